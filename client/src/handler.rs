@@ -65,7 +65,8 @@ pub trait Handler {
         let _ = (time, text);
     }
 
-    /// Simulated time stands, by a debugger's will: told to a session that has debugged, but where the answer of its own call says so.
+    /// Simulated time stands, by a debugger's will: told to a session that has debugged, but where the answer of its own call says so,
+    /// and to every one when another session does it for the first time, or when it comes while time stands.
     fn stopped(&mut self, report: StopReport) {
         let _ = report;
     }

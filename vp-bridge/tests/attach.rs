@@ -19,8 +19,8 @@ use vp_models::host::trace::Trace;
 use vp_models::host::{Host, Statistics};
 use vp_models::nvdla::registers::{Unit, glb, pdp};
 use vp_protocols::native::{
-    Accesses, BreakOn, Breakpoint, Capabilities, DebugCommand, ErrorCode, Event, PortId, PortKind, Reply,
-    Request, Role, Seen, StepBy, StopReport, StopWhy, Time, TimeMode, Token,
+    Accesses, BreakOn, Breakpoint, Capabilities, DebugCommand, ErrorCode, Event, Notice, PortKind, Reply,
+    Request, Seen, StepBy, StopReport, StopWhy, TimeMode, Token,
 };
 use vp_remote::{RemoteHost, RemoteOptions};
 use vp_server::{Access, Options, Tokens};
@@ -33,16 +33,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Default)]
 struct Told {
     stops: Vec<StopReport>,
-    warnings: Vec<String>,
 }
 
 impl Handler for Told {
     fn stopped(&mut self, report: StopReport) {
         self.stops.push(report);
-    }
-
-    fn warning(&mut self, _: Time, text: String) {
-        self.warnings.push(text);
     }
 }
 
@@ -149,8 +144,9 @@ fn classify(host: &mut dyn Host) -> (Vec<i8>, Statistics) {
 #[test]
 fn stepping_through_the_whole_digits_network_leaves_its_run_as_it_is() {
     let expected = classify(&mut local());
-    let (served, _folder) = served(Options { stopped: true, ..Options::default() });
     for (by, count) in [(StepBy::Layer, 1), (StepBy::Access, 1), (StepBy::Event, 50), (StepBy::Cycle, 400)] {
+        // Each has a platform of its own, which ends a moment after its session.
+        let (served, _folder) = served(Options { stopped: true, ..Options::default() });
         let mut host = host(&served);
         let mut debugger = debugger(&served);
         let is_over = Arc::new(AtomicBool::new(false));
@@ -158,7 +154,8 @@ fn stepping_through_the_whole_digits_network_leaves_its_run_as_it_is() {
         let program = thread::spawn(move || {
             let done = classify(&mut host);
             over.store(true, Ordering::Release);
-            done
+            // The platform is there as long as its session.
+            (done, host)
         });
         let (mut steps, began) = (0, Instant::now());
         while !is_over.load(Ordering::Acquire) {
@@ -181,7 +178,7 @@ fn stepping_through_the_whole_digits_network_leaves_its_run_as_it_is() {
             );
             steps += 1;
         }
-        let (output, statistics) = program.join().unwrap();
+        let ((output, statistics), _host) = program.join().unwrap();
         assert_eq!(output, expected.0, "{by:?}");
         assert_eq!(hash(&statistics), hash(&expected.1), "{by:?}");
         assert!(steps > 4, "{by:?}: {steps}");
@@ -189,7 +186,7 @@ fn stepping_through_the_whole_digits_network_leaves_its_run_as_it_is() {
 }
 
 #[test]
-fn when_the_debugger_goes_time_goes_on_and_the_others_have_been_told() {
+fn when_the_debugger_goes_its_breakpoints_go_and_time_goes_on() {
     let trace = copy(8, 8, 16);
     let (served, _folder) = served(Options::default());
     let mut host = host(&served);
@@ -203,20 +200,38 @@ fn when_the_debugger_goes_time_goes_on_and_the_others_have_been_told() {
             value: None,
         },
     );
-    let program = thread::spawn(move || run(&trace, &mut host).1);
+    let program = thread::spawn(move || {
+        run(&trace, &mut host);
+        host
+    });
     let report = next_stop(&mut debugger);
-    // Who has debugged nothing is told by a warning alone.
-    let told = |watching: &mut Debugger| {
-        let warnings = &watching.handler().warnings;
-        warnings.iter().find(|text| text.contains("stopped by session")).cloned()
-    };
-    let text = watching.wait(Some(PATIENCE), told).unwrap().expect("a warning");
-    assert!(text.contains(&format!("session {}'s debugger", debugger.welcome().session.0)), "{text}");
-    assert!(watching.handler().stops.is_empty());
+    // Who only looks on is not told, and can ask.
     assert_eq!(watching.debug_state().unwrap().stopped, Some(report));
+    assert!(watching.handler().stops.is_empty());
     drop(debugger);
-    program.join().unwrap();
-    assert!(watching.debug_state().is_err() || watching.debug_state().unwrap().breakpoints.is_empty());
+    let _host = program.join().unwrap();
+    let state = watching.debug_state().unwrap();
+    assert_eq!((state.stopped, state.breakpoints), (None, vec![]));
+}
+
+/// A session with a part in the platform hears of the first stop of each debugger, and of one that it finds.
+#[test]
+fn who_takes_part_is_told_once_that_a_debugger_stops_time() {
+    let served = Served::tcp();
+    let mut raw = Raw::open(&served.address, Some(LAB), TimeMode::Lockstep);
+    let mut debugger = debugger(&served);
+    for _ in 0..3 {
+        debugger.debug_stop().unwrap();
+        debugger.debug_continue().unwrap();
+    }
+    let is_stop = |event: &Event| matches!(event, Event::Notice(Notice::Stopped(_)));
+    let mut before = Vec::new();
+    let ping = raw.send(Request::Ping);
+    assert_eq!(raw.reply(&mut before).0, ping);
+    assert_eq!(before.iter().filter(|event| is_stop(event)).count(), 1, "{before:?}");
+    debugger.debug_stop().unwrap();
+    let mut late = Raw::open(&served.address, Some(LAB), TimeMode::Lockstep);
+    assert!(is_stop(&late.next()));
 }
 
 #[test]
@@ -360,7 +375,7 @@ fn what_is_wrong_is_said_in_a_line() {
         assert!(wrong.contains(expected) && wrong.lines().count() == 1, "{commands}: {wrong}");
     }
     let (is_right, shown, _) = attach(&served, "stop; break time 1 us; quit; nonsense");
-    assert!(is_right && shown.contains("breakpoint 1: time 1 us"), "{shown}");
+    assert!(is_right && shown.contains("breakpoint 1: time 1 µs"), "{shown}");
     let address = served.address.to_string();
     let late = said(vp(&["attach", &address, "--timeout", "0.2", "-c", "break irq; continue"]));
     assert!(late.contains("nothing has stopped time within 0 s: it is 0 s, and stands now"), "{late}");
@@ -419,16 +434,4 @@ fn where_says_that_the_driver_waits_for_an_interrupt_and_what_the_device_does() 
     }
     let (_, again, _) = attach(&served, "where");
     assert_eq!(again, shown);
-}
-
-/// What a session with a part in the platform is told that comes while time stands.
-#[test]
-fn who_comes_while_time_is_stopped_from_the_beginning_is_told() {
-    let (served, _folder) = served(Options { stopped: true, ..Options::default() });
-    let tcp = Served::at("tcp:127.0.0.1:0", Options { stopped: true, ..Options::default() });
-    let mut raw = Raw::open(&tcp.address, Some(LAB), TimeMode::Lockstep);
-    let Event::Notice(notice) = raw.next() else { panic!("no notice") };
-    assert!(format!("{notice:?}").contains("time is stopped from the beginning"), "{notice:?}");
-    assert_eq!(raw.attach(PortId(0), Role::Initiator), Reply::Done);
-    drop(served);
 }

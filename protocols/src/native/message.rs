@@ -519,8 +519,8 @@ pub enum Notice {
         /// What, where, what would be right.
         text: String,
     },
-    /// Server → client that has debugged: simulated time stands, by a debugger's will. Who has asked for that, or steps, is answered
-    /// instead. Needs [`Capabilities::DEBUGGING`](super::Capabilities::DEBUGGING).
+    /// Server → client: simulated time stands, by a debugger's will. Told each time to who has debugged, but who has asked for that, or
+    /// steps, is answered instead; to others when a debugger does it for the first time, and when they come while it stands. Needs [`Capabilities::DEBUGGING`](super::Capabilities::DEBUGGING).
     Stopped(Box<StopReport>),
 }
 

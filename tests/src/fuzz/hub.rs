@@ -57,7 +57,7 @@ fn act(choices: &mut Choices<'_>) -> Act {
         19..22 => Act::Answer(1 + choices.byte() % 50, who.is_multiple_of(16)),
         22..26 => Act::Run(choices.u16() % 2000),
         26 => Act::Clock(party, flag, choices.byte()),
-        29 => Act::Debugger(choices.byte(), choices.u16()),
+        30 => Act::Debugger(choices.byte(), choices.u16()),
         27 | 28 => Act::Drive(party, port, choices.byte(), choices.byte(), choices.u32()),
         30 => Act::Beside(party, choices.u16(), flag),
         _ => Act::Promise(party, who >> 4 & 3, choices.u16()),

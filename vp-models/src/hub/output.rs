@@ -83,7 +83,8 @@ pub enum Output {
     },
     /// Time stands, by a debugger's will.
     Stopped {
-        /// The debugger that is told: each, but the one whose command is completed by it.
+        /// Who is told: each debugger, but the one whose command is completed by it, and all parties when a debugger does it for the first
+        /// time.
         party: PartyId,
         /// Where, and why.
         report: StopReport,

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use vp_models::hub::{self, Input, Tag};
 use vp_protocols::native::{
-    self, Accesses, BreakOn, DebugCommand, DebugState, Hit, Reply, RequestId, Seen, SessionId, StepBy,
-    StopReport, StopWhy,
+    self, Accesses, BreakOn, Capabilities, DebugCommand, DebugState, Hit, Notice, Reply, RequestId, Seen,
+    SessionId, StepBy, StopReport, StopWhy,
 };
 
 use super::permits::Permit;
@@ -28,10 +28,18 @@ impl PlatformThread {
             return self
                 .send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), permit: None });
         };
+        let party = translate::party(session);
+        if !self.hub.is_debugger(party) {
+            tracing::info!(
+                "session {} may stop the time of platform {} from now on: it debugs",
+                session.0,
+                self.name()
+            );
+        }
         let Some(member) = self.members.get_mut(session) else { return };
         let tag = Tag(id.0.into());
         member.held_permits.insert(tag, permit);
-        self.handle(Input::Debugger { party: translate::party(session), tag, command });
+        self.handle(Input::Debugger { party, tag, command });
     }
 
     /// Has time stand from the beginning on, by nobody's will who might leave.
@@ -44,14 +52,17 @@ impl PlatformThread {
 
     /// Tells who comes while time stands why nothing moves.
     pub(super) fn tell_that_time_stands(&mut self, session: SessionId) {
-        let Some(report) = self.hub.stopped() else { return };
-        let by = match report.by {
-            NOBODY => "from the beginning".to_owned(),
-            by => format!("by session {}'s debugger", by.0),
-        };
-        let (time, text) =
-            (translate::time(report.time), format!("time is stopped {by}, until a debugger lets it go on"));
-        self.warn(session, time, text);
+        if let Some(report) = self.hub.stopped().cloned() {
+            self.tell_stopped(session, report);
+        }
+    }
+
+    /// Tells a session that time stands, if it knows the word.
+    pub(super) fn tell_stopped(&mut self, session: SessionId, stopped: hub::StopReport) {
+        let Some(member) = self.members.get(session) else { return };
+        if member.capabilities.contains(Capabilities::DEBUGGING) {
+            self.notify(session, ToSession::Notice(Notice::Stopped(Box::new(report(stopped)))));
+        }
     }
 
     fn debug_state(&self) -> DebugState {

@@ -7,7 +7,7 @@ use vp_models::hub::{self, Output, Severity, Tag};
 use vp_models::platform::Warned;
 use vp_protocols::native::{self, Capabilities, ErrorCode, Notice, PortId, Reply, RequestId, SessionId};
 
-use super::{Failure, PlatformThread, ToSession, debugger, translate};
+use super::{Failure, PlatformThread, ToSession, translate};
 use crate::TOLD;
 
 /// A session that has this many warnings unread gets no more until it reads.
@@ -66,8 +66,7 @@ impl PlatformThread {
                     self.expelled(translate::session(party), &failure);
                 }
                 Output::Stopped { party, report } => {
-                    let report = Box::new(debugger::report(report));
-                    self.notify(translate::session(party), ToSession::Notice(Notice::Stopped(report)));
+                    self.tell_stopped(translate::session(party), report);
                 }
                 Output::Warning { severity, time, ref text } => {
                     self.announce(severity, time, text);
@@ -163,7 +162,7 @@ impl PlatformThread {
     }
 
     /// Whether the session hears of it.
-    pub(super) fn warn(&mut self, session: SessionId, time: native::Time, text: String) -> bool {
+    fn warn(&mut self, session: SessionId, time: native::Time, text: String) -> bool {
         let Some(member) = self.members.get_mut(session) else { return false };
         if !member.capabilities.contains(Capabilities::WARNINGS) {
             return false;

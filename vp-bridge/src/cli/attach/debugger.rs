@@ -20,7 +20,7 @@ use super::super::{Failure, text as show};
 use super::command::{self, Break, Command, On};
 use super::complete::Names;
 use super::take_interrupt;
-use super::whereabouts::Whereabouts;
+use super::whereabouts::{Whereabouts, unfinished};
 
 /// How often it is looked whether Ctrl-C was pressed.
 const LOOK: Duration = Duration::from_millis(100);
@@ -118,15 +118,8 @@ impl Debugger {
     pub(super) fn carry_out(&mut self, line: &str, out: &mut impl Write) -> Result<After, Failure> {
         let Some(command) = command::parse(line).map_err(Failure::new)? else { return Ok(After::Next) };
         let done = self.execute(command, out);
-        let own = format!("stopped by session {}'s debugger", self.session.welcome().session.0);
         for warning in std::mem::take(&mut self.session.handler_mut().warnings) {
-            if !warning.contains(&own) {
-                anstream::eprintln!(
-                    "{}warning:{} {warning}",
-                    show::YELLOW.render(),
-                    show::YELLOW.render_reset()
-                );
-            }
+            anstream::eprintln!("{}warning:{} {warning}", show::YELLOW.render(), show::YELLOW.render_reset());
         }
         out.flush()?;
         done
@@ -481,13 +474,12 @@ impl Debugger {
                 writeln!(out, "{unit:<9} {state}")?;
             }
         }
-        match text(&standing, "unfinished") {
-            None => writeln!(out, "nothing is unfinished")?,
-            Some(unfinished) => {
-                for phrase in unfinished.split("; ") {
-                    writeln!(out, "{phrase}")?;
-                }
-            }
+        let unfinished = unfinished(&standing);
+        if unfinished.is_empty() {
+            writeln!(out, "nothing is unfinished")?;
+        }
+        for phrase in unfinished {
+            writeln!(out, "{phrase}")?;
         }
         Ok(())
     }

@@ -85,15 +85,13 @@ impl Whereabouts {
     ) -> Result<Whereabouts, Failure> {
         let standing: Vec<Counter> = look.inspect().map_err(Failure::new)?;
         let time = |name: &str| Time::ps(count(&standing, name).unwrap_or(0));
-        let phrases = text(&standing, "unfinished")
-            .map_or_else(Vec::new, |text| text.split("; ").map(str::to_owned).collect());
         let accesses = (0..).map_while(|index| text(&standing, &format!("access.{index}")));
         let mut seen = Whereabouts {
             now: time("time"),
             is_high: count(&standing, "line.irq0").unwrap_or(0) > 0,
             since: time("irq.since"),
             accesses: accesses.filter_map(|text| Accessed::parse(text, registers)).collect(),
-            unfinished: phrases,
+            unfinished: unfinished(&standing),
             is_stuck: text(&standing, "activity") == Some("deadlocked"),
             is_stopped: text(&standing, "stopped").is_some(),
             ..Whereabouts::default()
@@ -109,7 +107,7 @@ impl Whereabouts {
             for field in register.decode(registers.family(), status) {
                 if field.value > 0 {
                     let is_masked = mask & field.bits.mask() != 0;
-                    seen.pending.push((field.name.trim_end_matches("_STATUS").to_owned(), is_masked));
+                    seen.pending.push((field.name.to_owned(), is_masked));
                 }
             }
         }
@@ -221,6 +219,18 @@ impl Whereabouts {
     }
 }
 
+/// What is begun or asked for and not done, and who waits for what, a phrase each.
+pub(super) fn unfinished(standing: &[Counter]) -> Vec<String> {
+    let Some(phrases) = text(standing, "unfinished") else { return Vec::new() };
+    let is_stuck = text(standing, "activity") == Some("deadlocked");
+    let phrase = |phrase: &str| match phrase.strip_suffix("for nothing that could come") {
+        // The report is one of rest, where no time comes any more.
+        Some(who) if !is_stuck => format!("{who}for its time"),
+        _ => phrase.to_owned(),
+    };
+    phrases.split("; ").map(phrase).collect()
+}
+
 /// Writes a text behind a label, in lines that a terminal of 80 columns has.
 fn write_wrapped(out: &mut impl Write, label: &str, text: &str) -> io::Result<()> {
     const COLUMNS: usize = 80;
@@ -256,7 +266,7 @@ mod tests {
         let enable = registers.named("SDP.D_OP_ENABLE").unwrap().address;
         let text = format!("{} write {enable:#x} 0x1", Time::us(3).as_ps());
         assert_eq!(Accessed::parse(&text, &registers), Some(access(3, true, "SDP.D_OP_ENABLE", 1)));
-        assert_eq!(Accessed::parse("1 read 0x1c 0x0", &registers).unwrap().register, "0x1c");
+        assert_eq!(Accessed::parse("1 read 0x3fffc 0x0", &registers).unwrap().register, "0x3fffc");
         assert_eq!(Accessed::parse("soon", &registers), None);
     }
 
@@ -266,7 +276,7 @@ mod tests {
         seen.enabled = vec![("SDP".into(), 0)];
         seen.unfinished = vec!["sdp is enabled (group 0) and has not begun".into()];
         let expected =
-            "The driver has enabled SDP group 0 and waits for the interrupt; its last access was 2 us ago.";
+            "The driver has enabled SDP group 0 and waits for the interrupt; its last access was 2 µs ago.";
         assert_eq!(seen.conclusions(), [expected, "The device is at work."]);
         seen.is_stuck = true;
         assert!(seen.conclusions()[1].contains("does not come by itself"));
@@ -280,7 +290,7 @@ mod tests {
         (seen.is_high, seen.since) = (true, Time::us(5));
         seen.pending = vec![("SDP_DONE_STATUS0".into(), false)];
         assert!(
-            seen.of_driver().contains("high since 5 us, and the driver has not looked"),
+            seen.of_driver().contains("high since 5 µs, and the driver has not looked"),
             "{}",
             seen.of_driver()
         );
@@ -303,7 +313,7 @@ mod tests {
         assert!(seen(vec![]).of_driver().starts_with("The driver has not accessed a register"));
         let idle = seen(vec![access(4, true, "GLB.S_INTR_STATUS", 1)]);
         assert!(
-            idle.of_driver().ends_with("a write of GLB.S_INTR_STATUS, was 6 us ago."),
+            idle.of_driver().ends_with("a write of GLB.S_INTR_STATUS, was 6 µs ago."),
             "{}",
             idle.of_driver()
         );
@@ -319,14 +329,14 @@ mod tests {
         seen.write(&mut shown).unwrap();
         let shown = String::from_utf8(shown).unwrap();
         for line in [
-            "line      irq0 low since 0 s, for 10 us",
+            "line      irq0 low since 0 s, for 10 µs",
             "pending   PDP_DONE_STATUS0 (masked)",
             "enabled   SDP group 0",
         ] {
             assert!(shown.lines().any(|shown| shown == line), "{shown}");
         }
-        assert!(shown.contains("accesses            2 us ago  write SDP.D_OP_ENABLE 0x1"), "{shown}");
+        assert!(shown.contains("accesses            2 µs ago  write SDP.D_OP_ENABLE 0x1"), "{shown}");
         assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
-        assert!(shown.contains("interrupt; its\n          last access was"), "{shown}");
+        assert!(shown.contains("GLB.S_INTR_MASK: the\n          driver is not told."), "{shown}");
     }
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::hub::input::{PartyId, PortIndex, Tag};
 use crate::hub::jobs::{check_bytes, register_of, within_horizon};
-use crate::hub::output::{Completion, Failure, FailureKind, Output, Severity};
+use crate::hub::output::{Completion, Failure, FailureKind, Output};
 use crate::hub::{Hub, Ran, TimeMode};
 use crate::platform::PortKind;
 
@@ -266,11 +266,6 @@ impl Hub {
         let holds = debugging.stopped.as_ref().is_some_and(|report| report.by == party);
         if holds {
             debugging.stopped = None;
-            let text = format!(
-                "{}, whose debugger has stopped time, is gone: it goes on",
-                self.debugger_name(party)
-            );
-            self.warn(Severity::Note, text);
         }
         self.review_watcher();
         if self.debugging.as_ref().is_some_and(|debugging| debugging.debuggers.is_empty()) {
@@ -398,7 +393,7 @@ impl Hub {
     }
 
     /// Tells debuggers that time stands: who has stepped by the end of its step. When a debugger stops time for the first time all
-    /// are told that it does.
+    /// parties are told that it does.
     pub(in crate::hub) fn tell_stopped(&mut self) {
         let Some(debugging) = &mut self.debugging else { return };
         if !std::mem::take(&mut debugging.is_untold) {
@@ -406,17 +401,11 @@ impl Hub {
         }
         let Some(report) = debugging.stopped.clone() else { return };
         let (step, is_first) = (debugging.step.take(), debugging.told_of.insert(report.by));
-        let others: Vec<PartyId> = (debugging.debuggers.iter().copied())
+        let parties = self.parties.iter().map(|(party, _)| party).filter(|_| is_first);
+        let others: BTreeSet<PartyId> = (debugging.debuggers.iter().copied().chain(parties))
             .filter(|party| step.as_ref().is_none_or(|step| step.party != *party))
             .filter(|party| report.why != StopWhy::Asked || *party != report.by)
             .collect();
-        if is_first {
-            let text = format!(
-                "stopped by {}'s debugger: time stands, and what needs it waits, until that lets it go on",
-                self.debugger_name(report.by)
-            );
-            self.warn(Severity::Note, text);
-        }
         if let Some(Step { party, tag, .. }) = step {
             self.complete(party, tag, Ok(Completion::Stopped(report.clone())));
         }
