@@ -295,6 +295,8 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("cfg", cfg),
         ("txn", txn.into()),
         ("recording", recording.into()),
+        // A real one is large: what begins as one keeps its reader among those that are tried.
+        ("loadable", vec![0; 64]),
         ("image", image.concat()),
         ("graph", files::GRAPH.into()),
         ("job", "graph = \"graph.toml\"\ninputs = \"in\"\n".into()),

@@ -58,7 +58,7 @@ impl Hub {
         match party {
             Some(party) => self.strike_party(&armed, party),
             None => {
-                faults.miss(&armed, format_args!("{port} is nobody's who has a clock or owns its memory"))
+                faults.miss(&armed, format_args!("{port} is nobody's who has a clock or owns its memory"));
             }
         }
     }

@@ -31,8 +31,11 @@ pub struct Completion<T> {
     value: RefCell<Option<Result<T, Unmapped>>>,
     done: Event,
     /// What a fault makes of it.
-    change: RefCell<Option<Box<dyn FnOnce(&mut T)>>>,
+    change: RefCell<Option<Change<T>>>,
 }
+
+/// What is done to an answer on its way.
+type Change<T> = Box<dyn FnOnce(&mut T)>;
 
 impl<T> Completion<T> {
     /// An answer that has not come yet.
