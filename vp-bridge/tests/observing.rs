@@ -1,5 +1,7 @@
 //! Files about a run: written by `vp run` and `vp serve`, seen by other people's programs, and nothing half of them left behind.
 
+#![allow(clippy::print_stderr, reason = "what is skipped is said")]
+
 mod common;
 
 use std::io::{BufRead as _, BufReader};

@@ -1,5 +1,7 @@
 //! Timelines of a real run, decoded and held to what the run itself says.
 
+#![allow(clippy::print_stderr, reason = "what is skipped is said")]
+
 mod common;
 
 use std::collections::BTreeMap;

@@ -84,8 +84,11 @@ impl Recorder {
     /// The same of a text. What is longer than the signal is cut.
     pub(super) fn set_text(&mut self, signal: Signal, text: &str) -> io::Result<()> {
         let Shape::Text(most) = self.variables[signal].shape else { return Ok(()) };
-        // One less than there is room for, as a text that fills it could look like a number.
-        let text = &text[..text.floor_char_boundary(most as usize - 1)];
+        let mut end = text.len().min(most as usize - 1);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let text = &text[..end];
         if self.texts[signal].as_deref() == Some(text) {
             return Ok(());
         }
