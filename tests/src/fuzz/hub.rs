@@ -59,7 +59,7 @@ fn act(choices: &mut Choices<'_>) -> Act {
         26 => Act::Clock(party, flag, choices.byte()),
         30 => Act::Debugger(choices.byte(), choices.u16()),
         27 | 28 => Act::Drive(party, port, choices.byte(), choices.byte(), choices.u32()),
-        30 => Act::Beside(party, choices.u16(), flag),
+        29 => Act::Beside(party, choices.u16(), flag),
         _ => Act::Promise(party, who >> 4 & 3, choices.u16()),
     }
 }
