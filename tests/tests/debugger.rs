@@ -21,6 +21,9 @@ const CPU: PartyId = PartyId(1);
 const DEBUGGER: PartyId = PartyId(9);
 const CYCLE: Time = Time::ns(1);
 
+/// What a command of the CPU's came to, and when.
+type Told = (Time, Result<Completion, Failure>);
+
 /// A CPU with a layer to be run, and a debugger beside it.
 struct Bench {
     hub: Hub,
@@ -102,7 +105,7 @@ impl Bench {
         while let Some(output) = self.hub.poll() {
             match &output {
                 Output::Completed { party, result, .. } if *party == DEBUGGER => {
-                    self.done.push(result.clone())
+                    self.done.push(result.clone());
                 }
                 Output::Completed { .. } => {
                     self.is_waiting = false;
@@ -182,7 +185,7 @@ impl Bench {
     }
 
     /// What the CPU was told, but by which name, when, and the hash of everything.
-    fn outcome(&self) -> (Vec<(Time, Result<Completion, Failure>)>, Time, u64) {
+    fn outcome(&self) -> (Vec<Told>, Time, u64) {
         let told = self.told.iter().filter_map(|output| match output {
             Output::Completed { time, result, .. } => Some((*time, result.clone())),
             _ => None,

@@ -112,7 +112,7 @@ fn prompt(mut debugger: Debugger) -> Result<Verdict, Failure> {
             Ok(After::Quit) => break Ok(Verdict::Right),
             Err(failure) if debugger.is_over() => break Err(failure),
             Err(failure) => {
-                anstream::eprintln!("{}error:{} {failure}", text::RED.render(), text::RED.render_reset())
+                anstream::eprintln!("{}error:{} {failure}", text::RED.render(), text::RED.render_reset());
             }
         }
     };

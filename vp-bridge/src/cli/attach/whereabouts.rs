@@ -166,7 +166,7 @@ impl Whereabouts {
                 sentences.push("The device waits for what does not come by itself: see above.".to_owned());
             }
             (false, false) if self.is_stopped => {
-                sentences.push("The device waits for time to go on.".to_owned())
+                sentences.push("The device waits for time to go on.".to_owned());
             }
             (false, false) => sentences.push("The device is at work.".to_owned()),
         }
