@@ -119,8 +119,9 @@ fn a_server_has_a_file_for_each_platform_when_it_is_stopped() {
     let mut line = String::new();
     BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("listening on"), "{line}");
+    let trace = format!("{}/../traces/nv_small/sdp_prelu_5x7x13", env!("CARGO_MANIFEST_DIR"));
     for _ in 0..2 {
-        let output = vp(folder.path(), &["run", "--connect", "unix:s"]);
+        let output = vp(folder.path(), &["run", &trace, "--connect", "unix:s"]);
         assert!(output.status.success(), "{}", said(&output));
     }
     // One whose session is there when the server ends.

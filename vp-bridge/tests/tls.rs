@@ -355,7 +355,7 @@ fn a_served_platform_keeps_the_rules_over_tls_and_with_a_token() {
 fn a_hello_whose_first_byte_is_that_of_tls_is_a_hello() {
     let served = Serving::new(vp().args(["serve", "--listen", "tcp:127.0.0.1:0"]));
     // 22 bytes of header: the first byte of a record of TLS's handshake.
-    let hello = Connection::hello("12345", None, TimeMode::Lockstep);
+    let hello = Connection::hello("1234", None, TimeMode::Lockstep);
     let mut connection = Connection::client(hello.clone()).unwrap();
     assert_eq!(connection.output().split()[0], 0x16);
     Raw::greet(&served.address, hello);

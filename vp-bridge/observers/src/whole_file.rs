@@ -34,6 +34,8 @@ impl WholeFile {
             Err(_) => None,
         };
         let folder = folder(&path);
+        // Told as the system says it, and not of the other name.
+        folder.metadata()?;
         let mut builder = Builder::new();
         if let Some(permissions) = permissions.or_else(usual) {
             builder.permissions(permissions);

@@ -100,7 +100,7 @@ impl Names {
                 format!("{} {}, beside the buses", who(*party), self.access(access))
             }
             Input::Debugger { party, command, .. } => format!("{} {}", who(*party), debugger(command)),
-            Input::Settle => "the platform is to come to rest, to be saved".to_owned(),
+            Input::Settle { .. } => "the platform is to come to rest, to be saved".to_owned(),
             Input::SumUp => "repeated warnings are summed up".to_owned(),
             Input::Warn { text } => format!("everybody is warned: {text}"),
         }

@@ -157,7 +157,10 @@ pub enum Input {
         command: DebugCommand,
     },
     /// The platform is to be saved: time moves on to where that can be, if that is near and nobody else lets it move.
-    Settle,
+    Settle {
+        /// How far at most: as far as it is granted ([`Hub::grant`](super::Hub::grant)).
+        limit: Time,
+    },
 }
 
 /// What the hub may rely on if a party owns a memory.

@@ -366,7 +366,7 @@ impl Hub {
                     return;
                 }
             }
-            Input::Settle => self.let_settle(),
+            Input::Settle { limit } => self.let_settle(limit),
         }
         self.settle();
         self.collect();
@@ -468,13 +468,13 @@ impl Hub {
         if let Some(party) = self.has_accesses() {
             return Err(SaveError::Busy(format!("accesses of {} wait", self.parties.name(party))));
         }
-        self.handle(Input::Settle);
+        self.handle(Input::Settle { limit: self.granted });
         self.platform.save(into)
     }
 
     /// Lets time pass until nothing is left to do, though not for long; and then that in which nothing happens, which makes all times before
     /// it alike.
-    fn let_settle(&mut self) {
+    fn let_settle(&mut self, limit: Time) {
         let is_whole = self.platform.memories().iter().all(|memory| !memory.is_outside());
         if !self.partners.is_empty() || !is_whole || self.standstill.is_some() {
             return;
@@ -489,7 +489,7 @@ impl Hub {
         }
         let to = self.platform.settled_from();
         let is_idle = self.platform.simulation().rest().is_ok() && self.platform.is_quiescent();
-        if is_idle && to <= self.granted {
+        if is_idle && to <= limit {
             self.platform.simulation_mut().run_until(to);
         }
     }

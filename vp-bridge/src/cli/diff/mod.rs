@@ -160,7 +160,7 @@ impl Iterator for &mut Entries {
                     | Input::Debugger { party, .. }
                     | Input::Driven { party, .. }
                     | Input::Promised { party, .. } => self.number(party),
-                    Input::Mode(_) | Input::SumUp | Input::Warn { .. } | Input::Settle => {}
+                    Input::Mode(_) | Input::SumUp | Input::Warn { .. } | Input::Settle { .. } => {}
                 },
                 Recorded::Direct { party, .. } => self.number(party),
                 Recorded::Accessed(_) | Recorded::Hash(_) => {}
