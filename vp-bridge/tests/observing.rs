@@ -71,10 +71,8 @@ fn what_cannot_be_done_is_one_line_before_anything_runs() {
         &["--timeline", "no/run.perfetto"],
         "cannot write no/run.perfetto: No such file or directory (os error 2)",
     );
-    refused(
-        &["--connect", "unix:s", "--trace", "run.fst"],
-        "--trace is the server's to say when --connect is given\n       start the server with it: vp serve --trace …",
-    );
+    let output = vp(folder.path(), &["run", "lenet", "--connect", "unix:s", "--trace", "run.fst"]);
+    assert!(said(&output).starts_with("error: --trace is the server's to say when --connect is given\n"));
 }
 
 #[test]
