@@ -150,7 +150,7 @@ fn compare<R: PartialEq + std::fmt::Debug>(
     let ends = [whole.saved(), restored.saved()].map(|saved| saved.map_err(|error| error.to_string()));
     match ends {
         [Ok(whole), Ok(restored)] => {
-            assert_eq!(difference(&whole, &restored), None, "{name}: state at the end")
+            assert_eq!(difference(&whole, &restored), None, "{name}: state at the end");
         }
         ends => assert_eq!(ends[0], ends[1], "{name}: at the end"),
     }
