@@ -305,7 +305,7 @@ fn sessions_are_told_when_the_disk_of_a_served_recording_is_full_and_the_run_goe
     let mut host = serving.host();
     let mut told = Vec::new();
     for number in 0..64_u64 {
-        let data: Vec<u8> = (0..1024).map(|at: u64| (at * at * (2 * number + 1) >> 3) as u8).collect();
+        let data: Vec<u8> = (0..1024).map(|at: u64| ((at * at * (2 * number + 1)) >> 3) as u8).collect();
         host.load(Memory::Primary, 0x8000_0000 + 1024 * number, &data).unwrap();
         told.extend(host.warnings());
         // Until it is said, all that was acknowledged is there.
