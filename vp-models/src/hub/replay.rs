@@ -141,20 +141,19 @@ impl Replay {
     fn run_to(&self, hub: &mut Hub, position: Position, until: Time) -> Result<bool, Position> {
         let to = position.time.min(until);
         hub.grant(to);
+        // Within an instant the recorded run has waited there, for an answer or a promise, and has made promises.
+        if !hub.position().is_instant_over && promise_to_reach(hub, position) {
+            return Ok(true);
+        }
         loop {
             let before = hub.position();
             let ran = hub.run_unpromised(to);
             if self.stop.get() {
                 return Ok(false);
             }
-            let mut at = hub.position();
-            // Where the recorded run was cut, and it stood there with no more than its promises to make, they were made.
-            let promises = hub.due_promises();
-            let promised = Position { outputs: at.outputs + promises.len() as u64, ..at };
-            if at != position && promised == position && hub.tell_promises(promises) {
-                at = promised;
-            }
-            if at == position {
+            let at = hub.position();
+            // Where the recorded run was cut, and stood there with no more than its promises to make, they were made.
+            if at == position || promise_to_reach(hub, position) {
                 return Ok(true);
             }
             // A run may have ended an instant, and no more.
@@ -169,6 +168,13 @@ impl Replay {
             }
         }
     }
+}
+
+/// Makes all promises that are due, if that is what is missing to a position; says whether the run stands there then.
+fn promise_to_reach(hub: &mut Hub, position: Position) -> bool {
+    let (at, promises) = (hub.position(), hub.due_promises());
+    let promised = Position { outputs: at.outputs + promises.len() as u64, ..at };
+    promised == position && hub.tell_promises(promises)
 }
 
 /// Runs a whole recording on a hub that is as the recorded one was at the beginning, and gives its outputs.
