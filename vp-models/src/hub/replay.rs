@@ -155,11 +155,12 @@ impl Replay {
             }
             let at = hub.position();
             // Where the recorded run was cut, and stood there with no more than its promises to make, they were made.
-            if at == position || promise_to_reach(hub, position) {
+            let is_over = matches!(ran, Ran::Waiting | Ran::Limit);
+            if at == position || is_over && promise_to_reach(hub, position) {
                 return Ok(true);
             }
             // A run may have ended an instant, and no more.
-            let is_stuck = at == before && !matches!(ran, Ran::Again | Ran::InInstant);
+            let is_stuck = at == before && is_over;
             if is_stuck && !std::mem::replace(&mut is_granted, true) {
                 hub.grant(to);
                 continue;
