@@ -152,9 +152,10 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What follows the first line stands below it, behind "error: ".
-        f.write_str(&self.what.replace('\n', "\n       "))?;
+        let below = |text: &str| text.replace('\n', "\n       ");
+        f.write_str(&below(&self.what))?;
         match &self.hint {
-            Some(hint) => write!(f, "\n       {hint}"),
+            Some(hint) => write!(f, "\n       {}", below(hint)),
             None => Ok(()),
         }
     }
