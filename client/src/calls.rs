@@ -529,7 +529,11 @@ impl<H: Handler> Client<H> {
     /// [`Error`].
     pub fn platforms(&mut self) -> Result<Vec<String>, Error> {
         let listed = self.inspect()?;
-        Ok(listed.iter().filter_map(|counter| counter.name.strip_prefix("platform.")).map(str::to_owned).collect())
+        Ok(listed
+            .iter()
+            .filter_map(|counter| counter.name.strip_prefix("platform."))
+            .map(str::to_owned)
+            .collect())
     }
 
     fn all_counters(&mut self, request: impl Fn(u32) -> Request) -> Result<Vec<Counter>, Error> {

@@ -205,7 +205,10 @@ fn a_fault_that_would_hold_up_what_a_master_outside_writes_is_said_to_have_misse
     assert!(play(&trace, &mut host).passed);
     let report = host.platform().faults().report();
     for missed in &report[..2] {
-        assert!(missed.contains(": never struck: at ") && missed.ends_with("only AW can be held up"), "{missed}");
+        assert!(
+            missed.contains(": never struck: at ") && missed.ends_with("only AW can be held up"),
+            "{missed}"
+        );
     }
     assert!(report[2].contains(": struck at "), "{}", report[2]);
 }

@@ -1,8 +1,8 @@
 //! A debugger in C (`clients/c`, `vp.h`): it stops the platform on which another program runs a layer, looks, and goes on.
 
-mod common;
 #[path = "common/beside.rs"]
 mod beside;
+mod common;
 
 use std::process::Command;
 use std::thread;
@@ -31,7 +31,8 @@ fn a_debugger_in_c_stops_steps_and_looks_and_the_run_is_the_one_without_it() {
     let (_, alone) = run(&copy(8, 8, 32), &mut local());
     let socket = format!("unix:{}", folder.path().join("vp.sock").display());
     let served = Served::at(&socket, Options { stopped: true, ..Options::default() });
-    let mut host = served.join(RemoteOptions { platform: Some("lab".to_owned()), ..RemoteOptions::default() });
+    let mut host =
+        served.join(RemoteOptions { platform: Some("lab".to_owned()), ..RemoteOptions::default() });
     let enable = host.map().find("PDP.D_OP_ENABLE").unwrap().address;
     let layer = thread::spawn(move || (run(&copy(8, 8, 32), &mut host).1, host));
     let debugged = Command::new(&program)
@@ -49,9 +50,9 @@ fn a_debugger_in_c_stops_steps_and_looks_and_the_run_is_the_one_without_it() {
         "enabled 1".to_owned(),
         "stepped 2 by 3000 ps".to_owned(),
         "memory 00000000".to_owned(),
-        "unit.pdp busy with 8x8x32, group 0, number 1".to_owned(),
         "stopped 3 by 2".to_owned(),
         "line.irq0 1".to_owned(),
+        "unit.pdp idle, 1 begun and ended".to_owned(),
         format!("memory {}", hex(&pattern(4))),
         "-1 no memory `dbb7`: the platform has dbb0".to_owned(),
         "-1 there is no breakpoint 2".to_owned(),

@@ -68,7 +68,12 @@ fn a_terminal_shows_what_the_page_does() {
             commands.push(command);
         }
     }
-    for command in ["vp run", "vp replay", "vp diff", "head ", "vp run traces/nv_small/pdp_max_3x3_s2_16x16x16 --faults"] {
-        assert!(commands.iter().any(|ran| ran.starts_with(command)), "{command} is not on the page: {commands:?}");
+    for command in
+        ["vp run", "vp replay", "vp diff", "head ", "vp run traces/nv_small/pdp_max_3x3_s2_16x16x16 --faults"]
+    {
+        assert!(
+            commands.iter().any(|ran| ran.starts_with(command)),
+            "{command} is not on the page: {commands:?}"
+        );
     }
 }

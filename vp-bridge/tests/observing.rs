@@ -150,7 +150,10 @@ fn a_server_says_at_once_that_a_file_cannot_be_written_and_goes_on_and_ends_with
     let output = vp(folder.path(), &["run", &trace, "--connect", "unix:s"]);
     let sentence = "cannot write /dev/full: No space left on device (os error 28)";
     let shown = String::from_utf8_lossy(&output.stdout).into_owned() + &said(&output);
-    assert!(output.status.success() && shown.contains(sentence), "its session is told while it runs: {shown}");
+    assert!(
+        output.status.success() && shown.contains(sentence),
+        "its session is told while it runs: {shown}"
+    );
     kill(Pid::from_raw(server.id() as i32), Signal::SIGINT).unwrap();
     let ended = server.wait_with_output().unwrap();
     let logged = said(&ended);

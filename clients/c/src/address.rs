@@ -31,7 +31,8 @@ pub(crate) fn open(address: Option<&str>) -> Result<Box<dyn PlatformLink>, Partn
 /// The server at an address, or at that of the environment.
 pub(crate) fn server(address: Option<&str>) -> Result<Address, String> {
     let text = given(address)?;
-    let wrong = |_| format!("`{text}` is no server's address: write tcp:HOST:PORT, tls:HOST:PORT or unix:PATH");
+    let wrong =
+        |_| format!("`{text}` is no server's address: write tcp:HOST:PORT, tls:HOST:PORT or unix:PATH");
     text.parse().map_err(wrong)
 }
 

@@ -138,7 +138,9 @@ fn connect(address: Option<&str>, platform: Option<&str>) -> Result<Client<Told>
             let mut names = open(&address, None)?.platforms().map_err(|error| error.to_string())?;
             match (names.pop(), names.is_empty()) {
                 (Some(only), true) => only,
-                (None, _) => return Err(format!("{address} has no platform: one begins with its first session")),
+                (None, _) => {
+                    return Err(format!("{address} has no platform: one begins with its first session"));
+                }
                 (Some(last), false) => {
                     names.push(last);
                     return Err(format!("{address} has several platforms, name one: {}", names.join(", ")));
@@ -184,7 +186,8 @@ impl vp_debugger {
             Err(error) => {
                 self.error = c_text(&error.to_string());
                 let bye = self.session.bye().map(|bye| bye.code);
-                let is_over = matches!((error, bye), (Error::Ended(_), Some(None | Some(ErrorCode::ShuttingDown))));
+                let is_over =
+                    matches!((error, bye), (Error::Ended(_), Some(None | Some(ErrorCode::ShuttingDown))));
                 if is_over { vp_status::Over } else { vp_status::Error }
             }
         }
@@ -452,7 +455,10 @@ pub unsafe extern "C" fn vp_debugger_register(
     let group = match group {
         -1 => None,
         0 | 1 => Some(u8::from(group == 1)),
-        _ => return debugger.fail(&format!("there is no group {group}: 0, 1, or -1 for the one that accesses go to")),
+        _ => {
+            return debugger
+                .fail(&format!("there is no group {group}: 0, 1, or -1 for the one that accesses go to"));
+        }
     };
     debugger.call(
         |session| session.peek_registers(port, address, 1, group),

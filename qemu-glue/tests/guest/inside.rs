@@ -32,15 +32,29 @@ fn a_linux_guest_that_waits_is_looked_at_from_outside_and_its_run_is_kept_in_fil
     machine.wait_for("sleeping");
 
     let place = shows(&vp, folder, &["where", "--connect", &socket]);
-    for line in ["line      irq0 low since 0 s", "enabled   PDP group 0", "device    pdp is "] {
+    for line in ["line      irq0 low since ", "enabled   PDP group 0", "device    pdp is "] {
         assert!(place.lines().any(|shown| shown.starts_with(line)), "{place}");
     }
-    assert!(place.contains("The driver ") && place.contains("read  PDP.S_STATUS 0x1"), "{place}");
+    let waits = "          nvdla.pdp waits for nvdla.sdp_to_pdp.put\nso        The driver ";
+    assert!(
+        place.contains(waits)
+            && place.ends_with("The device waits for what does not come by itself: see above.\n"),
+        "{place}"
+    );
     let status = shows(&vp, folder, &["status", "--connect", &socket]);
-    for text in ["nv_small, ", "free", "vp-qemu ", "csb0       initiator session ", "dbb0       initiator session "] {
+    for text in [
+        "nv_small, deadlocked",
+        "free mode",
+        "vp-qemu ",
+        "csb0       initiator session ",
+        "dbb0       target session ",
+    ] {
         assert!(status.contains(text), "{text}: {status}");
     }
-    assert!(status.contains("unit       pdp        "), "{status}");
+    assert!(
+        status.contains("unit       pdp        busy with 16x16x16, group 0, number 1, since "),
+        "{status}"
+    );
 
     let process = machine.process().to_string();
     assert!(Command::new("kill").args(["-TERM", &process]).status().unwrap().success());

@@ -153,8 +153,9 @@ impl RegisterLog {
                 let (who, kind) = (who.unwrap_or_default(), if write { "write" } else { "read " });
                 let (name, time) = (name.unwrap_or_else(|| "no register".to_owned()), time.to_string());
                 let group = group.map_or_else(String::new, |group| format!(", group {group}"));
-                let line =
-                    format!("[{time:>12}] {who}: {kind} {name} ({address:#07x}{group}) = {value:#010x}  {fields}");
+                let line = format!(
+                    "[{time:>12}] {who}: {kind} {name} ({address:#07x}{group}) = {value:#010x}  {fields}"
+                );
                 self.write(|file| writeln!(file, "{}", line.trim_end()));
             }
         }

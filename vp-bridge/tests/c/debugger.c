@@ -73,17 +73,19 @@ int main(int count, char **arguments)
     uint8_t bytes[4];
     check("memory", vp_debugger_memory(debugger, "dbb0", target, bytes, sizeof bytes));
     printf("memory %02x%02x%02x%02x\n", bytes[0], bytes[1], bytes[2], bytes[3]);
-    show("unit.pdp");
 
     stop = next_stop();
     printf("stopped %d by %" PRIu32 "\n", (int)stop.why, stop.breakpoint);
     show("line.irq0");
+    show("unit.pdp");
     check("memory", vp_debugger_memory(debugger, "dbb0", target, bytes, sizeof bytes));
     printf("memory %02x%02x%02x%02x\n", bytes[0], bytes[1], bytes[2], bytes[3]);
 
     const vp_breakpoint nowhere = { .on = VP_BREAK_ON_MEMORY, .name = "dbb7", .size = 1 };
-    printf("%d %s\n", (int)vp_debugger_break(debugger, &nowhere, NULL), vp_debugger_error(debugger));
-    printf("%d %s\n", (int)vp_debugger_clear(debugger, second), vp_debugger_error(debugger));
+    int refused = vp_debugger_break(debugger, &nowhere, NULL);
+    printf("%d %s\n", refused, vp_debugger_error(debugger));
+    refused = vp_debugger_clear(debugger, second);
+    printf("%d %s\n", refused, vp_debugger_error(debugger));
     check("clear", vp_debugger_clear(debugger, first));
     check("continue", vp_debugger_continue(debugger));
     check("wait", vp_debugger_wait(debugger, 1, &stop));
