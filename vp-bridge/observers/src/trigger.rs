@@ -135,6 +135,11 @@ impl Trigger {
                 self.open.retain(|open| *open != (event.source, *id));
                 moment == Came::Over && before > 0 && self.open.is_empty()
             }
+            // Nobody will tell that they end.
+            (What::Layer { .. } | What::Named(_), Seen::Reset) => {
+                let open = std::mem::take(&mut self.open);
+                moment == Came::Over && !open.is_empty()
+            }
             _ => false,
         }
     }
@@ -256,6 +261,23 @@ mod tests {
         assert_eq!(parsed("layer:3"), Ok(What::Layer { unit: None, number: 3 }));
         assert_eq!(parsed("layer:sdp.1"), Ok(What::Layer { unit: Some("sdp".to_owned()), number: 1 }));
         assert_eq!(parsed("layer:conv1"), Ok(What::Named("conv1".to_owned())));
+    }
+
+    #[test]
+    fn a_layer_is_over_when_it_ends_or_the_platform_is_reset() {
+        let platform = Platform::build(&Description::named("nv_small").unwrap()).unwrap();
+        let layer = |shape: &str| Box::new(crate::event::Layer { name: None, shape: shape.to_owned() });
+        let begin = Seen::Begin { id: 0, layer: layer("8x8x8") };
+        for end in [Seen::End { id: 0 }, Seen::Reset] {
+            let mut stop =
+                Trigger::parse("--trace-stop", "layer:2", &platform, &LayerNames::default()).unwrap();
+            let mut comes = |seen: &Seen| {
+                stop.comes(&Event { time: Time::ZERO, source: 1, seen: seen.clone() }, Came::Over)
+            };
+            assert!(![&begin, &end, &begin].into_iter().any(&mut comes), "{end:?}");
+            assert!(comes(&end), "{end:?}");
+            assert!(!comes(&end), "{end:?}");
+        }
     }
 
     #[test]
