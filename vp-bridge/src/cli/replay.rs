@@ -11,6 +11,7 @@ use vp_core::{Sim, Time};
 use vp_models::host::{Backlog, Warning};
 use vp_models::hub::Output;
 use vp_models::platform::LayerRecord;
+use vp_protocols::native::printable::in_lines;
 use vp_recordings::{End, PlayError, Player, Step};
 
 use super::inputs::Names;
@@ -122,7 +123,9 @@ fn replay(args: &Args) -> Result<Verdict, Failure> {
     let observed = args.observing.attach(player.hub_mut())?;
     let mut warnings = Backlog::default();
     let mut told = |output| {
-        if let Output::Warning { time, text, .. } = output {
+        if let Output::Warning { time, mut text, .. } = output {
+            // It may quote what a peer has said.
+            in_lines(&mut text);
             warnings.push(Warning { time, text });
         }
     };
