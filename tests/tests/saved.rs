@@ -17,16 +17,16 @@ use vp_models::host::trace::player::{self, Outcome, PlayOptions};
 use vp_models::host::trace::{Trace, discover};
 use vp_models::host::{Host, HostError, Memory, Warning};
 use vp_models::hub::{
-    Access, Input, MemoryPromise, Operation, PartyCommand, PartyId, Ran, Recorded, Recorder, Role, Tag,
-    TimeMode,
+    Access, AccessKind, Hub, Input, MemoryPromise, Operation as Accessing, PartyCommand, PartyId, Recorded,
+    Recorder, Role, Tag, TimeMode,
 };
 use vp_models::local::LocalHost;
-use vp_models::memory::MemoryBudget;
+use vp_models::memory::{MemoryBudget, MemoryPool};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_tests::effort::cases;
 use vp_tests::random::{Draw, Leaves};
-use vp_tests::stage::{CSB, hub};
+use vp_tests::stage::{MEMORY, hub};
 use vp_tests::{shared, traces};
 
 /// A host that saves its platform now and then, where that next comes to rest; and then goes on with that one, or with what is
@@ -292,7 +292,7 @@ fn a_large_network_goes_on_from_between_its_layers() {
     let description = Description::named("nv_large").unwrap();
     let plan = Plan::new(&network, &description.nvdla().unwrap().config, description.dbb0.range()).unwrap();
     let input = example_input(network.input, 1);
-    let saves = compare(&description, (1, 60), |host| {
+    let saves = compare(&description, (1, 40), |host| {
         let measured = Measured::on(&network, &plan, host, description.period, &[&input], || ());
         measured.map(|measured| measured.output).map_err(|error| error.to_string())
     });
@@ -314,25 +314,31 @@ fn loadables_go_on_as_if_not_interrupted() {
 
 #[test]
 fn what_is_never_saved_is_refused_before_time_moves() {
-    let mut host = LocalHost::new(Platform::build(&Description::named("nv_small").unwrap()).unwrap());
-    host.inject_faults("[[fault]]\nkind = 'lost-interrupt'\n").unwrap();
-    let refused = host.save(&mut Vec::new()).unwrap_err().to_string();
-    assert!(refused.contains("the platform cannot be saved: faults are armed"), "{refused}");
-    assert!(host.now().unwrap() < Time::ns(100), "{}", host.now().unwrap());
+    let mut hub = hub(&Description::named("nv_small").unwrap(), TimeMode::Lockstep);
+    let (party, tag) = (PartyId(1), Tag(1));
+    hub.handle(Input::Enter { party, name: "the CPU".into(), memory: MemoryPromise::default() });
+    let faults = "[[fault]]\nkind = 'lost-interrupt'\n".to_owned();
+    hub.handle(Input::Command { party, tag, command: PartyCommand::Inject { faults } });
+    let refused = hub.save(&mut Vec::new()).unwrap_err().to_string();
+    assert!(refused.starts_with("the platform cannot be saved: faults are armed"), "{refused}");
+    assert_eq!(hub.now(), Time::ZERO);
 }
 
 /// What has made it stand is not in the bytes: a platform made of them would go on.
 #[test]
 fn a_platform_that_stands_until_a_reset_is_not_saved() {
-    let mut hub = hub(&Description::named("nv_small").unwrap(), TimeMode::Lockstep);
-    hub.set_delta_limit(1);
+    let pool = MemoryPool::new(1 << 20);
+    let budget = MemoryBudget::within(&pool, 1 << 30).unwrap();
+    let platform = Platform::build_within(&Description::named("nv_small").unwrap(), budget).unwrap();
+    let mut hub = Hub::new(platform, TimeMode::Lockstep);
     let party = PartyId(1);
     hub.handle(Input::Enter { party, name: "the CPU".into(), memory: MemoryPromise::default() });
-    let attach = PartyCommand::Attach { port: CSB, role: Role::Initiator, range: None };
-    let read = Access { port: CSB, at: None, operation: Operation::RegisterRead { address: 0x1000 } };
-    for (tag, command) in (1..).map(Tag).zip([attach, PartyCommand::Access(read)]) {
+    let attach = PartyCommand::Attach { port: MEMORY, role: Role::Initiator, range: None };
+    let (data, kind) = (vec![7; 2 << 20].into(), AccessKind::Debug);
+    let operation = Accessing::MemoryWrite { address: 0x8000_0000, data, strobes: None, kind };
+    let write = PartyCommand::Access(Access { port: MEMORY, at: None, operation });
+    for (tag, command) in (1..).map(Tag).zip([attach, write]) {
         hub.handle(Input::Command { party, tag, command });
-        while hub.run(Time::MAX) != Ran::Waiting {}
     }
     let refused = hub.save(&mut Vec::new()).unwrap_err().to_string();
     assert!(refused.starts_with("the platform cannot be saved: it stands until a reset: "), "{refused}");
