@@ -136,15 +136,6 @@ impl MemoryBudget {
         Ok(())
     }
 
-    /// Takes more bytes of the pool beside those of the memories, for who has some already. That they find no room is not the platform's
-    /// misfortune.
-    fn lend(&self, already: u64, more: u64) -> Result<(), OutOfMemory> {
-        let (limit, taken) = (self.limit, self.counts().taken);
-        let all = taken.checked_add(already).and_then(|all| all.checked_add(more));
-        all.filter(|all| *all <= limit).ok_or(OutOfMemory::Platform { limit })?;
-        self.pool.as_ref().map_or(Ok(()), |pool| pool.take(more))
-    }
-
     pub(super) fn give_back(&self, bytes: u64) {
         let mut counts = self.counts();
         counts.taken = counts.taken.saturating_sub(bytes);
@@ -169,8 +160,7 @@ impl Drop for MemoryBudget {
     }
 }
 
-/// Bytes that are counted as long as they are kept: all of them in the pool, and no more of them than the platform's own limit leaves. They
-/// take nothing of that limit: what a memory may take follows from what is written to it, and a replay knows nothing else.
+/// Bytes that are counted in a budget as long as they are kept.
 #[derive(Debug)]
 pub struct CountedBytes {
     bytes: Vec<u8>,
@@ -189,8 +179,12 @@ impl Write for CountedBytes {
         let length = (self.bytes.len() + bytes.len()) as u64;
         if length > self.taken {
             let more = (length - self.taken).next_multiple_of(GRANT);
-            let limit = |limit: OutOfMemory| io::Error::new(io::ErrorKind::OutOfMemory, limit);
-            self.budget.lend(self.taken, more).map_err(limit)?;
+            // That these bytes find no room is not the platform's misfortune.
+            let was_short = self.budget.is_short.load(Ordering::Relaxed);
+            self.budget.take(more).map_err(|limit| {
+                self.budget.is_short.store(was_short, Ordering::Relaxed);
+                io::Error::new(io::ErrorKind::OutOfMemory, limit)
+            })?;
             self.taken += more;
             self.bytes.reserve_exact((self.taken - self.bytes.len() as u64) as usize);
         }
@@ -211,9 +205,7 @@ impl AsRef<[u8]> for CountedBytes {
 
 impl Drop for CountedBytes {
     fn drop(&mut self) {
-        if let Some(pool) = &self.budget.pool {
-            pool.give_back(self.taken);
-        }
+        self.budget.give_back(self.taken);
     }
 }
 
@@ -264,20 +256,15 @@ mod tests {
     }
 
     #[test]
-    fn kept_bytes_are_counted_in_the_pool_and_given_back() {
-        let pool = MemoryPool::new(8 << 20);
-        let budget = Arc::new(MemoryBudget::within(&pool, 3 << 20).unwrap());
+    fn kept_bytes_are_counted_and_given_back() {
+        let budget = Arc::new(MemoryBudget::new(3 << 20));
         let mut kept = CountedBytes::new(budget.clone());
         kept.write_all(&[1; 1 << 20]).unwrap();
         kept.write_all(&[2]).unwrap();
-        assert_eq!((kept.as_ref().len(), pool.taken()), ((1 << 20) + 1, 3 << 20));
+        assert_eq!((kept.as_ref().len(), budget.counts().taken), ((1 << 20) + 1, 2 << 20));
         let full = kept.write_all(&vec![3; 2 << 20]).unwrap_err();
         assert_eq!(full.kind(), io::ErrorKind::OutOfMemory);
-        // What memories may take is what it was.
-        budget.take(3 << 20).unwrap();
         drop(kept);
-        assert_eq!((pool.taken(), budget.take_shortage()), (3 << 20, None));
-        drop(budget);
-        assert_eq!(pool.taken(), 0);
+        assert_eq!(budget.counts().taken, 0);
     }
 }

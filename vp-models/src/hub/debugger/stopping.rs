@@ -258,7 +258,6 @@ impl Hub {
         if !debugging.debuggers.remove(&party) {
             return;
         }
-        debugging.told_of.remove(&party);
         debugging.watcher.breakpoints.borrow_mut().retain(|watched| watched.set.party != party);
         if debugging.step.as_ref().is_some_and(|step| step.party == party) {
             debugging.step = None;
