@@ -290,7 +290,9 @@ fn what_people_are_shown_of_a_recording_has_no_control_characters() {
     let (_, end) = read(&written(&[], Some(Some("the disk\x1b[2J\nis full"))));
     assert_eq!(end.unwrap(), End::Early { why: "the disk?[2J?is full".to_owned() });
     let mut file = Vec::new();
-    Writer::new(&mut file, &Header { program: "vp\x1b[2J".to_owned(), ..header() }).unwrap();
+    let mut header = header();
+    header.program = "vp\x1b[2J".to_owned();
+    Writer::new(&mut file, &header).unwrap();
     let error = Reader::new(&file[..]).err().unwrap().to_string();
     assert_eq!(error, "the recording's header: `program` has control characters");
 }
