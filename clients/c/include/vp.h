@@ -82,11 +82,11 @@ typedef enum {
   VP_ACCESSES_WRITE = 2,
 } vp_accesses;
 
-// A partner of a platform.
-typedef struct vp_partner vp_partner;
-
 // A debugger of a platform that a server serves.
 typedef struct vp_debugger vp_debugger;
+
+// A partner of a platform.
+typedef struct vp_partner vp_partner;
 
 // That time stands.
 typedef struct {
