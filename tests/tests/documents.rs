@@ -21,7 +21,7 @@ impl Document {
             match event {
                 Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
                 Event::End(TagEnd::Heading(_)) => {
-                    document.anchors.extend(heading.take().map(|it| anchor(&it)))
+                    document.anchors.extend(heading.take().map(|it| anchor(&it)));
                 }
                 Event::Text(text) | Event::Code(text) => {
                     if let Some(heading) = &mut heading {

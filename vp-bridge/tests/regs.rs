@@ -121,7 +121,7 @@ fn systemrdl_is_read_by_its_compiler() {
     let has_it =
         Command::new(&python).args(["-c", "import systemrdl"]).output().is_ok_and(|it| it.status.success());
     if !has_it {
-        println!("skipped: systemrdl_is_read_by_its_compiler: no Python with systemrdl");
+        eprintln!("skipped: systemrdl_is_read_by_its_compiler: no Python with systemrdl");
         return;
     }
     const READ: &str = "
