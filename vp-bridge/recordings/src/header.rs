@@ -1,11 +1,9 @@
 //! What a recording says of its platform: all that a run depends on besides the inputs.
 
-use std::io::Cursor;
-
 use serde::{Deserialize, Serialize};
 use vp_models::hub::{Hub, TimeMode};
 use vp_models::memory::MemoryBudget;
-use vp_models::platform::{Description, DescriptionError, Platform, RestoreError};
+use vp_models::platform::{Description, DescriptionError, Platform};
 
 /// What a recorded hub was at its beginning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,27 +74,14 @@ impl Header {
         Description::parse(&self.platform)
     }
 
-    /// A hub as the recorded one was at its beginning, at power-on.
+    /// A hub as the recorded one was at its beginning.
     ///
     /// # Errors
     /// The platform cannot be built.
     pub fn hub(&self) -> Result<Hub, DescriptionError> {
-        Ok(self.around(Platform::build_within(&self.description()?, self.budget())?))
-    }
-
-    /// The same, where a platform stood that was saved.
-    pub(crate) fn hub_from(&self, saved: &[u8]) -> Result<Hub, RestoreError> {
-        let description = self.description()?;
-        Ok(self.around(Platform::restore(&mut Cursor::new(saved), Some(&description), self.budget())?))
-    }
-
-    fn budget(&self) -> MemoryBudget {
-        MemoryBudget::new(self.memory_limit.unwrap_or(u64::MAX))
-    }
-
-    fn around(&self, platform: Platform) -> Hub {
-        let mut hub = Hub::new(platform, self.mode());
+        let budget = MemoryBudget::new(self.memory_limit.unwrap_or(u64::MAX));
+        let mut hub = Hub::new(Platform::build_within(&self.description()?, budget)?, self.mode());
         hub.set_delta_limit(self.delta_limit);
-        hub
+        Ok(hub)
     }
 }
