@@ -66,7 +66,15 @@ fn write(data: Bytes) -> Operation {
 
 fn ran(time: u64, outputs: u64) -> Recorded {
     let time = Time::ps(time);
-    Recorded::Ran(Position { time, stops: outputs / 2, outputs, driven: 7, is_instant_over: true, cycles: 0 })
+    Recorded::Ran(Position {
+        time,
+        stops: outputs / 2,
+        outputs,
+        driven: 7,
+        is_instant_over: true,
+        is_at_grant: false,
+        cycles: 0,
+    })
 }
 
 fn bytes() -> impl Strategy<Value = Bytes> {
