@@ -490,7 +490,9 @@ impl Platform {
         description.check()?;
         let mut platform = Platform::assemble(Simulation::at_rest(rest)?, description, budget)?;
         state(&platform)?;
+        let since = platform.irq().since();
         platform.simulation.resume(rest)?;
+        platform.irq().set_since(since);
         Ok(platform)
     }
 
@@ -510,14 +512,14 @@ impl Platform {
             on_reset: _,
             faults: _,
         } = self;
-        // The device drives the line.
-        let Hardware { irq: _, device, memories } = hardware;
+        let Hardware { irq, device, memories } = hardware;
         at.part("observers")?;
         chronicle.checkpoint(at)?;
         tally.checkpoint(at)?;
         let mut events = (hash.value(), hash.count());
         at.value(&mut events)?;
         hash.resume(events.0, events.1);
+        irq.checkpoint(at)?;
         device.checkpoint(at)?;
         memories.iter().try_for_each(|memory| memory.checkpoint(at))
     }
