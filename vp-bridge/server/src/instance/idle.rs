@@ -85,6 +85,7 @@ impl PlatformThread {
         let mut has_more = false;
         for (_, member) in self.members.awake_mut() {
             member.stream.poll();
+            self.turns.look(&mut member.account, member.stream.asked());
             has_more |= member.stream.end().is_some() || member.stream.has_buffered();
         }
         self.members.let_sleep();

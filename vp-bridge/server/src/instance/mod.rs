@@ -11,6 +11,7 @@
 
 mod adapted;
 mod asleep;
+mod backlog;
 mod debugger;
 mod files;
 mod idle;
@@ -61,6 +62,7 @@ use turns::Turns;
 use super::session::End;
 use super::{EndedPlatform, Listeners, PlatformObserver};
 use crate::adapters::Beginning;
+use crate::processors::Shift;
 
 /// What is said of a platform in a welcome, whoever comes.
 pub(super) fn offer(platform: &Platform) -> Offer {
@@ -211,6 +213,7 @@ struct PlatformThread {
     patience: Patience,
     members: Members,
     turns: Turns,
+    shift: Shift,
     adapted: AdaptedSessions,
     owners: Owners,
     standing: Standing,
@@ -233,6 +236,8 @@ impl PlatformThread {
         mode: TimeMode,
         patience: Patience,
     ) -> Result<Self, String> {
+        let mut shift = Shift::default();
+        shift.begin_much();
         let mut hub = Hub::new(start.platform(budget)?, translate::time_mode(mode));
         hub.set_delta_limit(patience.delta_limit);
         Ok(Self {
@@ -244,6 +249,7 @@ impl PlatformThread {
             patience,
             members: Members::default(),
             turns: Turns::default(),
+            shift,
             adapted: AdaptedSessions::default(),
             owners: Owners::default(),
             standing: Standing::default(),
@@ -293,6 +299,9 @@ impl PlatformThread {
             self.flush();
             let (wake, sessions) = (self.advance(), self.sessions());
             self.tell();
+            if wake.is_none() {
+                self.shift.begin_much();
+            }
             match wake {
                 // Who had to go meanwhile may have left something to others that can be done now.
                 _ if self.has_commands() => {
@@ -308,6 +317,7 @@ impl PlatformThread {
                     let since = [self.owners.oldest(), self.standing.since()].into_iter().flatten();
                     let patience =
                         since.filter_map(|(_, since)| since.checked_add(self.patience.owner_timeout));
+                    self.shift.end();
                     self.idle_until(wake.0.into_iter().chain(patience).chain(silence).min());
                     self.looks = Looks::SOON;
                     self.mind_silence();
