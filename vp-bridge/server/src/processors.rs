@@ -1,9 +1,8 @@
-//! How many platforms' threads have much to do at a time: as many as there are processors, in turns.
+//! How many platforms' threads work for long at a time: as many as there are processors, in turns.
 //!
-//! The system gives each thread that wants to run an equal part, so a platform that is asked for a register now and then would come
-//! after a turn of each of 500 others. Therefore a thread that has more to do than a few commands waits until few enough others have
-//! ([`Shift::begin_much`]), and there are two lines: one for threads that had nothing to do a short while ago, and the backlog of those
-//! that have worked for long.
+//! The system gives each thread that wants to run an equal part, so a platform that is asked for something now and then would share
+//! the processors with 500 that never have nothing to do. Those wait for each other in a line ([`Shift::go_on`]). A thread that has nothing
+//! to do now and then is left to the system, which has it run soon.
 
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -12,21 +11,18 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// How long a thread may work before it is of the backlog; and how long one works while others wait.
+use rustix::time::{ClockId, clock_gettime};
+
+/// How long a thread may work, by what it takes of a processor, before it waits in the line; and how long one works while others wait.
 const SLICE: Duration = Duration::from_millis(2);
+/// Passes of a thread's loop that are no work to speak of.
+const FEW: u32 = 4;
 /// How long a thread waits for a place. One that has a place may be in one long step of a model.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The lines, for all servers of this process.
-static PROCESSORS: LazyLock<Processors> = LazyLock::new(|| {
-    let processors = thread::available_parallelism().map_or(1, NonZero::get);
-    Processors { sparse: Line::new(processors), backlog: Line::new(processors) }
-});
-
-struct Processors {
-    sparse: Line,
-    backlog: Line,
-}
+/// For all servers of this process.
+static LINE: LazyLock<Line> =
+    LazyLock::new(|| Line::new(thread::available_parallelism().map_or(1, NonZero::get)));
 
 /// Places, and who waits for one, first come, first served.
 struct Line(Mutex<Places>);
@@ -102,38 +98,42 @@ impl Drop for Place<'_> {
 /// A platform's thread among the others, from when it has something to do until it has nothing more.
 #[derive(Default)]
 pub(crate) struct Shift {
-    began: Option<Instant>,
-    /// Since when it goes on, whether it has really got a place, and whether that is one of the backlog.
-    going: Option<Going>,
-}
-
-struct Going {
-    _place: Option<Place<'static>>,
-    since: Instant,
-    is_backlog: bool,
+    passes: u32,
+    began: Option<(Instant, Duration)>,
+    /// A place, unless none was to be had; and since when it goes on.
+    going: Option<(Option<Place<'static>>, Instant)>,
 }
 
 impl Shift {
-    /// There is more to do than a few commands: waits until it may be done. To be called again while it is done.
-    pub(crate) fn begin_much(&mut self) {
-        let now = Instant::now();
-        let is_backlog = now - *self.began.get_or_insert(now) >= SLICE;
-        let line = if is_backlog { &PROCESSORS.backlog } else { &PROCESSORS.sparse };
-        let may_go_on = |going: &Going| {
-            going.is_backlog == is_backlog && (now - going.since < SLICE || !line.is_waited_for())
-        };
-        if self.going.as_ref().is_some_and(may_go_on) {
+    /// There is more to do: waits until that may be done, after each pass of the thread's loop.
+    pub(crate) fn go_on(&mut self) {
+        self.passes = self.passes.saturating_add(1);
+        if self.passes < FEW {
             return;
         }
-        self.going = None;
-        let place = line.enter(PATIENCE);
-        self.going = Some(Going { _place: place, since: Instant::now(), is_backlog });
+        let now = Instant::now();
+        let (began, used) = *self.began.get_or_insert_with(|| (now, processor_time()));
+        let may_go_on = match &self.going {
+            Some((_, since)) => now - *since < SLICE || !LINE.is_waited_for(),
+            None => now - began < SLICE || processor_time().saturating_sub(used) < SLICE,
+        };
+        if !may_go_on {
+            self.going = None;
+            let place = LINE.enter(PATIENCE);
+            self.going = Some((place, Instant::now()));
+        }
     }
 
     /// Nothing is to be done.
     pub(crate) fn end(&mut self) {
         *self = Self::default();
     }
+}
+
+/// What this thread has taken of a processor.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -236,8 +236,6 @@ impl PlatformThread {
         mode: TimeMode,
         patience: Patience,
     ) -> Result<Self, String> {
-        let mut shift = Shift::default();
-        shift.begin_much();
         let mut hub = Hub::new(start.platform(budget)?, translate::time_mode(mode));
         hub.set_delta_limit(patience.delta_limit);
         Ok(Self {
@@ -249,7 +247,7 @@ impl PlatformThread {
             patience,
             members: Members::default(),
             turns: Turns::default(),
-            shift,
+            shift: Shift::default(),
             adapted: AdaptedSessions::default(),
             owners: Owners::default(),
             standing: Standing::default(),
@@ -299,15 +297,13 @@ impl PlatformThread {
             self.flush();
             let (wake, sessions) = (self.advance(), self.sessions());
             self.tell();
-            if wake.is_none() {
-                self.shift.begin_much();
-            }
             match wake {
                 // Who had to go meanwhile may have left something to others that can be done now.
                 _ if self.has_commands() => {
                     // Who asks for little comes between.
                     self.poll_sockets();
                     self.mind_silence();
+                    self.shift.go_on();
                 }
                 Some(wake) if self.sessions() == sessions && !self.adapted.has_inputs() => {
                     self.look_who_holds_time();
@@ -326,6 +322,7 @@ impl PlatformThread {
                     if self.look() {
                         self.mind_silence();
                     }
+                    self.shift.go_on();
                 }
             }
         }

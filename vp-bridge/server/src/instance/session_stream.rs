@@ -220,6 +220,12 @@ impl SessionStream {
         self.commands.push_back(command);
     }
 
+    /// Whether a frame longer than so many bytes is on its way, and lacks a part.
+    pub(super) fn is_receiving(&self, length: u64) -> bool {
+        let lacking = self.connection.lacking(&self.input);
+        lacking > 0 && self.commands.is_empty() && (self.input.len() + lacking) as u64 > length
+    }
+
     /// What the session has shown of itself since this was last asked.
     pub(super) fn take_signs(&mut self) -> Signs {
         let is_under_way = self.connection.to_answer() > self.peer_pings

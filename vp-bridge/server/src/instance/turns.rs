@@ -17,6 +17,7 @@ use super::PlatformThread;
 use super::members::Member;
 use super::message::SessionCommand;
 use super::run::Looks;
+use super::session_stream::SessionStream;
 
 /// Cost of what waits that is little. A command costs one, and about a third of a microsecond.
 const LITTLE: u64 = 4;
@@ -117,14 +118,26 @@ impl Account {
 type Candidate<'a> = (SessionId, Asked, &'a Account);
 
 /// The order of turns.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Turns {
     /// The most that a session had cost, in each of the queues, when it had its turn.
     reached: [u64; 2],
     /// When one of little, or of little or much, had its turn last, and who.
     answered: [Option<(Instant, SessionId)>; 2],
+    /// Whether the next turn of much is of who has cost least since it had nothing to ask for, which many that begin at once do not
+    /// delay; else it is of who has cost least at all, so that nobody waits without end.
+    is_for_shortest: bool,
+    /// Who sends much in one piece, and was read last.
+    read: SessionId,
     /// When it is the turn again of much, and of the backlog, whoever else asks.
     due: [Option<Instant>; 2],
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        let (reached, answered, due) = Default::default();
+        Self { reached, answered, is_for_shortest: true, read: SessionId(0), due }
+    }
 }
 
 impl Turns {
@@ -149,10 +162,11 @@ impl Turns {
     /// Who of that kind is next.
     fn next<'a>(&self, kind: Kind, sessions: impl Iterator<Item = Candidate<'a>>) -> Option<SessionId> {
         let of_kind = sessions.filter(|(_, asked, account)| asked.all > 0 && account.kind(*asked) == kind);
-        of_kind
-            .map(|(session, _, account)| (account.costs[kind.queue()], session))
-            .min()
-            .map(|(_, next)| next)
+        let cost = |account: &Account| match kind {
+            Kind::Much if self.is_for_shortest => account.burst,
+            _ => account.costs[kind.queue()],
+        };
+        of_kind.map(|(session, _, account)| (cost(account), session)).min().map(|(_, next)| next)
     }
 
     /// Whether a session may have a turn of that kind: not if others are likely to go on asking for less, for as long as the last such
@@ -190,7 +204,10 @@ impl Turns {
         let due = ended + (ended - began);
         match kind {
             Kind::Little => self.answered = [Some((ended, session)); 2],
-            Kind::Much => (self.answered[1], self.due[0]) = (Some((ended, session)), Some(due)),
+            Kind::Much => {
+                (self.answered[1], self.due[0]) = (Some((ended, session)), Some(due));
+                self.is_for_shortest = !self.is_for_shortest;
+            }
             Kind::Backlog => self.due[1] = Some(due),
         }
     }
@@ -210,10 +227,6 @@ impl PlatformThread {
         }
         let only = self.members.awake().next().map(|(session, _)| session);
         if let Some(only) = only.filter(|_| self.sessions() == 1) {
-            let is_more = |member: &Member| member.account.kind(member.stream.asked()) != Kind::Little;
-            if self.members.get(only).is_some_and(is_more) {
-                self.shift.begin_much();
-            }
             self.take_commands(Kind::Little, only, u64::MAX);
             self.looks = Looks::SOON;
             return;
@@ -231,8 +244,7 @@ impl PlatformThread {
             if let Some(session) =
                 self.next_in_turn(kind).filter(|next| self.turns.may_begin(kind, *next, now))
             {
-                self.shift.begin_much();
-                let from = Instant::now();
+                let from = now;
                 self.take_commands(kind, session, TURN);
                 if let Some(member) = self.members.get_mut(session)
                     && member.stream.asked().all == 0
@@ -245,6 +257,27 @@ impl PlatformThread {
             }
         }
         self.looks = Looks::after(now - began);
+    }
+
+    /// Reads a part of what one session sends that is long in one piece: of the backlog's turns, too.
+    pub(super) fn read_long(&mut self) {
+        let receiving = self.members.awake().filter(|(_, member)| member.stream.is_receiving(LONG * BYTES));
+        let next = receiving.map(|(session, _)| (session <= self.turns.read, session)).min();
+        let Some((_, session)) = next else { return };
+        let began = Instant::now();
+        if self.turns.may_begin(Kind::Backlog, session, began)
+            && let Some(member) = self.members.get_mut(session)
+        {
+            member.stream.poll();
+            self.turns.look(&mut member.account, member.stream.asked());
+            self.turns.read = session;
+            self.turns.end(Kind::Backlog, session, (began, Instant::now()));
+        }
+    }
+
+    /// Whether a stream is read with all others.
+    pub(super) fn is_read_at_once(stream: &SessionStream) -> bool {
+        !stream.is_receiving(LONG * BYTES)
     }
 
     fn next_in_turn<'a>(&'a self, kind: Kind) -> Option<SessionId> {
