@@ -121,6 +121,8 @@ pub struct Position {
     pub driven: u64,
     /// Whether all of the present instant was done.
     pub is_instant_over: bool,
+    /// Free mode: whether time may come no further, by what was granted ([`Hub::grant`]).
+    pub is_at_grant: bool,
     /// How many delta cycles of the present instant are over, if they are too many for one run and there are more.
     pub cycles: u64,
 }
@@ -137,6 +139,7 @@ impl Hub {
             outputs: self.polled + self.outputs.len() as u64,
             driven: self.applied,
             is_instant_over: self.is_instant_over,
+            is_at_grant: self.granted == self.now(),
             cycles: if is_within { cycles } else { 0 },
         }
     }

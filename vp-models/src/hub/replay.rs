@@ -140,7 +140,8 @@ impl Replay {
     /// Runs to a position, if that is not beyond `until`; an error says where the run stands if it does not come there.
     fn run_to(&self, hub: &mut Hub, position: Position, until: Time) -> Result<bool, Position> {
         let to = position.time.min(until);
-        hub.grant(to);
+        // A grant further away than this changes nothing; one to here may end an instant that would be held without it.
+        hub.grant(if position.is_at_grant { to } else { Time::MAX });
         // Within an instant the recorded run has waited there, for an answer or a promise, and has made promises.
         if !hub.position().is_instant_over && promise_to_reach(hub, position) {
             return Ok(true);
@@ -153,11 +154,12 @@ impl Replay {
             }
             let at = hub.position();
             // Where the recorded run was cut, and stood there with no more than its promises to make, they were made.
-            if at == position || promise_to_reach(hub, position) {
+            let is_over = matches!(ran, Ran::Waiting | Ran::Limit);
+            if at == position || is_over && promise_to_reach(hub, position) {
                 return Ok(true);
             }
             // A run may have ended an instant, and no more.
-            let is_stuck = at == before && !matches!(ran, Ran::Again | Ran::InInstant);
+            let is_stuck = at == before && is_over;
             if is_stuck && until < position.time {
                 return Ok(false);
             }

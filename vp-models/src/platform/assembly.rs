@@ -52,6 +52,10 @@ pub struct Port {
     pub width: u32,
 }
 
+/// What goes into the event hash, and how. It grows when the same run comes to another hash: event hashes of programs that differ in it
+/// say nothing of each other.
+pub const EVENT_HASH_VERSION: u32 = 1;
+
 /// Why the interrupt never comes when nothing moves and [`Platform::unfinished`] has nothing to say.
 pub const NOTHING_RUNS: &str = "no group is enabled and no job is queued";
 
@@ -486,7 +490,9 @@ impl Platform {
         description.check()?;
         let mut platform = Platform::assemble(Simulation::at_rest(rest)?, description, budget)?;
         state(&platform)?;
+        let since = platform.irq().since();
         platform.simulation.resume(rest)?;
+        platform.irq().set_since(since);
         Ok(platform)
     }
 
@@ -506,14 +512,14 @@ impl Platform {
             on_reset: _,
             faults: _,
         } = self;
-        // The device drives the line.
-        let Hardware { irq: _, device, memories } = hardware;
+        let Hardware { irq, device, memories } = hardware;
         at.part("observers")?;
         chronicle.checkpoint(at)?;
         tally.checkpoint(at)?;
         let mut events = (hash.value(), hash.count());
         at.value(&mut events)?;
         hash.resume(events.0, events.1);
+        irq.checkpoint(at)?;
         device.checkpoint(at)?;
         memories.iter().try_for_each(|memory| memory.checkpoint(at))
     }

@@ -142,14 +142,17 @@ impl Instance {
             let (freed, _running) = (listeners.freed.clone(), listeners.running.token());
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
+                let Listeners { ended, pins, observe, .. } = listeners;
                 let built = PlatformThread::build(&inbox.0, &start, budget, mode, patience);
-                let built = built.and_then(|thread| thread.with_faults(faults.as_deref()));
+                let built = built.and_then(|mut thread| {
+                    // Before all else that enters: a recording has it.
+                    if let Some(observe) = observe {
+                        thread.begin_observing(&*observe, &label);
+                    }
+                    thread.arm_own_faults(faults.as_deref()).map(|()| thread)
+                });
                 match built {
                     Ok(mut thread) => {
-                        let Listeners { ended, pins, observe, .. } = listeners;
-                        if let Some(observe) = observe {
-                            thread.begin_observing(&*observe, &label);
-                        }
                         if let Some(pins) = pins {
                             // Who does not listen any more does not want to know.
                             thread.hub.on_driven(move |event| drop(pins.send(event)));
@@ -260,10 +263,10 @@ impl PlatformThread {
     }
 
     /// Arms the server's own faults.
-    fn with_faults(mut self, faults: Option<&str>) -> Result<Self, String> {
+    fn arm_own_faults(&mut self, faults: Option<&str>) -> Result<(), String> {
         /// No session has this number.
         const OWN: hub::PartyId = hub::PartyId(0);
-        let Some(faults) = faults else { return Ok(self) };
+        let Some(faults) = faults else { return Ok(()) };
         let command = hub::PartyCommand::Inject { faults: faults.to_owned() };
         let memory = MemoryPromise::default();
         self.hub.handle(Input::Enter { party: OWN, name: "the server".to_owned(), memory });
@@ -274,7 +277,7 @@ impl PlatformThread {
                 return Err(failure.reason);
             }
         }
-        Ok(self)
+        Ok(())
     }
 
     /// The loop: carry out, run, answer, listen.
