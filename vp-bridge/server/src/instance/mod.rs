@@ -11,6 +11,7 @@
 
 mod adapted;
 mod asleep;
+mod backlog;
 mod debugger;
 mod files;
 mod idle;
@@ -61,6 +62,7 @@ use turns::Turns;
 use super::session::End;
 use super::{EndedPlatform, Listeners, PlatformObserver};
 use crate::adapters::Beginning;
+use crate::processors::Shift;
 
 /// What is said of a platform in a welcome, whoever comes.
 pub(super) fn offer(platform: &Platform) -> Offer {
@@ -214,6 +216,7 @@ struct PlatformThread {
     patience: Patience,
     members: Members,
     turns: Turns,
+    shift: Shift,
     adapted: AdaptedSessions,
     owners: Owners,
     standing: Standing,
@@ -247,6 +250,7 @@ impl PlatformThread {
             patience,
             members: Members::default(),
             turns: Turns::default(),
+            shift: Shift::default(),
             adapted: AdaptedSessions::default(),
             owners: Owners::default(),
             standing: Standing::default(),
@@ -302,6 +306,7 @@ impl PlatformThread {
                     // Who asks for little comes between.
                     self.poll_sockets();
                     self.mind_silence();
+                    self.shift.go_on();
                 }
                 Some(wake) if self.sessions() == sessions && !self.adapted.has_inputs() => {
                     self.look_who_holds_time();
@@ -311,6 +316,7 @@ impl PlatformThread {
                     let since = [self.owners.oldest(), self.standing.since()].into_iter().flatten();
                     let patience =
                         since.filter_map(|(_, since)| since.checked_add(self.patience.owner_timeout));
+                    self.shift.end();
                     self.idle_until(wake.0.into_iter().chain(patience).chain(silence).min());
                     self.looks = Looks::SOON;
                     self.mind_silence();
@@ -319,6 +325,7 @@ impl PlatformThread {
                     if self.look() {
                         self.mind_silence();
                     }
+                    self.shift.go_on();
                 }
             }
         }
