@@ -25,6 +25,7 @@ mod platform;
 mod platform_args;
 #[cfg(target_os = "linux")]
 mod qemu;
+mod record;
 mod recording;
 mod regs;
 mod renode;
