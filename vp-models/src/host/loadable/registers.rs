@@ -21,7 +21,7 @@ use crate::nvdla::numeric::{Converter, Precision};
 use crate::nvdla::pdp::layer::{Average, Axis, Method, PdpLayer, PdpSource, Strips};
 use crate::nvdla::registers::{self as reg, FieldRef, Group, Unit, bdma, pdp, pdp_rdma, rbk};
 use crate::nvdla::rubik::layer::{Mode, RubikLayer, RubikSurface};
-use zerocopy::little_endian::U32;
+use zerocopy::little_endian::{I32, U32};
 
 pub(super) use lut::load as load_lut;
 
@@ -117,7 +117,7 @@ fn pooling(places: &Places, pooling: &layout::Pdp, [source, destination]: &[Cube
         method: Method::Average(Average {
             reciprocal_width: Average::reciprocal(horizontal.kernel, precision),
             reciprocal_height: Average::reciprocal(vertical.kernel, precision),
-            padding: pooling.padding_values.map(|value| value.get()),
+            padding: pooling.padding_values.map(I32::get),
         }),
         horizontal,
         vertical,
@@ -226,7 +226,7 @@ pub(super) fn transfer(copy: &Copy, places: &Places) -> Program {
     let shape = &copy.shape;
     let end = |entry: AddressEntry, strides: [U32; 2]| {
         let (base, ram) = places.address(entry);
-        BdmaTransfer::place(Ram::from_field(ram), base, strides.map(|stride| stride.get()))
+        BdmaTransfer::place(Ram::from_field(ram), base, strides.map(U32::get))
     };
     let transfer = BdmaTransfer {
         line: shape.line_size.get(),

@@ -5,13 +5,14 @@ use crate::host::program::Program;
 use crate::nvdla::lut::{LeIndex, Priorities, Range, Settings, Slope, Tables};
 use crate::nvdla::registers::{RegisterMap, Table, Unit};
 use crate::nvdla::{cdp, sdp};
+use zerocopy::little_endian::I16;
 
 const EXPONENT: u8 = 0;
 const FP16: u8 = 2;
 
 /// Loads a table into SDP or CDP, for an operation of a precision.
 pub(in super::super) fn load(map: RegisterMap, unit: Unit, lut: &layout::Lut, precision: u8) -> Program {
-    let tables = Tables { le: lut.le.map(|entry| entry.get()), lo: lut.lo.map(|entry| entry.get()) };
+    let tables = Tables { le: lut.le.map(I16::get), lo: lut.lo.map(I16::get) };
     let mut encoded = match unit {
         Unit::Cdp => cdp::lut::load(&settings(lut, |bound| bound as i64), &tables),
         _ => sdp::lut::load(&settings(lut, |bound| bound as i32), &tables),
