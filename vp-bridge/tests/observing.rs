@@ -71,6 +71,10 @@ fn what_cannot_be_done_is_one_line_before_anything_runs() {
         &["--timeline", "no/run.perfetto"],
         "cannot write no/run.perfetto: No such file or directory (os error 2)",
     );
+    refused(
+        &["--record", "run.fst", "--trace", "./run.fst"],
+        "--record and --trace both name ./run.fst: each writes a file of its own",
+    );
     let output = vp(folder.path(), &["run", "lenet", "--connect", "unix:s", "--trace", "run.fst"]);
     assert!(said(&output).starts_with("error: --trace is the server's to say when --connect is given\n"));
 }
@@ -132,6 +136,34 @@ fn a_server_has_a_file_for_each_platform_when_it_is_stopped() {
     files.retain(|name| name != "s");
     let expected = ["run-2.fst", "run-2.perfetto", "run-3.fst", "run-3.perfetto", "run.fst", "run.perfetto"];
     assert_eq!(files, expected);
+}
+
+#[test]
+fn a_server_says_at_once_that_a_file_cannot_be_written_and_goes_on_and_ends_with_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Command::new(env!("CARGO_BIN_EXE_vp"))
+        .args(["serve", "--listen", "unix:s", "--trace", "run.fst", "--registers", "/dev/full"])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let trace = format!("{}/../traces/nv_small/pdp_max_3x3_s2_16x16x16", env!("CARGO_MANIFEST_DIR"));
+    let output = vp(folder.path(), &["run", &trace, "--connect", "unix:s"]);
+    let sentence = "cannot write /dev/full: No space left on device (os error 28)";
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned() + &said(&output);
+    assert!(
+        output.status.success() && shown.contains(sentence),
+        "its session is told while it runs: {shown}"
+    );
+    kill(Pid::from_raw(server.id() as i32), Signal::SIGINT).unwrap();
+    let ended = server.wait_with_output().unwrap();
+    let logged = said(&ended);
+    assert_eq!(logged.matches(sentence).count(), 1, "{logged}");
+    assert_eq!(ended.status.code(), Some(1), "{logged}");
+    assert_eq!(names(folder.path()), ["run.fst"], "the other file is whole");
 }
 
 #[test]

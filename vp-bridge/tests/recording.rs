@@ -13,10 +13,10 @@ use common::recorded::replayed;
 use common::{copy, run};
 use tempfile::TempDir;
 use vp_models::host::{Host as _, Memory};
-use vp_models::hub::{Input, Operation, PartyCommand, Recorded};
+use vp_models::hub::{Hub, Input, Operation, PartyCommand, Recorded, TimeMode};
 use vp_models::local::LocalHost;
 use vp_models::platform::Platform;
-use vp_recordings::{End, Reader};
+use vp_recordings::{End, Header, Reader, Writer};
 use vp_remote::{RemoteHost, RemoteOptions};
 use vp_transport::Address;
 
@@ -300,6 +300,33 @@ fn a_served_run_runs_again_as_it_does_in_this_process() {
 }
 
 #[test]
+fn the_faults_of_a_server_are_in_its_recordings() {
+    let folder = folder();
+    let file = folder.path().join("faults.toml");
+    fs::write(&file, "[[fault]]\nkind = 'delayed-interrupt'\ncycles = 1000\n").unwrap();
+    let mut serving = Serving::start(":", &format!("--faults {}", file.display()));
+    let (_, remote) = run(&copy(8, 8, 32), &mut serving.host());
+    assert!(remote.text("fault.1").unwrap().contains("struck at"));
+    assert_eq!(serving.end(), Some(0));
+    let again = prints(serving.folder.path(), &["replay", "run.vprec"]);
+    assert!(line(&again, "event hash").ends_with(remote.text("events.hash").unwrap()), "{again}");
+    assert!(line(&again, "ended").ends_with("; the event hash is the recorded one"), "{again}");
+}
+
+#[test]
+fn a_replay_shows_no_control_characters_of_a_peer() {
+    let folder = folder();
+    let hub = Hub::new(Platform::build(&common::description()).unwrap(), TimeMode::Lockstep);
+    let mut file = Vec::new();
+    let mut writer = Writer::new(&mut file, &Header::of(&hub, "a test", None)).unwrap();
+    writer.add(Recorded::Input(Input::Warn { text: "\x1b[2Jgone".to_owned() })).unwrap();
+    writer.end(None).unwrap();
+    fs::write(folder.path().join("run.vprec"), &file).unwrap();
+    let shown = prints(folder.path(), &["replay", "run.vprec"]);
+    assert!(shown.contains("?[2Jgone"), "{shown}");
+}
+
+#[test]
 fn sessions_are_told_when_the_disk_of_a_served_recording_is_full_and_the_run_goes_on() {
     let mut serving = Serving::start("trap '' XFSZ; ulimit -f 40", "");
     let mut host = serving.host();
@@ -382,4 +409,17 @@ fn logs_are_compared_line_by_line_and_not_with_recordings() {
         refused(folder.path(), &["diff", "a.jsonl", "run.vprec"])
             .contains("one is a log and the other is none")
     );
+}
+
+#[test]
+fn logs_that_are_compared_move_no_cursor_and_may_be_text() {
+    let folder = folder();
+    for (name, end) in [("one.log", "plain"), ("other.log", "\u{1b}[2J\u{1b}]0;title\u{7}")] {
+        fs::write(folder.path().join(name), format!("# registers of nv_small\nthe same\n{end}\n")).unwrap();
+    }
+    let output = vp(folder.path(), &["diff", "one.log", "other.log"]);
+    let shown = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    assert!(shown.contains("line 3, the first that differs") && shown.contains("?[2J?]0;title?"), "{shown}");
+    assert!(!shown.contains(['\u{1b}', '\u{7}']), "{shown:?}");
 }

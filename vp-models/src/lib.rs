@@ -8,6 +8,7 @@ pub mod checkpoint;
 pub mod counters;
 pub mod device;
 pub mod faults;
+pub mod fifos;
 pub mod fpga_ai_suite;
 pub mod host;
 pub mod hub;
@@ -17,6 +18,7 @@ pub mod nvdla;
 pub mod occupancy;
 pub mod outside_device;
 pub mod platform;
+pub mod suggestion;
 
 #[cfg(test)]
 mod conformance_data;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -39,11 +39,16 @@ impl RecordArgs {
         self.record.is_some()
     }
 
+    /// The file that is given.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.record.as_deref()
+    }
+
     /// Whether there can be such a file: before anything runs.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let Some(path) = &self.record else { return Ok(()) };
         let wrong = |error| Failure::new(format!("cannot record in {}: {error}", path.display()));
-        WholeFile::create(path).map(drop).map_err(wrong)
+        WholeFile::check(path).map_err(wrong)
     }
 
     /// Records a hub that nobody has used, if that is wanted.

@@ -5,6 +5,7 @@ mod networks;
 mod plot;
 mod report;
 
+use super::record::{self, Record};
 use super::{Failure, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
@@ -43,6 +44,10 @@ pub(super) struct Args {
     /// Write every row, with what each side took
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+
+    /// Print the rows as JSON in place of text
+    #[arg(long)]
+    json: bool,
 
     /// Write the distribution of errors of each table
     #[arg(long, value_name = "FILE")]
@@ -97,14 +102,23 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         })
         .collect::<Result<_, _>>()?;
     bar.finish_and_clear();
+    let records = || files::records(&compared, &networks);
     if let Some(path) = &args.csv {
-        files::rows(path, &compared, &networks)?;
+        record::write_csv(path, &records())?;
     }
     if let Some(path) = &args.svg {
         plot::write(path, &compared)?;
     }
     if let Some(path) = &args.distribution {
         distribution::write(path, &distributions(&compared)).map_err(Failure::new)?;
+    }
+    if args.json {
+        let is_right = report::is_right(&networks, &compared);
+        let rows = records();
+        record::print(
+            &Record::default().with("is_right", is_right).with("left_out", unknown.len()).with("rows", rows),
+        )?;
+        return Ok(if is_right { Verdict::Right } else { Verdict::Wrong });
     }
     report::show(&networks, &compared, &unknown)
 }

@@ -18,6 +18,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     images: Option<usize>,
 
+    /// Print the result as JSON in place of text
+    #[arg(long)]
+    json: bool,
+
     #[command(flatten)]
     host: HostArgs,
 }
@@ -64,7 +68,11 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     bar.finish_and_clear();
     ran.map_err(Failure::new)?;
     let statistics = host.statistics().map_err(Failure::new)?;
-    report::show(&Ran { headline, network, plan, samples, inferences, statistics })?;
+    let ran = Ran { headline, network, plan, samples, inferences, statistics };
+    match args.json {
+        true => super::record::print(&report::record(&ran, &description.name))?,
+        false => report::show(&ran)?,
+    }
     Ok(Verdict::Right)
 }
 

@@ -60,7 +60,7 @@ pub(in crate::cli) fn platform(
     statistics: &Statistics,
 ) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
-    writeln!(out, "\n{headline}")?;
+    writeln!(out, "{headline}")?;
     match device {
         DeviceDescription::FpgaAiSuite(_) => suite::show_jobs(&mut out, statistics)?,
         DeviceDescription::Nvdla(_) | DeviceDescription::Outside(_) => show_time(&mut out, statistics, None)?,
@@ -249,14 +249,14 @@ fn layers(statistics: &Statistics) -> Vec<Layer> {
 
 /// How many traces came out in each way.
 #[derive(Default)]
-struct Tally {
-    passed: usize,
-    failed: usize,
-    unsupported: usize,
+pub(super) struct Tally {
+    pub(super) passed: usize,
+    pub(super) failed: usize,
+    pub(super) unsupported: usize,
 }
 
 impl Tally {
-    fn of(runs: &[Run]) -> Tally {
+    pub(super) fn of(runs: &[Run]) -> Tally {
         let mut tally = Tally::default();
         for run in runs {
             *match run.verdict() {
@@ -282,8 +282,15 @@ impl fmt::Display for Tally {
 
 /// Many traces: a line each, and the count. `left_out` were not run.
 pub(super) fn many(runs: &[Run], left_out: usize) -> Result<Verdict, Failure> {
+    let shown = show_many(runs, &Tally::of(runs), left_out);
+    after(shown, verdict_of_all(runs, left_out) == Verdict::Right)
+}
+
+/// Whether something passed and nothing failed, of which `left_out` were not run.
+pub(super) fn verdict_of_all(runs: &[Run], left_out: usize) -> Verdict {
     let tally = Tally::of(runs);
-    after(show_many(runs, &tally, left_out), tally.failed == 0 && tally.passed > 0 && left_out == 0)
+    let is_right = tally.failed == 0 && tally.passed > 0 && left_out == 0;
+    if is_right { Verdict::Right } else { Verdict::Wrong }
 }
 
 fn show_many(runs: &[Run], tally: &Tally, left_out: usize) -> Result<(), Failure> {
@@ -347,7 +354,7 @@ fn cells(run: &Run) -> [String; 9] {
 
 /// Says what was wrong with a run that failed, a line for each thing, or what the platform lacks for it.
 fn explain(out: &mut impl Write, run: &Run) -> Result<(), Failure> {
-    let Run { name, configuration, result } = run;
+    let Run { name, configuration, result, .. } = run;
     let judged = run.verdict();
     match result {
         Ok(ran) => {
