@@ -1,5 +1,7 @@
 //! `package.sh`: what it makes of the programs that were built, as it is on another machine.
 
+#![allow(clippy::print_stderr, reason = "what is skipped is said")]
+
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
