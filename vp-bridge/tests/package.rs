@@ -1,6 +1,7 @@
 //! `package.sh`: what it makes of the programs that were built, as it is on another machine.
 
-#![allow(clippy::print_stderr, reason = "what is skipped is said")]
+#[path = "common/tools.rs"]
+mod tools;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -24,7 +25,10 @@ fn package(arguments: &[&OsStr], target: &Path) -> Output {
 fn made(kind: &str, tool: &str, target: &Path) -> Option<PathBuf> {
     let library = folder_of_programs().join("deps/libvp_qemu.so");
     if !library.exists() || Command::new(tool).arg("--version").output().is_err() {
-        eprintln!("skipped: package.sh {kind}: no {tool}, or no libvp_qemu.so (cargo build -p vp-qemu)");
+        tools::skipped(
+            &format!("package.sh {kind}"),
+            &format!("no {tool}, or no libvp_qemu.so (cargo build -p vp-qemu)"),
+        );
         return None;
     }
     let output = package(&[kind.as_ref(), "--from".as_ref(), folder_of_programs().as_os_str()], target);
