@@ -38,7 +38,7 @@ struct Waiter {
 }
 
 impl Line {
-    fn new(free: usize) -> Line {
+    const fn new(free: usize) -> Line {
         Line(Mutex::new(Places { free, waiting: VecDeque::new() }))
     }
 
@@ -164,13 +164,10 @@ mod tests {
         (0..count).map(wait).collect()
     }
 
-    fn line(places: usize) -> &'static Line {
-        Box::leak(Box::new(Line::new(places)))
-    }
-
     #[test]
     fn who_has_waited_longest_has_the_next_place() {
-        let line = line(2);
+        static LINE: Line = Line::new(2);
+        let line = &LINE;
         let (first, second) = (line.enter(LONG).unwrap(), line.enter(LONG).unwrap());
         let (said, who): (_, Receiver<usize>) = channel();
         let waiting = wait_in_line(line, 3, &said);
@@ -185,7 +182,8 @@ mod tests {
 
     #[test]
     fn who_has_waited_for_long_goes_on_without_a_place_and_takes_nobodys() {
-        let line = line(1);
+        static LINE: Line = Line::new(1);
+        let line = &LINE;
         let first = line.enter(LONG).unwrap();
         assert!(line.enter(Duration::from_millis(1)).is_none());
         assert!(!line.is_waited_for());
