@@ -81,6 +81,7 @@ want qemu-system-x86_64 qemu-system-x86
 want x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu
 [ -e /usr/lib/x86_64-linux-gnu/libc.a ] || want /usr/x86_64-linux-gnu/lib/libc.a libc6-dev-amd64-cross
 want make make
+want cpio cpio
 want xz xz-utils
 
 # A browser, for the reports of studies, and a cluster of one node for their job arrays.
