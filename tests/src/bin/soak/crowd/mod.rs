@@ -3,9 +3,6 @@
 //! A server; a client that reads a register, and now and then loads 1 MiB, one after the other; and 500 bad sessions in another
 //! program. What the good one finds alone and beside the others is measured in turn, so that what else the machine does falls on
 //! both. The bad ones are few threads with bytes made beforehand, at the lowest priority: their own work is not the server's.
-//!
-//! Beside the times by the clock stands the processor time that the server took meanwhile, in all its threads, on average: what it did before it
-//! answered. That does not depend on whom the system lets run when, as the clock's does on a machine with few processors.
 
 mod members;
 
@@ -14,8 +11,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum as _};
-use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
-use nix::unistd::Pid;
 use vp_models::host::{Host as _, Memory};
 use vp_protocols::native::TimeMode;
 use vp_remote::{RemoteHost, RemoteOptions};
@@ -54,49 +49,11 @@ pub(crate) struct Arguments {
     rounds: usize,
 }
 
-/// How long something took, again and again: by the clock, and in all of the server's processor time, which the system does not know
-/// to the microsecond.
+/// How long reads and loads took.
 #[derive(Default)]
 struct Times {
-    clock: Vec<Duration>,
-    server: Duration,
-}
-
-impl Times {
-    fn server_on_average(&self) -> Duration {
-        self.server / u32::try_from(self.clock.len().max(1)).unwrap_or(u32::MAX)
-    }
-}
-
-/// The same of reads and loads.
-#[derive(Default)]
-struct Taken {
-    reads: Times,
-    loads: Times,
-}
-
-/// The clock, and the server's processor time.
-#[derive(Clone, Copy)]
-struct Watch(ClockId);
-
-impl Watch {
-    fn new(server: &Server) -> Result<Watch, String> {
-        let pid = i32::try_from(server.process()).map_err(text)?;
-        clock_getcpuclockid(Pid::from_raw(pid)).map(Watch).map_err(text)
-    }
-
-    fn server(self) -> Result<Duration, String> {
-        clock_gettime(self.0).map(Duration::from).map_err(text)
-    }
-
-    /// Notes how long something takes.
-    fn time(self, times: &mut Times, what: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
-        let (clock, server) = (Instant::now(), self.server()?);
-        what()?;
-        times.clock.push(clock.elapsed());
-        times.server += self.server()?.saturating_sub(server);
-        Ok(())
-    }
+    reads: Vec<Duration>,
+    loads: Vec<Duration>,
 }
 
 fn at(times: &mut [Duration], permille: usize) -> Duration {
@@ -117,15 +74,15 @@ pub(crate) fn measure(arguments: &Arguments) -> Result<(), String> {
             let mut serve = vp(&program, folder.path());
             serve.args(["serve", "--listen", "tcp:127.0.0.1:0"]);
             let server = Server::start(serve, Place::default())?;
-            let watch = Watch::new(&server)?;
-            let (mut alone, mut beside) = (Taken::default(), Taken::default());
+            let mut alone = Times::default();
+            let mut beside = Times::default();
             let platform = shared.then(|| SHARED.to_owned());
             let options = RemoteOptions { platform, time_mode: TimeMode::Free, ..RemoteOptions::default() };
             let mut good = RemoteHost::connect(&server.place.parsed()?, options).map_err(text)?;
             for _ in 0..arguments.rounds {
-                phase(&mut good, watch, &mut alone, arguments)?;
+                phase(&mut good, &mut alone, arguments)?;
                 let crowd = Crowd::start(&server, *bad, shared, arguments)?;
-                phase(&mut good, watch, &mut beside, arguments)?;
+                phase(&mut good, &mut beside, arguments)?;
                 drop(crowd);
                 // The server has noticed when the good one is answered, and what is left of the others is taken down by then.
                 std::thread::sleep(Duration::from_secs(1));
@@ -136,45 +93,40 @@ pub(crate) fn measure(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-fn phase(
-    good: &mut RemoteHost,
-    watch: Watch,
-    taken: &mut Taken,
-    arguments: &Arguments,
-) -> Result<(), String> {
+fn phase(good: &mut RemoteHost, times: &mut Times, arguments: &Arguments) -> Result<(), String> {
     let (began, bytes) = (Instant::now(), vec![0x5a; LOAD]);
     while began.elapsed() < Duration::from_secs(arguments.seconds) {
         for _ in 0..READS {
-            watch.time(&mut taken.reads, || good.read(VERSION).map(drop).map_err(text))?;
+            let asked = Instant::now();
+            good.read(VERSION).map_err(text)?;
+            times.reads.push(asked.elapsed());
             if began.elapsed() > Duration::from_secs(arguments.seconds) {
                 break;
             }
         }
-        let load = || good.load(Memory::Primary, 0x8000_0000, &bytes).map_err(text);
-        watch.time(&mut taken.loads, load)?;
+        let asked = Instant::now();
+        good.load(Memory::Primary, 0x8000_0000, &bytes).map_err(text)?;
+        times.loads.push(asked.elapsed());
     }
     Ok(())
 }
 
-/// `Storm on the same platform, a read: median 6 → 12 µs (2.00), 99 % …, the server's work 5 → 8 µs (1.60), …`
-fn say(bad: Badness, shared: bool, alone: &mut Taken, beside: &mut Taken) -> io::Result<()> {
+/// `storm, platforms of their own: reads 21 → 25 µs (1.2), 99 % …`
+fn say(bad: Badness, shared: bool, alone: &mut Times, beside: &mut Times) -> io::Result<()> {
     let whose = if shared { "on the same platform" } else { "on platforms of their own" };
+    let mut line = format!("{bad:?} {whose}:");
     for (what, alone, beside) in
         [("a read", &mut alone.reads, &mut beside.reads), ("1 MiB", &mut alone.loads, &mut beside.loads)]
     {
-        let figures = [
-            ("median", at(&mut alone.clock, 500), at(&mut beside.clock, 500)),
-            ("99 %", at(&mut alone.clock, 990), at(&mut beside.clock, 990)),
-            ("the server's work", alone.server_on_average(), beside.server_on_average()),
-        ];
-        let mut line = format!("{bad:?} {whose}, {what}:");
-        for (which, alone, beside) in figures {
-            let [alone, beside] = [alone, beside].map(|time| time.as_secs_f64() * 1e6);
-            line += &format!(" {which} {alone:.0} → {beside:.0} µs ({:.2}),", beside / alone.max(1e-3));
+        for (which, permille) in [("median", 500), ("99 %", 990)] {
+            let [alone, beside] =
+                [&mut *alone, &mut *beside].map(|times| at(times, permille).as_secs_f64() * 1e6);
+            line +=
+                &format!(" {what}, {which}: {alone:.0} → {beside:.0} µs ({:.2});", beside / alone.max(1e-3));
         }
-        writeln!(io::stdout(), "{line} {} times, then {}", alone.clock.len(), beside.clock.len())?;
     }
-    Ok(())
+    line += &format!(" {} reads, then {}", alone.reads.len(), beside.reads.len());
+    writeln!(io::stdout(), "{line}")
 }
 
 /// The bad sessions, until they are dropped.
