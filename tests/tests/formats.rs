@@ -101,7 +101,9 @@ fn entries() -> Vec<Recorded> {
         stops: 1,
         outputs: 2,
         driven: 3,
+        begun: 5,
         is_instant_over: true,
+        has_work_now: true,
         is_at_grant: true,
         cycles: 4,
     };

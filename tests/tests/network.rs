@@ -9,6 +9,7 @@ use vp_models::host::network::{
 };
 use vp_models::host::{Host, Statistics};
 use vp_models::nvdla::config::Config;
+use vp_models::nvdla::registers::pdp;
 use vp_models::platform::Description;
 use vp_tests::conformance::{Way, local};
 use vp_tests::effort::cases;
@@ -139,23 +140,38 @@ fn an_input_of_another_size_is_refused() {
     assert_eq!(refused, Err(RunError::Input { found: 5, expected: 64 }));
 }
 
-#[test]
-fn a_layer_that_the_device_refuses_ends_the_run_with_its_words() {
-    // A window that may hold padding only.
-    let nv_small = description("nv_small");
+/// Windows of one pixel, from so many columns left of the input on.
+fn pooling_from(before: u32) -> Network {
     let input = Shape { width: 8, height: 4, channels: 8 };
-    let window = Window { size: [1, 1], stride: [1, 1], before: [1, 0], after: [0, 0] };
+    let window = Window { size: [1, 1], stride: [1, 1], before: [before, 0], after: [0, 0] };
     let layer = NetworkLayer {
         name: "wide".into(),
         sources: vec![None],
         input,
-        output: Shape { width: 9, height: 4, channels: 8 },
+        output: Shape { width: 8 + before, ..input },
         operation: Operation::Pooling(Pooling { method: Method::Max, window }),
     };
-    let network = Network { name: "wide".into(), input, is_image: false, layers: vec![layer] };
-    let plan = plan(&network, &nv_small);
+    Network { name: "wide".into(), input, is_image: false, layers: vec![layer] }
+}
+
+#[test]
+fn a_layer_that_the_device_would_refuse_is_refused_by_the_plan_with_its_words() {
+    let config = Config::named("nv_small").unwrap();
+    let refused = Plan::new(&pooling_from(1), &config, 0x8000_0000..0x9000_0000).unwrap_err().to_string();
+    let words = "PDP.D_POOLING_PADDING_CFG.PAD_LEFT = 0x1: a window of 1 would hold only padding";
+    assert_eq!(refused, format!("layer `wide`: {words}"));
+}
+
+#[test]
+fn a_layer_that_the_device_refuses_ends_the_run_with_its_words() {
+    let nv_small = description("nv_small");
+    let network = pooling_from(0);
+    let mut plan = plan(&network, &nv_small);
+    let Work::Hardware { program, .. } = &mut plan.steps[0].work else { panic!("a step of the CPU") };
+    let padding = program.writes.iter_mut().find(|write| write.register == pdp::D_POOLING_PADDING_CFG);
+    padding.expect("it is written").value = 1;
     let mut host = local(&nv_small);
-    let refused = Runner::new(&plan, &mut host).unwrap().run(&[vec![0; input.elements()]], |_, _| {});
+    let refused = Runner::new(&plan, &mut host).unwrap().run(&[vec![0; network.input.elements()]], |_, _| {});
     let Err(RunError::Warned(warning)) = refused else { panic!("{refused:?}") };
     assert!(
         warning.text.contains("layer refused: PDP.") && warning.text.contains("only padding"),

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use vp_core::Time;
 use vp_models::bus::axi::Latency;
+use vp_models::nvdla::bdma::layer::BdmaTransfer;
 use vp_models::nvdla::registers::{Unit, bdma as reg};
 use vp_models::platform::Description;
 use vp_tests::device::Device;
@@ -58,26 +59,10 @@ fn copy(copy: &Copy, memory: &mut Image) {
 }
 
 fn enqueue(copy: &Copy, program: &mut Program) {
-    use reg::{cfg_cmd, cfg_dst_line, cfg_dst_surf, cfg_line, cfg_line_repeat, cfg_src_line, cfg_src_surf};
-    let Copy { from, to, .. } = *copy;
-    program.fields(
-        Unit::Bdma,
-        &[
-            (reg::cfg_src_addr_low::V32, from.base as u32),
-            (reg::cfg_src_addr_high::V8, (from.base >> 32) as u32),
-            (reg::cfg_dst_addr_low::V32, to.base as u32),
-            (reg::cfg_dst_addr_high::V8, (to.base >> 32) as u32),
-            (cfg_line::SIZE, copy.bytes / ATOM),
-            (cfg_cmd::SRC_RAM_TYPE, ram(from.base)),
-            (cfg_cmd::DST_RAM_TYPE, ram(to.base)),
-            (cfg_line_repeat::NUMBER, copy.lines),
-            (cfg_src_line::STRIDE, from.line),
-            (cfg_dst_line::STRIDE, to.line),
-            (reg::cfg_surf_repeat::NUMBER, copy.surfaces),
-            (cfg_src_surf::STRIDE, from.surface),
-            (cfg_dst_surf::STRIDE, to.surface),
-        ],
-    );
+    let place = |end: End| BdmaTransfer::place(ram(end.base), end.base, [end.line, end.surface]);
+    let &Copy { bytes: line, lines, surfaces, from, to } = copy;
+    let transfer = BdmaTransfer { line, lines, surfaces, source: place(from), destination: place(to) };
+    program.encoded(&transfer.fields());
     program.word(Unit::Bdma, reg::CFG_OP, 1);
 }
 

@@ -7,6 +7,7 @@ mod rubik;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_core::Time;
+use vp_models::nvdla::cube::Ram;
 use vp_models::platform::Description;
 use vp_tests::device::Device;
 use vp_tests::program::Program;
@@ -69,9 +70,9 @@ impl Operations {
     }
 }
 
-/// The RAM type of an address: 1 primary, 0 secondary.
-fn ram(address: u64) -> u32 {
-    u32::from(address >= 0x8000_0000)
+/// The memory of an address.
+fn ram(address: u64) -> Ram {
+    if address >= 0x8000_0000 { Ram::Primary } else { Ram::Secondary }
 }
 
 /// When the interrupt of what `write` starts comes.

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use vp_models::nvdla::registers::{Unit, rbk as reg};
+use vp_models::nvdla::rubik::layer::{self as engine, RubikLayer, RubikSurface};
 use vp_tests::device::Device;
 use vp_tests::effort::cases;
 use vp_tests::program::Program;
@@ -88,42 +89,25 @@ fn reshape(layer: &Layer, memory: &mut Image) {
 }
 
 fn program(layer: &Layer, group: u32, program: &mut Program) {
-    let (mode, x, y, block) = match layer.mode {
-        Mode::Contract { x, y, block } => (0, x, y, block),
-        Mode::Split => (1, 1, 1, 0),
-        Mode::Merge => (2, 1, 1, 0),
+    let &Layer { precision, width, height, channels, input, output, .. } = layer;
+    let mode = match layer.mode {
+        Mode::Contract { x, y, block } => engine::Mode::Contract { x, y, block_stride: block },
+        Mode::Split => engine::Mode::Split,
+        Mode::Merge => engine::Mode::Merge,
     };
-    let blocks = layer.format().whole(layer.channels) * x * y;
-    let channels = if mode == 0 { blocks } else { layer.channels };
-    let Layer { input, output, .. } = *layer;
+    let surface = |place: CubePlace| RubikSurface {
+        ram: ram(place.base),
+        base: place.base,
+        line_stride: place.line,
+        surface_stride: place.surface,
+    };
+    let (element, source, destination) = (layer.format().element as usize, surface(input), surface(output));
+    let encoded =
+        RubikLayer { atom: ATOM as usize, mode, element, width, height, channels, source, destination };
+    let mut encoded = encoded.fields();
+    encoded.set(Unit::Rbk, reg::d_misc_cfg::IN_PRECISION, precision);
     program.word(Unit::Rbk, reg::S_POINTER, group);
-    program.fields(
-        Unit::Rbk,
-        &[
-            (reg::d_misc_cfg::RUBIK_MODE, mode),
-            (reg::d_misc_cfg::IN_PRECISION, layer.precision),
-            (reg::d_dain_ram_type::DATAIN_RAM_TYPE, ram(input.base)),
-            (reg::d_daout_ram_type::DATAOUT_RAM_TYPE, ram(output.base)),
-            (reg::d_datain_size_0::DATAIN_WIDTH, layer.width),
-            (reg::d_datain_size_0::DATAIN_HEIGHT, layer.height),
-            (reg::d_datain_size_1::DATAIN_CHANNEL, channels),
-            (reg::d_dataout_size_1::DATAOUT_CHANNEL, layer.channels),
-            (reg::d_dain_addr_low::DAIN_ADDR_LOW, input.base as u32),
-            (reg::d_dain_addr_high::DAIN_ADDR_HIGH, (input.base >> 32) as u32),
-            (reg::d_dain_line_stride::DAIN_LINE_STRIDE, input.line),
-            (reg::d_dain_surf_stride::DAIN_SURF_STRIDE, input.surface),
-            (reg::d_dain_planar_stride::DAIN_PLANAR_STRIDE, input.surface),
-            (reg::d_daout_addr_low::DAOUT_ADDR_LOW, output.base as u32),
-            (reg::d_daout_addr_high::DAOUT_ADDR_HIGH, (output.base >> 32) as u32),
-            (reg::d_daout_line_stride::DAOUT_LINE_STRIDE, output.line),
-            (reg::d_daout_surf_stride::DAOUT_SURF_STRIDE, output.surface),
-            (reg::d_daout_planar_stride::DAOUT_PLANAR_STRIDE, output.surface),
-            (reg::d_contract_stride_0::CONTRACT_STRIDE_0, block),
-            (reg::d_contract_stride_1::CONTRACT_STRIDE_1, y * output.line),
-            (reg::d_deconv_stride::DECONV_X_STRIDE, x),
-            (reg::d_deconv_stride::DECONV_Y_STRIDE, y),
-        ],
-    );
+    program.encoded(&encoded);
     program.word(Unit::Rbk, reg::D_OP_ENABLE, 1);
 }
 

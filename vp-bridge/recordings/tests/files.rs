@@ -71,7 +71,9 @@ fn ran(time: u64, outputs: u64) -> Recorded {
         stops: outputs / 2,
         outputs,
         driven: 7,
+        begun: outputs / 3,
         is_instant_over: true,
+        has_work_now: false,
         is_at_grant: false,
         cycles: 0,
     })

@@ -1,13 +1,14 @@
 //! `vp platform`: what platforms there are, and what one of them consists of.
 
 use super::platform_args::{headline, latency, load, times};
+use super::record::{self, Record};
 use super::{Failure, Verdict, text};
 use clap::Subcommand;
 use std::io::Write;
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::nvdla::config::Config;
 use vp_models::outside_device::OutsideDescription;
-use vp_models::platform::{Description, DeviceDescription, Platform, PortKind};
+use vp_models::platform::{Description, DeviceDescription, MemoryPort, Platform, Port, PortKind};
 use vp_study::rtl::modes::Mode;
 use vp_study::rtl::proven::{self, Evidence};
 
@@ -20,11 +21,18 @@ pub(super) struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// The built-in platforms, a line each (also without a subcommand)
-    List,
+    List {
+        /// Print them as JSON in place of text
+        #[arg(long)]
+        json: bool,
+    },
     /// What a platform consists of: device, ports, memories
     Describe {
         /// A built-in platform or a TOML file
         platform: String,
+        /// Print it as JSON in place of text
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         change: Change,
     },
@@ -61,14 +69,24 @@ impl Change {
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
-    let mut out = anstream::stdout().lock();
+    let names = || Description::NAMES.iter().chain(Description::OTHER_NAMES);
+    let mut out = anstream::stdout();
     match &args.command {
-        None | Some(Command::List) => {
-            for name in Description::NAMES.iter().chain(Description::OTHER_NAMES) {
+        None | Some(Command::List { json: false }) => {
+            for name in names() {
                 writeln!(out, "{}", headline(&load(name)?))?;
             }
         }
-        Some(Command::Describe { platform, change }) => describe(&mut out, &change.load(platform)?)?,
+        Some(Command::List { json: true }) => {
+            let entry = |name: &&str| {
+                Ok(Record::default().with("name", name).with("platform", headline(&load(name)?)))
+            };
+            record::print(&names().map(entry).collect::<Result<Vec<_>, Failure>>()?)?;
+        }
+        Some(Command::Describe { platform, change, json: true }) => {
+            record::print(&record_of(&change.load(platform)?)?)?;
+        }
+        Some(Command::Describe { platform, change, .. }) => describe(&mut out, &change.load(platform)?)?,
         Some(Command::Check { platforms, change }) => return check(&mut out, platforms, change),
         Some(Command::Print { platform, change }) => write!(out, "{}", change.load(platform)?.to_toml())?,
     }
@@ -104,15 +122,62 @@ fn of_outside(outside: &OutsideDescription) -> Vec<(&'static str, String)> {
     vec![("device", format!("outside: {like}")), ("compatible", outside.compatible.join(", "))]
 }
 
-fn describe(out: &mut impl Write, description: &Description) -> Result<(), Failure> {
-    let platform = Platform::build(description).map_err(Failure::new)?;
-    writeln!(out, "{}\n", headline(description))?;
-    let rows = match &description.device {
+/// What its device consists of.
+fn of_device(device: &DeviceDescription) -> Vec<(&'static str, String)> {
+    match device {
         DeviceDescription::Nvdla(nvdla) => of_nvdla(&nvdla.config),
         DeviceDescription::FpgaAiSuite(architecture) => of_suite(architecture),
         DeviceDescription::Outside(outside) => of_outside(outside),
+    }
+}
+
+/// A platform for other programs.
+fn record_of(description: &Description) -> Result<Record, Failure> {
+    let platform = Platform::build(description).map_err(Failure::new)?;
+    let mut device = Record::default();
+    of_device(&description.device)
+        .into_iter()
+        .for_each(|(name, value)| device.put(name.replace(' ', "_"), value));
+    let port = |port: &Port| {
+        Record::default()
+            .with("name", port.name)
+            .with("width_bits", port.width)
+            .with("base", port.base)
+            .with("size", port.size)
     };
-    for (name, value) in rows {
+    let memory = |memory: &MemoryPort| {
+        let axi = memory.interconnect().config();
+        Record::default()
+            .with("name", memory.name())
+            .with("burst_beats", axi.burst_beats)
+            .with("read_latency", latency(axi.read_latency))
+            .with("write_latency", latency(axi.write_latency))
+            .with("read_outstanding", axi.read_outstanding)
+            .with("write_outstanding", axi.write_outstanding)
+            .with("bytes_per_second", axi.bandwidth)
+    };
+    let held = |(mode, evidence): &(Mode, Evidence)| {
+        let Evidence { goldens, rows, exact, largest } = evidence;
+        Record::default()
+            .with("mode", mode.name())
+            .with("goldens", goldens)
+            .with("rtl_runs", rows)
+            .with("equal_cycles", exact)
+            .with("farthest_ppm", largest)
+    };
+    Ok(Record::default()
+        .with("name", &description.name)
+        .with("period_ps", description.period.as_ps())
+        .with("device", device)
+        .with("ports", platform.ports().iter().map(port).collect::<Vec<_>>())
+        .with("memories", platform.memories().iter().map(memory).collect::<Vec<_>>())
+        .with("held_to", proven::of(description).map(|modes| modes.iter().map(held).collect::<Vec<_>>())))
+}
+
+fn describe(out: &mut impl Write, description: &Description) -> Result<(), Failure> {
+    let platform = Platform::build(description).map_err(Failure::new)?;
+    writeln!(out, "{}\n", headline(description))?;
+    for (name, value) in of_device(&description.device) {
         writeln!(out, "{name:<14} {value}")?;
     }
     writeln!(out)?;

@@ -1,6 +1,7 @@
 //! `vp qemu`: a platform and a QEMU whose guest has its device; both end together, and what the platform did is shown.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,6 +12,7 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
+use tracing::level_filters::LevelFilter;
 use vp_models::suggestion;
 use vp_server::{EndedPlatform, Options, Server};
 use vp_transport::Address;
@@ -21,7 +23,8 @@ use super::observing::ObserveArgs;
 use super::parts::{PartArgs, own_address};
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::run::report;
-use super::{Failure, Verdict, child, serve};
+use super::terminal::start_log;
+use super::{Failure, Verdict, child};
 
 const LIBRARY: &str = "libvp_qemu.so";
 
@@ -77,7 +80,7 @@ const DEVICE_OPTIONS: [&str; 9] =
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     // What the guest's session is told, the plug-in says on the same terminal.
-    serve::start_log(&format!("warn,{}=off", vp_server::TOLD));
+    start_log(LevelFilter::WARN, &[vp_server::TOLD]);
     let mut platform = args.platform.clone();
     let options = platform.take_settings(&DEVICE_OPTIONS);
     let described = platform.description("nv_small");
@@ -146,6 +149,8 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         if !is_used && verdict == Verdict::Wrong {
             continue;
         }
+        // Behind what the guest's console has.
+        let _ = writeln!(anstream::stdout());
         match report::platform(&headline, &device, &statistics) {
             Err(failure) if failure.is_broken_pipe => break,
             shown => shown?,

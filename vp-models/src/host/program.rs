@@ -1,7 +1,9 @@
 //! Register writes, in the order in which a driver makes them.
 
 use super::{Host, HostError};
-use crate::nvdla::registers::{Encoding, FieldRef, Group, RegisterMap, RegisterRef, Unit};
+use crate::nvdla::encode::Encoded;
+use crate::nvdla::refused::Refused;
+use crate::nvdla::registers::{FieldRef, Group, RegisterMap, RegisterRef, Unit};
 
 /// One register write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,18 +32,6 @@ pub struct Program {
     map: RegisterMap,
     /// The writes.
     pub writes: Vec<Write>,
-}
-
-/// A register has no room for a quantity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{unit}.{field} has no room for {value:#x}")]
-pub struct FieldOverflow {
-    /// The unit.
-    pub unit: Unit,
-    /// Its field.
-    pub field: FieldRef,
-    /// The quantity.
-    pub value: u32,
 }
 
 impl Program {
@@ -77,21 +67,16 @@ impl Program {
     /// The same, where nothing may be lost.
     ///
     /// # Errors
-    /// Names the first field that has no room for its value; nothing is written then.
-    pub fn checked_fields(&mut self, unit: Unit, fields: &[(FieldRef, u32)]) -> Result<(), FieldOverflow> {
-        let mut group = Group::new(unit, self.map);
-        for &(field, value) in fields {
-            group.set_actual(field, value);
-            let kept = match field.encoding {
-                Encoding::Signed => group.get_signed(field) as u32,
-                _ => group.actual(field),
-            };
-            if kept != value {
-                return Err(FieldOverflow { unit, field, value });
-            }
-        }
+    /// Names the first field that cannot hold its value; nothing is written then.
+    pub fn checked_fields(&mut self, unit: Unit, fields: &[(FieldRef, u32)]) -> Result<(), Refused> {
+        let group = Encoded::of(unit, fields).group(unit, self.map)?;
         self.registers(&group, fields);
         Ok(())
+    }
+
+    /// Writes what an engine's encoder has made of a layer.
+    pub fn encoded(&mut self, encoded: &Encoded) {
+        encoded.iter().for_each(|(unit, fields)| self.fields(unit, fields));
     }
 
     fn registers(&mut self, group: &Group, fields: &[(FieldRef, u32)]) {

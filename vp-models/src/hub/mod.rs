@@ -143,6 +143,8 @@ pub struct Hub {
     is_closed: bool,
     on_bus: VecDeque<OnBus>,
     next_bus_tag: u64,
+    /// How many commands have begun.
+    begun: u64,
     /// Accesses of a partner to registers that are not answered: by the bus's tag.
     driven_accesses: VecDeque<(u64, PartyId, PortIndex)>,
     /// Lockstep: the job for which time moves.
@@ -193,6 +195,7 @@ impl Hub {
             is_closed: false,
             on_bus: VecDeque::new(),
             next_bus_tag: 0,
+            begun: 0,
             driven_accesses: VecDeque::new(),
             current: None,
             turn: PartyId(0),

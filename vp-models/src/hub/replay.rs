@@ -163,8 +163,9 @@ impl Replay {
             if is_stuck && until < position.time {
                 return Ok(false);
             }
-            let is_beyond =
-                at.time > position.time || at.outputs > position.outputs || at.driven > position.driven;
+            let counts = |at: Position| [at.outputs, at.driven, at.begun];
+            let is_beyond = at.time > position.time
+                || counts(at).iter().zip(counts(position)).any(|(at, recorded)| *at > recorded);
             if is_stuck || is_beyond {
                 return Err(at);
             }

@@ -22,6 +22,14 @@ impl Ram {
     pub const fn from_field(field: u32) -> Self {
         if field & 1 == 0 { Ram::Secondary } else { Ram::Primary }
     }
+
+    /// The value of a `RAM_TYPE` field.
+    pub const fn field(self) -> u32 {
+        match self {
+            Ram::Secondary => 0,
+            Ram::Primary => 1,
+        }
+    }
 }
 
 /// How the atoms of a cube follow each other.

@@ -34,13 +34,15 @@ impl Formats {
 
     /// The format that a field names, if it is one of these.
     pub fn decode(self, group: &Group, field: FieldRef) -> Result<Precision, Refused> {
-        match group.get(field) {
-            0 => Ok(Precision::Int8),
-            1 if self.int16 => Ok(Precision::Int16),
-            1 => Err(Refused::new(group, field, "this configuration does not compute int16")),
-            2 if self.fp16 => Ok(Precision::Fp16),
-            2 => Err(Refused::new(group, field, "this configuration does not compute fp16")),
-            _ => Err(Refused::new(group, field, "there are formats 0 (int8), 1 (int16) and 2 (fp16)")),
+        match Precision::of_code(group.get(field)) {
+            Some(Precision::Int16) if !self.int16 => {
+                Err(Refused::new(group, field, "this configuration does not compute int16"))
+            }
+            Some(Precision::Fp16) if !self.fp16 => {
+                Err(Refused::new(group, field, "this configuration does not compute fp16"))
+            }
+            Some(precision) => Ok(precision),
+            None => Err(Refused::new(group, field, "there are formats 0 (int8), 1 (int16) and 2 (fp16)")),
         }
     }
 }

@@ -7,7 +7,8 @@
 
 pub(crate) mod float;
 
-use super::registers::{FieldRef, Group, LutPort, Table};
+use super::encode::{Encoded, Fields};
+use super::registers::{FieldRef, Group, LutPort, Table, Unit};
 
 /// Intervals between the entries of LE.
 pub(crate) const LE_INTERVALS: u64 = 64;
@@ -74,9 +75,12 @@ pub struct Settings<B> {
 }
 
 /// The fields of one unit's `S_LUT_*` registers that both units have, but for the bounds of the ranges.
-pub(crate) struct Fields {
+pub(crate) struct LutFields {
+    pub(crate) unit: Unit,
+    /// The access port: entry, table, direction, data.
+    pub(crate) port: [FieldRef; 4],
     pub(crate) le_function: FieldRef,
-    /// Its value for a logarithmic LE.
+    /// Its value for a logarithmic LE; 1 makes it linear.
     pub(crate) exponent: u32,
     pub(crate) le_index_offset: FieldRef,
     pub(crate) le_index_select: FieldRef,
@@ -87,7 +91,7 @@ pub(crate) struct Fields {
     pub(crate) priorities: [FieldRef; 3],
 }
 
-impl Fields {
+impl LutFields {
     /// Reads a group. Every combination is legal. `bounds` are start and end of LE, then of LO.
     pub(crate) fn settings<B>(&self, group: &Group, [le, lo]: [[B; 2]; 2]) -> Settings<B> {
         let [le_below, le_above, lo_below, lo_above] = self.slopes.map(|[scale, shift]| Slope {
@@ -108,6 +112,51 @@ impl Fields {
             lo: range(lo, lo_below, lo_above),
             priorities: Priorities { underflow, overflow, hybrid },
         }
+    }
+
+    /// The inverse, with the fields of the bounds.
+    pub(crate) fn fields<B>(
+        &self,
+        settings: &Settings<B>,
+        bounds: impl IntoIterator<Item = (FieldRef, u32)>,
+    ) -> Fields {
+        let signed = |value: i8| i32::from(value) as u32;
+        let (function, offset, select) = match settings.le_index {
+            LeIndex::Exponent { offset } => (self.exponent, offset, 0),
+            LeIndex::Linear { select } => (1 - self.exponent, 0, select),
+        };
+        let Priorities { underflow, overflow, hybrid } = settings.priorities;
+        let of_lo = [underflow, overflow, hybrid].map(|table| u32::from(table == Table::Lo));
+        let mut fields = vec![(self.le_function, function)];
+        fields.extend(self.priorities.into_iter().zip(of_lo));
+        fields.extend([
+            (self.le_index_offset, signed(offset)),
+            (self.le_index_select, signed(select)),
+            (self.lo_index_select, signed(settings.lo_select)),
+        ]);
+        fields.extend(bounds);
+        let (le, lo) = (&settings.le, &settings.lo);
+        let slopes = [[le.underflow, le.overflow], [lo.underflow, lo.overflow]];
+        for (of_table, slopes) in self.slopes.chunks(2).zip(slopes) {
+            let scale = |slope: Slope| i32::from(slope.scale) as u32;
+            fields.extend(of_table.iter().zip(slopes).map(|(fields, slope)| (fields[0], scale(slope))));
+            fields
+                .extend(of_table.iter().zip(slopes).map(|(fields, slope)| (fields[1], signed(slope.shift))));
+        }
+        fields
+    }
+
+    /// The writes that fill the tables, entry after entry.
+    pub(crate) fn contents(&self, tables: &Tables) -> Encoded {
+        let [address, table, access, data] = self.port;
+        let mut writes = Encoded::default();
+        for (number, entries) in [(0, &tables.le[..]), (1, &tables.lo[..])] {
+            writes = writes.and(Encoded::of(self.unit, [(address, 0), (table, number), (access, 1)]));
+            for &entry in entries {
+                writes = writes.and(Encoded::of(self.unit, [(data, i32::from(entry) as u32)]));
+            }
+        }
+        writes
     }
 }
 

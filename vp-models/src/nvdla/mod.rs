@@ -15,6 +15,7 @@ pub mod conv;
 pub mod cube;
 pub mod device;
 mod dma;
+pub mod encode;
 mod engine;
 pub mod float;
 pub mod formats;

@@ -25,6 +25,25 @@ impl Precision {
             Precision::Int16 | Precision::Fp16 => 2,
         }
     }
+
+    /// Its code in registers.
+    pub const fn code(self) -> u32 {
+        match self {
+            Precision::Int8 => 0,
+            Precision::Int16 => 1,
+            Precision::Fp16 => 2,
+        }
+    }
+
+    /// The one of a code.
+    pub const fn of_code(code: u32) -> Option<Precision> {
+        match code {
+            0 => Some(Precision::Int8),
+            1 => Some(Precision::Int16),
+            2 => Some(Precision::Fp16),
+            _ => None,
+        }
+    }
 }
 
 /// Shifts right and rounds to nearest, ties away from zero: the one rule of every integer shifter and converter.

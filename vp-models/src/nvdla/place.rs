@@ -51,6 +51,18 @@ impl Place {
         }
     }
 
+    /// The registers of a cube: address, strides, interface.
+    pub(crate) fn fields(&self, surface: &Surface) -> [(FieldRef, u32); 5] {
+        let [low, high] = self.base;
+        [
+            (low, surface.base as u32),
+            (high, (surface.base >> 32) as u32),
+            (self.line_stride, surface.line_stride),
+            (self.surface_stride, surface.surface_stride),
+            (self.ram, surface.ram.field()),
+        ]
+    }
+
     /// A sentence for each of its registers that count in a cube of so many lines and surfaces, and are no multiple of an atom.
     pub(crate) fn unaligned(
         &self,

@@ -14,6 +14,7 @@ use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::counters::Statistics;
 use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
 use crate::faults::Faults;
+use crate::fifos::Fifos;
 use crate::host::Activity;
 use crate::memory::{CountedBytes, MemoryBudget, OutOfMemory, Ram};
 use crate::nvdla::registers::RegisterMap;
@@ -85,6 +86,9 @@ impl Hardware {
             memories.push(memory("sram0", &description.sram0, interface, description.sram_latency())?);
         }
 
+        for memory in &memories {
+            memory.interconnect().set_fifos(occupancy.fifos().clone());
+        }
         let irq = IrqLine::new(sim, "irq0");
         let wiring = Wiring {
             sim,
@@ -364,6 +368,11 @@ impl Platform {
     /// Tells this, from now on, when a datapath has work: from one time to another, which may lie ahead. Each tells its own in order.
     pub fn on_busy(&self, told: impl Fn(Datapath, Time, Time) + 'static) {
         self.occupancy.on_busy(told);
+    }
+
+    /// The FIFOs between its units, which tell their levels.
+    pub fn fifos(&self) -> &Rc<Fifos> {
+        self.occupancy.fifos()
     }
 
     /// Tells this, from now on, whenever the platform has been reset: what was under way is under way no more, and nobody tells its end.

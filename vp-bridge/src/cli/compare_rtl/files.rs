@@ -1,89 +1,46 @@
-//! Every row as a line of CSV.
+//! Rows and steps as records, for JSON and CSV.
 
+use super::Compared;
 use super::networks::{ComparedNetwork, Figure};
-use super::{Compared, Failure};
-use std::path::Path;
-use vp_observers::WholeFile;
+use crate::cli::record::Record;
+use vp_study::rtl::table::Setting;
 
-const HEADER: [&str; 13] = [
-    "table",
-    "test",
-    "read_latency",
-    "write_resp_latency",
-    "read_outstanding_limit",
-    "rtl_cycles",
-    "model_cycles",
-    "difference",
-    "rtl_first_read",
-    "model_first_read",
-    "model_last_write",
-    "traffic",
-    "not_run",
-];
-
-/// Writes the rows to a file.
-pub(super) fn rows(
-    path: &Path,
-    compared: &[Compared<'_>],
-    networks: &[ComparedNetwork<'_>],
-) -> Result<(), Failure> {
-    let wrong = |error: csv::Error| Failure::new(format!("{}: {error}", path.display()));
-    let file = WholeFile::create(path).map_err(|error| wrong(error.into()))?;
-    let mut writer = csv::Writer::from_writer(file);
-    writer.write_record(HEADER).map_err(wrong)?;
-    for it in compared {
-        writer.write_record(cells(it)).map_err(wrong)?;
-    }
-    for it in networks {
-        for cells in cells_of_network(it) {
-            writer.write_record(cells).map_err(wrong)?;
-        }
-    }
-    let file = writer.into_inner().map_err(|error| wrong(error.into_error().into()))?;
-    file.keep().map_err(|error| wrong(error.into()))
+/// A record for each row, and for each network and its steps.
+pub(super) fn records(compared: &[Compared<'_>], networks: &[ComparedNetwork<'_>]) -> Vec<Record> {
+    compared.iter().map(of_row).chain(networks.iter().flat_map(of_network)).collect()
 }
 
-fn cells(it: &Compared<'_>) -> [String; 13] {
+fn place(table: &str, test: &str, setting: Setting) -> Record {
+    Record::default()
+        .with("table", table)
+        .with("test", test)
+        .with("read_latency", setting.read_latency)
+        .with("write_resp_latency", setting.write_latency)
+        .with("read_outstanding_limit", setting.read_outstanding)
+}
+
+fn of_row(it: &Compared<'_>) -> Record {
     let Compared { table, row, run, traffic, .. } = it;
-    let or_nothing = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     let done = run.as_ref().ok();
-    [
-        table.name.clone(),
-        row.test.clone(),
-        row.setting.read_latency.to_string(),
-        row.setting.write_latency.to_string(),
-        row.setting.read_outstanding.to_string(),
-        row.cycles.to_string(),
-        or_nothing(done.map(|run| run.cycles)),
-        done.map(|run| run.off(row).to_string()).unwrap_or_default(),
-        or_nothing(row.first_read),
-        or_nothing(done.and_then(|run| run.first_read)),
-        or_nothing(done.and_then(|run| run.last_write)),
-        traffic.join("; "),
-        run.as_ref().err().cloned().unwrap_or_default(),
-    ]
+    place(&table.name, &row.test, row.setting)
+        .with("rtl_cycles", row.cycles)
+        .with("model_cycles", done.map(|run| run.cycles))
+        .with("difference", done.map(|run| run.off(row)))
+        .with("rtl_first_read", row.first_read)
+        .with("model_first_read", done.and_then(|run| run.first_read))
+        .with("model_last_write", done.and_then(|run| run.last_write))
+        .with("traffic", traffic)
+        .with("not_run", run.as_ref().err())
 }
 
-/// A line for each step, and one for the whole.
-fn cells_of_network(it: &ComparedNetwork<'_>) -> Vec<[String; 13]> {
-    let setting = it.setting();
-    let line = |figure: Figure<'_>| {
-        let model = figure.model;
-        [
-            it.name(),
-            figure.step.unwrap_or("in all").to_owned(),
-            setting.read_latency.to_string(),
-            setting.write_latency.to_string(),
-            setting.read_outstanding.to_string(),
-            figure.rtl.to_string(),
-            model.map(|model| model.to_string()).unwrap_or_default(),
-            model.map(|model| (model as i64 - figure.rtl as i64).to_string()).unwrap_or_default(),
-            String::new(),
-            String::new(),
-            String::new(),
-            String::new(),
-            it.why_not().unwrap_or_default().to_owned(),
-        ]
+/// One for each step, and one for the whole.
+fn of_network(it: &ComparedNetwork<'_>) -> Vec<Record> {
+    let record = |figure: Figure<'_>| {
+        place(&it.name(), figure.step.unwrap_or("in all"), it.setting())
+            .with("rtl_cycles", figure.rtl)
+            .with("model_cycles", figure.model)
+            .with("difference", figure.model.map(|model| model as i64 - figure.rtl as i64))
+            .with("not_run", it.why_not())
     };
-    it.figures().into_iter().map(line).collect()
+    it.figures().into_iter().map(record).collect()
 }

@@ -5,12 +5,12 @@ mod networks;
 mod plot;
 mod report;
 
-use super::{Failure, Verdict};
-use indicatif::{ProgressBar, ProgressStyle};
+use super::record::{self, Record};
+use super::{Failure, Verdict, terminal};
+use indicatif::ProgressBar;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use vp_models::host::trace::{Trace, TraceSource, discover};
 use vp_study::rtl::distribution::{self, Bounds, Distribution, Kept};
 use vp_study::rtl::log;
@@ -43,6 +43,10 @@ pub(super) struct Args {
     /// Write every row, with what each side took
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+
+    /// Print the rows as JSON in place of text
+    #[arg(long)]
+    json: bool,
 
     /// Write the distribution of errors of each table
     #[arg(long, value_name = "FILE")]
@@ -97,14 +101,23 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         })
         .collect::<Result<_, _>>()?;
     bar.finish_and_clear();
+    let records = || files::records(&compared, &networks);
     if let Some(path) = &args.csv {
-        files::rows(path, &compared, &networks)?;
+        record::write_csv(path, &records())?;
     }
     if let Some(path) = &args.svg {
         plot::write(path, &compared)?;
     }
     if let Some(path) = &args.distribution {
         distribution::write(path, &distributions(&compared)).map_err(Failure::new)?;
+    }
+    if args.json {
+        let is_right = report::is_right(&networks, &compared);
+        let rows = records();
+        record::print(
+            &Record::default().with("is_right", is_right).with("left_out", unknown.len()).with("rows", rows),
+        )?;
+        return Ok(if is_right { Verdict::Right } else { Verdict::Wrong });
     }
     report::show(&networks, &compared, &unknown)
 }
@@ -232,12 +245,6 @@ fn distributions(compared: &[Compared<'_>]) -> Vec<Kept> {
     kept
 }
 
-/// A bar that appears when the work takes over a second.
 fn progress(rows: usize) -> ProgressBar {
-    let bar = ProgressBar::new(rows as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:28} {pos}/{len} rows  {elapsed}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_secs(1));
-    bar
+    terminal::progress(rows, "{bar:28} {pos}/{len} rows  {elapsed}")
 }

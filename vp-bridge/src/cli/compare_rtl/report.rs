@@ -11,28 +11,35 @@ use vp_study::rtl::table::{Row, Table};
 /// How many rows are told in detail, and how many lines of each kind of difference.
 const TOLD: usize = 10;
 
+/// Whether the model is as near as is asked in every group, with the RTL's traffic.
+pub(super) fn is_right(networks: &[ComparedNetwork<'_>], compared: &[Compared<'_>]) -> bool {
+    rows_are_right(compared) && networks.iter().all(ComparedNetwork::is_near)
+}
+
+fn rows_are_right(compared: &[Compared<'_>]) -> bool {
+    let groups_hold = || by_setting(compared).into_values().all(near_enough);
+    let tables_hold = || by_table(compared).into_iter().all(|(_, rows)| near_enough(rows));
+    let all_run = compared.iter().all(|it| it.run.is_ok());
+    let alike = compared.iter().all(|it| it.traffic.is_empty());
+    near_enough(compared) && groups_hold() && tables_hold() && all_run && alike
+}
+
 /// Shows all, and says whether the model is as near as is asked in every group, with the RTL's traffic.
 pub(super) fn show(
     networks: &[ComparedNetwork<'_>],
     compared: &[Compared<'_>],
     unknown: &[(&Table, &Row)],
 ) -> Result<Verdict, Failure> {
-    let groups_hold = || by_setting(compared).into_values().all(near_enough);
-    let tables_hold = || by_table(compared).into_iter().all(|(_, rows)| near_enough(rows));
-    let all_run = compared.iter().all(|it| it.run.is_ok());
-    let alike = compared.iter().all(|it| it.traffic.is_empty());
-    let mut right = near_enough(compared) && groups_hold() && tables_hold() && all_run && alike;
     let mut shown = Ok(());
     if !compared.is_empty() {
-        shown = write(compared, unknown, right);
+        shown = write(compared, unknown, rows_are_right(compared));
     }
     if !networks.is_empty() {
-        right &= networks.iter().all(ComparedNetwork::is_near);
         shown = shown.and_then(|()| networks::write(networks));
     }
     match shown {
         Err(failure) if !failure.is_broken_pipe => Err(failure),
-        _ => Ok(if right { Verdict::Right } else { Verdict::Wrong }),
+        _ => Ok(if is_right(networks, compared) { Verdict::Right } else { Verdict::Wrong }),
     }
 }
 

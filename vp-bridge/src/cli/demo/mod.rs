@@ -5,9 +5,8 @@ mod report;
 
 use super::hosts::{HostArgs, OpenedHost, described};
 use super::platform_args::nvdla;
-use super::{Failure, Verdict};
-use indicatif::{ProgressBar, ProgressStyle};
-use std::time::Duration;
+use super::{Failure, Verdict, terminal};
+use indicatif::ProgressBar;
 use vp_models::host::Statistics;
 use vp_models::host::network::digits::{self, Sample};
 use vp_models::host::network::{Inference, Network, Plan, Runner};
@@ -17,6 +16,10 @@ pub(super) struct Args {
     /// Classify the first N samples; all of them if left out
     #[arg(long, value_name = "N")]
     images: Option<usize>,
+
+    /// Print the result as JSON in place of text
+    #[arg(long)]
+    json: bool,
 
     #[command(flatten)]
     host: HostArgs,
@@ -64,7 +67,11 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     bar.finish_and_clear();
     ran.map_err(Failure::new)?;
     let statistics = host.statistics().map_err(Failure::new)?;
-    report::show(&Ran { headline, network, plan, samples, inferences, statistics })?;
+    let ran = Ran { headline, network, plan, samples, inferences, statistics };
+    match args.json {
+        true => super::record::print(&report::record(&ran, &description.name))?,
+        false => report::show(&ran)?,
+    }
     Ok(Verdict::Right)
 }
 
@@ -84,12 +91,6 @@ fn chosen(images: Option<usize>) -> Result<Vec<Sample>, Failure> {
     }
 }
 
-/// A bar that appears when the work takes over a second.
 fn progress(images: usize) -> ProgressBar {
-    let bar = ProgressBar::new(images as u64);
-    if let Ok(style) = ProgressStyle::with_template("digits: {pos}/{len} images  {bar:28}  {elapsed}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_secs(1));
-    bar
+    terminal::progress(images, "digits: {pos}/{len} images  {bar:28}  {elapsed}")
 }

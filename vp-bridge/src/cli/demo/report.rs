@@ -1,13 +1,14 @@
 //! What the demonstration shows: some of the images, how many were right, and where the time went.
 
 use super::{Ran, picture};
+use crate::cli::record::{self, Record};
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, memory};
 use std::io::Write;
 use vp_core::Time;
 use vp_models::host::Statistics;
 use vp_models::host::network::digits;
-use vp_models::host::network::{Inference, Operation, Span};
+use vp_models::host::network::{Inference, NetworkLayer, Operation, Span};
 
 /// Images side by side.
 const ACROSS: usize = 8;
@@ -151,26 +152,72 @@ fn traffic(
     Ok(())
 }
 
+/// A layer's figures.
+struct Figures<'a> {
+    layer: &'a NetworkLayer,
+    /// The layer that does it, too: it takes on the fly what that one makes.
+    within: Option<&'a NetworkLayer>,
+    /// The mean of an image.
+    cycles: f64,
+    /// Cycles for which its products keep the whole MAC array busy.
+    array: u64,
+}
+
+fn figures(ran: &Ran, period: Time) -> impl Iterator<Item = Figures<'_>> {
+    ran.network.layers.iter().enumerate().map(move |(at, layer)| {
+        // Its hardware layers, if it was cut.
+        let steps = || ran.plan.steps.iter().enumerate().filter(move |(_, step)| step.layer == at);
+        let time = |inference: &Inference| {
+            let spans = steps().filter_map(|(step, _)| inference.steps.get(step));
+            spans.fold(Time::ZERO, |sum, Span { enabled, done, .. }| sum + (*done - *enabled))
+        };
+        Figures {
+            layer,
+            within: ran.plan.within[at].and_then(|of| ran.network.layers.get(of)),
+            cycles: mean_cycles(ran.inferences.iter().map(time), period),
+            array: steps().map(|(_, step)| step.mac_cycles).sum(),
+        }
+    })
+}
+
+/// The result for other programs.
+pub(super) fn record(ran: &Ran, platform: &str) -> Record {
+    let Ran { network, samples, inferences, statistics, .. } = ran;
+    let period = Time::ps(statistics.get("period").unwrap_or(1_000));
+    let answers: Vec<u8> = inferences.iter().map(|inference| digits::answer(&inference.output)).collect();
+    let right = answers.iter().zip(samples).filter(|(answer, sample)| **answer == sample.label).count();
+    let layer = |Figures { layer, within, cycles, array }: Figures<'_>| {
+        Record::default()
+            .with("name", &layer.name)
+            .with("input", layer.input.to_string())
+            .with("output", layer.output.to_string())
+            .with("within", within.map(|within| &within.name))
+            .with("cycles", within.is_none().then_some(cycles))
+            .with("mac_cycles", within.is_none().then_some(array))
+    };
+    Record::default()
+        .with("network", &network.name)
+        .with("platform", platform)
+        .with("images", inferences.len())
+        .with("right", right)
+        .with("answers", answers)
+        .with("cycles_per_image", mean_cycles(inferences.iter().map(Inference::time), period))
+        .with("event_hash", statistics.text("events.hash"))
+        .with("layers", figures(ran, period).map(layer).collect::<Vec<_>>())
+        .with("counters", record::counters(statistics))
+}
+
 /// Where the time went, layer by layer.
 fn layers(out: &mut impl Write, ran: &Ran, whole: f64, period: Time) -> Result<(), Failure> {
     let mut table = text::table(&["layer", "input", "output", "cycles", "share", "MACs busy"], &[3, 4, 5]);
     let percent = |part: f64, whole: f64| format!("{:.0} %", 100.0 * part / whole.max(1.0));
     let mut in_layers = 0.0;
-    for (at, layer) in ran.network.layers.iter().enumerate() {
-        if let Some(within) = ran.plan.within[at].and_then(|of| ran.network.layers.get(of)) {
-            // It takes on the fly what that one makes.
+    for Figures { layer, within, cycles, array } in figures(ran, period) {
+        if let Some(within) = within {
             let cells = [&layer.name, &layer.input.to_string(), &layer.output.to_string()].map(String::clone);
             table.add_row(cells.into_iter().chain([format!("with {}", within.name)]));
             continue;
         }
-        // Its hardware layers, if it was cut.
-        let steps = || ran.plan.steps.iter().enumerate().filter(move |(_, step)| step.layer == at);
-        let array: u64 = steps().map(|(_, step)| step.mac_cycles).sum();
-        let time = |inference: &Inference| {
-            let spans = steps().filter_map(|(step, _)| inference.steps.get(step));
-            spans.fold(Time::ZERO, |sum, Span { enabled, done, .. }| sum + (*done - *enabled))
-        };
-        let cycles = mean_cycles(ran.inferences.iter().map(time), period);
         in_layers += cycles;
         table.add_row([
             layer.name.clone(),

@@ -5,6 +5,7 @@ mod network;
 pub(super) mod report;
 mod suite;
 mod tensors;
+mod told;
 
 use self::kind::Kind;
 pub(super) use self::network::bound;
@@ -12,11 +13,11 @@ use super::fault_args::FaultArgs;
 use super::hosts::{HostArgs, OpenedHost};
 use super::rtl::RtlTable;
 use super::text;
-use super::{Failure, Verdict};
-use indicatif::{ProgressBar, ProgressStyle};
+use super::{Failure, Verdict, terminal};
+use indicatif::ProgressBar;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use vp_models::host::network::Network;
 use vp_models::host::trace::cfg::CfgCommand;
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
@@ -79,6 +80,9 @@ pub(super) struct Args {
     /// Runs as many frames as `--frames` says, or more up to a multiple
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     batch: Option<u32>,
+
+    #[command(flatten)]
+    told: told::ToldArgs,
 }
 
 /// The layer that is run when none is named: batch normalisation and ReLU, then 2x2 max pooling on the fly.
@@ -149,6 +153,17 @@ struct Run {
     name: String,
     configuration: String,
     result: Result<Ran, Failure>,
+    /// How long it took here.
+    took: Duration,
+}
+
+impl Run {
+    /// Plays a trace on the platform of its configuration.
+    fn of(name: &str, configuration: &str, play: impl FnOnce() -> Result<Ran, Failure>) -> Run {
+        let began = Instant::now();
+        let result = play();
+        Run { name: name.to_owned(), configuration: configuration.to_owned(), result, took: began.elapsed() }
+    }
 }
 
 /// Refuses what only a network's run knows.
@@ -187,12 +202,10 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     let mut tables = Tables { given: args.rtl_table.clone(), read: HashMap::new() };
     if args.traces.is_empty() {
         let trace = built_in()?;
-        let run = Run {
-            name: BUILT_IN.to_owned(),
-            configuration: DEFAULT_PLATFORM.to_owned(),
-            result: play(&trace, DEFAULT_PLATFORM, args, &mut tables),
-        };
-        return report::one(&run.name, &run.result?);
+        return one(
+            Run::of(BUILT_IN, DEFAULT_PLATFORM, || play(&trace, DEFAULT_PLATFORM, args, &mut tables)),
+            args,
+        );
     }
     let mut sources = Vec::new();
     for path in &args.traces {
@@ -204,9 +217,8 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     if let [source] = sources.as_slice() {
         let mut trace = Trace::load(&source.script).map_err(Failure::new)?;
         tensors::give(&mut trace, &args.input)?;
-        let ran = play(&trace, platform_of(source), args, &mut tables)?;
-        tensors::take(&ran.outcome, args.output.as_deref())?;
-        return report::one(&source.name, &ran);
+        let platform = platform_of(source);
+        return one(Run::of(&source.name, platform, || play(&trace, platform, args, &mut tables)), args);
     }
     if !args.input.is_empty() || args.output.is_some() {
         return Err(Failure::new("--input and --output are for one loadable"));
@@ -216,19 +228,36 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     for source in &sources {
         bar.set_message(source.name.clone());
         let configuration = platform_of(source);
-        let trace = Trace::load(&source.script).map_err(Failure::new);
-        let result = trace.and_then(|trace| play(&trace, configuration, args, &mut tables));
+        let run = Run::of(&source.name, configuration, || {
+            let trace = Trace::load(&source.script).map_err(Failure::new);
+            trace.and_then(|trace| play(&trace, configuration, args, &mut tables))
+        });
         bar.inc(1);
         // Without the server, the rest would only fail in the same way.
-        let lost = matches!(&result, Err(failure) if failure.is_connection);
-        runs.push(Run { name: source.name.clone(), configuration: configuration.to_owned(), result });
+        let lost = matches!(&run.result, Err(failure) if failure.is_connection);
+        runs.push(run);
         if lost {
             break;
         }
     }
     let left_out = sources.len() - runs.len();
     bar.finish_and_clear();
-    report::many(&runs, left_out)
+    match args.told.tell_traces(&runs, left_out)? {
+        true => Ok(report::verdict_of_all(&runs, left_out)),
+        false => report::many(&runs, left_out),
+    }
+}
+
+/// Shows what came of the only trace.
+fn one(run: Run, args: &Args) -> Result<Verdict, Failure> {
+    if let Ok(ran) = &run.result {
+        tensors::take(&ran.outcome, args.output.as_deref())?;
+    }
+    let is_told = args.told.tell_traces(std::slice::from_ref(&run), 0)?;
+    if is_told && run.result.is_ok() {
+        return Ok(report::verdict_of_all(&[run], 0));
+    }
+    report::one(&run.name, &run.result?)
 }
 
 /// What `vp run` takes, for who names something else.
@@ -348,12 +377,6 @@ impl Tables {
     }
 }
 
-/// A bar that appears when the work takes over a second.
 fn progress(parts: usize) -> ProgressBar {
-    let bar = ProgressBar::new(parts as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:28} {pos}/{len}  {elapsed}  {msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_secs(1));
-    bar
+    terminal::progress(parts, "{bar:28} {pos}/{len}  {elapsed}  {msg}")
 }

@@ -7,6 +7,7 @@ use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 use vp_core::Time;
 use vp_models::host::network::{LayerFigures, Measured, Network, Options, Plan, example_input};
 use vp_models::host::{Bounds, read_at_most};
@@ -58,6 +59,16 @@ pub(super) fn size(text: &str) -> Result<[u32; 2], String> {
 
 pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
     let network = named.load(&Options { input_size: args.input_size })?;
+    let ran = run(&network, args);
+    if let Err(failure) = &ran {
+        let platform = args.host.platform.description(DEFAULT_PLATFORM).map(|description| description.name);
+        args.told.tell_failure(&network.name, &platform.unwrap_or_default(), failure)?;
+    }
+    ran
+}
+
+fn run(network: &Network, args: &Args) -> Result<Verdict, Failure> {
+    let began = Instant::now();
     let mut host = args.host.clone();
     if args.timed {
         if host.connect.is_some() {
@@ -69,7 +80,7 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
     let batch = args.batch.unwrap_or(1);
     let plan = |description: &Description| {
         let (config, range) = (&nvdla(description)?.config, description.dbb0.range());
-        Plan::batched(&network, config, range, batch).map_err(|error| {
+        Plan::batched(network, config, range, batch).map_err(|error| {
             Failure::new(format!("{} cannot run on {}: {error}", network.name, description.name))
         })
     };
@@ -87,11 +98,11 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
         None => crate::cli::hosts::described(host.as_mut())?,
     };
     let plan = planned.map_or_else(|| plan(&description), Ok)?;
-    let input = input(&network, &args.input)?;
+    let input = input(network, &args.input)?;
     let inputs = vec![input.as_slice(); args.frames.unwrap_or(1).next_multiple_of(batch) as usize];
     let bar = super::progress(inputs.len());
     bar.set_message(network.name.clone());
-    let measured = Measured::on(&network, &plan, host.as_mut(), description.period, &inputs, || bar.inc(1));
+    let measured = Measured::on(network, &plan, host.as_mut(), description.period, &inputs, || bar.inc(1));
     bar.finish_and_clear();
     let measured =
         measured.map_err(|error| Failure::new(report::with_what_happened(&error, host.as_mut())))?;
@@ -100,7 +111,10 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
         vp_observers::write_whole(file, bytes)
             .map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
     }
-    show(&headline, &network, &plan, &description, &measured)?;
+    let took = began.elapsed();
+    if !args.told.tell_network((network, &plan), &description, (&measured, took))? {
+        show(&headline, network, &plan, &description, &measured)?;
+    }
     Ok(Verdict::Right)
 }
 
@@ -120,6 +134,13 @@ fn input(network: &Network, files: &[PathBuf]) -> Result<Vec<i8>, Failure> {
         return Err(wrong(why).hint("elements are int8, ordered by line, column and channel"));
     }
     Ok(bytes.into_iter().map(|byte| byte as i8).collect())
+}
+
+/// FNV-1a of an output.
+pub(super) fn sum(output: &[i8]) -> u64 {
+    output.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &element| {
+        (hash ^ u64::from(element as u8)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// A part of a whole, in percent.
@@ -194,9 +215,7 @@ fn show(
     }
     writeln!(out, "{:<10} {} bytes", "memory", grouped(plan.bytes))?;
     if description.arithmetic == Arithmetic::Computed {
-        let sum = measured.output.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, &element| {
-            (hash ^ u64::from(element as u8)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let sum = sum(&measured.output);
         writeln!(
             out,
             "{:<10} {} elements, FNV-1a {sum:016x}",

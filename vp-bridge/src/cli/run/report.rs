@@ -2,7 +2,7 @@
 
 use super::{Judged, Ran, Run, suite};
 use crate::cli::text::{self, counted, grouped, styled};
-use crate::cli::{Failure, Verdict, memory};
+use crate::cli::{Failure, Verdict, memory, terminal};
 use std::fmt;
 use std::io::Write;
 use vp_core::Time;
@@ -60,7 +60,7 @@ pub(in crate::cli) fn platform(
     statistics: &Statistics,
 ) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
-    writeln!(out, "\n{headline}")?;
+    writeln!(out, "{headline}")?;
     match device {
         DeviceDescription::FpgaAiSuite(_) => suite::show_jobs(&mut out, statistics)?,
         DeviceDescription::Nvdla(_) | DeviceDescription::Outside(_) => show_time(&mut out, statistics, None)?,
@@ -172,22 +172,23 @@ pub(in crate::cli) fn warn(out: &mut impl Write, warnings: &[Warning]) -> Result
 
 /// The first warnings, and how many more there are, a line each.
 fn lines(warnings: &[Warning]) -> impl Iterator<Item = String> {
-    const SHOWN: usize = 8;
+    let most = if terminal::is_verbose() { usize::MAX } else { 8 };
     // What faults do is listed apart.
     let warnings: Vec<&Warning> =
         warnings.iter().filter(|warning| !warning.text.starts_with("faults: ")).collect();
-    let more = warnings.len().saturating_sub(SHOWN);
-    let more = (more > 0).then(|| format!("{more} more like these"));
-    let lines = warnings.into_iter().take(SHOWN).map(ToString::to_string).chain(more);
+    let more = warnings.len().saturating_sub(most);
+    let more = (more > 0).then(|| format!("{more} more like these (-v shows all)"));
+    let lines = warnings.into_iter().take(most).map(ToString::to_string).chain(more);
     let lines: Vec<String> = lines.collect();
     lines.into_iter().map(|line| format!("{} {line}", styled(text::YELLOW, "warning:")))
 }
 
 /// Why a program could not be run to its end, and what happened until then: warnings, and faults that were injected.
 pub(super) fn with_what_happened(error: &dyn fmt::Display, host: &mut dyn Host) -> String {
-    let warnings = host.warnings();
     // Where there is no way to a server any more, there is nothing to be said of faults.
     let statistics = host.statistics().unwrap_or_default();
+    // Of a server they may come behind the answer that tells of the error: now they are here.
+    let warnings = host.warnings();
     let happened = lines(&warnings).chain(faults(&statistics));
     std::iter::once(error.to_string()).chain(happened).collect::<Vec<_>>().join("\n")
 }
@@ -249,14 +250,14 @@ fn layers(statistics: &Statistics) -> Vec<Layer> {
 
 /// How many traces came out in each way.
 #[derive(Default)]
-struct Tally {
-    passed: usize,
-    failed: usize,
-    unsupported: usize,
+pub(super) struct Tally {
+    pub(super) passed: usize,
+    pub(super) failed: usize,
+    pub(super) unsupported: usize,
 }
 
 impl Tally {
-    fn of(runs: &[Run]) -> Tally {
+    pub(super) fn of(runs: &[Run]) -> Tally {
         let mut tally = Tally::default();
         for run in runs {
             *match run.verdict() {
@@ -282,8 +283,15 @@ impl fmt::Display for Tally {
 
 /// Many traces: a line each, and the count. `left_out` were not run.
 pub(super) fn many(runs: &[Run], left_out: usize) -> Result<Verdict, Failure> {
+    let shown = show_many(runs, &Tally::of(runs), left_out);
+    after(shown, verdict_of_all(runs, left_out) == Verdict::Right)
+}
+
+/// Whether something passed and nothing failed, of which `left_out` were not run.
+pub(super) fn verdict_of_all(runs: &[Run], left_out: usize) -> Verdict {
     let tally = Tally::of(runs);
-    after(show_many(runs, &tally, left_out), tally.failed == 0 && tally.passed > 0 && left_out == 0)
+    let is_right = tally.failed == 0 && tally.passed > 0 && left_out == 0;
+    if is_right { Verdict::Right } else { Verdict::Wrong }
 }
 
 fn show_many(runs: &[Run], tally: &Tally, left_out: usize) -> Result<(), Failure> {
@@ -347,7 +355,7 @@ fn cells(run: &Run) -> [String; 9] {
 
 /// Says what was wrong with a run that failed, a line for each thing, or what the platform lacks for it.
 fn explain(out: &mut impl Write, run: &Run) -> Result<(), Failure> {
-    let Run { name, configuration, result } = run;
+    let Run { name, configuration, result, .. } = run;
     let judged = run.verdict();
     match result {
         Ok(ran) => {

@@ -10,6 +10,7 @@ use vp_models::host::{Statistics, read_at_most};
 use vp_models::platform::{Description, DeviceDescription};
 
 use super::super::hosts::OpenedHost;
+use super::super::record::{self, Record};
 use super::super::{Failure, Verdict, text};
 use super::{Args, MOST_INPUT};
 
@@ -23,6 +24,7 @@ pub(super) fn is_job(path: &Path) -> bool {
 
 /// Runs a job; the digits network on its samples without a file.
 pub(super) fn main(path: Option<&Path>, args: &Args) -> Result<Verdict, Failure> {
+    args.told.refuse_files()?;
     let mut job = match path {
         Some(path) => Job::load(path).map_err(Failure::new)?,
         None => built_in()?,
@@ -67,7 +69,19 @@ pub(super) fn main(path: Option<&Path>, args: &Args) -> Result<Verdict, Failure>
     for warning in host.warnings() {
         anstream::eprintln!("{} {warning}", text::styled(text::RED, "warning:"));
     }
-    show(&headline, &job, &inferences, &statistics)
+    let ran = Ran { job: &job, inferences: &inferences, statistics: &statistics };
+    match args.told.json {
+        true => record::print(&ran.record(&description))?,
+        false => ran.show(&headline)?,
+    }
+    Ok(if ran.first_wrong().is_none() { Verdict::Right } else { Verdict::Wrong })
+}
+
+/// A job that was run.
+struct Ran<'a> {
+    job: &'a Job,
+    inferences: &'a [Inference],
+    statistics: &'a Statistics,
 }
 
 /// The IP that a platform carries.
@@ -117,43 +131,64 @@ fn show_counters(out: &mut impl Write, statistics: &Statistics, count: u64) -> R
     Ok(())
 }
 
-fn show(
-    headline: &str,
-    job: &Job,
-    inferences: &[Inference],
-    statistics: &Statistics,
-) -> Result<Verdict, Failure> {
-    let mut out = anstream::stdout().lock();
-    let (model, graph) = (&job.model, &job.model.graph);
-    writeln!(out, "{headline}")?;
-    let layers = text::counted(graph.layers().len() as u64, "layer");
-    let filters = text::size(model.filters.len() as u64);
-    let shapes = format!("{} to {}", graph.input(), graph.output_shape());
-    writeln!(out, "{} · {shapes} · {layers} · {filters} of filters\n", model.name)?;
+impl Ran<'_> {
+    /// The first inference whose output is not the expected one.
+    fn first_wrong(&self) -> Option<usize> {
+        let outputs = self.job.outputs.as_ref()?;
+        self.inferences.iter().zip(outputs).position(|(it, expected)| &it.output != expected)
+    }
 
-    let count = inferences.len() as u64;
-    show_counters(&mut out, statistics, count)?;
-    if let Some(hash) = statistics.text("events.hash") {
-        writeln!(out, "event hash  {hash}")?;
+    /// How many inferences have the right label, if the job says those.
+    fn right(&self) -> Option<u64> {
+        let labels = self.job.labels.as_ref()?;
+        let right =
+            self.inferences.iter().zip(labels).filter(|(it, label)| digits::answer(&it.output) == **label);
+        Some(right.count() as u64)
     }
-    super::report::show_faults(&mut out, statistics)?;
-    let mut verdict = Verdict::Right;
-    if let Some(labels) = &job.labels {
-        let right = inferences.iter().zip(labels).filter(|(it, label)| digits::answer(&it.output) == **label);
-        let right = right.count() as u64;
-        let share = 100.0 * right as f64 / count.max(1) as f64;
-        writeln!(out, "accuracy    {share:.1} %: {right} of {count}")?;
+
+    fn record(&self, description: &Description) -> Record {
+        let Ran { job, inferences, statistics } = self;
+        let result =
+            job.outputs.as_ref().map(|_| if self.first_wrong().is_none() { "passed" } else { "failed" });
+        Record::default()
+            .with("model", &job.model.name)
+            .with("platform", &description.name)
+            .with("inferences", inferences.len())
+            .with("result", result)
+            .with("right_labels", self.right())
+            .with("event_hash", statistics.text("events.hash"))
+            .with("counters", record::counters(statistics))
     }
-    if let Some(outputs) = &job.outputs {
-        let wrong = inferences.iter().zip(outputs).position(|(it, expected)| &it.output != expected);
-        match wrong {
-            None => writeln!(out, "outputs     {} as expected", text::styled(text::GREEN, "PASS"))?,
-            Some(first) => {
-                verdict = Verdict::Wrong;
-                let fail = text::styled(text::RED, "FAIL");
-                writeln!(out, "outputs     {fail}: that of input {first} is not as expected")?;
+
+    fn show(&self, headline: &str) -> Result<(), Failure> {
+        let Ran { job, inferences, statistics } = self;
+        let mut out = anstream::stdout().lock();
+        let (model, graph) = (&job.model, &job.model.graph);
+        writeln!(out, "{headline}")?;
+        let layers = text::counted(graph.layers().len() as u64, "layer");
+        let filters = text::size(model.filters.len() as u64);
+        let shapes = format!("{} to {}", graph.input(), graph.output_shape());
+        writeln!(out, "{} · {shapes} · {layers} · {filters} of filters\n", model.name)?;
+
+        let count = inferences.len() as u64;
+        show_counters(&mut out, statistics, count)?;
+        if let Some(hash) = statistics.text("events.hash") {
+            writeln!(out, "event hash  {hash}")?;
+        }
+        super::report::show_faults(&mut out, statistics)?;
+        if let Some(right) = self.right() {
+            let share = 100.0 * right as f64 / count.max(1) as f64;
+            writeln!(out, "accuracy    {share:.1} %: {right} of {count}")?;
+        }
+        if job.outputs.is_some() {
+            match self.first_wrong() {
+                None => writeln!(out, "outputs     {} as expected", text::styled(text::GREEN, "PASS"))?,
+                Some(first) => {
+                    let fail = text::styled(text::RED, "FAIL");
+                    writeln!(out, "outputs     {fail}: that of input {first} is not as expected")?;
+                }
             }
         }
+        Ok(())
     }
-    Ok(verdict)
 }

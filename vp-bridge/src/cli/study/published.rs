@@ -1,6 +1,7 @@
 //! `vp study published`: NVIDIA's estimates and ours, layer by layer.
 
 use crate::cli::platform_args::{PlatformArgs, headline, nvdla};
+use crate::cli::record::{self, Record};
 use crate::cli::run::bound;
 use crate::cli::text::{self, grouped, styled};
 use crate::cli::{Failure, Verdict};
@@ -20,6 +21,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     batch: Option<u32>,
 
+    /// Print the figures as JSON in place of text
+    #[arg(long)]
+    json: bool,
+
     #[command(flatten)]
     platform: PlatformArgs,
 }
@@ -33,6 +38,18 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     published::assume(&mut description);
     // No time depends on it.
     description.arithmetic = Arithmetic::Skipped;
+    let wanted = |name: &&str| args.networks.is_empty() || args.networks.iter().any(|of| of == name);
+    let run = |name: &'static str| {
+        let most = nvdla(&description)?.config.cubes_at_once();
+        let batch = args.batch.unwrap_or_else(|| published::batch(name).min(most));
+        Ran::of(name, batch, &description)
+    };
+    let mut all = NETWORKS.into_iter().filter(wanted).map(run);
+    if args.json {
+        let networks = all.map(|ran| ran.map(|ran| ran.record())).collect::<Result<Vec<_>, _>>()?;
+        record::print(&Record::default().with("platform", &description.name).with("networks", networks))?;
+        return Ok(Verdict::Right);
+    }
     let mut out = anstream::stdout().lock();
     writeln!(out, "{}", headline(&description))?;
     writeln!(
@@ -40,63 +57,108 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         "theirs: NVIDIA's estimates for int8, 2048 MACs, 512 KiB, 1 GHz, 10 GB/s, no SRAM, AlexNet's fully connected layers \
          sixteen frames at a time"
     )?;
-    let wanted = |name: &&str| args.networks.is_empty() || args.networks.iter().any(|of| of == name);
-    for name in NETWORKS.into_iter().filter(wanted) {
-        let most = nvdla(&description)?.config.cubes_at_once();
-        let batch = args.batch.unwrap_or_else(|| published::batch(name).min(most));
-        network(&mut out, name, batch, &description)?;
-    }
+    all.try_for_each(|ran| ran?.show(&mut out))?;
     writeln!(out, "\ndocs/published.md explains each cause.")?;
     Ok(Verdict::Right)
 }
 
-fn network(out: &mut impl Write, name: &str, batch: u32, description: &Description) -> Result<(), Failure> {
-    let network = Network::named(name, &Options::default()).map_err(Failure::new)?;
-    let network = network.ok_or_else(|| Failure::new(format!("there is no network `{name}`")))?;
-    let input = example_input(network.input, 1);
-    let run = |batch: u32| {
-        let inputs = vec![input.as_slice(); batch as usize];
-        Measured::batched(&network, description, &inputs, batch).map_err(|error| {
-            let failure = Failure::new(format!("{name} on {}: {error}", description.name));
-            if batch > 1 { failure.hint("--batch 1 runs frame after frame") } else { failure }
-        })
-    };
-    let (alone, measured) = (run(1)?, run(batch)?);
-    let header = ["layer", "theirs", "bound", "ours", "differs", "KiB", "ours", "bound by", "cause"];
-    let mut table = text::table(&header, &[1, 3, 4, 5, 6]);
-    let compared = published::compare(name, [&alone, &measured], description);
-    for row in &compared {
-        table.add_row(cells(row));
+/// A network that was run, beside NVIDIA's estimates.
+struct Ran {
+    name: &'static str,
+    batch: u32,
+    measured: Measured,
+    compared: Vec<Compared>,
+}
+
+impl Ran {
+    fn of(name: &'static str, batch: u32, description: &Description) -> Result<Ran, Failure> {
+        let network = Network::named(name, &Options::default()).map_err(Failure::new)?;
+        let network = network.ok_or_else(|| Failure::new(format!("there is no network `{name}`")))?;
+        let input = example_input(network.input, 1);
+        let run = |batch: u32| {
+            let inputs = vec![input.as_slice(); batch as usize];
+            Measured::batched(&network, description, &inputs, batch).map_err(|error| {
+                let failure = Failure::new(format!("{name} on {}: {error}", description.name));
+                if batch > 1 { failure.hint("--batch 1 runs frame after frame") } else { failure }
+            })
+        };
+        let (alone, measured) = (run(1)?, run(batch)?);
+        let compared = published::compare(name, [&alone, &measured], description);
+        Ok(Ran { name, batch, measured, compared })
     }
-    let theirs: f64 = compared.iter().filter_map(|row| Some(row.figure.as_ref()?.cycles)).sum();
-    let ours = measured.cycles() as f64 / measured.frames.max(1) as f64;
-    writeln!(out, "\n{}\n", styled(text::YELLOW, name))?;
-    if batch > 1 {
+
+    /// Their cycles of a frame, and ours.
+    fn cycles(&self) -> [f64; 2] {
+        let theirs = self.compared.iter().filter_map(|row| Some(row.figure.as_ref()?.cycles)).sum();
+        [theirs, self.measured.cycles() as f64 / self.measured.frames.max(1) as f64]
+    }
+
+    fn frames_per_second(&self, cycles: f64) -> f64 {
+        1e12 / (cycles * self.measured.period.as_ps() as f64)
+    }
+
+    fn record(&self) -> Record {
+        let [theirs, ours] = self.cycles();
+        Record::default()
+            .with("network", self.name)
+            .with("batch", self.batch)
+            .with("published_cycles", theirs)
+            .with("published_frames_per_second", self.frames_per_second(theirs))
+            .with("cycles_per_frame", ours)
+            .with("frames_per_second", self.frames_per_second(ours))
+            .with("layers", self.compared.iter().map(record_of).collect::<Vec<_>>())
+    }
+
+    fn show(&self, out: &mut impl Write) -> Result<(), Failure> {
+        let Ran { name, batch, measured, compared } = self;
+        let header = ["layer", "theirs", "bound", "ours", "differs", "KiB", "ours", "bound by", "cause"];
+        let mut table = text::table(&header, &[1, 3, 4, 5, 6]);
+        for row in compared {
+            table.add_row(cells(row));
+        }
+        writeln!(out, "\n{}\n", styled(text::YELLOW, name))?;
+        if *batch > 1 {
+            writeln!(
+                out,
+                "{batch} frames at once where fully connected; all other rows are of one frame alone\n"
+            )?;
+        }
+        writeln!(out, "{}\n", table.trim_fmt())?;
+        let [theirs, ours] = self.cycles();
+        let published = published::frame(name).map_or(String::new(), |time| {
+            format!(" (their own sum: {:.1})", 1e12 / time.as_ps().max(1) as f64)
+        });
         writeln!(
             out,
-            "{batch} frames at once where fully connected; all other rows are of one frame alone\n"
+            "{:<10} {} cycles, {:.1} frames/s{published}",
+            "theirs",
+            grouped(theirs as u64),
+            self.frames_per_second(theirs)
         )?;
+        writeln!(
+            out,
+            "{:<10} {} cycles, {:.1} frames/s: {}",
+            "ours",
+            grouped(ours as u64),
+            self.frames_per_second(ours),
+            bound(&measured.bounds())
+        )?;
+        Ok(())
     }
-    writeln!(out, "{}\n", table.trim_fmt())?;
-    let frames = |cycles: f64| 1e12 / (cycles * measured.period.as_ps() as f64);
-    let published = published::frame(name)
-        .map_or(String::new(), |time| format!(" (their own sum: {:.1})", 1e12 / time.as_ps().max(1) as f64));
-    writeln!(
-        out,
-        "{:<10} {} cycles, {:.1} frames/s{published}",
-        "theirs",
-        grouped(theirs as u64),
-        frames(theirs)
-    )?;
-    writeln!(
-        out,
-        "{:<10} {} cycles, {:.1} frames/s: {}",
-        "ours",
-        grouped(ours as u64),
-        frames(ours),
-        bound(&measured.bounds())
-    )?;
-    Ok(())
+}
+
+fn record_of(row: &Compared) -> Record {
+    let figure = row.figure.as_ref();
+    Record::default()
+        .with("name", &row.name)
+        .with("published_cycles", figure.map(|figure| figure.cycles))
+        .with("published_bound", figure.map(|figure| &figure.bound))
+        .with("published_bytes", figure.map(|figure| figure.bytes))
+        .with("cycles", row.cycles)
+        .with("difference", row.difference())
+        .with("bytes", row.bytes)
+        .with("bound", row.bounds.largest().name())
+        .with("causes", row.causes().iter().map(ToString::to_string).collect::<Vec<_>>())
 }
 
 fn cells(row: &Compared) -> Vec<String> {

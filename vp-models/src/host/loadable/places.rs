@@ -4,6 +4,7 @@ use super::error::LoadableError;
 use super::network::{Cube, TensorPlace};
 use super::{AddressEntry, Domain, Loadable, MAX_MEMORY_BYTES};
 use crate::host::Memory;
+use crate::nvdla::cube::{Packing, Ram, Surface};
 use crate::nvdla::registers::RegisterMap;
 use std::collections::BTreeMap;
 
@@ -46,6 +47,13 @@ impl Places {
             TensorPlace::OnTheFly => (0, 0),
             TensorPlace::None => (0, 1),
         }
+    }
+
+    /// The same as the engines know it.
+    pub(super) fn surface(&self, cube: &Cube) -> Surface {
+        let ((base, ram), &Cube { line_stride, surface_stride, .. }) = (self.of(cube), cube);
+        let (ram, packing) = (Ram::from_field(ram), Packing::Strided);
+        Surface { ram, base, line_stride, surface_stride, pixel: self.atom, atom: self.atom, packing }
     }
 
     /// The same of an address.

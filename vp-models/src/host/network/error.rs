@@ -1,8 +1,8 @@
 //! What can be wrong with a network, and with running it.
 
 use super::description::Shape;
-use crate::host::program::FieldOverflow;
 use crate::host::{HostError, Warning};
+use crate::nvdla::refused::Refused;
 use crate::platform::DescriptionError;
 use crate::suggestion::with_nearest;
 
@@ -138,13 +138,13 @@ pub enum PlanError {
         /// Why.
         why: &'static str,
     },
-    /// A register has no room for what a layer needs.
-    #[error("layer `{layer}`: {overflow}")]
+    /// No registers can say what a layer needs, or the hardware would refuse it.
+    #[error("layer `{layer}`: {refused}")]
     Register {
         /// The layer.
         layer: String,
-        /// The field.
-        overflow: FieldOverflow,
+        /// The field, and why.
+        refused: Refused,
     },
     /// The memory is full.
     #[error("`{what}` takes {bytes} bytes of memory, and {left} are left")]

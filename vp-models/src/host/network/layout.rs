@@ -5,6 +5,7 @@
 
 use super::description::Shape;
 use crate::nvdla::config::Config;
+use crate::nvdla::cube::{Packing, Ram, Surface};
 use crate::nvdla::registers::cdma::d_weight_bytes::WEIGHT_BYTES;
 
 /// Alignment of everything that is placed: no family of addresses keeps fewer bits.
@@ -230,6 +231,15 @@ pub(super) struct CubePlace {
     pub(super) line_stride: u32,
     /// Bytes from a surface to the next.
     pub(super) surface_stride: u32,
+}
+
+impl CubePlace {
+    /// As the engines know it.
+    pub(super) fn surface(self, atom: u32) -> Surface {
+        let CubePlace { base, line_stride, surface_stride } = self;
+        let (ram, packing) = (Ram::Primary, Packing::Strided);
+        Surface { ram, base, line_stride, surface_stride, pixel: atom, atom, packing }
+    }
 }
 
 /// Weights `[kernel][row][column][channel]` of some kernels, as a hardware layer takes them.

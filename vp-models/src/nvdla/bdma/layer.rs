@@ -4,8 +4,9 @@
 
 use crate::nvdla::cube::{Packing, Ram, Surface};
 use crate::nvdla::dma::Lines;
+use crate::nvdla::encode::{self, Encoded};
 use crate::nvdla::refused::Refused;
-use crate::nvdla::registers::{Group, bdma as reg};
+use crate::nvdla::registers::{Group, RegisterMap, Unit, bdma as reg};
 
 /// Bytes of BDMA's unit of length and alignment.
 pub const ATOM: u32 = 32;
@@ -38,14 +39,9 @@ impl BdmaTransfer {
             let why = "the unit that stores counts to 8192";
             if number <= MAX_REPEAT { Ok(number) } else { Err(Refused::new(registers, field, why)) }
         };
-        let end = |ram, low, high, line, surface| Surface {
-            ram: Ram::from_field(registers.get(ram)),
-            base: registers.address(low, high),
-            line_stride: registers.actual(line),
-            surface_stride: registers.actual(surface),
-            pixel: ATOM,
-            atom: ATOM,
-            packing: Packing::Strided,
+        let end = |ram, low, high, line, surface| {
+            let strides = [line, surface].map(|field| registers.actual(field));
+            BdmaTransfer::place(Ram::from_field(registers.get(ram)), registers.address(low, high), strides)
         };
         Ok(BdmaTransfer {
             line: registers.actual(reg::cfg_line::SIZE) * ATOM,
@@ -68,6 +64,44 @@ impl BdmaTransfer {
         })
     }
 
+    /// Its registers, all but `CFG_OP`.
+    pub fn fields(&self) -> Encoded {
+        let BdmaTransfer { line, lines, surfaces, source, destination } = *self;
+        let high = |address: u64| (address >> 32) as u32;
+        let fields = [
+            (reg::cfg_src_addr_low::V32, source.base as u32),
+            (reg::cfg_src_addr_high::V8, high(source.base)),
+            (reg::cfg_dst_addr_low::V32, destination.base as u32),
+            (reg::cfg_dst_addr_high::V8, high(destination.base)),
+            (reg::cfg_line::SIZE, line / ATOM),
+            (reg::cfg_cmd::SRC_RAM_TYPE, source.ram.field()),
+            (reg::cfg_cmd::DST_RAM_TYPE, destination.ram.field()),
+            (reg::cfg_line_repeat::NUMBER, lines),
+            (reg::cfg_src_line::STRIDE, source.line_stride),
+            (reg::cfg_dst_line::STRIDE, destination.line_stride),
+            (reg::cfg_surf_repeat::NUMBER, surfaces),
+            (reg::cfg_src_surf::STRIDE, source.surface_stride),
+            (reg::cfg_dst_surf::STRIDE, destination.surface_stride),
+        ];
+        Encoded::of(Unit::Bdma, fields)
+    }
+
+    /// The same, checked: the inverse of [`BdmaTransfer::decode`].
+    ///
+    /// # Errors
+    /// When it cannot be said, or would be refused.
+    pub fn encode(&self, map: RegisterMap) -> Result<Encoded, Refused> {
+        let fields = self.fields();
+        let group = fields.group(Unit::Bdma, map)?;
+        encode::check(self, BdmaTransfer::decode(&group), (&group, reg::cfg_line::SIZE))?;
+        Ok(fields)
+    }
+
+    /// A place of lines in memory.
+    pub fn place(ram: Ram, base: u64, [line_stride, surface_stride]: [u32; 2]) -> Surface {
+        Surface { ram, base, line_stride, surface_stride, pixel: ATOM, atom: ATOM, packing: Packing::Strided }
+    }
+
     /// Address and bytes of each line in one of its two places, in order.
     pub(super) fn lines_in(&self, place: Surface) -> impl Iterator<Item = (u64, u32)> + use<> {
         let BdmaTransfer { line, lines: height, surfaces, .. } = *self;
@@ -79,7 +113,7 @@ impl BdmaTransfer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvdla::registers::{RegisterMap, Unit};
+    use proptest::prelude::*;
 
     fn registers() -> Group {
         let mut registers = Group::new(Unit::Bdma, RegisterMap::Full);
@@ -117,5 +151,41 @@ mod tests {
             registers.set_actual(field, 8193);
             assert_eq!(BdmaTransfer::decode(&registers).unwrap_err().field, field);
         }
+    }
+
+    fn place() -> impl Strategy<Value = Surface> {
+        (any::<bool>(), 0u64..1 << 40, 0u32..1 << 27, 0u32..1 << 27).prop_map(|(ram, base, line, surface)| {
+            let ram = if ram { Ram::Primary } else { Ram::Secondary };
+            BdmaTransfer::place(ram, base / 32 * 32, [32 * line, 32 * surface])
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(
+            (source, destination) in (place(), place()),
+            atoms in 1u32..=8192,
+            (lines, surfaces) in (1u32..=8192, 1u32..=8192),
+        ) {
+            let transfer = BdmaTransfer { line: ATOM * atoms, lines, surfaces, source, destination };
+            let group = transfer.encode(RegisterMap::Full).unwrap().group(Unit::Bdma, RegisterMap::Full).unwrap();
+            prop_assert_eq!(BdmaTransfer::decode(&group).unwrap(), transfer);
+        }
+    }
+
+    #[test]
+    fn an_encoder_refuses_what_registers_cannot_say_and_what_the_decoder_refuses() {
+        let transfer = BdmaTransfer::decode(&registers()).unwrap();
+        let refused = |transfer: BdmaTransfer| transfer.encode(RegisterMap::Full).unwrap_err().to_string();
+        assert_eq!(
+            refused(BdmaTransfer { lines: 8193, ..transfer }),
+            "BDMA.CFG_LINE_REPEAT.NUMBER = 0x2000: the unit that stores counts to 8192"
+        );
+        let odd = Surface { line_stride: 0x61, ..transfer.source };
+        assert_eq!(
+            refused(BdmaTransfer { source: odd, ..transfer }),
+            "BDMA.CFG_SRC_LINE.STRIDE = 0x61: the register cannot hold it"
+        );
+        assert!(refused(BdmaTransfer { line: 40, ..transfer }).contains("registers cannot say"));
     }
 }

@@ -6,11 +6,12 @@
 use super::lut;
 use crate::nvdla::config::Config;
 use crate::nvdla::cube::{self, Packing, Surface};
+use crate::nvdla::encode::{self, Encoded, Fields};
 use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::{Converter, Precision, wrap};
 use crate::nvdla::place::{LowBits, Place};
 use crate::nvdla::refused::Refused;
-use crate::nvdla::registers::{FieldRef, Group, RegisterMap, cdp as reg, cdp_rdma as rdma_reg};
+use crate::nvdla::registers::{FieldRef, Group, RegisterMap, Unit, cdp as reg, cdp_rdma as rdma_reg};
 
 /// What a CDP consists of, by hardware configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,6 +105,48 @@ impl CdpLayer {
         cube::surfaces(self.channels, self.lanes())
     }
 
+    /// Its registers in groups, all but the enables. Its table is loaded before: [`lut::load`].
+    pub fn fields(&self) -> Encoded {
+        let mut rdma: Fields = vec![
+            (rdma_reg::d_data_cube_width::WIDTH, self.width),
+            (rdma_reg::d_data_cube_height::HEIGHT, self.height),
+            (rdma_reg::d_data_cube_channel::CHANNEL, self.channels),
+        ];
+        rdma.extend(SOURCE.fields(&self.source));
+        rdma.push((rdma_reg::d_data_format::INPUT_DATA, self.precision.code()));
+        let mut cdp: Fields = DESTINATION.fields(&self.destination).into();
+        cdp.extend([
+            (reg::d_data_format::INPUT_DATA_TYPE, self.precision.code()),
+            (reg::d_lrn_cfg::NORMALZ_LEN, self.reach.wrapping_sub(1)),
+            (reg::d_datin_offset::DATIN_OFFSET, self.input.offset as u32),
+            (reg::d_datin_scale::DATIN_SCALE, i32::from(self.input.scale) as u32),
+            (reg::d_datin_shifter::DATIN_SHIFTER, self.input.shift.into()),
+            (reg::d_datout_offset::DATOUT_OFFSET, self.output.offset as u32),
+            (reg::d_datout_scale::DATOUT_SCALE, i32::from(self.output.scale) as u32),
+            (reg::d_datout_shifter::DATOUT_SHIFTER, self.output.shift.into()),
+            (reg::d_func_bypass::SQSUM_BYPASS, (!self.square_sum).into()),
+            (reg::d_func_bypass::MUL_BYPASS, (!self.multiply).into()),
+        ]);
+        // It counts in fp16 only.
+        if self.nan_to_zero || self.precision == Precision::Fp16 {
+            cdp.push((reg::d_nan_flush_to_zero::NAN_TO_ZERO, self.nan_to_zero.into()));
+        }
+        Encoded::of(Unit::CdpRdma, rdma).and(Encoded::of(Unit::Cdp, cdp))
+    }
+
+    /// The same, checked: with the table's settings the inverse of [`CdpLayer::decode`].
+    ///
+    /// # Errors
+    /// When it cannot be said, or would be refused.
+    pub fn encode(&self, map: RegisterMap, hardware: &Hardware) -> Result<Encoded, Refused> {
+        let fields = self.fields();
+        let rdma = fields.group(Unit::CdpRdma, map)?;
+        let cdp = fields.clone().and(Encoded::of(Unit::Cdp, lut::fields(&self.lut))).group(Unit::Cdp, map)?;
+        let decoded = CdpLayer::decode(&cdp, &rdma, hardware);
+        encode::check(self, decoded, (&cdp, reg::d_data_format::INPUT_DATA_TYPE))?;
+        Ok(fields)
+    }
+
     /// Decodes and checks a group of CDP and of CDP_RDMA.
     pub fn decode(cdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<CdpLayer, Refused> {
         use reg::d_data_format::INPUT_DATA_TYPE;
@@ -151,7 +194,9 @@ impl CdpLayer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvdla::registers::Unit;
+    use crate::nvdla::cube::Ram;
+    use crate::nvdla::registers::Table;
+    use proptest::prelude::*;
 
     const SMALL: Hardware = Hardware { atom: 8, formats: Formats::INT8, counts_saturation: false };
     const FULL: Hardware = Hardware { atom: 32, formats: Formats::ALL, counts_saturation: true };
@@ -211,7 +256,129 @@ mod tests {
         assert!(refused.starts_with("CDP_RDMA.D_DATA_FORMAT.INPUT_DATA = 0x1 (INT16): CDP."), "{refused}");
     }
 
-    proptest::proptest! {
+    fn surface(atom: u32) -> impl Strategy<Value = Surface> {
+        let strides = (0u32..1 << 27, 0u32..1 << 27);
+        (any::<bool>(), 0u64..1 << 40, strides).prop_map(move |(ram, base, (line, surface))| Surface {
+            ram: if ram { Ram::Primary } else { Ram::Secondary },
+            base: base / 32 * 32,
+            line_stride: 32 * line,
+            surface_stride: 32 * surface,
+            pixel: atom,
+            atom,
+            packing: Packing::Strided,
+        })
+    }
+
+    fn slopes() -> impl Strategy<Value = [lut::Slope; 2]> {
+        [(any::<i16>(), -16i8..16), (any::<i16>(), -16i8..16)]
+            .prop_map(|slopes| slopes.map(|(scale, shift)| lut::Slope { scale, shift }))
+    }
+
+    fn settings() -> impl Strategy<Value = lut::Settings> {
+        let bound = || -1i64 << 37..1 << 37;
+        let table = || any::<bool>().prop_map(|lo| if lo { Table::Lo } else { Table::Le });
+        let range = || {
+            (bound(), bound(), slopes()).prop_map(|(start, end, [underflow, overflow])| lut::Range {
+                start,
+                end,
+                underflow,
+                overflow,
+            })
+        };
+        let index = prop_oneof![
+            any::<i8>().prop_map(|offset| lut::LeIndex::Exponent { offset }),
+            any::<i8>().prop_map(|select| lut::LeIndex::Linear { select }),
+        ];
+        (index, any::<i8>(), range(), range(), [table(), table(), table()]).prop_map(
+            |(le_index, lo_select, le, lo, [underflow, overflow, hybrid])| {
+                let priorities = lut::Priorities { underflow, overflow, hybrid };
+                lut::Settings { le_index, lo_select, le, lo, priorities }
+            },
+        )
+    }
+
+    fn layer() -> impl Strategy<Value = CdpLayer> {
+        let precision = prop_oneof![Just(Precision::Int8), Just(Precision::Int16), Just(Precision::Fp16)];
+        let converter = || {
+            (any::<i16>(), any::<i16>(), 0u8..32).prop_map(|(offset, scale, shift)| Converter {
+                offset: offset.into(),
+                scale,
+                shift,
+            })
+        };
+        let sizes = (1u32..=8192, 1u32..=8192, 1u32..=8192);
+        let places = (surface(32), surface(32));
+        let flags = any::<[bool; 3]>();
+        (sizes, precision, flags, 1u32..=4, converter(), converter(), settings(), places).prop_map(
+            |(
+                sizes,
+                precision,
+                [square_sum, multiply, nan_to_zero],
+                reach,
+                mut input,
+                output,
+                lut,
+                places,
+            )| {
+                if precision == Precision::Int8 {
+                    input.offset = i32::from(input.offset as i8);
+                }
+                CdpLayer {
+                    atom: 32,
+                    width: sizes.0,
+                    height: sizes.1,
+                    channels: sizes.2,
+                    precision,
+                    nan_to_zero,
+                    reach,
+                    square_sum,
+                    multiply,
+                    input,
+                    output,
+                    lut,
+                    source: places.0,
+                    destination: places.1,
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(layer in layer()) {
+            for map in [RegisterMap::Full, RegisterMap::Large] {
+                let written = layer.encode(map, &FULL).unwrap().and(Encoded::of(Unit::Cdp, lut::fields(&layer.lut)));
+                let [cdp, rdma] = [Unit::Cdp, Unit::CdpRdma].map(|unit| written.group(unit, map).unwrap());
+                prop_assert_eq!(&CdpLayer::decode(&cdp, &rdma, &FULL).unwrap(), &layer);
+            }
+        }
+
+        #[test]
+        fn what_is_refused_is_refused_alike(layer in layer()) {
+            let layer = CdpLayer { atom: 8, ..layer };
+            let written = layer.fields();
+            let [cdp, rdma] = [Unit::Cdp, Unit::CdpRdma].map(|unit| written.group(unit, RegisterMap::Small).unwrap());
+            if let Err(refused) = CdpLayer::decode(&cdp, &rdma, &SMALL) {
+                prop_assert_eq!(layer.encode(RegisterMap::Small, &SMALL).unwrap_err(), refused);
+            }
+        }
+    }
+
+    #[test]
+    fn an_encoder_refuses_what_registers_cannot_say() {
+        let (cdp, rdma) = groups();
+        let layer = CdpLayer::decode(&cdp, &rdma, &SMALL).unwrap();
+        let refused = |layer: CdpLayer| layer.encode(RegisterMap::Small, &SMALL).unwrap_err().to_string();
+        assert_eq!(
+            refused(CdpLayer { width: 8193, ..layer.clone() }),
+            "CDP_RDMA.D_DATA_CUBE_WIDTH.WIDTH = 0x2001: the register cannot hold it"
+        );
+        // In int8 the adder has eight bits.
+        let input = Converter { offset: 0x180, ..layer.input };
+        assert!(refused(CdpLayer { input, ..layer }).contains("registers cannot say"));
+    }
+
+    proptest! {
         #[test]
         fn any_register_contents_are_decoded_or_refused(words in proptest::collection::vec(proptest::num::u32::ANY, 70)) {
             let mut words = words.into_iter();

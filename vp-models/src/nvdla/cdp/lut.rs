@@ -8,15 +8,16 @@ mod float;
 
 pub use crate::nvdla::lut::{Counters, LeIndex, Priorities, Slope, Tables};
 
-use crate::nvdla::lut::{self, Chosen, Fields, LO_INTERVALS, RangePosition, linear};
+use crate::nvdla::encode::{Encoded, Fields};
+use crate::nvdla::lut::{self, Chosen, LO_INTERVALS, LutFields, RangePosition, linear};
 use crate::nvdla::numeric::{Precision, round_shift, round_shift_either, saturate, wrap};
 use crate::nvdla::registers::{
-    FieldRef, Group, Table,
+    FieldRef, Group, Table, Unit,
     cdp::{
-        s_lut_cfg::*, s_lut_info::*, s_lut_le_end_high::*, s_lut_le_end_low::*, s_lut_le_slope_scale::*,
-        s_lut_le_slope_shift::*, s_lut_le_start_high::*, s_lut_le_start_low::*, s_lut_lo_end_high::*,
-        s_lut_lo_end_low::*, s_lut_lo_slope_scale::*, s_lut_lo_slope_shift::*, s_lut_lo_start_high::*,
-        s_lut_lo_start_low::*,
+        s_lut_access_cfg::*, s_lut_access_data::*, s_lut_cfg::*, s_lut_info::*, s_lut_le_end_high::*,
+        s_lut_le_end_low::*, s_lut_le_slope_scale::*, s_lut_le_slope_shift::*, s_lut_le_start_high::*,
+        s_lut_le_start_low::*, s_lut_lo_end_high::*, s_lut_lo_end_low::*, s_lut_lo_slope_scale::*,
+        s_lut_lo_slope_shift::*, s_lut_lo_start_high::*, s_lut_lo_start_low::*,
     },
 };
 
@@ -29,7 +30,9 @@ pub type Settings = lut::Settings<i64>;
 /// The table as a function: settings and contents.
 pub type Lut<'a> = lut::Lut<'a, i64>;
 
-const FIELDS: Fields = Fields {
+const FIELDS: LutFields = LutFields {
+    unit: Unit::Cdp,
+    port: [LUT_ADDR, LUT_TABLE_ID, LUT_ACCESS_TYPE, LUT_DATA],
     le_function: LUT_LE_FUNCTION,
     exponent: LUT_LE_FUNCTION::EXPONENT,
     le_index_offset: LUT_LE_INDEX_OFFSET,
@@ -44,14 +47,29 @@ const FIELDS: Fields = Fields {
     priorities: [LUT_UFLOW_PRIORITY, LUT_OFLOW_PRIORITY, LUT_HYBRID_PRIORITY],
 };
 
+/// Low and high words.
+const BOUNDS: [[[FieldRef; 2]; 2]; 2] = [
+    [[LUT_LE_START_LOW, LUT_LE_START_HIGH], [LUT_LE_END_LOW, LUT_LE_END_HIGH]],
+    [[LUT_LO_START_LOW, LUT_LO_START_HIGH], [LUT_LO_END_LOW, LUT_LO_END_HIGH]],
+];
+
 /// Reads the `S_LUT_*` registers of a CDP group. Every combination is legal.
 pub fn decode(cdp: &Group) -> Settings {
-    let bounds = [
-        [[LUT_LE_START_HIGH, LUT_LE_START_LOW], [LUT_LE_END_HIGH, LUT_LE_END_LOW]],
-        [[LUT_LO_START_HIGH, LUT_LO_START_LOW], [LUT_LO_END_HIGH, LUT_LO_END_LOW]],
-    ];
-    let bound = |[high, low]: [FieldRef; 2]| i64::from(cdp.get_signed(high)) << 32 | i64::from(cdp.get(low));
-    FIELDS.settings(cdp, bounds.map(|range| range.map(bound)))
+    let bound = |[low, high]: [FieldRef; 2]| i64::from(cdp.get_signed(high)) << 32 | i64::from(cdp.get(low));
+    FIELDS.settings(cdp, BOUNDS.map(|range| range.map(bound)))
+}
+
+/// The fields that say so.
+pub fn fields(settings: &Settings) -> Fields {
+    let Settings { le, lo, .. } = settings;
+    let words = |bound: i64| [bound as u32, (bound >> 32) as u32];
+    let values = [le.start, le.end, lo.start, lo.end].map(words);
+    FIELDS.fields(settings, BOUNDS.into_iter().flatten().flatten().zip(values.into_iter().flatten()))
+}
+
+/// The writes that load a table: its contents, then its settings. They are not in groups: CDP must be idle.
+pub fn load(settings: &Settings, tables: &Tables) -> Encoded {
+    FIELDS.contents(tables).and(Encoded::of(Unit::Cdp, fields(settings)))
 }
 
 /// How much of the registers the units see that find an input's place in the tables. The units that follow the slopes

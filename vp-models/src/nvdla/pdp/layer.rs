@@ -1,6 +1,6 @@
 //! One PDP layer: what a register group of PDP, and the one of PDP_RDMA beside it, say.
 //!
-//! [`PdpLayer::decode`] checks everything once; [`super::compute`] and the timing rely on it. All fields are plain data:
+//! [`PdpLayer::decode`] checks everything once, [`PdpLayer::encode`] is its inverse; [`super::compute`] and the timing rely on it. All fields are plain data:
 //! tests build layers by hand.
 
 use std::ops::Range;
@@ -110,14 +110,14 @@ impl Axis {
 
     /// Windows that are open at once: output lines under way, along the vertical axis.
     const fn open_windows(&self) -> u32 {
-        self.kernel.div_ceil(self.stride)
+        self.kernel.div_ceil(if self.stride == 0 { 1 } else { self.stride })
     }
 }
 
 /// The most output columns of a strip for which the line buffer holds that many lines: its eight banks of 16 columns
 /// are merged in powers of two (RTL, `PDP_CORE_cal2d`).
-const fn line_buffer_columns(lines: u32) -> u32 {
-    8 * 16 / lines.next_power_of_two()
+fn line_buffer_columns(lines: u32) -> u32 {
+    8 * 16 / lines.next_power_of_two().min(128)
 }
 
 /// What a window is reduced to.
@@ -177,6 +177,31 @@ impl Strips {
         Strips { count: 1, input: [horizontal.input, 0, 0], output: [horizontal.output, 0, 0] }
     }
 
+    /// As few as the line buffer has room for, equal ones but for the last. A strip in padding alone has no columns, which no
+    /// register can say: such a layer is refused.
+    pub fn fitting(horizontal: &Axis, vertical: &Axis) -> Strips {
+        let &Axis { input, output, kernel, stride, padding, .. } = horizontal;
+        let most = line_buffer_columns(vertical.open_windows());
+        if output <= most {
+            return Strips::whole(horizontal);
+        }
+        let each = output.div_ceil(output.div_ceil(most));
+        let count = output.div_ceil(each);
+        // A strip's new columns begin behind those that its first window shares with the strip before.
+        let begins = |output: u32| (output * stride + kernel.saturating_sub(stride)).saturating_sub(padding);
+        let last = input.saturating_sub(begins(each * (count - 1)));
+        Strips {
+            count,
+            input: [begins(each), each * stride, last],
+            output: [each, each, output - each * (count - 1)],
+        }
+    }
+
+    /// Whether there is but one, as there must be of what comes from SDP.
+    pub const fn is_whole(&self) -> bool {
+        self.count == 1
+    }
+
     fn columns(&self, widths: [u32; 3], index: u32) -> Range<u32> {
         let [first, middle, last] = widths;
         match index {
@@ -203,7 +228,7 @@ impl Strips {
 }
 
 /// Where PDP reads.
-const SOURCE: Place = Place {
+pub(super) const SOURCE: Place = Place {
     ram: rdma_reg::d_src_ram_cfg::SRC_RAM_TYPE,
     base: [
         rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW,
@@ -214,7 +239,7 @@ const SOURCE: Place = Place {
 };
 
 /// Where it writes.
-const DESTINATION: Place = Place {
+pub(super) const DESTINATION: Place = Place {
     ram: reg::d_dst_ram_cfg::DST_RAM_TYPE,
     base: [reg::d_dst_base_addr_low::DST_BASE_ADDR_LOW, reg::d_dst_base_addr_high::DST_BASE_ADDR_HIGH],
     line_stride: reg::d_dst_line_stride::DST_LINE_STRIDE,
@@ -313,7 +338,43 @@ impl PdpLayer {
     }
 }
 
+/// The new input columns of the strips: first, middle, last.
+pub(super) const PARTIAL_IN: [FieldRef; 3] = {
+    use reg::d_partial_width_in::*;
+    [PARTIAL_WIDTH_IN_FIRST, PARTIAL_WIDTH_IN_MID, PARTIAL_WIDTH_IN_LAST]
+};
+
+/// Their output columns.
+pub(super) const PARTIAL_OUT: [FieldRef; 3] = {
+    use reg::d_partial_width_out::*;
+    [PARTIAL_WIDTH_OUT_FIRST, PARTIAL_WIDTH_OUT_MID, PARTIAL_WIDTH_OUT_LAST]
+};
+
+/// What 1 to 7 missing pixels add.
+pub(super) const PADDING: [FieldRef; 7] = [
+    reg::d_pooling_padding_value_1_cfg::PAD_VALUE_1X,
+    reg::d_pooling_padding_value_2_cfg::PAD_VALUE_2X,
+    reg::d_pooling_padding_value_3_cfg::PAD_VALUE_3X,
+    reg::d_pooling_padding_value_4_cfg::PAD_VALUE_4X,
+    reg::d_pooling_padding_value_5_cfg::PAD_VALUE_5X,
+    reg::d_pooling_padding_value_6_cfg::PAD_VALUE_6X,
+    reg::d_pooling_padding_value_7_cfg::PAD_VALUE_7X,
+];
+
 impl Average {
+    pub(super) const NONE: Average = Average { reciprocal_width: 0, reciprocal_height: 0, padding: [0; 7] };
+
+    /// What divides by so many columns or rows: in 1/65536ths, or in fp16 the code of 1 / `size` in 17 bits.
+    pub fn reciprocal(size: u32, precision: Precision) -> u32 {
+        /// Of 1 to 8, rounded towards zero.
+        const FP17: [u32; 8] = [0x7c00, 0x7800, 0x7555, 0x7400, 0x7266, 0x7155, 0x7092, 0x7000];
+        let float = FP17.get(size.wrapping_sub(1) as usize);
+        match float {
+            Some(float) if precision == Precision::Fp16 => *float,
+            _ => 0x1_0000 / size.max(1),
+        }
+    }
+
     /// The padding of n missing columns has the bits that n elements need; what is written above the sign does not count
     /// for negative values (C-model, `NV_NVDLA_pdp.cpp`). fp16 has all bits.
     fn with_signs_of(mut self, precision: Precision) -> Average {
@@ -339,16 +400,7 @@ fn method(pdp: &Group, precision: Precision) -> Result<Method, Refused> {
             Average {
                 reciprocal_width: pdp.get(reg::d_recip_kernel_width::RECIP_KERNEL_WIDTH),
                 reciprocal_height: pdp.get(reg::d_recip_kernel_height::RECIP_KERNEL_HEIGHT),
-                padding: [
-                    reg::d_pooling_padding_value_1_cfg::PAD_VALUE_1X,
-                    reg::d_pooling_padding_value_2_cfg::PAD_VALUE_2X,
-                    reg::d_pooling_padding_value_3_cfg::PAD_VALUE_3X,
-                    reg::d_pooling_padding_value_4_cfg::PAD_VALUE_4X,
-                    reg::d_pooling_padding_value_5_cfg::PAD_VALUE_5X,
-                    reg::d_pooling_padding_value_6_cfg::PAD_VALUE_6X,
-                    reg::d_pooling_padding_value_7_cfg::PAD_VALUE_7X,
-                ]
-                .map(|field| pdp.sign_extended(field)),
+                padding: PADDING.map(|field| pdp.sign_extended(field)),
             }
             .with_signs_of(precision),
         ),
@@ -359,16 +411,16 @@ fn method(pdp: &Group, precision: Precision) -> Result<Method, Refused> {
 }
 
 /// The fields of one direction.
-struct AxisFields {
-    input: FieldRef,
-    output: FieldRef,
-    kernel: FieldRef,
-    stride: FieldRef,
-    padding: FieldRef,
-    padding_after: FieldRef,
+pub(super) struct AxisFields {
+    pub(super) input: FieldRef,
+    pub(super) output: FieldRef,
+    pub(super) kernel: FieldRef,
+    pub(super) stride: FieldRef,
+    pub(super) padding: FieldRef,
+    pub(super) padding_after: FieldRef,
 }
 
-const HORIZONTAL: AxisFields = AxisFields {
+pub(super) const HORIZONTAL: AxisFields = AxisFields {
     input: reg::d_data_cube_in_width::CUBE_IN_WIDTH,
     output: reg::d_data_cube_out_width::CUBE_OUT_WIDTH,
     kernel: reg::d_pooling_kernel_cfg::KERNEL_WIDTH,
@@ -377,7 +429,7 @@ const HORIZONTAL: AxisFields = AxisFields {
     padding_after: reg::d_pooling_padding_cfg::PAD_RIGHT,
 };
 
-const VERTICAL: AxisFields = AxisFields {
+pub(super) const VERTICAL: AxisFields = AxisFields {
     input: reg::d_data_cube_in_height::CUBE_IN_HEIGHT,
     output: reg::d_data_cube_out_height::CUBE_OUT_HEIGHT,
     kernel: reg::d_pooling_kernel_cfg::KERNEL_HEIGHT,
@@ -445,9 +497,8 @@ fn strips(pdp: &Group, horizontal: &Axis, vertical: &Axis, source: PdpSource) ->
     }
     let strips = Strips {
         count,
-        input: [PARTIAL_WIDTH_IN_FIRST, PARTIAL_WIDTH_IN_MID, PARTIAL_WIDTH_IN_LAST].map(|it| pdp.actual(it)),
-        output: [PARTIAL_WIDTH_OUT_FIRST, PARTIAL_WIDTH_OUT_MID, PARTIAL_WIDTH_OUT_LAST]
-            .map(|it| pdp.actual(it)),
+        input: PARTIAL_IN.map(|it| pdp.actual(it)),
+        output: PARTIAL_OUT.map(|it| pdp.actual(it)),
     };
     for (field, widths, width) in [
         (PARTIAL_WIDTH_IN_FIRST, strips.input, horizontal.input),
@@ -458,9 +509,8 @@ fn strips(pdp: &Group, horizontal: &Axis, vertical: &Axis, source: PdpSource) ->
             return Err(Refused::new(pdp, field, format!("the strips add up to {total} columns of {width}")));
         }
     }
-    let outputs = [PARTIAL_WIDTH_OUT_FIRST, PARTIAL_WIDTH_OUT_MID, PARTIAL_WIDTH_OUT_LAST];
     for (field, (of_use, columns)) in
-        outputs.into_iter().zip([true, count > 2, true].into_iter().zip(strips.output))
+        PARTIAL_OUT.into_iter().zip([true, count > 2, true].into_iter().zip(strips.output))
     {
         if of_use {
             fits(field, columns)?;

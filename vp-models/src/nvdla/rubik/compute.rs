@@ -51,7 +51,7 @@ mod tests {
     use crate::nvdla::cube::Ram;
 
     const NOWHERE: RubikSurface =
-        RubikSurface { ram: Ram::Primary, base: 0, line_stride: 0, surface_stride: 0, planar_stride: 0 };
+        RubikSurface { ram: Ram::Primary, base: 0, line_stride: 0, surface_stride: 0 };
 
     fn layer(mode: Mode, element: usize) -> RubikLayer {
         let (source, destination) = (NOWHERE, NOWHERE);

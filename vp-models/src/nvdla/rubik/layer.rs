@@ -5,8 +5,10 @@
 
 use crate::nvdla::config::Config;
 use crate::nvdla::cube::{self, Ram};
+use crate::nvdla::encode::{self, Encoded, Fields};
+use crate::nvdla::place::Place;
 use crate::nvdla::refused::Refused;
-use crate::nvdla::registers::{FieldRef, Group, rbk as reg};
+use crate::nvdla::registers::{FieldRef, Group, RegisterMap, Unit, rbk as reg};
 
 /// What a RUBIK consists of, by hardware configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,10 +58,51 @@ pub struct RubikSurface {
     pub base: u64,
     /// Bytes from line to line.
     pub line_stride: u32,
-    /// Bytes from surface to surface, in a cube.
+    /// Bytes from surface to surface of a cube, or from channel to channel of planes.
     pub surface_stride: u32,
-    /// Bytes from channel to channel, in planes.
-    pub planar_stride: u32,
+}
+
+impl RubikSurface {
+    fn decode(group: &Group, place: &Place) -> RubikSurface {
+        let [low, high] = place.base;
+        RubikSurface {
+            ram: Ram::from_field(group.get(place.ram)),
+            base: group.address(low, high),
+            line_stride: group.actual(place.line_stride),
+            surface_stride: group.actual(place.surface_stride),
+        }
+    }
+
+    fn address(&self, place: &Place) -> [(FieldRef, u32); 2] {
+        let [low, high] = place.base;
+        [(low, self.base as u32), (high, (self.base >> 32) as u32)]
+    }
+}
+
+/// Where it reads: a merge reads planes.
+const fn source(mode: Mode) -> Place {
+    Place {
+        ram: reg::d_dain_ram_type::DATAIN_RAM_TYPE,
+        base: [reg::d_dain_addr_low::DAIN_ADDR_LOW, reg::d_dain_addr_high::DAIN_ADDR_HIGH],
+        line_stride: reg::d_dain_line_stride::DAIN_LINE_STRIDE,
+        surface_stride: match mode {
+            Mode::Merge => reg::d_dain_planar_stride::DAIN_PLANAR_STRIDE,
+            Mode::Contract { .. } | Mode::Split => reg::d_dain_surf_stride::DAIN_SURF_STRIDE,
+        },
+    }
+}
+
+/// Where it writes: a split writes planes.
+const fn destination(mode: Mode) -> Place {
+    Place {
+        ram: reg::d_daout_ram_type::DATAOUT_RAM_TYPE,
+        base: [reg::d_daout_addr_low::DAOUT_ADDR_LOW, reg::d_daout_addr_high::DAOUT_ADDR_HIGH],
+        line_stride: reg::d_daout_line_stride::DAOUT_LINE_STRIDE,
+        surface_stride: match mode {
+            Mode::Split => reg::d_daout_planar_stride::DAOUT_PLANAR_STRIDE,
+            Mode::Contract { .. } | Mode::Merge => reg::d_daout_surf_stride::DAOUT_SURF_STRIDE,
+        },
+    }
 }
 
 /// One hardware layer.
@@ -85,6 +128,9 @@ pub struct RubikLayer {
 
 /// Pixels of an output line that is written as one. The RTL has 13 bits for one less than that.
 const MAX_LINE: u32 = 1 << 13;
+
+/// Channels that a register can say.
+const MAX_CHANNELS: u32 = 1 << 13;
 
 impl RubikLayer {
     /// Elements in an atom.
@@ -132,23 +178,66 @@ impl RubikLayer {
             width,
             height: group.actual(reg::d_datain_size_0::DATAIN_HEIGHT),
             channels: if reshapes { input } else { output },
-            source: RubikSurface {
-                ram: Ram::from_field(group.get(reg::d_dain_ram_type::DATAIN_RAM_TYPE)),
-                base: group
-                    .address(reg::d_dain_addr_low::DAIN_ADDR_LOW, reg::d_dain_addr_high::DAIN_ADDR_HIGH),
-                line_stride: group.actual(reg::d_dain_line_stride::DAIN_LINE_STRIDE),
-                surface_stride: group.actual(reg::d_dain_surf_stride::DAIN_SURF_STRIDE),
-                planar_stride: group.actual(reg::d_dain_planar_stride::DAIN_PLANAR_STRIDE),
-            },
-            destination: RubikSurface {
-                ram: Ram::from_field(group.get(reg::d_daout_ram_type::DATAOUT_RAM_TYPE)),
-                base: group
-                    .address(reg::d_daout_addr_low::DAOUT_ADDR_LOW, reg::d_daout_addr_high::DAOUT_ADDR_HIGH),
-                line_stride: group.actual(reg::d_daout_line_stride::DAOUT_LINE_STRIDE),
-                surface_stride: group.actual(reg::d_daout_surf_stride::DAOUT_SURF_STRIDE),
-                planar_stride: group.actual(reg::d_daout_planar_stride::DAOUT_PLANAR_STRIDE),
-            },
+            source: RubikSurface::decode(group, &source(mode)),
+            destination: RubikSurface::decode(group, &destination(mode)),
         })
+    }
+
+    /// Its registers, all but the enable. Of two-byte elements no register says whether they are integers: they are called so.
+    pub fn fields(&self) -> Encoded {
+        use reg::d_misc_cfg::{IN_PRECISION, RUBIK_MODE};
+        let RubikLayer { mode, width, height, channels, .. } = *self;
+        let (from, to) = (source(mode), destination(mode));
+        let (code, input) = match mode {
+            // Nothing counts them; there are as many as the register can say.
+            Mode::Contract { x, y, .. } => {
+                let blocks = (self.surfaces() * self.lanes() as u32).saturating_mul(x * y);
+                (RUBIK_MODE::CONTRACT, blocks.min(MAX_CHANNELS))
+            }
+            Mode::Split => (RUBIK_MODE::SPLIT, channels),
+            Mode::Merge => (RUBIK_MODE::MERGE, channels),
+        };
+        let mut fields: Fields = vec![
+            (RUBIK_MODE, code),
+            (IN_PRECISION, self.element as u32 - 1),
+            (from.ram, self.source.ram.field()),
+            (reg::d_datain_size_0::DATAIN_WIDTH, width),
+            (reg::d_datain_size_0::DATAIN_HEIGHT, height),
+            (reg::d_datain_size_1::DATAIN_CHANNEL, input),
+        ];
+        fields.extend(self.source.address(&from));
+        fields.extend([
+            (from.surface_stride, self.source.surface_stride),
+            (from.line_stride, self.source.line_stride),
+            (to.ram, self.destination.ram.field()),
+            (reg::d_dataout_size_1::DATAOUT_CHANNEL, channels),
+        ]);
+        fields.extend(self.destination.address(&to));
+        fields.extend([
+            (to.line_stride, self.destination.line_stride),
+            (to.surface_stride, self.destination.surface_stride),
+        ]);
+        if let Mode::Contract { x, y, block_stride } = mode {
+            fields.extend([
+                (reg::d_contract_stride_0::CONTRACT_STRIDE_0, block_stride),
+                (reg::d_contract_stride_1::CONTRACT_STRIDE_1, y.wrapping_mul(self.destination.line_stride)),
+                (reg::d_deconv_stride::DECONV_X_STRIDE, x),
+                (reg::d_deconv_stride::DECONV_Y_STRIDE, y),
+            ]);
+        }
+        Encoded::of(Unit::Rbk, fields)
+    }
+
+    /// The same, checked: the inverse of [`RubikLayer::decode`].
+    ///
+    /// # Errors
+    /// When it cannot be said, or would be refused.
+    pub fn encode(&self, map: RegisterMap, hardware: &Hardware) -> Result<Encoded, Refused> {
+        let fields = self.fields();
+        let group = fields.group(Unit::Rbk, map)?;
+        let decoded = RubikLayer::decode(&group, hardware);
+        encode::check(self, decoded, (&group, reg::d_misc_cfg::RUBIK_MODE))?;
+        Ok(fields)
     }
 
     /// `D_CONTRACT_STRIDE_1` has no part in it: the RTL finds the next output line by the line stride alone.
@@ -169,7 +258,7 @@ impl RubikLayer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvdla::registers::{RegisterMap, Unit};
+    use proptest::prelude::*;
 
     const HARDWARE: Hardware = Hardware { atom: 32, contract: true, reshape: true };
 
@@ -224,5 +313,45 @@ mod tests {
         let mut group = Group::new(Unit::Rbk, RegisterMap::Full);
         line(4097, 9).into_iter().for_each(|(field, value)| group.set(field, value));
         assert!(RubikLayer::decode(&group, &HARDWARE).is_ok());
+    }
+
+    fn surface() -> impl Strategy<Value = RubikSurface> {
+        (any::<bool>(), 0u64..1 << 40, 0u32..1 << 27, 0u32..1 << 27).prop_map(|(ram, base, line, surface)| {
+            RubikSurface {
+                ram: if ram { Ram::Primary } else { Ram::Secondary },
+                base: base / 32 * 32,
+                line_stride: 32 * line,
+                surface_stride: 32 * surface,
+            }
+        })
+    }
+
+    fn mode() -> impl Strategy<Value = Mode> {
+        let contract = (1u32..=32, 1u32..=32, 0u32..1 << 27).prop_map(|(x, y, block)| Mode::Contract {
+            x,
+            y,
+            block_stride: 32 * block,
+        });
+        prop_oneof![2 => contract, 1 => Just(Mode::Split), 1 => Just(Mode::Merge)]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded_and_what_is_refused_is_refused_alike(
+            mode in mode(),
+            element in 1usize..=2,
+            (width, height, channels) in (1u32..=8192, 1u32..=8192, 1u32..=8192),
+            (source, destination) in (surface(), surface()),
+            hardware in (any::<bool>(), any::<bool>()),
+        ) {
+            let hardware = Hardware { atom: 32, contract: hardware.0, reshape: hardware.1 };
+            let layer = RubikLayer { atom: 32, mode, element, width, height, channels, source, destination };
+            let written = layer.fields().group(Unit::Rbk, RegisterMap::Full).unwrap();
+            let decoded = RubikLayer::decode(&written, &hardware);
+            prop_assert_eq!(layer.encode(RegisterMap::Full, &hardware).err(), decoded.as_ref().err().cloned());
+            if let Ok(decoded) = decoded {
+                prop_assert_eq!(decoded, layer);
+            }
+        }
     }
 }

@@ -64,7 +64,7 @@ impl Tile {
             Mode::Split => surface.wrapping_add(pixel),
             Mode::Merge => {
                 let channel = self.surface * layer.lanes() as u32 + plane;
-                times(channel, layer.source.planar_stride).wrapping_add(times(self.x, layer.element as u32))
+                times(channel, layer.source.surface_stride).wrapping_add(times(self.x, layer.element as u32))
             }
         };
         line.wrapping_add(offset)
@@ -142,7 +142,7 @@ fn write_address(layer: &RubikLayer, tile: &Tile, row: u32) -> u64 {
         }
         Mode::Split => {
             let channel = tile.surface * layer.lanes() as u32 + row;
-            let plane = times(channel, place.planar_stride);
+            let plane = times(channel, place.surface_stride);
             (tile.y, plane.wrapping_add(times(tile.x, layer.element as u32)))
         }
         Mode::Merge => (tile.y, surface.wrapping_add(times(tile.x, atom))),
@@ -209,13 +209,8 @@ mod tests {
     const TIMING: RubikTiming = RubikTiming { output: 8, credits: 80, write_fifo: 4 };
 
     fn layer(mode: Mode, element: usize, width: u32, channels: u32) -> RubikLayer {
-        let place = |base| RubikSurface {
-            ram: Ram::Primary,
-            base,
-            line_stride: 0x1_0000,
-            surface_stride: 0x10_0000,
-            planar_stride: 0x1000,
-        };
+        let place =
+            |base| RubikSurface { ram: Ram::Primary, base, line_stride: 0x1_0000, surface_stride: 0x1000 };
         let (source, destination) = (place(0), place(0x8000_0000));
         RubikLayer { atom: 32, mode, element, width, height: 1, channels, source, destination }
     }

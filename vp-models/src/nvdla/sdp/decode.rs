@@ -1,5 +1,6 @@
 //! How the registers of SDP and SDP_RDMA become a layer, and what contradicts it.
 
+use super::fields::{BN, BS, DESTINATION, EW, SOURCE, ShiftFields, StageFields};
 use super::layer::{
     AluOperation, Carries, Destination, Elementwise, ElementwiseAlu, ElementwiseMultiplier,
     ElementwiseOperand, ElementwiseOperation, Hardware, Operand, OperandStream, SdpLayer, SdpSource, Stage,
@@ -27,8 +28,8 @@ impl SdpLayer {
                     || (!sdp.flag(stage.mul_bypass) && sdp.flag(stage.mul_source)))
         };
         !sdp.flag(reg::d_feature_mode_cfg::FLYING_MODE)
-            || memory_operand(hardware.bs, &BS)
-            || memory_operand(hardware.bn, &BN)
+            || memory_operand(hardware.bs, &BS.stage)
+            || memory_operand(hardware.bn, &BN.stage)
             || memory_operand(hardware.ew, &EW)
     }
 
@@ -43,7 +44,10 @@ impl SdpLayer {
     /// What is wrong with the registers of where its cubes lie, each as a sentence.
     pub(super) fn unaligned(&self, sdp: &Group, rdma: &Group) -> Vec<String> {
         let size = (self.height, self.surfaces());
-        let operands = [(&BS, self.bs.and_then(|it| it.operands)), (&BN, self.bn.and_then(|it| it.operands))];
+        let operands = [
+            (&BS.stage, self.bs.and_then(|it| it.operands)),
+            (&BN.stage, self.bn.and_then(|it| it.operands)),
+        ];
         let operands = operands.into_iter().chain([(&EW, self.ew.and_then(|it| it.operands))]);
         let mut places: Vec<_> = operands
             .filter_map(|(fields, operands)| Some((rdma, &fields.place, operands?.surface)))
@@ -65,121 +69,6 @@ impl SdpLayer {
         all
     }
 }
-
-/// The fields that the three stages have in common, under different names.
-struct StageFields {
-    name: &'static str,
-    bypass: FieldRef,
-    alu_bypass: FieldRef,
-    alu_algo: FieldRef,
-    mul_bypass: FieldRef,
-    mul_prelu: FieldRef,
-    alu_source: FieldRef,
-    mul_source: FieldRef,
-    alu_operand: FieldRef,
-    mul_operand: FieldRef,
-    // Of SDP_RDMA:
-    disable: FieldRef,
-    data_use: FieldRef,
-    data_size: FieldRef,
-    data_mode: FieldRef,
-    place: Place,
-}
-
-const SOURCE: Place = Place {
-    ram: rdma_reg::d_src_dma_cfg::SRC_RAM_TYPE,
-    base: [
-        rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW,
-        rdma_reg::d_src_base_addr_high::SRC_BASE_ADDR_HIGH,
-    ],
-    line_stride: rdma_reg::d_src_line_stride::SRC_LINE_STRIDE,
-    surface_stride: rdma_reg::d_src_surface_stride::SRC_SURFACE_STRIDE,
-};
-
-const DESTINATION: Place = Place {
-    ram: reg::d_dst_dma_cfg::DST_RAM_TYPE,
-    base: [reg::d_dst_base_addr_low::DST_BASE_ADDR_LOW, reg::d_dst_base_addr_high::DST_BASE_ADDR_HIGH],
-    line_stride: reg::d_dst_line_stride::DST_LINE_STRIDE,
-    surface_stride: reg::d_dst_surface_stride::DST_SURFACE_STRIDE,
-};
-
-const BS: StageFields = StageFields {
-    name: "BS",
-    bypass: reg::d_dp_bs_cfg::BS_BYPASS,
-    alu_bypass: reg::d_dp_bs_cfg::BS_ALU_BYPASS,
-    alu_algo: reg::d_dp_bs_cfg::BS_ALU_ALGO,
-    mul_bypass: reg::d_dp_bs_cfg::BS_MUL_BYPASS,
-    mul_prelu: reg::d_dp_bs_cfg::BS_MUL_PRELU,
-    alu_source: reg::d_dp_bs_alu_cfg::BS_ALU_SRC,
-    mul_source: reg::d_dp_bs_mul_cfg::BS_MUL_SRC,
-    alu_operand: reg::d_dp_bs_alu_src_value::BS_ALU_OPERAND,
-    mul_operand: reg::d_dp_bs_mul_src_value::BS_MUL_OPERAND,
-    disable: rdma_reg::d_brdma_cfg::BRDMA_DISABLE,
-    data_use: rdma_reg::d_brdma_cfg::BRDMA_DATA_USE,
-    data_size: rdma_reg::d_brdma_cfg::BRDMA_DATA_SIZE,
-    data_mode: rdma_reg::d_brdma_cfg::BRDMA_DATA_MODE,
-    place: Place {
-        ram: rdma_reg::d_brdma_cfg::BRDMA_RAM_TYPE,
-        base: [
-            rdma_reg::d_bs_base_addr_low::BS_BASE_ADDR_LOW,
-            rdma_reg::d_bs_base_addr_high::BS_BASE_ADDR_HIGH,
-        ],
-        line_stride: rdma_reg::d_bs_line_stride::BS_LINE_STRIDE,
-        surface_stride: rdma_reg::d_bs_surface_stride::BS_SURFACE_STRIDE,
-    },
-};
-
-const BN: StageFields = StageFields {
-    name: "BN",
-    bypass: reg::d_dp_bn_cfg::BN_BYPASS,
-    alu_bypass: reg::d_dp_bn_cfg::BN_ALU_BYPASS,
-    alu_algo: reg::d_dp_bn_cfg::BN_ALU_ALGO,
-    mul_bypass: reg::d_dp_bn_cfg::BN_MUL_BYPASS,
-    mul_prelu: reg::d_dp_bn_cfg::BN_MUL_PRELU,
-    alu_source: reg::d_dp_bn_alu_cfg::BN_ALU_SRC,
-    mul_source: reg::d_dp_bn_mul_cfg::BN_MUL_SRC,
-    alu_operand: reg::d_dp_bn_alu_src_value::BN_ALU_OPERAND,
-    mul_operand: reg::d_dp_bn_mul_src_value::BN_MUL_OPERAND,
-    disable: rdma_reg::d_nrdma_cfg::NRDMA_DISABLE,
-    data_use: rdma_reg::d_nrdma_cfg::NRDMA_DATA_USE,
-    data_size: rdma_reg::d_nrdma_cfg::NRDMA_DATA_SIZE,
-    data_mode: rdma_reg::d_nrdma_cfg::NRDMA_DATA_MODE,
-    place: Place {
-        ram: rdma_reg::d_nrdma_cfg::NRDMA_RAM_TYPE,
-        base: [
-            rdma_reg::d_bn_base_addr_low::BN_BASE_ADDR_LOW,
-            rdma_reg::d_bn_base_addr_high::BN_BASE_ADDR_HIGH,
-        ],
-        line_stride: rdma_reg::d_bn_line_stride::BN_LINE_STRIDE,
-        surface_stride: rdma_reg::d_bn_surface_stride::BN_SURFACE_STRIDE,
-    },
-};
-
-const EW: StageFields = StageFields {
-    name: "EW",
-    bypass: reg::d_dp_ew_cfg::EW_BYPASS,
-    alu_bypass: reg::d_dp_ew_cfg::EW_ALU_BYPASS,
-    alu_algo: reg::d_dp_ew_cfg::EW_ALU_ALGO,
-    mul_bypass: reg::d_dp_ew_cfg::EW_MUL_BYPASS,
-    mul_prelu: reg::d_dp_ew_cfg::EW_MUL_PRELU,
-    alu_source: reg::d_dp_ew_alu_cfg::EW_ALU_SRC,
-    mul_source: reg::d_dp_ew_mul_cfg::EW_MUL_SRC,
-    alu_operand: reg::d_dp_ew_alu_src_value::EW_ALU_OPERAND,
-    mul_operand: reg::d_dp_ew_mul_src_value::EW_MUL_OPERAND,
-    disable: rdma_reg::d_erdma_cfg::ERDMA_DISABLE,
-    data_use: rdma_reg::d_erdma_cfg::ERDMA_DATA_USE,
-    data_size: rdma_reg::d_erdma_cfg::ERDMA_DATA_SIZE,
-    data_mode: rdma_reg::d_erdma_cfg::ERDMA_DATA_MODE,
-    place: Place {
-        ram: rdma_reg::d_erdma_cfg::ERDMA_RAM_TYPE,
-        base: [
-            rdma_reg::d_ew_base_addr_low::EW_BASE_ADDR_LOW,
-            rdma_reg::d_ew_base_addr_high::EW_BASE_ADDR_HIGH,
-        ],
-        line_stride: rdma_reg::d_ew_line_stride::EW_LINE_STRIDE,
-        surface_stride: rdma_reg::d_ew_surface_stride::EW_SURFACE_STRIDE,
-    },
-};
 
 struct Decoder<'a> {
     sdp: &'a Group,
@@ -337,23 +226,11 @@ impl Decoder<'_> {
         place.surface(group, (atom, atom), packing, LowBits::OfRegisters)
     }
 
-    fn stage(&self, fields: &StageFields) -> Result<Option<Stage>, Refused> {
-        let sdp = self.sdp;
+    fn stage(&self, shifts: &ShiftFields) -> Result<Option<Stage>, Refused> {
+        let (sdp, fields) = (self.sdp, &shifts.stage);
         if sdp.flag(fields.bypass) {
             return Ok(None);
         }
-        let (relu_bypass, alu_shift, mul_shift) = match fields.name {
-            "BS" => (
-                reg::d_dp_bs_cfg::BS_RELU_BYPASS,
-                reg::d_dp_bs_alu_cfg::BS_ALU_SHIFT_VALUE,
-                reg::d_dp_bs_mul_cfg::BS_MUL_SHIFT_VALUE,
-            ),
-            _ => (
-                reg::d_dp_bn_cfg::BN_RELU_BYPASS,
-                reg::d_dp_bn_alu_cfg::BN_ALU_SHIFT_VALUE,
-                reg::d_dp_bn_mul_cfg::BN_MUL_SHIFT_VALUE,
-            ),
-        };
         let operand = |source, value| match sdp.flag(source) {
             false => Operand::Register(sdp.sign_extended(value) as i16),
             true => Operand::Memory,
@@ -361,7 +238,7 @@ impl Decoder<'_> {
         let alu = (!sdp.flag(fields.alu_bypass)).then(|| StageAlu {
             operation: alu_operation(sdp.get(fields.alu_algo)),
             operand: operand(fields.alu_source, fields.alu_operand),
-            shift: sdp.get(alu_shift) as u8,
+            shift: sdp.get(shifts.alu_shift) as u8,
         });
         let multiplier = (!sdp.flag(fields.mul_bypass)).then(|| StageMultiplier {
             operand: operand(fields.mul_source, fields.mul_operand),
@@ -373,8 +250,8 @@ impl Decoder<'_> {
             alu,
             multiplier,
             // The register has eight bits, the shifter looks at six.
-            shift: (sdp.get(mul_shift) & 0x3f) as u8,
-            relu: !sdp.flag(relu_bypass),
+            shift: (sdp.get(shifts.mul_shift) & 0x3f) as u8,
+            relu: !sdp.flag(shifts.relu_bypass),
             operands: self.operands(fields, alu_from_memory, mul_from_memory)?,
         }))
     }

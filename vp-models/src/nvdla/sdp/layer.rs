@@ -1,6 +1,6 @@
 //! One SDP layer: what a register group of SDP, and the one of SDP_RDMA beside it, say.
 //!
-//! [`SdpLayer::decode`] (in `decode`) checks everything once; [`super::compute`] and the timing rely on it. All fields are plain
+//! [`SdpLayer::decode`] (in `decode`) checks everything once, [`SdpLayer::encode`] is its inverse; [`super::compute`] and the timing rely on it. All fields are plain
 //! data: tests build layers by hand.
 
 use crate::nvdla::config::Config;

@@ -8,14 +8,15 @@ mod float;
 
 pub use crate::nvdla::lut::{Counters, LeIndex, Priorities, Slope, Tables};
 
-use crate::nvdla::lut::{self, Chosen, Fields, LO_INTERVALS, RangePosition, linear};
+use crate::nvdla::encode::{Encoded, Fields};
+use crate::nvdla::lut::{self, Chosen, LO_INTERVALS, LutFields, RangePosition, linear};
 use crate::nvdla::numeric::{round_shift, round_shift_either, saturate_32};
 use crate::nvdla::registers::{
-    Group, Table,
+    FieldRef, Group, Table, Unit,
     sdp::{
-        s_lut_cfg::*, s_lut_info::*, s_lut_le_end::*, s_lut_le_slope_scale::*, s_lut_le_slope_shift::*,
-        s_lut_le_start::*, s_lut_lo_end::*, s_lut_lo_slope_scale::*, s_lut_lo_slope_shift::*,
-        s_lut_lo_start::*,
+        s_lut_access_cfg::*, s_lut_access_data::*, s_lut_cfg::*, s_lut_info::*, s_lut_le_end::*,
+        s_lut_le_slope_scale::*, s_lut_le_slope_shift::*, s_lut_le_start::*, s_lut_lo_end::*,
+        s_lut_lo_slope_scale::*, s_lut_lo_slope_shift::*, s_lut_lo_start::*,
     },
 };
 
@@ -26,7 +27,9 @@ pub type Settings = lut::Settings<i32>;
 /// The table as a function: settings and contents.
 pub type Lut<'a> = lut::Lut<'a, i32>;
 
-const FIELDS: Fields = Fields {
+const FIELDS: LutFields = LutFields {
+    unit: Unit::Sdp,
+    port: [LUT_ADDR, LUT_TABLE_ID, LUT_ACCESS_TYPE, LUT_DATA],
     le_function: LUT_LE_FUNCTION,
     exponent: LUT_LE_FUNCTION::EXPONENT,
     le_index_offset: LUT_LE_INDEX_OFFSET,
@@ -41,10 +44,23 @@ const FIELDS: Fields = Fields {
     priorities: [LUT_UFLOW_PRIORITY, LUT_OFLOW_PRIORITY, LUT_HYBRID_PRIORITY],
 };
 
+const BOUNDS: [[FieldRef; 2]; 2] = [[LUT_LE_START, LUT_LE_END], [LUT_LO_START, LUT_LO_END]];
+
 /// Reads the `S_LUT_*` registers of an SDP group. Every combination is legal.
 pub fn decode(sdp: &Group) -> Settings {
-    let bounds = [[LUT_LE_START, LUT_LE_END], [LUT_LO_START, LUT_LO_END]];
-    FIELDS.settings(sdp, bounds.map(|range| range.map(|field| sdp.get_signed(field))))
+    FIELDS.settings(sdp, BOUNDS.map(|range| range.map(|field| sdp.get_signed(field))))
+}
+
+/// The fields that say so.
+pub fn fields(settings: &Settings) -> Fields {
+    let Settings { le, lo, .. } = settings;
+    let values = [le.start, le.end, lo.start, lo.end].map(i32::cast_unsigned);
+    FIELDS.fields(settings, BOUNDS.into_iter().flatten().zip(values))
+}
+
+/// The writes that load a table: its contents, then its settings. They are not in groups: SDP must be idle.
+pub fn load(settings: &Settings, tables: &Tables) -> Encoded {
+    FIELDS.contents(tables).and(Encoded::of(Unit::Sdp, fields(settings)))
 }
 
 const FRACTION_BITS: u32 = 35;

@@ -8,7 +8,9 @@
 mod before_elementwise;
 pub mod compute;
 mod decode;
+mod encode;
 mod feed;
+pub(crate) mod fields;
 mod float;
 pub mod layer;
 pub mod lut;

@@ -3,9 +3,10 @@
 use super::super::layout::{self, Stage};
 use super::super::network::{Cube, TensorPlace, cube};
 use super::super::places::Places;
-use super::{AddressFields, address, extent};
+use super::{address, extent};
 use crate::host::program::Program;
-use crate::nvdla::registers::{FieldRef, Unit, sdp, sdp_rdma};
+use crate::nvdla::registers::{Unit, sdp, sdp_rdma};
+use crate::nvdla::sdp::fields::{BN, BS, EW, ShiftFields, StageFields};
 
 /// Codes of the descriptor.
 mod code {
@@ -108,59 +109,13 @@ pub(super) fn write(
     needs_rdma.then_some(Unit::SdpRdma).into_iter().chain([unit]).collect()
 }
 
-/// The fields of a stage's read DMA.
-struct OperandFields {
-    disable: FieldRef,
-    data_use: FieldRef,
-    data_size: FieldRef,
-    data_mode: FieldRef,
-    ram_type: FieldRef,
-    base: AddressFields,
-    line_stride: FieldRef,
-    surface_stride: FieldRef,
-}
-
 fn read_dma(program: &mut Program, places: &Places, sdp: &layout::Sdp, cubes: &[Cube; 5], needed: bool) {
     use sdp_rdma::{
-        d_bn_base_addr_high::*, d_bn_base_addr_low::*, d_bn_line_stride::*, d_bn_surface_stride::*,
-        d_brdma_cfg::*, d_bs_base_addr_high::*, d_bs_base_addr_low::*, d_bs_line_stride::*,
-        d_bs_surface_stride::*, d_data_cube_channel::*, d_data_cube_height::*, d_data_cube_width::*,
-        d_erdma_cfg::*, d_ew_base_addr_high::*, d_ew_base_addr_low::*, d_ew_line_stride::*,
-        d_ew_surface_stride::*, d_feature_mode_cfg::*, d_nrdma_cfg::*, d_src_base_addr_high::*,
-        d_src_base_addr_low::*, d_src_dma_cfg::*, d_src_line_stride::*, d_src_surface_stride::*,
+        d_brdma_cfg::BRDMA_DATA_USE, d_data_cube_channel::*, d_data_cube_height::*, d_data_cube_width::*,
+        d_feature_mode_cfg::*, d_src_base_addr_high::*, d_src_base_addr_low::*, d_src_dma_cfg::*,
+        d_src_line_stride::*, d_src_surface_stride::*,
     };
-    const OPERANDS: [OperandFields; 3] = [
-        OperandFields {
-            disable: BRDMA_DISABLE,
-            data_use: BRDMA_DATA_USE,
-            data_size: BRDMA_DATA_SIZE,
-            data_mode: BRDMA_DATA_MODE,
-            ram_type: BRDMA_RAM_TYPE,
-            base: (BS_BASE_ADDR_LOW, BS_BASE_ADDR_HIGH),
-            line_stride: BS_LINE_STRIDE,
-            surface_stride: BS_SURFACE_STRIDE,
-        },
-        OperandFields {
-            disable: NRDMA_DISABLE,
-            data_use: NRDMA_DATA_USE,
-            data_size: NRDMA_DATA_SIZE,
-            data_mode: NRDMA_DATA_MODE,
-            ram_type: NRDMA_RAM_TYPE,
-            base: (BN_BASE_ADDR_LOW, BN_BASE_ADDR_HIGH),
-            line_stride: BN_LINE_STRIDE,
-            surface_stride: BN_SURFACE_STRIDE,
-        },
-        OperandFields {
-            disable: ERDMA_DISABLE,
-            data_use: ERDMA_DATA_USE,
-            data_size: ERDMA_DATA_SIZE,
-            data_mode: ERDMA_DATA_MODE,
-            ram_type: ERDMA_RAM_TYPE,
-            base: (EW_BASE_ADDR_LOW, EW_BASE_ADDR_HIGH),
-            line_stride: EW_LINE_STRIDE,
-            surface_stride: EW_SURFACE_STRIDE,
-        },
-    ];
+    const OPERANDS: [StageFields; 3] = [BS.stage, BN.stage, EW];
     let unit = Unit::SdpRdma;
     let source = &cubes[cube::SDP_SOURCE];
     let flying = source.place == TensorPlace::OnTheFly;
@@ -208,84 +163,28 @@ fn read_dma(program: &mut Program, places: &Places, sdp: &layout::Sdp, cubes: &[
                 (operands.data_use, data_use),
                 (operands.data_size, (stage.precision != code::INT8).into()),
                 (operands.data_mode, (stage.mode != code::PER_KERNEL).into()),
-                (operands.ram_type, ram),
+                (operands.place.ram, ram),
             ],
         );
         if stage.reads_memory() {
-            program.fields(unit, &address(operands.base, from));
-            program.fields(
-                unit,
-                &[(operands.line_stride, cube.line_stride), (operands.surface_stride, cube.surface_stride)],
-            );
+            let [low, high] = operands.place.base;
+            program.fields(unit, &address((low, high), from));
+            let strides = [
+                (operands.place.line_stride, cube.line_stride),
+                (operands.place.surface_stride, cube.surface_stride),
+            ];
+            program.fields(unit, &strides);
         }
     }
 }
-
-/// The fields of BS or BN.
-struct StageFields {
-    bypass: FieldRef,
-    alu_bypass: FieldRef,
-    alu_algo: FieldRef,
-    mul_bypass: FieldRef,
-    prelu: FieldRef,
-    relu_bypass: FieldRef,
-    alu_source: FieldRef,
-    alu_shift: FieldRef,
-    alu_operand: FieldRef,
-    mul_source: FieldRef,
-    mul_shift: FieldRef,
-    mul_operand: FieldRef,
-}
-
-const BS: StageFields = {
-    use sdp::{
-        d_dp_bs_alu_cfg::*, d_dp_bs_alu_src_value::*, d_dp_bs_cfg::*, d_dp_bs_mul_cfg::*,
-        d_dp_bs_mul_src_value::*,
-    };
-    StageFields {
-        bypass: BS_BYPASS,
-        alu_bypass: BS_ALU_BYPASS,
-        alu_algo: BS_ALU_ALGO,
-        mul_bypass: BS_MUL_BYPASS,
-        prelu: BS_MUL_PRELU,
-        relu_bypass: BS_RELU_BYPASS,
-        alu_source: BS_ALU_SRC,
-        alu_shift: BS_ALU_SHIFT_VALUE,
-        alu_operand: BS_ALU_OPERAND,
-        mul_source: BS_MUL_SRC,
-        mul_shift: BS_MUL_SHIFT_VALUE,
-        mul_operand: BS_MUL_OPERAND,
-    }
-};
-
-const BN: StageFields = {
-    use sdp::{
-        d_dp_bn_alu_cfg::*, d_dp_bn_alu_src_value::*, d_dp_bn_cfg::*, d_dp_bn_mul_cfg::*,
-        d_dp_bn_mul_src_value::*,
-    };
-    StageFields {
-        bypass: BN_BYPASS,
-        alu_bypass: BN_ALU_BYPASS,
-        alu_algo: BN_ALU_ALGO,
-        mul_bypass: BN_MUL_BYPASS,
-        prelu: BN_MUL_PRELU,
-        relu_bypass: BN_RELU_BYPASS,
-        alu_source: BN_ALU_SRC,
-        alu_shift: BN_ALU_SHIFT_VALUE,
-        alu_operand: BN_ALU_OPERAND,
-        mul_source: BN_MUL_SRC,
-        mul_shift: BN_MUL_SHIFT_VALUE,
-        mul_operand: BN_MUL_OPERAND,
-    }
-};
 
 /// Where an operand comes from: a register or memory.
 fn from_memory(stage: &Stage) -> u32 {
     (stage.mode != code::PER_LAYER).into()
 }
 
-fn stage(program: &mut Program, stage: &Stage, fields: &StageFields) {
-    let unit = Unit::Sdp;
+fn stage(program: &mut Program, stage: &Stage, shifts: &ShiftFields) {
+    let (unit, fields) = (Unit::Sdp, &shifts.stage);
     program.fields(
         unit,
         &[
@@ -293,8 +192,8 @@ fn stage(program: &mut Program, stage: &Stage, fields: &StageFields) {
             (fields.alu_bypass, (!stage.adds()).into()),
             (fields.alu_algo, stage.alu.into()),
             (fields.mul_bypass, (!stage.multiplies()).into()),
-            (fields.prelu, (stage.activation == code::PRELU).into()),
-            (fields.relu_bypass, (stage.activation != code::RELU).into()),
+            (fields.mul_prelu, (stage.activation == code::PRELU).into()),
+            (shifts.relu_bypass, (stage.activation != code::RELU).into()),
         ],
     );
     if !stage.is_on() {
@@ -302,14 +201,14 @@ fn stage(program: &mut Program, stage: &Stage, fields: &StageFields) {
     }
     if stage.adds() {
         let shift = u32::from(stage.shift);
-        program.fields(unit, &[(fields.alu_source, from_memory(stage)), (fields.alu_shift, shift)]);
+        program.fields(unit, &[(fields.alu_source, from_memory(stage)), (shifts.alu_shift, shift)]);
     }
     if stage.mode == code::PER_LAYER {
         program.fields(unit, &[(fields.alu_operand, stage.alu_operand.get() as u32)]);
         program.fields(unit, &[(fields.mul_operand, stage.mul_operand.get() as u32)]);
     }
     let shift = u32::from(stage.truncate);
-    program.fields(unit, &[(fields.mul_source, from_memory(stage)), (fields.mul_shift, shift)]);
+    program.fields(unit, &[(fields.mul_source, from_memory(stage)), (shifts.mul_shift, shift)]);
 }
 
 fn element_wise(program: &mut Program, stage: &Stage) {

@@ -8,7 +8,7 @@ use crate::host::network::description::{
 };
 use crate::host::network::error::PlanError;
 use crate::host::network::layout::{Channels, Form, WeightShape, entries_of_pixels, entries_per_line};
-use crate::host::network::registers::{Pixels, Strips};
+use crate::host::network::registers::{Pixels, is_whole};
 use crate::nvdla::config::Config;
 use std::ops::Range;
 
@@ -114,7 +114,7 @@ fn pooling_behind(network: &Network, place: usize, task: &Task) -> Option<usize>
     let [part] = task.parts.as_slice() else { return None };
     let lines = part.cuts.iter().all(|cut| cut.outputs.len() as u32 == input.height);
     let (_, read) = window.ending(*input);
-    (lines && read == *input && Strips::of(window, input.width, output.width).is_whole()).then_some(reader)
+    (lines && read == *input && is_whole(window, *input, *output)).then_some(reader)
 }
 
 /// The order in which tasks run: that of the layers, but none right behind one whose output it needs if another could

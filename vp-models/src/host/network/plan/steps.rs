@@ -6,15 +6,19 @@ use super::values::{Value, Values};
 use super::{Cpu, Memory, Step, Work};
 use crate::host::network::cut::Cut;
 use crate::host::network::description::{
-    Activation, Convolution, Network, NetworkLayer, Operation, Pooling, Shape, SoftMax, Sum, Window,
+    Activation, Convolution, Network, NetworkLayer, Normalisation, Operation, Pooling, Shape, SoftMax, Sum,
+    Window,
 };
 use crate::host::network::error::PlanError;
 use crate::host::network::layout::{Cube, CubePlace, Form, Tensor, WeightShape, pack_operands};
-use crate::host::network::registers::{self, Convolve, Cubes, Operand, Pool, Process, Stage, Strips};
-use crate::host::program::{FieldOverflow, Program};
+use crate::host::network::registers::{self, Convolve, Cubes, Operand, Pool, Process, Stage};
+use crate::host::program::Program;
 use crate::host::trace::Source;
 use crate::nvdla::config::Config;
+use crate::nvdla::encode::Encoded;
+use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::Unit;
+use crate::nvdla::{cdp, pdp};
 use std::ops::Range;
 
 /// Where a task's weights and biases lie: of each part and each of its runs of kernels.
@@ -162,7 +166,7 @@ impl<'a> Planner<'a> {
     pub(super) fn task(&mut self, frame: u32, task: &Task, operands: &Operands) -> Result<(), PlanError> {
         (self.frame, self.cubes) = (frame, task.cubes.min(self.batch.frames - frame));
         let layer = &self.network.layers[task.layer];
-        let named = |overflow| PlanError::Register { layer: layer.name.clone(), overflow };
+        let named = |refused| PlanError::Register { layer: layer.name.clone(), refused };
         match &layer.operation {
             Operation::Convolution(convolution) => {
                 for (part, operands) in task.parts.iter().zip(&operands.0) {
@@ -175,20 +179,7 @@ impl<'a> Planner<'a> {
             Operation::Pooling(pooling) => self.pooling(task, layer, pooling).map_err(named),
             Operation::Sum(sum) => self.sum(task, layer, sum).map_err(named),
             Operation::Normalisation(normalisation) => {
-                let table = registers::tables(self.config.register_map, normalisation).map_err(named)?;
-                let number = self.tables.iter().position(|known| *known == table);
-                let number = number.unwrap_or_else(|| {
-                    self.tables.push(table);
-                    self.tables.len() - 1
-                });
-                let (source, made) = (self.cube(layer.sources[0]), self.cube(Some(task.layer)));
-                let places = [source, made].map(|cube| cube.at_line(0));
-                let mut program = Program::new(self.config.register_map);
-                registers::normalisation(&mut program, source.shape, normalisation, places).map_err(named)?;
-                let units = vec![Unit::CdpRdma, Unit::Cdp];
-                let done = vec![(Source::Cdp, Unit::Cdp)];
-                self.push(task, Work::Hardware { units, program, done, table: Some(number) }, 0);
-                Ok(())
+                self.normalisation(task, layer, normalisation).map_err(named)
             }
             Operation::Upsampling(factor) => self.cpu(task, Cpu::Upsampling(*factor)),
             Operation::SoftMax(SoftMax { scale }) => self.cpu(task, Cpu::SoftMax(*scale)),
@@ -247,6 +238,20 @@ impl<'a> Planner<'a> {
         self.push_part(task, work, mac_cycles, reads, writes);
     }
 
+    /// The same of an engine and its read DMA, which work alone.
+    fn push_alone(
+        &mut self,
+        task: &Task,
+        (source, units): (Source, [Unit; 2]),
+        encoded: &Encoded,
+        table: Option<usize>,
+    ) {
+        let mut program = Program::new(self.config.register_map);
+        program.encoded(encoded);
+        let done = vec![(source, units[1])];
+        self.push(task, Work::Hardware { units: units.into(), program, done, table }, 0);
+    }
+
     fn push_part(&mut self, task: &Task, work: Work, mac_cycles: u64, reads: Vec<Access>, writes: Access) {
         let name = self.network.layers[task.layer].name.clone();
         let step = Step { layer: task.layer, name, after: Vec::new(), work, mac_cycles };
@@ -260,7 +265,7 @@ impl<'a> Planner<'a> {
         convolution: &Convolution,
         (part, cut): (&Part, &Cut),
         operands: &[OfKernels],
-    ) -> Result<(), FieldOverflow> {
+    ) -> Result<(), Refused> {
         let found = operands.iter().find(|of| of.kernels == cut.kernels);
         let Some(&OfKernels { weights, bias, .. }) = found else { return Ok(()) };
         let (inputs, outputs) = (cut.inputs.clone(), cut.outputs.clone());
@@ -335,15 +340,15 @@ impl<'a> Planner<'a> {
                 window: window.ending(output).0,
                 source: None,
                 destination: destination.at_line(0),
-                strips: Strips::of(&window, output.width, pooled.width),
             };
-            registers::pooling(&mut program, &pool)?;
+            program.encoded(&self.pooling_registers(&pool)?);
             units.push(Unit::Pdp);
             done.push((Source::Pdp, Unit::Pdp));
         }
-        registers::process(&mut program, &process)?;
+        let sdp = process.layer(self.config.memory_atom);
+        program.encoded(&sdp.encode(self.config.register_map, &self.config.into())?);
         registers::convolution(&mut program, &convolve, self.config)?;
-        units.extend(process.reads().then_some(Unit::SdpRdma));
+        units.extend(sdp.uses_rdma().then_some(Unit::SdpRdma));
         units.extend([Unit::Sdp].into_iter().chain(CONVOLUTION));
         done.push((Source::Sdp, Unit::Sdp));
         let groups = u64::from(count.div_ceil(self.config.mac_atomic_k));
@@ -362,7 +367,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A pooling from memory to memory.
-    fn pooling(&mut self, task: &Task, layer: &NetworkLayer, pooling: &Pooling) -> Result<(), FieldOverflow> {
+    fn pooling(&mut self, task: &Task, layer: &NetworkLayer, pooling: &Pooling) -> Result<(), Refused> {
         let &Pooling { method, window } = pooling;
         let (source, made) = (self.cube(layer.sources[0]), self.cube(Some(task.layer)));
         // Columns behind the last window do no harm.
@@ -374,17 +379,43 @@ impl<'a> Planner<'a> {
             window,
             source: Some(source.at_line(0)),
             destination: made.at_line(0),
-            strips: Strips::of(&window, source.shape.width, made.shape.width),
         };
-        let mut program = Program::new(self.config.register_map);
-        registers::pooling(&mut program, &pool)?;
-        let (units, done) = (vec![Unit::PdpRdma, Unit::Pdp], vec![(Source::Pdp, Unit::Pdp)]);
-        self.push(task, Work::Hardware { units, program, done, table: None }, 0);
+        let encoded = self.pooling_registers(&pool)?;
+        self.push_alone(task, (Source::Pdp, [Unit::PdpRdma, Unit::Pdp]), &encoded, None);
+        Ok(())
+    }
+
+    fn pooling_registers(&self, pool: &Pool) -> Result<Encoded, Refused> {
+        let hardware = pdp::layer::Hardware::from(self.config);
+        pool.layer(self.config.memory_atom).encode(self.config.register_map, &hardware)
+    }
+
+    /// A normalisation from memory to memory.
+    fn normalisation(
+        &mut self,
+        task: &Task,
+        layer: &NetworkLayer,
+        normalisation: &Normalisation,
+    ) -> Result<(), Refused> {
+        let (map, hardware) = (self.config.register_map, cdp::layer::Hardware::from(self.config));
+        let (source, made) = (self.cube(layer.sources[0]), self.cube(Some(task.layer)));
+        let places = [source, made].map(|cube| cube.at_line(0));
+        let cdp = registers::normalisation(source.shape, normalisation, places, self.config.memory_atom);
+        let encoded = cdp.encode(map, &hardware)?;
+        let mut table = Program::new(map);
+        table
+            .encoded(&cdp::lut::load(&registers::settings(normalisation), &registers::tables(normalisation)));
+        let number = self.tables.iter().position(|known| *known == table);
+        let number = number.unwrap_or_else(|| {
+            self.tables.push(table);
+            self.tables.len() - 1
+        });
+        self.push_alone(task, (Source::Cdp, [Unit::CdpRdma, Unit::Cdp]), &encoded, Some(number));
         Ok(())
     }
 
     /// A sum from memory to memory: BS multiplies, BN adds.
-    fn sum(&mut self, task: &Task, layer: &NetworkLayer, sum: &Sum) -> Result<(), FieldOverflow> {
+    fn sum(&mut self, task: &Task, layer: &NetworkLayer, sum: &Sum) -> Result<(), Refused> {
         let [first, second] = [0, 1].map(|at| self.cube(layer.sources[at]).at_line(0));
         let made = self.cube(Some(task.layer));
         let factor = (sum.scale != 1).then_some(sum.scale);
@@ -400,10 +431,9 @@ impl<'a> Planner<'a> {
             destination: Some(made.at_line(0)),
             cubes: Cubes::ONE,
         };
-        let mut program = Program::new(self.config.register_map);
-        registers::process(&mut program, &process)?;
-        let (units, done) = (vec![Unit::SdpRdma, Unit::Sdp], vec![(Source::Sdp, Unit::Sdp)]);
-        self.push(task, Work::Hardware { units, program, done, table: None }, 0);
+        let sdp = process.layer(self.config.memory_atom);
+        let encoded = sdp.encode(self.config.register_map, &self.config.into())?;
+        self.push_alone(task, (Source::Sdp, [Unit::SdpRdma, Unit::Sdp]), &encoded, None);
         Ok(())
     }
 

@@ -4,8 +4,9 @@ use super::{Cubes, INT8, PRIMARY, high, low};
 use crate::host::network::cut::BufferUse;
 use crate::host::network::description::{Shape, Window};
 use crate::host::network::layout::{CubePlace, WeightShape};
-use crate::host::program::{FieldOverflow, Program};
+use crate::host::program::Program;
 use crate::nvdla::config::Config;
+use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Unit, cacc, cdma, cmac, csc};
 
 /// One hardware layer of a convolution, up to its sums.
@@ -54,7 +55,7 @@ pub(in super::super) fn convolution(
     program: &mut Program,
     layer: &Convolve,
     config: &Config,
-) -> Result<(), FieldOverflow> {
+) -> Result<(), Refused> {
     cacc_registers(program, layer)?;
     for unit in [Unit::CmacA, Unit::CmacB] {
         use cmac::d_misc_cfg::*;
@@ -64,7 +65,7 @@ pub(in super::super) fn convolution(
     cdma_registers(program, layer, config)
 }
 
-fn cdma_registers(program: &mut Program, layer: &Convolve, config: &Config) -> Result<(), FieldOverflow> {
+fn cdma_registers(program: &mut Program, layer: &Convolve, config: &Config) -> Result<(), Refused> {
     use cdma::{
         d_bank::*, d_batch_number::*, d_batch_stride::*, d_conv_stride::*, d_cvt_cfg::*,
         d_dain_addr_high_0::*, d_dain_addr_low_0::*, d_dain_map::*, d_dain_ram_type::*, d_datain_format::*,
@@ -131,7 +132,7 @@ fn cdma_registers(program: &mut Program, layer: &Convolve, config: &Config) -> R
     program.checked_fields(Unit::Cdma, &pixels)
 }
 
-fn csc_registers(program: &mut Program, layer: &Convolve, config: &Config) -> Result<(), FieldOverflow> {
+fn csc_registers(program: &mut Program, layer: &Convolve, config: &Config) -> Result<(), Refused> {
     use csc::{
         d_atomics::*, d_bank::*, d_batch_number::*, d_conv_stride_ext::*, d_datain_format::*,
         d_datain_size_ext_0::*, d_datain_size_ext_1::*, d_dataout_size_0::*, d_dataout_size_1::*,
@@ -179,7 +180,7 @@ fn csc_registers(program: &mut Program, layer: &Convolve, config: &Config) -> Re
     program.checked_fields(Unit::Csc, &fields)
 }
 
-fn cacc_registers(program: &mut Program, layer: &Convolve) -> Result<(), FieldOverflow> {
+fn cacc_registers(program: &mut Program, layer: &Convolve) -> Result<(), Refused> {
     use cacc::{d_batch_number::*, d_clip_cfg::*, d_dataout_size_0::*, d_dataout_size_1::*, d_misc_cfg::*};
     let fields = [
         (CONV_MODE, 0),

@@ -1,6 +1,4 @@
-//! A hardware layer's registers, as a driver writes them: a file a pipeline.
-//!
-//! Values are quantities; the table of registers knows how they are encoded.
+//! A network's hardware layers as the engines know them: a file a pipeline. Their encoders know the registers.
 
 mod convolution;
 mod normalisation;
@@ -8,9 +6,12 @@ mod pooling;
 mod sdp;
 
 pub(super) use convolution::{Convolve, Pixels, convolution};
-pub(super) use normalisation::{normalisation, tables};
-pub(super) use pooling::{Pool, Strips, pooling};
-pub(super) use sdp::{Operand, Process, Stage, process};
+pub(super) use normalisation::{normalisation, settings, tables};
+pub(super) use pooling::{Pool, is_whole};
+pub(super) use sdp::{Operand, Process, Stage};
+
+use super::description;
+use crate::nvdla::numeric::Converter;
 
 /// How many cubes a hardware layer takes, and the bytes from one to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,17 @@ impl Cubes {
 const INT8: u32 = 0;
 /// `RAM_TYPE` of all units: the primary memory.
 const PRIMARY: u32 = 1;
+
+/// A shift as the engines have it. One that is too large for them is too large for each register.
+fn narrow(shift: u32) -> u8 {
+    u8::try_from(shift).unwrap_or(u8::MAX)
+}
+
+impl description::Converter {
+    fn of_hardware(self) -> Converter {
+        Converter { offset: self.offset, scale: self.scale, shift: narrow(self.shift) }
+    }
+}
 
 fn low(address: u64) -> u32 {
     address as u32

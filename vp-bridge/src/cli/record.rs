@@ -1,0 +1,105 @@
+//! Results for other programs: records of named values, which are an object in JSON and a line in CSV.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use vp_models::counters::{self, Statistics};
+use vp_observers::WholeFile;
+
+use super::Failure;
+
+/// Named values, in their order. Names are a part of the interface (`docs/commands.md`).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Record(Vec<(String, Value)>);
+
+impl Record {
+    /// Adds a value; one that is not known is `null`, and nothing in CSV.
+    pub(super) fn put(&mut self, name: impl Into<String>, value: impl Serialize) {
+        self.0.push((name.into(), serde_json::json!(value)));
+    }
+
+    /// The same, with a value added.
+    #[must_use]
+    pub(super) fn with(mut self, name: impl Into<String>, value: impl Serialize) -> Record {
+        self.put(name, value);
+        self
+    }
+}
+
+impl Serialize for Record {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// A platform's counters, by their names.
+pub(super) fn counters(statistics: &Statistics) -> Map<String, Value> {
+    let entry = |counter: &counters::Counter| {
+        let value = match &counter.value {
+            counters::Value::Count(count) => (*count).into(),
+            counters::Value::Text(text) => text.as_str().into(),
+        };
+        (counter.name.clone(), value)
+    };
+    statistics.counters.iter().map(entry).collect()
+}
+
+/// Prints a value as JSON.
+pub(super) fn print(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::new)?;
+    Ok(writeln!(anstream::stdout(), "{text}")?)
+}
+
+/// Writes records to a CSV file. The columns are the names of all, in the order in which they come first.
+pub(super) fn write_csv(path: &Path, records: &[Record]) -> Result<(), Failure> {
+    let wrong = |error: csv::Error| Failure::new(format!("cannot write {}: {error}", path.display()));
+    let mut columns: Vec<&str> = Vec::new();
+    for (name, _) in records.iter().flat_map(|record| &record.0) {
+        if !columns.contains(&name.as_str()) {
+            columns.push(name);
+        }
+    }
+    let file = WholeFile::create(path).map_err(|error| wrong(error.into()))?;
+    let mut writer = csv::Writer::from_writer(file);
+    writer.write_record(&columns).map_err(wrong)?;
+    for Record(values) in records {
+        let cell = |column: &&str| {
+            let value = values.iter().find(|(name, _)| name == column);
+            value.map_or_else(String::new, |(_, value)| in_cell(value))
+        };
+        writer.write_record(columns.iter().map(cell)).map_err(wrong)?;
+    }
+    let file = writer.into_inner().map_err(|error| wrong(error.into_error().into()))?;
+    file.keep().map_err(|error| wrong(error.into()))
+}
+
+fn in_cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(in_cell).collect::<Vec<_>>().join("; "),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_the_columns_of_all_its_records_and_nothing_where_one_has_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table.csv");
+        let records = [
+            Record::default().with("name", "a, b").with("cycles", None::<u64>),
+            Record::default().with("name", "c").with("failures", ["one", "two"]).with("cycles", 7),
+        ];
+        assert!(write_csv(&path, &records).is_ok());
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "name,cycles,failures\n\"a, b\",,\nc,7,one; two\n");
+        let json = serde_json::to_value(&records[1]).unwrap();
+        assert_eq!(json, serde_json::json!({ "name": "c", "failures": ["one", "two"], "cycles": 7 }));
+    }
+}

@@ -1,0 +1,262 @@
+//! What `vp run` tells other programs of a run: JSON in place of text, CSV and JUnit beside it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use serde_json::json;
+use vp_models::host::network::{LayerFigures, Measured, Network, Plan};
+use vp_models::host::{Bounds, Warning};
+use vp_models::platform::{Arithmetic, Description};
+
+use super::report::Tally;
+use super::{Judged, Run};
+use crate::cli::Failure;
+use crate::cli::record::{self, Record};
+
+/// Options about what other programs are told.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Results for other programs")]
+pub(super) struct ToldArgs {
+    /// Print the result as JSON in place of text (docs/commands.md lists the names)
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// Write the table to this file as CSV: a line a trace, or a line a layer of a network
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Write what passed and what failed to this file as JUnit does, a case a trace or network
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+}
+
+impl ToldArgs {
+    /// Refuses what only runs of NVDLA have.
+    pub(super) fn refuse_files(&self) -> Result<(), Failure> {
+        match self.csv.is_some() || self.junit.is_some() {
+            true => Err(Failure::new("--csv and --junit are for traces and networks; --json is for all")),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes the files about traces, and prints JSON if that is wanted: says whether it is.
+    pub(super) fn tell_traces(&self, runs: &[Run], left_out: usize) -> Result<bool, Failure> {
+        if let Some(path) = &self.csv {
+            record::write_csv(path, &runs.iter().map(of_trace).collect::<Vec<_>>())?;
+        }
+        self.write_junit(runs.iter().map(case_of).collect())?;
+        if self.json {
+            let with_counters = |run: &Run| match &run.result {
+                Ok(ran) => of_trace(run).with("counters", record::counters(&ran.statistics)),
+                Err(_) => of_trace(run),
+            };
+            let Tally { passed, failed, unsupported } = Tally::of(runs);
+            record::print(&json!({
+                "runs": runs.iter().map(with_counters).collect::<Vec<_>>(),
+                "passed": passed,
+                "failed": failed,
+                "not_supported": unsupported,
+                "not_run": left_out,
+            }))?;
+        }
+        Ok(self.json)
+    }
+
+    /// The same about a network.
+    pub(super) fn tell_network(
+        &self,
+        (network, plan): (&Network, &Plan),
+        description: &Description,
+        (measured, took): (&Measured, Duration),
+    ) -> Result<bool, Failure> {
+        let layers: Vec<Record> = (measured.layers.iter().enumerate())
+            .map(|(place, layer)| of_layer(place, layer, measured))
+            .collect();
+        if let Some(path) = &self.csv {
+            record::write_csv(path, &layers)?;
+        }
+        self.write_junit(vec![Case::passed(&network.name, &description.name, took)])?;
+        if self.json {
+            let whole = of_network(network, plan, description, measured);
+            let counters = record::counters(&measured.statistics);
+            record::print(&whole.with("layers", layers).with("counters", counters))?;
+        }
+        Ok(self.json)
+    }
+
+    /// A network could not be run.
+    pub(super) fn tell_failure(&self, network: &str, platform: &str, why: &Failure) -> Result<(), Failure> {
+        self.write_junit(vec![Case::wrong(network, platform, NonSuccessKind::Error, why.to_string())])
+    }
+
+    fn write_junit(&self, cases: Vec<Case>) -> Result<(), Failure> {
+        let Some(path) = &self.junit else { return Ok(()) };
+        let wrong =
+            |error: &dyn std::fmt::Display| Failure::new(format!("cannot write {}: {error}", path.display()));
+        let text = junit(cases).to_string().map_err(|error| wrong(&error))?;
+        vp_observers::write_whole(path, text).map_err(|error| wrong(&error))
+    }
+}
+
+/// A case of JUnit's.
+struct Case {
+    name: String,
+    platform: String,
+    took: Duration,
+    status: TestCaseStatus,
+}
+
+impl Case {
+    fn passed(name: &str, platform: &str, took: Duration) -> Case {
+        let status = TestCaseStatus::success();
+        Case { name: name.to_owned(), platform: platform.to_owned(), took, status }
+    }
+
+    fn wrong(name: &str, platform: &str, kind: NonSuccessKind, why: String) -> Case {
+        let mut status = TestCaseStatus::non_success(kind);
+        status.set_message(why.lines().next().unwrap_or_default()).set_description(why);
+        Case { status, ..Case::passed(name, platform, Duration::ZERO) }
+    }
+}
+
+/// A suite a platform.
+fn junit(cases: Vec<Case>) -> Report {
+    let mut suites: Vec<TestSuite> = Vec::new();
+    for Case { name, platform, took, status } in cases {
+        let mut case = TestCase::new(name, status);
+        case.set_classname(platform.as_str()).set_time(took);
+        let known = suites.iter().position(|suite| suite.name.as_str() == platform);
+        let place = known.unwrap_or_else(|| {
+            suites.push(TestSuite::new(platform));
+            suites.len() - 1
+        });
+        suites[place].add_test_case(case);
+    }
+    let mut report = Report::new("vp run");
+    report.add_test_suites(suites);
+    report
+}
+
+fn case_of(run: &Run) -> Case {
+    let platform = run.result.as_ref().map_or(&run.configuration, |ran| &ran.platform);
+    let (name, judged) = (&run.name, run.verdict());
+    let why = match &run.result {
+        Ok(ran) if judged == Judged::Unsupported => ran.warnings.iter().map(ToString::to_string).collect(),
+        Ok(ran) => ran.outcome.failures.iter().map(ToString::to_string).collect(),
+        Err(failure) => vec![failure.to_string()],
+    };
+    let mut case = match (judged, &run.result) {
+        (Judged::Passed, _) => Case::passed(name, platform, run.took),
+        (Judged::Unsupported, _) => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(why.first().cloned().unwrap_or_default());
+            Case { status, ..Case::passed(name, platform, run.took) }
+        }
+        (Judged::Failed, Ok(_)) => Case::wrong(name, platform, NonSuccessKind::Failure, why.join("\n")),
+        (Judged::Failed, Err(_)) => Case::wrong(name, platform, NonSuccessKind::Error, why.join("\n")),
+    };
+    case.took = run.took;
+    case
+}
+
+fn of_trace(run: &Run) -> Record {
+    let result = match (run.verdict(), &run.result) {
+        (Judged::Failed, Err(_)) => "error",
+        (Judged::Failed, Ok(_)) => "failed",
+        (Judged::Passed, _) => "passed",
+        (Judged::Unsupported, _) => "not_supported",
+    };
+    let ran = run.result.as_ref().ok();
+    let get = |name: &str| ran.and_then(|ran| ran.statistics.get(name));
+    let both = |what: &str| Some(get(&format!("dbb0.{what}"))? + get(&format!("sram0.{what}")).unwrap_or(0));
+    let texts = |texts: Option<Vec<String>>| texts.unwrap_or_default();
+    Record::default()
+        .with("trace", &run.name)
+        .with("platform", ran.map_or(&run.configuration, |ran| &ran.platform))
+        .with("result", result)
+        .with("cycles", get("nvdla.cycles"))
+        .with("rtl_cycles", ran.and_then(|ran| ran.rtl))
+        .with("read_bytes", both("read.bytes"))
+        .with("written_bytes", both("write.bytes"))
+        .with("read_latency_mean_cycles", get("dbb0.read.latency.mean"))
+        .with("event_hash", ran.and_then(|ran| ran.statistics.text("events.hash")))
+        .with(
+            "failures",
+            texts(ran.map(|ran| ran.outcome.failures.iter().map(ToString::to_string).collect())),
+        )
+        .with("warnings", texts(ran.map(|ran| ran.warnings.iter().map(Warning::to_string).collect())))
+        .with("error", run.result.as_ref().err().map(ToString::to_string))
+}
+
+/// The names are those of a study's tables (`docs/study.md`).
+fn of_layer(place: usize, layer: &LayerFigures, measured: &Measured) -> Record {
+    let LayerFigures { name, steps, within, is_cpu, macs, mac_cycles, bounds, moved, .. } = layer;
+    let (read, written) = layer.bytes();
+    let mut record = Record::default()
+        .with("layer", place + 1)
+        .with("name", name)
+        .with("within", within)
+        .with("is_cpu", is_cpu)
+        .with("parts", steps)
+        .with("cycles", layer.time().cycles(measured.period))
+        .with("macs", macs)
+        .with("mac_cycles", mac_cycles)
+        .with("read_bytes", (!moved.is_empty()).then_some(read))
+        .with("written_bytes", (!moved.is_empty()).then_some(written));
+    put_bounds(&mut record, bounds, measured);
+    record
+}
+
+fn put_bounds(record: &mut Record, bounds: &Bounds, measured: &Measured) {
+    // Of a platform elsewhere it is not known.
+    let is_seen = measured.layers.iter().any(|layer| !layer.moved.is_empty());
+    for (bound, time) in bounds.parts() {
+        let name = format!("bound.{}_cycles", bound.name().to_lowercase().replace(' ', "_"));
+        record.put(name, is_seen.then(|| time.cycles(measured.period)));
+    }
+}
+
+fn of_network(network: &Network, plan: &Plan, description: &Description, measured: &Measured) -> Record {
+    let cycles = measured.cycles();
+    let frames = measured.frames.max(1) as f64;
+    let is_computed = description.arithmetic == Arithmetic::Computed;
+    let mut record = Record::default()
+        .with("network", &network.name)
+        .with("platform", &description.name)
+        .with("frames", measured.frames)
+        .with("time_ns", measured.time.as_ps() as f64 / 1e3)
+        .with("cycles", cycles)
+        .with("cycles_per_frame", cycles as f64 / frames)
+        .with("frames_per_second", frames * 1e12 / measured.time.as_ps().max(1) as f64)
+        .with("memory_bytes", plan.bytes)
+        .with("output_elements", measured.output.len())
+        .with("output_fnv1a", is_computed.then(|| format!("{:016x}", super::network::sum(&measured.output))))
+        .with("event_hash", measured.statistics.text("events.hash"));
+    put_bounds(&mut record, &measured.bounds(), measured);
+    record
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_has_a_suite_for_each_platform_and_counts_what_failed() {
+        let report = junit(vec![
+            Case::passed("one", "nv_small", Duration::from_millis(1_500)),
+            Case::wrong("two", "nv_large", NonSuccessKind::Failure, "wrong\nand why".to_owned()),
+            Case::wrong("three", "nv_small", NonSuccessKind::Error, "no such file".to_owned()),
+        ]);
+        assert_eq!((report.tests, report.failures, report.errors), (3, 1, 1));
+        let text = report.to_string().unwrap();
+        for part in [
+            r#"<testsuite name="nv_small" tests="2""#,
+            r#"<testcase name="one" classname="nv_small" time="1.500"/>"#,
+            r#"<failure message="wrong">wrong"#,
+            r#"<error message="no such file">"#,
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+}
