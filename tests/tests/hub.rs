@@ -175,3 +175,34 @@ fn warnings_that_a_host_asks_for_in_the_middle_of_a_run_are_asked_for_again() {
     drop(host);
     replay(&mut hub(&description, TimeMode::Lockstep), &recording.borrow()).unwrap();
 }
+
+#[test]
+fn jobs_begin_round_and_round_over_the_parties_in_the_order_of_their_numbers() {
+    let mut hub = hub(Draw::new("nv_small", 3).description(), TimeMode::Free);
+    let port = PortIndex(2);
+    let enter = |party| Input::Enter { party, name: "it".to_owned(), memory: MemoryPromise::default() };
+    let command = |party, tag, command| Input::Command { party, tag: Tag(tag), command };
+    for party in [5, 3, 9, 7, 4].map(PartyId) {
+        hub.handle(enter(party));
+        let attach = PartyCommand::Attach { port, role: Role::Initiator, range: None };
+        hub.handle(command(party, 0, attach));
+        let (address, at) = (0x8000_0000, Some(Time::us(1)));
+        let operation = Operation::MemoryRead { address, length: 1, kind: AccessKind::Timed };
+        for tag in 1..=2 {
+            let access = Access { port, at, operation: operation.clone() };
+            hub.handle(command(party, tag, PartyCommand::Access(access)));
+        }
+    }
+    // What they have asked for is forgotten.
+    hub.handle(Input::Leave { party: PartyId(7), why: "it goes".to_owned() });
+    hub.handle(enter(PartyId(4)));
+    while hub.run(Time::MAX) == Ran::Again {}
+    let outputs = std::iter::from_fn(|| hub.poll());
+    let order: Vec<(u64, u64)> = outputs
+        .filter_map(|output| match output {
+            Output::Completed { party, tag, time, .. } => (time == Time::us(1)).then_some((party.0, tag.0)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(order, [(3, 1), (5, 1), (9, 1), (3, 2), (5, 2), (9, 2)]);
+}

@@ -81,7 +81,7 @@ impl Hub {
     /// How many commands and posted writes of a party wait for their turn: what back-pressure is decided by.
     #[must_use]
     pub fn waiting(&self, party: PartyId) -> usize {
-        self.parties.get(party).map_or(0, |party| party.jobs.len())
+        self.parties.get(party).map_or(0, |party| party.jobs().len())
     }
 
     /// Takes an access: a debug access is carried out, all others are jobs.
@@ -148,22 +148,20 @@ impl Hub {
     }
 
     fn enqueue(&mut self, party: PartyId, job: Job) {
-        if let Some(party) = self.parties.get_mut(party) {
-            party.jobs.push_back(job);
-        }
+        self.parties.push(party, job);
     }
 
     /// Who has accesses that wait for their turn, if somebody has.
     pub(super) fn has_accesses(&self) -> Option<PartyId> {
         let to_begin = self.current.as_ref().and_then(|current| current.to_begin());
         let begins = to_begin.filter(|(_, job)| job.is_access()).map(|(party, _)| party);
-        let waits = |(id, party): (PartyId, &Party)| party.jobs.iter().any(Job::is_access).then_some(id);
+        let waits = |(id, party): (PartyId, &Party)| party.jobs().iter().any(Job::is_access).then_some(id);
         begins.or_else(|| self.parties.iter().find_map(waits))
     }
 
     fn has_memory_jobs(&self, party: PartyId) -> bool {
         self.is_to_begin_with_memory(party)
-            || self.parties.get(party).is_some_and(|party| party.jobs.iter().any(Job::is_memory))
+            || self.parties.get(party).is_some_and(|party| party.jobs().iter().any(Job::is_memory))
     }
 
     /// Refuses an access that cannot be carried out; says to which register an access is, if it is to one.
@@ -238,8 +236,7 @@ impl Hub {
         while self.current.is_none() && !self.is_stopped() && self.has_jobs() {
             let Some(party) = self.next_party() else { return };
             self.turn = PartyId(party.0.wrapping_add(1));
-            let job = self.parties.get_mut(party).and_then(|party| party.jobs.pop_front());
-            if let Some(job) = job {
+            if let Some(job) = self.parties.pop(party) {
                 self.start(party, job);
             }
         }
@@ -249,13 +246,12 @@ impl Hub {
     fn next_party(&self) -> Option<PartyId> {
         let (now, begin) = (self.now(), self.next_begin());
         let is_full = self.platform.registers().backlog() >= MOST_QUEUED;
-        let is_ready = |job: &Job| match job {
+        let is_ready = |(_, job): &(PartyId, &Job)| match job {
             _ if self.mode == TimeMode::Lockstep || self.standstill.is_some() => true,
             job if job.at.is_some_and(|at| at > now) || (begin.is_some() && job.waits_for_time()) => false,
             job => !(is_full && matches!(job.task, Task::Register { .. })),
         };
-        let is_next = |(_, party): &(PartyId, &Party)| party.jobs.front().is_some_and(is_ready);
-        self.parties.starting_at(self.turn).find(is_next).map(|(party, _)| party)
+        self.parties.first_jobs(self.turn).find(is_ready).map(|(party, _)| party)
     }
 
     pub(super) fn has_ready_job(&self) -> bool {
@@ -263,14 +259,14 @@ impl Hub {
     }
 
     pub(super) fn has_jobs(&self) -> bool {
-        self.parties.iter().any(|(_, party)| !party.jobs.is_empty())
+        self.parties.have_jobs()
     }
 
     /// Free mode: the moment for which the earliest job waits.
     pub(super) fn next_job_time(&self) -> Option<Time> {
-        let fronts = self.parties.iter().filter_map(|(_, party)| party.jobs.front());
         let begin = self.next_begin();
-        let times = fronts.filter_map(|job| job.at.max(begin.filter(|_| job.waits_for_time())));
+        let first_jobs = self.parties.first_jobs(PartyId(0)).map(|(_, job)| job);
+        let times = first_jobs.filter_map(|job| job.at.max(begin.filter(|_| job.waits_for_time())));
         times.filter(|at| *at > self.now()).min()
     }
 
@@ -292,9 +288,7 @@ impl Hub {
                 _ => self.next_begin().filter(|_| job.waits_for_time()),
             };
             if let Some(until) = later {
-                if let Some(party) = self.parties.get_mut(party) {
-                    party.jobs.push_front(job);
-                }
+                self.parties.push_front(party, job);
                 return self.pursue(party, Goal::Room(until));
             }
         }
@@ -374,13 +368,10 @@ impl Hub {
         if let Some((party, tag)) = self.take_current() {
             self.fail(party, Some(tag), cancelled());
         }
-        let waiting: Vec<(PartyId, Option<Tag>)> = (self.parties.iter_mut())
-            .flat_map(|(id, party)| party.jobs.drain(..).map(move |job| (id, job.tag)))
-            .collect();
-        for (party, tag) in waiting {
+        for (party, job) in self.parties.take_jobs() {
             // Posted writes end quietly: of what came before them nothing will be seen either.
-            if tag.is_some() {
-                self.fail(party, tag, cancelled());
+            if job.tag.is_some() {
+                self.fail(party, job.tag, cancelled());
             }
         }
     }

@@ -36,6 +36,7 @@ mod debug;
 mod debugger;
 mod faults;
 mod goals;
+mod holdings;
 mod input;
 mod jobs;
 mod linked;
@@ -84,11 +85,11 @@ use crate::host::Statistics;
 use crate::platform::{Platform, Port, SaveError, Warned};
 use debugger::Debugging;
 use goals::Current;
+use holdings::Holdings;
 use jobs::OnBus;
 use outside::{OrderedOwner, Requests};
 use partner::{DrivenEvents, Partner, PinWatcher, ResetRound};
 use party::{Parties, Party};
-use ports::Holding;
 use record::Recording;
 
 /// What happened at the platform's ports during a run, in order.
@@ -128,7 +129,7 @@ pub struct Hub {
     /// How often something at a port has ended a run.
     stops: Rc<Cell<u64>>,
     requests: Rc<RefCell<Requests>>,
-    holdings: Vec<Holding>,
+    holdings: Holdings,
     parties: Parties,
     /// The parties that have a clock.
     partners: BTreeMap<PartyId, Partner>,
@@ -184,7 +185,7 @@ impl Hub {
             port_events: Rc::default(),
             stops: Rc::default(),
             requests: Rc::default(),
-            holdings: Vec::new(),
+            holdings: Holdings::default(),
             parties: Parties::default(),
             partners: BTreeMap::new(),
             silent: BTreeSet::new(),
@@ -289,13 +290,14 @@ impl Hub {
     /// How many parties there are.
     #[must_use]
     pub fn parties(&self) -> usize {
-        self.parties.iter().count()
+        self.parties.len()
     }
 
     /// Whether all parties are partners, or there are none.
     #[must_use]
     pub fn are_all_partners(&self) -> bool {
-        self.parties.iter().all(|(party, _)| self.is_partner(party))
+        // Who has a clock is a party.
+        self.partners.len() == self.parties.len()
     }
 
     /// Whether a party is here.
@@ -439,10 +441,10 @@ impl Hub {
         self.platform.reset().map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         self.listen();
         self.review_watcher();
-        for holding in self.holdings.clone() {
+        for holding in self.holdings.iter() {
             match holding.is_timed {
-                true => self.connect_partner(&holding),
-                false => self.connect_memory(&holding),
+                true => self.connect_partner(holding),
+                false => self.connect_memory(holding),
             }
         }
         self.reset_partners(by);
@@ -604,7 +606,7 @@ impl Hub {
     /// Tells those without a clock.
     fn tell_level(&mut self, level: bool, time: Time) {
         let sinks = self.holdings.iter().filter(|held| held.role == Role::Sink && !held.is_timed);
-        let told = sinks.map(|&Holding { party, port, .. }| Output::Level { party, port, level, time });
+        let told = sinks.map(|held| Output::Level { party: held.party, port: held.port, level, time });
         self.outputs.extend(told);
     }
 

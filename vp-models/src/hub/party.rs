@@ -11,30 +11,37 @@ pub(super) struct Party {
     pub(super) name: String,
     pub(super) memory: MemoryPromise,
     /// What it wants, in its order.
-    pub(super) jobs: VecDeque<Job>,
+    jobs: VecDeque<Job>,
 }
 
 impl Party {
     pub(super) fn new(name: String, memory: MemoryPromise) -> Party {
         Party { name, memory, jobs: VecDeque::new() }
     }
+
+    /// What it wants, in its order.
+    pub(super) fn jobs(&self) -> &VecDeque<Job> {
+        &self.jobs
+    }
 }
 
-/// All of them, in the order of their numbers: mostly one or two, at whom every access looks several times.
+/// All of them, in the order of their numbers.
+///
+/// Mostly one or two; but every access looks here several times, and hundreds may be there that ask for nothing.
 #[derive(Default)]
-pub(super) struct Parties(Vec<(PartyId, Party)>);
+pub(super) struct Parties {
+    all: Vec<(PartyId, Party)>,
+    /// Those that have jobs, in the same order.
+    waiting: Vec<PartyId>,
+}
 
 impl Parties {
     fn position(&self, party: PartyId) -> Result<usize, usize> {
-        self.0.binary_search_by_key(&party, |(id, _)| *id)
+        self.all.binary_search_by_key(&party, |(id, _)| *id)
     }
 
     pub(super) fn get(&self, party: PartyId) -> Option<&Party> {
-        self.position(party).ok().map(|position| &self.0[position].1)
-    }
-
-    pub(super) fn get_mut(&mut self, party: PartyId) -> Option<&mut Party> {
-        self.position(party).ok().map(|position| &mut self.0[position].1)
+        self.position(party).ok().map(|position| &self.all[position].1)
     }
 
     /// The name by which people know a party, also one that has gone.
@@ -46,28 +53,81 @@ impl Parties {
         self.position(party).is_ok()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
     pub(super) fn insert(&mut self, id: PartyId, party: Party) {
         match self.position(id) {
-            Ok(position) => self.0[position].1 = party,
-            Err(position) => self.0.insert(position, (id, party)),
+            Ok(position) => self.all[position].1 = party,
+            Err(position) => self.all.insert(position, (id, party)),
         }
+        self.review(id);
     }
 
     pub(super) fn remove(&mut self, party: PartyId) -> Option<Party> {
-        self.position(party).ok().map(|position| self.0.remove(position).1)
+        let position = self.position(party).ok()?;
+        let (_, gone) = self.all.remove(position);
+        self.review(party);
+        Some(gone)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (PartyId, &Party)> {
-        self.0.iter().map(|(id, party)| (*id, party))
+        self.all.iter().map(|(id, party)| (*id, party))
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (PartyId, &mut Party)> {
-        self.0.iter_mut().map(|(id, party)| (*id, party))
+    // Their jobs.
+
+    /// Gives a party something to do behind all else that it wants, or before it.
+    pub(super) fn push(&mut self, party: PartyId, job: Job) {
+        self.change_jobs(party, |jobs| jobs.push_back(job));
     }
 
-    /// The same, beginning with this party or the next one there is.
-    pub(super) fn starting_at(&self, party: PartyId) -> impl Iterator<Item = (PartyId, &Party)> {
-        let (before, after) = self.0.split_at(self.position(party).unwrap_or_else(|position| position));
-        after.iter().chain(before).map(|(id, party)| (*id, party))
+    pub(super) fn push_front(&mut self, party: PartyId, job: Job) {
+        self.change_jobs(party, |jobs| jobs.push_front(job));
+    }
+
+    pub(super) fn pop(&mut self, party: PartyId) -> Option<Job> {
+        self.change_jobs(party, VecDeque::pop_front).flatten()
+    }
+
+    /// Takes all jobs of all parties, in the order of the parties.
+    pub(super) fn take_jobs(&mut self) -> Vec<(PartyId, Job)> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let jobs = |id| {
+            let position = self.position(id).ok()?;
+            Some((id, std::mem::take(&mut self.all[position].1.jobs)))
+        };
+        let all = waiting.into_iter().filter_map(jobs);
+        all.flat_map(|(id, jobs)| jobs.into_iter().map(move |job| (id, job))).collect()
+    }
+
+    fn change_jobs<T>(&mut self, id: PartyId, change: impl FnOnce(&mut VecDeque<Job>) -> T) -> Option<T> {
+        let position = self.position(id).ok()?;
+        let changed = change(&mut self.all[position].1.jobs);
+        self.review(id);
+        Some(changed)
+    }
+
+    /// A party's jobs have changed.
+    fn review(&mut self, id: PartyId) {
+        let has_jobs = self.get(id).is_some_and(|party| !party.jobs.is_empty());
+        match self.waiting.binary_search(&id) {
+            Ok(position) if !has_jobs => drop(self.waiting.remove(position)),
+            Err(position) if has_jobs => self.waiting.insert(position, id),
+            _ => {}
+        }
+    }
+
+    /// Whether any of them has a job.
+    pub(super) fn have_jobs(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The first job of each that has one, beginning with this party or the next one there is.
+    pub(super) fn first_jobs(&self, from: PartyId) -> impl Iterator<Item = (PartyId, &Job)> {
+        let (before, after) = self.waiting.split_at(self.waiting.partition_point(|id| *id < from));
+        let first = |id: &PartyId| Some((*id, self.get(*id)?.jobs.front()?));
+        after.iter().chain(before).filter_map(first)
     }
 }

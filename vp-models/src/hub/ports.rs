@@ -59,16 +59,12 @@ impl Hub {
     /// Whether a party holds a port in that role.
     #[must_use]
     pub fn holds(&self, party: PartyId, port: PortIndex, role: Role) -> bool {
-        self.holding(party, port).is_some_and(|holding| holding.role == role)
+        self.holdings.of(party, port).is_some_and(|holding| holding.role == role)
     }
 
     /// All holds, in the order in which they were taken.
     pub fn holdings(&self) -> impl Iterator<Item = (PartyId, PortIndex, Role)> {
         self.holdings.iter().map(|holding| (holding.party, holding.port, holding.role))
-    }
-
-    fn holding(&self, party: PartyId, port: PortIndex) -> Option<&Holding> {
-        self.holdings.iter().find(|holding| holding.party == party && holding.port == port)
     }
 
     /// The port, if the party holds it as initiator.
@@ -78,7 +74,7 @@ impl Hub {
     pub fn initiated(&self, party: PartyId, port: PortIndex, kinds: &[PortKind]) -> Result<&Port, Failure> {
         let described = self.port(port)?;
         let name = described.name;
-        match self.holding(party, port) {
+        match self.holdings.of(party, port) {
             None => Err(Failure::new(
                 FailureKind::NotAttached,
                 format!("{name} is not attached: attach it as initiator"),
@@ -127,8 +123,7 @@ impl Hub {
         address: u64,
         length: u32,
     ) -> Result<Option<PartyId>, Failure> {
-        let owner = self.holdings.iter().find(|holding| holding.port == port && holding.role == Role::Target);
-        let Some(Holding { party, range, .. }) = owner else { return Ok(None) };
+        let Some(Holding { party, range, .. }) = self.holdings.target(port) else { return Ok(None) };
         let end = address.saturating_add(u64::from(length));
         if end <= range.start || address >= range.end {
             return Ok(None);
@@ -272,10 +267,8 @@ impl Hub {
         parts: Vec<DirectRange>,
     ) -> Result<(), Failure> {
         let name = self.port(port)?.name;
-        let own = |holding: &&mut Holding| {
-            (holding.party, holding.port, holding.role) == (party, port, Role::Target)
-        };
-        let Some(owned) = self.holdings.iter_mut().find(own).map(|holding| holding.range.clone()) else {
+        let own = self.holdings.target(port).filter(|holding| holding.party == party);
+        let Some(owned) = own.map(|holding| holding.range.clone()) else {
             let reason = format!("{name} is not attached as target");
             return Err(Failure::new(FailureKind::NotAttached, reason));
         };
@@ -295,17 +288,16 @@ impl Hub {
             }
         }
         let parts = self.record_direct((party, port), parts);
-        if let Some(holding) = self.holdings.iter_mut().find(own) {
-            holding.direct = Rc::from(parts);
-            let holding = holding.clone();
-            self.connect_memory(&holding);
+        self.holdings.set_direct(port, Rc::from(parts));
+        if let Some(holding) = self.holdings.target(port) {
+            self.connect_memory(holding);
         }
         Ok(())
     }
 
     pub(super) fn detach(&mut self, party: PartyId, port: PortIndex) -> Result<(), Failure> {
         let name = self.port(port)?.name;
-        if self.holding(party, port).is_none() {
+        if self.holdings.of(party, port).is_none() {
             return Err(Failure::new(FailureKind::NotAttached, format!("{name} is not attached")));
         }
         self.release(party, port, "it detached the port");
@@ -315,9 +307,7 @@ impl Hub {
     /// Ends a party's hold on a port. A memory that goes leaves errors where answers are due, and the RAM inside in its
     /// place; everybody is told.
     pub(super) fn release(&mut self, party: PartyId, port: PortIndex, why: &str) {
-        let held = self.holdings.iter().position(|holding| holding.party == party && holding.port == port);
-        let Some(held) = held else { return };
-        let holding = self.holdings.remove(held);
+        let Some(holding) = self.holdings.remove(party, port) else { return };
         if let Some(partner) = self.partners.get_mut(&party) {
             partner.forget_resets(port);
         }

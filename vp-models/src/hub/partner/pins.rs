@@ -142,8 +142,7 @@ impl Hub {
         port: PortIndex,
         event: PortEvent,
     ) -> Result<(), Broken> {
-        let held = self.holdings.iter().find(|held| held.party == party && held.port == port);
-        let role = held.map(|held| held.role);
+        let role = self.holdings.of(party, port).map(|held| held.role);
         let wrong = |what: &str| Err(Broken::Pins(format!("{what} is not driven by who holds the port so")));
         match (event, role) {
             (PortEvent::Axi(event), Some(role @ (Role::Target | Role::Initiator))) => {

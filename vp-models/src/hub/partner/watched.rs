@@ -31,8 +31,7 @@ impl Hub {
 
     pub(super) fn watch_pins(&mut self, party: PartyId, port: PortIndex, at: Time, event: &PortEvent) {
         let Some(watcher) = &mut self.pin_watcher else { return };
-        let held = self.holdings.iter().find(|held| held.party == party && held.port == port);
-        if let Some(role) = held.map(|held| held.role) {
+        if let Some(role) = self.holdings.of(party, port).map(|held| held.role) {
             watcher(PinEvent { port, role, at, event: event.clone() });
         }
     }
