@@ -7,6 +7,7 @@
 
 mod channel;
 mod error;
+mod fixed_latency;
 mod link;
 mod local;
 mod partner;
@@ -14,6 +15,7 @@ pub mod pins;
 mod remote;
 
 pub use error::PartnerError;
+pub use fixed_latency::FixedLatency;
 pub use link::{DebugAccess, FromPlatform, LinkPort, PlatformLink};
 pub use local::LocalLink;
 pub use partner::{DebugTarget, Partner, PartnerOptions};
