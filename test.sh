@@ -111,6 +111,24 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
 cargo test --workspace --quiet --no-fail-fast -- "$@" 2>&1 | tee "$log" || status=$?
+# The package for Python: its wheel, tested in an environment of its own. The tests of the workspace have built what it is made of, and `vp`.
+python_tests() {
+  local home=target/python out=target/wheels
+  if ! command -v python3 >/dev/null 2>&1 || ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    echo "skipped: the package for Python: no Python 3.11"
+    return
+  fi
+  if [ ! -x "$home/ready" ]; then
+    # Whatever is missing, the package index cannot be reached.
+    { rm -rf "$home" && python3 -m venv "$home" && "$home/bin/pip" install --quiet 'maturin>=1.9.4,<2' numpy pytest mypy && ln -s bin/python3 "$home/ready"; } ||
+      { echo "skipped: the package for Python: no package index" && return; }
+  fi
+  rm -rf "$out" && "$home/bin/maturin" build --quiet --profile dev -m clients/python/Cargo.toml --out "$out" || return
+  "$home/bin/pip" install --quiet --no-deps --force-reinstall "$out"/nvdla_vp-*.whl || return
+  (cd clients/python && "../../$home/bin/python" -m mypy python/vp tests ../../examples/python) || return
+  "$home/bin/python" -m pytest --quiet -p no:cacheprovider clients/python/tests -k "${*:-test}"
+}
+python_tests "$@" 2>&1 | tee -a "$log" || status=$?
 skipped=$(grep -c 'skipped: .*: no conformance data' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: the vendor's conformance data is not here (a folder \`shared\` beside the project, or VP_SHARED)"
@@ -123,7 +141,7 @@ skipped=$(grep -c 'skipped: .*QEMU\|skipped: .*qemu-system-arm' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: QEMU, what its guests are built with, or Debian's kernel is not here"
 fi
-for missing in Chromium Slurm Verilator "Icarus Verilog" gtkwave xvfb-run "Python with perfetto" trace_processor_shell; do
+for missing in Chromium Slurm Verilator "Icarus Verilog" gtkwave xvfb-run "Python with perfetto" trace_processor_shell "Python 3.11" "package index"; do
   skipped=$(grep -c "skipped: .*no $missing" "$log" || true)
   [ "$skipped" -eq 0 ] || echo "$skipped skipped: $missing is not here"
 done

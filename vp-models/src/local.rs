@@ -117,16 +117,15 @@ impl LocalHost {
         }
     }
 
-    /// Has the call that waits end, if that is wanted.
-    fn ask(&mut self) -> Result<(), HostError> {
+    /// Has the call that waits end, if that is wanted; all that happens up to `time` has happened.
+    fn ask(&mut self, time: Time) -> Result<(), HostError> {
         let Some(goes_on) = &mut self.goes_on else { return Ok(()) };
-        let time = self.hub.now();
         if let Some(until) = goes_on(time) {
             self.unasked = until.max(time + Time::ps(1));
             return Ok(());
         }
         self.abandon();
-        Err(HostError::Cancelled { time })
+        Err(HostError::Cancelled { time: self.hub.now() })
     }
 
     /// Gives up what a call waits for: the next one is not to wait behind it.
@@ -235,12 +234,10 @@ impl LocalHost {
                 }
             }
             let time = self.hub.now();
-            if self.unasked <= time {
-                self.ask()?;
-            }
             match self.hub.run(self.limit.min(self.unasked)) {
-                Ran::Again | Ran::InInstant => self.ask()?,
-                Ran::Limit if self.unasked < self.limit => {}
+                Ran::Again | Ran::InInstant => self.ask(self.hub.now())?,
+                // Time stands where the last thing has happened.
+                Ran::Limit if self.unasked < self.limit => self.ask(self.unasked)?,
                 Ran::Limit => {
                     self.take_outputs();
                     return Err(HostError::Limit { time: self.hub.now(), limit: self.limit.to_string() });
@@ -425,5 +422,71 @@ impl Host for LocalHost {
 
     fn set_limit(&mut self, limit: Time) {
         self.limit = limit;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::host::network::{Plan, Runner, digits};
+    use crate::platform::Description;
+
+    fn host() -> LocalHost {
+        LocalHost::new(Platform::build(&Description::named("nv_small").unwrap()).unwrap())
+    }
+
+    /// Runs the digits network on some frames.
+    fn infer(host: &mut LocalHost) -> Result<(), crate::host::network::RunError> {
+        let description = host.platform().description().clone();
+        let config = &description.nvdla().unwrap().config;
+        let plan = Plan::new(&digits::network(), config, description.dbb0.range()).unwrap();
+        let samples = digits::samples();
+        let inputs: Vec<&[i8]> = samples[..4].iter().map(|sample| sample.pixels.as_slice()).collect();
+        Runner::new(&plan, host).unwrap().run(&inputs, |_, _| ())
+    }
+
+    #[test]
+    fn a_run_that_is_asked_whether_it_goes_on_is_the_one_that_is_not() {
+        let mut unasked = host();
+        infer(&mut unasked).unwrap();
+        for slice in [Time::ns(1), Time::ps(333), Time::us(3), Time::us(16)] {
+            let (mut asked, times) = (host(), Rc::new(Cell::new(0)));
+            let counted = times.clone();
+            asked.ask_whether(move |now| {
+                counted.set(counted.get() + 1);
+                Some(now + slice)
+            });
+            infer(&mut asked).unwrap();
+            let end = |host: &LocalHost| (host.hub.now(), host.platform().event_hash());
+            assert_eq!(end(&asked), end(&unasked), "{slice}");
+            assert!(times.get() > 100, "{slice}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_is_ended_leaves_the_platform_to_the_next_one() {
+        let (mut host, end) = (host(), Rc::new(Cell::new(Time::us(2))));
+        let until = end.clone();
+        host.ask_whether(move |now| (now < until.get()).then(|| until.get()));
+        let ended = host.advance(Until::Time(Time::s(1))).unwrap_err();
+        assert!(matches!(ended, HostError::Cancelled { time } if time <= Time::us(2)), "{ended:?}");
+        end.set(Time::MAX);
+        host.read(0x1000).unwrap();
+        assert!(host.now().unwrap() < Time::us(3));
+        assert_eq!(host.advance(Until::Time(Time::us(9))), Ok(Why::Time));
+    }
+
+    #[test]
+    fn a_limit_ends_what_is_waited_for_and_no_later_call_waits_behind_it() {
+        let mut host = host();
+        host.set_limit(Time::us(2));
+        let limit = host.advance(Until::Time(Time::us(5))).unwrap_err();
+        assert!(matches!(limit, HostError::Limit { .. }), "{limit:?}");
+        host.set_limit(Time::MAX);
+        host.read(0x1000).unwrap();
+        assert!(host.now().unwrap() < Time::us(3));
     }
 }

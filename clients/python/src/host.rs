@@ -68,9 +68,13 @@ impl Host {
         }
     }
 
-    /// Makes a call that takes no time worth another thread's turn.
-    fn call<R>(&self, call: impl FnOnce(&mut Session) -> Result<R, Wrong>) -> PyResult<R> {
+    /// Makes a call that takes no time worth another thread's turn, unless it waits for a server.
+    fn call<R>(&self, py: Python<'_>, call: impl FnOnce(&mut Session) -> Result<R, Wrong>) -> PyResult<R> {
         let mut session = self.session.get()?;
+        if let Way::Remote(_) = session.way {
+            drop(session);
+            return self.run(py, call);
+        }
         let done = catch_unwind(AssertUnwindSafe(|| call(&mut session)));
         Self::outcome(&session, done)
     }
@@ -139,18 +143,18 @@ fn memory(name: &str) -> PyResult<Memory> {
 #[pymethods]
 impl Host {
     /// Reads a register.
-    fn read(&self, address: Address) -> PyResult<u32> {
-        self.call(|session| Ok(session.host().read(address.0)?))
+    fn read(&self, py: Python<'_>, address: Address) -> PyResult<u32> {
+        self.call(py, |session| Ok(session.host().read(address.0)?))
     }
 
     /// Writes a register; posted: time does not move for it.
-    fn write(&self, address: Address, value: Word) -> PyResult<()> {
-        self.call(|session| Ok(session.host().write(address.0, value.0)?))
+    fn write(&self, py: Python<'_>, address: Address, value: Word) -> PyResult<()> {
+        self.call(py, |session| Ok(session.host().write(address.0, value.0)?))
     }
 
     /// Writes a register, and waits for the acknowledgement.
-    fn write_acknowledged(&self, address: Address, value: Word) -> PyResult<()> {
-        self.call(|session| Ok(session.host().write_acknowledged(address.0, value.0)?))
+    fn write_acknowledged(&self, py: Python<'_>, address: Address, value: Word) -> PyResult<()> {
+        self.call(py, |session| Ok(session.host().write_acknowledged(address.0, value.0)?))
     }
 
     /// Lets time pass until the interrupt line is high; says when.
@@ -169,18 +173,18 @@ impl Host {
     }
 
     /// The time.
-    fn now(&self) -> PyResult<u64> {
-        self.call(|session| Ok(session.host().now()?.as_ps()))
+    fn now(&self, py: Python<'_>) -> PyResult<u64> {
+        self.call(py, |session| Ok(session.host().now()?.as_ps()))
     }
 
     /// When something happens next; `None`: nothing does.
-    fn next_time(&self) -> PyResult<Option<u64>> {
-        self.call(|session| Ok(session.local()?.platform().simulation().next_time().map(Time::as_ps)))
+    fn next_time(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.call(py, |session| Ok(session.local()?.platform().simulation().next_time().map(Time::as_ps)))
     }
 
     /// Whether the interrupt line is high.
-    fn interrupt(&self) -> PyResult<bool> {
-        self.call(|session| {
+    fn interrupt(&self, py: Python<'_>) -> PyResult<bool> {
+        self.call(py, |session| {
             Ok(match &session.way {
                 Way::Local(host) => host.platform().irq().level(),
                 Way::Remote(host) => host.line_level(),
@@ -190,21 +194,21 @@ impl Host {
 
     /// Puts bytes into a memory.
     #[expect(clippy::needless_pass_by_value, reason = "an argument of Python's")]
-    fn load(&self, name: &str, address: u64, data: PyReadonlyArray1<'_, u8>) -> PyResult<()> {
+    fn load(&self, py: Python<'_>, name: &str, address: u64, data: PyReadonlyArray1<'_, u8>) -> PyResult<()> {
         let (memory, bytes) = (memory(name)?, data.as_slice().map_err(errors::description)?);
-        self.call(|session| Ok(session.host().load(memory, address, bytes)?))
+        self.call(py, |session| Ok(session.host().load(memory, address, bytes)?))
     }
 
     /// Takes bytes out of a memory.
     #[expect(clippy::needless_pass_by_value, reason = "an argument of Python's")]
-    fn fetch(&self, name: &str, address: u64, mut into: PyReadwriteArray1<'_, u8>) -> PyResult<()> {
+    fn fetch(&self, py: Python<'_>, name: &str, address: u64, mut into: PyReadwriteArray1<'_, u8>) -> PyResult<()> {
         let (memory, bytes) = (memory(name)?, into.as_slice_mut().map_err(errors::description)?);
-        self.call(|session| Ok(session.host().fetch(memory, address, bytes)?))
+        self.call(py, |session| Ok(session.host().fetch(memory, address, bytes)?))
     }
 
     /// Sends bytes into the device's input stream.
-    fn stream(&self, bytes: &[u8]) -> PyResult<()> {
-        self.call(|session| Ok(session.host().stream(bytes)?))
+    fn stream(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+        self.call(py, |session| Ok(session.host().stream(bytes)?))
     }
 
     /// The counters, and their units.
@@ -224,8 +228,8 @@ impl Host {
     }
 
     /// What the platform had to say since the last call.
-    fn warnings(&self) -> PyResult<Vec<(u64, String)>> {
-        self.call(|session| {
+    fn warnings(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
+        self.call(py, |session| {
             let warnings = session.host().warnings();
             Ok(warnings.into_iter().map(|warning| (warning.time.as_ps(), warning.text)).collect())
         })
@@ -243,8 +247,8 @@ impl Host {
     }
 
     /// The layers that ran, oldest first: unit, group, shape, begin, end.
-    fn layers(&self) -> PyResult<Vec<(String, u64, String, u64, Option<u64>)>> {
-        self.call(|session| {
+    fn layers(&self, py: Python<'_>) -> PyResult<Vec<(String, u64, String, u64, Option<u64>)>> {
+        self.call(py, |session| {
             let layers = session.local()?.platform().layers().into_iter();
             Ok(layers
                 .map(|it| {
@@ -256,8 +260,8 @@ impl Host {
     }
 
     /// Ends waits that reach this time; `None`: no limit.
-    fn set_limit(&self, limit: Option<u64>) -> PyResult<()> {
-        self.call(|session| {
+    fn set_limit(&self, py: Python<'_>, limit: Option<u64>) -> PyResult<()> {
+        self.call(py, |session| {
             session.set_limit(limit.map_or(Time::MAX, Time::ps));
             Ok(())
         })
@@ -334,16 +338,16 @@ impl Host {
     }
 
     /// Why there is no register of that name: what would be right.
-    fn no_register(&self, name: &str) -> PyResult<String> {
-        self.call(|session| {
+    fn no_register(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        self.call(py, |session| {
             let named = session.description()?.1.named(name);
             Ok(named.err().map_or_else(|| format!("there is `{name}`"), |error| error.to_string()))
         })
     }
 
     /// Why `REGISTER=VALUE` or `REGISTER.FIELD=VALUE` is refused: what would be right.
-    fn no_assignment(&self, text: &str) -> PyResult<String> {
-        self.call(|session| {
+    fn no_assignment(&self, py: Python<'_>, text: &str) -> PyResult<String> {
+        self.call(py, |session| {
             let refused = session.description()?.1.assignment(text).err();
             Ok(refused.map_or_else(|| format!("`{text}` can be"), |error| error.to_string()))
         })
@@ -351,8 +355,8 @@ impl Host {
 
     /// Has a callback told of what happens, of that kind and, if one is named, of that source only. The number by which it is taken away.
     #[pyo3(signature = (kind, call, source=None))]
-    fn observe(&self, kind: &str, call: Py<PyAny>, source: Option<String>) -> PyResult<u64> {
-        self.call(|session| {
+    fn observe(&self, py: Python<'_>, kind: &str, call: Py<PyAny>, source: Option<String>) -> PyResult<u64> {
+        self.call(py, |session| {
             let control = session.control.clone();
             let sim = session.local()?.platform().sim();
             let callback = Callback::new((kind, source), call, control, sim.clone())?;
@@ -363,8 +367,8 @@ impl Host {
     }
 
     /// Takes a callback away.
-    fn unobserve(&self, number: u64) -> PyResult<()> {
-        self.call(|session| {
+    fn unobserve(&self, py: Python<'_>, number: u64) -> PyResult<()> {
+        self.call(py, |session| {
             let place = session.subscriptions.iter().position(|(of, _)| *of == number);
             if let Some(place) = place {
                 session.subscriptions.remove(place).1.cancel();

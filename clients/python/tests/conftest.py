@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,30 +30,37 @@ def program() -> Path:
     return path
 
 
-Serve = Callable[..., str]
+class Serve:
+    """Starts servers with arguments of ``vp serve``, on free ports; calling it gives an address."""
+
+    def __init__(self, program: Path, folder: Path) -> None:
+        self.program = program
+        self.folder = folder
+        self.servers: list[subprocess.Popen[str]] = []
+
+    def __call__(self, *arguments: str, listen: str = "tcp:127.0.0.1:0", environment: dict[str, str] | None = None) -> str:
+        log = self.folder / f"server-{len(self.servers)}.log"
+        command = [str(self.program), "serve", "--listen", listen, *arguments]
+        with log.open("w") as file:
+            server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True, env={**os.environ, **(environment or {})})
+        self.servers.append(server)
+        assert server.stdout is not None
+        for line in server.stdout:
+            found = re.search(r"\b(?:tcp|tls|unix):\S+", line)
+            if found:
+                return found.group().rstrip(",.;")
+        raise AssertionError(log.read_text())
+
+    def end(self) -> None:
+        for server in self.servers:
+            server.kill()
+            server.wait()
+            if server.stdout is not None:
+                server.stdout.close()
 
 
 @pytest.fixture
 def serve(program: Path, tmp_path: Path) -> Iterator[Serve]:
-    """Starts a server with these arguments on a free port; its address."""
-    servers: list[subprocess.Popen[str]] = []
-
-    def start(*arguments: str, listen: str = "tcp:127.0.0.1:0", said: str = "") -> str:
-        log = tmp_path / f"server-{len(servers)}.log"
-        with log.open("w") as file:
-            command = [str(program), "serve", "--listen", listen, *arguments]
-            server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True)
-        servers.append(server)
-        assert server.stdout is not None
-        for line in server.stdout:
-            found = re.search(r"\b((?:tcp|tls|unix):\S+)", line)
-            if found:
-                return found.group(1).rstrip(",.;")
-        raise AssertionError(log.read_text())
-
-    yield start
-    for server in servers:
-        server.kill()
-        server.wait()
-        if server.stdout is not None:
-            server.stdout.close()
+    servers = Serve(program, tmp_path)
+    yield servers
+    servers.end()

@@ -9,7 +9,7 @@
 
 import os as _os
 
-from . import _native
+from . import _native, aio
 from ._errors import (
     BusyError,
     ClosedError,
@@ -36,7 +36,7 @@ from ._memory import Memory
 from ._native import network_names, platform_names
 from ._platform import BasePlatform, Platform, Subscription
 from ._programs import Layers, NetworkRun, Replayed, TraceRun, digits, replay, run_loadable, run_network, run_trace
-from ._remote import RemotePlatform, connect
+from ._remote import Device, Line, OwnMemory, RemotePlatform, connect, serve_device, serve_memory
 from ._time import Time, TimeLike
 from .registers import Field, Register, Registers, Unit
 
@@ -46,6 +46,7 @@ __all__ = [
     "ClosedError",
     "ConnectError",
     "DescriptionError",
+    "Device",
     "Error",
     "Field",
     "FieldError",
@@ -56,10 +57,12 @@ __all__ = [
     "LayerRecord",
     "Layers",
     "LimitError",
+    "Line",
     "LivelockError",
     "Memory",
     "MemoryRangeError",
     "NetworkRun",
+    "OwnMemory",
     "Platform",
     "ProgramError",
     "RecordingError",
@@ -82,6 +85,7 @@ __all__ = [
     "Warning",
     "Work",
     "WrongThreadError",
+    "aio",
     "connect",
     "digits",
     "network_names",
@@ -90,6 +94,8 @@ __all__ = [
     "run_loadable",
     "run_network",
     "run_trace",
+    "serve_device",
+    "serve_memory",
 ]
 
 # A child of a fork must touch neither its parent's sockets nor its files.

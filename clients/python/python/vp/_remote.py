@@ -152,7 +152,7 @@ def serve_memory(
     shown = _shown(token, token_file, ca, certificate, key)
     wanted = _wanted(platform, time_mode, None, timeout, heartbeat, False)
     call = _callable(memory, _BASES.get(port, 0) if base is None else base)
-    return _native.serve_memory(address, shown, wanted, port, call, latency, stop and stop.is_set)
+    return _native.serve_memory(address, shown, wanted, port, call, latency, None if stop is None else stop.is_set)
 
 
 def serve_device(
@@ -195,7 +195,7 @@ def serve_device(
     shown = _shown(token, token_file, ca, certificate, key)
     wanted = _wanted(platform, time_mode, None, timeout, heartbeat, False)
     calls = (device.read, device.write, reset, line._take)
-    return _native.serve_device(address, shown, wanted, calls, latency, stop and stop.is_set)
+    return _native.serve_device(address, shown, wanted, calls, latency, None if stop is None else stop.is_set)
 
 
 def _callable(memory: OwnMemory, base: int) -> Callable[[int, int, bytes | None], bytes | None]:

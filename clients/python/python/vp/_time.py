@@ -33,8 +33,9 @@ def picoseconds(time: TimeLike) -> int:
         digits = fraction or ""
         if len(whole) + len(digits) > 40:
             raise TimeError(f"a text of {len(time)} characters is no time: times are 0 to 2^64 ps")
-        ps, rest = divmod(int((whole + digits).replace("_", "")) * size, 10 ** len(digits))
-        if rest:
+        value, scale = int((whole + digits).replace("_", "")) * size, int("1" + "0" * len(digits))
+        ps = value // scale
+        if value % scale:
             raise TimeError(f"`{time}`: finer than a picosecond")
     elif isinstance(time, bool) or not isinstance(time, (int, float)):
         raise TimeError(f"{time!r} is no time: a number of nanoseconds, or a text such as 400 ns")

@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vp
+from conftest import Serve
+from test_programs import LAYER
+
+
+def run_of(platform: vp.BasePlatform) -> tuple[str, vp.Time]:
+    assert vp.run_trace(LAYER, platform).passed
+    return platform.event_hash, platform.now
+
+
+def test_the_same_program_gives_the_same_run_behind_a_socket(platform: vp.Platform, serve: Serve) -> None:
+    here = run_of(platform)
+    address = serve("--platform", "nv_small")
+    for share in (True, False):
+        with vp.connect(address, share=share) as remote:
+            assert (remote.name, remote.device, remote.period) == ("nv_small", "nvdla", platform.period)
+            assert run_of(remote) == here
+            assert remote.statistics()["time.mode"] == "lockstep"
+
+
+def test_registers_memory_and_time_are_those_of_a_platform_in_process(serve: Serve) -> None:
+    with vp.connect(serve("--platform", "nv_small")) as remote:
+        remote.regs.SDP.S_POINTER.PRODUCER = "GROUP_1"
+        assert remote.regs.SDP.S_POINTER.read() == 1
+        data = np.arange(100_000, dtype=np.int32)
+        remote.dram.load(remote.dram.base + 3, data)
+        assert np.array_equal(remote.dram.fetch(remote.dram.base + 3, data.shape, np.int32), data)
+        assert remote.run("10 us").why == "time" and remote.now == vp.Time("10 us")
+        assert not remote.interrupt
+        with pytest.raises(vp.IdleError):
+            remote.wait_interrupt()
+        with pytest.raises(vp.MemoryRangeError):
+            remote.dram[0:4]
+        with pytest.raises(vp.RefusedError, match="multiples of 4"):
+            remote.read(2)
+
+
+def test_a_network_runs_behind_a_socket(serve: Serve) -> None:
+    images, labels = vp.digits()
+    with vp.connect(serve("--platform", "nv_small")) as remote:
+        run = vp.run_network("digits", remote, input=images[:2])
+    assert run.output is not None
+    assert list(run.output.reshape(2, 10).argmax(axis=1)) == list(labels[:2])
+    with vp.Platform("nv_small") as here:
+        assert vp.run_network("digits", here, input=images[:2]).event_hash == run.event_hash
+
+
+def test_a_python_memory_behind_dbb0_gives_the_same_run(platform: vp.Platform, serve: Serve) -> None:
+    here = run_of(platform)
+    address = serve("--platform", "nv_small")
+    array = np.zeros(1 << 24, np.uint8)
+    calls: list[int] = []
+
+    def access(address: int, size: int, data: bytes | None) -> bytes | None:
+        calls.append(size)
+        at = address - 0x8000_0000
+        if data is None:
+            return array[at : at + size].tobytes()
+        array[at : at + size] = np.frombuffer(data, np.uint8)
+        return None
+
+    for memory in (True, {"dbb0": array}, {"dbb0": access}):
+        array[:] = 0
+        with vp.connect(address, own_memory=memory) as remote:
+            assert run_of(remote) == here
+    assert calls and array.any()
+
+
+def test_a_memory_that_raises_ends_the_run_with_its_traceback(serve: Serve) -> None:
+    def access(address: int, size: int, data: bytes | None) -> bytes | None:
+        if data is None:
+            raise LookupError(f"nothing at {address:#x}")
+        return None
+
+    with vp.connect(serve("--platform", "nv_small"), own_memory={"dbb0": access}) as remote:
+        with pytest.raises(LookupError, match="nothing at 0x"):
+            vp.run_trace(LAYER, remote)
+        assert remote.regs.GLB.S_INTR_MASK.read() == 0
+
+
+@pytest.mark.parametrize("latency", [None, 60])
+def test_another_session_is_the_memory(serve: Serve, latency: int | None) -> None:
+    address = serve("--platform", "nv_small")
+    array, stop = np.zeros(1 << 24, np.uint8), threading.Event()
+    ends: list[object] = []
+
+    def be_memory() -> None:
+        try:
+            ends.append(vp.serve_memory(address, array, latency=latency, stop=stop, platform="it"))
+        except vp.Error as error:
+            ends.append(error)
+
+    thread = threading.Thread(target=be_memory)
+    thread.start()
+    try:
+        with vp.connect(address, platform="it") as remote:
+            # Until the memory is there, what is stored goes inside.
+            while not array[:4].any() and not ends:
+                remote.dram.load(remote.dram.base, b"here")
+            assert bytes(array[:4]) == b"here"
+            assert vp.run_trace(LAYER, remote).passed
+    finally:
+        stop.set()
+        thread.join()
+    assert len(ends) == 1 and not isinstance(ends[0], Exception), ends
+
+
+class Adder:
+    """A device that adds: operands at 0 and 4, the sum at 8, and an interrupt 100 cycles after the second operand. A write to 12 lowers it."""
+
+    def __init__(self) -> None:
+        self.words = [0, 0]
+
+    def attach(self, line: vp.Line) -> None:
+        self.line = line
+
+    def read(self, address: int) -> int:
+        return sum(self.words) & 0xFFFF_FFFF if address == 8 else self.words[address // 4 % 2]
+
+    def write(self, address: int, value: int) -> None:
+        if address == 12:
+            self.line.set(False)
+            return
+        self.words[address // 4 % 2] = value
+        if address == 4:
+            self.line.set(True, after=100)
+
+
+OUTSIDE = """
+name = "adder"
+
+[outside_device]
+window = 4096
+compatible = ["example,adder"]
+dbb0 = { width_bits = 64, longest_burst = 16 }
+"""
+
+
+def test_a_python_class_is_the_device_of_another_session(serve: Serve, tmp_path: Path) -> None:
+    (tmp_path / "adder.toml").write_text(OUTSIDE)
+    address = serve("--platform", str(tmp_path / "adder.toml"))
+    stop, ends = threading.Event(), list[object]()
+
+    def be_device() -> None:
+        try:
+            ends.append(vp.serve_device(address, Adder(), platform="it", stop=stop))
+        except vp.Error as error:
+            ends.append(error)
+
+    thread = threading.Thread(target=be_device)
+    thread.start()
+    try:
+        with vp.connect(address, platform="it") as remote:
+            while not ends:
+                try:
+                    remote.read(0)
+                    break
+                except vp.RefusedError:
+                    # The device is not there yet.
+                    continue
+            assert not ends, ends
+            remote.write(0, 30, acknowledged=True)
+            remote.write(4, 12, acknowledged=True)
+            asked = remote.now
+            raised = remote.wait_interrupt()
+            assert (raised - asked).cycles(remote.period) in range(90, 110)
+            assert remote.read(8) == 42
+            remote.write(12, 0, acknowledged=True)
+            assert remote.run_for("1 us") and not remote.interrupt
+    finally:
+        stop.set()
+        thread.join()
+    assert len(ends) == 1 and not isinstance(ends[0], Exception), ends
+
+
+def test_asyncio_waits_without_holding_others_up(serve: Serve) -> None:
+    address = serve("--platform", "nv_small")
+
+    async def main() -> tuple[int, int]:
+        turns = 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        beside = asyncio.create_task(others())
+        async with await vp.aio.connect(address) as remote, await vp.aio.platform("nv_small") as local:
+            await remote.call(lambda p: p.regs.SDP.S_POINTER.write(1))
+            value = await remote.call(lambda p: p.regs.SDP.S_POINTER.read())
+            await asyncio.gather(remote.run("10 us"), local.run("10 us"))
+            with pytest.raises(vp.IdleError):
+                await local.wait_interrupt()
+        beside.cancel()
+        return value, turns
+
+    value, turns = asyncio.run(main())
+    assert value == 1 and turns > 0
+
+
+def test_a_server_that_is_not_there_or_none_says_so(tmp_path: Path) -> None:
+    with pytest.raises(vp.ConnectError, match="cannot connect"):
+        vp.connect(f"unix:{tmp_path}/none")
+    with pytest.raises(vp.ConnectError):
+        vp.connect("nowhere")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(vp.ConnectError):
+            vp.connect(f"tcp:127.0.0.1:{port}", timeout=0.2)
+    for wrong in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(vp.ConnectError, match="seconds"):
+            vp.connect("tcp:127.0.0.1:1", timeout=wrong)
+
+
+def test_a_server_that_asks_who_comes_is_told(serve: Serve, tmp_path: Path) -> None:
+    tokens = tmp_path / "token"
+    tokens.write_text("open-sesame-0123456789")
+    tokens.chmod(0o600)
+    address = serve("--platform", "nv_small", environment={"VP_TOKEN_FILE": str(tokens)})
+    with pytest.raises(vp.ConnectError):
+        vp.connect(address)
+    with pytest.raises(vp.ConnectError):
+        vp.connect(address, token="wrong")
+    for shown in ({"token": "open-sesame-0123456789"}, {"token_file": str(tokens)}):
+        with vp.connect(address, **shown) as remote:  # type: ignore[arg-type]
+            assert remote.read(0) >= 0
+
+
+def test_what_only_a_platform_in_process_has_is_refused(serve: Serve) -> None:
+    with vp.connect(serve("--platform", "nv_small")) as remote:
+        assert not hasattr(remote, "on_register")
+        with pytest.raises(vp.RefusedError, match="in this process"):
+            remote._host.observe("register", print)
+
+
+def test_a_server_that_goes_away_is_a_lost_connection(serve: Serve) -> None:
+    remote = vp.connect(serve("--platform", "nv_small"))
+    serve.end()
+    with pytest.raises(vp.TransportError):
+        for _ in range(100):
+            remote.read(0)
+    with pytest.raises(vp.TransportError):
+        remote.read(0)
