@@ -118,15 +118,15 @@ python_tests() {
     echo "skipped: the package for Python: no Python 3.11"
     return
   fi
-  if [ ! -x "$home/ready" ]; then
-    # Whatever is missing, the package index cannot be reached.
-    { rm -rf "$home" && python3 -m venv "$home" && "$home/bin/pip" install --quiet 'maturin>=1.9.4,<2' numpy pytest mypy && ln -s bin/python3 "$home/ready"; } ||
+  if [ ! -e "$home/ready" ]; then
+    { rm -rf "$home" && python3 -m venv "$home" && "$home/bin/pip" install --quiet 'maturin>=1.9.4,<2' numpy pytest mypy && touch "$home/ready"; } ||
       { echo "skipped: the package for Python: no package index" && return; }
   fi
   rm -rf "$out" && "$home/bin/maturin" build --quiet --profile dev -m clients/python/Cargo.toml --out "$out" || return
   "$home/bin/pip" install --quiet --no-deps --force-reinstall "$out"/nvdla_vp-*.whl || return
   (cd clients/python && "../../$home/bin/python" -m mypy python/vp tests ../../examples/python) || return
-  "$home/bin/python" -m pytest --quiet -p no:cacheprovider clients/python/tests -k "${*:-test}"
+  # 5: none of the tests has that name.
+  "$home/bin/python" -m pytest --quiet -p no:cacheprovider clients/python/tests -k "${*:-test}" || [ $? -eq 5 ]
 }
 python_tests "$@" 2>&1 | tee -a "$log" || status=$?
 skipped=$(grep -c 'skipped: .*: no conformance data' "$log" || true)

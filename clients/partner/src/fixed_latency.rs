@@ -124,7 +124,8 @@ impl FixedLatency {
         while lane < data.len().min(64) {
             let run = (lane..data.len().min(64)).take_while(|&lane| is_written(lane)).count();
             if run > 0 {
-                let stored = self.bytes.debug_write(address.wrapping_add(lane as u64), &data[lane..lane + run]);
+                let stored =
+                    self.bytes.debug_write(address.wrapping_add(lane as u64), &data[lane..lane + run]);
                 self.has_failed |= stored.is_err();
             }
             lane += run + 1;

@@ -10,9 +10,9 @@ use vp_models::host::trace::player::{self, PlayOptions};
 use vp_models::host::trace::{Trace, discover};
 use vp_models::host::{Host, HostError, Memory, Statistics, Warning};
 use vp_models::local::LocalHost;
+use vp_models::memory::Ram;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
-use vp_models::memory::Ram;
 use vp_partner::pins::{Handle, LineSink, RegisterAccess, RegisterInitiator, TargetPins};
 use vp_partner::{FixedLatency, LocalLink, Partner, PartnerOptions};
 
@@ -37,7 +37,8 @@ impl PinHost {
         let link = LocalLink::new(Platform::build(description).unwrap());
         let mut partner = Partner::new(Box::new(link), PartnerOptions::default()).unwrap();
         let (csb, irq) = (partner.attach("csb0").unwrap(), partner.attach("irq0").unwrap());
-        let ports = partner.link().ports().iter().filter(|port| ["dbb0", "sram0"].contains(&port.name.as_str()));
+        let ports =
+            partner.link().ports().iter().filter(|port| ["dbb0", "sram0"].contains(&port.name.as_str()));
         let (names, rams): (Vec<String>, Vec<Rc<Ram>>) = ports
             .map(|port| (port.name.clone(), Rc::new(Ram::new(port.base..port.base + port.size))))
             .unzip();

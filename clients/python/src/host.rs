@@ -54,10 +54,7 @@ impl Host {
     }
 
     /// What came of a call, or what ended it meanwhile.
-    fn outcome<R>(
-        session: &RefMut<'_, Session>,
-        done: std::thread::Result<Result<R, Wrong>>,
-    ) -> PyResult<R> {
+    fn outcome<R>(session: &RefMut<'_, Session>, done: std::thread::Result<Result<R, Wrong>>) -> PyResult<R> {
         let ended = session.control.take_error();
         match (done, ended) {
             (Err(panic), _) => Err(errors::panicked(&*panic)),
@@ -114,7 +111,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Word {
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Word> {
         object.extract().map(Word).map_err(|_: PyErr| {
-            errors::of("FieldError", format!("{} is no word of 32 bits: 0 to 0xffffffff", errors::shown(&object)))
+            errors::of(
+                "FieldError",
+                format!("{} is no word of 32 bits: 0 to 0xffffffff", errors::shown(&object)),
+            )
         })
     }
 }
@@ -128,16 +128,20 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Address {
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Address> {
         object.extract().map(Address).map_err(|_: PyErr| {
             let shown = errors::shown(&object);
-            errors::of("RefusedError", format!("register address {shown}: registers are words, at multiples of 4"))
+            errors::of(
+                "RefusedError",
+                format!("register address {shown}: registers are words, at multiples of 4"),
+            )
         })
     }
 }
 
 /// The memory of that name.
 fn memory(name: &str) -> PyResult<Memory> {
-    [Memory::Primary, Memory::Secondary].into_iter().find(|memory| memory.port() == name).ok_or_else(|| {
-        errors::of("RefusedError", format!("`{name}` is no memory: there are dbb0 and sram0"))
-    })
+    [Memory::Primary, Memory::Secondary]
+        .into_iter()
+        .find(|memory| memory.port() == name)
+        .ok_or_else(|| errors::of("RefusedError", format!("`{name}` is no memory: there are dbb0 and sram0")))
 }
 
 #[pymethods]
@@ -201,7 +205,13 @@ impl Host {
 
     /// Takes bytes out of a memory.
     #[expect(clippy::needless_pass_by_value, reason = "an argument of Python's")]
-    fn fetch(&self, py: Python<'_>, name: &str, address: u64, mut into: PyReadwriteArray1<'_, u8>) -> PyResult<()> {
+    fn fetch(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        address: u64,
+        mut into: PyReadwriteArray1<'_, u8>,
+    ) -> PyResult<()> {
         let (memory, bytes) = (memory(name)?, into.as_slice_mut().map_err(errors::description)?);
         self.call(py, |session| Ok(session.host().fetch(memory, address, bytes)?))
     }
@@ -297,13 +307,20 @@ impl Host {
         self.run(py, |session| Ok(session.description()?.0.to_toml()))
     }
 
-    /// Its name, the period of its clock, and the kind of its device.
-    fn identity(&self, py: Python<'_>) -> PyResult<(String, u64, String)> {
-        self.run(py, |session| {
-            let device = session.host().device().to_owned();
-            let (description, _) = session.description()?;
-            Ok((description.name.clone(), description.period.as_ps(), device))
+    /// Its name, and the kind of its device.
+    fn identity(&self, py: Python<'_>) -> PyResult<(String, String)> {
+        self.call(py, |session| {
+            let name = match &session.way {
+                Way::Local(host) => host.platform().description().name.clone(),
+                Way::Remote(host) => host.welcome().platform.clone(),
+            };
+            Ok((name, session.device().to_owned()))
         })
+    }
+
+    /// The period of its clock.
+    fn period(&self, py: Python<'_>) -> PyResult<u64> {
+        self.run(py, |session| Ok(session.description()?.0.period.as_ps()))
     }
 
     /// The memories: name, first address, bytes.

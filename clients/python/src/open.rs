@@ -39,8 +39,7 @@ pub(crate) fn description(named: &str, changes: &[String]) -> PyResult<Descripti
         true => {
             let path = Path::new(named);
             let text = read_description(path).map_err(|error| errors::file(path, &error))?;
-            Description::parse(&text)
-                .map_err(|error| errors::description(format!("{named}: {error}")))?
+            Description::parse(&text).map_err(|error| errors::description(format!("{named}: {error}")))?
         }
         false => Description::named(named).map_err(errors::description)?,
     };
@@ -105,9 +104,12 @@ impl Shown {
         }
         if self.certificate.is_some() || self.key.is_some() {
             let (Some(ca), Some(certificate), Some(key)) = (&self.ca, &self.certificate, &self.key) else {
-                return Err(refused(&"a certificate goes with its key, and with the authority that is trusted: ca, certificate and key"));
+                return Err(refused(
+                    &"a certificate goes with its key, and with the authority that is trusted: ca, certificate and key",
+                ));
             };
-            shown.tls = Some(tls::Client::new(ca, Some((certificate, key))).map_err(|error| refused(&error))?);
+            shown.tls =
+                Some(tls::Client::new(ca, Some((certificate, key))).map_err(|error| refused(&error))?);
         }
         Ok(shown)
     }

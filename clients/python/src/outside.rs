@@ -54,11 +54,8 @@ impl Bytes {
             let given = given.bind(py).cast::<PyBytes>()?;
             let bytes = given.as_bytes();
             if bytes.len() != into.len() {
-                let text = format!(
-                    "the memory gives {} bytes of {} at {address:#x}",
-                    bytes.len(),
-                    into.len()
-                );
+                let text =
+                    format!("the memory gives {} bytes of {} at {address:#x}", bytes.len(), into.len());
                 return Err(errors::of("ProgramError", text));
             }
             into.copy_from_slice(bytes);
@@ -186,7 +183,8 @@ pub(crate) fn serve_memory(
     latency: Option<u64>,
     stop: Option<Py<PyAny>>,
 ) -> PyResult<Option<String>> {
-    let (address, mut options, control, stop) = (address(to)?, options(shown, &wanted)?, Control::new(), Stops(stop));
+    let (address, mut options, control, stop) =
+        (address(to)?, options(shown, &wanted)?, Control::new(), Stops(stop));
     let bytes = Bytes::new(call, control.clone());
     let stops = stop.copy(py);
     let Some(latency) = latency else {
@@ -224,7 +222,9 @@ pub(crate) fn serve_memory(
         let mut partner = Partner::new(Box::new(link), PartnerOptions::default())?;
         let mut memory = FixedLatency::attach(&mut partner, &port, Rc::new(bytes), latency)?;
         for edge in 0_u64.. {
-            if edge % LOOK_EDGES == 0 && (!control.sleeps_on() || stop.are_asked_for()) || control.has_failed() {
+            if edge % LOOK_EDGES == 0 && (!control.sleeps_on() || stop.are_asked_for())
+                || control.has_failed()
+            {
                 break;
             }
             memory.sample(&mut partner)?;
@@ -260,7 +260,8 @@ pub(crate) fn serve_device(
     latency: u64,
     stop: Option<Py<PyAny>>,
 ) -> PyResult<Option<String>> {
-    let (address, options, control, stop) = (address(to)?, options(shown, &wanted)?, Control::new(), Stops(stop));
+    let (address, options, control, stop) =
+        (address(to)?, options(shown, &wanted)?, Control::new(), Stops(stop));
     let stops = stop.copy(py);
     serve(py, &control, &stop, || {
         let link = connect(&address, &options, &control, stops)?;
@@ -277,7 +278,9 @@ pub(crate) fn serve_device(
         let (mut edge, mut was_in_reset) = (0_u64, false);
         device.take_line(edge, &mut levels);
         loop {
-            if edge % LOOK_EDGES == 0 && (!control.sleeps_on() || stop.are_asked_for()) || control.has_failed() {
+            if edge % LOOK_EDGES == 0 && (!control.sleeps_on() || stop.are_asked_for())
+                || control.has_failed()
+            {
                 break;
             }
             while let Some((_, next)) = levels.pop_front_if(|(at, _)| *at <= edge) {

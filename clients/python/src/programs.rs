@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use vp_models::host::network::{LayerFigures, Measured, Network, Options, Plan, RunError, digits, example_input};
+use vp_models::host::network::{
+    LayerFigures, Measured, Network, Options, Plan, RunError, digits, example_input,
+};
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Trace};
 use vp_models::host::{Bound as Bounding, Host as _};
@@ -78,7 +80,8 @@ fn measure(
     let elements = network.input.elements();
     let given = inputs.unwrap_or_else(|| example_input(network.input, 1));
     if given.is_empty() || !given.len().is_multiple_of(elements) {
-        let text = format!("{} elements; {} of {} takes {elements}", given.len(), network.name, network.input);
+        let text =
+            format!("{} elements; {} of {} takes {elements}", given.len(), network.name, network.input);
         return Err(errors::of("ProgramError", text).into());
     }
     let each: Vec<&[i8]> = given.chunks(elements).collect();
@@ -223,7 +226,11 @@ fn give(trace: &mut Trace, inputs: Vec<Vec<u8>>) -> PyResult<()> {
     };
     let taken = loadable.inputs();
     if inputs.len() > taken.len() {
-        return Err(wrong(format!("{} inputs are given, and the loadable takes {}", inputs.len(), taken.len())));
+        return Err(wrong(format!(
+            "{} inputs are given, and the loadable takes {}",
+            inputs.len(),
+            taken.len()
+        )));
     }
     let given = inputs.into_iter().zip(taken).map(|(bytes, memory)| {
         let size = memory.image.len();
@@ -232,7 +239,8 @@ fn give(trace: &mut Trace, inputs: Vec<Vec<u8>>) -> PyResult<()> {
         }
         let tensor = loadable.tensor_of(memory);
         let dense = tensor.and_then(|tensor| Some(tensor.element_bytes? * tensor.elements()));
-        let packed = tensor.filter(|_| dense == Some(bytes.len())).and_then(|tensor| tensor.pack(&bytes, size));
+        let packed =
+            tensor.filter(|_| dense == Some(bytes.len())).and_then(|tensor| tensor.pack(&bytes, size));
         packed.ok_or_else(|| {
             let dense = dense.map_or_else(String::new, |dense| format!(", or {dense} as elements"));
             wrong(format!("{} bytes; the input takes {size} as memory{dense}", bytes.len()))

@@ -82,9 +82,9 @@ impl Session {
     pub(crate) fn local(&mut self) -> Result<&mut LocalHost, HostError> {
         match &mut self.way {
             Way::Local(host) => Ok(host),
-            Way::Remote(_) => {
-                Err(HostError::Refused("that is for platforms in this process: this one is a server's".to_owned()))
-            }
+            Way::Remote(_) => Err(HostError::Refused(
+                "that is for platforms in this process: this one is a server's".to_owned(),
+            )),
         }
     }
 
@@ -96,9 +96,9 @@ impl Session {
                 Way::Remote(host) => {
                     let refused = |why: String| HostError::Refused(why);
                     let statistics = host.statistics()?;
-                    let text = statistics.text("platform.description").ok_or_else(|| {
-                        refused("the server does not say what its platform is".to_owned())
-                    })?;
+                    let text = statistics
+                        .text("platform.description")
+                        .ok_or_else(|| refused("the server does not say what its platform is".to_owned()))?;
                     Description::parse(text)
                         .map_err(|error| refused(format!("the server's platform: {error}")))?
                 }
@@ -155,7 +155,13 @@ impl Session {
             };
             let why = why_of(host.advance(until)?)?;
             let took = began.elapsed();
-            slice = if took < REQUEST / 2 { slice * 2 } else if took > REQUEST * 2 { slice.max(Time::us(2)) / 2 } else { slice };
+            slice = if took < REQUEST / 2 {
+                slice * 2
+            } else if took > REQUEST * 2 {
+                slice.max(Time::us(2)) / 2
+            } else {
+                slice
+            };
             slice = slice.min(Time::s(1));
             let is_there = matches!(goal, Goal::Time(time) if end >= time);
             if why != Why::Time || is_there {

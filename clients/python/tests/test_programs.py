@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -140,3 +141,14 @@ def test_a_wrong_platform_says_what_would_be_right(name: str, changes: dict[str,
 def test_a_platforms_file_that_is_not_there_is_pythons_own_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         vp.Platform(tmp_path / "none.toml")
+
+
+def test_a_loadable_runs_and_its_output_is_an_array(platform: vp.Platform) -> None:
+    shared = Path(os.environ.get("VP_SHARED", ROOT.parent / "shared"))
+    loadable = shared / "nvdla/loadables/nv_small/CDP_L0_0_small/CDP_L0_0_small_fbuf"
+    if not loadable.exists():
+        pytest.skip(f"{loadable.name}: no conformance data")
+    run = vp.run_loadable(loadable, platform)
+    assert run.passed and run.outputs[0].ndim == 3
+    with pytest.raises(vp.ProgramError, match="the input takes"):
+        vp.run_loadable(loadable, platform, inputs=np.zeros(1, np.int8))

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import signal
 import socket
+import subprocess
+import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -252,3 +257,71 @@ def test_a_server_that_goes_away_is_a_lost_connection(serve: Serve) -> None:
             remote.read(0)
     with pytest.raises(vp.TransportError):
         remote.read(0)
+
+
+@pytest.mark.parametrize("role", ["cpu", "memory"])
+def test_the_package_keeps_the_rules_of_the_protocol(program: Path, tmp_path: Path, role: str) -> None:
+    address = f"unix:{tmp_path}/check.sock"
+    command = [str(program), "check-peer", address, "--protocol", "native", "--as", role, "--json", "-", "--timeout", "20"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as check:
+        while True:
+            try:
+                remote = vp.connect(address, own_memory=role == "memory")
+                break
+            except vp.ConnectError:
+                # It does not listen yet.
+                assert check.poll() is None, check.communicate()
+        with remote:
+            if role == "memory":
+                remote.dram.load(remote.dram.base, np.arange(4096, dtype=np.uint8))
+            for value in range(20):
+                remote.write(0x1004, value, acknowledged=True)
+                assert remote.read(0x1004) == value
+        said, _ = check.communicate()
+    found = json.loads(said)
+    assert found["passed"], said
+    assert not [rule for rule in found["rules"] if rule["verdict"] == "broken"]
+
+
+INTERRUPTED = """
+import sys, vp
+with vp.connect(sys.argv[1]) as p:
+    try:
+        vp.run_network("digits", p)
+        print("runs", flush=True)
+        vp.run_network("digits", p, frames=100_000)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    print(p.regs.GLB.S_INTR_MASK.read(), flush=True)
+"""
+
+WAITING = """
+import sys, vp
+print("runs", flush=True)
+try:
+    vp.connect(sys.argv[1], timeout=1000)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+print(0, flush=True)
+"""
+
+
+def interrupted(program: str, address: str, ready: Callable[[], object]) -> None:
+    child = subprocess.Popen([sys.executable, "-c", program, address], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "runs\n"
+    ready()
+    child.send_signal(signal.SIGINT)
+    assert [child.stdout.readline() for _ in range(2)] == ["interrupted\n", "0\n"]
+    child.stdout.close()
+    assert child.wait() == 0
+
+
+def test_a_keyboard_interrupt_ends_a_run_behind_a_socket_and_the_session_goes_on(serve: Serve) -> None:
+    address = serve("--platform", "nv_small")
+    interrupted(INTERRUPTED, address, lambda: None)
+
+
+def test_a_keyboard_interrupt_ends_a_wait_for_a_silent_server() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        interrupted(WAITING, f"tcp:127.0.0.1:{silent.getsockname()[1]}", silent.accept)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -40,22 +41,27 @@ class BasePlatform:
     read overtakes them. A platform belongs to the thread that made it. As a context it is closed at its end.
 
     Attributes:
-        regs: the device's registers by name: ``p.regs.SDP.D_OP_ENABLE = 1``.
-        dram: the memory behind DBBIF, `dbb0`.
         sram: the memory behind SRAMIF, `sram0`; `None` where there is none.
         name: what the platform is called.
         device: what device it carries, such as ``nvdla``.
-        period: one cycle of the device's clock.
     """
 
     def __init__(self, host: _native.Host) -> None:
         self._host = host
-        self.regs = Registers(host)
         memories = {name: Memory(host, name, base, size) for name, base, size in host.memories()}
         self._dram = memories.get("dbb0")
         self.sram = memories.get("sram0")
-        self.name, period, self.device = host.identity()
-        self.period = Time.from_ps(period)
+        self.name, self.device = host.identity()
+
+    @cached_property
+    def regs(self) -> Registers:
+        """The device's registers by name: ``p.regs.SDP.D_OP_ENABLE = 1``."""
+        return Registers(self._host)
+
+    @cached_property
+    def period(self) -> Time:
+        """One cycle of the device's clock."""
+        return Time.from_ps(self._host.period())
 
     @property
     def dram(self) -> Memory:
