@@ -14,8 +14,8 @@ use crate::hub::{
 use crate::nvdla::registers::RegisterMap;
 use crate::platform::{NOTHING_RUNS, Platform, PortKind};
 
-/// Bytes of memory that one command reads or writes, at most.
-const MOST_AT_ONCE: usize = 64 << 20;
+/// Bytes of memory that one command reads or writes, at most: pieces that stay in the caches while they are copied.
+const MOST_AT_ONCE: usize = 256 << 10;
 
 /// The one party of the hub.
 const CPU: PartyId = PartyId(0);
@@ -131,11 +131,13 @@ impl LocalHost {
     /// Gives up what a call waits for: the next one is not to wait behind it.
     fn abandon(&mut self) {
         self.hub.handle(Input::Leave { party: CPU, why: "its call was ended".to_owned() });
+        // Coming takes no time, and so nobody is asked.
         let goes_on = self.goes_on.take();
         self.unasked = Time::MAX;
         self.enter();
-        self.goes_on = goes_on;
-        self.unasked = Time::ZERO;
+        if goes_on.is_some() {
+            (self.goes_on, self.unasked) = (goes_on, Time::ZERO);
+        }
     }
 
     /// Keeps from now on what the platform does and what bounds it ([`Host::activity`]).

@@ -67,3 +67,14 @@ def test_a_memory_limit_of_this_host_is_kept() -> None:
     with vp.Platform("nv_small", memory_limit=1 << 20) as small:
         with pytest.raises(vp.RefusedError):
             small.dram.load(small.dram.base, np.ones(2 << 20, np.uint8))
+
+
+def test_a_memory_is_no_sequence_from_zero_on(platform: vp.Platform) -> None:
+    with pytest.raises(TypeError):
+        list(platform.dram)  # type: ignore[call-overload]
+
+
+def test_many_bytes_come_back_as_they_went(platform: vp.Platform) -> None:
+    data = np.random.default_rng(1).integers(0, 256, 3_000_001, np.uint8)
+    platform.dram.load(platform.dram.base + 12345, data)
+    assert np.array_equal(platform.dram.fetch(platform.dram.base + 12345, data.size), data)

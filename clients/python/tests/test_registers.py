@@ -37,6 +37,11 @@ def test_completion_shows_units_registers_and_fields(platform: vp.Platform) -> N
     assert len(list(platform.regs.SDP)) > 20
 
 
+def test_what_looks_for_hidden_names_finds_none(platform: vp.Platform) -> None:
+    for named in (platform.regs, platform.regs.SDP, platform.regs.SDP.S_POINTER):
+        assert not hasattr(named, "_repr_html_") and not hasattr(type(named).__new__(type(named)), "_names")
+
+
 def test_a_wrong_name_is_refused_with_the_nearest_one(platform: vp.Platform) -> None:
     with pytest.raises(vp.RegisterError, match="nearest: SDP.S_POINTER"):
         platform.regs.SDP.S_POINTR = 1  # type: ignore[attr-defined]

@@ -22,6 +22,11 @@ def test_what_is_no_time_is_refused(platform: vp.Platform, time: object) -> None
         platform.run(time if time is not None else b"")  # type: ignore[arg-type]
 
 
+def test_no_time_is_before_the_beginning() -> None:
+    with pytest.raises(vp.TimeError, match="-1000 ps"):
+        vp.Time(1) - 2
+
+
 def test_time_moves_as_far_as_it_is_let(platform: vp.Platform) -> None:
     assert platform.run("400 ns") == vp.Stopped("time", vp.Time(400))
     assert platform.run_for(100).time == vp.Time(500)

@@ -105,6 +105,9 @@ class Memory:
         stop = self.base + self.size if place.stop is None else place.stop
         return start, max(start, stop)
 
+    # An index is an address: counted from 0 there is nothing.
+    __iter__ = None
+
     def __len__(self) -> int:
         return self.size
 

@@ -105,6 +105,8 @@ class Register:
     __index__ = __int__
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         field = self.fields.get(name)
         if field is None:
             raise _no_field(self, name)
@@ -156,6 +158,8 @@ class Unit:
         set_to("_rows", {row[0]: row for row in host.registers(name)})
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         row = self._rows.get(name)
         if row is None:
             raise RegisterError(self._host.no_register(f"{self.unit_name}.{name}"))
@@ -189,6 +193,8 @@ class Registers:
         set_to("_names", host.units())
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         if name not in self._names:
             raise RegisterError(self._host.no_register(f"{name}.S_STATUS" if "." not in name else name))
         unit = Unit(self._host, name)

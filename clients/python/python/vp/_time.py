@@ -43,8 +43,14 @@ def picoseconds(time: TimeLike) -> int:
         raise TimeError(f"{time} is no time: it has to be finite")
     else:
         ps = round(time * 1000) if isinstance(time, float) else time * 1000
+    return _checked(ps)
+
+
+def _checked(ps: int) -> int:
+    from ._errors import TimeError
+
     if not 0 <= ps < 2**64:
-        raise TimeError(f"{time} is no time: times are 0 to 2^64 ps")
+        raise TimeError(f"{ps} ps is no time: times are 0 to 2^64 ps")
     return ps
 
 
@@ -96,15 +102,15 @@ class Time:
         return self.ps // max(picoseconds(period), 1)
 
     def __add__(self, other: TimeLike) -> "Time":
-        return Time.from_ps(self.ps + picoseconds(other))
+        return Time.from_ps(_checked(self.ps + picoseconds(other)))
 
     __radd__ = __add__
 
     def __sub__(self, other: TimeLike) -> "Time":
-        return Time.from_ps(max(self.ps - picoseconds(other), 0))
+        return Time.from_ps(_checked(self.ps - picoseconds(other)))
 
     def __mul__(self, times: int) -> "Time":
-        return Time.from_ps(self.ps * times)
+        return Time.from_ps(_checked(self.ps * times))
 
     __rmul__ = __mul__
 
