@@ -150,5 +150,5 @@ def test_a_loadable_runs_and_its_output_is_an_array(platform: vp.Platform) -> No
         pytest.skip(f"{loadable.name}: no conformance data")
     run = vp.run_loadable(loadable, platform)
     assert run.passed and run.outputs[0].ndim == 3
-    with pytest.raises(vp.ProgramError, match="the input takes"):
+    with pytest.raises(vp.ProgramError, match="the loadable takes 0"):
         vp.run_loadable(loadable, platform, inputs=np.zeros(1, np.int8))

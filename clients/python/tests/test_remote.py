@@ -310,7 +310,7 @@ def interrupted(program: str, address: str, ready: Callable[[], object]) -> None
     child = subprocess.Popen([sys.executable, "-c", program, address], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     assert child.stdout.readline() == "runs\n"
-    ready()
+    _kept = ready()
     child.send_signal(signal.SIGINT)
     assert [child.stdout.readline() for _ in range(2)] == ["interrupted\n", "0\n"]
     child.stdout.close()
