@@ -79,7 +79,11 @@ impl Control {
         state.looked = now;
         // A handler of Python's may do whatever it likes.
         drop(state);
-        if let Err(error) = Python::attach(|py| py.check_signals()) {
+        let seen = Python::attach(|py| {
+            py.check_signals()?;
+            PyResult::Ok(())
+        });
+        if let Err(error) = seen {
             self.fail(error);
         }
     }

@@ -103,6 +103,9 @@ impl Host {
     }
 }
 
+/// A layer that ran: unit, group, shape, begin, end.
+type LayerRow = (String, u64, String, u64, Option<u64>);
+
 /// A word of 32 bits.
 struct Word(u32);
 
@@ -197,14 +200,12 @@ impl Host {
     }
 
     /// Puts bytes into a memory.
-    #[expect(clippy::needless_pass_by_value, reason = "an argument of Python's")]
     fn load(&self, py: Python<'_>, name: &str, address: u64, data: PyReadonlyArray1<'_, u8>) -> PyResult<()> {
         let (memory, bytes) = (memory(name)?, data.as_slice().map_err(errors::description)?);
         self.call(py, |session| Ok(session.host().load(memory, address, bytes)?))
     }
 
     /// Takes bytes out of a memory.
-    #[expect(clippy::needless_pass_by_value, reason = "an argument of Python's")]
     fn fetch(
         &self,
         py: Python<'_>,
@@ -257,7 +258,7 @@ impl Host {
     }
 
     /// The layers that ran, oldest first: unit, group, shape, begin, end.
-    fn layers(&self, py: Python<'_>) -> PyResult<Vec<(String, u64, String, u64, Option<u64>)>> {
+    fn layers(&self, py: Python<'_>) -> PyResult<Vec<LayerRow>> {
         self.call(py, |session| {
             let layers = session.local()?.platform().layers().into_iter();
             Ok(layers
@@ -280,10 +281,11 @@ impl Host {
     /// Puts everything back to power-on.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         self.run(py, |session| {
-            Ok(match &mut session.way {
+            match &mut session.way {
                 Way::Local(host) => host.reset()?,
                 Way::Remote(host) => host.reset()?,
-            })
+            }
+            Ok(())
         })
     }
 

@@ -4,6 +4,8 @@
 //! border, and errors are exceptions of `vp._errors`. Nothing here panics on what Python passes; a panic of the code below would be
 //! `vp.InternalError` ([`host`]).
 
+#![expect(clippy::needless_pass_by_value, reason = "what Python passes to a function is the function's own")]
+
 mod control;
 mod errors;
 mod host;

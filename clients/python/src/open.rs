@@ -46,6 +46,9 @@ pub(crate) fn description(named: &str, changes: &[String]) -> PyResult<Descripti
     description.with(changes.iter().map(String::as_str)).map_err(errors::description)
 }
 
+/// The waveform, from when and to when it goes, the timeline, and the log of registers.
+type FileNames = (Option<PathBuf>, Option<String>, Option<String>, Option<PathBuf>, Option<PathBuf>);
+
 /// A platform in this process; `files` are the waveform, from when and to when it goes, the timeline, and the log of registers.
 #[pyfunction]
 #[pyo3(signature = (named, changes, memory_limit=None, record=None, files=(None, None, None, None, None)))]
@@ -54,7 +57,7 @@ pub(crate) fn build(
     changes: Vec<String>,
     memory_limit: Option<u64>,
     record: Option<PathBuf>,
-    files: (Option<PathBuf>, Option<String>, Option<String>, Option<PathBuf>, Option<PathBuf>),
+    files: FileNames,
 ) -> PyResult<Host> {
     let description = description(named, &changes)?;
     let budget = memory_limit.map_or_else(MemoryBudget::unlimited, MemoryBudget::new);

@@ -283,11 +283,11 @@ pub(crate) fn serve_device(
             {
                 break;
             }
-            while let Some((_, next)) = levels.pop_front_if(|(at, _)| *at <= edge) {
+            while let Some((_, next)) = take_due(&mut levels, edge) {
                 level = next;
             }
             let mut pins = TargetPins { ready: true, ..TargetPins::default() };
-            match answers.pop_front_if(|(at, _)| *at <= edge) {
+            match take_due(&mut answers, edge) {
                 Some((_, Some(value))) => pins.read = Some(value),
                 Some((_, None)) => pins.write_complete = true,
                 None => {}
@@ -319,6 +319,11 @@ pub(crate) fn serve_device(
         }
         Err(End::Asked)
     })
+}
+
+/// The first of what is to happen, if its edge has come.
+fn take_due<T>(waiting: &mut VecDeque<(u64, T)>, edge: u64) -> Option<(u64, T)> {
+    waiting.front().is_some_and(|(at, _)| *at <= edge).then(|| waiting.pop_front()).flatten()
 }
 
 /// A device in Python.

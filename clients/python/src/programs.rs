@@ -159,7 +159,6 @@ fn outcome<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDic
 /// Runs a network on inputs, one behind the other; what came of it.
 #[pyfunction]
 #[pyo3(signature = (host, named, inputs=None, frames=1, batch=1, input_size=None))]
-#[expect(clippy::needless_pass_by_value, reason = "an argument of Python's")]
 pub(crate) fn run_network<'py>(
     host: &Host,
     py: Python<'py>,

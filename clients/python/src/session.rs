@@ -132,7 +132,7 @@ impl Session {
             };
         }
         if let Goal::Idle = goal {
-            return host.advance(native::Until::Idle).and_then(|why| why_of(why));
+            return host.advance(native::Until::Idle).and_then(why_of);
         }
         let mut slice = slice;
         let why = loop {

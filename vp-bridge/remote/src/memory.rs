@@ -122,7 +122,7 @@ mod tests {
             assert_eq!(back, [1, 2, 3, 4]);
             let expected = OutOfRange { address: 0x8ffd, bytes: 4, start: 0x8000, last: 0x8fff };
             assert_eq!(memory.write(0x8ffd, &[0; 4]), Err(expected.clone().into()));
-            assert_eq!(memory.read(0x8ffd, &mut back), Err(expected));
+            assert_eq!(memory.read(0x8ffd, &mut back), Err(expected.into()));
             assert!(memory.read(0x7fff, &mut back).is_err() && memory.write(u64::MAX, &[1]).is_err());
         }
     }
