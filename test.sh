@@ -66,11 +66,11 @@ want /usr/include/systemc libsystemc-dev
 # Simulators of RTL, for designs beside a platform.
 want verilator verilator
 want iverilog iverilog
-# What looks at waveforms and timelines: a viewer, and Perfetto's own classes in Python.
+# What looks at waveforms and timelines: a viewer, and Perfetto's own classes in Python; SystemRDL's compiler, for the register map.
 want gtkwave gtkwave
 want xvfb-run xvfb
 if [ ! -x target/perfetto/bin/python3 ] && command -v python3 >/dev/null 2>&1; then
-  { python3 -m venv target/perfetto && target/perfetto/bin/pip install --quiet perfetto; } || rm -rf target/perfetto
+  { python3 -m venv target/perfetto && target/perfetto/bin/pip install --quiet perfetto systemrdl-compiler; } || rm -rf target/perfetto
 fi
 
 # A distribution's QEMU, compilers for what runs in it, and Debian's kernel with one more of its drivers.
@@ -141,7 +141,7 @@ skipped=$(grep -c 'skipped: .*QEMU\|skipped: .*qemu-system-arm' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: QEMU, what its guests are built with, or Debian's kernel is not here"
 fi
-for missing in Chromium Slurm Verilator "Icarus Verilog" gtkwave xvfb-run "Python with perfetto" trace_processor_shell "Python 3.11" "package index"; do
+for missing in Chromium Slurm Verilator "Icarus Verilog" gtkwave xvfb-run "Python with perfetto" "Python with systemrdl" trace_processor_shell "Python 3.11" "package index"; do
   skipped=$(grep -c "skipped: .*no $missing" "$log" || true)
   [ "$skipped" -eq 0 ] || echo "$skipped skipped: $missing is not here"
 done

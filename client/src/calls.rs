@@ -276,7 +276,7 @@ impl<H: Handler> Client<H> {
     /// [`Error`].
     pub fn read_memory(&mut self, port: PortId, address: u64, into: &mut [u8]) -> Result<(), Error> {
         let size = self.piece();
-        let mut pieces = into.chunks_mut(size).zip((address..).step_by(size));
+        let mut pieces = into.chunks_mut(size).zip(addresses(address, size));
         self.ask_in_flight(
             |client| {
                 let Some((piece, address)) = pieces.next() else { return Ok(None) };
@@ -301,7 +301,7 @@ impl<H: Handler> Client<H> {
     /// [`Error`].
     pub fn write_memory(&mut self, port: PortId, address: u64, bytes: &[u8]) -> Result<(), Error> {
         let size = self.piece();
-        let mut pieces = bytes.chunks(size).zip((address..).step_by(size));
+        let mut pieces = bytes.chunks(size).zip(addresses(address, size));
         self.ask_in_flight(
             |client| {
                 let Some((piece, address)) = pieces.next() else { return Ok(None) };
@@ -361,6 +361,11 @@ impl<H: Handler> Client<H> {
             }
         }
     }
+}
+
+/// Addresses of pieces: those beyond the last one begin again, and are refused.
+fn addresses(from: u64, size: usize) -> impl Iterator<Item = u64> {
+    (0..).step_by(size).map(move |at| from.wrapping_add(at))
 }
 
 fn whole_write(port: PortId, address: u64, length: usize, access: Access) -> MemoryWrite {
@@ -516,6 +521,19 @@ impl<H: Handler> Client<H> {
     /// [`Error`].
     pub fn inspect(&mut self) -> Result<Vec<Counter>, Error> {
         self.all_counters(|first| Request::Inspect { first })
+    }
+
+    /// The platforms of the server, by the names that observers have for them: told to an observer that has named none.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn platforms(&mut self) -> Result<Vec<String>, Error> {
+        let listed = self.inspect()?;
+        Ok(listed
+            .iter()
+            .filter_map(|counter| counter.name.strip_prefix("platform."))
+            .map(str::to_owned)
+            .collect())
     }
 
     fn all_counters(&mut self, request: impl Fn(u32) -> Request) -> Result<Vec<Counter>, Error> {

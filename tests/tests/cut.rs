@@ -193,6 +193,27 @@ fn compare_and_check(
 }
 
 #[test]
+fn a_fault_that_would_hold_up_what_a_master_outside_writes_is_said_to_have_missed() {
+    let clock = Clock { reaction: Reaction::NextEdge, quantum: 0 };
+    let mut host = with_device_elsewhere(&described("nv_small", 1, 8), &["dbb0"], clock);
+    let stall = |channel| {
+        format!("[[fault]]\nkind = 'stall'\nport = 'dbb0'\nchannel = '{channel}'\ncycles = 50\nafter = 0\n")
+    };
+    host.inject_faults(&["w", "b", "aw"].map(stall).concat()).unwrap_or_else(|error| panic!("{error}"));
+    let trace = traces::folder().join("nv_small/sdp_prelu_5x7x13/sdp_prelu_5x7x13.cfg");
+    let trace = Trace::load(&trace).unwrap_or_else(|error| panic!("{error}"));
+    assert!(play(&trace, &mut host).passed);
+    let report = host.platform().faults().report();
+    for missed in &report[..2] {
+        assert!(
+            missed.contains(": never struck: at ") && missed.ends_with("only AW can be held up"),
+            "{missed}"
+        );
+    }
+    assert!(report[2].contains(": struck at "), "{}", report[2]);
+}
+
+#[test]
 fn the_memory_may_be_elsewhere() {
     compare("memory", &ALL, |description| with_memory_elsewhere(description, &["dbb0"], Clock::default()));
 }

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use common::raw::{CSB, DBB, IRQ, Raw};
 use common::{SOURCE, Served, copy, copy_registers, fetch_target, local, pattern, run, start_copy};
 use vp_client::native::{
-    Access as Kind, Counter, CounterValue, ErrorCode, Event, MemoryRead, Reply, Request, Role, Time,
-    TimeMode, Token, Until,
+    Access as Kind, Counter, CounterValue, ErrorCode, Event, MIN_MAX_PAYLOAD, MemoryRead, Reply, Request,
+    Role, Time, TimeMode, Token, Until,
 };
 use vp_client::{Client, ConnectError, Credentials, Error, Options as ClientOptions};
 use vp_models::host::Host as _;
@@ -104,6 +104,32 @@ fn a_run_that_is_looked_at_all_the_time_is_the_run_without() {
         assert_eq!(statistics.get(counter), wanted.get(counter), "{counter}");
     }
     assert_eq!(statistics.get("time"), wanted.get("time"));
+}
+
+#[test]
+fn who_asks_faster_than_it_reads_what_the_server_lists_is_answered_and_stays() {
+    let served = Served::tcp();
+    let names: Vec<String> = (0..80).map(|number| format!("{number:060}")).collect();
+    let _platforms: Vec<RemoteHost> =
+        names.iter().map(|name| shared(&served, name, TimeMode::Lockstep)).collect();
+    let hello = vp_client::native::Connection::hello("raw 1.0", None, TimeMode::Lockstep);
+    let capabilities = options(None).capabilities;
+    // The shortest payloads that there are: the answers are more than waits for a peer at once.
+    let mut raw = Raw::greet(
+        &served.address,
+        vp_client::native::Hello { max_payload: MIN_MAX_PAYLOAD, capabilities, ..hello },
+    );
+    for _ in 0..2 {
+        raw.connection.request(Request::Inspect { first: 0 }, &[]).unwrap();
+        raw.connection.request(Request::Inspect { first: 0 }, &[]).unwrap();
+        for _ in 0..2 {
+            let answer = raw.next();
+            let Event::Reply { reply: Reply::Statistics { total, count }, .. } = answer else {
+                panic!("{answer:?}")
+            };
+            assert_eq!((total, count), (80, 80));
+        }
+    }
 }
 
 #[test]

@@ -135,6 +135,34 @@ fn a_server_has_a_file_for_each_platform_when_it_is_stopped() {
 }
 
 #[test]
+fn a_server_says_at_once_that_a_file_cannot_be_written_and_goes_on_and_ends_with_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Command::new(env!("CARGO_BIN_EXE_vp"))
+        .args(["serve", "--listen", "unix:s", "--trace", "run.fst", "--registers", "/dev/full"])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let trace = format!("{}/../traces/nv_small/pdp_max_3x3_s2_16x16x16", env!("CARGO_MANIFEST_DIR"));
+    let output = vp(folder.path(), &["run", &trace, "--connect", "unix:s"]);
+    let sentence = "cannot write /dev/full: No space left on device (os error 28)";
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned() + &said(&output);
+    assert!(
+        output.status.success() && shown.contains(sentence),
+        "its session is told while it runs: {shown}"
+    );
+    kill(Pid::from_raw(server.id() as i32), Signal::SIGINT).unwrap();
+    let ended = server.wait_with_output().unwrap();
+    let logged = said(&ended);
+    assert_eq!(logged.matches(sentence).count(), 1, "{logged}");
+    assert_eq!(ended.status.code(), Some(1), "{logged}");
+    assert_eq!(names(folder.path()), ["run.fst"], "the other file is whole");
+}
+
+#[test]
 fn gtkwave_opens_a_waveform() {
     for program in ["gtkwave", "xvfb-run"] {
         if Command::new(program).arg("--help").output().is_err() {

@@ -383,3 +383,16 @@ fn logs_are_compared_line_by_line_and_not_with_recordings() {
             .contains("one is a log and the other is none")
     );
 }
+
+#[test]
+fn logs_that_are_compared_move_no_cursor_and_may_be_text() {
+    let folder = folder();
+    for (name, end) in [("one.log", "plain"), ("other.log", "\u{1b}[2J\u{1b}]0;title\u{7}")] {
+        fs::write(folder.path().join(name), format!("# registers of nv_small\nthe same\n{end}\n")).unwrap();
+    }
+    let output = vp(folder.path(), &["diff", "one.log", "other.log"]);
+    let shown = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    assert!(shown.contains("line 3, the first that differs") && shown.contains("?[2J?]0;title?"), "{shown}");
+    assert!(!shown.contains(['\u{1b}', '\u{7}']), "{shown:?}");
+}

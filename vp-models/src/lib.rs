@@ -17,6 +17,7 @@ pub mod nvdla;
 pub mod occupancy;
 pub mod outside_device;
 pub mod platform;
+pub mod suggestion;
 
 #[cfg(test)]
 mod conformance_data;

@@ -32,8 +32,95 @@ typedef enum {
   VP_STATUS_ERROR = -1,
 } vp_status;
 
+// Why time stands.
+typedef enum {
+  // It does not.
+  VP_STOP_WHY_RUNS = 0,
+  // A debugger has said so.
+  VP_STOP_WHY_ASKED = 1,
+  // A step is over.
+  VP_STOP_WHY_STEPPED = 2,
+  // A breakpoint is hit.
+  VP_STOP_WHY_BREAKPOINT = 3,
+} vp_stop_why;
+
+// What time goes on by.
+typedef enum {
+  // To the next clock edge.
+  VP_STEP_BY_CYCLE = 0,
+  // Over the next instant at which something happens.
+  VP_STEP_BY_EVENT = 1,
+  // Until a unit has ended a layer.
+  VP_STEP_BY_LAYER = 2,
+  // Until a register has been accessed over its bus.
+  VP_STEP_BY_ACCESS = 3,
+} vp_step_by;
+
+// What time stands at.
+typedef enum {
+  // An access to a register.
+  VP_BREAK_ON_REGISTER = 0,
+  // The interrupt line goes high.
+  VP_BREAK_ON_INTERRUPT = 1,
+  // A unit begins a layer.
+  VP_BREAK_ON_LAYER_BEGIN = 2,
+  // A unit ends a layer.
+  VP_BREAK_ON_LAYER_END = 3,
+  // A burst of the device reaches memory.
+  VP_BREAK_ON_MEMORY = 4,
+  // A simulated time.
+  VP_BREAK_ON_TIME = 5,
+} vp_break_on;
+
+// Which accesses.
+typedef enum {
+  // Reads and writes.
+  VP_ACCESSES_ANY = 0,
+  // Reads.
+  VP_ACCESSES_READ = 1,
+  // Writes.
+  VP_ACCESSES_WRITE = 2,
+} vp_accesses;
+
+// A debugger of a platform that a server serves.
+typedef struct vp_debugger vp_debugger;
+
 // A partner of a platform.
 typedef struct vp_partner vp_partner;
+
+// That time stands.
+typedef struct {
+  // Why.
+  vp_stop_why why;
+  // When, in ps; 0 where time runs.
+  uint64_t time;
+  // The session that has it stand; 0: nobody, from the beginning on.
+  uint64_t by;
+  // The first breakpoint that was hit; 0: none.
+  uint32_t breakpoint;
+} vp_stop;
+
+// A breakpoint. What does not belong to `on` is not looked at.
+typedef struct {
+  // What has to happen.
+  vp_break_on on;
+  // `REGISTER`, `MEMORY`: by which accesses.
+  vp_accesses access;
+  // `REGISTER`: its byte address. `MEMORY`: the first byte. `TIME`: the time in ps.
+  uint64_t at;
+  // `MEMORY`: how many bytes from there.
+  uint64_t size;
+  // `LAYER_BEGIN`, `LAYER_END`: the unit, such as `sdp`, NULL for any. `MEMORY`: the port, such as `dbb0`.
+  const char *name;
+  // `REGISTER`: only an access with `value`.
+  bool has_value;
+  // `REGISTER`: that value.
+  uint32_t value;
+  // How often it passes before time stands.
+  uint32_t skip;
+  // It goes when it is hit.
+  bool once;
+} vp_breakpoint;
 
 // Where a memory keeps its bytes, if not in the library. Both functions access `length` bytes from an address on at once, and give how
 // many of them they could; they are called while the edge is seen, and call nothing of this library.
@@ -212,6 +299,109 @@ uint64_t vp_time(const vp_partner *partner);
 vp_status vp_counter(vp_partner *partner,
                      const char *name,
                      uint64_t *value);
+
+// Becomes a debugger of a platform at the server at `address`: `tcp:HOST:PORT`, `tls:HOST:PORT` or `unix:PATH`; NULL: the address in the
+// environment variable VP_CONNECT. `platform`: the shared platform of that name, or `#3` for the one that session 3 has for itself; NULL: the only
+// one there is. What a server wants to be shown is in the environment, as for `vp_connect`.
+//
+// It takes no part in the platform, and needs no clock: a program may be a partner in one thread and a debugger in another. When it leaves,
+// its breakpoints go, and time goes on.
+//
+// NULL: it could not be, and `vp_debugger_error(NULL)` says why.
+//
+// # Safety
+// `address` and `platform` are NULL or texts.
+vp_debugger *vp_debugger_connect(const char *address,
+                                 const char *platform);
+
+// Leaves. NULL is nothing.
+//
+// # Safety
+// `debugger` comes from `vp_debugger_connect`, and is not used afterwards.
+void vp_debugger_close(vp_debugger *debugger);
+
+// What was wrong last, in a sentence; with NULL, why there is no debugger. It stays valid until the next call that fails.
+//
+// # Safety
+// `debugger` is NULL or comes from `vp_debugger_connect`.
+const char *vp_debugger_error(const vp_debugger *debugger);
+
+// Whether time stands, and why.
+//
+// # Safety
+// `debugger` comes from `vp_debugger_connect`, `into` is NULL or can be written.
+vp_status vp_debugger_state(vp_debugger *debugger, vp_stop *into);
+
+// Has time stand, if it does not.
+//
+// # Safety
+// `debugger` comes from `vp_debugger_connect`, `into` is NULL or can be written.
+vp_status vp_debugger_stop(vp_debugger *debugger, vp_stop *into);
+
+// Lets time go on, as far as others let it move: `vp_debugger_wait` waits until it stands again.
+//
+// # Safety
+// `debugger` comes from `vp_debugger_connect`.
+vp_status vp_debugger_continue(vp_debugger *debugger);
+
+// Waits until time stands, for so many milliseconds of the wall clock at most: `why` is `RUNS` where it does not by then.
+//
+// # Safety
+// `debugger` comes from `vp_debugger_connect`, `into` is NULL or can be written.
+vp_status vp_debugger_wait(vp_debugger *debugger,
+                           uint32_t milliseconds,
+                           vp_stop *into);
+
+// Lets time go on by so many steps, and waits until it stands again: in lockstep that takes another session which lets it move.
+//
+// # Safety
+// `debugger` comes from `vp_debugger_connect`, `into` is NULL or can be written.
+vp_status vp_debugger_step(vp_debugger *debugger,
+                           vp_step_by by,
+                           uint32_t count,
+                           vp_stop *into);
+
+// Has time stand where something happens, and gives the breakpoint's number, from 1.
+//
+// # Safety
+// `debugger` comes from `vp_debugger_connect`, `breakpoint` can be read and has a text as its name if it has one, `number` is NULL or can be
+// written.
+vp_status vp_debugger_break(vp_debugger *debugger,
+                            const vp_breakpoint *breakpoint,
+                            uint32_t *number);
+
+// Takes a breakpoint away.
+//
+// # Safety
+// `debugger` comes from `vp_debugger_connect`.
+vp_status vp_debugger_clear(vp_debugger *debugger, uint32_t number);
+
+// What a register holds, without what reads do besides: in that group, 0 or 1, or, with -1, in the one that accesses go to.
+//
+// # Safety
+// `debugger` comes from `vp_debugger_connect`, `value` is NULL or can be written.
+vp_status vp_debugger_register(vp_debugger *debugger,
+                               uint64_t address,
+                               int32_t group,
+                               uint32_t *value);
+
+// Reads bytes of a memory by its port's name, such as `dbb0`, beside the bus, whoever has it.
+//
+// # Safety
+// `debugger` comes from `vp_debugger_connect`, `memory` is a text, `bytes` has room for `length`.
+vp_status vp_debugger_memory(vp_debugger *debugger,
+                             const char *memory,
+                             uint64_t address,
+                             uint8_t *bytes,
+                             size_t length);
+
+// How things stand: sessions and what each waits for, ports, units, the interrupt line, the last register accesses, what is unfinished. A line each,
+// a name, a space and what is known of it, as `vp status --json` has them (docs/inside.md). NULL: `vp_debugger_error` says why. The text
+// stays valid until the next call of this function.
+//
+// # Safety
+// `debugger` comes from `vp_debugger_connect`.
+const char *vp_debugger_inspect(vp_debugger *debugger);
 
 // Reads bytes of the memory that this side is at a port of `vp_axi_subordinate`: what a loader has put there, or the pins.
 //

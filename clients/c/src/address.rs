@@ -12,15 +12,7 @@ const CONNECT: &str = "VP_CONNECT";
 
 /// The way to the platform at an address, or at that of the environment.
 pub(crate) fn open(address: Option<&str>) -> Result<Box<dyn PlatformLink>, PartnerError> {
-    let text = match address {
-        Some(address) => address.to_owned(),
-        None => std::env::var(CONNECT).map_err(|_| {
-            PartnerError::Connect(format!(
-                "no address is given, and the variable {CONNECT} is not set: it says where the platform is, such as \
-                 unix:/tmp/vp.sock"
-            ))
-        })?,
-    };
+    let text = given(address).map_err(PartnerError::Connect)?;
     if let Some(name) = text.strip_prefix("inproc:") {
         let description = described(name).map_err(|why| PartnerError::Connect(format!("{text}: {why}")))?;
         let platform = Platform::build(&description)
@@ -34,6 +26,26 @@ pub(crate) fn open(address: Option<&str>) -> Result<Box<dyn PlatformLink>, Partn
     })?;
     let agent = concat!("libvp ", env!("CARGO_PKG_VERSION"));
     Ok(Box::new(RemoteLink::connect(&address, None, agent)?))
+}
+
+/// The server at an address, or at that of the environment.
+pub(crate) fn server(address: Option<&str>) -> Result<Address, String> {
+    let text = given(address)?;
+    let wrong =
+        |_| format!("`{text}` is no server's address: write tcp:HOST:PORT, tls:HOST:PORT or unix:PATH");
+    text.parse().map_err(wrong)
+}
+
+fn given(address: Option<&str>) -> Result<String, String> {
+    match address {
+        Some(address) => Ok(address.to_owned()),
+        None => std::env::var(CONNECT).map_err(|_| {
+            format!(
+                "no address is given, and the variable {CONNECT} is not set: it says where the platform is, such as \
+                 unix:/tmp/vp.sock"
+            )
+        }),
+    }
 }
 
 /// A built-in platform, or the file of one.

@@ -1,4 +1,4 @@
-//! The library for C, behind the header `vp.h`: a simulator of hardware is a partner of a platform.
+//! The library for C, behind the header `vp.h`: a simulator of hardware is a partner of a platform, and a program may debug one ([`debugger`]).
 //!
 //! Everything is polled: no threads, and no call-backs but those of [`memory::vp_debug_target`]. One partner is used by one thread at a time. What goes wrong is a
 //! value, with a text that [`vp_error`] gives; a partner that has failed goes on failing in the same way.
@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "what C gives are pointers")]
 
 mod address;
+pub mod debugger;
 pub mod memory;
 pub mod pins;
 pub mod ports;
@@ -53,8 +54,16 @@ pub struct vp_partner {
 }
 
 thread_local! {
-    /// Why there is no partner.
+    /// Why there is no partner, or no debugger.
     static LAST: RefCell<CString> = RefCell::default();
+}
+
+fn set_last(why: &str) {
+    LAST.with(|last| last.replace(c_text(why)));
+}
+
+fn last() -> *const c_char {
+    LAST.with(|last| last.borrow().as_ptr())
 }
 
 fn c_text(text: &str) -> CString {
@@ -130,7 +139,7 @@ pub unsafe extern "C" fn vp_connect(
             Box::into_raw(Box::new(opened))
         }
         Err(error) => {
-            LAST.with(|last| last.replace(c_text(&error.to_string())));
+            set_last(&error.to_string());
             std::ptr::null_mut()
         }
     }
@@ -157,7 +166,7 @@ pub unsafe extern "C" fn vp_error(partner: *const vp_partner) -> *const c_char {
     // SAFETY: as the caller says.
     match unsafe { partner.as_ref() } {
         Some(partner) => partner.error.as_ptr(),
-        None => LAST.with(|last| last.borrow().as_ptr()),
+        None => last(),
     }
 }
 

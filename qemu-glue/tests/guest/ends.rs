@@ -9,7 +9,7 @@ use crate::{FUSED, half_a_layer, small, trace};
 const STATUS: &str = "GLB.S_INTR_STATUS";
 
 /// `vp`, if the test can run; says so if not.
-fn vp_for(test: &str) -> Option<PathBuf> {
+pub(crate) fn vp_for(test: &str) -> Option<PathBuf> {
     if !can_run(test) {
         return None;
     }

@@ -130,6 +130,14 @@ pub(crate) struct Machine {
     _folder: TempDir,
 }
 
+/// `vp qemu` with these options; QEMU's own follow.
+fn vp_qemu(vp: &Path, options: &[&str]) -> Command {
+    let mut command = Command::new(vp);
+    command.args(["qemu", "--qemu", &Kind::Node.qemu(), "--plugin"]).arg(plugin());
+    command.args(options).arg("--");
+    command
+}
+
 /// A QEMU to be started.
 pub(crate) struct Setup {
     command: Command,
@@ -146,10 +154,13 @@ impl Setup {
 
     /// The same, started by `vp qemu` together with a platform, with these options.
     pub(crate) fn through(vp: &Path, options: &[&str], script: Script) -> Setup {
-        let mut command = Command::new(vp);
-        command.args(["qemu", "--qemu", &Kind::Node.qemu(), "--plugin"]).arg(plugin());
-        command.args(options).arg("--");
-        Setup::bare(command, script)
+        Setup::bare(vp_qemu(vp, options), script)
+    }
+
+    /// The same with Debian's kernel.
+    pub(crate) fn linux_through(vp: &Path, options: &[&str], script: Script) -> Setup {
+        let files = Kind::Node.initramfs(&script.bytes());
+        Setup::kernel_of(vp_qemu(vp, options), Kind::Node, &files, "")
     }
 
     fn bare(mut command: Command, script: Script) -> Setup {
@@ -171,10 +182,13 @@ impl Setup {
 
     /// Debian's kernel with these files, and more on its command line.
     pub(crate) fn kernel(kind: Kind, files: &[u8], more: &str) -> Setup {
+        Setup::kernel_of(Command::new(kind.qemu()), kind, files, more)
+    }
+
+    fn kernel_of(mut command: Command, kind: Kind, files: &[u8], more: &str) -> Setup {
         let folder = tempfile::tempdir().expect("a folder");
         let initramfs = folder.path().join("initramfs");
         std::fs::write(&initramfs, files).expect("the initramfs is written");
-        let mut command = Command::new(kind.qemu());
         match kind {
             Kind::Node => command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100"]),
             // The traces' surfaces lie from 0x80000000 on, and what is below 0xb0000000 is RAM.

@@ -84,7 +84,7 @@ impl Files {
         }
         self.check_names(&Platform::build(description)?)?;
         for path in self.paths() {
-            WholeFile::create(path).map_err(|error| ObserveError::write(path, error))?;
+            WholeFile::check(path).map_err(|error| ObserveError::write(path, error))?;
         }
         Ok(())
     }

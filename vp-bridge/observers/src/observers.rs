@@ -9,6 +9,9 @@ use crate::ObserveError;
 
 /// An observer that writes a file.
 pub(crate) trait FileObserver: Observer {
+    /// Whether the file cannot be written any more: [`finish`](FileObserver::finish) says why.
+    fn has_failed(&self) -> bool;
+
     /// All has been told that happened up to `now`: completes the file and gives it its name, or says why not. Gives what a
     /// person should know of the file, in one line.
     fn finish(&self, now: Time) -> Result<Option<String>, ObserveError>;
@@ -38,6 +41,17 @@ impl Observers {
     /// Has another one look on.
     pub(crate) fn attach(&mut self, observer: Rc<dyn FileObserver>) {
         self.attached.push((self.sim.observe(observer.clone()), observer));
+    }
+
+    /// Ends those whose files cannot be written any more, such as on a full disk, and says why. The others go on.
+    pub fn take_failures(&mut self) -> Vec<ObserveError> {
+        let now = self.sim.now();
+        let failed = self.attached.extract_if(.., |(_, observer)| observer.has_failed());
+        let end = |(subscription, observer): (Subscription, Rc<dyn FileObserver>)| {
+            subscription.cancel();
+            observer.finish(now).err()
+        };
+        failed.filter_map(end).collect()
     }
 
     /// Ends them, where the run is, and puts their files in their places.

@@ -153,12 +153,10 @@ impl RegisterLog {
                 let (who, kind) = (who.unwrap_or_default(), if write { "write" } else { "read " });
                 let (name, time) = (name.unwrap_or_else(|| "no register".to_owned()), time.to_string());
                 let group = group.map_or_else(String::new, |group| format!(", group {group}"));
-                self.write(|file| {
-                    writeln!(
-                        file,
-                        "[{time:>12}] {who}: {kind} {name} ({address:#07x}{group}) = {value:#010x}  {fields}"
-                    )
-                });
+                let line = format!(
+                    "[{time:>12}] {who}: {kind} {name} ({address:#07x}{group}) = {value:#010x}  {fields}"
+                );
+                self.write(|file| writeln!(file, "{}", line.trim_end()));
             }
         }
     }
@@ -191,6 +189,10 @@ impl Observer for RegisterLog {
 }
 
 impl FileObserver for RegisterLog {
+    fn has_failed(&self) -> bool {
+        self.failed.borrow().is_some()
+    }
+
     fn finish(&self, _: Time) -> Result<Option<String>, ObserveError> {
         let write = |error| ObserveError::write(&self.path, error);
         if let Some(error) = self.failed.borrow_mut().take() {

@@ -264,6 +264,11 @@ impl Observer for Threaded {
 }
 
 impl FileObserver for Threaded {
+    fn has_failed(&self) -> bool {
+        // It ends by itself for nothing else.
+        self.writer.borrow().as_ref().is_some_and(|writer| writer.thread.is_finished())
+    }
+
     fn finish(&self, now: Time) -> Result<Option<String>, ObserveError> {
         self.hand_over();
         self.send(Message::Finish(now));

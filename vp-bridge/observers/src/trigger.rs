@@ -8,6 +8,7 @@ use vp_core::Time;
 use vp_core::observe::{SourceKind, Stage};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::Platform;
+use vp_models::suggestion::{hint, nearest};
 
 use crate::ObserveError;
 use crate::event::{Announced, Event, Seen};
@@ -17,8 +18,6 @@ use crate::layers::LayerNames;
 const FORMS: &str = "a time such as `10 us`, register:NAME[=VALUE], interrupt, address:HEX[..HEX], or layer:N, layer:UNIT.N or layer:NAME";
 /// What stands before a colon.
 const WORDS: [&str; 4] = ["register", "interrupt", "address", "layer"];
-/// How alike (Jaro-Winkler) a name must be to another to be meant for it.
-const ALIKE: f64 = 0.8;
 
 /// A moment of a run.
 #[derive(Debug, Clone)]
@@ -136,6 +135,11 @@ impl Trigger {
                 self.open.retain(|open| *open != (event.source, *id));
                 moment == Came::Over && before > 0 && self.open.is_empty()
             }
+            // Nobody will tell that they end.
+            (What::Layer { .. } | What::Named(_), Seen::Reset) => {
+                let open = std::mem::take(&mut self.open);
+                moment == Came::Over && !open.is_empty()
+            }
             _ => false,
         }
     }
@@ -157,20 +161,8 @@ fn what(text: &str, platform: &Platform, names: &LayerNames) -> Result<What, Str
         (time, None) if time.starts_with(|first: char| first.is_ascii_digit()) => {
             time.parse().map(What::Time).map_err(|error: vp_core::ParseTimeError| error.to_string())
         }
-        _ => {
-            let near = nearest(word, WORDS).map(|word| format!("; nearest: {word}")).unwrap_or_default();
-            Err(format!("it is {FORMS}{near}"))
-        }
+        _ => Err(format!("it is {FORMS}{}", hint(word, WORDS))),
     }
-}
-
-fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let alike = names.into_iter().map(|known| (strsim::jaro_winkler(name, known), known));
-    // The first of those that are equally alike.
-    alike
-        .filter(|(likeness, _)| *likeness > ALIKE)
-        .min_by(|one, other| other.0.total_cmp(&one.0))
-        .map(|it| it.1)
 }
 
 fn hex(text: &str) -> Option<u64> {
@@ -229,8 +221,7 @@ fn layer(text: &str, platform: &Platform, names: &LayerNames) -> Result<What, St
         if units.iter().any(|known| known.as_str() == unit) {
             return Ok(What::Layer { unit: Some(unit.to_owned()), number });
         }
-        let near = nearest(unit, units.iter().map(vp_core::Name::as_str));
-        let near = near.map(|unit| format!("; nearest: {unit}")).unwrap_or_default();
+        let near = hint(unit, units.iter().map(vp_core::Name::as_str));
         return Err(format!("no unit `{unit}`{near}"));
     }
     match (names.all().next(), nearest(text, names.all())) {
@@ -270,6 +261,23 @@ mod tests {
         assert_eq!(parsed("layer:3"), Ok(What::Layer { unit: None, number: 3 }));
         assert_eq!(parsed("layer:sdp.1"), Ok(What::Layer { unit: Some("sdp".to_owned()), number: 1 }));
         assert_eq!(parsed("layer:conv1"), Ok(What::Named("conv1".to_owned())));
+    }
+
+    #[test]
+    fn a_layer_is_over_when_it_ends_or_the_platform_is_reset() {
+        let platform = Platform::build(&Description::named("nv_small").unwrap()).unwrap();
+        let layer = |shape: &str| Box::new(crate::event::Layer { name: None, shape: shape.to_owned() });
+        let begin = Seen::Begin { id: 0, layer: layer("8x8x8") };
+        for end in [Seen::End { id: 0 }, Seen::Reset] {
+            let mut stop =
+                Trigger::parse("--trace-stop", "layer:2", &platform, &LayerNames::default()).unwrap();
+            let mut comes = |seen: &Seen| {
+                stop.comes(&Event { time: Time::ZERO, source: 1, seen: seen.clone() }, Came::Over)
+            };
+            assert!(![&begin, &end, &begin].into_iter().any(&mut comes), "{end:?}");
+            assert!(comes(&end), "{end:?}");
+            assert!(!comes(&end), "{end:?}");
+        }
     }
 
     #[test]

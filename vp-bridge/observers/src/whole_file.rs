@@ -44,6 +44,17 @@ impl WholeFile {
         Ok(WholeFile(Place::Beside(BufWriter::new(file), path)))
     }
 
+    /// Whether one can be begun. A pipe is not opened: who reads it would find its end.
+    ///
+    /// # Errors
+    /// As of [`create`](WholeFile::create).
+    pub fn check(path: &Path) -> io::Result<()> {
+        match path.metadata() {
+            Ok(there) if !there.is_file() && !there.is_dir() => Ok(()),
+            _ => WholeFile::create(path).map(drop),
+        }
+    }
+
     /// The same for a format that goes back in its file, which a pipe cannot.
     ///
     /// # Errors
@@ -171,6 +182,18 @@ mod tests {
         assert_eq!(mode("whole") & 0o777, 0o640);
         assert!(path("link").is_symlink());
         assert_eq!(std::fs::read(path("whole")).unwrap(), b"2");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn to_look_whether_it_can_be_begun_waits_for_no_reader_and_ends_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        // To open it would wait for ever.
+        WholeFile::check(&pipe).unwrap();
+        assert!(WholeFile::check(folder.path()).is_err());
+        assert!(WholeFile::check(&folder.path().join("no/file")).is_err());
     }
 
     #[cfg(unix)]

@@ -43,21 +43,21 @@ pub(super) async fn serve(
             Ok(is_all) => is_all,
             Err(end) => return end,
         };
-        let heard = async {
+        let has_left = async {
             stream.write_all_buf(connection.output()).await?;
-            if is_all { stream.read_buf(&mut input).await } else { Ok(input.len()) }
+            Ok(is_all && stream.read_buf(&mut input).await? == 0)
         };
-        let heard = tokio::select! {
+        let has_left = tokio::select! {
             biased;
             () = house.shutdown.cancelled() => {
                 connection.bye(Some(ErrorCode::ShuttingDown), SHUTDOWN);
                 return End::Fine(SHUTDOWN.to_owned());
             }
-            heard = timeout(waited, heard) => heard,
+            has_left = timeout(waited, has_left) => has_left,
         };
-        match heard {
-            Ok(Ok(0)) => return End::Fine("left".to_owned()),
-            Ok(Ok(_)) => {}
+        match has_left {
+            Ok(Ok(true)) => return End::Fine("left".to_owned()),
+            Ok(Ok(false)) => {}
             Ok(Err(error)) => return broken(&error),
             Err(_) => {
                 let reason = format!("asked nothing for {} s", waited.as_secs_f64());

@@ -20,8 +20,7 @@ pub trait PlatformObserver {
     /// server after an answer.
     ///
     /// # Errors
-    /// In one line, why nobody looks on any more: [`finish`](PlatformObserver::finish) is called at once. It is logged, and the
-    /// platform's sessions are warned.
+    /// In one line, what is not kept any more. It is logged, and the platform's sessions are warned.
     fn before_answers(&mut self) -> Result<(), String> {
         Ok(())
     }

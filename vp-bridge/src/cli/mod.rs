@@ -35,6 +35,7 @@ mod runtime;
 mod save;
 mod sequences;
 mod serve;
+mod shell;
 mod study;
 mod text;
 
@@ -42,11 +43,24 @@ use clap::{Parser, Subcommand};
 use nix::sys::signal::{SigSet, Signal};
 use std::fmt;
 use std::process::ExitCode;
+use vp_models::platform::EVENT_HASH_VERSION;
 use vp_protocols::native::printable::in_lines;
+
+/// This program's version.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The same, with what decides whether two programs find the same event hash.
+fn long_version() -> String {
+    let commit = match env!("VP_COMMIT") {
+        "" => "a build without one",
+        commit => commit,
+    };
+    format!("{VERSION}\ncommit      {commit}\nevent hash  version {EVENT_HASH_VERSION}")
+}
 
 /// A virtual platform for NVDLA: runs layers, serves registers and memory over sockets, counts cycles.
 #[derive(Debug, Parser)]
-#[command(name = "vp", version, max_term_width = 110)]
+#[command(name = "vp", version = VERSION, long_version = long_version(), max_term_width = 110)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -97,6 +111,10 @@ enum Command {
     Study(study::Args),
     /// List, describe, check and print platforms
     Platform(platform::Args),
+    /// Print the script by which a shell completes commands and options
+    Completions(shell::CompletionsArgs),
+    /// Write the manual's pages into a folder
+    Man(shell::ManArgs),
 }
 
 /// Why a command could not do its work, as a person is told it.
@@ -134,9 +152,10 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What follows the first line stands below it, behind "error: ".
-        f.write_str(&self.what.replace('\n', "\n       "))?;
+        let below = |text: &str| text.replace('\n', "\n       ");
+        f.write_str(&below(&self.what))?;
         match &self.hint {
-            Some(hint) => write!(f, "\n       {hint}"),
+            Some(hint) => write!(f, "\n       {}", below(hint)),
             None => Ok(()),
         }
     }
@@ -183,6 +202,8 @@ pub(super) fn main() -> ExitCode {
         Command::CompareRtl(args) => compare_rtl::main(&args),
         Command::Study(args) => study::main(&args),
         Command::Platform(args) => platform::main(&args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
     };
     match result {
         Ok(Verdict::Right) => ExitCode::SUCCESS,

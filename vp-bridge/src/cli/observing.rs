@@ -1,13 +1,13 @@
 //! Options about files that are written while a platform runs, and what came of the files.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use vp_models::host::network::Plan;
 use vp_models::hub::Hub;
 use vp_models::platform::Description;
-use vp_observers::{Files, Finished, LayerNames, Observers, TraceFile};
+use vp_observers::{Files, Finished, LayerNames, ObserveError, Observers, TraceFile};
 use vp_server::{ObservePlatforms, PlatformObserver};
 
 use super::recording::RecordArgs;
@@ -58,9 +58,20 @@ struct Outcome {
     /// How many platforms have begun.
     platforms: AtomicUsize,
     finished: Mutex<Finished>,
+    /// Whether a server has no file of what it was to write, which its log has said.
+    is_lacking: AtomicBool,
 }
 
 impl Outcome {
+    /// Errors of a server in one line, if there are any.
+    fn of_server(&self, errors: &[ObserveError]) -> Result<(), String> {
+        if errors.is_empty() {
+            return Ok(());
+        }
+        self.is_lacking.store(true, Ordering::Relaxed);
+        Err(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+    }
+
     fn add(&self, finished: Finished) {
         let mut all = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
         all.notes.extend(finished.notes);
@@ -133,9 +144,10 @@ impl ObserveArgs {
         wrong_with(&errors, verdict)
     }
 
-    /// What came of a server: wrong if something is not recorded. Its log has the rest.
+    /// What came of a server: wrong if something is not recorded, or a file was not written, which its log has said.
     pub(super) fn conclude_server(&self, verdict: Result<Verdict, Failure>) -> Result<Verdict, Failure> {
-        wrong_with(&self.not_recorded().collect::<Vec<_>>(), verdict)
+        let verdict = wrong_with(&self.not_recorded().collect::<Vec<_>>(), verdict)?;
+        Ok(if self.outcome.is_lacking.load(Ordering::Relaxed) { Verdict::Wrong } else { verdict })
     }
 
     fn not_recorded(&self) -> impl Iterator<Item = String> + use<> {
@@ -177,18 +189,26 @@ struct OnServer(ObserveArgs);
 
 impl ObservePlatforms for OnServer {
     fn begin(&self, _: &str, hub: &mut Hub) -> Result<Box<dyn PlatformObserver>, String> {
-        let observed = self.0.attach(hub).map_err(|failure| failure.to_string())?;
-        Ok(Box::new(observed))
+        match self.0.attach(hub) {
+            Ok(observed) => Ok(Box::new(observed)),
+            Err(failure) => {
+                self.0.outcome.is_lacking.store(true, Ordering::Relaxed);
+                Err(failure.to_string())
+            }
+        }
     }
 }
 
 impl PlatformObserver for Observed {
+    fn before_answers(&mut self) -> Result<(), String> {
+        let failed = self.observers.as_mut().map(Observers::take_failures).unwrap_or_default();
+        self.outcome.of_server(&failed)
+    }
+
     fn finish(mut self: Box<Self>) -> Result<(), String> {
         let Some(observers) = self.observers.take() else { return Ok(()) };
-        let finished = observers.finish();
-        finished.notes.iter().for_each(|note| tracing::warn!("{note}"));
-        let errors: Vec<String> = finished.errors.iter().map(ToString::to_string).collect();
-        self.outcome.add(finished);
-        if errors.is_empty() { Ok(()) } else { Err(errors.join("; ")) }
+        let Finished { notes, errors } = observers.finish();
+        notes.iter().for_each(|note| tracing::warn!("{note}"));
+        self.outcome.of_server(&errors)
     }
 }

@@ -90,9 +90,9 @@ impl PlatformArgs {
         if let Some(tree) = self.rtl {
             nvdla_mut(&mut description)?.rtl = tree;
         }
-        let changed = description.with(self.settings.iter().map(String::as_str)).map_err(Failure::new)?;
-        changed.check().map_err(Failure::new)?;
-        Ok(changed)
+        description.check().map_err(Failure::new)?;
+        let changed = description.with(self.settings.iter().map(String::as_str));
+        changed.map_err(|error| Failure::new(format!("--set {error}")))
     }
 
     /// One more setting, as `--set` has it.

@@ -11,6 +11,7 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
+use vp_models::suggestion;
 use vp_server::{EndedPlatform, Options, Server};
 use vp_transport::Address;
 
@@ -73,8 +74,6 @@ pub(super) struct Args {
 /// What the library takes as options of the device (`qemu-glue/src/options.rs`).
 const DEVICE_OPTIONS: [&str; 9] =
     ["address", "spi", "compatible", "platform", "pool", "timeout", "share", "heartbeat", "ranges"];
-/// How alike (Jaro-Winkler) a name must be to one of these to be meant for it.
-const ALIKE: f64 = 0.8;
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     // What the guest's session is told, the plug-in says on the same terminal.
@@ -159,10 +158,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
 fn name_device_options(failure: Failure, platform: &PlatformArgs) -> Failure {
     let is_blamed = |name: &&str| !name.contains('.') && failure.what.contains(&format!("`{name}`"));
     let Some(name) = platform.setting_names().find(is_blamed) else { return failure };
-    let likeness = |option: &&str| strsim::jaro_winkler(name, option);
-    let alike = DEVICE_OPTIONS.iter().filter(|option| likeness(option) >= ALIKE);
-    let nearest = alike.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
-    let nearest = nearest.map_or_else(String::new, |option| format!("; nearest: {option}"));
+    let nearest = suggestion::hint(name, DEVICE_OPTIONS);
     let hint = format!("the device's own options are {}{nearest}", DEVICE_OPTIONS.join(", "));
     failure.hint(hint)
 }

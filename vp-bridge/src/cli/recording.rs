@@ -43,7 +43,7 @@ impl RecordArgs {
     pub(super) fn check(&self) -> Result<(), Failure> {
         let Some(path) = &self.record else { return Ok(()) };
         let wrong = |error| Failure::new(format!("cannot record in {}: {error}", path.display()));
-        WholeFile::create(path).map(drop).map_err(wrong)
+        WholeFile::check(path).map_err(wrong)
     }
 
     /// Records a hub that nobody has used, if that is wanted.

@@ -123,7 +123,8 @@ fn replay(args: &Args) -> Result<Verdict, Failure> {
     let mut warnings = Backlog::default();
     let mut told = |output| {
         if let Output::Warning { time, text, .. } = output {
-            warnings.push(Warning { time, text });
+            // It may be the recording's.
+            warnings.push(Warning { time, text: text::one_line(&text) });
         }
     };
     let until = args.until.unwrap_or(Time::MAX);
@@ -147,7 +148,7 @@ fn replay(args: &Args) -> Result<Verdict, Failure> {
     let reader = player.reader();
     let (entries, entered) =
         (counted_as(reader.entries(), "entry", "entries"), counted(reader.entered(), "byte"));
-    let by = &reader.header().program;
+    let by = text::one_line(&reader.header().program);
     writeln!(out, "{:<10} {entries} of a recording by {by}; {entered} had entered with them", "replayed")?;
     let now = player.hub().now();
     let seen = stop_at.as_ref().and_then(|stop_at| stop_at.seen.borrow().clone());
@@ -166,7 +167,9 @@ fn replay(args: &Args) -> Result<Verdict, Failure> {
             format!("at {now}; the event hash is the recorded one")
         }
         (Some(End::Whole), _) => format!("at {now}"),
-        (Some(End::Early { why }), _) => format!("at {now}, where the recording does, before its run: {why}"),
+        (Some(End::Early { why }), _) => {
+            format!("at {now}, where the recording does, before its run: {}", text::one_line(why))
+        }
         (Some(End::CutOff { bytes }), _) => {
             let rest = match bytes {
                 0 => String::new(),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 
 use super::Failure;
+use super::text::one_line;
 
 /// Items that are shown before the one that differs.
 pub(super) const BEFORE: usize = 4;
@@ -65,7 +66,8 @@ pub(super) fn first_difference<T: PartialEq>(
 /// Shows some items, a line each, and whose they are.
 pub(super) fn show(out: &mut impl Write, what: &str, whose: &str, lines: &[String]) -> Result<(), Failure> {
     writeln!(out, "{what:<10} {whose}")?;
-    lines.iter().try_for_each(|line| Ok(writeln!(out, "  {line}")?))
+    // They may quote a file of somebody else's.
+    lines.iter().try_for_each(|line| Ok(writeln!(out, "  {}", one_line(line))?))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
 use vp_core::Time;
+use vp_protocols::native::printable::in_one_line;
 
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
@@ -12,6 +13,13 @@ pub(super) const DIM: Style = Style::new().dimmed();
 /// A text in a style, which the stream leaves out where it is not wanted.
 pub(super) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{}{text}{}", style.render(), style.render_reset())
+}
+
+/// Text of somebody else's, such as of a file, without control characters.
+pub(super) fn one_line(text: &str) -> String {
+    let mut line = text.to_owned();
+    in_one_line(&mut line);
+    line
 }
 
 /// A number with its thousands apart: `31 204`.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use vp_core::Time;
 use vp_models::host::read_description;
+use vp_models::suggestion::with_nearest;
 
 /// A study: which points there are, and what its report shows of them.
 ///
@@ -144,8 +145,8 @@ impl Study {
     /// # Errors
     /// Says what is wrong with it.
     pub fn parse(text: &str, folder: &Path) -> Result<Study, StudyError> {
-        let Written { name, about, seed, frames, limit, fixed, sweep, report } = toml::from_str(text)
-            .map_err(|error| StudyError::Text(error.to_string().trim_end().to_owned()))?;
+        let Written { name, about, seed, frames, limit, fixed, sweep, report } =
+            toml::from_str(text).map_err(|error| StudyError::Text(with_nearest(&error.to_string())))?;
         let wrong = |text: String| Err(StudyError::Wrong(text));
         if !(0.0..1.0).contains(&report.knee) {
             return wrong(format!("[report] knee = {}: a share of one, such as 0.9", report.knee));

@@ -97,6 +97,17 @@ impl BurstFaults {
         }
     }
 
+    /// A master with a clock writes a burst, of which only the address can be held up here.
+    pub(crate) fn miss_of_master(&self, burst: &Burst) {
+        for armed in &self.stalls {
+            let Kind::Stall { channel, range, .. } = armed.kind() else { continue };
+            let is_there = matches!(channel, AxiChannel::WriteData | AxiChannel::WriteResponse);
+            if is_there && touches(burst, range.as_ref()) && self.faults.strikes(armed) {
+                self.faults.miss(armed, "a master with a clock writes: only AW can be held up");
+            }
+        }
+    }
+
     /// The bits that flip before a read: an address and a mask each.
     pub(crate) fn flips<'a>(&'a self, burst: &'a Burst) -> impl Iterator<Item = (u64, u8)> + 'a {
         self.flips.iter().filter_map(move |armed| {

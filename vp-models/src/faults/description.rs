@@ -15,6 +15,7 @@ use crate::hub::HORIZON;
 use crate::nvdla::config::Config;
 use crate::nvdla::registers::{Located, RegisterMap, Unit};
 use crate::platform::{Port, PortKind};
+use crate::suggestion::{hint, with_nearest};
 
 /// The longest time that a fault lasts, in cycles: longer is for ever.
 const MOST_CYCLES: u64 = 1 << 40;
@@ -182,7 +183,7 @@ impl Table {
         let text = self.kind.get_ref().as_str();
         let read = Name::deserialize(StrDeserializer::<serde::de::value::Error>::new(text));
         read.map_err(|_| {
-            let nearest = nearest(text, NAMES.into_iter());
+            let nearest = hint(text, NAMES);
             wrong(&self.kind, format!("kind = \"{text}\": there are {}{nearest}", NAMES.join(", ")))
         })
     }
@@ -410,13 +411,6 @@ fn unstored(unit: Unit, register: &str) -> Option<&'static str> {
     }
 }
 
-fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> String {
-    let likeness = |name: &str| strsim::jaro_winkler(name, text);
-    let alike = names.filter(|name| likeness(name) > 0.8);
-    let nearest = alike.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
-    nearest.map_or_else(String::new, |name| format!("; nearest: {name}"))
-}
-
 /// Reads faults, all or none.
 pub(crate) fn parse(text: &str, around: &Surroundings<'_>) -> Result<Vec<Fault>, FaultsError> {
     let at = |(place, what): Wrong| {
@@ -424,7 +418,7 @@ pub(crate) fn parse(text: &str, around: &Surroundings<'_>) -> Result<Vec<Fault>,
         FaultsError { line: before.matches('\n').count() + 1, what }
     };
     let file: File = toml::from_str(text).map_err(|error: toml::de::Error| {
-        at((error.span().unwrap_or_default(), error.message().trim_end().to_owned()))
+        at((error.span().unwrap_or_default(), with_nearest(error.message())))
     })?;
     if let Some(beyond) = file.fault.get(around.room) {
         let what = format!("a platform has at most {} faults", super::MOST_FAULTS);

@@ -140,19 +140,31 @@ impl Replay {
     /// Runs to a position, if that is not beyond `until`; an error says where the run stands if it does not come there.
     fn run_to(&self, hub: &mut Hub, position: Position, until: Time) -> Result<bool, Position> {
         let to = position.time.min(until);
-        hub.grant(to);
+        // How far time was granted is not recorded: not beyond this position, if it had to be to come here.
+        hub.grant(Time::MAX);
+        let mut is_granted = false;
+        // Within an instant the recorded run has waited there, for an answer or a promise, and has made promises.
+        if !hub.position().is_instant_over && promise_to_reach(hub, position) {
+            return Ok(true);
+        }
         loop {
             let before = hub.position();
-            let ran = hub.run(to);
+            let ran = hub.run_unpromised(to);
             if self.stop.get() {
                 return Ok(false);
             }
             let at = hub.position();
-            if at == position {
+            // Where the recorded run was cut, and stood there with no more than its promises to make, they were made.
+            let is_over = matches!(ran, Ran::Waiting | Ran::Limit);
+            if at == position || is_over && promise_to_reach(hub, position) {
                 return Ok(true);
             }
             // A run may have ended an instant, and no more.
-            let is_stuck = at == before && !matches!(ran, Ran::Again | Ran::InInstant);
+            let is_stuck = at == before && is_over;
+            if is_stuck && !std::mem::replace(&mut is_granted, true) {
+                hub.grant(to);
+                continue;
+            }
             if is_stuck && until < position.time {
                 return Ok(false);
             }
@@ -163,6 +175,13 @@ impl Replay {
             }
         }
     }
+}
+
+/// Makes all promises that are due, if that is what is missing to a position; says whether the run stands there then.
+fn promise_to_reach(hub: &mut Hub, position: Position) -> bool {
+    let (at, promises) = (hub.position(), hub.due_promises());
+    let promised = Position { outputs: at.outputs + promises.len() as u64, ..at };
+    promised == position && hub.tell_promises(promises)
 }
 
 /// Runs a whole recording on a hub that is as the recorded one was at the beginning, and gives its outputs.

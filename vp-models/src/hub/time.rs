@@ -119,6 +119,17 @@ impl Hub {
     /// Lets simulated time move as far as the mode and the parties allow, and no further than `until`. Time stands then
     /// where the last thing happened, unless the parties' or the grant's limit is reached.
     pub fn run(&mut self, until: Time) -> Ran {
+        let ran = self.run_unpromised(until);
+        if matches!(ran, Ran::Waiting | Ran::Limit) && self.tell_promises(self.due_promises()) {
+            // What is promised depends on where a run ends.
+            self.has_run();
+            self.record_run();
+        }
+        ran
+    }
+
+    /// The same without promises to partners: a replay makes those that were made where they were made.
+    pub(super) fn run_unpromised(&mut self, until: Time) -> Ran {
         self.is_held = false;
         if self.is_stopped() {
             return Ran::Waiting;
@@ -132,15 +143,8 @@ impl Hub {
             Some(bound) => self.run_once(until.min(bound)),
         };
         let ran = self.after_run(ran, until);
-        let is_promised =
-            !self.is_stopped() && matches!(ran, Ran::Waiting | Ran::Limit) && self.tell_promises();
         self.tell_stopped();
         self.record_accessed();
-        if is_promised {
-            // What is promised depends on where a run ends.
-            self.has_run();
-            self.record_run();
-        }
         ran
     }
 

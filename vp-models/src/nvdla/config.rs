@@ -21,6 +21,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::registers::{Family, RegisterMap, Unit, cdma};
+use crate::suggestion::hint;
 
 pub use crate::device::MemoryInterface;
 pub use capability::{CapabilityDescriptor, CapabilityRom, CapabilityWord, capability_descriptors};
@@ -172,12 +173,10 @@ parameters! {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// No built-in configuration of that name.
-    #[error("no configuration `{name}`; nearest: {nearest}; there are {}", Config::NAMES.join(", "))]
+    #[error("no configuration `{name}`{}; there are {}", hint(name, Config::NAMES), Config::NAMES.join(", "))]
     Unknown {
         /// What was asked for.
         name: String,
-        /// The most similar name.
-        nearest: &'static str,
     },
     /// Neither a base nor this parameter is given.
     #[error("parameter `{parameter}` is missing; give it, or a `base` to start from: {}", Config::NAMES.join(", "))]

@@ -52,6 +52,10 @@ pub struct Port {
     pub width: u32,
 }
 
+/// What goes into the event hash, and how. It grows when the same run comes to another hash: event hashes of programs that differ in it
+/// say nothing of each other.
+pub const EVENT_HASH_VERSION: u32 = 1;
+
 /// Why the interrupt never comes when nothing moves and [`Platform::unfinished`] has nothing to say.
 pub const NOTHING_RUNS: &str = "no group is enabled and no job is queued";
 

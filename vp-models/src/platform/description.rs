@@ -9,6 +9,7 @@ use crate::memory::{CacheConfig, MemoryModel, ModelError, SramConfig, TrafficCon
 use crate::nvdla::config::{CapabilityRom, Config, ConfigError};
 use crate::nvdla::timing::RtlTree;
 use crate::outside_device::{OutsideDescription, OutsideError};
+use crate::suggestion::with_nearest;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -433,7 +434,7 @@ impl Description {
 
     /// Reads and checks a description.
     pub fn parse(text: &str) -> Result<Description, DescriptionError> {
-        let refuse = |error: toml::de::Error| DescriptionError::Text(error.to_string().trim_end().to_owned());
+        let refuse = |error: toml::de::Error| DescriptionError::Text(with_nearest(&error.to_string()));
         let description: Description = toml::from_str(text).map_err(refuse)?;
         // An integer beyond TOML's 64 bits with a sign fits some values, and could not be written again.
         toml::from_str::<toml::Table>(text).map_err(refuse)?;

@@ -17,7 +17,7 @@ mod settings;
 mod warnings;
 
 pub use activity::{Moving, PortActivity};
-pub use assembly::{NOTHING_RUNS, Platform, Port, PortKind};
+pub use assembly::{EVENT_HASH_VERSION, NOTHING_RUNS, Platform, Port, PortKind};
 pub use carried::DeviceDescription;
 pub(crate) use description::time_text;
 pub use description::{Arithmetic, Description, DescriptionError, MemoryDescription, NvdlaDescription};

@@ -1,6 +1,7 @@
 //! Single values of a description, changed by name: `dbb0.dram.standard=DDR4-2400R`.
 
 use super::description::{Description, DescriptionError};
+use crate::suggestion::with_nearest;
 use toml::{Table, Value};
 
 /// A setting that cannot be made.
@@ -39,12 +40,20 @@ impl Description {
             return Ok(self.clone());
         }
         let mut table = Table::try_from(self).map_err(|error| DescriptionError::Text(error.to_string()))?;
+        let mut names = Vec::new();
         for setting in settings {
             set(&mut table, setting)?;
+            names.push(setting.split('=').next().unwrap_or(setting).trim());
         }
-        let description: Description = table
-            .try_into()
-            .map_err(|error: toml::de::Error| DescriptionError::Text(error.message().to_owned()))?;
+        let description: Description = table.try_into().map_err(|error: toml::de::Error| {
+            let message = with_nearest(error.message());
+            // The setting that has the name which is unknown.
+            let is_blamed = |name: &&&str| {
+                name.split('.').any(|part| message.contains(&format!("unknown field `{part}`")))
+            };
+            let blamed = names.iter().find(is_blamed).map_or_else(String::new, |name| format!("{name}: "));
+            DescriptionError::Text(format!("{blamed}{message}"))
+        })?;
         description.check()?;
         Ok(description)
     }
@@ -135,7 +144,10 @@ mod tests {
         assert!(refusal("dbb0").starts_with("`dbb0` is no setting: write NAME=VALUE"));
         assert_eq!(refusal("dbb0.seed.x=1"), "`dbb0.seed.x=1`: `seed` is a value and has no parts");
         assert!(refusal("dbb0.dram.standard=DDR9").contains("there are DDR4-1600K"));
-        assert!(refusal("dbb0.dramm.standard=DDR9").contains("dramm"));
+        assert!(
+            refusal("dbb0.dramm.standard=DDR9").starts_with("dbb0.dramm.standard: unknown field `dramm`")
+        );
+        assert!(refusal("dbb0.read_latenc=9").ends_with("; nearest: read_latency"));
         assert!(refusal("dbb0.cache.sets=3").starts_with("[dbb0] cache.sets = 3: a power of two"));
         let both = with(&["dbb0.read_latency=70", "dbb0.dram.standard=DDR4-2400R"]).unwrap_err();
         assert_eq!(both, "[dbb0] read_latency: it follows from `dram`; leave out one of the two");

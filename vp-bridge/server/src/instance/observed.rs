@@ -21,11 +21,10 @@ impl PlatformThread {
             && let Err(error) = observer.before_answers()
         {
             self.not_observed(&error);
-            self.finish_observing();
         }
     }
 
-    /// The platform has ended, or nobody can look on any more.
+    /// The platform has ended.
     pub(super) fn finish_observing(&mut self) {
         if let Some(observer) = self.observer.take()
             && let Err(error) = observer.finish()
@@ -35,7 +34,7 @@ impl PlatformThread {
     }
 
     fn not_observed(&mut self, error: &str) {
-        tracing::error!("platform {}: {error}", self.name());
+        // Logged by that, too.
         self.handle(Input::Warn { text: error.to_owned() });
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// What the word at the end of this part of a line may become, and where that word begins.
+    /// What the word at the end of this part of a line may become, and where that word begins. The only one has a space behind it.
     pub(super) fn complete(&self, line: &str) -> (usize, Vec<String>) {
         let start = line.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         let (before, word) = line.split_at(start);
@@ -44,7 +44,14 @@ impl Names {
         let begins = |name: &String| {
             name.get(..word.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(word))
         };
-        (start, candidates.into_iter().filter(begins).collect())
+        let mut found: Vec<String> = candidates.into_iter().filter(begins).collect();
+        // Behind a register that is to be set there is a field, or a value.
+        if let [only] = &mut found[..]
+            && before != ["set"]
+        {
+            only.push(' ');
+        }
+        (start, found)
     }
 }
 
@@ -81,10 +88,10 @@ mod tests {
         assert_eq!(complete("st"), (0, vec!["status".into(), "stop".into(), "step".into()]));
         assert_eq!(complete("set sdp.s"), (4, vec!["SDP.S_POINTER".into()]));
         assert_eq!(complete("break S"), (6, vec!["SDP.D_OP_ENABLE".into(), "SDP.S_POINTER".into()]));
-        assert_eq!(complete("break ir"), (6, vec!["irq".into()]));
-        assert_eq!(complete("b mem "), (6, vec!["dbb0".into()]));
-        assert_eq!(complete("b layer p"), (8, vec!["pdp".into()]));
-        assert_eq!(complete("step c"), (5, vec!["cycle".into()]));
+        assert_eq!(complete("break ir"), (6, vec!["irq ".into()]));
+        assert_eq!(complete("b mem "), (6, vec!["dbb0 ".into()]));
+        assert_eq!(complete("b layer p"), (8, vec!["pdp ".into()]));
+        assert_eq!(complete("step c"), (5, vec!["cycle ".into()]));
         assert_eq!(complete("regs PDP"), (5, vec!["PDP".into(), "PDP.S_POINTER".into()]));
         assert_eq!(complete("quit "), (5, vec![]));
         assert_eq!(complete("set é"), (4, vec![]));

@@ -55,13 +55,13 @@ fn seconds(text: &str) -> Result<Duration, String> {
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted.clone())?;
-    let debugger = Debugger::open(&args.address, &args.which, args.timeout, interrupted)?;
+    let debugger = Debugger::open(&args.address, &args.which, args.timeout, interrupted.clone())?;
     if !args.commands.is_empty() {
         let lines = args.commands.iter().flat_map(|commands| commands.split(';')).map(str::to_owned);
         return script(debugger, lines.map(Ok));
     }
     match io::stdin().is_terminal() {
-        true => prompt(debugger),
+        true => prompt(debugger, &interrupted),
         false => script(debugger, io::stdin().lock().lines()),
     }
 }
@@ -88,7 +88,7 @@ fn script(
 }
 
 /// Reads commands from the terminal, with history and completion.
-fn prompt(mut debugger: Debugger) -> Result<Verdict, Failure> {
+fn prompt(mut debugger: Debugger, interrupted: &AtomicBool) -> Result<Verdict, Failure> {
     let config = Config::builder().auto_add_history(true).completion_type(CompletionType::List).build();
     let mut editor: Editor<Names, FileHistory> = Editor::with_config(config).map_err(Failure::new)?;
     editor.set_helper(Some(debugger.names()));
@@ -107,6 +107,8 @@ fn prompt(mut debugger: Debugger) -> Result<Verdict, Failure> {
             Err(ReadlineError::Eof) => break Ok(Verdict::Right),
             Err(error) => break Err(Failure::new(error)),
         };
+        // One that came when nothing was waited for stops nothing later.
+        take_interrupt(interrupted);
         match debugger.carry_out(&line, &mut out) {
             Ok(After::Next) => {}
             Ok(After::Quit) => break Ok(Verdict::Right),

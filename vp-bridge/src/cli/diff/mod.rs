@@ -15,7 +15,7 @@ use vp_recordings::{ReadError, Reader};
 
 use super::inputs::Names;
 use super::sequences::{self, FirstDifference, first_difference};
-use super::text::{self, grouped, styled};
+use super::text::{self, grouped, one_line, styled};
 use super::{Failure, Verdict};
 
 #[derive(Debug, clap::Args)]
@@ -59,11 +59,11 @@ fn open(path: &Path) -> Result<BufReader<File>, Failure> {
     File::open(path).map(BufReader::new).map_err(|error| wrong(path, error))
 }
 
-/// Whether a file is text whose lines are JSON objects.
+/// Whether a file is a log of registers, in either form: JSON objects, or text behind a heading.
 fn is_log(path: &Path) -> Result<bool, Failure> {
     let mut first = [0];
     let length = open(path)?.read(&mut first).map_err(|error| wrong(path, error))?;
-    Ok(length == 1 && first == *b"{")
+    Ok(length == 1 && matches!(first, [b'{' | b'#']))
 }
 
 // Logs.
@@ -196,7 +196,8 @@ fn headers(out: &mut impl Write, paths: [&Path; 2], entries: [&Entries; 2]) -> R
     for (path, header) in paths.iter().zip(headers) {
         let name = header.description().map_err(|error| wrong(path, error))?.name;
         let mode = format!("{:?}", header.mode()).to_lowercase();
-        writeln!(out, "{:<10} {}: {name}, {mode}, by {}", "recording", path.display(), header.program)?;
+        let (name, by) = (one_line(&name), one_line(&header.program));
+        writeln!(out, "{:<10} {}: {name}, {mode}, by {by}", "recording", path.display())?;
     }
     let [one, other] = headers;
     if one.mode() != other.mode()
@@ -211,7 +212,7 @@ fn headers(out: &mut impl Write, paths: [&Path; 2], entries: [&Entries; 2]) -> R
         Ok(FirstDifference { index, sides, .. }) => {
             let line =
                 |side: &[&str]| side.first().map_or_else(|| "no more".to_owned(), |line| format!("`{line}`"));
-            let lines = sides.map(|side| line(&side)).join(" and ");
+            let lines = one_line(&sides.map(|side| line(&side)).join(" and "));
             let what = format!("platforms, from line {} of their descriptions on: {lines}", index + 1);
             writeln!(out, "{} {what}", styled(text::RED, format!("{:<10}", "different")))?;
             Ok(false)

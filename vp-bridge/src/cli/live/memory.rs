@@ -54,7 +54,7 @@ pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
                 let mut bytes = vec![0; usize::try_from(left).unwrap_or(PIECE).min(PIECE)];
                 look.read_memory(port, at, &mut bytes).map_err(Failure::new)?;
                 file.write_all(&bytes)?;
-                (at, left) = (at + bytes.len() as u64, left - bytes.len() as u64);
+                (at, left) = (at.wrapping_add(bytes.len() as u64), left - bytes.len() as u64);
             }
             file.keep()?;
         }
@@ -73,13 +73,14 @@ pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
 
 /// 16 bytes a line, with what of them is text.
 pub(in super::super) fn write_dump(out: &mut impl Write, from: u64, bytes: &[u8]) -> std::io::Result<()> {
-    for (address, line) in (from..).step_by(16).zip(bytes.chunks(16)) {
-        let digits: Vec<String> = line
+    for (line, bytes) in bytes.chunks(16).enumerate() {
+        let address = from.wrapping_add(16 * line as u64);
+        let digits: Vec<String> = bytes
             .chunks(8)
             .map(|half| half.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "))
             .collect();
         let text: String =
-            line.iter().map(|&byte| if (0x20..0x7f).contains(&byte) { byte as char } else { '.' }).collect();
+            bytes.iter().map(|&byte| if (0x20..0x7f).contains(&byte) { byte as char } else { '.' }).collect();
         writeln!(out, "{address:#010x}  {:<48}  {text}", digits.join("  "))?;
     }
     Ok(())

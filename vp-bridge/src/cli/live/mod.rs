@@ -77,13 +77,7 @@ impl WhichArgs {
 
     /// The platforms of a server, by the names that observers have for them.
     fn platforms(&self, address: &Address) -> Result<Vec<String>, Failure> {
-        let mut server = self.open(address, None)?;
-        let listed = server.inspect().map_err(Failure::new)?;
-        Ok(listed
-            .iter()
-            .filter_map(|counter| counter.name.strip_prefix("platform."))
-            .map(str::to_owned)
-            .collect())
+        self.open(address, None)?.platforms().map_err(Failure::new)
     }
 
     /// A session that looks at the platform that is meant.

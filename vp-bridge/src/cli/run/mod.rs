@@ -17,12 +17,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use vp_models::host::network::Network;
 use vp_models::host::trace::cfg::CfgCommand;
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Language, Trace, TraceSource, discover};
 use vp_models::host::{Statistics, Warning};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::Description;
+use vp_models::suggestion;
 
 /// Bytes of a file with an input, or of one that describes a layer or a network, at most.
 const MOST_INPUT: u64 = 1 << 30;
@@ -194,6 +196,9 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     }
     let mut sources = Vec::new();
     for path in &args.traces {
+        if !path.exists() {
+            return Err(nothing_there(path));
+        }
         sources.extend(discover(path).map_err(Failure::new)?);
     }
     if let [source] = sources.as_slice() {
@@ -224,6 +229,20 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     let left_out = sources.len() - runs.len();
     bar.finish_and_clear();
     report::many(&runs, left_out)
+}
+
+/// What `vp run` takes, for who names something else.
+const TAKEN: &str = "it runs a trace (.cfg, input.txn), a recording of a driver (.trace), a register log (.jsonl), a loadable (.nvdla), a folder of them,\n\
+                     a network or a graph (.toml), or a built-in network";
+
+/// There is no such file, and no built-in network of that name.
+fn nothing_there(path: &Path) -> Failure {
+    let name = path.to_string_lossy();
+    let is_path = path.extension().is_some() || path.components().count() > 1;
+    let nearest = if is_path { String::new() } else { suggestion::hint(&name, Network::NAMES) };
+    let networks = if is_path { "" } else { ", nor a built-in network of that name" };
+    Failure::new(format!("{name}: there is no such file or folder{networks}{nearest}"))
+        .hint(format!("{TAKEN}: {}", Network::NAMES.join(", ")))
 }
 
 /// Which device the platform carries, if one is asked for.

@@ -306,7 +306,14 @@ impl Writes {
             observed.see(now, Stage::Request, true, now, &burst);
             let generation = self.partners.borrow().generation;
             let mut moving = Moving { generation, ..Moving::open(burst, client, now) };
-            if let Some(memory) = &self.partners.borrow().memory {
+            let memory = &self.partners.borrow().memory;
+            if let Some(faults) = &*self.faults.borrow() {
+                match memory {
+                    Some(_) => faults.miss_at_pins(true, &burst),
+                    None => faults.miss_of_master(&burst),
+                }
+            }
+            if let Some(memory) = memory {
                 memory.write_address(now, &burst);
                 moving.is_sent = true;
                 Self::await_response(channel, (burst, client, now), generation);

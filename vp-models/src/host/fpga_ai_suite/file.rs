@@ -11,6 +11,7 @@ use crate::fpga_ai_suite::graph::{
 };
 use crate::host::network::{self, Method, Network};
 use crate::host::read_at_most;
+use crate::suggestion::with_nearest;
 
 /// A graph with its filters.
 ///
@@ -121,8 +122,8 @@ impl Model {
     /// # Errors
     /// Names the layer and what is wrong with it.
     pub fn parse(text: &str, read: &mut ReadTensor<'_>) -> Result<Model, ModelError> {
-        let Written { name, input, layer: written } = toml::from_str(text)
-            .map_err(|error| ModelError::Text(error.to_string().trim_end().to_owned()))?;
+        let Written { name, input, layer: written } =
+            toml::from_str(text).map_err(|error| ModelError::Text(with_nearest(&error.to_string())))?;
         let mut filters = Filters { bytes: Vec::new(), read };
         let mut names: Vec<String> = Vec::new();
         let mut layers = Vec::new();

@@ -8,6 +8,7 @@ use thiserror::Error;
 use super::file::{Model, ModelError};
 use crate::fpga_ai_suite::graph::Graph;
 use crate::host::{read_at_most, read_text_at_most};
+use crate::suggestion::with_nearest;
 
 /// A model with inputs for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +62,7 @@ impl Job {
             return Ok(Job { model, inputs: Vec::new(), outputs: None, labels: None });
         }
         let Written { graph, inputs, outputs, labels } = toml::from_str(&text).map_err(|error| {
-            JobError::File(format!("{}: {}", path.display(), error.to_string().trim_end()))
+            JobError::File(format!("{}: {}", path.display(), with_nearest(&error.to_string())))
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let model = Model::load(&folder.join(graph))?;

@@ -4,6 +4,7 @@ use super::description::Shape;
 use crate::host::program::FieldOverflow;
 use crate::host::{HostError, Warning};
 use crate::platform::DescriptionError;
+use crate::suggestion::with_nearest;
 
 /// Why a text describes no network.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -15,7 +16,7 @@ pub enum NetworkError {
         why: String,
     },
     /// It is no TOML, or says what networks do not have.
-    #[error(transparent)]
+    #[error("{}", with_nearest(&.0.to_string()))]
     Text(#[from] toml::de::Error),
     /// It has no layers.
     #[error("the network `{name}` has no layers")]

@@ -7,10 +7,11 @@ use std::fmt;
 use std::path::Path;
 
 use super::cursor::{Cursor, Fault, Word, lines};
-use super::error::{TraceError, TraceErrorKind, clip, nearest};
+use super::error::{TraceError, TraceErrorKind, clip};
 use super::interrupt::Interrupt;
 use super::{Line, RegisterName};
 use crate::host::Memory;
+use crate::suggestion::nearest;
 
 /// One command of a `.cfg` script.
 #[derive(Clone, Debug, PartialEq, Eq)]

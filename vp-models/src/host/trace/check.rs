@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::cfg::{CfgCommand as Cfg, Extent};
-use super::error::{TraceError, TraceErrorKind, nearest};
+use super::error::{TraceError, TraceErrorKind};
 use super::txn::TxnCommand as Txn;
 use super::{Body, Line, MAX_MEMORY_BYTES, Trace};
+use crate::suggestion::nearest;
 
 /// Refuses the first thing that could not be played, or that would pass without proving anything.
 pub(super) fn check(trace: &Trace) -> Result<(), TraceError> {

@@ -204,20 +204,6 @@ fn hint(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; nearest: {name}"))
 }
 
-/// The candidate most like `word`, if one is like it at all.
-pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Distances cost length times length: what nobody would type is not compared.
-    let word: String = word.chars().take(80).collect();
-    candidates
-        .into_iter()
-        .take(10_000)
-        .filter(|candidate| candidate.len() <= 200)
-        .map(|candidate| (strsim::jaro_winkler(&word, candidate), candidate))
-        .filter(|(likeness, _)| *likeness > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
-}
-
 /// A piece of the input short and tame enough to stand in an error line.
 pub(super) fn clip(text: &str) -> String {
     let mut clipped = String::new();

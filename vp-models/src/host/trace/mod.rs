@@ -416,7 +416,7 @@ fn neighbour(script: &Path, name: &str) -> Option<String> {
     let entries = script.parent()?.read_dir().ok()?.take(1000);
     let names: Vec<String> =
         entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    error::nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
+    crate::suggestion::nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
 fn read_text(file: &Path, what: &'static str, limit: u64) -> Result<String, TraceError> {

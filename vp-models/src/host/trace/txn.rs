@@ -8,9 +8,10 @@ use std::path::Path;
 
 use super::Line;
 use super::cursor::{Cursor, Fault, Word, lines};
-use super::error::{TraceError, TraceErrorKind, clip, nearest};
+use super::error::{TraceError, TraceErrorKind, clip};
 use crate::host::Memory;
 use crate::nvdla::registers::RegisterMap;
+use crate::suggestion::nearest;
 
 /// One command of a `.txn` script.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -191,12 +191,11 @@ impl Hub {
         self.outputs.push_back(Output::Driven { party, port, at, event });
     }
 
-    /// Promises partners what can be promised, where that is more than before; tells whether anything was.
-    pub(in crate::hub) fn tell_promises(&mut self) -> bool {
-        if self.partners.is_empty() {
-            return false;
+    /// What partners can be promised now, where that is more than before.
+    pub(in crate::hub) fn due_promises(&self) -> Vec<(PartyId, Promise)> {
+        if self.partners.is_empty() || self.is_stopped() {
+            return Vec::new();
         }
-        let mut is_any = false;
         let now = self.now();
         let own = self.platform.simulation().next_time().map_or(Time::MAX, |next| next.max(now));
         let own = own.min(self.next_command_time());
@@ -211,17 +210,25 @@ impl Hub {
                 second = second.min(through);
             }
         }
-        for (party, partner) in &mut self.partners {
-            let through = if first.0 == Some(*party) { second } else { first.1 };
+        let promise_to = |(&party, partner): (&PartyId, &Partner)| {
+            let through = if first.0 == Some(party) { second } else { first.1 };
             let reaction = reaction_to(&self.ports, partner);
             let next = later(own.min(through), partner.clock.delay(partner.period)).min(reaction);
             // What was promised before stays promised.
             let promise = Promise { heard: partner.driven, next: next.max(partner.least()) };
-            if promise != partner.told {
+            (promise != partner.told).then_some((party, promise))
+        };
+        self.partners.iter().filter_map(promise_to).collect()
+    }
+
+    /// Makes promises; tells whether there are any.
+    pub(in crate::hub) fn tell_promises(&mut self, promises: Vec<(PartyId, Promise)>) -> bool {
+        let is_any = !promises.is_empty();
+        for (party, promise) in promises {
+            if let Some(partner) = self.partners.get_mut(&party) {
                 partner.told = promise;
                 partner.floor = Time::MAX;
-                is_any = true;
-                self.outputs.push_back(Output::Promised { party: *party, promise });
+                self.outputs.push_back(Output::Promised { party, promise });
             }
         }
         is_any

@@ -74,7 +74,7 @@ fn served(map: RegisterMap, address: u32, write: bool) -> Option<Located> {
     map.at(address).filter(|located| !(write && located.unit == Unit::Cfgrom))
 }
 
-/// How NVIDIA's Linux driver is built for a map (README, "NVIDIA's driver").
+/// How NVIDIA's Linux driver is built for a map (docs/qemu.md, "NVIDIA's driver").
 fn built(map: RegisterMap) -> &'static str {
     match map.family() {
         Family::Full => "for it without a switch",

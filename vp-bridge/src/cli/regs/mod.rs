@@ -1,10 +1,13 @@
 //! `vp regs`: the register map, from the table the models themselves decode with; of a served platform, what registers hold.
 
+mod formats;
+
+use self::formats::{Format, Map};
 use super::live::{self, WhichArgs};
 use super::{Failure, Verdict, platform_args, text};
 use std::io::Write;
-use vp_models::platform::{DeviceRegisters, NamedKind};
-use vp_models::registers::{Access, Encoding, Family, Field, Grouping};
+use vp_models::platform::DeviceRegisters;
+use vp_models::registers::{Access, Encoding, Family, Field};
 use vp_transport::Address;
 
 #[derive(Debug, clap::Args)]
@@ -15,6 +18,10 @@ pub(super) struct Args {
     /// Whose map: a built-in platform or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = "nv_small")]
     platform: String,
+
+    /// In which form
+    #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with_all = ["brief", "connect"])]
+    format: Format,
 
     /// One line a register, without its fields
     #[arg(long, short)]
@@ -42,40 +49,43 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         let shown = live::registers::Shown { brief: args.brief, all: args.all, json: args.json };
         return live::registers::main(address, &args.which, pattern, shown);
     }
-    let registers = DeviceRegisters::of(&platform_args::load(&args.platform)?);
+    let description = platform_args::load(&args.platform)?;
+    let registers = DeviceRegisters::of(&description);
     let (map, family) = (registers.map(), registers.family());
     let found = registers.matching(pattern).map_err(Failure::new)?;
     let mut out = anstream::stdout().lock();
+    let prefix = if description.nvdla().is_some() { "NVDLA_" } else { "" };
+    let written = Map { name: map, prefix, family, registers: &found };
+    match args.format {
+        Format::Text => write_text(args, &written, &mut out)?,
+        Format::CHeader => written.write_c_header(&mut out)?,
+        Format::Json => written.write_json(&mut out)?,
+        Format::Systemrdl => written.write_systemrdl(&mut out)?,
+    }
+    Ok(Verdict::Right)
+}
+
+fn write_text(args: &Args, map: &Map<'_>, out: &mut impl Write) -> std::io::Result<()> {
+    let Map { name, family, registers, .. } = *map;
     let brief = args.brief || args.pattern.is_none();
-    for shown in &found {
-        let (access, grouping, doc) = match shown.kind {
-            NamedKind::Register(register) => {
-                let grouping = match register.grouping {
-                    Grouping::Single => "",
-                    Grouping::Duplicated => "  two groups",
-                };
-                (access(register.access), grouping, register.doc.trim())
-            }
-            NamedKind::Word { doc, .. } => ("ro", "", doc),
-        };
-        let (address, name, reset) = (shown.address, shown.to_string(), shown.reset(family));
-        writeln!(out, "{address:#07x}  {name:<42} {access:<4} reset {reset:#010x}{grouping}")?;
+    for shown in registers {
+        let (rights, doc) = formats::about(shown);
+        let (access, grouping) = (access(rights), formats::grouping(shown));
+        let (address, register, reset) = (shown.address, shown.to_string(), shown.reset(family));
+        writeln!(out, "{address:#07x}  {register:<42} {access:<4} reset {reset:#010x}{grouping}")?;
         if brief {
             continue;
         }
         writeln!(out, "         {}", text::styled(text::DIM, doc))?;
         for field in shown.fields() {
-            write_field(&mut out, field, family)?;
+            write_field(out, field, family)?;
         }
     }
     if brief && !args.brief {
-        writeln!(
-            out,
-            "\n{} in the {map} map; `vp regs NAME` shows fields",
-            text::counted(found.len() as u64, "register")
-        )?;
+        let count = text::counted(registers.len() as u64, "register");
+        writeln!(out, "\n{count} in the {name} map; `vp regs NAME` shows fields")?;
     }
-    Ok(Verdict::Right)
+    Ok(())
 }
 
 fn write_field(out: &mut impl Write, field: &Field, family: Family) -> std::io::Result<()> {

@@ -1,0 +1,50 @@
+//! What shells and `man` are told of the commands.
+
+use std::fs;
+use std::process::{Command, Output};
+
+fn vp(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).output().unwrap()
+}
+
+#[test]
+fn a_shell_is_given_all_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let output = vp(&["completions", shell]);
+        let script = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            output.status.success() && script.contains("attach-device") && script.contains("outstanding"),
+            "{shell}"
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("vp.bash");
+    fs::write(&script, vp(&["completions", "bash"]).stdout).unwrap();
+    // What bash offers behind `vp che`.
+    let ask = "source \"$0\"; COMP_WORDS=(vp che); COMP_CWORD=1; _vp vp che vp; echo \"${COMPREPLY[@]}\"";
+    let output = Command::new("bash").args(["-c", ask]).arg(&script).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "check-peer", "{output:?}");
+}
+
+#[test]
+fn there_is_a_page_of_the_manual_for_each_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let man = folder.path().join("man1");
+    assert!(vp(&["man", man.to_str().unwrap()]).status.success());
+    for (page, says) in [("vp", "vp\\-run(1)"), ("vp-run", "outstanding"), ("vp-study-published", "alexnet")]
+    {
+        let text = fs::read_to_string(man.join(format!("{page}.1"))).unwrap();
+        assert!(text.contains(".TH") && text.contains(says), "{page}: {text}");
+    }
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let refused = vp(&["man", file.to_str().unwrap()]);
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("cannot write to"), "{refused:?}");
+}
+
+#[test]
+fn the_version_says_what_event_hashes_depend_on() {
+    let told = String::from_utf8(vp(&["--version"]).stdout).unwrap();
+    assert!(told.contains("event hash  version 1") && told.contains("commit"), "{told}");
+}
