@@ -466,6 +466,48 @@ fn a_reset_leaves_breakpoints_and_a_stop() {
 }
 
 #[test]
+fn to_be_saved_is_no_reason_for_time_to_move_that_a_debugger_has_stopped() {
+    let mut bench = Bench::new(TimeMode::Lockstep);
+    // The last wait would settle it.
+    bench.todo.pop_back();
+    bench.run();
+    bench.debug(DebugCommand::Stop);
+    let stopped = bench.hub.now();
+    let refused = bench.hub.save(&mut Vec::new()).unwrap_err().to_string();
+    assert_eq!(refused, "the platform is not at rest: a debugger has stopped its time");
+    bench.handle(Input::Settle { limit: Time::MAX });
+    assert_eq!(bench.hub.now(), stopped);
+    bench.debug(DebugCommand::Continue);
+    // Nor beyond where it has it stop.
+    let soon = stopped + CYCLE * 1000;
+    bench.set(BreakOn::Time(soon));
+    bench.handle(Input::Settle { limit: Time::MAX });
+    assert!(bench.hub.now() < soon);
+    bench.debug(DebugCommand::Clear { number: 1 });
+    bench.handle(Input::Settle { limit: Time::MAX });
+    assert!(bench.hub.now() > soon);
+    bench.check_replay();
+}
+
+#[test]
+fn a_breakpoint_that_is_hit_on_the_way_to_rest_stops_time_and_is_told() {
+    let mut bench = Bench::new(TimeMode::Lockstep);
+    let rest = bench.todo.split_off(bench.todo.len() - 4);
+    bench.run();
+    bench.set(BreakOn::Layer { unit: String::new(), end: true });
+    bench.handle(Input::Settle { limit: Time::MAX });
+    let report = bench.hub.stopped().cloned().expect("the layer has ended");
+    assert!(matches!(report.hits[0].seen, Seen::Layer { end: true, .. }));
+    assert_eq!((bench.stops.as_slice(), bench.hub.now()), (&[report.clone()][..], report.time));
+    assert!(bench.hub.save(&mut Vec::new()).is_err());
+    bench.debug(DebugCommand::Continue);
+    bench.todo = rest;
+    bench.run();
+    assert_eq!(bench.outcome().2, plain().outcome().2);
+    bench.check_replay();
+}
+
+#[test]
 fn what_no_breakpoint_can_be_is_refused() {
     let mut bench = Bench::new(TimeMode::Lockstep);
     bench.run();

@@ -1,7 +1,9 @@
 //! What goes on from a saved platform goes on as what was not interrupted: the same events at the same times, the same
 //! statistics, registers and memory.
 
+use std::cell::Cell;
 use std::io::{Cursor, Read as _};
+use std::rc::Rc;
 
 use flate2::bufread::DeflateDecoder;
 use rand::{Rng as _, SeedableRng as _};
@@ -14,13 +16,18 @@ use vp_models::host::network::{Measured, Network, Options as NetworkOptions, Pla
 use vp_models::host::trace::player::{self, Outcome, PlayOptions};
 use vp_models::host::trace::{Trace, discover};
 use vp_models::host::{Host, HostError, Memory, Warning};
+use vp_models::hub::{
+    Access, AccessKind, Hub, Input, MemoryPromise, Operation as Accessing, PartyCommand, PartyId, Recorded,
+    Recorder, Role, Tag, TimeMode,
+};
 use vp_models::local::LocalHost;
-use vp_models::memory::MemoryBudget;
+use vp_models::memory::{MemoryBudget, MemoryPool};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_tests::effort::cases;
 use vp_tests::random::{Draw, Leaves};
-use vp_tests::traces;
+use vp_tests::stage::{MEMORY, hub};
+use vp_tests::{shared, traces};
 
 /// A host that saves its platform now and then, where that next comes to rest; and then goes on with that one, or with what is
 /// made of the saved bytes.
@@ -146,6 +153,9 @@ fn compare<R: PartialEq + std::fmt::Debug>(
     assert_eq!(whole.statistics().unwrap(), restored.statistics().unwrap(), "{name}: statistics");
     assert_eq!(whole.host.platform().event_hash(), restored.host.platform().event_hash(), "{name}: hash");
     assert_eq!(whole.host.platform().layers(), restored.host.platform().layers(), "{name}: layers");
+    let [stands, stands_restored] =
+        [&whole, &restored].map(|host| format!("{:?}", host.host.platform().inspect()));
+    assert_eq!(stands, stands_restored, "{name}: how things stand");
     // All state, and all memory.
     let ends = [whole.saved(), restored.saved()].map(|saved| saved.map_err(|error| error.to_string()));
     match ends {
@@ -271,6 +281,94 @@ fn networks_go_on_as_if_not_interrupted() {
         });
     }
     assert!(saves > 10, "{saves} saves");
+}
+
+/// A larger network, saved between its layers: weights, surfaces, and what one layer leaves in the buffer for the next.
+#[test]
+fn a_large_network_goes_on_from_between_its_layers() {
+    let options = NetworkOptions { input_size: Some([64, 64]) };
+    let mut network = Network::named("resnet50", &options).unwrap().unwrap();
+    network.layers.truncate(6);
+    let description = Description::named("nv_large").unwrap();
+    let plan = Plan::new(&network, &description.nvdla().unwrap().config, description.dbb0.range()).unwrap();
+    let input = example_input(network.input, 1);
+    let saves = compare(&description, (1, 40), |host| {
+        let measured = Measured::on(&network, &plan, host, description.period, &[&input], || ());
+        measured.map(|measured| measured.output).map_err(|error| error.to_string())
+    });
+    assert!(saves > 4, "{saves} saves");
+}
+
+/// Loadables of the vendor's compiler, with the order in which its driver enables operations.
+#[test]
+fn loadables_go_on_as_if_not_interrupted() {
+    let Some(folder) = shared::folder("loadables", "nvdla/loadables") else { return };
+    let mut saves = 0;
+    for (seed, source) in (0..).zip(discover(&folder).unwrap()) {
+        let trace = Trace::load(&source.script).unwrap();
+        let description = Description::named(&source.configuration.unwrap()).unwrap();
+        saves += compare(&description, (seed, 20), |host| play(&trace, host));
+    }
+    assert!(saves > 9, "{saves} saves");
+}
+
+#[test]
+fn what_is_never_saved_is_refused_before_time_moves() {
+    let mut hub = hub(&Description::named("nv_small").unwrap(), TimeMode::Lockstep);
+    let (party, tag) = (PartyId(1), Tag(1));
+    hub.handle(Input::Enter { party, name: "the CPU".into(), memory: MemoryPromise::default() });
+    let faults = "[[fault]]\nkind = 'lost-interrupt'\n".to_owned();
+    hub.handle(Input::Command { party, tag, command: PartyCommand::Inject { faults } });
+    let refused = hub.save(&mut Vec::new()).unwrap_err().to_string();
+    assert!(refused.starts_with("the platform cannot be saved: faults are armed"), "{refused}");
+    assert_eq!(hub.now(), Time::ZERO);
+}
+
+/// What has made it stand is not in the bytes: a platform made of them would go on.
+#[test]
+fn a_platform_that_stands_until_a_reset_is_not_saved() {
+    let pool = MemoryPool::new(1 << 20);
+    let budget = MemoryBudget::within(&pool, 1 << 30).unwrap();
+    let platform = Platform::build_within(&Description::named("nv_small").unwrap(), budget).unwrap();
+    let mut hub = Hub::new(platform, TimeMode::Lockstep);
+    let party = PartyId(1);
+    hub.handle(Input::Enter { party, name: "the CPU".into(), memory: MemoryPromise::default() });
+    let attach = PartyCommand::Attach { port: MEMORY, role: Role::Initiator, range: None };
+    let (data, kind) = (vec![7; 2 << 20].into(), AccessKind::Debug);
+    let operation = Accessing::MemoryWrite { address: 0x8000_0000, data, strobes: None, kind };
+    let write = PartyCommand::Access(Access { port: MEMORY, at: None, operation });
+    for (tag, command) in (1..).map(Tag).zip([attach, write]) {
+        hub.handle(Input::Command { party, tag, command });
+    }
+    let refused = hub.save(&mut Vec::new()).unwrap_err().to_string();
+    assert!(refused.starts_with("the platform cannot be saved: it stands until a reset: "), "{refused}");
+}
+
+/// Counts entries, and those that are kept where they outlive the program.
+#[derive(Clone, Default)]
+struct Kept(Rc<Cell<(usize, usize)>>);
+
+impl Recorder for Kept {
+    fn record(&mut self, _: Recorded) {
+        let (entries, kept) = self.0.get();
+        self.0.set((entries + 1, kept));
+    }
+
+    fn commit(&mut self) -> Result<(), String> {
+        let (entries, _) = self.0.get();
+        self.0.set((entries, entries));
+        Ok(())
+    }
+}
+
+#[test]
+fn what_a_saved_platform_follows_from_is_in_the_recording_before() {
+    let mut hub = hub(&Description::named("nv_small").unwrap(), TimeMode::Lockstep);
+    let kept = Kept::default();
+    hub.record_to(kept.clone());
+    hub.handle(Input::Enter { party: PartyId(1), name: "it".into(), memory: MemoryPromise::default() });
+    hub.save(&mut Vec::new()).unwrap();
+    assert_eq!(kept.0.get(), (2, 2), "one has come, and it was let settle");
 }
 
 /// Jobs of the FPGA AI Suite IP: its registers, its queue's counts, its clocks, its debug network.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use common::Served;
 use common::raw::{CSB, DBB, IRQ, Raw};
 use tempfile::TempDir;
-use vp_client::{Client, ConnectError, Credentials, Error, Options as ClientOptions};
+use vp_client::{Client, ConnectError, Credentials, Error, Options as ClientOptions, SaveError};
 use vp_protocols::native::{
     Access as Kind, Attach, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Notice,
     PortId, Posted, Reaction, RegisterWrite, Reply, Request, Role, Time, TimeMode, Token, Until,
@@ -186,6 +186,7 @@ fn deeds() -> Vec<(&'static str, Request)> {
         ("cpu", Request::Step { to: Time(1) }),
         ("reset", Request::Reset),
         ("faults", Request::Inject { length: 1 }),
+        ("save", Request::Save { first: 0 }),
         ("own-memory", attach(DBB, Role::Target)),
         ("read-memory", Request::MemoryRead(read)),
         ("cpu", Request::MemoryRead(MemoryRead { at: Some(Time(0)), ..read })),
@@ -231,6 +232,32 @@ fn a_role_does_what_it_has_a_right_to_and_is_told_what_it_lacks() {
             drop(client);
         }
     }
+}
+
+#[test]
+fn a_platform_is_saved_for_who_has_the_right_to_it_and_for_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens.toml");
+    let text = "[[token]]\nname = 'cpu'\nsecret = 'cpu-0123456789abcdef'\nroles = ['cpu']\n\
+                [[token]]\nname = 'keeper'\nsecret = 'keeper-0123456789abcdef'\nroles = ['cpu']\nrights = ['save']\n";
+    std::fs::write(&file, text).unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    let access = Access { tokens: Tokens::read(&file).unwrap(), ..Access::default() };
+    let served = Served::at("tcp:127.0.0.1:0", Options { access, ..Options::default() });
+    let save = |secret: &str| {
+        let options = ClientOptions { time_mode: TimeMode::Lockstep, ..options(Some(secret), None) };
+        let mut client = Client::connect(&served.address, &options, ()).unwrap();
+        let mut saved = Vec::new();
+        client.save(&mut saved).map(|_| saved)
+    };
+    match save("cpu-0123456789abcdef") {
+        Err(SaveError::Session(Error::Refused { code: ErrorCode::NotPermitted, reason })) => {
+            let what = "all of the platform's state and memory, to go on from elsewhere";
+            assert_eq!(reason, format!("`cpu` lacks the right `save`: {what}"));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(save("keeper-0123456789abcdef").unwrap().starts_with(b"VPSV"));
 }
 
 #[test]

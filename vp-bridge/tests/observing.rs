@@ -71,6 +71,10 @@ fn what_cannot_be_done_is_one_line_before_anything_runs() {
         &["--timeline", "no/run.perfetto"],
         "cannot write no/run.perfetto: No such file or directory (os error 2)",
     );
+    refused(
+        &["--record", "run.fst", "--trace", "./run.fst"],
+        "--record and --trace both name ./run.fst: each writes a file of its own",
+    );
     let output = vp(folder.path(), &["run", "lenet", "--connect", "unix:s", "--trace", "run.fst"]);
     assert!(said(&output).starts_with("error: --trace is the server's to say when --connect is given\n"));
 }

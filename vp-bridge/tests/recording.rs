@@ -13,10 +13,10 @@ use common::recorded::replayed;
 use common::{copy, run};
 use tempfile::TempDir;
 use vp_models::host::{Host as _, Memory};
-use vp_models::hub::{Input, Operation, PartyCommand, Recorded};
+use vp_models::hub::{Hub, Input, Operation, PartyCommand, Recorded, TimeMode};
 use vp_models::local::LocalHost;
 use vp_models::platform::Platform;
-use vp_recordings::{End, Reader};
+use vp_recordings::{End, Header, Reader, Writer};
 use vp_remote::{RemoteHost, RemoteOptions};
 use vp_transport::Address;
 
@@ -297,6 +297,33 @@ fn a_served_run_runs_again_as_it_does_in_this_process() {
     let again = prints(serving.folder.path(), &["replay", "run.vprec"]);
     assert!(line(&again, "event hash").ends_with(local.text("events.hash").unwrap()), "{again}");
     assert!(line(&again, "ended").ends_with("; the event hash is the recorded one"), "{again}");
+}
+
+#[test]
+fn the_faults_of_a_server_are_in_its_recordings() {
+    let folder = folder();
+    let file = folder.path().join("faults.toml");
+    fs::write(&file, "[[fault]]\nkind = 'delayed-interrupt'\ncycles = 1000\n").unwrap();
+    let mut serving = Serving::start(":", &format!("--faults {}", file.display()));
+    let (_, remote) = run(&copy(8, 8, 32), &mut serving.host());
+    assert!(remote.text("fault.1").unwrap().contains("struck at"));
+    assert_eq!(serving.end(), Some(0));
+    let again = prints(serving.folder.path(), &["replay", "run.vprec"]);
+    assert!(line(&again, "event hash").ends_with(remote.text("events.hash").unwrap()), "{again}");
+    assert!(line(&again, "ended").ends_with("; the event hash is the recorded one"), "{again}");
+}
+
+#[test]
+fn a_replay_shows_no_control_characters_of_a_peer() {
+    let folder = folder();
+    let hub = Hub::new(Platform::build(&common::description()).unwrap(), TimeMode::Lockstep);
+    let mut file = Vec::new();
+    let mut writer = Writer::new(&mut file, &Header::of(&hub, "a test", None)).unwrap();
+    writer.add(Recorded::Input(Input::Warn { text: "\x1b[2Jgone".to_owned() })).unwrap();
+    writer.end(None).unwrap();
+    fs::write(folder.path().join("run.vprec"), &file).unwrap();
+    let shown = prints(folder.path(), &["replay", "run.vprec"]);
+    assert!(shown.contains("?[2Jgone"), "{shown}");
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! `vp regs` shows the registers of a platform as they are served.
 
+#[path = "common/tools.rs"]
+mod tools;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -121,7 +124,7 @@ fn systemrdl_is_read_by_its_compiler() {
     let has_it =
         Command::new(&python).args(["-c", "import systemrdl"]).output().is_ok_and(|it| it.status.success());
     if !has_it {
-        eprintln!("skipped: systemrdl_is_read_by_its_compiler: no Python with systemrdl");
+        tools::skipped("systemrdl_is_read_by_its_compiler", "no Python with systemrdl (test.sh installs it)");
         return;
     }
     const READ: &str = "

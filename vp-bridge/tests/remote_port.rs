@@ -142,6 +142,30 @@ impl Peer {
 }
 
 #[test]
+fn who_says_nothing_or_half_a_hello_takes_no_place_of_a_session() {
+    let serving = Serving::new(&["--max-sessions", "1", "--remote-port-channels", "csb0=9"]);
+    let mut silent: Vec<UnixStream> =
+        (0..8).map(|_| UnixStream::connect(serving.socket()).unwrap()).collect();
+    silent[1].write_all(&[0, 0, 0, 1, 0, 0]).unwrap();
+    let mut peer = Peer::new(&serving.socket(), Capabilities::PLATFORM);
+    assert_eq!(peer.read(VERSION.0, 4), (ResponseCode::Ok, VERSION.1.to_le_bytes().to_vec()));
+    // Now the place is taken.
+    let mut late = Peer::of(silent.swap_remove(0), Capabilities::PLATFORM);
+    assert!(matches!(late.next(), Some(Event::Hello(_))));
+    assert!(late.next().is_none());
+}
+
+#[test]
+fn who_never_says_hello_has_to_go() {
+    let serving = Serving::new(&[]);
+    // More than are borne at a time, even with many files.
+    let mut silent: Vec<UnixStream> =
+        (0..300).map(|_| UnixStream::connect(serving.socket()).unwrap()).collect();
+    silent[0].set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    silent[0].read_to_end(&mut Vec::new()).expect("an end");
+}
+
+#[test]
 fn registers_are_words_and_what_is_none_is_an_error() {
     let serving = Serving::new(&["--remote-port-channels", "csb0=9,irq0=12"]);
     let mut peer = Peer::new(&serving.socket(), Capabilities::PLATFORM);

@@ -39,8 +39,16 @@ struct Restored {
 
 impl Restored {
     fn new(file: &Path) -> Restored {
+        Restored::with(file, None)
+    }
+
+    fn with(file: &Path, recording: Option<&Path>) -> Restored {
         let mut command = vp(&["serve", "--listen", "tcp:127.0.0.1:0", "--restore"]);
-        let mut child = command.arg(file).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        command.arg(file);
+        if let Some(recording) = recording {
+            command.arg("--record").arg(recording);
+        }
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim_end().strip_prefix("listening on ").unwrap().parse().unwrap();
@@ -101,6 +109,29 @@ fn a_platform_goes_on_in_another_server_as_it_would_have_in_the_first() {
     let resumed = run(&copy_again(12, 11, 16), &mut other);
     assert_eq!(resumed.1, whole.1);
     assert_eq!(resumed.0.finish, whole.0.finish);
+}
+
+#[test]
+fn a_restored_platform_is_recorded_from_where_it_stood() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, recording] = ["lab.vpsv", "run.vprec"].map(|name| folder.path().join(name));
+    let served = Served::tcp();
+    let mut host = served.join(lab());
+    run(&copy(9, 7, 8), &mut host);
+    let output = save(&served.address, Some("lab"), &file);
+    assert!(output.status.success(), "{}", said(&output));
+
+    let mut restored = Restored::with(&file, Some(&recording));
+    let mut other = RemoteHost::connect(&restored.address, lab()).unwrap();
+    let (_, statistics) = run(&copy_again(12, 11, 16), &mut other);
+    drop(other);
+    let process = restored.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &process]).status().unwrap().success());
+    assert!(restored.child.wait().unwrap().success());
+    let replayed = vp(&["replay"]).arg(&recording).output().unwrap();
+    let said = said(&replayed);
+    assert!(said.contains(statistics.text("events.hash").unwrap()), "{said}");
+    assert!(said.trim_end().ends_with("; the event hash is the recorded one"), "{said}");
 }
 
 #[test]

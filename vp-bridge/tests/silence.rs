@@ -9,6 +9,7 @@ use std::time::Duration;
 use common::Served;
 use common::raw::{CSB, DBB, Raw};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use vp_client::SilenceLimit;
 use vp_models::host::Host as _;
@@ -157,14 +158,21 @@ fn over_tcp_the_system_finds_out_whether_a_clients_host_is_there() {
 struct Server(Child);
 
 impl Server {
-    fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.0.id().try_into().unwrap()), signal).unwrap();
+    fn process(&self) -> Pid {
+        Pid::from_raw(self.0.id().try_into().unwrap())
+    }
+
+    /// Stops it: the signal alone takes effect later, and a thread of it may answer until then.
+    fn stop(&self) {
+        kill(self.process(), Signal::SIGSTOP).unwrap();
+        let state = waitpid(self.process(), Some(WaitPidFlag::WUNTRACED)).unwrap();
+        assert!(matches!(state, WaitStatus::Stopped(..)), "{state:?}");
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.signal(Signal::SIGKILL);
+        kill(self.process(), Signal::SIGKILL).unwrap();
         self.0.wait().unwrap();
     }
 }
@@ -181,7 +189,7 @@ fn a_client_that_waits_for_a_stopped_server_is_told_so() {
     let mut host =
         RemoteHost::connect(&address, RemoteOptions { heartbeat, ..RemoteOptions::default() }).unwrap();
     host.read(0).unwrap();
-    server.signal(Signal::SIGSTOP);
+    server.stop();
     let error = host.read(0).unwrap_err().to_string();
     assert!(error.contains(&format!("{address} has said nothing for 1 s")), "{error}");
 }

@@ -18,6 +18,9 @@ use crate::memory::OutOfMemory;
 /// Bytes of all values of a checkpoint, without the memories, at most: what a file says of its sizes is not believed further.
 const MOST: u64 = 64 << 20;
 
+/// Characters that are said of what is there in the place of a part's name.
+const MOST_NAME: usize = 40;
+
 /// Why something cannot be saved, or taken up again.
 #[derive(Debug, Error)]
 pub enum CheckpointError {
@@ -81,7 +84,9 @@ impl<'a> Checkpoint<'a> {
         name.clone_into(&mut self.part);
         let mut there = name.to_owned();
         self.value(&mut there)?;
-        self.check(there == name, &format!("`{}` is there", there.escape_debug()))
+        // A name is short; what is there need not be one.
+        let said: String = there.chars().take(MOST_NAME).flat_map(char::escape_debug).collect();
+        self.check(there == name, &format!("`{said}` is there"))
     }
 
     /// A value.
@@ -249,6 +254,13 @@ mod tests {
         assert_eq!((cell.get(), fixed), (7, [1, 2, 3]));
         let refusal = Checkpoint::restore(&mut &bytes[..]).part("other").unwrap_err().to_string();
         assert_eq!(refusal, "the state of other is damaged, or that of another version: `unit` is there");
+    }
+
+    #[test]
+    fn what_is_there_in_the_place_of_a_name_is_said_in_short() {
+        let bytes = saved(|at| at.value(&mut "\n".repeat(100_000)));
+        let refusal = Checkpoint::restore(&mut &bytes[..]).part("unit").unwrap_err().to_string();
+        assert!(refusal.len() < 200 && !refusal.contains('\n'), "{refusal}");
     }
 
     #[test]

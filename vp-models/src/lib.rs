@@ -8,6 +8,7 @@ pub mod checkpoint;
 pub mod counters;
 pub mod device;
 pub mod faults;
+pub mod fifos;
 pub mod fpga_ai_suite;
 pub mod host;
 pub mod hub;

@@ -1,8 +1,11 @@
-//! When the datapaths had work, and how full the convolution buffer is: kept, or told, only while somebody asks for it.
+//! When the datapaths had work, and how full the convolution buffer and FIFOs are: kept, or told, only while somebody asks for it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::rc::Rc;
 use vp_core::Time;
+
+use crate::fifos::Fifos;
 
 /// Spans of time that do not overlap, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -133,7 +136,7 @@ type OnBuffer = Box<dyn Fn(Time, BufferFill)>;
 /// Who is told that a datapath has work from one time to another.
 type OnBusy = Box<dyn Fn(Datapath, Time, Time)>;
 
-/// When each datapath had work, and who is told of it and of the buffer.
+/// When each datapath had work, and who is told of it, of the buffer and of FIFOs.
 #[derive(Default)]
 pub struct Occupancy {
     /// Somebody wants to know when the datapaths have work,
@@ -145,6 +148,7 @@ pub struct Occupancy {
     on_busy: RefCell<Vec<OnBusy>>,
     buffer_watched: Cell<bool>,
     on_buffer: RefCell<Vec<OnBuffer>>,
+    fifos: Rc<Fifos>,
 }
 
 impl Occupancy {
@@ -188,6 +192,11 @@ impl Occupancy {
             let (time, fill) = now();
             self.on_buffer.borrow().iter().for_each(|told| told(time, fill));
         }
+    }
+
+    /// The FIFOs of the device.
+    pub fn fifos(&self) -> &Rc<Fifos> {
+        &self.fifos
     }
 
     /// Begins anew, for a device that was reset; who watches goes on.

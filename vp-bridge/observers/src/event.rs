@@ -16,6 +16,8 @@ pub(crate) struct Event {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Seen {
     Level(u64),
+    /// A level is so much higher, or lower, than it was.
+    Change(i64),
     Register {
         write: bool,
         address: u32,

@@ -108,7 +108,9 @@ impl Files {
         if let Some(trace) = &self.trace {
             let triggers = trace.triggers(platform, &self.layers)?;
             let waveform = Waveform::begin(&trace.path, platform, triggers)?;
-            observers.attach(Threaded::start(platform, Kinds::ALL, self.layers.clone(), Box::new(waveform)));
+            let waves = Threaded::start(platform, Kinds::ALL, self.layers.clone(), Box::new(waveform));
+            waves.hear_fifos(platform);
+            observers.attach(waves);
         }
         if let Some(path) = &self.timeline {
             let timeline = Timeline::begin(path, platform)?;

@@ -14,6 +14,7 @@ use std::thread::{self, JoinHandle};
 
 use vp_core::Time;
 use vp_core::observe::{Kinds, Observation, Observer, Source, SourceInfo, SourceKind, Warning, What};
+use vp_models::fifos::FifoInfo;
 use vp_models::occupancy::{BufferFill, Datapath};
 use vp_models::platform::Platform;
 
@@ -45,6 +46,8 @@ pub(crate) trait Sink: Send + 'static {
 /// The numbers of what is no source of the simulation: the convolution buffer and the datapaths.
 const BUFFER: [(u32, &str); 2] = [(1 << 31, "nvdla.cbuf.data"), ((1 << 31) + 1, "nvdla.cbuf.weights")];
 const DATAPATHS: u32 = (1 << 31) + 2;
+/// Where those of FIFOs begin.
+const FIFOS: u32 = DATAPATHS + Datapath::ALL.len() as u32;
 const RESET: u32 = u32::MAX;
 
 /// Which of [`Datapath::ALL`] a source is.
@@ -68,6 +71,8 @@ enum Message {
     Label(u32, String),
     /// Events in any order, and up to when they are complete with those before.
     Chunk(Vec<Event>, Time),
+    /// The platform was reset: what was told ahead of that time and lies behind it does not happen.
+    Reset(Time),
     Finish(Time),
 }
 
@@ -77,6 +82,8 @@ pub(crate) struct Threaded {
     names: LayerNames,
     chunk: RefCell<Vec<Event>>,
     watermark: Cell<Time>,
+    /// How full the convolution buffer was told to be.
+    buffer: Cell<Option<BufferFill>>,
     /// Chunks whose memory can be used again.
     empty: Receiver<Vec<Event>>,
     /// The thread wants nothing more.
@@ -121,6 +128,7 @@ impl Threaded {
             names,
             chunk: RefCell::new(Vec::with_capacity(CHUNK)),
             watermark: Cell::default(),
+            buffer: Cell::default(),
             empty,
             is_done,
             sources: RefCell::default(),
@@ -134,7 +142,9 @@ impl Threaded {
         platform.on_reset(move |now| {
             if let Some(this) = this.upgrade() {
                 this.sources.borrow_mut().iter_mut().for_each(|source| source.begun = 0);
-                this.push(now, RESET, Seen::Reset);
+                this.buffer.set(None);
+                this.hand_over();
+                this.send(Message::Reset(now));
             }
         });
         observer
@@ -149,11 +159,10 @@ impl Threaded {
             self.announce(DATAPATHS + datapath as u32, datapath_name(datapath), SourceKind::LINE);
         }
         let this = Rc::downgrade(self);
-        let last = Cell::new(None);
         platform.on_buffer(move |time, fill| {
             let Some(this) = this.upgrade() else { return };
             let BufferFill { data, weights } = fill;
-            let before = last.replace(Some(fill));
+            let before = this.buffer.replace(Some(fill));
             for ((number, _), value, before) in [
                 (BUFFER[0], data, before.map(|it| it.data)),
                 (BUFFER[1], weights, before.map(|it| it.weights)),
@@ -167,6 +176,20 @@ impl Threaded {
         platform.on_busy(move |datapath, from, until| {
             if let Some(this) = this.upgrade() {
                 this.push(from, DATAPATHS + datapath as u32, Seen::Busy { until });
+            }
+        });
+    }
+
+    /// Hears how much the FIFOs hold, too.
+    pub(crate) fn hear_fifos(self: &Rc<Self>, platform: &Platform) {
+        let fifos = platform.fifos();
+        for (number, FifoInfo { name, unit }) in fifos.all().into_iter().enumerate() {
+            self.announce(FIFOS + number as u32, &name, SourceKind::Level { bits: 32, unit });
+        }
+        let this = Rc::downgrade(self);
+        fifos.on_change(move |number, time, by| {
+            if let Some(this) = this.upgrade() {
+                this.push(time, FIFOS + number as u32, Seen::Change(by));
             }
         });
     }
@@ -328,6 +351,13 @@ fn write(
                         break;
                     }
                 }
+            }
+            Message::Reset(now) => {
+                waiting.retain(|Event { time, seen, .. }| {
+                    *time <= now || !matches!(seen, Seen::Change(_) | Seen::Busy { .. })
+                });
+                let place = waiting.partition_point(|event| event.time <= now);
+                waiting.insert(place, Event { time: now, source: RESET, seen: Seen::Reset });
             }
             Message::Finish(now) => {
                 for event in waiting.drain(..).filter(|event| event.time <= now) {

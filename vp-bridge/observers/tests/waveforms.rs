@@ -37,6 +37,7 @@ fn signals_are_what_the_run_was() {
     the_memory_interface(&waves, &ran);
     the_units(&waves, &ran);
     the_buffer(&waves);
+    the_fifos(&waves);
 }
 
 fn the_line(waves: &Waves, ran: &common::Ran) {
@@ -125,6 +126,27 @@ fn the_buffer(waves: &Waves) {
     let sizes = [most("nv_small.nvdla.cbuf.data"), most("nv_small.nvdla.cbuf.weights")];
     assert!(sizes.iter().all(|most| (1..=128 << 10).contains(most)), "{sizes:?}");
     assert!(waves["nv_small.nvdla.mac_array.active"].len() > 10);
+}
+
+fn the_fifos(waves: &Waves) {
+    let levels = |of: &str| -> Vec<u64> {
+        waves[&format!("nv_small.nvdla.{of}")].iter().map(|(_, value)| number(value)).collect()
+    };
+    let fifos: Vec<&str> = waves
+        .keys()
+        .filter(|path| path.ends_with("_fifo"))
+        .filter_map(|path| path.strip_prefix("nv_small.nvdla."))
+        .collect();
+    assert!(fifos.contains(&"pdp_rdma.read_fifo") && fifos.contains(&"cdp.write_fifo"), "{fifos:?}");
+    for fifo in &fifos {
+        // What comes is taken, and none is larger than its RAM, of some KiB.
+        let levels = levels(fifo);
+        assert!(levels.iter().all(|level| *level <= 16 << 10), "{fifo}");
+        assert_eq!(levels.last(), Some(&0), "{fifo}");
+    }
+    let (sums, written) = (levels("cacc.delivery"), levels("sdp.write_fifo"));
+    assert!(sums.len() > 10 && written.len() > 10);
+    assert_eq!((sums.last(), written[0]), (Some(&0), 0));
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub(crate) const MOST: usize = 1 << 16;
 pub(crate) const MOST_STORED: u64 = MOST as u64 + 4096;
 /// The same of a header.
 pub(crate) const MOST_HEADER: u64 = 1 << 20;
-/// Bytes of one entry, at most.
+/// Bytes of one entry, and of a saved platform, at most.
 pub(crate) const MOST_ENTRY: u64 = 1 << 30;
 
 /// What each DEFLATE block of a flushed stream ends with, and what is left out (RFC 7692, 7.2.1).
@@ -25,6 +25,8 @@ pub(crate) mod kind {
     pub(crate) const DEFLATED: u8 = b'D';
     /// Entries as they are.
     pub(crate) const PLAIN: u8 = b'P';
+    /// A part of a saved platform, from which the run goes on.
+    pub(crate) const SAVED: u8 = b'S';
     /// The end, and why it comes before that of the run, if it does.
     pub(crate) const END: u8 = b'E';
 }

@@ -1,9 +1,11 @@
 //! What a recording says of its platform: all that a run depends on besides the inputs.
 
+use std::io::Cursor;
+
 use serde::{Deserialize, Serialize};
 use vp_models::hub::{Hub, TimeMode};
 use vp_models::memory::MemoryBudget;
-use vp_models::platform::{Description, DescriptionError, Platform};
+use vp_models::platform::{Description, DescriptionError, Platform, RestoreError};
 
 /// What a recorded hub was at its beginning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,14 +76,27 @@ impl Header {
         Description::parse(&self.platform)
     }
 
-    /// A hub as the recorded one was at its beginning.
+    /// A hub as the recorded one was at its beginning, at power-on.
     ///
     /// # Errors
     /// The platform cannot be built.
     pub fn hub(&self) -> Result<Hub, DescriptionError> {
-        let budget = MemoryBudget::new(self.memory_limit.unwrap_or(u64::MAX));
-        let mut hub = Hub::new(Platform::build_within(&self.description()?, budget)?, self.mode());
+        Ok(self.around(Platform::build_within(&self.description()?, self.budget())?))
+    }
+
+    /// The same, where a platform stood that was saved.
+    pub(crate) fn hub_from(&self, saved: &[u8]) -> Result<Hub, RestoreError> {
+        let description = self.description()?;
+        Ok(self.around(Platform::restore(&mut Cursor::new(saved), Some(&description), self.budget())?))
+    }
+
+    fn budget(&self) -> MemoryBudget {
+        MemoryBudget::new(self.memory_limit.unwrap_or(u64::MAX))
+    }
+
+    fn around(&self, platform: Platform) -> Hub {
+        let mut hub = Hub::new(platform, self.mode());
         hub.set_delta_limit(self.delta_limit);
-        Ok(hub)
+        hub
     }
 }

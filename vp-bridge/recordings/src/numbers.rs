@@ -10,6 +10,7 @@ pub(crate) struct Numbers {
     stops: u64,
     outputs: u64,
     driven: u64,
+    begun: u64,
     tag: u64,
     request: u64,
     heard: u64,
@@ -50,13 +51,14 @@ impl Numbers {
         let timed = |time: &mut Time| *time = Time::ps(convert(time.as_ps(), now));
         let access = |access: &mut Access| access.at.iter_mut().for_each(timed);
         match entry {
-            Recorded::Ran(Position { time, stops, outputs, driven, .. }) => {
+            Recorded::Ran(Position { time, stops, outputs, driven, begun, .. }) => {
                 let mut ps = time.as_ps();
                 follow(&mut ps, &mut self.time);
                 *time = Time::ps(ps);
                 follow(stops, &mut self.stops);
                 follow(outputs, &mut self.outputs);
                 follow(driven, &mut self.driven);
+                follow(begun, &mut self.begun);
             }
             Recorded::Input(Input::Command { tag: Tag(tag), command, .. }) => {
                 follow(tag, &mut self.tag);

@@ -5,7 +5,7 @@ use std::io::Read;
 use thiserror::Error;
 use vp_core::Time;
 use vp_models::hub::{Hub, Output, Recorded, Replay, ReplayError};
-use vp_models::platform::DescriptionError;
+use vp_models::platform::{DescriptionError, RestoreError};
 
 use super::reader::{End, ReadError, Reader};
 
@@ -18,6 +18,9 @@ pub enum PlayError {
     /// The platform cannot be built.
     #[error("the recording's platform: {0}")]
     Description(#[from] DescriptionError),
+    /// The saved platform that it begins with is none, or another one.
+    #[error("the platform that the recording goes on from: {0}")]
+    Restore(#[from] RestoreError),
     /// The run is another one.
     #[error(transparent)]
     Replay(#[from] ReplayError),
@@ -48,8 +51,11 @@ impl<R: Read> Player<R> {
     /// # Errors
     /// No recording, or of a platform that cannot be built.
     pub fn new(file: R) -> Result<Player<R>, PlayError> {
-        let reader = Reader::new(file)?;
-        let hub = reader.header().hub()?;
+        let mut reader = Reader::new(file)?;
+        let hub = match reader.take_saved() {
+            None => reader.header().hub()?,
+            Some(saved) => reader.header().hub_from(&saved)?,
+        };
         Ok(Player { reader, hub, replay: Replay::new(), is_hash_checked: false })
     }
 

@@ -82,6 +82,10 @@ enum Found {
 pub struct Reader<R> {
     file: R,
     header: Header,
+    /// The saved platform from which the run goes on.
+    saved: Option<Vec<u8>>,
+    /// A block that was read, and not taken.
+    ahead: Option<Found>,
     numbers: Numbers,
     inflate: Box<Decompress>,
     /// The block that was read last.
@@ -129,6 +133,8 @@ impl<R: Read> Reader<R> {
         let mut reader = Reader {
             file,
             header,
+            saved: None,
+            ahead: None,
             numbers: Numbers::default(),
             inflate: Box::new(Decompress::new(false)),
             stored: Vec::new(),
@@ -148,7 +154,41 @@ impl<R: Read> Reader<R> {
         let wrong = |why: String| ReadError::Header { why };
         let text = str::from_utf8(&reader.stored).map_err(|error| wrong(error.to_string()))?;
         reader.header = toml::from_str(text).map_err(|error| wrong(error.message().to_owned()))?;
+        // It is shown to people as it is.
+        if reader.header.program.contains(char::is_control) {
+            return Err(wrong("`program` has control characters".to_owned()));
+        }
+        reader.read_saved()?;
         Ok(reader)
+    }
+
+    /// Reads the saved platform, if there is one, and the block behind it.
+    fn read_saved(&mut self) -> Result<(), ReadError> {
+        loop {
+            match self.block(MOST_STORED)? {
+                Found::Block { kind: kind::SAVED } => {
+                    let saved = self.saved.get_or_insert_default();
+                    saved.extend_from_slice(&self.stored);
+                    if saved.len() as u64 > MOST_ENTRY {
+                        return Err(self.damaged("a saved platform of more than 2^30 bytes"));
+                    }
+                }
+                found => {
+                    self.ahead = Some(found);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// The saved platform from which the run goes on; `None`: it begins at power-on.
+    pub fn saved(&self) -> Option<&[u8]> {
+        self.saved.as_deref()
+    }
+
+    /// The same, which is not kept.
+    pub(crate) fn take_saved(&mut self) -> Option<Vec<u8>> {
+        self.saved.take()
     }
 
     /// What it says of its platform.
@@ -243,7 +283,10 @@ impl<R: Read> Reader<R> {
     }
 
     fn unpack_block(&mut self) -> Result<(), ReadError> {
-        let found = self.block(MOST_STORED)?;
+        let found = match self.ahead.take() {
+            Some(found) => found,
+            None => self.block(MOST_STORED)?,
+        };
         match found {
             Found::CutOff(bytes) => self.end = Some(End::CutOff { bytes }),
             Found::Block { kind: kind::PLAIN } => self.unpacked.extend_from_slice(&self.stored),
@@ -252,7 +295,7 @@ impl<R: Read> Reader<R> {
                 return Err(self.damaged("an end within an entry"));
             }
             Found::Block { kind: kind::END } => {
-                let why = String::from_utf8_lossy(&self.stored).into_owned();
+                let why = String::from_utf8_lossy(&self.stored).replace(char::is_control, "?");
                 self.end = Some(if why.is_empty() { End::Whole } else { End::Early { why } });
                 if self.file.read(&mut [0])? > 0 {
                     return Err(self.damaged("bytes behind its end"));

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
 use vp_models::hub::{Hub, Recorded, Recorder};
+use vp_models::platform::{Platform, SaveError};
 
 use super::header::Header;
 use super::writer::Writer;
@@ -22,6 +23,14 @@ pub enum RecordError {
         path: String,
         /// What the system says.
         error: String,
+    },
+    /// The hub is not at a beginning.
+    #[error("cannot record in {path}: {why}")]
+    Begun {
+        /// The file.
+        path: String,
+        /// Why.
+        why: String,
     },
     /// Another program writes to the file.
     #[error("cannot record in {path}: another vp does")]
@@ -61,10 +70,11 @@ impl fmt::Debug for Recording {
 }
 
 impl Recording {
-    /// Records a new hub in a file. What was there before is lost.
+    /// Records a new hub in a file. What was there before is lost. Of a platform that goes on from a saved one the recording begins with where
+    /// it stands.
     ///
     /// # Errors
-    /// The file cannot be written, or another recording is made there.
+    /// The file cannot be written, or another recording is made there; or the platform is neither at power-on nor at rest.
     pub fn begin(
         path: &Path,
         hub: &mut Hub,
@@ -72,6 +82,10 @@ impl Recording {
         build: Option<String>,
     ) -> Result<Recording, RecordError> {
         let io = |error: io::Error| io_error(path, &error);
+        let saved = saved(hub.platform()).map_err(|error| RecordError::Begun {
+            path: path.display().to_string(),
+            why: error.to_string(),
+        })?;
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(io)?;
         match file.try_lock() {
             Ok(()) => {}
@@ -86,7 +100,10 @@ impl Recording {
         if file.metadata().map_err(io)?.is_file() {
             file.set_len(0).map_err(io)?;
         }
-        let writer = Writer::new(file, &Header::of(hub, program, build)).map_err(io)?;
+        let mut writer = Writer::new(file, &Header::of(hub, program, build)).map_err(io)?;
+        if let Some(saved) = saved {
+            writer.begin_from(&saved).map_err(io)?;
+        }
         let state = State { path: path.to_owned(), writer: Some(writer), failed: None };
         let shared = Shared(Arc::new(Mutex::new(state)));
         hub.record_to(shared.clone());
@@ -107,6 +124,15 @@ impl Recording {
     pub fn finish(self) -> Result<(), RecordError> {
         self.0.state().failed.clone().map_or(Ok(()), Err)
     }
+}
+
+/// Where a platform stands that has run.
+fn saved(platform: &Platform) -> Result<Option<Vec<u8>>, SaveError> {
+    if platform.simulation().activations() == 0 {
+        return Ok(None);
+    }
+    let mut saved = Vec::new();
+    platform.save(&mut saved).map(|()| Some(saved))
 }
 
 fn io_error(path: &Path, error: &io::Error) -> RecordError {

@@ -58,6 +58,19 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
+    /// Says that the run does not begin at power-on, but goes on from a saved platform. Before the first entry.
+    ///
+    /// # Errors
+    /// The file's, or that it is too long.
+    pub fn begin_from(&mut self, saved: &[u8]) -> io::Result<()> {
+        if saved.len() as u64 > MOST_ENTRY {
+            let what = format!("a saved platform of {} bytes: at most 2^30 can be recorded", saved.len());
+            return Err(io::Error::other(what));
+        }
+        saved.chunks(MOST).for_each(|part| put(kind::SAVED, part, &mut self.blocks));
+        self.write_blocks()
+    }
+
     /// Adds an entry. It may not be in the file before [`flush`](Writer::flush).
     ///
     /// # Errors

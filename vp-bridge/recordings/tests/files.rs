@@ -66,7 +66,17 @@ fn write(data: Bytes) -> Operation {
 
 fn ran(time: u64, outputs: u64) -> Recorded {
     let time = Time::ps(time);
-    Recorded::Ran(Position { time, stops: outputs / 2, outputs, driven: 7, is_instant_over: true, cycles: 0 })
+    Recorded::Ran(Position {
+        time,
+        stops: outputs / 2,
+        outputs,
+        driven: 7,
+        begun: outputs / 3,
+        is_instant_over: true,
+        has_work_now: false,
+        is_at_grant: false,
+        cycles: 0,
+    })
 }
 
 fn bytes() -> impl Strategy<Value = Bytes> {
@@ -285,6 +295,18 @@ fn a_header_that_says_more_than_is_known_is_refused_with_its_name() {
 }
 
 /// A length that is a lie costs no memory: what is not there is not made room for.
+#[test]
+fn what_people_are_shown_of_a_recording_has_no_control_characters() {
+    let (_, end) = read(&written(&[], Some(Some("the disk\x1b[2J\nis full"))));
+    assert_eq!(end.unwrap(), End::Early { why: "the disk?[2J?is full".to_owned() });
+    let mut file = Vec::new();
+    let mut header = header();
+    header.program = "vp\x1b[2J".to_owned();
+    Writer::new(&mut file, &header).unwrap();
+    let error = Reader::new(&file[..]).err().unwrap().to_string();
+    assert_eq!(error, "the recording's header: `program` has control characters");
+}
+
 #[test]
 fn lengths_that_lie_are_found_before_there_is_room_for_what_they_say() {
     for lie in [

@@ -1,7 +1,7 @@
 //! A run that was recorded in a file runs again to the same event hash.
 
-use std::fs::File;
-use std::io::BufReader;
+use std::fs::{self, File};
+use std::io::{BufReader, Cursor};
 use std::path::{Path, PathBuf};
 
 use vp_core::Time;
@@ -10,6 +10,7 @@ use vp_models::host::trace::Trace;
 use vp_models::host::trace::player::{PlayOptions, play};
 use vp_models::hub::{Hub, Recorded, ReplayError, TimeMode};
 use vp_models::local::LocalHost;
+use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, Platform};
 use vp_recordings::{End, PlayError, Player, RecordError, Recording, Step};
 
@@ -65,6 +66,56 @@ fn a_recorded_layer_runs_again_to_the_same_event_hash() {
     let (entered, bytes) = (player.reader().entered(), path.metadata().unwrap().len());
     assert_eq!(player.reader().bytes(), bytes);
     assert!(bytes * 10 <= entered * 13, "{bytes} bytes for {entered}");
+}
+
+/// The recording has where it stood: nothing else is needed to run it again.
+#[test]
+fn a_recording_of_a_restored_platform_runs_again_from_where_that_stood() {
+    let (_folder, path) = place();
+    let description = Description::named("nv_small").unwrap();
+    let mut first = LocalHost::new(Platform::build(&description).unwrap());
+    let map = first.map();
+    play(&layer(), &mut first, &map, &PlayOptions::default()).unwrap();
+    let mut saved = Vec::new();
+    let stood = first.save(&mut saved).unwrap();
+    let restored = || Platform::restore(&mut Cursor::new(&saved), None, MemoryBudget::unlimited()).unwrap();
+    let mut hub = Hub::new(restored(), TimeMode::Lockstep);
+    let recording = Recording::begin(&path, &mut hub, "a test", None).unwrap();
+    let mut host = LocalHost::at(hub);
+    // The other group is next, so its interrupt does not come: what happens up to there is enough.
+    play(&layer(), &mut host, &map, &PlayOptions::default()).unwrap();
+    host.warnings();
+    let came_to = (host.platform().event_hash(), host.now().unwrap());
+    // The first one, which was not interrupted, comes to the same.
+    play(&layer(), &mut first, &map, &PlayOptions::default()).unwrap();
+    first.warnings();
+    assert_eq!((first.platform().event_hash(), first.now().unwrap()), came_to);
+    drop(host);
+    recording.finish().unwrap();
+
+    let mut player = player(&path);
+    assert_eq!(player.hub().now(), stood);
+    assert_eq!(to_end(&mut player).unwrap(), End::Whole);
+    assert!(player.is_hash_checked());
+    assert_eq!((player.hub().platform().event_hash(), player.hub().now()), came_to);
+
+    // What it goes on from is not believed.
+    let mut file = fs::read(&path).unwrap();
+    let begin = file.windows(4).position(|bytes| bytes == b"VPSV").unwrap();
+    file[begin + 30] ^= 1;
+    let error = Player::new(&file[..]).err().unwrap().to_string();
+    assert!(error.starts_with("the recording is damaged at byte "), "{error}");
+}
+
+#[test]
+fn a_platform_that_runs_is_not_recorded_from_its_middle() {
+    let (_folder, path) = place();
+    let mut hub =
+        Hub::new(Platform::build(&Description::named("nv_small").unwrap()).unwrap(), TimeMode::Free);
+    hub.run(Time::ps(1));
+    let error = Recording::begin(&path, &mut hub, "a test", None).unwrap_err().to_string();
+    assert!(error.starts_with("cannot record in ") && error.contains(": the platform "), "{error}");
+    assert!(!path.exists());
 }
 
 #[test]

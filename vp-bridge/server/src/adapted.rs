@@ -2,36 +2,85 @@
 
 use std::sync::Arc;
 
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 use vp_protocols::native::{SessionId, TimeMode};
 
 use super::House;
 use super::instance::{AdaptedNewcomer, PlatformCommand};
 use crate::adapters::Adapter;
+use crate::newcomers::NewcomersPlace;
 use crate::registry::Tenant;
-use crate::session::{End, Stay};
+use crate::session::{End, SHUTDOWN, Stay};
 use crate::stream::Stream;
 
-/// Serves connections to the end of their session, which is noted in the log. It is at the platform of all who name none.
-pub(super) async fn run(
+/// Who comes to a platform: the adapter, the mode of time that it asks for, the streams, and what has come on the first of them.
+pub(super) struct Arrival {
+    pub(super) adapter: Box<dyn Adapter>,
+    pub(super) time_mode: TimeMode,
+    pub(super) streams: Vec<Stream>,
+    pub(super) input: BytesMut,
+}
+
+/// Waits until who has connected shows itself to be a peer, as one that has a place among the newcomers until then, and serves it. What
+/// becomes of it is noted in the log.
+pub(super) async fn receive(
     house: &House,
-    streams: Vec<Stream>,
-    (adapter, time_mode): (Box<dyn Adapter>, TimeMode),
-    id: SessionId,
-    name: &str,
-) -> End {
-    let end = stay(house, streams, (adapter, time_mode), id, name).await;
+    newcomers_place: NewcomersPlace,
+    mut stream: Stream,
+    (mut adapter, time_mode): (Box<dyn Adapter>, TimeMode),
+    (id, name): (SessionId, &str),
+) {
+    let waited = house.options.handshake_timeout;
+    let greeted = async {
+        tokio::select! {
+            biased;
+            () = house.shutdown.cancelled() => Err(End::Fine(SHUTDOWN.to_owned())),
+            greeted = timeout(waited, greet(&mut stream, &mut *adapter)) => greeted.unwrap_or_else(|_| {
+                Err(End::Wrong(format!("no hello within {} s", waited.as_secs_f64())))
+            }),
+        }
+    };
+    let input = match newcomers_place.stay(greeted).await {
+        Ok(input) => input,
+        Err(end) => return end.log(name),
+    };
+    let Ok(_place) = house.places.try_acquire() else {
+        return End::Wrong(format!("turned away: {}", house.full())).log(name);
+    };
+    drop(newcomers_place);
+    run(house, Arrival { adapter, time_mode, streams: vec![stream], input }, id, name).await;
+}
+
+/// Greets a newcomer, and gives what it says.
+async fn greet(stream: &mut Stream, adapter: &mut dyn Adapter) -> Result<BytesMut, End> {
+    let broken = |error| End::Wrong(format!("stream broken before the hello: {error}"));
+    while let Some((_, output)) = adapter.next_output() {
+        stream.write_all_buf(output).await.map_err(broken)?;
+    }
+    let mut input = BytesMut::new();
+    while !adapter.is_greeted(&input) {
+        match stream.read_buf(&mut input).await {
+            Ok(0) if input.is_empty() => return Err(End::Fine("left without a word".to_owned())),
+            Ok(0) => return Err(End::Wrong("vanished in the middle of its hello".to_owned())),
+            Ok(_) => {}
+            Err(error) => return Err(broken(error)),
+        }
+    }
+    Ok(input)
+}
+
+/// Serves who has come to the end of its session, which is noted in the log. It is at the platform of all who name none.
+pub(super) async fn run(house: &House, arrival: Arrival, id: SessionId, name: &str) -> End {
+    let end = stay(house, arrival, id, name).await;
     end.log(name);
     end
 }
 
-async fn stay(
-    house: &House,
-    streams: Vec<Stream>,
-    (adapter, time_mode): (Box<dyn Adapter>, TimeMode),
-    id: SessionId,
-    name: &str,
-) -> End {
+async fn stay(house: &House, arrival: Arrival, id: SessionId, name: &str) -> End {
+    let Arrival { adapter, time_mode, streams, input } = arrival;
     let tenant = Tenant { session: id, holder: None, platform: None };
     let instance = match house.registry.enter(tenant, time_mode) {
         Ok(instance) => instance,
@@ -50,7 +99,7 @@ async fn stay(
     let mut stay =
         Stay { house, tenant: Some(tenant), instance: &instance, id, sockets: &sockets, is_over: false };
     let (name_of, sockets) = (name.to_owned(), sockets.clone());
-    let newcomer = AdaptedNewcomer { id, name: name_of, time_mode, sockets, adapter, ended };
+    let newcomer = AdaptedNewcomer { id, name: name_of, time_mode, sockets, input, adapter, ended };
     // If the platform's thread has ended the newcomer is dropped, as it is when the thread ends later.
     let _ = instance.inbox().send(PlatformCommand::JoinAdapted(Box::new(newcomer)));
     stay.wait(has_ended).await.unwrap_or_else(End::Wrong)

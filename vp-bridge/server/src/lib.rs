@@ -29,6 +29,7 @@ mod lobby;
 mod meeting;
 mod newcomers;
 mod observe;
+mod processors;
 mod refused_connections;
 mod registry;
 mod session;
@@ -42,7 +43,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use thiserror::Error;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -56,6 +57,7 @@ use vp_protocols::native::{Capabilities, ErrorCode, Offer, SessionId, Terms, Tim
 
 use access::Tries;
 pub use access::{Access, NoSuchGroup, Right, Rights, Role, Tokens, TokensError, UserGroup};
+use adapted::Arrival;
 use adapters::Adapter;
 use adapters::renode::Renode;
 pub use files::allow_files_for;
@@ -277,27 +279,28 @@ impl OtherPeer {
     /// Serves one such peer after the other, or as many at a time as connect.
     async fn serve(mut self, house: Arc<House>, tasks: TaskTracker) {
         loop {
-            let (stream, who) = tokio::select! {
+            let (stream, origin) = tokio::select! {
                 biased;
                 () = house.shutdown.cancelled() => return,
                 met = self.meeting.next() => met,
             };
             let id = house.next_session();
+            let who = origin.map_or_else(|| self.meeting.address().to_string(), |origin| origin.to_string());
             let name = format!("session {} ({}, {who})", id.0, self.protocol);
-            let Ok(place) = house.places.clone().try_acquire_owned() else {
+            let (adapter, time_mode) = ((self.adapter)(), self.time_mode);
+            if let Some(origin) = origin {
+                let (house, place) = (house.clone(), house.newcomers.enter(id, origin));
+                tasks.spawn(async move {
+                    adapted::receive(&house, place, stream, (adapter, time_mode), (id, &name)).await;
+                });
+                continue;
+            }
+            let Ok(_place) = house.places.try_acquire() else {
                 tracing::warn!("{name}: {}; turned away", house.full());
                 continue;
             };
-            let (adapter, time_mode, house) = ((self.adapter)(), self.time_mode, house.clone());
-            let session = async move {
-                adapted::run(&house, vec![stream], (adapter, time_mode), id, &name).await;
-                drop(place);
-            };
-            if self.meeting.listens() {
-                tasks.spawn(session);
-            } else {
-                session.await;
-            }
+            let arrival = Arrival { adapter, time_mode, streams: vec![stream], input: BytesMut::new() };
+            adapted::run(&house, arrival, id, &name).await;
         }
     }
 }
@@ -316,7 +319,8 @@ impl ConnectedPeer {
         let ConnectedPeer { name, streams, adapter, time_mode, ended } = self;
         let id = house.next_session();
         let name = format!("session {} ({name})", id.0);
-        let end = match adapted::run(&house, streams, (adapter, time_mode), id, &name).await {
+        let arrival = Arrival { adapter, time_mode, streams, input: BytesMut::new() };
+        let end = match adapted::run(&house, arrival, id, &name).await {
             End::Fine(why) => Ok(why),
             End::Wrong(why) => Err(why),
         };

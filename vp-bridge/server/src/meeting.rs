@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 use vp_transport::{Address, MeetingPlace, Order};
 
-use crate::access::Access;
+use crate::access::{Access, Origin};
 use crate::listener::{ListenError, Listener};
 use crate::stream::Stream;
 
@@ -86,20 +86,15 @@ impl Meeting {
         }
     }
 
-    /// Whether a stream is one of several at a time.
-    pub(crate) fn listens(&self) -> bool {
-        matches!(self.side, Side::Listens(_))
-    }
-
-    /// Waits for the next stream; says who it is, for people.
-    pub(crate) async fn next(&mut self) -> (Stream, String) {
+    /// Waits for the next stream; says where it is from, if the peer has connected.
+    pub(crate) async fn next(&mut self) -> (Stream, Option<Origin>) {
         let mut is_told = false;
         loop {
             match std::mem::replace(&mut self.side, Side::Connects) {
                 // From then on it is who listens.
-                Side::Connected(stream) => return (stream, self.address.to_string()),
+                Side::Connected(stream) => return (stream, None),
                 Side::Connects => match connect(&self.address).await {
-                    Ok(stream) => return (stream, self.address.to_string()),
+                    Ok(stream) => return (stream, None),
                     Err(error) => {
                         let is_awaited = [ErrorKind::ConnectionRefused, ErrorKind::NotFound];
                         if !is_awaited.contains(&error.kind()) && !std::mem::replace(&mut is_told, true) {
@@ -113,7 +108,7 @@ impl Meeting {
                     self.side = Side::Listens(listener);
                     match accepted {
                         Ok((stream, origin)) => match self.access.refusal(origin) {
-                            None => return (stream, origin.to_string()),
+                            None => return (stream, Some(origin)),
                             Some(why) => tracing::warn!("{} ({origin}): {why}; turned away", self.address),
                         },
                         Err(error) => {

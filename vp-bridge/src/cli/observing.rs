@@ -1,5 +1,6 @@
 //! Options about files that are written while a platform runs, and what came of the files.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -102,6 +103,28 @@ impl ObserveArgs {
         self.recording.is_given()
     }
 
+    /// Checks that each of these files has a name of its own: of two of one name, only one would be there in the end.
+    fn check_names(&self) -> Result<(), Failure> {
+        let ObserveArgs { trace, timeline, registers, .. } = self;
+        let given = [
+            ("--record", self.recording.path()),
+            ("--trace", trace.as_deref()),
+            ("--timeline", timeline.as_deref()),
+            ("--registers", registers.as_deref()),
+        ];
+        let mut known = HashMap::new();
+        for (option, path) in given.into_iter().filter_map(|(option, path)| Some((option, path?))) {
+            let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            if let Some(other) = known.insert(whole, option) {
+                let path = path.display();
+                return Err(Failure::new(format!(
+                    "{other} and {option} both name {path}: each writes a file of its own"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     fn files(&self) -> Files {
         let ObserveArgs { trace, trace_start, trace_stop, timeline, registers, layers, .. } = self.clone();
         let trace = trace.map(|path| TraceFile { path, start: trace_start, stop: trace_stop });
@@ -110,6 +133,7 @@ impl ObserveArgs {
 
     /// Puts observers beside a platform of this process that nobody has used.
     pub(super) fn attach(&self, hub: &mut Hub) -> Result<Observed, Failure> {
+        self.check_names()?;
         self.recording.begin(hub).map_err(Failure::new)?;
         let (files, outcome) = (self.files(), self.outcome.clone());
         if files.is_empty() {
@@ -129,6 +153,7 @@ impl ObserveArgs {
         if files.is_empty() && !self.recording.is_given() {
             return Ok(None);
         }
+        self.check_names()?;
         self.recording.check()?;
         files.check(description).map_err(Failure::new)?;
         Ok(Some(Arc::new(OnServer(self.clone()))))

@@ -1,6 +1,7 @@
 //! `vp qemu`: a platform and a QEMU whose guest has its device; both end together, and what the platform did is shown.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -146,6 +147,8 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         if !is_used && verdict == Verdict::Wrong {
             continue;
         }
+        // Behind what the guest's console has.
+        let _ = writeln!(anstream::stdout());
         match report::platform(&headline, &device, &statistics) {
             Err(failure) if failure.is_broken_pipe => break,
             shown => shown?,

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -37,6 +37,11 @@ impl RecordArgs {
     /// Whether it is given.
     pub(super) fn is_given(&self) -> bool {
         self.record.is_some()
+    }
+
+    /// The file that is given.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.record.as_deref()
     }
 
     /// Whether there can be such a file: before anything runs.

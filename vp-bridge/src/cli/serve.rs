@@ -149,10 +149,6 @@ impl Args {
             let what = format!("{option} puts a part of the platform outside, and a saved platform is whole");
             return Err(Failure::new(what).hint("leave it out, or start without --restore"));
         }
-        if self.observing.records() {
-            let what = "--record keeps a run from power-on, and a restored platform goes on from elsewhere";
-            return Err(Failure::new(what).hint("leave it out, or start without --restore"));
-        }
         let saved = std::fs::read(path).map_err(|error| failure(&error))?;
         let description =
             Platform::saved_description(&mut Cursor::new(&saved)).map_err(|error| failure(&error))?;

@@ -1,5 +1,6 @@
 //! The interrupt line: one wire, level high.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::faults::FaultyLine;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -71,6 +72,11 @@ impl IrqLine {
         self.since.get()
     }
 
+    /// It has been at its level since then: a platform that goes on from a saved one brings it there anew.
+    pub(crate) fn set_since(&self, since: Time) {
+        self.since.set(since);
+    }
+
     /// Fires when the line has gone high.
     pub fn raised(&self) -> &Event {
         self.level.posedge()
@@ -84,5 +90,13 @@ impl IrqLine {
     /// Adds a listener, which is told the new level and when it came.
     pub fn connect(&self, sink: impl Fn(bool, Time) + 'static) {
         self.sinks.borrow_mut().push(Box::new(sink));
+    }
+}
+
+impl IrqLine {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // The device drives the level.
+        let IrqLine { sim: _, source: _, level: _, since, sinks: _, faulty: _ } = self;
+        at.cell(since)
     }
 }

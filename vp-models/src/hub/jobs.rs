@@ -298,6 +298,7 @@ impl Hub {
                 return self.pursue(party, Goal::Room(until));
             }
         }
+        self.begun += 1;
         let Job { tag, task, .. } = job;
         match task {
             Task::Register { address, write } => {

@@ -142,6 +142,8 @@ pub struct Hub {
     is_closed: bool,
     on_bus: VecDeque<OnBus>,
     next_bus_tag: u64,
+    /// How many commands have begun.
+    begun: u64,
     /// Accesses of a partner to registers that are not answered: by the bus's tag.
     driven_accesses: VecDeque<(u64, PartyId, PortIndex)>,
     /// Lockstep: the job for which time moves.
@@ -192,6 +194,7 @@ impl Hub {
             is_closed: false,
             on_bus: VecDeque::new(),
             next_bus_tag: 0,
+            begun: 0,
             driven_accesses: VecDeque::new(),
             current: None,
             turn: PartyId(0),
@@ -465,22 +468,33 @@ impl Hub {
                 format!("the memory of {} is outside, and is not saved with the platform", outside.name());
             return Err(SaveError::Unsupported(text));
         }
+        if let Some(standstill) = &self.standstill {
+            return Err(SaveError::Unsupported(format!("it stands until a reset: {}", standstill.reason)));
+        }
+        self.platform.may_be_saved()?;
+        if self.is_stopped() {
+            return Err(SaveError::Busy("a debugger has stopped its time".to_owned()));
+        }
         if let Some(party) = self.has_accesses() {
             return Err(SaveError::Busy(format!("accesses of {} wait", self.parties.name(party))));
         }
         self.handle(Input::Settle { limit: self.granted });
+        // What is saved leaves the hub, too.
+        self.commit_recording();
         self.platform.save(into)
     }
 
     /// Lets time pass until nothing is left to do, though not for long; and then that in which nothing happens, which makes all times before
-    /// it alike.
+    /// it alike. Not beyond where a debugger has it stop.
     fn let_settle(&mut self, limit: Time) {
         let is_whole = self.platform.memories().iter().all(|memory| !memory.is_outside());
-        if !self.partners.is_empty() || !is_whole || self.standstill.is_some() {
+        let is_bound = self.is_stopped() || self.next_bound().is_some();
+        if !self.partners.is_empty() || !is_whole || self.standstill.is_some() || is_bound {
             return;
         }
         let end = self.now() + self.platform.description().period * SETTLING;
-        while self.mode == TimeMode::Lockstep && self.current.is_none() && self.now() < end {
+        let may_move = |hub: &Hub| hub.mode == TimeMode::Lockstep && hub.current.is_none() && hub.now() < end;
+        while may_move(self) && !self.is_stopped() {
             let stop = self.run_kernel(Time::MAX, end);
             self.collect();
             if stop != Stop::Requested {
@@ -489,9 +503,10 @@ impl Hub {
         }
         let to = self.platform.settled_from();
         let is_idle = self.platform.simulation().rest().is_ok() && self.platform.is_quiescent();
-        if is_idle && to <= limit {
+        if is_idle && to <= limit && !self.is_stopped() {
             self.platform.simulation_mut().run_until(to);
         }
+        self.tell_stopped();
     }
 
     // What is told.

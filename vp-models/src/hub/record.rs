@@ -119,8 +119,14 @@ pub struct Position {
     pub outputs: u64,
     /// How many events that partners have driven have taken effect.
     pub driven: u64,
+    /// How many commands have begun.
+    pub begun: u64,
     /// Whether all of the present instant was done.
     pub is_instant_over: bool,
+    /// Whether something is to be done in the present instant, such as a command that has begun since.
+    pub has_work_now: bool,
+    /// Free mode: whether time may come no further, by what was granted ([`Hub::grant`]).
+    pub is_at_grant: bool,
     /// How many delta cycles of the present instant are over, if they are too many for one run and there are more.
     pub cycles: u64,
 }
@@ -136,7 +142,10 @@ impl Hub {
             stops: self.stops.get(),
             outputs: self.polled + self.outputs.len() as u64,
             driven: self.applied,
+            begun: self.begun,
             is_instant_over: self.is_instant_over,
+            has_work_now: self.platform.simulation().next_time() == Some(self.now()),
+            is_at_grant: self.granted == self.now(),
             cycles: if is_within { cycles } else { 0 },
         }
     }

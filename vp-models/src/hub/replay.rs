@@ -140,9 +140,8 @@ impl Replay {
     /// Runs to a position, if that is not beyond `until`; an error says where the run stands if it does not come there.
     fn run_to(&self, hub: &mut Hub, position: Position, until: Time) -> Result<bool, Position> {
         let to = position.time.min(until);
-        // How far time was granted is not recorded: not beyond this position, if it had to be to come here.
-        hub.grant(Time::MAX);
-        let mut is_granted = false;
+        // A grant further away than this changes nothing; one to here may end an instant that would be held without it.
+        hub.grant(if position.is_at_grant { to } else { Time::MAX });
         // Within an instant the recorded run has waited there, for an answer or a promise, and has made promises.
         if !hub.position().is_instant_over && promise_to_reach(hub, position) {
             return Ok(true);
@@ -161,15 +160,12 @@ impl Replay {
             }
             // A run may have ended an instant, and no more.
             let is_stuck = at == before && is_over;
-            if is_stuck && !std::mem::replace(&mut is_granted, true) {
-                hub.grant(to);
-                continue;
-            }
             if is_stuck && until < position.time {
                 return Ok(false);
             }
-            let is_beyond =
-                at.time > position.time || at.outputs > position.outputs || at.driven > position.driven;
+            let counts = |at: Position| [at.outputs, at.driven, at.begun];
+            let is_beyond = at.time > position.time
+                || counts(at).iter().zip(counts(position)).any(|(at, recorded)| *at > recorded);
             if is_stuck || is_beyond {
                 return Err(at);
             }

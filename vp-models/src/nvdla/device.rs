@@ -111,7 +111,8 @@ impl Nvdla {
         // How many atoms lie between the two is the layer's to say.
         let forward = cycles(timing.sdp.to_pdp);
         let on_the_fly = Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", 1, forward, Time::ZERO));
-        let sums = Delivery::new(sim, timing.conv.sdp_credits, cycles(timing.conv.credit_return));
+        let level = occupancy.fifos().level("nvdla.cacc.delivery", "atoms");
+        let sums = Delivery::new(sim, timing.conv.sdp_credits, cycles(timing.conv.credit_return), level);
         let (cdma, csc, cacc) = (control(Unit::Cdma), control(Unit::Csc), control(Unit::Cacc));
         let (cmac_a, cmac_b) = (control(Unit::CmacA), control(Unit::CmacB));
         let convolution = conv::Controls {

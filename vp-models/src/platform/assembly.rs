@@ -14,6 +14,7 @@ use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::counters::Statistics;
 use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
 use crate::faults::Faults;
+use crate::fifos::Fifos;
 use crate::host::Activity;
 use crate::memory::{CountedBytes, MemoryBudget, OutOfMemory, Ram};
 use crate::nvdla::registers::RegisterMap;
@@ -85,6 +86,9 @@ impl Hardware {
             memories.push(memory("sram0", &description.sram0, interface, description.sram_latency())?);
         }
 
+        for memory in &memories {
+            memory.interconnect().set_fifos(occupancy.fifos().clone());
+        }
         let irq = IrqLine::new(sim, "irq0");
         let wiring = Wiring {
             sim,
@@ -366,6 +370,11 @@ impl Platform {
         self.occupancy.on_busy(told);
     }
 
+    /// The FIFOs between its units, which tell their levels.
+    pub fn fifos(&self) -> &Rc<Fifos> {
+        self.occupancy.fifos()
+    }
+
     /// Tells this, from now on, whenever the platform has been reset: what was under way is under way no more, and nobody tells its end.
     pub fn on_reset(&self, told: impl Fn(Time) + 'static) {
         self.on_reset.borrow_mut().push(Box::new(told));
@@ -490,7 +499,9 @@ impl Platform {
         description.check()?;
         let mut platform = Platform::assemble(Simulation::at_rest(rest)?, description, budget)?;
         state(&platform)?;
+        let since = platform.irq().since();
         platform.simulation.resume(rest)?;
+        platform.irq().set_since(since);
         Ok(platform)
     }
 
@@ -510,14 +521,14 @@ impl Platform {
             on_reset: _,
             faults: _,
         } = self;
-        // The device drives the line.
-        let Hardware { irq: _, device, memories } = hardware;
+        let Hardware { irq, device, memories } = hardware;
         at.part("observers")?;
         chronicle.checkpoint(at)?;
         tally.checkpoint(at)?;
         let mut events = (hash.value(), hash.count());
         at.value(&mut events)?;
         hash.resume(events.0, events.1);
+        irq.checkpoint(at)?;
         device.checkpoint(at)?;
         memories.iter().try_for_each(|memory| memory.checkpoint(at))
     }

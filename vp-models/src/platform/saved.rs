@@ -132,6 +132,15 @@ impl Platform {
         self.active_until() + self.description().period * SETTLED
     }
 
+    /// Whether it is one that can be saved, at rest.
+    pub(crate) fn may_be_saved(&self) -> Result<(), SaveError> {
+        if self.faults().count() > 0 {
+            let why = "faults are armed, and what they have counted and drawn is not saved";
+            return Err(SaveError::Unsupported(why.to_owned()));
+        }
+        Ok(())
+    }
+
     /// Writes down where the platform stands: device, memories, time, counters and event hash. What [`Platform::restore`]
     /// makes of it goes on, for the same accesses at the same times, with the same events at the same times. Who is attached at its ports is not saved;
     /// what [`Platform::watch`] has kept, and warnings that nobody has taken, are not either.
@@ -142,10 +151,7 @@ impl Platform {
         if let Some(unfinished) = self.unfinished() {
             return Err(SaveError::Busy(unfinished));
         }
-        if self.faults().count() > 0 {
-            let why = "faults are armed, and what they have counted and drawn is not saved";
-            return Err(SaveError::Unsupported(why.to_owned()));
-        }
+        self.may_be_saved()?;
         self.sim().flush_observers();
         let rest = self.simulation().rest().map_err(|busy| SaveError::Busy(busy.to_string()))?;
         if rest.now() < self.settled_from() {

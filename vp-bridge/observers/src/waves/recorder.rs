@@ -76,6 +76,11 @@ impl Recorder {
         if self.file.is_some() { self.write_bits(signal, value) } else { Ok(()) }
     }
 
+    /// A signal, which is a number, is so much more from now on, or less.
+    pub(super) fn change(&mut self, signal: Signal, by: i64) -> io::Result<()> {
+        self.set(signal, self.bits[signal].unwrap_or(0).saturating_add_signed(by))
+    }
+
     fn write_bits(&mut self, signal: Signal, value: u64) -> io::Result<()> {
         self.stamp()?;
         self.file.as_mut().map_or(Ok(()), |file| file.bits(signal, value))

@@ -166,6 +166,7 @@ impl Signals {
                 bus.see(*stage, *write, (*id, *bytes, *address), now + around.period, to)
             }
             (Signals::Level(level), Seen::Level(value)) => to.set(*level, *value),
+            (Signals::Level(level), Seen::Change(by)) => to.change(*level, *by),
             (Signals::Active(pulse), Seen::Busy { until }) => {
                 if *until > now {
                     to.raise(*pulse, *until)
@@ -208,6 +209,7 @@ impl Signals {
                 to.lower(bus.data[0].valid)?;
                 bus.outstanding.iter().try_for_each(|&signal| to.set(signal, 0))
             }
+            Signals::Level(level) => to.set(*level, 0),
             Signals::Active(pulse) => to.lower(*pulse),
             Signals::Unit(unit) => {
                 unit.open.clear();

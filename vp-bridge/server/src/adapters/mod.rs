@@ -33,6 +33,10 @@ pub(crate) trait Adapter: Send {
     /// The platform is not what the peer needs.
     fn begin(&mut self, beginning: &Beginning<'_>) -> Result<(), Parting>;
 
+    /// Whether the first bytes that have come on the first stream show that a peer is there: a greeting, whole, or what is none. The
+    /// peer is told what there is to be told, and nothing more happens, before that.
+    fn is_greeted(&self, bytes: &[u8]) -> bool;
+
     /// Takes what is complete of the bytes that have come on a stream: the first stream is 0. What is left is shown again with
     /// what follows it.
     ///

@@ -60,8 +60,8 @@ impl From<Parting> for End {
 
 impl AdaptedSession {
     pub(super) fn new(newcomer: AdaptedNewcomer) -> AdaptedSession {
-        let AdaptedNewcomer { name, sockets, adapter, ended, .. } = newcomer;
-        let stream = |socket| AdaptedStream { socket, input: BytesMut::new() };
+        let AdaptedNewcomer { name, sockets, mut input, adapter, ended, .. } = newcomer;
+        let stream = |socket| AdaptedStream { socket, input: std::mem::take(&mut input) };
         AdaptedSession {
             name,
             since: Instant::now(),
@@ -239,7 +239,7 @@ impl AdaptedSessions {
         self.sessions.iter().any(|(id, _)| *id == session)
     }
 
-    /// Takes a session in: what its adapter begins with is for the hub.
+    /// Takes a session in: what its adapter begins with, and what its peer has said already, is for the hub.
     pub(super) fn insert(
         &mut self,
         session: SessionId,
@@ -248,6 +248,10 @@ impl AdaptedSessions {
     ) {
         let begun = adapted.adapter.begin(beginning);
         adapted.note(begun);
+        if adapted.end.is_none() && adapted.streams.first().is_some_and(|stream| !stream.input.is_empty()) {
+            let done = adapted.receive(0, beginning.now);
+            adapted.note(done);
+        }
         self.sessions.push((session, adapted));
         self.collect();
     }

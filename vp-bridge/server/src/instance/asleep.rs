@@ -1,4 +1,5 @@
-//! Sessions from which nothing comes, on platforms with many sessions: the system watches their sockets, all at once.
+//! Sessions from which nothing comes, or who do not read, on platforms with many sessions: the system watches their sockets, all at
+//! once.
 //!
 //! To look at a socket is a call of the system, and each access is followed by a look at all of them. 500 sessions that say nothing
 //! would make an access of another one 20 times as long.
@@ -25,13 +26,16 @@ pub(super) struct Asleep {
 
 impl Asleep {
     /// Takes one in, unless the system has no file for that: then it is given back.
-    pub(super) fn insert(&mut self, session: SessionId, member: Box<Member>) -> Result<(), Box<Member>> {
+    pub(super) fn insert(&mut self, session: SessionId, mut member: Box<Member>) -> Result<(), Box<Member>> {
         if self.watch.is_none() {
             self.watch = epoll::create(epoll::CreateFlags::CLOEXEC).ok();
         }
         let Some(watch) = &self.watch else { return Err(member) };
-        let (data, flags) = (epoll::EventData::new_u64(session.0), epoll::EventFlags::IN);
+        let (reads, writes) = member.stream.waits_to();
         // The end of a stream is always told.
+        let (data, mut flags) = (epoll::EventData::new_u64(session.0), epoll::EventFlags::empty());
+        flags.set(epoll::EventFlags::IN, reads);
+        flags.set(epoll::EventFlags::OUT, writes);
         if epoll::add(watch, member.stream.socket(), data, flags).is_err() {
             return Err(member);
         }
@@ -64,7 +68,7 @@ impl Asleep {
         self.members.iter_mut().map(|(session, member)| (*session, &mut **member))
     }
 
-    /// Those from whom something has come.
+    /// Those from whom something has come, or who read again.
     pub(super) fn ready(&self) -> Vec<SessionId> {
         let Some(watch) = self.watch.as_ref().filter(|_| !self.members.is_empty()) else { return Vec::new() };
         let mut events = [const { MaybeUninit::uninit() }; READY];
@@ -75,7 +79,7 @@ impl Asleep {
         }
     }
 
-    /// What can be read when something has come from one of them.
+    /// What can be read when one of them is [ready](Self::ready).
     pub(super) fn watch(&self) -> Option<BorrowedFd<'_>> {
         self.watch.as_ref().filter(|_| !self.members.is_empty()).map(OwnedFd::as_fd)
     }

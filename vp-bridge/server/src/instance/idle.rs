@@ -83,8 +83,14 @@ impl PlatformThread {
     pub(super) fn poll_sockets(&mut self) -> bool {
         self.members.wake();
         let mut has_more = false;
+        self.read_long();
         for (_, member) in self.members.awake_mut() {
-            member.stream.poll();
+            if Self::is_read_at_once(&member.stream) {
+                member.stream.poll();
+            } else {
+                member.stream.flush();
+            }
+            self.turns.look(&mut member.account, member.stream.asked());
             has_more |= member.stream.end().is_some() || member.stream.has_buffered();
         }
         self.members.let_sleep();

@@ -11,6 +11,7 @@ use vp_models::platform::Warnings;
 use vp_protocols::native::{Capabilities, SessionId};
 
 use super::asleep::Asleep;
+use super::backlog::Backlog;
 use super::share::Ring;
 use super::silence::Silence;
 use super::turns::Account;
@@ -45,7 +46,7 @@ pub(super) struct Member {
     pub(super) failures: Warnings,
     pub(super) lost_warnings: u64,
     /// Looks at its stream, one after the other, at which nothing was there or to be done.
-    quiet_looks: u32,
+    quiet_looks: usize,
     /// The platform, as it was saved for the session last.
     pub(super) saved: Option<Bytes>,
 }
@@ -93,6 +94,11 @@ impl Member {
         has_nothing && self.stream.is_quiet()
     }
 
+    /// Whether it has nothing but its turn to wait for, as one of the backlog.
+    fn waits_for_turn(&mut self) -> bool {
+        self.ring.is_none() && self.account.is_in_backlog(self.stream.asked()) && self.stream.is_told_all()
+    }
+
     /// Whether it hears of all in its stream, and carries it out in that order.
     pub(super) fn is_in_order(&self) -> bool {
         is_in_order(self.capabilities)
@@ -104,8 +110,9 @@ fn is_in_order(capabilities: Capabilities) -> bool {
     capabilities.contains(Capabilities::MEMORY_IN_ORDER) && !has_other_ways
 }
 
-/// Looks at a session after another at which nothing has come, after which it falls asleep: those of more than a millisecond.
-const LOOKS_AWAKE: u32 = 64;
+/// Looks at a session after another at which nothing has come, after which it falls asleep: those of more than a millisecond. Where
+/// more than a few are awake they fall asleep earlier, so that all such looks take no longer.
+const LOOKS_AWAKE: usize = 64;
 /// Of so few sessions none falls asleep: to look at them takes no longer.
 const FEW: usize = 8;
 
@@ -115,6 +122,7 @@ pub(super) struct Members {
     /// In the order of their numbers.
     awake: Vec<(SessionId, Box<Member>)>,
     asleep: Asleep,
+    backlog: Backlog,
 }
 
 impl Members {
@@ -125,7 +133,7 @@ impl Members {
     pub(super) fn get(&self, session: SessionId) -> Option<&Member> {
         match self.place(session) {
             Ok(place) => Some(&self.awake[place].1),
-            Err(_) => self.asleep.get(session),
+            Err(_) => self.asleep.get(session).or_else(|| self.backlog.get(session)),
         }
     }
 
@@ -134,7 +142,7 @@ impl Members {
         let place = match self.place(session) {
             Ok(place) => place,
             Err(place) => {
-                let mut member = self.asleep.remove(session)?;
+                let mut member = self.asleep.remove(session).or_else(|| self.backlog.remove(session))?;
                 member.quiet_looks = 0;
                 self.awake.insert(place, (session, member));
                 place
@@ -158,18 +166,18 @@ impl Members {
     pub(super) fn remove(&mut self, session: SessionId) -> Option<Box<Member>> {
         match self.place(session) {
             Ok(place) => Some(self.awake.remove(place).1),
-            Err(_) => self.asleep.remove(session),
+            Err(_) => self.asleep.remove(session).or_else(|| self.backlog.remove(session)),
         }
     }
 
     /// One whose stream has ended, and what came before is carried out; and why.
     pub(super) fn ended(&self) -> Option<(SessionId, String)> {
-        let mut over = self.awake().filter(|(_, member)| member.stream.asked() == 0);
+        let mut over = self.awake().filter(|(_, member)| member.stream.asked().all == 0);
         over.find_map(|(session, member)| Some((session, member.stream.end()?.why().to_owned())))
     }
 
     pub(super) fn len(&self) -> usize {
-        self.awake.len() + self.asleep.len()
+        self.awake.len() + self.asleep.len() + self.backlog.len()
     }
 
     /// Those who may have something, want something or be told something.
@@ -182,13 +190,18 @@ impl Members {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Member)> {
-        self.awake().chain(self.asleep.iter())
+        self.awake().chain(self.asleep.iter()).chain(self.backlog.iter())
     }
 
     /// All of them, as they are.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Member)> {
         let awake = self.awake.iter_mut().map(|(session, member)| (*session, &mut **member));
-        awake.chain(self.asleep.iter_mut())
+        awake.chain(self.asleep.iter_mut()).chain(self.backlog.iter_mut())
+    }
+
+    /// Whose turn is next, of those of the backlog who are not awake.
+    pub(super) fn backlog(&self) -> Option<(SessionId, &Member)> {
+        self.backlog.first()
     }
 
     /// Whether somebody is asleep.
@@ -208,25 +221,21 @@ impl Members {
         }
     }
 
-    /// After a look at each who is awake: who has been silent for long, and to whom nothing is to be told, falls asleep.
+    /// After a look at each who is awake: who has been silent for long falls asleep, and who is of the backlog waits for its turn.
     pub(super) fn let_sleep(&mut self) {
-        if self.awake.len() <= FEW {
+        let count = self.awake.len();
+        if count <= FEW {
             return;
         }
-        let mut sleepy = Vec::new();
-        for (session, member) in self.awake_mut() {
+        let looks = (LOOKS_AWAKE * FEW / count).max(1);
+        for (session, mut member) in std::mem::take(&mut self.awake) {
             member.quiet_looks = if member.may_sleep() { member.quiet_looks + 1 } else { 0 };
-            if member.quiet_looks >= LOOKS_AWAKE {
-                sleepy.push(session);
-            }
-        }
-        for session in sleepy {
-            if let Ok(place) = self.place(session) {
-                let (_, mut member) = self.awake.remove(place);
-                member.account.rest();
-                if let Err(member) = self.asleep.insert(session, member) {
-                    self.awake.insert(place, (session, member));
-                }
+            if member.waits_for_turn() {
+                self.backlog.insert(session, member);
+            } else if member.quiet_looks < looks {
+                self.awake.push((session, member));
+            } else if let Err(member) = self.asleep.insert(session, member) {
+                self.awake.push((session, member));
             }
         }
     }
@@ -234,15 +243,19 @@ impl Members {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
+    use std::io::{Read as _, Write as _};
     use std::os::unix::net::UnixStream;
     use std::sync::Arc;
 
     use bytes::BytesMut;
     use tokio::sync::oneshot;
-    use vp_protocols::native::{Connection, Terms};
+    use vp_protocols::native::{
+        Connection, Event, Message, Notice, Offer, PortId, Posted, RegisterWrite, Terms, Time, TimeMode, emit,
+    };
     use vp_transport::Socket;
 
+    use super::super::message::ToSession;
+    use super::super::turns::Turns;
     use super::*;
 
     /// Sessions, and their peers.
@@ -251,7 +264,11 @@ mod tests {
         let add = |id| {
             let (near, far) = UnixStream::pair().unwrap();
             near.set_nonblocking(true).unwrap();
-            let connection = Connection::server(Terms::default());
+            let mut client = Connection::client(Connection::hello("test", None, TimeMode::Free)).unwrap();
+            let mut connection = Connection::server(Terms::default());
+            let mut hello = BytesMut::from(&client.output().split()[..]);
+            assert!(matches!(connection.receive(&mut hello), Ok(Some(Event::Hello(_)))));
+            connection.accept(Offer::default()).unwrap();
             let (socket, ended) = (Arc::new(Socket::Unix(near)), oneshot::channel().0);
             let stream = SessionStream::new(socket, connection, BytesMut::new(), ended);
             let who = ("session".to_owned(), "test".to_owned());
@@ -290,6 +307,59 @@ mod tests {
         look(&mut members);
         assert_eq!(awake(&members), [7, 40]);
         assert_eq!((members.iter().count(), members.iter_mut().count(), members.len()), (48, 48, 48));
+    }
+
+    #[test]
+    fn who_does_not_read_is_not_looked_at_until_it_does() {
+        let (mut members, mut peers) = members(50);
+        let notice = Notice::Warning { time: Time(0), text: "x".repeat(1000) };
+        for session in 0..50 {
+            let stream = &mut members.get_mut(SessionId(session)).unwrap().stream;
+            let mut is_full = || {
+                stream.send(ToSession::Notice(notice.clone()));
+                stream.permits().notice_sent();
+                stream.flush();
+                stream.waits_to().1
+            };
+            assert!((0..10_000).any(|_| is_full()));
+        }
+        (0..=LOOKS_AWAKE).for_each(|_| look(&mut members));
+        assert_eq!(awake(&members), [0; 0]);
+        peers[7].set_nonblocking(true).unwrap();
+        while peers[7].read(&mut [0; 4096]).is_ok() {}
+        look(&mut members);
+        assert_eq!(awake(&members), [7]);
+    }
+
+    #[test]
+    fn who_is_of_the_backlog_is_not_looked_at_until_its_turn() {
+        let (mut members, mut peers) = members(50);
+        let turns = Turns::default();
+        let mut writes = BytesMut::new();
+        let write = RegisterWrite { port: PortId(0), address: 0x1004, value: 1, at: None };
+        for _ in 0..10 {
+            emit(&Message::Posted(Posted::RegisterWrite(write)), &[], &mut writes).unwrap();
+        }
+        for (session, peer) in (0..).zip(&mut peers) {
+            peer.write_all(&writes).unwrap();
+            let member = members.get_mut(SessionId(session)).unwrap();
+            member.stream.poll();
+            assert_eq!(member.stream.asked().all, 10);
+            turns.look(&mut member.account, member.stream.asked());
+        }
+        look(&mut members);
+        assert_eq!((awake(&members).len(), members.backlog().is_none()), (50, true));
+        for (_, member) in members.awake_mut() {
+            member.account.use_up();
+        }
+        look(&mut members);
+        assert_eq!((awake(&members).len(), members.len(), members.iter().count()), (0, 50, 50));
+        let (first, _) = members.backlog().expect("a session");
+        assert!(members.get_mut(first).is_some());
+        assert_eq!(awake(&members), [first.0]);
+        assert_eq!(members.backlog().map(|(next, _)| next.0), Some(1));
+        assert!(members.remove(SessionId(1)).is_some());
+        assert_eq!(members.backlog().map(|(next, _)| next.0), Some(2));
     }
 
     #[test]

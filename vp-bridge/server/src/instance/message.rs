@@ -73,6 +73,8 @@ pub(crate) struct AdaptedNewcomer {
     pub(crate) name: String,
     pub(crate) time_mode: TimeMode,
     pub(crate) sockets: Vec<Arc<Socket>>,
+    /// What has come on the first of them.
+    pub(crate) input: BytesMut,
     pub(crate) adapter: Box<dyn Adapter>,
     pub(crate) ended: oneshot::Sender<End>,
 }

@@ -11,6 +11,7 @@
 
 mod adapted;
 mod asleep;
+mod backlog;
 mod debugger;
 mod files;
 mod idle;
@@ -61,6 +62,7 @@ use turns::Turns;
 use super::session::End;
 use super::{EndedPlatform, Listeners, PlatformObserver};
 use crate::adapters::Beginning;
+use crate::processors::Shift;
 
 /// What is said of a platform in a welcome, whoever comes.
 pub(super) fn offer(platform: &Platform) -> Offer {
@@ -140,14 +142,17 @@ impl Instance {
             let (freed, _running) = (listeners.freed.clone(), listeners.running.token());
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
+                let Listeners { ended, pins, observe, .. } = listeners;
                 let built = PlatformThread::build(&inbox.0, &start, budget, mode, patience);
-                let built = built.and_then(|thread| thread.with_faults(faults.as_deref()));
+                let built = built.and_then(|mut thread| {
+                    // Before all else that enters: a recording has it.
+                    if let Some(observe) = observe {
+                        thread.begin_observing(&*observe, &label);
+                    }
+                    thread.arm_own_faults(faults.as_deref()).map(|()| thread)
+                });
                 match built {
                     Ok(mut thread) => {
-                        let Listeners { ended, pins, observe, .. } = listeners;
-                        if let Some(observe) = observe {
-                            thread.begin_observing(&*observe, &label);
-                        }
                         if let Some(pins) = pins {
                             // Who does not listen any more does not want to know.
                             thread.hub.on_driven(move |event| drop(pins.send(event)));
@@ -211,6 +216,7 @@ struct PlatformThread {
     patience: Patience,
     members: Members,
     turns: Turns,
+    shift: Shift,
     adapted: AdaptedSessions,
     owners: Owners,
     standing: Standing,
@@ -244,6 +250,7 @@ impl PlatformThread {
             patience,
             members: Members::default(),
             turns: Turns::default(),
+            shift: Shift::default(),
             adapted: AdaptedSessions::default(),
             owners: Owners::default(),
             standing: Standing::default(),
@@ -256,10 +263,10 @@ impl PlatformThread {
     }
 
     /// Arms the server's own faults.
-    fn with_faults(mut self, faults: Option<&str>) -> Result<Self, String> {
+    fn arm_own_faults(&mut self, faults: Option<&str>) -> Result<(), String> {
         /// No session has this number.
         const OWN: hub::PartyId = hub::PartyId(0);
-        let Some(faults) = faults else { return Ok(self) };
+        let Some(faults) = faults else { return Ok(()) };
         let command = hub::PartyCommand::Inject { faults: faults.to_owned() };
         let memory = MemoryPromise::default();
         self.hub.handle(Input::Enter { party: OWN, name: "the server".to_owned(), memory });
@@ -270,7 +277,7 @@ impl PlatformThread {
                 return Err(failure.reason);
             }
         }
-        Ok(self)
+        Ok(())
     }
 
     /// The loop: carry out, run, answer, listen.
@@ -299,6 +306,7 @@ impl PlatformThread {
                     // Who asks for little comes between.
                     self.poll_sockets();
                     self.mind_silence();
+                    self.shift.go_on();
                 }
                 Some(wake) if self.sessions() == sessions && !self.adapted.has_inputs() => {
                     self.look_who_holds_time();
@@ -308,6 +316,7 @@ impl PlatformThread {
                     let since = [self.owners.oldest(), self.standing.since()].into_iter().flatten();
                     let patience =
                         since.filter_map(|(_, since)| since.checked_add(self.patience.owner_timeout));
+                    self.shift.end();
                     self.idle_until(wake.0.into_iter().chain(patience).chain(silence).min());
                     self.looks = Looks::SOON;
                     self.mind_silence();
@@ -316,6 +325,7 @@ impl PlatformThread {
                     if self.look() {
                         self.mind_silence();
                     }
+                    self.shift.go_on();
                 }
             }
         }

@@ -24,6 +24,7 @@ use super::message::{SessionCommand, ToSession};
 use super::owners::Token;
 use super::permits::Permits;
 use super::quota::Quotas;
+use super::turns::Asked;
 use crate::session::{End, Ended, printable};
 
 /// Commands that a session may have in its platform before it is read no further.
@@ -203,8 +204,8 @@ impl SessionStream {
     }
 
     /// What the commands cost that have not been handed over.
-    pub(super) fn asked(&self) -> u64 {
-        self.asked
+    pub(super) fn asked(&self) -> Asked {
+        Asked { all: self.asked, first: self.commands.front().map_or(0, SessionCommand::cost) }
     }
 
     /// Hands over what the session wants next.
@@ -217,6 +218,12 @@ impl SessionStream {
     fn push(&mut self, command: SessionCommand) {
         self.asked += command.cost();
         self.commands.push_back(command);
+    }
+
+    /// Whether a frame longer than so many bytes is on its way, and lacks a part.
+    pub(super) fn is_receiving(&self, length: u64) -> bool {
+        let lacking = self.connection.lacking(&self.input);
+        lacking > 0 && self.commands.is_empty() && (self.input.len() + lacking) as u64 > length
     }
 
     /// What the session has shown of itself since this was last asked.
@@ -261,11 +268,17 @@ impl SessionStream {
 
     /// What to sleep on until [`poll`](Self::poll) can do more; `None`: it depends on the platform alone.
     pub(super) fn wanted(&mut self) -> Option<PollFd<'_>> {
+        let (reads, writes) = self.waits_to();
         let mut flags = PollFlags::empty();
-        flags.set(PollFlags::IN, self.wants_input || self.broken.is_some());
-        flags.set(PollFlags::OUT, !self.connection.output().is_empty());
+        flags.set(PollFlags::IN, reads);
+        flags.set(PollFlags::OUT, writes);
         // The end of a stream is always told. Nobody could do anything about it now.
         (!flags.is_empty()).then(|| PollFd::new(&*self.socket, flags))
+    }
+
+    /// Whether it waits to read, and whether it waits to write.
+    pub(super) fn waits_to(&mut self) -> (bool, bool) {
+        (self.wants_input || self.broken.is_some(), !self.connection.output().is_empty())
     }
 
     /// Whether there are bytes to be read that the system does not tell of.
@@ -286,12 +299,20 @@ impl SessionStream {
         self.socket.as_fd()
     }
 
-    /// Whether nothing has come since this was last asked, and [`poll`](Self::poll) has nothing to do until something comes.
+    /// Whether nothing has come since this was last asked, and [`poll`](Self::poll) has nothing to do until the socket is ready for
+    /// what is waited for.
     pub(super) fn is_quiet(&mut self) -> bool {
         let is_silent = !std::mem::take(&mut self.is_fresh);
-        let has_nothing = self.commands.is_empty() && self.outgoing.is_empty() && self.asks.is_empty();
-        let waits = self.wants_input && self.tokens.is_empty() && self.connection.output().is_empty();
+        let has_nothing = self.commands.is_empty() && self.asks.is_empty() && self.tokens.is_empty();
+        // While the peer does not read, what it is told besides is for later.
+        let is_unread = !self.connection.output().is_empty();
+        let waits = is_unread || (self.wants_input && self.outgoing.is_empty());
         is_silent && has_nothing && waits && self.end.is_none() && !self.socket.has_buffered()
+    }
+
+    /// Whether the session has taken all that it was told.
+    pub(super) fn is_told_all(&mut self) -> bool {
+        self.outgoing.is_empty() && self.asks.is_empty() && self.connection.output().is_empty()
     }
 
     fn note(&mut self, done: Result<(), End>) {

@@ -1,29 +1,39 @@
 //! Whose commands are carried out next: what one session asks for, however much, delays another by little.
 //!
-//! Who asks for little at a time, as one does that waits for each answer, comes before who asks for much; of both kinds, who has
-//! cost the platform's thread less. After each round of those with little one with much has a turn, and its cost counts: so
-//! nobody waits without end. It is the order of commands only: what a command does, and when in simulated time, is the hub's.
+//! There are three kinds of sessions. Who asks for *little*, as one does that waits for each answer, comes first. Then who asks for
+//! *much*, but has had nothing to ask for a short while ago: a driver that starts a layer, a client that loads. Last is a *backlog*: of
+//! who has asked without an end for long, or for something that takes long in one piece. A turn of a later kind is followed by as long a
+//! time in which it has none, as long as sessions of an earlier kind go on asking: they have at least half of the thread, and nobody
+//! waits without end. So a flow that is sparse passes by those that are backlogged, as in fq_codel (RFC 8290, 4.2).
+//!
+//! Within a kind sessions have equal parts by what their commands cost: start-time fair queueing (Goyal, Vin, Cheng, 1996). All
+//! this is the order of commands only: what a command does, and when in simulated time, is the hub's.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use vp_protocols::native::{Request, SessionId};
 
 use super::PlatformThread;
+use super::members::Member;
 use super::message::SessionCommand;
 use super::run::Looks;
+use super::session_stream::SessionStream;
 
 /// Cost of what waits that is little. A command costs one, and about a third of a microsecond.
 const LITTLE: u64 = 4;
-/// Cost of a round of sessions that ask for little, about, and of a turn of one that asks for much.
+/// Cost of a round of sessions that ask for little, about, and of a turn of one that asks for more.
 const ROUND: u64 = 16;
 const TURN: u64 = 16;
-/// By how much less than others a session counts that had nothing to ask for: a driver that starts a layer has so many commands at
-/// once.
-const CREDIT: u64 = 1024;
+/// What a session may cost from when it had nothing to ask for until it is of the backlog: 1 MiB, and some more.
+const BURST: u64 = 2048;
+/// A command that costs more is of the backlog. Client libraries load in pieces of 256 KiB.
+const LONG: u64 = 512;
 /// Bytes that cost as much as a command.
 const BYTES: u64 = 1024;
 /// What reports cost, and a reset, which builds the device anew.
-const REPORT: u64 = 256;
+const REPORT: u64 = 1024;
+/// Who has been answered goes on asking if the next comes within this time.
+const SOON: Duration = Duration::from_micros(50);
 
 impl SessionCommand {
     /// What it costs the platform's thread, beside what it lets the platform do.
@@ -46,80 +56,168 @@ impl SessionCommand {
     }
 }
 
+/// What a session asks for that has not been carried out: what all of it costs, and the first command.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Asked {
+    pub(super) all: u64,
+    pub(super) first: u64,
+}
+
+/// How much is asked for decides who is next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Little,
+    Much,
+    Backlog,
+}
+
+impl Kind {
+    /// Little and much are counted together, the backlog apart: nobody pays there for what passed it by.
+    fn queue(self) -> usize {
+        usize::from(self == Kind::Backlog)
+    }
+}
+
 /// What a session has cost, among the others.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Account {
-    cost: u64,
+    /// In each of the queues.
+    costs: [u64; 2],
+    /// Since it had nothing to ask for.
+    burst: u64,
     /// Whether it had commands at the last look.
     is_waiting: bool,
 }
 
 impl Account {
-    pub(super) fn charge(&mut self, cost: u64) {
-        self.cost += cost;
+    fn kind(&self, asked: Asked) -> Kind {
+        match asked {
+            _ if self.burst >= BURST || asked.first > LONG => Kind::Backlog,
+            Asked { all: ..=LITTLE, .. } => Kind::Little,
+            _ => Kind::Much,
+        }
     }
 
-    /// Nothing is asked for, and nobody looks.
-    pub(super) fn rest(&mut self) {
-        self.is_waiting = false;
+    /// Whether it is of the backlog.
+    pub(super) fn is_in_backlog(&self, asked: Asked) -> bool {
+        asked.all > 0 && self.kind(asked) == Kind::Backlog
+    }
+
+    #[cfg(test)]
+    pub(super) fn use_up(&mut self) {
+        self.burst = BURST;
+    }
+
+    /// What it has cost there.
+    pub(super) fn backlog_cost(&self) -> u64 {
+        self.costs[Kind::Backlog.queue()]
     }
 }
 
-/// A session that may have commands: what these cost, and what it has cost.
-type Candidate<'a> = (SessionId, u64, &'a mut Account);
-
-/// How much asked for decides who is next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Little,
-    Much,
-}
+/// A session that may have commands: what it wants, and what it has cost.
+type Candidate<'a> = (SessionId, Asked, &'a Account);
 
 /// The order of turns.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Turns {
-    /// The most that a session had cost when it had its turn.
-    served: u64,
+    /// The most that a session had cost, in each of the queues, when it had its turn.
+    reached: [u64; 2],
+    /// When one of little, or of little or much, had its turn last, and who.
+    answered: [Option<(Instant, SessionId)>; 2],
+    /// Whether the next turn of much is of who has cost least since it had nothing to ask for, which many that begin at once do not
+    /// delay; else it is of who has cost least at all, so that nobody waits without end.
+    is_for_shortest: bool,
+    /// Who sends much in one piece, and was read last.
+    read: SessionId,
+    /// When it is the turn again of much, and of the backlog, whoever else asks.
+    due: [Option<Instant>; 2],
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        let (reached, answered, due) = Default::default();
+        Self { reached, answered, is_for_shortest: true, read: SessionId(0), due }
+    }
 }
 
 impl Turns {
-    /// A session has had a turn, for which nobody had to be chosen.
-    fn note(&mut self, account: &Account) {
-        self.served = self.served.max(account.cost);
-    }
-
     /// Of a session that comes now: it has not waited since the platform began, and many that come are owed nothing by who is there.
     pub(super) fn newcomer(&self) -> Account {
-        Account { cost: self.served, is_waiting: false }
+        Account { costs: self.reached, ..Account::default() }
     }
 
-    /// Who of those with little, or with much, to be carried out is next.
-    fn next<'a>(&mut self, kind: Kind, sessions: impl Iterator<Item = Candidate<'a>>) -> Option<SessionId> {
-        let mut next: Option<(u64, SessionId)> = None;
-        for (session, asked, account) in sessions {
-            if !std::mem::replace(&mut account.is_waiting, asked > 0) {
-                // What it did not use while others waited is lost, but for this.
-                account.cost = account.cost.max(self.served.saturating_sub(CREDIT));
-            }
-            let is_of_kind = match kind {
-                Kind::Little => (1..=LITTLE).contains(&asked),
-                Kind::Much => asked > LITTLE,
-            };
-            if is_of_kind {
-                let place = (account.cost, session);
-                next = Some(next.map_or(place, |next| next.min(place)));
+    /// After a look at what a session wants.
+    pub(super) fn look(&self, account: &mut Account, asked: Asked) {
+        let was_waiting = std::mem::replace(&mut account.is_waiting, asked.all > 0);
+        if asked.all == 0 {
+            account.burst = 0;
+        } else if !was_waiting {
+            // What it did not use while others waited is lost.
+            for (cost, reached) in account.costs.iter_mut().zip(self.reached) {
+                *cost = reached.max(*cost);
             }
         }
-        let (cost, session) = next?;
-        self.served = self.served.max(cost);
-        Some(session)
+    }
+
+    /// Who of that kind is next.
+    fn next<'a>(&self, kind: Kind, sessions: impl Iterator<Item = Candidate<'a>>) -> Option<SessionId> {
+        let of_kind = sessions.filter(|(_, asked, account)| asked.all > 0 && account.kind(*asked) == kind);
+        let cost = |account: &Account| match kind {
+            Kind::Much if self.is_for_shortest => account.burst,
+            _ => account.costs[kind.queue()],
+        };
+        of_kind.map(|(session, _, account)| (cost(account), session)).min().map(|(_, next)| next)
+    }
+
+    /// Whether a session may have a turn of that kind: not if others are likely to go on asking for less, for as long as the last such
+    /// turn took.
+    fn may_begin(&self, kind: Kind, session: SessionId, now: Instant) -> bool {
+        let place = match kind {
+            Kind::Little => return true,
+            Kind::Much => 0,
+            Kind::Backlog => 1,
+        };
+        let go_on = |(at, who): (Instant, SessionId)| who != session && now < at + SOON;
+        !self.answered[place].is_some_and(go_on) || self.due[place].is_none_or(|due| now >= due)
+    }
+
+    /// A session has a turn.
+    fn begin(&mut self, kind: Kind, account: &Account) {
+        let reached = &mut self.reached[kind.queue()];
+        *reached = account.costs[kind.queue()].max(*reached);
+    }
+
+    /// What it has asked for has cost so much.
+    fn charge(&self, kind: Kind, account: &mut Account, cost: u64) {
+        account.costs[kind.queue()] += cost;
+        let was_in_backlog = account.burst >= BURST;
+        account.burst += cost;
+        if !was_in_backlog && account.burst >= BURST {
+            // It comes there now.
+            let backlog = Kind::Backlog.queue();
+            account.costs[backlog] = account.costs[backlog].max(self.reached[backlog]);
+        }
+    }
+
+    /// A turn has taken from when to when.
+    fn end(&mut self, kind: Kind, session: SessionId, (began, ended): (Instant, Instant)) {
+        let due = ended + (ended - began);
+        match kind {
+            Kind::Little => self.answered = [Some((ended, session)); 2],
+            Kind::Much => {
+                (self.answered[1], self.due[0]) = (Some((ended, session)), Some(due));
+                self.is_for_shortest = !self.is_for_shortest;
+            }
+            Kind::Backlog => self.due[1] = Some(due),
+        }
     }
 }
 
 impl PlatformThread {
     /// Whether a session wants something that has not been carried out.
     pub(super) fn has_commands(&self) -> bool {
-        self.members.awake().any(|(_, member)| member.stream.asked() > 0)
+        self.members.backlog().is_some()
+            || self.members.awake().any(|(_, member)| member.stream.asked().all > 0)
     }
 
     /// Carries out a part of what the sessions want.
@@ -129,42 +227,81 @@ impl PlatformThread {
         }
         let only = self.members.awake().next().map(|(session, _)| session);
         if let Some(only) = only.filter(|_| self.sessions() == 1) {
-            self.take_commands(only, u64::MAX);
-            if let Some(member) = self.members.get(only) {
-                self.turns.note(&member.account);
-            }
+            self.take_commands(Kind::Little, only, u64::MAX);
             self.looks = Looks::SOON;
             return;
         }
         let began = Instant::now();
-        let mut left = ROUND;
+        let (mut now, mut left) = (began, ROUND);
         while left > 0
             && let Some(session) = self.next_in_turn(Kind::Little)
         {
-            left = left.saturating_sub(self.take_commands(session, LITTLE));
+            left = left.saturating_sub(self.take_commands(Kind::Little, session, LITTLE));
+            now = Instant::now();
+            self.turns.end(Kind::Little, session, (began, now));
         }
-        if let Some(session) = self.next_in_turn(Kind::Much) {
-            self.take_commands(session, TURN);
+        for kind in [Kind::Much, Kind::Backlog] {
+            if let Some(session) =
+                self.next_in_turn(kind).filter(|next| self.turns.may_begin(kind, *next, now))
+            {
+                let from = now;
+                self.take_commands(kind, session, TURN);
+                if let Some(member) = self.members.get_mut(session)
+                    && member.stream.asked().all == 0
+                {
+                    // To read and to decode what comes next is a part of its turn.
+                    member.stream.poll();
+                }
+                now = Instant::now();
+                self.turns.end(kind, session, (from, now));
+            }
         }
-        self.looks = Looks::after(began.elapsed());
+        self.looks = Looks::after(now - began);
     }
 
-    fn next_in_turn(&mut self, kind: Kind) -> Option<SessionId> {
-        let sessions = self.members.awake_mut();
-        self.turns.next(
-            kind,
-            sessions.map(|(session, member)| (session, member.stream.asked(), &mut member.account)),
-        )
+    /// Reads a part of what one session sends that is long in one piece: of the backlog's turns, too.
+    pub(super) fn read_long(&mut self) {
+        let receiving = self.members.awake().filter(|(_, member)| member.stream.is_receiving(LONG * BYTES));
+        let next = receiving.map(|(session, _)| (session <= self.turns.read, session)).min();
+        let Some((_, session)) = next else { return };
+        let began = Instant::now();
+        if self.turns.may_begin(Kind::Backlog, session, began)
+            && let Some(member) = self.members.get_mut(session)
+        {
+            member.stream.poll();
+            self.turns.look(&mut member.account, member.stream.asked());
+            self.turns.read = session;
+            self.turns.end(Kind::Backlog, session, (began, Instant::now()));
+        }
+    }
+
+    /// Whether a stream is read with all others.
+    pub(super) fn is_read_at_once(stream: &SessionStream) -> bool {
+        !stream.is_receiving(LONG * BYTES)
+    }
+
+    fn next_in_turn<'a>(&'a self, kind: Kind) -> Option<SessionId> {
+        let in_backlog = self.members.backlog().filter(|_| kind == Kind::Backlog);
+        let sessions = self.members.awake().chain(in_backlog);
+        let candidate =
+            |(session, member): (_, &'a Member)| (session, member.stream.asked(), &member.account);
+        self.turns.next(kind, sessions.map(candidate))
     }
 
     /// Carries out commands of a session that cost about so much; gives what they cost.
-    fn take_commands(&mut self, session: SessionId, most: u64) -> u64 {
+    fn take_commands(&mut self, kind: Kind, session: SessionId, most: u64) -> u64 {
         let mut sum = 0;
+        if let Some(member) = self.members.get_mut(session) {
+            self.turns.begin(kind, &member.account);
+        }
         while sum < most {
             let Some(member) = self.members.get_mut(session) else { break };
+            if sum > 0 && kind != Kind::Backlog && member.stream.asked().first > LONG && most < u64::MAX {
+                break;
+            }
             let Some(command) = member.stream.next_command() else { break };
             let cost = command.cost();
-            member.account.charge(cost);
+            self.turns.charge(kind, &mut member.account, cost);
             sum += cost;
             self.session_command(session, command);
         }
@@ -176,74 +313,173 @@ impl PlatformThread {
 mod tests {
     use super::*;
 
-    /// Sessions with so much to be carried out.
+    /// Sessions with so much to be carried out, whose commands cost one each, and an imagined clock.
     struct Sessions {
         turns: Turns,
-        asked: Vec<u64>,
+        asked: Vec<Asked>,
         accounts: Vec<Account>,
+        now: Instant,
+    }
+
+    /// Time that a command takes.
+    const COMMAND: Duration = Duration::from_nanos(300);
+
+    fn asked(all: u64) -> Asked {
+        Asked { all, first: all.min(1) }
     }
 
     impl Sessions {
-        fn new(asked: &[u64]) -> Sessions {
-            let accounts = vec![Account::default(); asked.len()];
-            Sessions { turns: Turns::default(), asked: asked.to_vec(), accounts }
+        fn new(all: &[u64]) -> Sessions {
+            let accounts = vec![Account::default(); all.len()];
+            let asked = all.iter().map(|all| asked(*all)).collect();
+            Sessions { turns: Turns::default(), asked, accounts, now: Instant::now() }
+        }
+
+        fn look(&mut self) {
+            for (account, asked) in self.accounts.iter_mut().zip(&self.asked) {
+                self.turns.look(account, *asked);
+            }
         }
 
         /// Who is next, and has some of what it asks for carried out.
         fn serve(&mut self, kind: Kind, most: u64) -> Option<usize> {
-            let sessions = self.asked.iter().zip(&mut self.accounts);
-            let sessions =
-                sessions.enumerate().map(|(id, (asked, account))| (SessionId(id as u64), *asked, account));
-            let next = usize::try_from(self.turns.next(kind, sessions)?.0).unwrap();
-            let cost = self.asked[next].min(most);
-            self.asked[next] -= cost;
-            self.accounts[next].charge(cost);
-            Some(next)
+            self.look();
+            let sessions = self.asked.iter().zip(&self.accounts).enumerate();
+            let next = self
+                .turns
+                .next(kind, sessions.map(|(id, (asked, account))| (SessionId(id as u64), *asked, account)))?;
+            if !self.turns.may_begin(kind, next, self.now) {
+                return None;
+            }
+            let place = usize::try_from(next.0).unwrap();
+            let cost = self.asked[place].all.min(most.max(self.asked[place].first));
+            self.turns.begin(kind, &self.accounts[place]);
+            self.turns.charge(kind, &mut self.accounts[place], cost);
+            self.asked[place] = asked(self.asked[place].all - cost);
+            let began = self.now;
+            self.now += COMMAND * u32::try_from(cost).unwrap();
+            self.turns.end(kind, next, (began, self.now));
+            Some(place)
+        }
+
+        /// A turn of each kind, as far as they have one: who had it.
+        fn round(&mut self) -> Vec<usize> {
+            let kinds = [(Kind::Little, LITTLE), (Kind::Much, TURN), (Kind::Backlog, TURN)];
+            let served: Vec<usize> =
+                kinds.into_iter().filter_map(|(kind, most)| self.serve(kind, most)).collect();
+            if served.is_empty() {
+                // It is looked at the sockets.
+                self.now += COMMAND;
+            }
+            served
         }
     }
 
     #[test]
     fn who_asks_for_little_is_next_whatever_others_ask_for() {
-        let mut sessions = Sessions::new(&[10_000, 10_000, 0]);
-        for _ in 0..1000 {
-            sessions.asked[2] = 1;
-            assert_eq!(sessions.serve(Kind::Little, LITTLE), Some(2));
-            assert_eq!(sessions.serve(Kind::Little, LITTLE), None);
-            assert!(matches!(sessions.serve(Kind::Much, TURN), Some(0 | 1)));
+        let mut sessions = Sessions::new(&[1 << 40, 1 << 40, 0]);
+        for _ in 0..10_000 {
+            sessions.asked[2] = asked(1);
+            assert_eq!(sessions.round()[0], 2);
         }
+    }
+
+    #[test]
+    fn who_loads_now_and_then_waits_for_one_turn_of_the_backlog_at_a_time() {
+        let mut sessions = Sessions::new(&[1 << 40; 501]);
+        sessions.asked[500] = asked(0);
+        while sessions.accounts[..500].iter().any(|account| account.burst < BURST) {
+            sessions.round();
+        }
+        for _ in 0..10 {
+            sessions.look();
+            sessions.asked[500] = asked(1024);
+            let mut others = 0;
+            while sessions.asked[500].all > 0 {
+                others += sessions.round().iter().filter(|session| **session != 500).count() as u64;
+            }
+            assert!(others <= 1024 / TURN, "{others}");
+        }
+    }
+
+    #[test]
+    fn who_asks_for_less_has_half_of_the_time_and_the_others_have_the_rest() {
+        let mut sessions = Sessions::new(&[1 << 40, 0]);
+        while sessions.accounts[0].burst < BURST {
+            sessions.round();
+        }
+        // What takes long in one piece: as many turns of the other come between as take as long.
+        let (mut of_first, mut of_second) = (0, 0);
+        for _ in 0..100_000 {
+            (sessions.asked[0].first, sessions.asked[1]) = (400, asked(1));
+            for session in sessions.round() {
+                match session {
+                    0 => of_first += 400,
+                    _ => of_second += 1,
+                }
+            }
+        }
+        assert!((of_second..=of_second + 800).contains(&of_first), "{of_first} {of_second}");
+    }
+
+    #[test]
+    fn nobody_is_waited_for_who_does_not_ask_any_more() {
+        let mut sessions = Sessions::new(&[1 << 40, 1]);
+        while sessions.accounts[0].burst < BURST {
+            sessions.round();
+        }
+        sessions.now += SOON;
+        sessions.asked[1] = asked(1);
+        assert_eq!(sessions.round(), [1, 0]);
+        sessions.now += SOON;
+        assert_eq!((sessions.round(), sessions.round()), (vec![0], vec![0]));
     }
 
     #[test]
     fn who_ask_for_much_have_equal_parts_by_cost() {
         let mut sessions = Sessions::new(&[1 << 40; 5]);
-        for turn in 0..1000 {
+        for turn in 0..5000 {
             // A long payload cannot be divided.
-            sessions.serve(Kind::Much, if turn % 7 == 0 { 10 * TURN } else { TURN });
+            let most = if turn % 7 == 0 { 10 * TURN } else { TURN };
+            if sessions.serve(Kind::Much, most).or_else(|| sessions.serve(Kind::Backlog, most)).is_none() {
+                sessions.now += COMMAND;
+            }
         }
-        let costs: Vec<u64> = sessions.accounts.iter().map(|account| account.cost).collect();
+        let costs: Vec<u64> = sessions.accounts.iter().map(|account| account.burst).collect();
         let (least, most) = (costs.iter().min().unwrap(), costs.iter().max().unwrap());
-        assert!(most - least <= 10 * TURN, "{costs:?}");
+        assert!(*least > BURST && most - least <= 20 * TURN, "{costs:?}");
     }
 
     #[test]
     fn who_was_alone_for_long_is_not_behind_those_who_come_then() {
         let mut sessions = Sessions::new(&[1 << 40]);
-        sessions.accounts[0].charge(1 << 30);
-        sessions.turns.note(&sessions.accounts[0]);
+        (0..100_000).for_each(|_| drop(sessions.round()));
         sessions.accounts.resize(500, sessions.turns.newcomer());
-        sessions.asked.resize(500, 1 << 40);
+        sessions.asked.resize(500, asked(1 << 40));
         for _ in 0..10 {
-            let others = (0..).take_while(|_| sessions.serve(Kind::Much, TURN) != Some(0)).count();
+            let others = (0..).take_while(|_| !sessions.round().contains(&0)).count();
             assert!(others < 500, "{others}");
         }
     }
 
     #[test]
-    fn who_comes_late_has_some_credit_and_holds_nobody_up_for_long() {
+    fn who_had_nothing_to_ask_for_is_owed_nothing_of_that_time() {
         let mut sessions = Sessions::new(&[1 << 40, 0]);
-        (0..100_000).for_each(|_| assert_eq!(sessions.serve(Kind::Much, TURN), Some(0)));
-        sessions.asked[1] = 1 << 40;
-        let late = (0..1000).take_while(|_| sessions.serve(Kind::Much, TURN) == Some(1)).count() as u64;
-        assert!((CREDIT / TURN..=CREDIT / TURN + 2).contains(&late), "{late}");
+        (0..100_000).for_each(|_| drop(sessions.round()));
+        sessions.asked[1] = asked(1 << 40);
+        while sessions.accounts[1].burst < BURST {
+            sessions.round();
+        }
+        let turns = std::iter::repeat_with(|| sessions.round()).filter(|round| !round.is_empty()).take(1000);
+        let late = turns.filter(|round| round.contains(&1)).count();
+        assert!((499..=501).contains(&late), "{late}");
+    }
+
+    #[test]
+    fn what_takes_long_in_one_piece_is_of_the_backlog_at_once() {
+        let mut sessions = Sessions::new(&[2 * LONG, 2 * LONG]);
+        sessions.asked[0].first = 2 * LONG;
+        assert_eq!(sessions.serve(Kind::Much, TURN), Some(1));
+        assert_eq!(sessions.serve(Kind::Backlog, TURN), Some(0));
     }
 }

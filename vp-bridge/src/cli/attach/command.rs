@@ -4,6 +4,7 @@ use std::fmt;
 
 use vp_client::native::{Accesses, StepBy};
 use vp_core::Time;
+use vp_models::suggestion::nearest;
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,9 +135,8 @@ fn full_name(word: &str) -> Result<&'static str, Wrong> {
     match begun[..] {
         [only] => Ok(only),
         [] => {
-            let near = names()
-                .max_by(|a, b| strsim::jaro_winkler(word, a).total_cmp(&strsim::jaro_winkler(word, b)));
-            wrong(format!("no command `{word}`: did you mean `{}`? `help` lists all", near.unwrap_or("help")))
+            let meant = nearest(word, names()).map(|near| format!(": did you mean `{near}`?"));
+            wrong(format!("no command `{word}`{} `help` lists all", meant.as_deref().unwrap_or(";")))
         }
         _ => wrong(format!("`{word}` may be {}", begun.join(", "))),
     }
@@ -402,6 +402,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_in_a_line_with_what_would_be_right() {
         assert_eq!(refusal("brek irq"), "no command `brek`: did you mean `break`? `help` lists all");
+        assert_eq!(refusal("zzz"), "no command `zzz`; `help` lists all");
         assert_eq!(refusal("st"), "`st` may be status, stop, step");
         assert_eq!(refusal("mem"), "mem: the memory's port is missing: mem PORT ADDRESS [LENGTH]");
         assert_eq!(refusal("mem dbb0 x"), "`x` is no number: write 4096 or 0x1000");

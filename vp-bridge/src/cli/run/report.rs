@@ -60,7 +60,7 @@ pub(in crate::cli) fn platform(
     statistics: &Statistics,
 ) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
-    writeln!(out, "\n{headline}")?;
+    writeln!(out, "{headline}")?;
     match device {
         DeviceDescription::FpgaAiSuite(_) => suite::show_jobs(&mut out, statistics)?,
         DeviceDescription::Nvdla(_) | DeviceDescription::Outside(_) => show_time(&mut out, statistics, None)?,

@@ -14,7 +14,8 @@ use super::write_client::WriteClient;
 use super::{AxiConfig, AxiEvent, AxiTarget, AxiViolation, ManagerPins, SubordinatePins, TimedPort};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::faults::BurstFaults;
-use std::cell::Cell;
+use crate::fifos::Fifos;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::observe::{BufferedSource, Kinds, Source, SourceKind, Warning, What};
 use vp_core::{Event, Sim, Time};
@@ -38,6 +39,8 @@ pub struct Interconnect {
     next: Cell<Time>,
     /// Every step through the scheduler, as a check on those that are not.
     stepwise: Cell<bool>,
+    /// Where its clients tell how much their FIFOs hold.
+    fifos: RefCell<Rc<Fifos>>,
 }
 
 impl Interconnect {
@@ -64,6 +67,7 @@ impl Interconnect {
             work: sim.work_event(format!("{name}.request")),
             next: Cell::new(Time::ZERO),
             stepwise: Cell::new(false),
+            fifos: RefCell::default(),
             config,
         });
         if let Some(timed) = timed {
@@ -115,6 +119,15 @@ impl Interconnect {
 
     pub(super) fn sim(&self) -> &Sim {
         &self.sim
+    }
+
+    /// The FIFOs of clients that are added from now on are among these.
+    pub fn set_fifos(&self, fifos: Rc<Fifos>) {
+        *self.fifos.borrow_mut() = fifos;
+    }
+
+    pub(super) fn fifos(&self) -> Rc<Fifos> {
+        self.fifos.borrow().clone()
     }
 
     /// Takes every step through the scheduler, even where nobody could tell the difference: slower, and otherwise the
@@ -401,6 +414,7 @@ impl Interconnect {
             work: _,
             next: _,
             stepwise: _,
+            fifos: _,
         } = self;
         at.at_rest(observed.told_until() == Time::MAX, "transfers are not told yet")?;
         at.part("reads")?;

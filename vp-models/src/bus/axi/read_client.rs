@@ -7,6 +7,7 @@ use super::request_path::RequestPath;
 use super::ring::Ring;
 use super::{Answer, AxiTarget, Burst, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::fifos::FifoLevel;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -94,6 +95,8 @@ pub(super) struct ReadClient {
     pub(super) beats: RefCell<Ring<(Time, u32)>>,
     /// Bytes of these.
     come: Cell<usize>,
+    /// For a client with a latency FIFO: the bytes that are in it.
+    level: Option<FifoLevel>,
     pub(super) arrived: Event,
     /// Bytes that the engine waits for; 0 if it does not.
     pub(super) wanted: Cell<usize>,
@@ -115,7 +118,13 @@ pub(super) struct Events {
 }
 
 impl ReadClient {
-    pub(super) fn new(name: &str, id: u32, config: &super::AxiConfig, events: Events) -> ReadClient {
+    pub(super) fn new(
+        name: &str,
+        id: u32,
+        config: &super::AxiConfig,
+        events: Events,
+        level: Option<FifoLevel>,
+    ) -> ReadClient {
         ReadClient {
             name: name.into(),
             id,
@@ -135,6 +144,7 @@ impl ReadClient {
             data: RefCell::default(),
             beats: RefCell::default(),
             come: Cell::new(0),
+            level,
             arrived: events.arrived,
             wanted: Cell::new(0),
             granted: events.granted,
@@ -146,7 +156,7 @@ impl ReadClient {
 
     /// A master outside, which makes its bursts itself and takes its data at its pins.
     pub(super) fn outside(name: &str, config: &super::AxiConfig, events: Events) -> ReadClient {
-        ReadClient { outside: Some(RefCell::default()), ..ReadClient::new(name, 0, config, events) }
+        ReadClient { outside: Some(RefCell::default()), ..ReadClient::new(name, 0, config, events, None) }
     }
 
     /// Whether it is a master outside.
@@ -221,8 +231,9 @@ impl ReadClient {
         })
     }
 
-    /// Takes the first bytes out, which have come.
-    pub(super) fn drop_first(&self, bytes: usize) {
+    /// Takes the first bytes out now, which have come.
+    pub(super) fn drop_first(&self, bytes: usize, now: Time) {
+        self.enter(now, -(bytes as i64));
         self.data.borrow_mut().drop_first(bytes);
         self.come.set(self.come.get() - bytes);
         let (mut left, mut beats) = (bytes as u32, self.beats.borrow_mut());
@@ -469,10 +480,12 @@ impl ReadClient {
         if burst.beats == 1 {
             due = expected.pop_front().map_or(due, |expected| due.max(expected));
             beats.push_back((due, burst.bytes));
+            self.enter(due, burst.bytes.into());
         } else {
             for beat in bursts(self.id, burst.address, burst.bytes, self.beat_bytes, 1) {
                 due = expected.pop_front().map_or(due, |expected| due.max(expected));
                 beats.push_back((due, beat.bytes));
+                self.enter(due, beat.bytes.into());
                 due += self.period;
             }
         }
@@ -483,7 +496,16 @@ impl ReadClient {
     /// A beat was taken from the bus now.
     pub(super) fn deliver_beat(&self, bytes: u32, now: Time) {
         self.beats.borrow_mut().push_back((now, bytes));
+        self.enter(now, bytes.into());
         self.count_come(bytes);
+    }
+
+    /// So many bytes enter the latency FIFO at that time, or leave it.
+    #[inline]
+    fn enter(&self, time: Time, bytes: i64) {
+        if let Some(level) = &self.level {
+            level.change(time, bytes);
+        }
     }
 
     /// Whether somebody waits for a burst, and wakes with its data.
@@ -527,6 +549,7 @@ impl ReadClient {
             data,
             beats,
             come,
+            level: _,
             arrived: _,
             wanted,
             granted: _,

@@ -90,8 +90,9 @@ impl ReadStream {
             arrived: sim.event(format!("{name}.data")),
             granted: sim.event(format!("{name}.granted")),
         };
-        let client = Rc::new(ReadClient::new(name, id, interconnect.config(), events));
         let buffered = intake.is_none();
+        let level = buffered.then(|| interconnect.fifos().level(format!("{name}.read_fifo"), "bytes"));
+        let client = Rc::new(ReadClient::new(name, id, interconnect.config(), events, level));
         *client.intake.borrow_mut() = intake;
         *client.path.borrow_mut() =
             buffered.then(|| RequestPath::new(interconnect.config().period, config.lines));
@@ -216,7 +217,7 @@ impl ReadStream {
     /// Takes the next bytes, which have come ([`ReadStream::come`]).
     pub fn take_all(&self, bytes: usize, take: impl FnOnce(&[u8])) {
         self.look(bytes, take);
-        self.client.drop_first(bytes);
+        self.client.drop_first(bytes, self.sim.now());
         self.give_back(bytes as u32);
     }
 

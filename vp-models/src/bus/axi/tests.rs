@@ -7,6 +7,7 @@ use super::*;
 use crate::memory::Ram;
 use proptest::prelude::*;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use vp_core::observe::{Observation, Observer, Transfer, What};
 use vp_core::{Sim, Simulation, Stop};
@@ -195,6 +196,27 @@ struct Outcome {
     taken: Vec<Taken>,
     memory: Vec<u8>,
     end: Time,
+    levels: BTreeMap<usize, Levels>,
+}
+
+/// The levels that a FIFO has had, each since then; those that it had for no time are left out.
+type Levels = Vec<(Time, i64)>;
+
+/// What the changes of a FIFO's level, as they were told, make of it.
+fn levels(mut changes: Vec<(Time, i64)>) -> Levels {
+    changes.sort_by_key(|(time, _)| *time);
+    let mut levels = Levels::from([(Time::ZERO, 0)]);
+    for (time, by) in changes {
+        let level = levels[levels.len() - 1].1 + by;
+        assert!(level >= 0, "{level} at {time}");
+        if levels[levels.len() - 1].0 == time {
+            levels.pop();
+        }
+        if levels.last().is_none_or(|(_, last)| *last != level) {
+            levels.push((time, level));
+        }
+    }
+    levels
 }
 
 fn run(case: &Case, stepwise: bool) -> Outcome {
@@ -223,6 +245,11 @@ fn run(case: &Case, stepwise: bool) -> Outcome {
     interconnect.set_outstanding(case.beats_limit, 64);
     let seen = Rc::new(Seen::default());
     sim.observe(seen.clone());
+    let changes = Rc::new(RefCell::new(BTreeMap::<usize, Vec<(Time, i64)>>::new()));
+    let log = changes.clone();
+    interconnect
+        .fifos()
+        .on_change(move |number, time, by| log.borrow_mut().entry(number).or_default().push((time, by)));
     let taken = Rc::new(RefCell::new(Vec::new()));
     for (number, (weight, client)) in case.clients.iter().cloned().enumerate() {
         start(&sim, &interconnect, (number, weight), client, &taken);
@@ -234,7 +261,8 @@ fn run(case: &Case, stepwise: bool) -> Outcome {
     memory.ram.read(0, &mut left).expect("inside");
     let mut taken = taken.take();
     taken.sort();
-    Outcome { transfers: seen.0.take(), taken, memory: left, end: simulation.now() }
+    let levels = changes.take().into_iter().map(|(number, changes)| (number, levels(changes))).collect();
+    Outcome { transfers: seen.0.take(), taken, memory: left, end: simulation.now(), levels }
 }
 
 fn start(
@@ -315,5 +343,7 @@ proptest! {
         prop_assert_eq!(batched.transfers, stepwise.transfers);
         prop_assert_eq!(batched.taken, stepwise.taken);
         prop_assert_eq!(batched.end, stepwise.end);
+        prop_assert!(batched.levels.values().all(|levels| levels[levels.len() - 1].1 == 0));
+        prop_assert_eq!(batched.levels, stepwise.levels);
     }
 }

@@ -3,6 +3,7 @@
 use super::bytes::Bytes;
 use super::{AxiConfig, Burst, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::fifos::FifoLevel;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use vp_core::{Event, Name, Time};
@@ -44,6 +45,8 @@ pub(super) struct WriteClient {
     last_granted: Cell<Time>,
     /// How long complete bursts have waited.
     pub(super) stalled: Cell<Time>,
+    /// The bytes of complete bursts that were not granted.
+    level: Option<FifoLevel>,
     pub(super) granted: Event,
     pub(super) awaits_grant: Cell<bool>,
     pub(super) unacknowledged: Cell<u64>,
@@ -64,6 +67,7 @@ impl WriteClient {
         config: &AxiConfig,
         limit: u32,
         [granted, acknowledged]: [Event; 2],
+        level: Option<FifoLevel>,
     ) -> Self {
         WriteClient {
             name: name.into(),
@@ -82,6 +86,7 @@ impl WriteClient {
             incomplete: Cell::new(0),
             last_granted: Cell::default(),
             stalled: Cell::default(),
+            level,
             granted,
             awaits_grant: Cell::new(false),
             unacknowledged: Cell::new(0),
@@ -95,7 +100,7 @@ impl WriteClient {
 
     /// A master outside, which makes its bursts itself and is answered at its pins.
     pub(super) fn outside(name: &str, config: &AxiConfig, events: [Event; 2]) -> Self {
-        WriteClient { outside: Some(Cell::default()), ..WriteClient::new(name, 0, config, 1, events) }
+        WriteClient { outside: Some(Cell::default()), ..WriteClient::new(name, 0, config, 1, events, None) }
     }
 
     /// Whether it is a master outside.
@@ -158,6 +163,7 @@ impl WriteClient {
             let mut queue = self.queue.borrow_mut();
             let due = queue.back().map_or(due, |last| due.max(last.due));
             queue.push_back(Complete { burst, due, pieces });
+            self.enter(due, burst.bytes.into());
             self.unacknowledged.set(self.unacknowledged.get() + 1);
         }
         true
@@ -200,6 +206,13 @@ impl WriteClient {
         }
     }
 
+    /// So many bytes enter the FIFO in front of the arbiter at that time, or leave it.
+    fn enter(&self, time: Time, bytes: i64) {
+        if let Some(level) = &self.level {
+            level.change(time, bytes);
+        }
+    }
+
     fn notify_granted(&self) {
         if self.awaits_grant.take() {
             self.granted.notify_delta();
@@ -230,6 +243,7 @@ impl WriteClient {
         let since = self.waiting.borrow_mut().pop_front().unwrap_or(now);
         let since = since.max(self.last_granted.replace(now));
         self.stalled.set(self.stalled.get() + now.since(since));
+        self.enter(now, -i64::from(burst.bytes));
         self.buffer_free.set(now + self.period * u64::from(burst.beats));
         self.settle(now, now);
         self.notify_granted();
@@ -275,6 +289,7 @@ impl WriteClient {
             incomplete,
             last_granted,
             stalled,
+            level: _,
             granted: _,
             awaits_grant,
             unacknowledged,

@@ -20,7 +20,8 @@ impl WriteStream {
     pub fn new(interconnect: &Rc<Interconnect>, name: &str, id: u32, buffer: u32) -> Rc<WriteStream> {
         let sim = interconnect.sim();
         let events = [sim.event(format!("{name}.room")), sim.event(format!("{name}.acknowledged"))];
-        let client = Rc::new(WriteClient::new(name, id, interconnect.config(), buffer, events));
+        let level = Some(interconnect.fifos().level(format!("{name}.write_fifo"), "bytes"));
+        let client = Rc::new(WriteClient::new(name, id, interconnect.config(), buffer, events, level));
         Rc::new(WriteStream {
             sim: sim.clone(),
             interconnect: interconnect.clone(),

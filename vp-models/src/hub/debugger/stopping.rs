@@ -318,19 +318,24 @@ impl Hub {
 
     /// Before a run: up to where it may go for debuggers.
     pub(in crate::hub) fn bound_for_debuggers(&mut self) -> Option<Time> {
-        let next = self.platform.simulation().next_time();
-        let debugging = self.debugging.as_mut()?;
+        let bound = self.next_bound();
+        self.debugging.as_mut()?.bound = bound;
+        bound
+    }
+
+    /// Up to where time may go for a step, and for breakpoints at times.
+    pub(in crate::hub) fn next_bound(&self) -> Option<Time> {
+        let debugging = self.debugging.as_ref()?;
         let breakpoints = debugging.watcher.breakpoints.borrow();
         let times = breakpoints.iter().filter_map(|watched| match watched.set.breakpoint.on {
             BreakOn::Time(time) => Some(time),
             _ => None,
         });
         let step = debugging.step.as_ref().and_then(|step| match step.by {
-            StepBy::Event => next,
+            StepBy::Event => self.platform.simulation().next_time(),
             _ => step.until,
         });
-        debugging.bound = times.chain(step).min();
-        debugging.bound
+        times.chain(step).min()
     }
 
     /// Where the present run has to stop for a debugger though nothing is left to do, if that is before `limit`.

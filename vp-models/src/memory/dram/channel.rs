@@ -12,6 +12,9 @@ use std::rc::Rc;
 use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Sim, Time, select};
 
+/// Refreshes that are caught up with, about a second's of DDR4: what a caller waits for is bounded, however far time has gone.
+const MOST_MISSED: u64 = 1 << 17;
+
 struct State {
     banks: Banks,
     queues: Queues,
@@ -158,8 +161,11 @@ impl Channel {
         self.room.notify_delta();
     }
 
-    /// The refreshes that were due while nothing was to be done, as they would have been given.
+    /// The refreshes that were due while nothing was to be done, as they would have been given. One that has been idle for longer
+    /// than [`MOST_MISSED`] was in self refresh before, in which it is given none (JESD79-4, "Self refresh operation").
     fn catch_up(&self, state: &mut State, now: u64) {
+        let missed = now.saturating_sub(state.refresh_due) / self.timing.tREFI.max(1);
+        state.refresh_due += missed.saturating_sub(MOST_MISSED) * self.timing.tREFI;
         while state.refresh_due < now {
             let command =
                 if state.banks.any_open() { DramCommand::PrechargeAll } else { DramCommand::Refresh };

@@ -244,6 +244,16 @@ fn refreshes_go_on_while_nothing_is_asked_for() {
     assert_eq!(ran.answered[1], 5 * 9363 + 2000 + 36, "far from any refresh");
 }
 
+/// Time may have gone on by days.
+#[test]
+fn a_memory_that_was_idle_for_long_is_caught_up_with_a_second_of_refreshes_at_most() {
+    let config = DramConfig { refresh: true, ..ddr4() };
+    let at = 400_000 * 9363 + 2000;
+    let ran = run(&config, &[(0, READ, 0), (at, READ, 0)]);
+    assert_eq!(ran.count("REF"), (1 << 17) + 1);
+    assert_eq!(ran.answered[1], at + 36, "the row was closed, and no refresh is near");
+}
+
 #[test]
 fn a_read_of_what_waits_to_be_written_is_answered_from_the_queue() {
     let config = DramConfig { latency: Time::ns(20), ..ddr4() };

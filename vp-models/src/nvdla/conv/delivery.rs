@@ -10,6 +10,7 @@ use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
 
 use crate::bus::DelayLine;
+use crate::fifos::FifoLevel;
 
 /// Some atoms of sums, for positions that follow each other.
 struct Batch {
@@ -51,6 +52,8 @@ pub(crate) struct Delivery {
     put: Event,
     /// When SDP takes the last atom of each layer.
     layers: DelayLine<()>,
+    /// The room that is taken.
+    level: FifoLevel,
     /// Room in all.
     capacity: u32,
     credits: Cell<u32>,
@@ -65,13 +68,14 @@ pub(crate) struct Delivery {
 
 impl Delivery {
     /// With room for that many atoms, which can be used again so long after an atom was taken.
-    pub(crate) fn new(sim: &Sim, credits: u32, credit_return: Time) -> Rc<Delivery> {
+    pub(crate) fn new(sim: &Sim, credits: u32, credit_return: Time, level: FifoLevel) -> Rc<Delivery> {
         Rc::new(Delivery {
             sim: sim.clone(),
             batches: RefCell::default(),
             taken: Cell::new(0),
             put: sim.event("nvdla.cacc.data"),
             layers: DelayLine::new(sim, "nvdla.cacc.layers", Time::ZERO),
+            level,
             capacity: credits,
             credits: Cell::new(credits),
             returning: RefCell::default(),
@@ -104,6 +108,7 @@ impl Delivery {
             }
         }
         self.credits.set(self.credits.get() - atoms);
+        self.level.change(self.sim.now(), atoms.into());
     }
 
     /// Gives room back.
@@ -123,6 +128,9 @@ impl Delivery {
         let next = (from + self.credit_return).max(before.unwrap_or(Time::ZERO));
         returning.push_back(Return { next, pace, atoms });
         drop(returning);
+        if self.level.is_watched() {
+            (0..u64::from(atoms)).for_each(|atom| self.level.change(next + pace * atom, -1));
+        }
         if self.wanted.get() > 0 && self.when(self.wanted.get()).is_some() {
             self.returned.notify_delta();
         }
@@ -241,6 +249,7 @@ impl Delivery {
             taken,
             put: _,
             layers,
+            level: _,
             capacity,
             credits,
             returning,
@@ -266,11 +275,16 @@ mod tests {
     use super::*;
     use vp_core::Simulation;
 
+    fn delivery(sim: &Sim, credits: u32, credit_return: Time) -> Rc<Delivery> {
+        let level = Rc::<crate::fifos::Fifos>::default().level("delivery", "atoms");
+        Delivery::new(sim, credits, credit_return, level)
+    }
+
     #[test]
     fn atoms_come_in_order_and_the_last_one_is_marked() {
         let mut simulation = Simulation::new();
         let sim = simulation.sim();
-        let delivery = Delivery::new(&sim, 8, Time::ZERO);
+        let delivery = delivery(&sim, 8, Time::ZERO);
         delivery.put(Time::ns(5), vec![1, 2, 3, 4], 2, false);
         delivery.put(Time::ns(3), vec![5, 6], 2, true);
         let seen = Rc::new(RefCell::new(Vec::new()));
@@ -294,7 +308,7 @@ mod tests {
     fn room_comes_back_with_each_atom_that_is_taken() {
         let mut simulation = Simulation::new();
         let sim = simulation.sim();
-        let delivery = Delivery::new(&sim, 3, Time::ns(2));
+        let delivery = delivery(&sim, 3, Time::ns(2));
         let granted = Rc::new(Cell::new(Time::ZERO));
         let (csc, clock, when) = (delivery.clone(), sim.clone(), granted.clone());
         sim.process("csc", async move {
@@ -320,7 +334,7 @@ mod tests {
     fn atoms_taken_together_give_their_room_back_one_by_one() {
         let mut simulation = Simulation::new();
         let sim = simulation.sim();
-        let delivery = Delivery::new(&sim, 4, Time::ns(3));
+        let delivery = delivery(&sim, 4, Time::ns(3));
         let log = Rc::new(RefCell::new(Vec::new()));
         let (csc, clock, times) = (delivery.clone(), sim.clone(), log.clone());
         sim.process("csc", async move {
@@ -346,7 +360,7 @@ mod tests {
     fn atoms_dropped_behind_others_that_pass_at_a_pace_give_their_room_back_behind_theirs() {
         let mut simulation = Simulation::new();
         let sim = simulation.sim();
-        let delivery = Delivery::new(&sim, 8, Time::ns(3));
+        let delivery = delivery(&sim, 8, Time::ns(3));
         let granted = Rc::new(Cell::new(Time::ZERO));
         let (csc, clock, when) = (delivery.clone(), sim.clone(), granted.clone());
         sim.process("csc", async move {

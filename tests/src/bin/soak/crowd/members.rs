@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use clap::ValueEnum;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::nice;
+use rustix::process::{nice, setsid};
 use vp_protocols::native::{
     Access, Attach, Connection, Event, MemoryWrite, Message, PortId, Posted, RegisterWrite, Reply, Request,
     RequestId, Role, TimeMode, emit,
@@ -25,6 +25,8 @@ pub(crate) enum Badness {
     Idle,
     /// Write a register as fast as the server takes it; where another one has the registers, bytes of the memory.
     Storm,
+    /// Ask for the status as fast as the server takes it, and read no answer.
+    Deaf,
     /// Connect, say what is no frame, and connect again.
     Malformed,
     /// Reset their platform, again when that is done.
@@ -43,7 +45,7 @@ const THREADS: usize = 2;
 /// Positions of the ports of `nv_small`'s platform.
 const REGISTERS: PortId = PortId(0);
 const MEMORY: PortId = PortId(2);
-/// Register writes that are sent by one call.
+/// Commands that are sent by one call.
 const WRITES: usize = 512;
 /// `GLB.S_INTR_MASK`.
 const MASK: u64 = 0x1004;
@@ -53,6 +55,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Is so many sessions, until it is killed; says when all are there.
 pub(crate) fn be(bad: Badness, address: &str, sessions: usize, platform: Option<&str>) -> Result<(), String> {
+    // Where the system groups processes by session, `nice` counts within the group alone (sched(7), "The autogroup feature").
+    setsid().map_err(text)?;
+    _ = std::fs::write("/proc/self/autogroup", "19");
     nice(19).map_err(text)?;
     let place = address.strip_prefix("tcp:").ok_or("the address is none of TCP")?;
     let script = Script::new(bad, platform.is_some())?;
@@ -102,6 +107,11 @@ impl Script {
                 for value in 0..WRITES as u32 {
                     let write = RegisterWrite { port: REGISTERS, address: MASK, value, at: None };
                     say(Message::Posted(Posted::RegisterWrite(write)), &[])?;
+                }
+            }
+            Badness::Deaf => {
+                for id in 1..=WRITES as u32 {
+                    say(Message::Request { id: RequestId(id), request: Request::Status }, &[])?;
                 }
             }
             Badness::Malformed => bytes.extend_from_slice(&[0xa5; 300]),
@@ -200,7 +210,7 @@ impl Member {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(_) => return false,
             }
-            if self.script.bad == Badness::Storm && !self.has_more() {
+            if matches!(self.script.bad, Badness::Storm | Badness::Deaf) && !self.has_more() {
                 self.sent = 0;
             }
         }
@@ -214,7 +224,9 @@ fn go_on(mut members: Vec<Member>, open: &dyn Fn() -> Result<Member, String>) ->
     loop {
         let mut files: Vec<PollFd<'_>> = (members.iter())
             .map(|member| {
-                let flags = if member.has_more() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+                let mut flags = PollFlags::empty();
+                flags.set(PollFlags::IN, member.script.bad != Badness::Deaf);
+                flags.set(PollFlags::OUT, member.has_more());
                 PollFd::from_borrowed_fd(member.stream.as_fd(), flags)
             })
             .collect();

@@ -407,6 +407,10 @@ impl Adapter for Device {
         Ok(())
     }
 
+    fn is_greeted(&self, bytes: &[u8]) -> bool {
+        super::is_greeted(bytes)
+    }
+
     fn receive(&mut self, _: usize, bytes: &mut BytesMut, now: Time) -> Result<(), Parting> {
         while self.takes_more() {
             match self.connection.receive(bytes)? {

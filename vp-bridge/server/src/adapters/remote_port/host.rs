@@ -478,6 +478,10 @@ impl Adapter for Host {
         Ok(())
     }
 
+    fn is_greeted(&self, bytes: &[u8]) -> bool {
+        super::is_greeted(bytes)
+    }
+
     fn receive(&mut self, _: usize, bytes: &mut BytesMut, now: Time) -> Result<(), Parting> {
         while self.takes_more() {
             match self.connection.receive(bytes)? {

@@ -13,7 +13,9 @@ use host::Host;
 use vp_core::Time;
 use vp_models::hub::{Failure, FailureKind};
 use vp_protocols::native::TimeMode;
-use vp_protocols::remote_port::{Connection, RequestId, ResponseCode, SendError, Transaction, Violation};
+use vp_protocols::remote_port::{
+    Connection, HEADER, RequestId, ResponseCode, SendError, Transaction, Violation, lacking,
+};
 
 use super::{Adapter, Parting};
 
@@ -71,6 +73,11 @@ impl From<SendError> for Parting {
     fn from(error: SendError) -> Parting {
         Parting::Wrong(format!("cannot tell the peer: {error}"))
     }
+}
+
+/// Whether so much has come that the first packet is whole, or wrong.
+fn is_greeted(bytes: &[u8]) -> bool {
+    bytes.len() >= HEADER && lacking(bytes) == 0
 }
 
 /// Nanoseconds since the session began, as the peer is told.

@@ -1,0 +1,52 @@
+//! Sessions of the backlog ([`turns`](super::turns)), on platforms with many sessions: nobody looks at them until it is their turn.
+//!
+//! They have commands, so there is nothing to be read of them meanwhile. To look at 500 of them takes longer than a register access.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+use vp_protocols::native::SessionId;
+
+use super::members::Member;
+
+/// They, and who has cost least there.
+#[derive(Default)]
+pub(super) struct Backlog {
+    members: FxHashMap<SessionId, Box<Member>>,
+    order: BTreeSet<(u64, SessionId)>,
+}
+
+impl Backlog {
+    pub(super) fn insert(&mut self, session: SessionId, member: Box<Member>) {
+        self.order.insert((member.account.backlog_cost(), session));
+        self.members.insert(session, member);
+    }
+
+    pub(super) fn remove(&mut self, session: SessionId) -> Option<Box<Member>> {
+        let member = self.members.remove(&session)?;
+        self.order.remove(&(member.account.backlog_cost(), session));
+        Some(member)
+    }
+
+    /// Whose turn is next.
+    pub(super) fn first(&self) -> Option<(SessionId, &Member)> {
+        let (_, session) = self.order.first()?;
+        Some((*session, self.get(*session)?))
+    }
+
+    pub(super) fn get(&self, session: SessionId) -> Option<&Member> {
+        self.members.get(&session).map(|member| &**member)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Member)> {
+        self.members.iter().map(|(session, member)| (*session, &**member))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Member)> {
+        self.members.iter_mut().map(|(session, member)| (*session, &mut **member))
+    }
+}

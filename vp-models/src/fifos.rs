@@ -1,0 +1,79 @@
+//! How much the FIFOs between units hold: told as it changes, only while somebody asks for it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use vp_core::{Name, Time};
+
+/// A FIFO, as its level is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FifoInfo {
+    /// Its name, such as `nvdla.cdp_rdma.read_fifo`.
+    pub name: Name,
+    /// What its level counts, such as `bytes`.
+    pub unit: &'static str,
+}
+
+/// Who is told of a change: the FIFO's number, when, and by how much.
+type OnChange = Box<dyn Fn(usize, Time, i64)>;
+
+/// All FIFOs of a platform whose levels can be told.
+///
+/// They are all empty at first, and after a reset.
+#[derive(Default)]
+pub struct Fifos {
+    known: RefCell<Vec<FifoInfo>>,
+    is_watched: Cell<bool>,
+    on_change: RefCell<Vec<OnChange>>,
+}
+
+impl Fifos {
+    /// All there are, each at the place of its number.
+    pub fn all(&self) -> Vec<FifoInfo> {
+        self.known.borrow().clone()
+    }
+
+    /// Tells this, from now on, whenever a level changes: the FIFO's number, when, and by how much. That may lie ahead, where
+    /// it is known; a reset before then has it not happen.
+    pub fn on_change(&self, told: impl Fn(usize, Time, i64) + 'static) {
+        self.on_change.borrow_mut().push(Box::new(told));
+        self.is_watched.set(true);
+    }
+
+    /// The level of this FIFO. Several of one name are one: a client has one FIFO at each memory interface, of which a layer
+    /// uses one.
+    pub(crate) fn level(self: &Rc<Self>, name: impl Into<Name>, unit: &'static str) -> FifoLevel {
+        let info = FifoInfo { name: name.into(), unit };
+        let mut known = self.known.borrow_mut();
+        let number = known.iter().position(|it| it.name == info.name).unwrap_or_else(|| {
+            known.push(info);
+            known.len() - 1
+        });
+        FifoLevel { fifos: self.clone(), number }
+    }
+}
+
+/// Where a FIFO tells its level.
+pub(crate) struct FifoLevel {
+    fifos: Rc<Fifos>,
+    number: usize,
+}
+
+impl FifoLevel {
+    /// Whether somebody asks for it.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.fifos.is_watched.get()
+    }
+
+    /// It changes at that time, which may lie ahead.
+    #[inline]
+    pub(crate) fn change(&self, time: Time, by: i64) {
+        if self.is_watched() {
+            self.tell(time, by);
+        }
+    }
+
+    fn tell(&self, time: Time, by: i64) {
+        self.fifos.on_change.borrow().iter().for_each(|told| told(self.number, time, by));
+    }
+}
