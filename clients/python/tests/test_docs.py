@@ -1,4 +1,4 @@
-"""Every snippet of docs/python.md runs, one after the other; those marked `server` with `address` and `outside`, servers' addresses."""
+"""Every snippet of docs/python.md runs, one after the other: those marked `server` with `address` and `outside`, servers' addresses, those marked `test` in pytest."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from pathlib import Path
 import pytest
 
 import vp
-from conftest import ROOT, Serve
+from conftest import ROOT
+from vp.pytest_plugin import Serve
 from test_remote import OUTSIDE
 
-SNIPPET = re.compile(r"^```python(?P<server> server)?\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+SNIPPET = re.compile(r"^```python(?P<kind> \w+)?\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def run_snippets(of_server: bool, names: dict[str, object]) -> int:
+def run_snippets(kind: str | None, names: dict[str, object]) -> int:
     page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
     count = 0
     for found in SNIPPET.finditer(page):
-        if (found["server"] is not None) == of_server:
+        if found["kind"] == kind:
             line = page[: found.start("code")].count("\n")
             code = compile("\n" * line + found["code"], "docs/python.md", "exec")
             exec(code, names)
@@ -30,14 +31,22 @@ def run_snippets(of_server: bool, names: dict[str, object]) -> int:
 
 def test_the_page_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_snippets(False, {"vp": vp}) >= 9
+    assert run_snippets(None, {"vp": vp}) >= 9
 
 
 def test_the_page_with_servers(tmp_path: Path, serve: Serve) -> None:
     (tmp_path / "outside.toml").write_text(OUTSIDE)
     address = serve("--platform", "nv_small")
     outside = serve("--platform", str(tmp_path / "outside.toml"))
-    assert run_snippets(True, {"vp": vp, "address": address, "outside": outside}) >= 4
+    assert run_snippets(" server", {"vp": vp, "address": address, "outside": outside}) >= 4
+
+
+def test_the_page_in_pytest(pytester: pytest.Pytester) -> None:
+    page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+    tests = [found["code"] for found in SNIPPET.finditer(page) if found["kind"] == " test"]
+    pytester.makepyfile("\n".join(tests))
+    pytester.runpytest("--vp-update-golden").assert_outcomes(passed=1)
+    pytester.runpytest().assert_outcomes(passed=1)
 
 
 def test_the_digits_example_reads_digits_in_process_and_behind_a_socket(serve: Serve) -> None:

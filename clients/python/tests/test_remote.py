@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import vp
-from conftest import Serve
+from vp.pytest_plugin import Serve
 from test_programs import LAYER
 
 
