@@ -114,17 +114,20 @@ cargo test --workspace --quiet --no-fail-fast -- "$@" 2>&1 | tee "$log" || statu
 # The package for Python: its wheel, tested in an environment of its own. The tests of the workspace have built what it is made of, and `vp`.
 python_tests() {
   local home=target/python out=target/wheels
+  local packages=('maturin>=1.9.4,<2' numpy pytest mypy pandas pandas-stubs matplotlib nbclient ipykernel 'cocotb>=2,<3' cocotbext-axi)
   if ! command -v python3 >/dev/null 2>&1 || ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     echo "skipped: the package for Python: no Python 3.11"
     return
   fi
-  if [ ! -e "$home/ready" ]; then
-    { rm -rf "$home" && python3 -m venv "$home" && "$home/bin/pip" install --quiet 'maturin>=1.9.4,<2' numpy pytest mypy && touch "$home/ready"; } ||
+  if [ "$(cat "$home/ready" 2>/dev/null)" != "${packages[*]}" ]; then
+    { rm -rf "$home" && python3 -m venv "$home" && "$home/bin/pip" install --quiet "${packages[@]}" && echo "${packages[*]}" >"$home/ready"; } ||
       { echo "skipped: the package for Python: no package index" && return; }
   fi
+  # cocotb takes the interpreter as a library.
+  "$home/bin/python" -m find_libpython | grep -q . || want libpython3 libpython3-dev
   rm -rf "$out" && "$home/bin/maturin" build --quiet --profile dev -m clients/python/Cargo.toml --out "$out" || return
   "$home/bin/pip" install --quiet --no-deps --force-reinstall "$out"/nvdla_vp-*.whl || return
-  (cd clients/python && "../../$home/bin/python" -m mypy python/vp tests ../../examples/python) || return
+  (cd clients/python && "../../$home/bin/python" -m mypy python/vp tests ../../examples/python ../../examples/cocotb) || return
   # 5: none of the tests has that name.
   "$home/bin/python" -m pytest --quiet -p no:cacheprovider clients/python/tests -k "${*:-test}" || [ $? -eq 5 ]
 }

@@ -25,7 +25,16 @@ const ROOMS: [(&str, &str, &[&str]); 19] = [
     (
         "vp-python",
         "clients/python",
-        &["vp-client", "vp-core", "vp-models", "vp-observers", "vp-partner", "vp-recordings", "vp-remote"],
+        &[
+            "vp-client",
+            "vp-core",
+            "vp-models",
+            "vp-observers",
+            "vp-partner",
+            "vp-recordings",
+            "vp-remote",
+            "vp-study",
+        ],
     ),
     ("vp-check", "vp-bridge/check", &["vp-protocols", "vp-transport"]),
     ("vp-remote", "vp-bridge/remote", &["vp-client", "vp-core", "vp-models", "vp-shm"]),

@@ -5,6 +5,7 @@
 //! and gives once an edge, as a simulator has them. It keeps to the contract of time (docs/protocol.md): what is
 //! seen at an edge is there before the edge is computed, and an edge at which nothing can come is no message.
 
+mod address;
 mod channel;
 mod error;
 mod fixed_latency;
@@ -14,6 +15,7 @@ mod partner;
 pub mod pins;
 mod remote;
 
+pub use address::{Place, server};
 pub use error::PartnerError;
 pub use fixed_latency::FixedLatency;
 pub use link::{DebugAccess, FromPlatform, LinkPort, PlatformLink};

@@ -1,21 +1,19 @@
 //! The object that Python calls: a platform, with what a CPU's program can do to it.
-//!
-//! A call that may take long gives up Python's lock meanwhile. What goes wrong in it is an exception; a panic, which would be a fault of the
-//! code below, ends here as `vp.InternalError`.
 
-use std::cell::RefMut;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::Borrowed;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use send_wrapper::SendWrapper;
 use vp_core::Time;
-use vp_models::host::{Host as _, HostError, Memory, Value};
+use vp_models::host::{Host as _, Memory, Value};
 use vp_models::hub::Why;
 
+use crate::calls::{self, Wrong};
+use crate::control::Control;
 use crate::errors;
 use crate::native_registers;
 use crate::observe::Callback;
@@ -28,41 +26,9 @@ pub(crate) struct Host {
     session: Owned<Session>,
 }
 
-/// What a call could not do.
-pub(crate) enum Wrong {
-    /// The platform says so.
-    Host(HostError),
-    /// Something else.
-    Python(PyErr),
-}
-
-impl From<HostError> for Wrong {
-    fn from(error: HostError) -> Wrong {
-        Wrong::Host(error)
-    }
-}
-
-impl From<PyErr> for Wrong {
-    fn from(error: PyErr) -> Wrong {
-        Wrong::Python(error)
-    }
-}
-
 impl Host {
     pub(crate) fn new(session: Session) -> Host {
         Host { session: Owned::new(session) }
-    }
-
-    /// What came of a call, or what ended it meanwhile.
-    fn outcome<R>(session: &RefMut<'_, Session>, done: std::thread::Result<Result<R, Wrong>>) -> PyResult<R> {
-        let ended = session.control.take_error();
-        match (done, ended) {
-            (Err(panic), _) => Err(errors::panicked(&*panic)),
-            (Ok(_), Some(error)) => Err(error),
-            (Ok(Ok(value)), None) => Ok(value),
-            (Ok(Err(Wrong::Python(error))), None) => Err(error),
-            (Ok(Err(Wrong::Host(error))), None) => Err(errors::host(&error)),
-        }
     }
 
     /// Makes a call that takes no time worth another thread's turn, unless it waits for a server.
@@ -72,8 +38,8 @@ impl Host {
             drop(session);
             return self.run(py, call);
         }
-        let done = catch_unwind(AssertUnwindSafe(|| call(&mut session)));
-        Self::outcome(&session, done)
+        let control = session.control.clone();
+        calls::short(&control, || call(&mut session))
     }
 
     /// Makes a call that may take long: other threads of Python run meanwhile.
@@ -83,13 +49,8 @@ impl Host {
         call: impl FnOnce(&mut Session) -> Result<R, Wrong>,
     ) -> PyResult<R> {
         let mut session = self.session.get()?;
-        // The closure runs in this very thread.
-        let task = SendWrapper::new((&mut *session, call));
-        let done = py.detach(move || {
-            let (session, call) = task.take();
-            SendWrapper::new(catch_unwind(AssertUnwindSafe(|| call(session))))
-        });
-        Self::outcome(&session, done.take())
+        let control = session.control.clone();
+        calls::long(py, &control, || call(&mut session))
     }
 
     fn advance(&self, py: Python<'_>, goal: Goal) -> PyResult<(&'static str, Option<String>)> {
@@ -100,6 +61,20 @@ impl Host {
             Why::Idle => ("idle", None),
             Why::Deadlock { report } => ("deadlock", Some(report)),
         })
+    }
+}
+
+/// Ends what a platform's thread waits for.
+#[pyclass(frozen, module = "vp._native")]
+pub(crate) struct Interrupter {
+    control: Arc<Control>,
+}
+
+#[pymethods]
+impl Interrupter {
+    /// The call that is under way ends with `KeyboardInterrupt`.
+    fn interrupt(&self) {
+        self.control.fail(PyKeyboardInterrupt::new_err("the wait was given up"));
     }
 }
 
@@ -396,14 +371,15 @@ impl Host {
         })
     }
 
+    /// What ends the call that the platform's thread makes, from other threads.
+    fn interrupter(&self, py: Python<'_>) -> PyResult<Interrupter> {
+        self.call(py, |session| Ok(Interrupter { control: session.control.clone() }))
+    }
+
     /// Ends files about the run and the recording, and the session. What a person should know of the files.
     fn close(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let Some(session) = self.session.take()? else { return Ok(Vec::new()) };
-        let task = SendWrapper::new(session);
-        let done = py.detach(move || SendWrapper::new(task.take().close()));
-        done.take().map_err(|wrong| match wrong {
-            Wrong::Host(error) => errors::host(&error),
-            Wrong::Python(error) => error,
-        })
+        let control = session.control.clone();
+        calls::long(py, &control, || session.close())
     }
 }

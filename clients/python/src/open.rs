@@ -2,7 +2,10 @@
 
 use std::fs::File;
 use std::io::BufReader;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -157,17 +160,39 @@ impl Wanted {
     }
 }
 
+/// Tells a thread of its own, when it is dropped, that nobody waits for it any more.
+#[derive(Default)]
+pub(crate) struct GivenUp(Arc<AtomicBool>);
+
+impl GivenUp {
+    /// What the thread looks at.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        self.0.clone()
+    }
+}
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Does something in a thread of its own, as long as no signal comes to this one.
 pub(crate) fn wait_for<T: Send + 'static>(
     py: Python<'_>,
     task: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
     let (send, receive) = channel();
-    thread::spawn(move || send.send(task()));
+    let task = move || {
+        let done = catch_unwind(AssertUnwindSafe(task)).map_err(|panic| errors::panicked(&*panic));
+        send.send(done)
+    };
+    let spawned = thread::Builder::new().spawn(task);
+    spawned.map_err(|error| errors::of("InternalError", format!("there is no thread to be had: {error}")))?;
     loop {
         let waiting = SendWrapper::new(&receive);
         match py.detach(move || waiting.recv_timeout(LOOK)) {
-            Ok(done) => return Ok(done),
+            Ok(done) => return done,
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(errors::of("InternalError", "a fault of vp: a thread of its own has ended"));
@@ -233,22 +258,27 @@ pub(crate) fn connect(
     Ok(Host::new(Session::new(Way::Remote(Box::new(host)), control)))
 }
 
-/// Runs a recording again, and checks that it goes as it went: the end's time and event hash, entries, and how it ends.
+/// What came of a recording that ran again: the end's time and event hash, entries, and how it ends.
+type Replayed = (u64, String, u64, &'static str);
+
+/// Runs a recording again, and checks that it goes as it went.
 #[pyfunction]
 #[pyo3(signature = (path, until=None))]
-pub(crate) fn replay(
-    py: Python<'_>,
-    path: PathBuf,
-    until: Option<u64>,
-) -> PyResult<(u64, String, u64, &'static str)> {
-    let wrong = |error: PlayError| errors::of("RecordingError", format!("{}: {error}", path.display()));
-    let file = File::open(&path).map_err(|error| errors::file(&path, &error))?;
-    let mut player = Player::new(BufReader::new(file)).map_err(wrong)?;
+pub(crate) fn replay(py: Python<'_>, path: PathBuf, until: Option<u64>) -> PyResult<Replayed> {
     let until = until.map_or(Time::MAX, Time::ps);
+    let given_up = GivenUp::default();
+    let is_over = given_up.flag();
+    wait_for(py, move || play(&path, until, &is_over))?
+}
+
+fn play(path: &Path, until: Time, is_over: &AtomicBool) -> PyResult<Replayed> {
+    let wrong = |error: PlayError| errors::of("RecordingError", format!("{}: {error}", path.display()));
+    let file = File::open(path).map_err(|error| errors::file(path, &error))?;
+    let mut player = Player::new(BufReader::new(file)).map_err(wrong)?;
     let mut entries = 0;
     let how = loop {
-        if entries % 4096 == 0 {
-            py.check_signals()?;
+        if is_over.load(Ordering::Relaxed) {
+            break "stopped";
         }
         match player.step(until, &mut |_| ()).map_err(wrong)? {
             Step::Done(_) => entries += 1,

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use send_wrapper::SendWrapper;
 use vp_client::native::{Capabilities, ErrorCode, PortId, Role};
-use vp_client::{Client, Handler, Options, Refusal};
+use vp_client::{Address, Client, Handler, Options, Refusal};
 use vp_partner::pins::{LineSource, RegisterAccess, RegisterTarget, TargetPins};
 use vp_partner::{DebugTarget, FixedLatency, Partner, PartnerError, PartnerOptions, RemoteLink};
 use vp_remote::OwnBytes;
 
+use crate::calls;
 use crate::control::Control;
 use crate::errors;
 use crate::open::{Shown, Wanted, address, wait_for};
@@ -142,17 +142,12 @@ fn serve(
     stops: &Stops,
     serve: impl FnOnce() -> Result<(), End>,
 ) -> PyResult<Option<String>> {
-    let task = SendWrapper::new(serve);
-    let done = py.detach(move || SendWrapper::new((task.take())())).take();
-    if let Some(error) = control.take_error() {
-        return Err(error);
-    }
-    match done {
+    calls::long(py, control, || match serve() {
         Ok(()) | Err(End::Asked) => Ok(None),
         Err(_) if stops.are_asked_for() => Ok(None),
         Err(End::Platform(why)) => Ok(Some(why)),
-        Err(End::Wrong(error)) => Err(error),
-    }
+        Err(End::Wrong(error)) => Err(error.into()),
+    })
 }
 
 /// Python's `stop.is_set`, if there is one.
@@ -217,8 +212,8 @@ pub(crate) fn serve_memory(
             }
         });
     };
+    let link = connect(py, address, options, &control, stops)?;
     serve(py, &control, &stop, || {
-        let link = connect(&address, &options, &control, stops)?;
         let mut partner = Partner::new(Box::new(link), PartnerOptions::default())?;
         let mut memory = FixedLatency::attach(&mut partner, &port, Rc::new(bytes), latency)?;
         for edge in 0_u64.. {
@@ -236,12 +231,14 @@ pub(crate) fn serve_memory(
 
 /// A partner's session, whose waits can be ended.
 fn connect(
-    address: &vp_client::Address,
-    options: &Options,
+    py: Python<'_>,
+    address: Address,
+    options: Options,
     control: &Arc<Control>,
     stops: Stops,
-) -> Result<RemoteLink, PartnerError> {
-    let mut link = RemoteLink::open(address, options)?;
+) -> PyResult<RemoteLink> {
+    let link = wait_for(py, move || RemoteLink::open(&address, &options))?;
+    let mut link = link.map_err(|error| errors::of("ConnectError", error.to_string()))?;
     let asked = control.clone();
     link.ask_whether(move || asked.sleeps_on() && !asked.has_failed() && !stops.are_asked_for());
     Ok(link)
@@ -263,8 +260,8 @@ pub(crate) fn serve_device(
     let (address, options, control, stop) =
         (address(to)?, options(shown, &wanted)?, Control::new(), Stops(stop));
     let stops = stop.copy(py);
+    let link = connect(py, address, options, &control, stops)?;
     serve(py, &control, &stop, || {
-        let link = connect(&address, &options, &control, stops)?;
         let ports = vp_partner::PlatformLink::ports(&link).iter();
         let registers = ports.clone().find(|port| port.kind == vp_models::platform::PortKind::Registers);
         let registers = registers.map_or_else(|| "csb0".to_owned(), |port| port.name.clone());

@@ -13,8 +13,9 @@ use vp_models::host::trace::{Body, Trace};
 use vp_models::host::{Bound as Bounding, Host as _};
 use vp_models::platform::{Arithmetic, Description};
 
+use crate::calls::Wrong;
 use crate::errors;
-use crate::host::{Host, Wrong};
+use crate::host::Host;
 use crate::session::{Session, Way};
 
 /// The network of that name, or in that file.

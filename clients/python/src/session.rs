@@ -15,9 +15,9 @@ use vp_observers::Observers;
 use vp_recordings::Recording;
 use vp_remote::RemoteHost;
 
+use crate::calls::Wrong;
 use crate::control::Control;
 use crate::errors;
-use crate::host::Wrong;
 
 /// How long one request for time to pass should take of a server: signals are looked for in between.
 const REQUEST: Duration = Duration::from_millis(10);

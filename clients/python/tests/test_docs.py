@@ -41,6 +41,19 @@ def test_the_page_with_servers(tmp_path: Path, serve: Serve) -> None:
     assert run_snippets(" server", {"vp": vp, "address": address, "outside": outside}) >= 4
 
 
+RECIPES = (ROOT / "docs/python-recipes.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("title", re.findall(r"^## (.*)$", RECIPES, re.MULTILINE))
+def test_each_recipe_stands_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Serve, title: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    recipe = RECIPES.split(f"## {title}\n")[1].split("\n## ")[0]
+    found = SNIPPET.search(recipe)
+    assert found is not None
+    names: dict[str, object] = {"address": serve("--platform", "nv_small")} if found["kind"] else {}
+    exec(compile(found["code"], title, "exec"), names)
+
+
 def test_the_page_in_pytest(pytester: pytest.Pytester) -> None:
     page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
     tests = [found["code"] for found in SNIPPET.finditer(page) if found["kind"] == " test"]

@@ -214,6 +214,28 @@ def test_asyncio_waits_without_holding_others_up(serve: Serve) -> None:
     assert value == 1 and turns > 0
 
 
+def test_a_call_whose_task_is_cancelled_ends_and_the_platform_goes_on(serve: Serve) -> None:
+    address = serve("--platform", "nv_small")
+
+    async def main() -> None:
+        async with await vp.aio.connect(address) as remote, await vp.aio.platform("nv_small") as local:
+            for platform in (remote, local):
+                begun = threading.Event()
+
+                def endless(p: vp.BasePlatform, begun: threading.Event = begun) -> None:
+                    begun.set()
+                    vp.run_network("digits", p, frames=100_000)
+
+                task = asyncio.create_task(platform.call(endless))
+                await asyncio.to_thread(begun.wait)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                assert await platform.read(0) >= 0
+
+    asyncio.run(main())
+
+
 def test_a_server_that_is_not_there_or_none_says_so(tmp_path: Path) -> None:
     with pytest.raises(vp.ConnectError, match="cannot connect"):
         vp.connect(f"unix:{tmp_path}/none")
@@ -278,9 +300,65 @@ def test_the_package_keeps_the_rules_of_the_protocol(program: Path, tmp_path: Pa
                 remote.write(0x1004, value, acknowledged=True)
                 assert remote.read(0x1004) == value
         said, _ = check.communicate()
+    assert judged(said) > 5
+
+
+def judged(said: str) -> int:
+    """How many rules were kept, and none was broken."""
     found = json.loads(said)
     assert found["passed"], said
-    assert not [rule for rule in found["rules"] if rule["verdict"] == "broken"]
+    verdicts = [rule["verdict"] for rule in found["rules"]]
+    assert "broken" not in verdicts
+    return verdicts.count("kept")
+
+
+def test_a_memory_beside_another_cpu_keeps_the_rules_of_the_protocol(program: Path, tmp_path: Path) -> None:
+    address = f"unix:{tmp_path}/check.sock"
+    command = [str(program), "check-peer", address, "--protocol", "native", "--as", "memory", "--json", "-", "--timeout", "5"]
+    array = np.zeros(1 << 20, np.uint8)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as check:
+        while True:
+            try:
+                # It goes when it is asked for nothing more, and no ping comes.
+                vp.serve_memory(address, array, heartbeat=0)
+            except vp.ConnectError:
+                # It does not listen yet.
+                assert check.poll() is None
+            except vp.TransportError:
+                break
+        said, _ = check.communicate()
+    assert judged(said) > 10
+
+
+def test_a_python_device_keeps_the_rules_of_the_protocol(program: Path, serve: Serve, tmp_path: Path) -> None:
+    class Counted(Adder):
+        reads = 0
+
+        def read(self, address: int) -> int:
+            self.reads += 1
+            return super().read(address)
+
+    (tmp_path / "adder.toml").write_text(OUTSIDE)
+    address = serve("--platform", str(tmp_path / "adder.toml"))
+    device, stop = Counted(), threading.Event()
+    thread = threading.Thread(target=vp.serve_device, args=(address, device), kwargs={"stop": stop})
+    thread.start()
+    try:
+        with vp.connect(address) as remote:
+            while thread.is_alive():
+                try:
+                    remote.read(0)
+                    break
+                except vp.RefusedError:
+                    # The device is not there yet.
+                    continue
+        before = device.reads
+        command = [str(program), "check-peer", address, "--protocol", "native", "--as", "device", "--json", "-", "--timeout", "20"]
+        said = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
+    finally:
+        stop.set()
+        thread.join()
+    assert judged(said) > 15 and device.reads > before
 
 
 INTERRUPTED = """

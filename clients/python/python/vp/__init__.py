@@ -37,6 +37,7 @@ from ._native import network_names, platform_names
 from ._platform import BasePlatform, Platform, Subscription
 from ._programs import Layers, NetworkRun, Replayed, TraceRun, digits, replay, run_loadable, run_network, run_trace
 from ._remote import Device, Line, OwnMemory, RemotePlatform, connect, serve_device, serve_memory
+from ._study import study
 from ._time import Time, TimeLike
 from .registers import Field, Register, Registers, Unit
 
@@ -96,6 +97,7 @@ __all__ = [
     "run_trace",
     "serve_device",
     "serve_memory",
+    "study",
 ]
 
 # A child of a fork must touch neither its parent's sockets nor its files.

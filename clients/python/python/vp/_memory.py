@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._errors import MemoryRangeError
+from ._types import expect
 
 if TYPE_CHECKING:
     from ._native import Host
@@ -77,6 +78,7 @@ class Memory:
         Raises:
             MemoryRangeError: the bytes do not lie in the memory.
         """
+        expect(into, np.ndarray, "array of numpy")
         if not into.flags.c_contiguous:
             raise ValueError("an array that is filled has to be contiguous in C order")
         self._host.fetch(self.name, _address(self, address), into.reshape(-1).view(np.uint8))
@@ -89,11 +91,11 @@ class Memory:
 
     def __setitem__(self, place: slice | int, data: npt.ArrayLike) -> None:
         if not isinstance(place, slice):
-            self.load(place, np.asarray(data, np.uint8))
+            self.load(place, _filled(1, data))
             return
         start, stop = self._range(place)
         # A number fills the bytes, as in numpy.
-        stored = np.full(stop - start, data, np.uint8) if np.ndim(data) == 0 and not isinstance(data, (bytes, bytearray)) else _bytes_of(data)
+        stored = _filled(stop - start, data) if np.ndim(data) == 0 and not isinstance(data, (bytes, bytearray)) else _bytes_of(data)
         if len(stored) != stop - start:
             raise ValueError(f"{len(stored)} bytes for the {stop - start} of {start:#x} to {stop:#x}")
         self.load(start, stored)
@@ -113,6 +115,13 @@ class Memory:
 
     def __repr__(self) -> str:
         return f"<memory {self.name}: {self.base:#x} to {self.base + self.size - 1:#x}>"
+
+
+def _filled(size: int, byte: npt.ArrayLike) -> npt.NDArray[np.uint8]:
+    try:
+        return np.full(size, byte, np.uint8)
+    except OverflowError as error:
+        raise ValueError(f"a byte is 0 to 255: {error}") from None
 
 
 def _bytes_of(data: npt.ArrayLike) -> npt.NDArray[np.uint8]:

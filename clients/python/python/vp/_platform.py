@@ -13,6 +13,7 @@ from ._errors import MemoryRangeError
 from ._events import Interrupt, LayerRecord, RegisterAccess, Stopped, Transfer, Warning, Work
 from ._memory import Memory
 from ._time import Time, TimeLike, picoseconds
+from ._types import expect, whole
 from .registers import Registers
 
 
@@ -128,7 +129,7 @@ class BasePlatform:
 
     def step(self, cycles: int = 1) -> Stopped:
         """Lets so many cycles of the device's clock pass."""
-        return self.run(self.now + self.period * cycles)
+        return self.run(self.now + self.period * whole(cycles, "cycles"))
 
     # What it has done.
 
@@ -216,7 +217,10 @@ class Platform(BasePlatform):
         registers: str | os.PathLike[str] | None = None,
         **more: Any,
     ) -> None:
-        settings = [*_settings(changes or {}), *_settings(more)]
+        changes = {} if changes is None else changes
+        expect(changes, Mapping, "mapping of changes by their names")
+        memory_limit = None if memory_limit is None else whole(memory_limit, "memory_limit")
+        settings = [*_settings(changes), *_settings(more)]
         files = (_path(trace), trace_start, trace_stop, _path(timeline), _path(registers))
         super().__init__(_native.build(os.fspath(name), settings, memory_limit, _path(record), files))
 
@@ -245,7 +249,7 @@ class Platform(BasePlatform):
         def told(time: int, _: str, write: bool, address: int, value: int) -> None:
             call(RegisterAccess(Time.from_ps(time), write, address, value))
 
-        return Subscription(self._host, self._host.observe("register", told))
+        return self._subscribed("register", call, told)
 
     def on_interrupt(self, call: Callable[[Interrupt], object]) -> Subscription:
         """Has a callback told of each change of the interrupt line."""
@@ -253,7 +257,7 @@ class Platform(BasePlatform):
         def told(time: int, _: str, level: int) -> None:
             call(Interrupt(Time.from_ps(time), level != 0))
 
-        return Subscription(self._host, self._host.observe("level", told, "irq0"))
+        return self._subscribed("level", call, told, "irq0")
 
     def on_transfer(self, call: Callable[[Transfer], object]) -> Subscription:
         """Has a callback told of each stage of each burst on the memory interfaces."""
@@ -264,7 +268,7 @@ class Platform(BasePlatform):
             at = Time.from_ps(requested)
             call(Transfer(Time.from_ps(time), source, stage, write, id, address, bytes, at))
 
-        return Subscription(self._host, self._host.observe("transfer", told))
+        return self._subscribed("transfer", call, told)
 
     def on_work(self, call: Callable[[Work], object]) -> Subscription:
         """Has a callback told when units begin and end layers."""
@@ -272,7 +276,7 @@ class Platform(BasePlatform):
         def told(time: int, source: str, begins: bool, label: str, id: int) -> None:
             call(Work(Time.from_ps(time), source, begins, label, id))
 
-        return Subscription(self._host, self._host.observe("work", told))
+        return self._subscribed("work", call, told)
 
     def on_warning(self, call: Callable[[Warning], object]) -> Subscription:
         """Has a callback told of each warning, as models report it; `warnings` has what is for people."""
@@ -280,7 +284,14 @@ class Platform(BasePlatform):
         def told(time: int, source: str, text: str) -> None:
             call(Warning(Time.from_ps(time), f"{source}: {text}"))
 
-        return Subscription(self._host, self._host.observe("warning", told))
+        return self._subscribed("warning", call, told)
+
+    def _subscribed(
+        self, kind: str, call: Callable[..., object], told: Callable[..., None], source: str | None = None
+    ) -> Subscription:
+        if not callable(call):
+            raise TypeError(f"{call!r} cannot be called: a callback is a function, or the like")
+        return Subscription(self._host, self._host.observe(kind, told, source))
 
     def __repr__(self) -> str:
         return f"<platform {self.name}>"

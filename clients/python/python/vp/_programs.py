@@ -14,6 +14,7 @@ from . import _native
 from ._errors import ProgramError
 from ._platform import BasePlatform, Platform
 from ._time import Time, TimeLike, picoseconds
+from ._types import expect, whole
 
 if TYPE_CHECKING:
     import pandas
@@ -110,11 +111,16 @@ def run_network(
             return run_network(
                 network, own, input=input, frames=frames, batch=batch, input_size=input_size
             )
+    expect(platform, BasePlatform, "platform")
     if timed and "arithmetic = \"skipped\"" not in platform.description:
         raise ProgramError(
             f"timed: {platform.name} computes; make the platform with arithmetic=\"skipped\", or a server's with "
             "--set arithmetic=skipped"
         )
+    frames, batch = (whole(number, what, 1, 2**32 - 1) for number, what in ((frames, "frames"), (batch, "batch")))
+    if input_size is not None:
+        columns, lines = input_size
+        input_size = (whole(columns, "columns", 1, 2**16), whole(lines, "lines", 1, 2**16))
     given = None if input is None else _elements(input)
     told = _native.run_network(platform._host, os.fspath(network), given, frames, batch, input_size)
     output = told["output"]
@@ -222,6 +228,7 @@ def _play(
     if platform is None:
         with Platform("nv_small") as own:
             return _play(path, own, inputs)
+    expect(platform, BasePlatform, "platform")
     each = [inputs] if isinstance(inputs, np.ndarray) else inputs
     given = None if each is None else [np.ascontiguousarray(one).tobytes() for one in each]
     told = _native.run_trace(platform._host, os.fspath(path), given)

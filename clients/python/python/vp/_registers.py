@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Iterator
 
 from ._errors import FieldError, RegisterError
+from ._types import expect
 
 if TYPE_CHECKING:
     from ._native import Host, RegisterRow
@@ -206,6 +207,7 @@ class Registers:
 
     def __getitem__(self, name: str) -> Register:
         """The register of that name, such as ``SDP.D_OP_ENABLE``."""
+        expect(name, str, "register's name")
         unit, _, register = name.upper().partition(".")
         if unit not in self._names or not register:
             raise RegisterError(self._host.no_register(name))

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from . import _native
 from ._errors import MemoryRangeError, ProgramError
 from ._platform import BasePlatform
+from ._types import expect, whole
 
 
 class RemotePlatform(BasePlatform):
@@ -68,8 +69,9 @@ def connect(
     own: list[tuple[str, Callable[[int, int, bytes | None], bytes | None]]] | None = None
     if isinstance(own_memory, Mapping):
         own = [(port, _callable(memory, _BASES.get(port, 0))) for port, memory in own_memory.items()]
-    elif own_memory:
-        own = []
+    else:
+        expect(own_memory, bool, "boolean, and no mapping of ports")
+        own = [] if own_memory else None
     return RemotePlatform(_native.connect(address, shown, wanted, own))
 
 
@@ -151,8 +153,9 @@ def serve_memory(
     """
     shown = _shown(token, token_file, ca, certificate, key)
     wanted = _wanted(platform, time_mode, None, timeout, heartbeat, False)
-    call = _callable(memory, _BASES.get(port, 0) if base is None else base)
-    return _native.serve_memory(address, shown, wanted, port, call, latency, None if stop is None else stop.is_set)
+    call = _callable(memory, _BASES.get(port, 0) if base is None else whole(base, "base"))
+    latency = None if latency is None else whole(latency, "latency", 1, 2**32)
+    return _native.serve_memory(address, shown, wanted, port, call, latency, _asked(stop))
 
 
 def serve_device(
@@ -188,6 +191,9 @@ def serve_device(
         ConnectError: there is no session.
         RefusedError: the platform has its device inside, or another session is it.
     """
+    if not (callable(getattr(device, "read", None)) and callable(getattr(device, "write", None))):
+        raise TypeError(f"{device!r:.80} is no device: it has no methods read and write")
+    latency = whole(latency, "latency", 1, 2**32)
     line = Line()
     attach, reset = getattr(device, "attach", None), getattr(device, "reset", lambda: None)
     if attach is not None:
@@ -195,12 +201,20 @@ def serve_device(
     shown = _shown(token, token_file, ca, certificate, key)
     wanted = _wanted(platform, time_mode, None, timeout, heartbeat, False)
     calls = (device.read, device.write, reset, line._take)
-    return _native.serve_device(address, shown, wanted, calls, latency, None if stop is None else stop.is_set)
+    return _native.serve_device(address, shown, wanted, calls, latency, _asked(stop))
+
+
+def _asked(stop: threading.Event | None) -> Callable[[], bool] | None:
+    if stop is None:
+        return None
+    expect(stop, threading.Event, "event")
+    return stop.is_set
 
 
 def _callable(memory: OwnMemory, base: int) -> Callable[[int, int, bytes | None], bytes | None]:
     if callable(memory):
         return memory
+    expect(memory, np.ndarray, "memory: an array of uint8, or a callable")
     if memory.dtype != np.uint8 or memory.ndim != 1:
         raise ProgramError(f"an array of {memory.dtype} in {memory.ndim} dimensions: a memory is an array of uint8 in one")
     array = memory
@@ -242,6 +256,7 @@ def _wanted(
     heartbeat: float | None,
     share: bool,
 ) -> dict[str, object]:
+    memory_limit = None if memory_limit is None else whole(memory_limit, "memory_limit")
     return {
         "platform": platform,
         "time_mode": time_mode,

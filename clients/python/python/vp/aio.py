@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from . import _remote
+from . import _native, _remote
 from ._events import Stopped
 from ._platform import BasePlatform, Platform
 from ._remote import RemotePlatform
@@ -27,13 +27,25 @@ T = TypeVar("T")
 class AsyncPlatform(Generic[P]):
     """A platform that belongs to a thread of its own: what is awaited runs there, one call after the other."""
 
-    def __init__(self, executor: ThreadPoolExecutor, platform: P) -> None:
+    def __init__(self, executor: ThreadPoolExecutor, platform: P, interrupter: _native.Interrupter) -> None:
         self._executor = executor
         self._platform = platform
+        self._interrupter = interrupter
 
     async def call(self, call: Callable[[P], T]) -> T:
-        """Calls a function with the platform, in the platform's thread; what it returns, or raises."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, call, self._platform)
+        """Calls a function with the platform, in the platform's thread; what it returns, or raises.
+
+        If what awaits it is cancelled, as by Ctrl-C, the call ends, and the platform goes on with the next one.
+        """
+        begun = self._executor.submit(call, self._platform)
+        done = asyncio.wrap_future(begun)
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            if not begun.cancel():
+                self._interrupter.interrupt()
+                await asyncio.wait([done])
+            raise
 
     async def read(self, address: int) -> int:
         """`BasePlatform.read`."""
@@ -72,12 +84,17 @@ class AsyncPlatform(Generic[P]):
 
 async def _in_a_thread(make: Callable[[], P]) -> AsyncPlatform[P]:
     executor = ThreadPoolExecutor(1, "vp")
+
+    def begin() -> tuple[P, _native.Interrupter]:
+        made = make()
+        return made, made._host.interrupter()
+
     try:
-        made = await asyncio.get_running_loop().run_in_executor(executor, make)
+        made, interrupter = await asyncio.get_running_loop().run_in_executor(executor, begin)
     except BaseException:
         executor.shutdown(wait=False)
         raise
-    return AsyncPlatform(executor, made)
+    return AsyncPlatform(executor, made, interrupter)
 
 
 async def connect(address: str, **options: Any) -> AsyncPlatform[RemotePlatform]:

@@ -90,6 +90,12 @@ class Serve:
                 return found.group().rstrip(",.;")
         pytest.fail(f"vp serve: {log.read_text().strip()}", pytrace=False)
 
+    def stop(self) -> None:
+        """Ends all of them, as a signal does: sessions are told."""
+        for server, _ in self._servers:
+            server.terminate()
+            server.wait()
+
     def end(self) -> None:
         """Ends all of them, as if their host had failed."""
         for server, output in self._servers:
