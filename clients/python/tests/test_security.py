@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import vp
+from test_remote import OUTSIDE, Adder
 from vp.pytest_plugin import Serve
 
 TOKENS = """
@@ -23,6 +24,13 @@ platforms = ["lab"]
 name = "memory"
 secret = "memory-0123456789abcdef"
 roles = ["memory"]
+platforms = ["lab"]
+
+[[token]]
+name = "device"
+secret = "device-0123456789abcdef"
+roles = ["device"]
+rights = ["statistics"]     # the clock's period is one of them
 platforms = ["lab"]
 """
 
@@ -106,3 +114,41 @@ def test_each_role_may_do_what_its_token_says(vp_serve: Serve, lab: Path, tmp_pa
     with pytest.raises(vp.Error, match="(?i)may not|not allowed|right"):
         with vp.connect(address, platform="lab", ca=lab / "ca.pem", token="memory-0123456789abcdef") as other:
             other.read(0)
+
+
+def test_a_python_device_shows_the_token_of_its_role(vp_serve: Serve, lab: Path, tmp_path: Path) -> None:
+    tokens, outside = tmp_path / "tokens.toml", tmp_path / "outside.toml"
+    tokens.write_text(TOKENS)
+    tokens.chmod(0o600)
+    outside.write_text(OUTSIDE)
+    certificate = ("--certificate", lab / "server.pem", "--key", lab / "server.key")
+    address = vp_serve("--platform", outside, *certificate, "--tokens", tokens, listen="tls:127.0.0.1:0")
+    stop, ends = threading.Event(), list[object]()
+
+    def be_device() -> None:
+        try:
+            ends.append(vp.serve_device(address, Adder(), platform="lab", stop=stop, ca=lab / "ca.pem", token="device-0123456789abcdef"))
+        except vp.Error as error:
+            ends.append(error)
+
+    thread = threading.Thread(target=be_device)
+    thread.start()
+    try:
+        with vp.connect(address, platform="lab", ca=lab / "ca.pem", token="cpu-0123456789abcdef") as remote:
+            while not ends:
+                try:
+                    remote.write(0, 40, acknowledged=True)
+                    break
+                except vp.RefusedError:
+                    # The device is not there yet.
+                    continue
+            assert not ends, ends
+            remote.write(4, 2, acknowledged=True)
+            remote.wait_interrupt()
+            assert remote.read(8) == 42
+    finally:
+        stop.set()
+        thread.join()
+    assert ends == [None]
+    with pytest.raises(vp.Error, match="(?i)may not|not allowed|right"):
+        vp.serve_device(address, Adder(), platform="lab", ca=lab / "ca.pem", token="cpu-0123456789abcdef")
