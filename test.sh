@@ -69,6 +69,8 @@ want iverilog iverilog
 # What looks at waveforms and timelines: a viewer, and Perfetto's own classes in Python; SystemRDL's compiler, for the register map.
 want gtkwave gtkwave
 want xvfb-run xvfb
+want python3 python3
+python3 -c 'import ensurepip' 2>/dev/null || want ensurepip python3-venv
 if [ ! -x target/perfetto/bin/python3 ] && command -v python3 >/dev/null 2>&1; then
   { python3 -m venv target/perfetto && target/perfetto/bin/pip install --quiet perfetto systemrdl-compiler; } || rm -rf target/perfetto
 fi
@@ -112,6 +114,27 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
 cargo test --workspace --quiet --no-fail-fast -- "$@" 2>&1 | tee "$log" || status=$?
+# The package for Python: its wheel, tested in an environment of its own. The tests of the workspace have built what it is made of, and `vp`.
+python_tests() {
+  local home=target/python out=target/wheels
+  local packages=('maturin>=1.9.4,<2' numpy pytest mypy pandas pandas-stubs matplotlib nbclient ipykernel 'cocotb>=2,<3' cocotbext-axi)
+  if ! command -v python3 >/dev/null 2>&1 || ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    echo "skipped: the package for Python: no Python 3.11"
+    return
+  fi
+  if [ "$(cat "$home/ready" 2>/dev/null)" != "${packages[*]}" ]; then
+    { rm -rf "$home" && python3 -m venv "$home" && "$home/bin/pip" install --quiet "${packages[@]}" && echo "${packages[*]}" >"$home/ready"; } ||
+      { echo "skipped: the package for Python: no package index" && return; }
+  fi
+  # cocotb takes the interpreter as a library.
+  "$home/bin/python" -m find_libpython | grep -q . || want libpython3 libpython3-dev
+  rm -rf "$out" && "$home/bin/maturin" build --quiet --profile dev -m clients/python/Cargo.toml --out "$out" || return
+  "$home/bin/pip" install --quiet --no-deps --force-reinstall "$out"/nvdla_vp-*.whl || return
+  (cd clients/python && "../../$home/bin/python" -m mypy python/vp tests ../../examples/python ../../examples/cocotb) || return
+  # 5: none of the tests has that name.
+  "$home/bin/python" -m pytest --quiet -p no:cacheprovider clients/python/tests -k "${*:-test}" || [ $? -eq 5 ]
+}
+python_tests "$@" 2>&1 | tee -a "$log" || status=$?
 skipped=$(grep -c 'skipped: .*: no conformance data' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: the vendor's conformance data is not here (a folder \`shared\` beside the project, or VP_SHARED)"
@@ -124,7 +147,7 @@ skipped=$(grep -c 'skipped: .*QEMU\|skipped: .*qemu-system-arm' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: QEMU, what its guests are built with, or Debian's kernel is not here"
 fi
-for missing in Chromium Slurm Verilator "Icarus Verilog" gtkwave xvfb-run "Python with perfetto" "Python with systemrdl" trace_processor_shell libvp_qemu.so; do
+for missing in Chromium Slurm Verilator "Icarus Verilog" gtkwave xvfb-run "Python with perfetto" "Python with systemrdl" trace_processor_shell libvp_qemu.so "Python 3.11" "package index"; do
   skipped=$(grep -c "skipped: .*no $missing" "$log" || true)
   [ "$skipped" -eq 0 ] || echo "$skipped skipped: $missing is not here"
 done

@@ -22,6 +22,8 @@ use crate::{ConnectError, Error, SilenceLimit};
 
 /// How long to look before sleeping: waking a sleeping thread costs tens of microseconds.
 const LOOK: Duration = Duration::from_micros(50);
+/// How often whoever waits is asked whether the call goes on.
+const ASK: Duration = Duration::from_millis(20);
 /// Looks at the stream before somebody else has the core.
 const LOOKS: u32 = 4;
 /// Reads of the stream before a caller has its turn, whatever the server still has to say.
@@ -108,6 +110,7 @@ pub struct Client<H> {
     bye: Option<Bye>,
     /// The same, for who has the ring.
     pub(crate) over: Arc<AtomicBool>,
+    goes_on: Option<Box<dyn FnMut() -> bool + Send>>,
 }
 
 impl<H: Handler> Client<H> {
@@ -160,6 +163,7 @@ impl<H: Handler> Client<H> {
             ended: None,
             bye: None,
             over: Arc::default(),
+            goes_on: None,
         };
         client.set_deadline(Some(until));
         client.authenticate(options).map_err(|error| match error {
@@ -203,6 +207,12 @@ impl<H: Handler> Client<H> {
     /// Until when calls that wait may take, from now on. One that takes longer fails, and ends the session.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.wire.deadline = deadline;
+    }
+
+    /// Asks, every 20 ms while a call sleeps, whether it goes on. One that does not ends the session: what it has asked the server for
+    /// is still under way.
+    pub fn ask_whether(&mut self, goes_on: impl FnMut() -> bool + Send + 'static) {
+        self.goes_on = Some(Box::new(goes_on));
     }
 
     /// What another thread waits with for what the server sends.
@@ -432,7 +442,11 @@ impl<H: Handler> Client<H> {
                 moved = Some(now);
             } else if now - *moved.get_or_insert(now) >= LOOK {
                 let patience = self.mind_silence()?;
-                self.wire.stream.wait(Readiness::Bytes, left.into_iter().chain(patience).min());
+                if self.goes_on.as_mut().is_some_and(|goes_on| !goes_on()) {
+                    return Err(self.end("the call that waited for the server was ended by its caller"));
+                }
+                let ask = self.goes_on.is_some().then_some(ASK);
+                self.wire.stream.wait(Readiness::Bytes, left.into_iter().chain(patience).chain(ask).min());
             }
         }
     }

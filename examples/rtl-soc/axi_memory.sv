@@ -50,7 +50,8 @@ module axi_memory #(
 
   // Reads that wait: address, beats less one, id, and the edge of the first beat.
   logic [ADDR_WIDTH+11:0] reads[DEPTH];
-  int                     dues[DEPTH];
+  // Not of `int`: the vvp of Icarus Verilog 11 aborts where the index of such an array is X.
+  integer                 dues[DEPTH];
   logic [PLACE:0]         read_head, read_tail;
   logic [3:0]             read_beat;
   // For differences only.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Each crate of the project, where it is, and whom of the others it may depend on.
-const ROOMS: [(&str, &str, &[&str]); 18] = [
+const ROOMS: [(&str, &str, &[&str]); 19] = [
     ("vp-core", "vp-core", &[]),
     ("vp-protocols", "protocols", &[]),
     ("vp-shm", "shm", &[]),
@@ -22,6 +22,20 @@ const ROOMS: [(&str, &str, &[&str]); 18] = [
     ),
     ("vp-c", "clients/c", &["vp-client", "vp-models", "vp-partner"]),
     ("vp-partner", "clients/partner", &["vp-client", "vp-core", "vp-models", "vp-native-values"]),
+    (
+        "vp-python",
+        "clients/python",
+        &[
+            "vp-client",
+            "vp-core",
+            "vp-models",
+            "vp-observers",
+            "vp-partner",
+            "vp-recordings",
+            "vp-remote",
+            "vp-study",
+        ],
+    ),
     ("vp-check", "vp-bridge/check", &["vp-protocols", "vp-transport"]),
     ("vp-remote", "vp-bridge/remote", &["vp-client", "vp-core", "vp-models", "vp-shm"]),
     ("vp-study", "vp-bridge/study", &["vp-core", "vp-models", "vp-observers"]),
@@ -61,7 +75,7 @@ const ROOMS: [(&str, &str, &[&str]); 18] = [
 ];
 
 /// Who has no async runtime.
-const BLOCKING: [&str; 13] = [
+const BLOCKING: [&str; 14] = [
     "vp-c",
     "vp-check",
     "vp-core",
@@ -73,6 +87,7 @@ const BLOCKING: [&str; 13] = [
     "vp-native-values",
     "vp-observers",
     "vp-partner",
+    "vp-python",
     "vp-qemu",
     "vp-recordings",
 ];

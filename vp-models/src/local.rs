@@ -14,8 +14,8 @@ use crate::hub::{
 use crate::nvdla::registers::RegisterMap;
 use crate::platform::{NOTHING_RUNS, Platform, PortKind};
 
-/// Bytes of memory that one command reads or writes, at most.
-const MOST_AT_ONCE: usize = 64 << 20;
+/// Bytes of memory that one command reads or writes, at most: pieces that stay in the caches while they are copied.
+const MOST_AT_ONCE: usize = 256 << 10;
 
 /// The one party of the hub.
 const CPU: PartyId = PartyId(0);
@@ -30,7 +30,13 @@ pub struct LocalHost {
     limit: Time,
     warnings: Backlog<Warning>,
     linked: Vec<LinkedHub>,
+    goes_on: Option<GoesOn>,
+    /// Up to when nobody is asked whether a call goes on.
+    unasked: Time,
 }
+
+/// Says whether a call goes on that waits at this time, and up to when it may before this is asked again.
+type GoesOn = Box<dyn FnMut(Time) -> Option<Time>>;
 
 impl LocalHost {
     /// Takes the CPU's place at a platform.
@@ -41,8 +47,7 @@ impl LocalHost {
 
     /// The same at a hub in lockstep that nobody else has used, such as one that is recorded.
     #[must_use]
-    pub fn at(mut hub: Hub) -> LocalHost {
-        hub.handle(Input::Enter { party: CPU, name: "the CPU".to_owned(), memory: MemoryPromise::default() });
+    pub fn at(hub: Hub) -> LocalHost {
         let first = |hub: &Hub, kind| {
             let index = hub.ports().iter().position(|port| port.kind == kind).unwrap_or_default();
             PortIndex(index as u16)
@@ -56,16 +61,83 @@ impl LocalHost {
             limit: Time::MAX,
             warnings: Backlog::default(),
             linked: Vec::new(),
+            goes_on: None,
+            unasked: Time::MAX,
         };
-        for index in 0..host.hub.ports().len() {
-            if host.hub.ports()[index].kind != PortKind::Irq {
+        host.enter();
+        host
+    }
+
+    fn enter(&mut self) {
+        let enter = Input::Enter { party: CPU, name: "the CPU".to_owned(), memory: MemoryPromise::default() };
+        self.hub.handle(enter);
+        for index in 0..self.hub.ports().len() {
+            if self.hub.ports()[index].kind != PortKind::Irq {
                 let port = PortIndex(index as u16);
                 let attach = PartyCommand::Attach { port, role: Role::Initiator, range: None };
                 // Nobody else is there who could hold the port.
-                let _ = host.command(attach);
+                let _ = self.command(attach);
             }
         }
-        host
+    }
+
+    /// Asks, while a call waits, whether it goes on: now, then at the time that the last answer named, and whenever something has ended the
+    /// kernel's run ([`Sim::stop`](vp_core::Sim::stop)). A call that does not fails with [`HostError::Cancelled`], and leaves the platform as
+    /// the time finds it. What is asked must not depend on the platform's state alone, or there is no need to ask.
+    pub fn ask_whether(&mut self, goes_on: impl FnMut(Time) -> Option<Time> + 'static) {
+        self.goes_on = Some(Box::new(goes_on));
+        self.unasked = Time::ZERO;
+    }
+
+    /// Lets time pass, not beyond the limit of the run, and says why it stopped.
+    ///
+    /// ```
+    /// use vp_core::Time;
+    /// use vp_models::host::Host;
+    /// use vp_models::hub::{Until, Why};
+    /// use vp_models::local::LocalHost;
+    /// use vp_models::platform::{Description, Platform};
+    /// let mut host = LocalHost::new(Platform::build(&Description::named("nv_small")?)?);
+    /// assert_eq!(host.advance(Until::Time(Time::us(3)))?, Why::Time);
+    /// assert_eq!(host.now()?, Time::us(3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`HostError`].
+    pub fn advance(&mut self, until: Until) -> Result<Why, HostError> {
+        match self.command(PartyCommand::Advance(until)) {
+            Ok(Completion::Reached(why)) => Ok(why),
+            Ok(other) => Err(unexpected(&other)),
+            Err(limit @ HostError::Limit { .. }) => {
+                self.abandon();
+                Err(limit)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Has the call that waits end, if that is wanted; all that happens up to `time` has happened.
+    fn ask(&mut self, time: Time) -> Result<(), HostError> {
+        let Some(goes_on) = &mut self.goes_on else { return Ok(()) };
+        if let Some(until) = goes_on(time) {
+            self.unasked = until.max(time + Time::ps(1));
+            return Ok(());
+        }
+        self.abandon();
+        Err(HostError::Cancelled { time: self.hub.now() })
+    }
+
+    /// Gives up what a call waits for: the next one is not to wait behind it.
+    fn abandon(&mut self) {
+        self.hub.handle(Input::Leave { party: CPU, why: "its call was ended".to_owned() });
+        // Coming takes no time, and so nobody is asked.
+        let goes_on = self.goes_on.take();
+        self.unasked = Time::MAX;
+        self.enter();
+        if goes_on.is_some() {
+            (self.goes_on, self.unasked) = (goes_on, Time::ZERO);
+        }
     }
 
     /// Keeps from now on what the platform does and what bounds it ([`Host::activity`]).
@@ -164,8 +236,10 @@ impl LocalHost {
                 }
             }
             let time = self.hub.now();
-            match self.hub.run(self.limit) {
-                Ran::Again | Ran::InInstant => {}
+            match self.hub.run(self.limit.min(self.unasked)) {
+                Ran::Again | Ran::InInstant => self.ask(self.hub.now())?,
+                // Time stands where the last thing has happened.
+                Ran::Limit if self.unasked < self.limit => self.ask(self.unasked)?,
                 Ran::Limit => {
                     self.take_outputs();
                     return Err(HostError::Limit { time: self.hub.now(), limit: self.limit.to_string() });

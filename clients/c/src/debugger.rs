@@ -12,8 +12,8 @@ use vp_client::native::{
 };
 use vp_client::{Address, Client, Credentials, Error, Handler, Options, SilenceLimit};
 
-use crate::address::server;
 use crate::{c_text, set_last, text, vp_status};
+use ::vp_partner::server;
 
 /// A debugger of a platform that a server serves.
 pub struct vp_debugger {

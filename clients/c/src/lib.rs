@@ -5,7 +5,6 @@
 
 #![expect(unsafe_code, reason = "what C gives are pointers")]
 
-mod address;
 pub mod debugger;
 pub mod memory;
 pub mod pins;
@@ -14,8 +13,7 @@ pub mod ports;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 
-use ::vp_partner::{Partner, PartnerError, PartnerOptions};
-use address::open;
+use ::vp_partner::{Partner, PartnerError, PartnerOptions, Place};
 use pins::AnyHandle;
 use vp_models::hub::{Clock, Reaction};
 
@@ -132,7 +130,8 @@ pub unsafe extern "C" fn vp_connect(
     };
     let options =
         PartnerOptions { clock: Clock { reaction, quantum }, reset_edges: u64::from(reset_edges.max(1)) };
-    match open(address).and_then(|link| Partner::new(link, options)) {
+    let agent = concat!("libvp ", env!("CARGO_PKG_VERSION"));
+    match Place::of(address).and_then(|place| Partner::new(place.open(agent)?, options)) {
         Ok(partner) => {
             let (error, warning) = (CString::default(), CString::default());
             let opened = vp_partner { partner, handles: Vec::new(), error, warning, is_over: false };

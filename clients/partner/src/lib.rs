@@ -5,15 +5,19 @@
 //! and gives once an edge, as a simulator has them. It keeps to the contract of time (docs/protocol.md): what is
 //! seen at an edge is there before the edge is computed, and an edge at which nothing can come is no message.
 
+mod address;
 mod channel;
 mod error;
+mod fixed_latency;
 mod link;
 mod local;
 mod partner;
 pub mod pins;
 mod remote;
 
+pub use address::{Place, server};
 pub use error::PartnerError;
+pub use fixed_latency::FixedLatency;
 pub use link::{DebugAccess, FromPlatform, LinkPort, PlatformLink};
 pub use local::LocalLink;
 pub use partner::{DebugTarget, Partner, PartnerOptions};

@@ -89,10 +89,23 @@ impl RemoteLink {
             heartbeat: SilenceLimit::from_environment().map_err(PartnerError::Connect)?,
             ..Options::new(agent)
         };
-        let client = Client::connect(address, &options, Heard::default())
+        RemoteLink::open(address, &options)
+    }
+
+    /// Opens a session of that kind.
+    ///
+    /// # Errors
+    /// [`PartnerError::Connect`].
+    pub fn open(address: &Address, options: &Options) -> Result<RemoteLink, PartnerError> {
+        let client = Client::connect(address, options, Heard::default())
             .map_err(|error| PartnerError::Connect(error.to_string()))?;
         let ports = client.ports().map(|(_, port)| link_port(port)).collect();
         Ok(RemoteLink { client, ports })
+    }
+
+    /// Asks, while the platform is waited for, whether that goes on ([`Client::ask_whether`]).
+    pub fn ask_whether(&mut self, goes_on: impl FnMut() -> bool + Send + 'static) {
+        self.client.ask_whether(goes_on);
     }
 
     /// What became of the session.

@@ -1,102 +1,23 @@
 //! A platform of which all but the device is at pins: a CPU that programs it edge by edge, and memories of fixed latency. It
 //! takes the cycles of the platform with a CPU and memories of its own.
 
-use std::collections::VecDeque;
 use std::path::Path;
+use std::rc::Rc;
 
-use bytes::Bytes;
 use vp_core::Time;
 use vp_models::bus::axi::Latency;
 use vp_models::host::trace::player::{self, PlayOptions};
 use vp_models::host::trace::{Trace, discover};
 use vp_models::host::{Host, HostError, Memory, Statistics, Warning};
 use vp_models::local::LocalHost;
+use vp_models::memory::Ram;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
-use vp_partner::pins::{
-    Address, Beat, Handle, LineSink, ManagerPins, RegisterAccess, RegisterInitiator, Response, Subordinate,
-    SubordinatePins, TargetPins,
-};
-use vp_partner::{LocalLink, Partner, PartnerOptions};
+use vp_partner::pins::{Handle, LineSink, RegisterAccess, RegisterInitiator, TargetPins};
+use vp_partner::{FixedLatency, LocalLink, Partner, PartnerOptions};
 
 /// Edges after which a test gives up.
 const PATIENCE: u64 = 10_000_000;
-
-/// A memory of fixed latency, as RTL would be: registers that follow what was on the pins at the edge.
-struct FixedLatency {
-    handle: Handle<Subordinate>,
-    ram: std::rc::Rc<vp_models::memory::Ram>,
-    width: usize,
-    latency: u64,
-    edge: u64,
-    /// Beats of reads, and responses, with the edges at which they are on the pins at the earliest.
-    beats: VecDeque<(u64, Beat)>,
-    responses: VecDeque<(u64, Response)>,
-    writes: VecDeque<Address>,
-    beat: u16,
-    pins: SubordinatePins,
-}
-
-impl FixedLatency {
-    fn new(partner: &mut Partner, name: &str, latency: u64) -> FixedLatency {
-        let handle = partner.attach(name).unwrap();
-        let (ram, width) = (partner.memory(handle).unwrap(), partner.width(handle).unwrap());
-        FixedLatency {
-            handle,
-            ram,
-            width,
-            latency,
-            edge: 0,
-            beats: VecDeque::new(),
-            responses: VecDeque::new(),
-            writes: VecDeque::new(),
-            beat: 0,
-            pins: SubordinatePins { ar_ready: true, aw_ready: true, w_ready: true, r: None, b: None },
-        }
-    }
-
-    /// What its registers become after an edge at which these pins were seen.
-    fn edge(&mut self, seen: &ManagerPins) {
-        let now = self.edge;
-        if let Some(Address { id, address, beats }) = seen.ar {
-            for beat in 0..beats {
-                let mut data = vec![0; self.width];
-                self.ram.read(address + u64::from(beat) * self.width as u64, &mut data).unwrap();
-                let beat = Beat { id, data: Bytes::from(data), last: beat + 1 == beats, error: false };
-                self.beats.push_back((now + self.latency, beat));
-            }
-        }
-        self.writes.extend(seen.aw);
-        if let Some(beat) = &seen.w {
-            let burst = *self.writes.front().expect("the address comes with the data or before");
-            let address =
-                (burst.address & !(self.width as u64 - 1)) + u64::from(self.beat) * self.width as u64;
-            for lane in (0..self.width).filter(|lane| beat.strobes >> lane & 1 == 1) {
-                self.ram.write(address + lane as u64, &beat.data[lane..=lane]).unwrap();
-            }
-            self.beat += 1;
-            if beat.last {
-                self.responses.push_back((now + 1, Response { id: burst.id, error: false }));
-                self.writes.pop_front();
-                self.beat = 0;
-            }
-        }
-        if self.pins.r.is_some() && seen.r_ready {
-            self.pins.r = None;
-        }
-        if self.pins.b.is_some() && seen.b_ready {
-            self.pins.b = None;
-        }
-        self.edge += 1;
-        let next = self.edge;
-        if self.pins.r.is_none() && self.beats.front().is_some_and(|(at, _)| *at <= next) {
-            self.pins.r = self.beats.pop_front().map(|(_, beat)| beat);
-        }
-        if self.pins.b.is_none() && self.responses.front().is_some_and(|(at, _)| *at <= next) {
-            self.pins.b = self.responses.pop_front().map(|(_, response)| response);
-        }
-    }
-}
 
 /// A CPU and memories at pins.
 struct PinHost {
@@ -104,6 +25,7 @@ struct PinHost {
     csb: Handle<RegisterInitiator>,
     irq: Handle<LineSink>,
     memories: Vec<FixedLatency>,
+    rams: Vec<Rc<Ram>>,
     /// What the CPU drives.
     access: Option<RegisterAccess>,
     level: bool,
@@ -115,12 +37,15 @@ impl PinHost {
         let link = LocalLink::new(Platform::build(description).unwrap());
         let mut partner = Partner::new(Box::new(link), PartnerOptions::default()).unwrap();
         let (csb, irq) = (partner.attach("csb0").unwrap(), partner.attach("irq0").unwrap());
-        let names: Vec<String> = (partner.link().ports().iter())
-            .map(|port| port.name.clone())
-            .filter(|name| ["dbb0", "sram0"].contains(&name.as_str()))
-            .collect();
-        let memories = names.iter().map(|name| FixedLatency::new(&mut partner, name, latency)).collect();
-        PinHost { partner, csb, irq, memories, access: None, level: false, edges: 0 }
+        let ports =
+            partner.link().ports().iter().filter(|port| ["dbb0", "sram0"].contains(&port.name.as_str()));
+        let (names, rams): (Vec<String>, Vec<Rc<Ram>>) = ports
+            .map(|port| (port.name.clone(), Rc::new(Ram::new(port.base..port.base + port.size))))
+            .unzip();
+        let memories = (names.iter().zip(&rams))
+            .map(|(name, ram)| FixedLatency::attach(&mut partner, name, ram.clone(), latency).unwrap());
+        let memories = memories.collect();
+        PinHost { partner, csb, irq, memories, rams, access: None, level: false, edges: 0 }
     }
 
     fn edge(&mut self) -> TargetPins {
@@ -130,13 +55,12 @@ impl PinHost {
         partner.sample(self.csb, &self.access).unwrap();
         partner.sample(self.irq, &()).unwrap();
         for memory in &self.memories {
-            partner.sample(memory.handle, &memory.pins).unwrap();
+            memory.sample(partner).unwrap();
         }
         let answer = partner.seen(self.csb).unwrap();
         self.level = partner.seen(self.irq).unwrap();
         for memory in &mut self.memories {
-            let seen = partner.seen(memory.handle).unwrap();
-            memory.edge(&seen);
+            memory.edge(partner).unwrap();
         }
         if answer.ready {
             self.access = None;
@@ -190,12 +114,12 @@ impl Host for PinHost {
     }
 
     fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
-        self.memories[memory as usize].ram.write(address, bytes).unwrap();
+        self.rams[memory as usize].write(address, bytes).unwrap();
         Ok(())
     }
 
     fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
-        self.memories[memory as usize].ram.read(address, bytes).unwrap();
+        self.rams[memory as usize].read(address, bytes).unwrap();
         Ok(())
     }
 

@@ -19,12 +19,14 @@ use vp_client::native::{
 use vp_client::{Address, Client, Credentials, Options, SilenceLimit, is_memory};
 use vp_core::Time;
 use vp_models::host::{self, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
-use vp_models::memory::{MemoryBudget, OutOfRange, WriteError};
+use vp_models::memory::{MemoryBudget, OutOfRange};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::NOTHING_RUNS;
 
-use memory::OwnMemory;
+use memory::{OwnMemory, Unserved};
 use side::Side;
+
+pub use memory::OwnBytes;
 
 /// How often a free-running platform is asked whether it still works, while the interrupt is waited for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -125,6 +127,18 @@ impl RemoteHost {
     /// # Errors
     /// [`ConnectError`].
     pub fn connect(address: &Address, options: RemoteOptions) -> Result<Self, ConnectError> {
+        Self::connect_with(address, options, Vec::new())
+    }
+
+    /// The same, where the memories behind these ports are the caller's, with [`MemoryPlace::Client`]; the others are RAM on this side.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub fn connect_with(
+        address: &Address,
+        options: RemoteOptions,
+        own: Vec<(String, Box<dyn OwnBytes>)>,
+    ) -> Result<Self, ConnectError> {
         let setup = |source| ConnectError::Setup { address: address.clone(), source };
         let RemoteOptions { seat, memory, memory_limit, time_mode, platform, agent, .. } = options;
         let RemoteOptions { credentials, timeout, heartbeat, share, .. } = options;
@@ -135,11 +149,16 @@ impl RemoteHost {
         let csb = client.first(PortKind::Csb).ok_or_else(|| lacks("register port"))?;
         let irq = client.first(PortKind::Irq).ok_or_else(|| lacks("interrupt line"))?;
         let mut host = Self { client, csb, irq, stream: None, map: RegisterMap::Full, limit: None };
-        host.take_place(seat, memory, memory_limit).map_err(setup)?;
+        host.take_place(seat, (memory, memory_limit), own).map_err(setup)?;
         Ok(host)
     }
 
-    fn take_place(&mut self, seat: Seat, memory: MemoryPlace, memory_limit: u64) -> Result<(), HostError> {
+    fn take_place(
+        &mut self,
+        seat: Seat,
+        (memory, memory_limit): (MemoryPlace, u64),
+        mut own: Vec<(String, Box<dyn OwnBytes>)>,
+    ) -> Result<(), HostError> {
         if seat == Seat::Cpu {
             self.attach(self.csb, Role::Initiator)?;
             self.attach(self.irq, Role::Sink)?;
@@ -172,7 +191,15 @@ impl RemoteHost {
             match memory {
                 MemoryPlace::Inside => self.attach(id, role)?,
                 MemoryPlace::Client => {
-                    self.own_memory(id, role, port.base..port.base.saturating_add(port.size), &budget)?;
+                    let range = port.base..port.base.saturating_add(port.size);
+                    match own.iter().position(|(name, _)| *name == port.name) {
+                        Some(place) => {
+                            let ram = OwnMemory::Callers(own.swap_remove(place).1);
+                            self.client.handler_mut().rams.push((id, ram));
+                            self.attach(id, role)?;
+                        }
+                        None => self.own_memory(id, role, range, &budget)?,
+                    }
                 }
             }
         }
@@ -247,6 +274,21 @@ impl RemoteHost {
     /// [`HostError::Refused`] in other time modes.
     pub fn advance(&mut self, until: Until) -> Result<Why, HostError> {
         self.client.advance(until).map(|(_, why)| why).map_err(failed)
+    }
+
+    /// Whether the interrupt line is high, as far as this side knows.
+    pub fn line_level(&self) -> bool {
+        self.client.handler().level
+    }
+
+    /// The interrupt line, for [`Until::Interrupt`].
+    pub fn line(&self) -> PortId {
+        self.irq
+    }
+
+    /// Asks, while a call sleeps, whether it goes on ([`Client::ask_whether`]).
+    pub fn ask_whether(&mut self, goes_on: impl FnMut() -> bool + Send + 'static) {
+        self.client.ask_whether(goes_on);
     }
 
     /// Sends what is collected and says goodbye.
@@ -401,10 +443,7 @@ impl Host for RemoteHost {
     fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
         let port = self.window(memory, address, bytes.len())?;
         if let Some(ram) = self.client.handler().ram(port) {
-            return ram.write(address, bytes).map_err(|error| match error {
-                WriteError::OutOfRange(error) => out_of_range(memory, &error),
-                WriteError::OutOfMemory { .. } => HostError::Refused(error.to_string()),
-            });
+            return ram.write(address, bytes).map_err(|error| unserved(memory, &error));
         }
         self.client.write_memory(port, address, bytes).map_err(failed)
     }
@@ -412,7 +451,7 @@ impl Host for RemoteHost {
     fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
         let port = self.window(memory, address, bytes.len())?;
         if let Some(ram) = self.client.handler().ram(port) {
-            return ram.read(address, bytes).map_err(|error| out_of_range(memory, &error));
+            return ram.read(address, bytes).map_err(|error| unserved(memory, &error));
         }
         self.client.read_memory(port, address, bytes).map_err(failed)
     }
@@ -462,7 +501,10 @@ impl Host for RemoteHost {
     }
 }
 
-fn out_of_range(memory: Memory, error: &OutOfRange) -> HostError {
-    let holds = format!("it spans 0x{:x} to 0x{:x}", error.start, error.last);
-    HostError::MemoryRange { memory, address: error.address, size: error.bytes, holds }
+fn unserved(memory: Memory, error: &Unserved) -> HostError {
+    let Unserved::OutOfRange(OutOfRange { address, bytes, start, last }) = *error else {
+        return HostError::Refused(error.to_string());
+    };
+    let holds = format!("it spans 0x{start:x} to 0x{last:x}");
+    HostError::MemoryRange { memory, address, size: bytes, holds }
 }

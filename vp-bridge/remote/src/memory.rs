@@ -4,12 +4,29 @@ use std::ops::Range;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use thiserror::Error;
 use vp_models::memory::{MemoryBudget, OutOfRange, Ram, WriteError};
 use vp_shm::{Region, sealed};
+
+/// Bytes that the caller keeps, and that are the memory behind a port: the device's bursts come to them while a call waits.
+pub trait OwnBytes: Send {
+    /// Fills `into` with the bytes from an address on.
+    ///
+    /// # Errors
+    /// Why they cannot be read: the device sees an error on its bus.
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), String>;
+
+    /// Stores bytes from an address on.
+    ///
+    /// # Errors
+    /// Why they cannot be stored.
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), String>;
+}
 
 /// RAM at the addresses of a memory port.
 pub(super) enum OwnMemory {
     Private(Ram),
+    Callers(Box<dyn OwnBytes>),
     Shared { range: Range<u64>, region: Region, file: OwnedFd },
 }
 
@@ -30,31 +47,56 @@ impl OwnMemory {
     /// The file that it is in, from the file's beginning on.
     pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::Private(_) => None,
+            Self::Private(_) | Self::Callers(_) => None,
             Self::Shared { file, .. } => Some(file.as_fd()),
         }
     }
 
-    pub(super) fn read(&self, address: u64, into: &mut [u8]) -> Result<(), OutOfRange> {
+    pub(super) fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unserved> {
         match self {
-            Self::Private(ram) => ram.read(address, into),
+            Self::Private(ram) => Ok(ram.read(address, into)?),
+            Self::Callers(bytes) => bytes.read(address, into).map_err(Unserved::Caller),
             Self::Shared { range, region, .. } => {
                 let length = into.len();
                 let offset = address.checked_sub(range.start);
                 let is_read = offset.is_some_and(|offset| region.read(offset, into));
-                is_read.then_some(()).ok_or_else(|| outside(range, address, length))
+                is_read.then_some(()).ok_or_else(|| outside(range, address, length).into())
             }
         }
     }
 
-    pub(super) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), WriteError> {
+    pub(super) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Unserved> {
         match self {
-            Self::Private(ram) => ram.write(address, bytes),
+            Self::Private(ram) => Ok(ram.write(address, bytes)?),
+            Self::Callers(own) => own.write(address, bytes).map_err(Unserved::Caller),
             Self::Shared { range, region, .. } => {
                 let offset = address.checked_sub(range.start);
                 let is_written = offset.is_some_and(|offset| region.write(offset, bytes));
                 is_written.then_some(()).ok_or_else(|| outside(range, address, bytes.len()).into())
             }
+        }
+    }
+}
+
+/// Why bytes were not read or stored.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(super) enum Unserved {
+    /// They are not in it.
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
+    /// There is no room for them on this host.
+    #[error("{0}")]
+    OutOfMemory(WriteError),
+    /// The caller says so.
+    #[error("{0}")]
+    Caller(String),
+}
+
+impl From<WriteError> for Unserved {
+    fn from(error: WriteError) -> Unserved {
+        match error {
+            WriteError::OutOfRange(error) => Unserved::OutOfRange(error),
+            WriteError::OutOfMemory { .. } => Unserved::OutOfMemory(error),
         }
     }
 }
@@ -80,7 +122,7 @@ mod tests {
             assert_eq!(back, [1, 2, 3, 4]);
             let expected = OutOfRange { address: 0x8ffd, bytes: 4, start: 0x8000, last: 0x8fff };
             assert_eq!(memory.write(0x8ffd, &[0; 4]), Err(expected.clone().into()));
-            assert_eq!(memory.read(0x8ffd, &mut back), Err(expected));
+            assert_eq!(memory.read(0x8ffd, &mut back), Err(expected.into()));
             assert!(memory.read(0x7fff, &mut back).is_err() && memory.write(u64::MAX, &[1]).is_err());
         }
     }

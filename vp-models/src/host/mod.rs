@@ -187,6 +187,12 @@ pub enum HostError {
         /// The limit, with its unit: `2000000 cycles`.
         limit: String,
     },
+    /// Who made the call has ended it before what it waits for.
+    #[error("the call was ended at {time} by its caller")]
+    Cancelled {
+        /// Simulated time at which it was.
+        time: Time,
+    },
     /// The connection to the platform is broken; no later call will succeed.
     #[error("connection to the platform lost: {0}")]
     Transport(String),

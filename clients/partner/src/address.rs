@@ -1,0 +1,90 @@
+//! Where a platform is, as a simulator is told it.
+
+use std::path::Path;
+
+use vp_client::Address;
+use vp_models::host::read_description;
+use vp_models::platform::{Description, Platform};
+
+use crate::{LocalLink, PartnerError, PlatformLink, RemoteLink};
+
+/// The variable that has the address where none is given.
+const CONNECT: &str = "VP_CONNECT";
+
+/// Where a platform is.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// To be built, in this process.
+    Here(Box<Description>),
+    /// Behind a server.
+    Server(Address),
+}
+
+impl Place {
+    /// What an address says, or that of the environment: `inproc:NAME`, where the name is a built-in platform's or a file's, or a server's.
+    ///
+    /// # Errors
+    /// [`PartnerError::Connect`]: it is no address, or there is no such platform.
+    pub fn of(address: Option<&str>) -> Result<Place, PartnerError> {
+        let text = given(address).map_err(PartnerError::Connect)?;
+        if let Some(name) = text.strip_prefix("inproc:") {
+            let described = described(name);
+            let described = described.map_err(|why| PartnerError::Connect(format!("{text}: {why}")))?;
+            return Ok(Place::Here(Box::new(described)));
+        }
+        text.parse().map(Place::Server).map_err(|_| {
+            PartnerError::Connect(format!(
+                "`{text}` is no address: write tcp:HOST:PORT, tls:HOST:PORT, unix:PATH, or inproc:NAME, such as inproc:nv_small"
+            ))
+        })
+    }
+
+    /// The way to it; `agent` is this program and its version.
+    ///
+    /// # Errors
+    /// [`PartnerError::Connect`].
+    pub fn open(&self, agent: &str) -> Result<Box<dyn PlatformLink>, PartnerError> {
+        match self {
+            Place::Here(description) => {
+                let wrong = |error| PartnerError::Connect(format!("inproc:{}: {error}", description.name));
+                Ok(Box::new(LocalLink::new(Platform::build(description).map_err(wrong)?)))
+            }
+            Place::Server(address) => Ok(Box::new(RemoteLink::connect(address, None, agent)?)),
+        }
+    }
+}
+
+/// The server at an address, or at that of the environment.
+///
+/// # Errors
+/// Why it is no address.
+pub fn server(address: Option<&str>) -> Result<Address, String> {
+    let text = given(address)?;
+    let wrong =
+        |_| format!("`{text}` is no server's address: write tcp:HOST:PORT, tls:HOST:PORT or unix:PATH");
+    text.parse().map_err(wrong)
+}
+
+fn given(address: Option<&str>) -> Result<String, String> {
+    match address {
+        Some(address) => Ok(address.to_owned()),
+        None => std::env::var(CONNECT).map_err(|_| {
+            format!(
+                "no address is given, and the variable {CONNECT} is not set: it says where the platform is, such as \
+                 unix:/tmp/vp.sock"
+            )
+        }),
+    }
+}
+
+/// A built-in platform, or the file of one.
+fn described(name: &str) -> Result<Description, String> {
+    let path = Path::new(name);
+    match path.extension() {
+        Some(_) => {
+            let text = read_description(path).map_err(|error| error.to_string())?;
+            Description::parse(&text).map_err(|error| error.to_string())
+        }
+        None => Description::named(name).map_err(|error| error.to_string()),
+    }
+}

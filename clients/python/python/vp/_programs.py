@@ -1,0 +1,301 @@
+"""Programs that run on a platform: networks, the vendor's traces, loadables; and recordings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _native
+from ._errors import ProgramError
+from ._platform import BasePlatform, Platform
+from ._time import Time, TimeLike, picoseconds
+from ._types import expect, whole
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Layers(list[dict[str, Any]]):
+    """The layers of a network that ran: a `dict` each. Times are cycles of the device's clock.
+
+    Keys: ``name``, ``cycles``, ``begin``, ``end``, ``steps`` (hardware layers, a frame), ``within`` (the layer whose hardware layers do this one
+    too), ``cpu`` (the CPU did it, in no simulated time), ``macs``, ``mac_cycles`` (cycles for which these keep the whole array busy), ``bytes_read``,
+    ``bytes_written``, ``bound_by`` (what its time went into most), and ``compute_cycles``, ``read_latency_cycles``, ``read_bandwidth_cycles``,
+    ``write_cycles``, ``csb_cycles``. What bounded is `None` of a platform of a server.
+    """
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """The layers as rows of a `pandas.DataFrame`.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("a table of layers takes pandas: pip install 'nvdla-vp[pandas]'") from error
+        return pandas.DataFrame(list(self))
+
+
+@dataclass(frozen=True)
+class NetworkRun:
+    """A network that has run.
+
+    Attributes:
+        network: its name.
+        platform: the name of the platform.
+        layers: what each layer took.
+        cycles: cycles of the whole run.
+        time: the same as a time.
+        period: one cycle of the device's clock.
+        frames: frames that it ran on; all figures are of all of them together.
+        output: what came out, ``int8`` in ``[frame, line, column, channel]``; `None` if the platform skips the arithmetic.
+        macs_per_cycle: products that the device's array makes in a cycle.
+        hardware_layers: how many the network takes.
+        memory_bytes: bytes of memory that it takes.
+        event_hash: the platform's, at the end.
+    """
+
+    network: str
+    platform: str
+    layers: Layers
+    cycles: int
+    time: Time
+    period: Time
+    frames: int
+    output: npt.NDArray[np.int8] | None
+    macs_per_cycle: int
+    hardware_layers: int
+    memory_bytes: int
+    event_hash: str
+
+    @property
+    def frames_per_second(self) -> float:
+        """Frames a second at the device's clock."""
+        return self.frames / self.time.seconds
+
+
+def run_network(
+    network: str | os.PathLike[str],
+    platform: BasePlatform | None = None,
+    *,
+    input: npt.ArrayLike | None = None,
+    timed: bool = False,
+    frames: int = 1,
+    batch: int = 1,
+    input_size: tuple[int, int] | None = None,
+) -> NetworkRun:
+    """Runs a network layer by layer, as a driver would.
+
+    Args:
+        network: one that is built in (`network_names`), a folder with a ``network.toml``, such a file, or a sheet of layers (``.csv``).
+        platform: where; without, an ``nv_large`` of its own.
+        input: ``int8`` in ``[line, column, channel]``, with frames in front if there are several; without, made-up bytes.
+        timed: cycles only: the arithmetic is left out. A platform that is given has to be one that does so: ``arithmetic="skipped"``.
+        frames: runs on the input so often.
+        batch: frames that the network takes at once: fully connected layers at its end run once for all of them.
+        input_size: columns and lines of the input, in place of the network's own.
+
+    Raises:
+        DescriptionError: there is no such network, or the platform cannot run it.
+        ProgramError: the input has another size, or the device refuses a layer.
+    """
+    if platform is None:
+        changes = {"arithmetic": "skipped"} if timed else {}
+        with Platform("nv_large", changes) as own:
+            return run_network(
+                network, own, input=input, frames=frames, batch=batch, input_size=input_size
+            )
+    expect(platform, BasePlatform, "platform")
+    if timed and "arithmetic = \"skipped\"" not in platform.description:
+        raise ProgramError(
+            f"timed: {platform.name} computes; make the platform with arithmetic=\"skipped\", or a server's with "
+            "--set arithmetic=skipped"
+        )
+    frames, batch = (whole(number, what, 1, 2**32 - 1) for number, what in ((frames, "frames"), (batch, "batch")))
+    if input_size is not None:
+        columns, lines = input_size
+        input_size = (whole(columns, "columns", 1, 2**16), whole(lines, "lines", 1, 2**16))
+    given = None if input is None else _elements(input)
+    told = _native.run_network(platform._host, os.fspath(network), given, frames, batch, input_size)
+    output = told["output"]
+    return NetworkRun(
+        network=told["network"],
+        platform=told["platform"],
+        layers=Layers(told["layers"]),
+        cycles=told["cycles"],
+        time=Time.from_ps(told["time"]),
+        period=Time.from_ps(told["period"]),
+        frames=told["frames"],
+        output=None if output is None else output.reshape(-1, *told["output_shape"]),
+        macs_per_cycle=told["macs_per_cycle"],
+        hardware_layers=told["hardware_layers"],
+        memory_bytes=told["memory_bytes"],
+        event_hash=told["event_hash"],
+    )
+
+
+def _elements(data: npt.ArrayLike) -> npt.NDArray[np.int8]:
+    array = np.asarray(data)
+    if array.dtype == np.uint8 and (array.size == 0 or int(array.max()) < 128):
+        array = array.astype(np.int8)
+    if array.dtype != np.int8:
+        raise ProgramError(f"the input has elements of {array.dtype}: networks take int8")
+    return np.ascontiguousarray(array).reshape(-1)
+
+
+@dataclass(frozen=True)
+class TraceRun:
+    """A trace that was played, or a loadable that has run.
+
+    Attributes:
+        name: the trace's name.
+        passed: whether every check passed, and every declared interrupt came and no other.
+        checks_passed: how many checks found what they expected.
+        failures: what was not as it should be, a line each.
+        register_writes: how many were made.
+        register_reads: how many were made, polls included.
+        interrupts: the interrupts that came: their names, where the trace says them, and times.
+        start: simulated time at the first command.
+        finish: simulated time after the last one.
+        outputs: of a loadable, its outputs: elements in ``[channel, line, column]`` where the loadable says how they lie, else bytes.
+    """
+
+    name: str
+    passed: bool
+    checks_passed: int
+    failures: list[str]
+    register_writes: int
+    register_reads: int
+    interrupts: list[tuple[str | None, Time]]
+    start: Time
+    finish: Time
+    outputs: list[npt.NDArray[Any]]
+
+    @property
+    def time(self) -> Time:
+        """The simulated time that it took."""
+        return self.finish - self.start
+
+
+def run_trace(path: str | os.PathLike[str], platform: BasePlatform | None = None) -> TraceRun:
+    """Plays a trace and judges it: a script (``.cfg``, ``input.txn``), a recording of a driver (``.trace``), a log of registers (``.jsonl``).
+
+    Args:
+        path: the script.
+        platform: where: a fresh one; without, an ``nv_small`` of its own.
+
+    Raises:
+        DescriptionError: the trace cannot be read, or names what the platform has not.
+        Error: the platform cannot do what a line asks.
+    """
+    return _play(path, platform, None)
+
+
+def run_loadable(
+    path: str | os.PathLike[str],
+    platform: BasePlatform | None = None,
+    *,
+    inputs: Sequence[npt.ArrayLike] | npt.NDArray[Any] | None = None,
+) -> TraceRun:
+    """Runs a loadable of the vendor's compiler, as the vendor's driver and runtime do.
+
+    Args:
+        path: the loadable, ``.nvdla``.
+        platform: where: a fresh one; without, an ``nv_full`` of its own.
+        inputs: its inputs: elements in ``[channel, line, column]``, or the memory as it is; without, zeros. An array is one input.
+
+    Raises:
+        DescriptionError: the loadable cannot be read.
+        ProgramError: an input has another size, or the platform does not fit.
+    """
+    if platform is None:
+        with Platform("nv_full") as own:
+            return _play(path, own, inputs)
+    return _play(path, platform, inputs)
+
+
+def _play(
+    path: str | os.PathLike[str],
+    platform: BasePlatform | None,
+    inputs: Sequence[npt.ArrayLike] | npt.NDArray[Any] | None,
+) -> TraceRun:
+    if platform is None:
+        with Platform("nv_small") as own:
+            return _play(path, own, inputs)
+    expect(platform, BasePlatform, "platform")
+    each = [inputs] if isinstance(inputs, np.ndarray) else inputs
+    given = None if each is None else [np.ascontiguousarray(one).tobytes() for one in each]
+    told = _native.run_trace(platform._host, os.fspath(path), given)
+    return TraceRun(
+        name=told["name"],
+        passed=told["passed"],
+        checks_passed=told["checks_passed"],
+        failures=told["failures"],
+        register_writes=told["register_writes"],
+        register_reads=told["register_reads"],
+        interrupts=[(name, Time.from_ps(time)) for name, time in told["interrupts"]],
+        start=Time.from_ps(told["start"]),
+        finish=Time.from_ps(told["finish"]),
+        outputs=[_output(*output) for output in told["outputs"]],
+    )
+
+
+def _output(
+    data: bytes, is_dense: bool, size: tuple[int, int, int] | None, element: int | None, is_half: bool
+) -> npt.NDArray[Any]:
+    if not is_dense or size is None or element is None:
+        return np.frombuffer(data, np.uint8)
+    width, height, channels = size
+    dtype = np.float16 if is_half else {1: np.int8, 2: np.int16}.get(element, np.uint8)
+    return np.frombuffer(data, dtype).reshape(channels, height, width)
+
+
+def digits() -> tuple[npt.NDArray[np.int8], npt.NDArray[np.uint8]]:
+    """Samples of handwritten digits for the network ``digits``, which it was not trained on.
+
+    Returns:
+        Images, ``int8`` in ``[image, line, column, channel]`` with 0 to 16 for the ink, and the digit that each shows.
+    """
+    pixels, labels = _native.digits_samples()
+    side = round((pixels.size / labels.size) ** 0.5)
+    return pixels.reshape(-1, side, side, 1), labels
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A recording that ran again.
+
+    Attributes:
+        time: the simulated time at its end.
+        event_hash: the event hash there.
+        entries: how many of its entries were run.
+        end: ``whole``: with the recorded run. ``early``: the recording ends before the run did. ``cut off``: its program was ended. ``stopped``: at the
+            time asked for.
+    """
+
+    time: Time
+    event_hash: str
+    entries: int
+    end: Literal["whole", "early", "cut off", "stopped"]
+
+
+def replay(path: str | os.PathLike[str], *, until: TimeLike | None = None) -> Replayed:
+    """Runs a recording again, and checks that it goes as it went.
+
+    Args:
+        path: a recording, of `Platform`'s ``record`` or ``vp --record``.
+        until: stop behind all that happens up to this simulated time.
+
+    Raises:
+        RecordingError: the recording is damaged, or the run is another one.
+    """
+    time, event_hash, entries, end = _native.replay(
+        os.fspath(path), None if until is None else picoseconds(until)
+    )
+    return Replayed(Time.from_ps(time), event_hash, entries, end)

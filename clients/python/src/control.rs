@@ -1,0 +1,90 @@
+//! Why a call that runs a platform is to end: a signal has come to Python, or a callback has raised.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use vp_core::Time;
+
+/// Simulated time in which nobody asks: some ten thousand cycles, which the host simulates in some milliseconds.
+const SLICE: Time = Time::us(16);
+/// How often Python is asked for signals.
+const SIGNALS: Duration = Duration::from_millis(10);
+/// How long a call over a socket that is to end waits for its answer; then the session is over.
+const PATIENCE: Duration = Duration::from_millis(60);
+
+/// What a session and its callbacks share.
+pub(crate) struct Control(Mutex<State>);
+
+struct State {
+    error: Option<PyErr>,
+    /// When the error came.
+    since: Option<Instant>,
+    until: Time,
+    looked: Instant,
+}
+
+impl Control {
+    pub(crate) fn new() -> Arc<Control> {
+        let state = State { error: None, since: None, until: Time::ZERO, looked: Instant::now() };
+        Arc::new(Control(Mutex::new(state)))
+    }
+
+    /// The run is to end with this.
+    pub(crate) fn fail(&self, error: PyErr) {
+        let mut state = self.0.lock();
+        if state.error.is_none() {
+            (state.error, state.since) = (Some(error), Some(Instant::now()));
+        }
+    }
+
+    /// Whether it is to end.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.0.lock().error.is_some()
+    }
+
+    /// Why it was to end.
+    pub(crate) fn take_error(&self) -> Option<PyErr> {
+        let mut state = self.0.lock();
+        state.since = None;
+        state.error.take()
+    }
+
+    /// Up to when the run goes on before this is asked again; `None`: it ends.
+    pub(crate) fn goes_on(&self, now: Time) -> Option<Time> {
+        let mut state = self.0.lock();
+        if state.error.is_none() && now < state.until {
+            return Some(state.until);
+        }
+        state.until = now + SLICE;
+        let until = state.until;
+        drop(state);
+        self.look();
+        (!self.has_failed()).then_some(until)
+    }
+
+    /// Whether a call that sleeps at a socket goes on sleeping.
+    pub(crate) fn sleeps_on(&self) -> bool {
+        self.look();
+        self.0.lock().since.is_none_or(|since| since.elapsed() < PATIENCE)
+    }
+
+    /// Looks for signals, if that was not done just now.
+    fn look(&self) {
+        let (now, mut state) = (Instant::now(), self.0.lock());
+        if now - state.looked < SIGNALS {
+            return;
+        }
+        state.looked = now;
+        // A handler of Python's may do whatever it likes.
+        drop(state);
+        let seen = Python::attach(|py| {
+            py.check_signals()?;
+            PyResult::Ok(())
+        });
+        if let Err(error) = seen {
+            self.fail(error);
+        }
+    }
+}

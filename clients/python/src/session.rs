@@ -1,0 +1,286 @@
+//! The platform of an object: in this process, or behind a socket.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use vp_client::native;
+use vp_core::Time;
+use vp_core::observe::Subscription;
+use vp_models::host::{Activity, Host, HostError, Memory, Statistics, Warning};
+use vp_models::hub::{Until, Why};
+use vp_models::local::LocalHost;
+use vp_models::nvdla::registers::RegisterMap;
+use vp_models::platform::{Description, DeviceRegisters, NOTHING_RUNS};
+use vp_observers::Observers;
+use vp_recordings::Recording;
+use vp_remote::RemoteHost;
+
+use crate::calls::Wrong;
+use crate::control::Control;
+use crate::errors;
+
+/// How long one request for time to pass should take of a server: signals are looked for in between.
+const REQUEST: Duration = Duration::from_millis(10);
+
+/// Where the platform is.
+pub(crate) enum Way {
+    /// In this process.
+    Local(Box<LocalHost>),
+    /// Behind a socket.
+    Remote(Box<RemoteHost>),
+}
+
+/// Up to when time is to pass.
+#[derive(Clone, Copy)]
+pub(crate) enum Goal {
+    /// To this time.
+    Time(Time),
+    /// To the interrupt, at once if the line is high.
+    Interrupt,
+    /// To where nothing is left to do.
+    Idle,
+}
+
+/// A platform and what belongs to it.
+pub(crate) struct Session {
+    pub(crate) subscriptions: Vec<(u64, Subscription)>,
+    /// What writes files about it.
+    pub(crate) files: Option<Observers>,
+    pub(crate) way: Way,
+    pub(crate) control: Arc<Control>,
+    pub(crate) recording: Option<Recording>,
+    /// What the platform is; of a server's it is asked once.
+    description: Option<(Description, DeviceRegisters)>,
+    limit: Time,
+    /// Simulated time of one request to a server.
+    slice: Time,
+}
+
+impl Session {
+    pub(crate) fn new(way: Way, control: Arc<Control>) -> Session {
+        Session {
+            subscriptions: Vec::new(),
+            files: None,
+            way,
+            control,
+            recording: None,
+            description: None,
+            limit: Time::MAX,
+            slice: Time::us(64),
+        }
+    }
+
+    /// The platform.
+    pub(crate) fn host(&mut self) -> &mut dyn Host {
+        match &mut self.way {
+            Way::Local(host) => &mut **host,
+            Way::Remote(host) => &mut **host,
+        }
+    }
+
+    /// The platform, if it is in this process.
+    pub(crate) fn local(&mut self) -> Result<&mut LocalHost, HostError> {
+        match &mut self.way {
+            Way::Local(host) => Ok(host),
+            Way::Remote(_) => Err(HostError::Refused(
+                "that is for platforms in this process: this one is a server's".to_owned(),
+            )),
+        }
+    }
+
+    /// What the platform is, and its registers.
+    pub(crate) fn description(&mut self) -> Result<&(Description, DeviceRegisters), HostError> {
+        if self.description.is_none() {
+            let description = match &mut self.way {
+                Way::Local(host) => host.platform().description().clone(),
+                Way::Remote(host) => {
+                    let refused = |why: String| HostError::Refused(why);
+                    let statistics = host.statistics()?;
+                    let text = statistics
+                        .text("platform.description")
+                        .ok_or_else(|| refused("the server does not say what its platform is".to_owned()))?;
+                    Description::parse(text)
+                        .map_err(|error| refused(format!("the server's platform: {error}")))?
+                }
+            };
+            let registers = DeviceRegisters::of(&description);
+            self.description = Some((description, registers));
+        }
+        self.description.as_ref().ok_or_else(|| HostError::Refused("there is no description".to_owned()))
+    }
+
+    /// Lets time pass, and says why it stopped.
+    pub(crate) fn advance(&mut self, goal: Goal) -> Result<Why, HostError> {
+        let slice = self.slice;
+        let (host, control) = match &mut self.way {
+            Way::Local(host) => {
+                let until = match goal {
+                    Goal::Time(time) => Until::Time(time),
+                    Goal::Interrupt => return host.wait_interrupt().map(|_| Why::Interrupt),
+                    Goal::Idle => Until::Idle,
+                };
+                return host.advance(until);
+            }
+            Way::Remote(host) => (host, &self.control),
+        };
+        if host.welcome().time_mode != native::TimeMode::Lockstep {
+            return match goal {
+                Goal::Interrupt => host.wait_interrupt().map(|_| Why::Interrupt),
+                _ => Err(HostError::Refused(
+                    "time moves by itself here: only in lockstep does a client let it pass".to_owned(),
+                )),
+            };
+        }
+        if let Goal::Idle = goal {
+            return host.advance(native::Until::Idle).and_then(why_of);
+        }
+        let mut slice = slice;
+        let why = loop {
+            let now = host.now()?;
+            if control.has_failed() {
+                return Err(HostError::Cancelled { time: now });
+            }
+            let limit = self.limit;
+            let end = (now + slice).min(limit);
+            let began = Instant::now();
+            let (until, end) = match goal {
+                Goal::Time(time) => {
+                    let end = end.min(time);
+                    (native::Until::Time(native::Time(end.as_ps())), end)
+                }
+                _ => {
+                    let limit = Some(native::Time(end.as_ps()));
+                    (native::Until::Interrupt { port: host.line(), limit }, end)
+                }
+            };
+            let why = why_of(host.advance(until)?)?;
+            let took = began.elapsed();
+            slice = if took < REQUEST / 2 {
+                slice * 2
+            } else if took > REQUEST * 2 {
+                slice.max(Time::us(2)) / 2
+            } else {
+                slice
+            };
+            slice = slice.min(Time::s(1));
+            let is_there = matches!(goal, Goal::Time(time) if end >= time);
+            if why != Why::Time || is_there {
+                break why;
+            }
+            if end >= limit {
+                return Err(HostError::Limit { time: host.now()?, limit: limit.to_string() });
+            }
+            control.sleeps_on();
+        };
+        self.slice = slice;
+        Ok(why)
+    }
+}
+
+fn why_of(why: native::Why) -> Result<Why, HostError> {
+    Ok(match why {
+        native::Why::Time => Why::Time,
+        native::Why::Interrupt => Why::Interrupt,
+        native::Why::Idle => Why::Idle,
+        native::Why::Deadlock { report } => Why::Deadlock { report },
+        native::Why::Stopped => {
+            return Err(HostError::Refused("the platform stopped the run".to_owned()));
+        }
+    })
+}
+
+/// A program runs on whichever it is; its waits can be ended.
+impl Host for Session {
+    fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        self.host().write(address, value)
+    }
+
+    fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        self.host().write_acknowledged(address, value)
+    }
+
+    fn read(&mut self, address: u32) -> Result<u32, HostError> {
+        self.host().read(address)
+    }
+
+    fn wait_interrupt(&mut self) -> Result<Time, HostError> {
+        let why = self.advance(Goal::Interrupt)?;
+        let time = self.host().now()?;
+        match why {
+            Why::Interrupt => Ok(time),
+            Why::Deadlock { report } => Err(HostError::Idle { time, report }),
+            _ => Err(HostError::Idle { time, report: NOTHING_RUNS.to_owned() }),
+        }
+    }
+
+    fn now(&mut self) -> Result<Time, HostError> {
+        self.host().now()
+    }
+
+    fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
+        self.host().load(memory, address, bytes)
+    }
+
+    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
+        self.host().fetch(memory, address, bytes)
+    }
+
+    fn stream(&mut self, bytes: &[u8]) -> Result<(), HostError> {
+        self.host().stream(bytes)
+    }
+
+    fn map(&self) -> RegisterMap {
+        match &self.way {
+            Way::Local(host) => host.map(),
+            Way::Remote(host) => host.map(),
+        }
+    }
+
+    fn device(&self) -> &str {
+        match &self.way {
+            Way::Local(host) => host.device(),
+            Way::Remote(host) => host.device(),
+        }
+    }
+
+    fn inject_faults(&mut self, faults: &str) -> Result<(), HostError> {
+        self.host().inject_faults(faults)
+    }
+
+    fn statistics(&mut self) -> Result<Statistics, HostError> {
+        self.host().statistics()
+    }
+
+    fn activity(&mut self) -> Option<Activity> {
+        self.host().activity()
+    }
+
+    fn warnings(&mut self) -> Vec<Warning> {
+        self.host().warnings()
+    }
+
+    fn set_limit(&mut self, limit: Time) {
+        self.limit = limit;
+        self.host().set_limit(limit);
+    }
+}
+
+impl Session {
+    /// Ends the files about the run and the recording, and says goodbye; what a person should know of the files.
+    pub(crate) fn close(mut self) -> Result<Vec<String>, Wrong> {
+        self.subscriptions.drain(..).for_each(|(_, subscription)| subscription.cancel());
+        let finished = self.files.take().map(Observers::finish).unwrap_or_default();
+        if let Way::Remote(host) = self.way {
+            host.close()?;
+        } else {
+            drop(self.way);
+        }
+        if let Some(recording) = self.recording {
+            recording.finish().map_err(|error| errors::of("RecordingError", error.to_string()))?;
+        }
+        match finished.errors.first() {
+            Some(error) => Err(errors::of("RecordingError", error.to_string()).into()),
+            None => Ok(finished.notes),
+        }
+    }
+}

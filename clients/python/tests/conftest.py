@@ -1,0 +1,39 @@
+"""What the tests share: the program `vp` of the repository, and servers of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import vp
+from vp.pytest_plugin import Serve
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="session")
+def vp_program() -> Path:
+    """The program `vp` of the repository."""
+    path = Path(os.environ.get("VP", ROOT / "target/debug/vp"))
+    if not path.exists():
+        pytest.skip(f"no vp at {path}: cargo build")
+    return path
+
+
+@pytest.fixture
+def platform(vp_platform: vp.Platform) -> vp.Platform:
+    return vp_platform
+
+
+@pytest.fixture
+def serve(vp_serve: Serve) -> Serve:
+    return vp_serve
+
+
+@pytest.fixture
+def program(vp_program: Path) -> Path:
+    return vp_program
