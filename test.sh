@@ -123,7 +123,7 @@ skipped=$(grep -c 'skipped: .*QEMU\|skipped: .*qemu-system-arm' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: QEMU, what its guests are built with, or Debian's kernel is not here"
 fi
-for missing in Chromium Slurm Verilator "Icarus Verilog" gtkwave xvfb-run "Python with perfetto" "Python with systemrdl" trace_processor_shell; do
+for missing in Chromium Slurm Verilator "Icarus Verilog" gtkwave xvfb-run "Python with perfetto" "Python with systemrdl" trace_processor_shell libvp_qemu.so; do
   skipped=$(grep -c "skipped: .*no $missing" "$log" || true)
   [ "$skipped" -eq 0 ] || echo "$skipped skipped: $missing is not here"
 done

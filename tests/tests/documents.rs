@@ -48,7 +48,15 @@ fn anchor(heading: &str) -> String {
 
 /// The Markdown files of these folders, without what is below them.
 fn documents(root: &Path) -> Vec<PathBuf> {
-    let folders = [".", "docs", "networks", "networks/digits", "tests/bench", "tests/data/systemc-orders"];
+    let folders = [
+        ".",
+        "docs",
+        "docs/tutorials",
+        "networks",
+        "networks/digits",
+        "tests/bench",
+        "tests/data/systemc-orders",
+    ];
     let files = folders.iter().flat_map(|folder| {
         let folder = root.join(folder);
         std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
@@ -101,5 +109,22 @@ fn each_page_is_linked_to() {
             .iter()
             .any(|link| link.split('#').next().is_some_and(|path| path.rsplit('/').next() == Some(&*name)));
         assert!(is_linked, "nothing links to {name}");
+    }
+}
+
+#[test]
+fn the_site_has_every_page() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let listed = Document::read(&root.join("docs/book/SUMMARY.md")).links;
+    let pages = documents(&root).into_iter().map(|page| {
+        let page = page.strip_prefix(&root).expect("a file of the project").display().to_string();
+        page.trim_start_matches("./").to_owned()
+    });
+    let is_of_docs = |page: &String| page.starts_with("docs/") || !page.contains('/');
+    let mut missing: Vec<String> = pages.filter(is_of_docs).filter(|page| !listed.contains(page)).collect();
+    missing.sort();
+    assert!(missing.is_empty(), "not in docs/book/SUMMARY.md: {missing:?}");
+    for page in &listed {
+        assert!(root.join(page).exists(), "docs/book/SUMMARY.md: there is no {page}");
     }
 }

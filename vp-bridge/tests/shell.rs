@@ -48,3 +48,38 @@ fn the_version_says_what_event_hashes_depend_on() {
     let told = String::from_utf8(vp(&["--version"]).stdout).unwrap();
     assert!(told.contains("event hash  version 1") && told.contains("commit"), "{told}");
 }
+
+#[test]
+fn colours_are_there_when_they_are_asked_for() {
+    let run = |when: &str| String::from_utf8(vp(&["run", "--color", when]).stdout).unwrap();
+    assert!(run("always").contains("\u{1b}["));
+    assert!(!run("never").contains('\u{1b}') && !run("auto").contains('\u{1b}'));
+}
+
+#[test]
+fn a_quiet_server_logs_only_what_is_wrong() {
+    let log = |options: &[&str]| {
+        let folder = tempfile::tempdir().unwrap();
+        let listen = format!("unix:{}", folder.path().join("s").display());
+        let mut server = Command::new(env!("CARGO_BIN_EXE_vp"))
+            .args(["serve", "--platform", "nv_small", "--listen", &listen])
+            .args(options)
+            .env_remove("RUST_LOG")
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(server.stdout.take().unwrap()), &mut line)
+            .unwrap();
+        assert!(line.starts_with("listening on"), "{line}");
+        nix::sys::signal::kill(
+            nix::unistd::Pid::from_raw(server.id() as i32),
+            nix::sys::signal::Signal::SIGTERM,
+        )
+        .unwrap();
+        String::from_utf8(server.wait_with_output().unwrap().stderr).unwrap()
+    };
+    assert!(log(&[]).contains("stopped"));
+    assert_eq!(log(&["--quiet"]), "");
+}

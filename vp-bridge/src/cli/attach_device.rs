@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 
+use tracing::level_filters::LevelFilter;
 use vp_models::hub::{
     AccessKind, Clock, Hub, Input, LinkedHub, LinkedPort, MemoryAccess, Output, PartyId, PortIndex, Reaction,
     RequestId, Role, TimeMode,
@@ -16,7 +17,8 @@ use vp_transport::Address;
 use super::memory_limit::MemoryArgs;
 use super::parts::CONNECT;
 use super::platform_args::{PlatformArgs, headline};
-use super::{Failure, Verdict, serve};
+use super::terminal::start_log;
+use super::{Failure, Verdict};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -75,7 +77,7 @@ impl fmt::Display for Part {
 const PARTY: PartyId = PartyId(0);
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
-    serve::start_log("info");
+    start_log(LevelFilter::INFO, &[]);
     let mut description = args.platform.description("nv_small")?;
     if let Part::Memory(_) = args.part {
         // Nobody else uses the memory.

@@ -38,6 +38,7 @@ mod sequences;
 mod serve;
 mod shell;
 mod study;
+mod terminal;
 mod text;
 
 use clap::{Parser, Subcommand};
@@ -63,6 +64,9 @@ fn long_version() -> String {
 #[derive(Debug, Parser)]
 #[command(name = "vp", version = VERSION, long_version = long_version(), max_term_width = 110)]
 struct Cli {
+    #[command(flatten)]
+    terminal: terminal::TerminalArgs,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -180,7 +184,9 @@ pub(super) fn main() -> ExitCode {
     // A file beyond the limit of its size (`ulimit -f`) is then an error of the write, which is told; the signal would end the
     // program without a word. Children do not inherit it: they are started with no signal blocked.
     let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
-    let result = match Cli::parse().command {
+    let Cli { terminal, command } = Cli::parse();
+    terminal.apply();
+    let result = match command {
         Command::Demo(args) => demo::main(&args),
         Command::Run(args) => run::main(&args),
         Command::Serve(args) => serve::main(&args),

@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
+use tracing::level_filters::LevelFilter;
 use vp_models::suggestion;
 use vp_server::{EndedPlatform, Options, Server};
 use vp_transport::Address;
@@ -22,7 +23,8 @@ use super::observing::ObserveArgs;
 use super::parts::{PartArgs, own_address};
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::run::report;
-use super::{Failure, Verdict, child, serve};
+use super::terminal::start_log;
+use super::{Failure, Verdict, child};
 
 const LIBRARY: &str = "libvp_qemu.so";
 
@@ -78,7 +80,7 @@ const DEVICE_OPTIONS: [&str; 9] =
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     // What the guest's session is told, the plug-in says on the same terminal.
-    serve::start_log(&format!("warn,{}=off", vp_server::TOLD));
+    start_log(LevelFilter::WARN, &[vp_server::TOLD]);
     let mut platform = args.platform.clone();
     let options = platform.take_settings(&DEVICE_OPTIONS);
     let described = platform.description("nv_small");

@@ -1,6 +1,7 @@
 //! `vp renode`: a platform as a co-simulated peripheral of Renode.
 
 use tracing::info;
+use tracing::level_filters::LevelFilter;
 use vp_models::platform::{Description, Platform, Port, PortKind};
 use vp_server::renode::Sockets;
 use vp_server::{Options, Server};
@@ -10,7 +11,8 @@ use super::memory_limit::MemoryArgs;
 use super::observing::ObserveArgs;
 use super::parts::{PartArgs, own_address};
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
-use super::serve::{interrupted, start_log};
+use super::serve::interrupted;
+use super::terminal::start_log;
 use super::{Failure, Verdict};
 
 #[derive(Debug, clap::Args)]
@@ -62,7 +64,7 @@ impl Args {
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
-    start_log("info");
+    start_log(LevelFilter::INFO, &[]);
     let mut description = args.platform.description("nv_small")?;
     let masters = args.bus_masters(&description)?;
     into_guest_memory(&mut description, |port| masters.iter().any(|of| of == port));

@@ -5,13 +5,16 @@ use super::memory_limit::{self, MemoryArgs};
 use super::observing::ObserveArgs;
 use super::parts::PartArgs;
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
+use super::terminal::start_log;
 use super::{Failure, Verdict, certificates};
 use bytes::Bytes;
 use std::fmt;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
+use tokio::signal::unix::{SignalKind, signal};
 use tracing::info;
-use tracing_subscriber::EnvFilter;
+use tracing::level_filters::LevelFilter;
 use vp_client::{Credentials, SilenceLimit};
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, Platform};
@@ -169,7 +172,7 @@ impl Args {
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
-    start_log("info");
+    start_log(LevelFilter::INFO, &[]);
     if let Some(folder) = &args.make_certificates {
         certificates::make(folder, &args.listen)?;
         return Ok(Verdict::Right);
@@ -204,44 +207,45 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let served = runtime.block_on(async {
         let bound = Server::bind(&args.listen, description, options).await;
         let mut server = bound.map_err(|error| args.faults.bind_failure(error))?;
+        // Whoever has read that line may end the server.
+        let mut interrupted = pin!(interrupted());
         // The line that scripts wait for, on standard output: it names the port that was really taken.
         anstream::println!("listening on {}", server.local_address());
         info!("serving {what}");
-        parts.meet(&mut server).await?;
+        tokio::select! {
+            met = parts.meet(&mut server) => met?,
+            () = &mut interrupted => return Ok(Verdict::Right),
+        }
         for place in &args.remote_port {
             let (peer, channels) = (Peer::Host { time: args.remote_port_time.into() }, args.parts.channels());
             let address = server.add_remote_port(place, peer, channels).await.map_err(Failure::new)?;
             info!("Remote-Port at {address}: {}", args.parts.channels());
         }
         let _programs = parts.start(server.local_address())?;
-        server.run(interrupted()).await;
+        server.run(interrupted).await;
         info!("stopped");
         Ok(Verdict::Right)
     });
     args.observing.conclude_server(served)
 }
 
-/// Logs to standard error, from this level on unless the environment says otherwise.
-pub(super) fn start_log(level: &str) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    let colours = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    log.with_target(false).with_ansi(colours).init();
-}
-
-/// Ctrl-C, or a polite request to end.
-pub(super) async fn interrupted() {
-    let ctrl_c = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = ctrl_c => {}
-                _ = terminate.recv() => {}
-            }
-            return;
+/// Waits for Ctrl-C, or a polite request to end, from when this is called.
+pub(super) fn interrupted() -> impl Future<Output = ()> {
+    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    async move {
+        let mut waiting = signals.map(|signal| {
+            Box::pin(async move {
+                match signal {
+                    Ok(mut signal) => _ = signal.recv().await,
+                    // It ends the program as it does without us.
+                    Err(_) => std::future::pending().await,
+                }
+            })
+        });
+        let [interrupt, terminate] = &mut waiting;
+        tokio::select! {
+            () = interrupt => {}
+            () = terminate => {}
         }
     }
-    _ = ctrl_c.await;
 }

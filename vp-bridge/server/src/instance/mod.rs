@@ -419,6 +419,7 @@ impl PlatformThread {
         let Some(command) = self.permitted(session, command) else { return };
         match command {
             SessionCommand::Request { id, request, payload, permit } => {
+                tracing::debug!("session {}, platform {}: {request:?}", session.0, self.name());
                 self.take_ring(session);
                 if self.members.contains(session) {
                     self.request(session, id, request, &payload, permit);

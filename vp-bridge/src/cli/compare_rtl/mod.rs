@@ -6,12 +6,11 @@ mod plot;
 mod report;
 
 use super::record::{self, Record};
-use super::{Failure, Verdict};
-use indicatif::{ProgressBar, ProgressStyle};
+use super::{Failure, Verdict, terminal};
+use indicatif::ProgressBar;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use vp_models::host::trace::{Trace, TraceSource, discover};
 use vp_study::rtl::distribution::{self, Bounds, Distribution, Kept};
 use vp_study::rtl::log;
@@ -246,12 +245,6 @@ fn distributions(compared: &[Compared<'_>]) -> Vec<Kept> {
     kept
 }
 
-/// A bar that appears when the work takes over a second.
 fn progress(rows: usize) -> ProgressBar {
-    let bar = ProgressBar::new(rows as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:28} {pos}/{len} rows  {elapsed}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_secs(1));
-    bar
+    terminal::progress(rows, "{bar:28} {pos}/{len} rows  {elapsed}")
 }

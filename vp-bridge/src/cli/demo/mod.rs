@@ -5,9 +5,8 @@ mod report;
 
 use super::hosts::{HostArgs, OpenedHost, described};
 use super::platform_args::nvdla;
-use super::{Failure, Verdict};
-use indicatif::{ProgressBar, ProgressStyle};
-use std::time::Duration;
+use super::{Failure, Verdict, terminal};
+use indicatif::ProgressBar;
 use vp_models::host::Statistics;
 use vp_models::host::network::digits::{self, Sample};
 use vp_models::host::network::{Inference, Network, Plan, Runner};
@@ -92,12 +91,6 @@ fn chosen(images: Option<usize>) -> Result<Vec<Sample>, Failure> {
     }
 }
 
-/// A bar that appears when the work takes over a second.
 fn progress(images: usize) -> ProgressBar {
-    let bar = ProgressBar::new(images as u64);
-    if let Ok(style) = ProgressStyle::with_template("digits: {pos}/{len} images  {bar:28}  {elapsed}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_secs(1));
-    bar
+    terminal::progress(images, "digits: {pos}/{len} images  {bar:28}  {elapsed}")
 }

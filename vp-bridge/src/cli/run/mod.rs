@@ -13,8 +13,8 @@ use super::fault_args::FaultArgs;
 use super::hosts::{HostArgs, OpenedHost};
 use super::rtl::RtlTable;
 use super::text;
-use super::{Failure, Verdict};
-use indicatif::{ProgressBar, ProgressStyle};
+use super::{Failure, Verdict, terminal};
+use indicatif::ProgressBar;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -377,12 +377,6 @@ impl Tables {
     }
 }
 
-/// A bar that appears when the work takes over a second.
 fn progress(parts: usize) -> ProgressBar {
-    let bar = ProgressBar::new(parts as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:28} {pos}/{len}  {elapsed}  {msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_secs(1));
-    bar
+    terminal::progress(parts, "{bar:28} {pos}/{len}  {elapsed}  {msg}")
 }

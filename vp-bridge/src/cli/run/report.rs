@@ -2,7 +2,7 @@
 
 use super::{Judged, Ran, Run, suite};
 use crate::cli::text::{self, counted, grouped, styled};
-use crate::cli::{Failure, Verdict, memory};
+use crate::cli::{Failure, Verdict, memory, terminal};
 use std::fmt;
 use std::io::Write;
 use vp_core::Time;
@@ -172,22 +172,23 @@ pub(in crate::cli) fn warn(out: &mut impl Write, warnings: &[Warning]) -> Result
 
 /// The first warnings, and how many more there are, a line each.
 fn lines(warnings: &[Warning]) -> impl Iterator<Item = String> {
-    const SHOWN: usize = 8;
+    let most = if terminal::is_verbose() { usize::MAX } else { 8 };
     // What faults do is listed apart.
     let warnings: Vec<&Warning> =
         warnings.iter().filter(|warning| !warning.text.starts_with("faults: ")).collect();
-    let more = warnings.len().saturating_sub(SHOWN);
-    let more = (more > 0).then(|| format!("{more} more like these"));
-    let lines = warnings.into_iter().take(SHOWN).map(ToString::to_string).chain(more);
+    let more = warnings.len().saturating_sub(most);
+    let more = (more > 0).then(|| format!("{more} more like these (-v shows all)"));
+    let lines = warnings.into_iter().take(most).map(ToString::to_string).chain(more);
     let lines: Vec<String> = lines.collect();
     lines.into_iter().map(|line| format!("{} {line}", styled(text::YELLOW, "warning:")))
 }
 
 /// Why a program could not be run to its end, and what happened until then: warnings, and faults that were injected.
 pub(super) fn with_what_happened(error: &dyn fmt::Display, host: &mut dyn Host) -> String {
-    let warnings = host.warnings();
     // Where there is no way to a server any more, there is nothing to be said of faults.
     let statistics = host.statistics().unwrap_or_default();
+    // Of a server they may come behind the answer that tells of the error: now they are here.
+    let warnings = host.warnings();
     let happened = lines(&warnings).chain(faults(&statistics));
     std::iter::once(error.to_string()).chain(happened).collect::<Vec<_>>().join("\n")
 }

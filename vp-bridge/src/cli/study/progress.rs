@@ -1,8 +1,9 @@
 //! What is seen while a study runs.
 
 use crate::cli::Failure;
+use crate::cli::terminal;
 use crate::cli::text::{self, counted, styled};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use std::collections::HashMap;
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -26,14 +27,8 @@ struct Kind {
 
 impl Bar {
     pub(super) fn new(points: usize, missing: &[&Planned], jobs: NonZeroUsize) -> Bar {
-        let bar = ProgressBar::new(points as u64);
-        if let Ok(style) = ProgressStyle::with_template("{bar:28} {pos}/{len} points  {elapsed}  {msg}") {
-            bar.set_style(style);
-        }
+        let bar = terminal::progress(points, "{bar:28} {pos}/{len} points  {elapsed}  {msg}");
         bar.set_position((points - missing.len()) as u64);
-        if !missing.is_empty() {
-            bar.enable_steady_tick(Duration::from_secs(1));
-        }
         let mut kinds: HashMap<String, Kind> = HashMap::new();
         missing.iter().for_each(|planned| kinds.entry(planned.point.kind()).or_default().left += 1);
         Bar { bar, jobs: jobs.get(), kinds }

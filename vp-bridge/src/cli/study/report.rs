@@ -8,6 +8,11 @@ use std::path::Path;
 use vp_models::host::Bound;
 use vp_study::{self as study, Knee, Measured, Outcome, Planned, Row, Shard, Store};
 
+/// A number as the report has it, with the spaces of a terminal.
+fn figure(number: f64) -> String {
+    study::rounded(number).replace('\u{202f}', " ")
+}
+
 /// A shard: what it has.
 pub(super) fn shard(
     own: &[Planned],
@@ -102,7 +107,7 @@ fn knees(out: &mut impl Write, loaded: &Loaded, rows: &[Row<'_>]) -> Result<(), 
                 (None, Some(Knee::Beyond(last))) => format!("> {last:.0}"),
                 (None, None) => "-".to_owned(),
             };
-            table.add_row([panel.title.clone(), curve.label.clone(), study::rounded(best), place]);
+            table.add_row([panel.title.clone(), curve.label.clone(), figure(best), place]);
         }
     }
     if any {
@@ -136,7 +141,7 @@ fn layers(out: &mut impl Write, measured: &Measured) -> Result<(), Failure> {
         out,
         "{} cycles a frame, {} frames/s, MACs busy {:.0} %\nevent hash {}\n",
         grouped(measured.cycles_per_frame().round() as u64),
-        study::rounded(measured.frames_per_second()),
+        figure(measured.frames_per_second()),
         100.0 * measured.utilisation(),
         measured.event_hash
     )?;

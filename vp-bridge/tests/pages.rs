@@ -1,4 +1,4 @@
-//! The sessions that docs/inside.md shows are what a terminal shows.
+//! The sessions that pages show are what a terminal shows.
 
 use std::path::Path;
 use std::process::Command;
@@ -39,10 +39,16 @@ fn is_shown(lines: &[&str], shown: &[&str]) -> bool {
     }
 }
 
-#[test]
-fn a_terminal_shows_what_the_page_does() {
+/// Runs what a page shows, block by block, and gives the commands. `goes_on`: each block goes on in the folder of the one before.
+fn commands_of(page: &str, goes_on: bool) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
-    let page = std::fs::read_to_string(root.join("docs/inside.md")).unwrap();
+    let page = std::fs::read_to_string(root.join(page)).unwrap();
+    let folders = || {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(root.join("traces"), folder.path().join("traces")).unwrap();
+        folder
+    };
+    let mut folder = folders();
     let programs = Path::new(env!("CARGO_BIN_EXE_vp")).parent().unwrap().display();
     let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
     let mut commands = Vec::new();
@@ -50,8 +56,9 @@ fn a_terminal_shows_what_the_page_does() {
         if ELSEWHERE.iter().any(|word| block.contains(word)) {
             continue;
         }
-        let folder = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink(root.join("traces"), folder.path().join("traces")).unwrap();
+        if !goes_on {
+            folder = folders();
+        }
         for Step { command, shown } in steps(block) {
             if let Some(file) = command.strip_prefix("cat ").map(|file| folder.path().join(file))
                 && !file.exists()
@@ -65,9 +72,26 @@ fn a_terminal_shows_what_the_page_does() {
             let text = String::from_utf8(output.stdout).unwrap();
             let lines: Vec<&str> = text.trim_end().lines().map(str::trim_end).collect();
             assert!(is_shown(&lines, &shown), "{command} shows\n{text}\nand the page\n{}", shown.join("\n"));
-            commands.push(command);
+            commands.push(command.to_owned());
         }
     }
+    commands
+}
+
+#[test]
+fn tutorials_show_what_a_terminal_does() {
+    for (page, wanted) in [
+        ("docs/tutorials/first-layer.md", "vp run wide.cfg"),
+        ("docs/tutorials/study.md", "vp study small.toml"),
+    ] {
+        let commands = commands_of(page, true);
+        assert!(commands.iter().any(|ran| ran == wanted), "{page}: {commands:?}");
+    }
+}
+
+#[test]
+fn a_terminal_shows_what_the_page_about_seeing_inside_does() {
+    let commands = commands_of("docs/inside.md", false);
     for command in
         ["vp run", "vp replay", "vp diff", "head ", "vp run traces/nv_small/pdp_max_3x3_s2_16x16x16 --faults"]
     {

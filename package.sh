@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Makes what is installed on other machines, in target/package:
+#
+#   ./package.sh            an archive, vp-VERSION-MACHINE.tar.gz: unpack it anywhere, or over /usr/local
+#   ./package.sh deb        a Debian package, vp_VERSION_ARCHITECTURE.deb
+#   ./package.sh KIND --from FOLDER
+#                           of programs that were built before, such as target/debug
+#
+# Needs a stable Rust toolchain and binutils' `strip`; the Debian package needs dpkg-deb.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+usage() { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+kind=archive from=""
+case "${1:-}" in archive | deb) kind=$1 && shift ;; esac
+case $# in
+  0) ;;
+  2) [ "$1" = --from ] || usage; from=$2 ;;
+  *) usage ;;
+esac
+
+target="${CARGO_TARGET_DIR:-target}"
+if [ -z "$from" ]; then
+  cargo build --release -p vp-bridge -p vp-qemu -p vp-c
+  from="$target/release"
+fi
+built() { # built FILE: where it is; what the tests build lies in deps
+  for place in "$from/$1" "$from/deps/$1"; do
+    if [ -e "$place" ]; then
+      echo "$place"
+      return
+    fi
+  done
+  echo "error: there is no $from/$1: cargo build --release -p vp-bridge -p vp-qemu -p vp-c makes it" >&2
+  exit 1
+}
+vp=$(built vp) plugin=$(built libvp_qemu.so) shared=$(built libvp.so) static=$(built libvp.a)
+
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+
+# stage FOLDER: all files as they lie below /usr or /usr/local.
+stage() {
+  local to=$1 share="$1/share" doc="$1/share/doc/vp"
+  mkdir -p "$to/bin" "$to/lib" "$to/include" "$share/man/man1" "$share/vp" "$doc"
+  mkdir -p "$share/bash-completion/completions" "$share/zsh/vendor-completions" "$share/fish/vendor_completions.d"
+  strip -o "$to/bin/vp" "$vp"
+  strip -o "$to/lib/libvp_qemu.so" "$plugin"
+  strip -o "$to/lib/libvp.so" "$shared"
+  strip --strip-debug -o "$to/lib/libvp.a" "$static"
+  cp clients/c/include/vp.h "$to/include/"
+  "$vp" man "$share/man/man1"
+  "$vp" completions bash >"$share/bash-completion/completions/vp"
+  "$vp" completions zsh >"$share/zsh/vendor-completions/_vp"
+  "$vp" completions fish >"$share/fish/vendor_completions.d/vp.fish"
+  cp -r traces networks studies examples "$share/vp/"
+  cp -r README.md ARCHITECTURE.md CHANGELOG.md SECURITY.md LICENSE-APACHE LICENSE-MIT docs "$doc/"
+  find "$to" -type d -exec chmod 755 {} +
+  find "$to" -type f -exec chmod 644 {} +
+  chmod 755 "$to/bin/vp"
+}
+
+mkdir -p "$target/package"
+if [ "$kind" = archive ]; then
+  name="vp-$version-$(uname -m)-$(uname -s | tr '[:upper:]' '[:lower:]')"
+  stage "$root/$name"
+  # The same files make the same archive.
+  tar -C "$root" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct 2>/dev/null || echo 0)" \
+    -czf "$target/package/$name.tar.gz" "$name"
+  echo "$target/package/$name.tar.gz"
+  exit
+fi
+
+architecture=$(dpkg --print-architecture)
+stage "$root/usr"
+gzip -9n "$root"/usr/share/man/man1/*
+# The oldest C library that has what the programs ask for.
+glibc=$(objdump -T "$root/usr/bin/vp" "$root"/usr/lib/*.so | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
+mkdir "$root/DEBIAN"
+cat >"$root/DEBIAN/control" <<CONTROL
+Package: vp
+Version: $version
+Architecture: $architecture
+Maintainer: The vp project <vp@localhost>
+Depends: libc6 (>= ${glibc#GLIBC_}), libgcc-s1
+Suggests: qemu-system-arm, qemu-system-x86, gtkwave
+Section: electronics
+Priority: optional
+Installed-Size: $(du -sk "$root/usr" | cut -f 1)
+Description: virtual platform for NVIDIA's NVDLA
+ Transaction-level models of an accelerator and its interfaces, in cycles,
+ served over sockets to drivers in QEMU, to RTL simulators, and to programs.
+CONTROL
+dpkg-deb --root-owner-group -Zzstd --build "$root" "$target/package/vp_${version}_$architecture.deb" >/dev/null
+echo "$target/package/vp_${version}_$architecture.deb"

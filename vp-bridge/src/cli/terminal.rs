@@ -1,0 +1,102 @@
+//! What is said beside results, on standard error: the log and progress; and whether in colours.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use clap::ArgAction;
+use indicatif::{ProgressBar, ProgressStyle};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::EnvFilter;
+
+/// Options of all commands.
+#[derive(Debug, clap::Args)]
+pub(super) struct TerminalArgs {
+    #[command(flatten)]
+    color: colorchoice_clap::Color,
+
+    #[command(flatten)]
+    said: Said,
+}
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+struct Said {
+    /// Say more: all warnings of a run, and where there is a log (`serve`, `qemu`, `renode`, `attach-device`) each request
+    #[arg(long, short, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
+    verbose: u8,
+
+    /// Show no progress, and log less
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+/// As the command line has it.
+static SAID: OnceLock<Said> = OnceLock::new();
+
+impl TerminalArgs {
+    /// Has it so from now on.
+    pub(super) fn apply(&self) {
+        self.color.write_global();
+        SAID.get_or_init(|| self.said);
+    }
+}
+
+impl Said {
+    /// The least level that is logged, where `usual` is without options.
+    fn level(self, usual: LevelFilter) -> LevelFilter {
+        const LEVELS: [LevelFilter; 5] = [
+            LevelFilter::ERROR,
+            LevelFilter::WARN,
+            LevelFilter::INFO,
+            LevelFilter::DEBUG,
+            LevelFilter::TRACE,
+        ];
+        let at = LEVELS.iter().position(|level| *level == usual).unwrap_or_default();
+        let at = at.saturating_sub(self.quiet.into()) + usize::from(self.verbose);
+        LEVELS[at.min(LEVELS.len() - 1)]
+    }
+}
+
+/// Logs to standard error: from this level on unless an option or the environment says otherwise, and nothing from the targets `not`.
+pub(super) fn start_log(usual: LevelFilter, not: &[&str]) {
+    let level = SAID.get().copied().unwrap_or_default().level(usual);
+    let directives: Vec<String> =
+        std::iter::once(level.to_string()).chain(not.iter().map(|target| format!("{target}=off"))).collect();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives.join(",")));
+    let colours = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    log.with_target(false).with_ansi(colours).init();
+}
+
+/// Whether more is to be said than usual.
+pub(super) fn is_verbose() -> bool {
+    SAID.get().is_some_and(|said| said.verbose > 0)
+}
+
+/// A bar that appears when the work takes over a second, in the form of this template.
+pub(super) fn progress(parts: usize, template: &str) -> ProgressBar {
+    if SAID.get().is_some_and(|said| said.quiet) {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(parts as u64);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_move_the_level_by_steps_and_not_beyond_its_ends() {
+        let level = |verbose, quiet, usual| Said { verbose, quiet }.level(usual);
+        assert_eq!(level(0, false, LevelFilter::INFO), LevelFilter::INFO);
+        assert_eq!(level(1, false, LevelFilter::INFO), LevelFilter::DEBUG);
+        assert_eq!(level(9, false, LevelFilter::WARN), LevelFilter::TRACE);
+        assert_eq!(level(0, true, LevelFilter::INFO), LevelFilter::WARN);
+        assert_eq!(level(0, true, LevelFilter::ERROR), LevelFilter::ERROR);
+    }
+}
