@@ -18,14 +18,18 @@ pub use crate::counters::{Counter, Statistics, Value};
 pub use activity::{Activity, Bound, Bounds, Moved};
 pub use backlog::{Backlog, warnings_left_out};
 pub use bounded::{read_at_most, read_description, read_tensor, read_text_at_most, unpack_text_at_most};
+pub use bus::DriverError;
 
 mod activity;
 mod backlog;
 mod bounded;
+mod bus;
+mod driver;
 pub mod fpga_ai_suite;
 pub mod loadable;
 pub mod network;
 pub mod program;
+mod softmax;
 pub mod trace;
 
 /// What a CPU-side program can do with a platform, whether it runs in this process or behind a socket.

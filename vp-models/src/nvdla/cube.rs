@@ -62,6 +62,12 @@ pub struct Surface {
 }
 
 impl Surface {
+    /// A cube in a program's own bytes: addresses are offsets from its first, and no bits of them are lost.
+    pub const fn within(line_stride: u32, surface_stride: u32, pixel: u32) -> Surface {
+        let (ram, packing) = (Ram::Primary, Packing::Strided);
+        Surface { ram, base: 0, line_stride, surface_stride, pixel, atom: 1, packing }
+    }
+
     /// Byte address of pixel (x, y) of a surface. Wraps at 64 bits as the address adders do, and has no bits below an atom.
     #[inline]
     pub const fn address(&self, surface: u32, x: u32, y: u32) -> u64 {
@@ -73,6 +79,12 @@ impl Surface {
             Packing::Packed => (surface as u64).wrapping_mul(self.pixel as u64),
         };
         self.base.wrapping_add(offset) & !(self.atom as u64 - 1)
+    }
+
+    /// Byte address of an element of so many bytes, at a column, a line and a channel.
+    pub const fn element(&self, [x, y, channel]: [u32; 3], bytes: u32) -> u64 {
+        let lanes = if self.pixel > bytes { self.pixel / bytes } else { 1 };
+        self.address(channel / lanes, x, y).wrapping_add((channel % lanes) as u64 * bytes as u64)
     }
 
     /// Whether a cube of that many lines and surfaces has each pixel at the same address in both. A stride to a line or surface
@@ -224,6 +236,12 @@ mod tests {
     fn strides_place_lines_and_surfaces() {
         assert_eq!(STRIDED.address(0, 0, 0), 0x8000_0000);
         assert_eq!(STRIDED.address(2, 3, 4), 0x8000_0000 + 2 * 0xa00 + 4 * 0x60 + 3 * 8);
+    }
+
+    #[test]
+    fn an_atom_holds_as_many_channels_as_elements_fit() {
+        assert_eq!(STRIDED.element([3, 4, 2 * 8 + 5], 1), STRIDED.address(2, 3, 4) + 5);
+        assert_eq!(STRIDED.element([3, 4, 2 * 4 + 3], 2), STRIDED.address(2, 3, 4) + 6);
     }
 
     #[test]

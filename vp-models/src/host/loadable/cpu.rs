@@ -2,11 +2,13 @@
 //!
 //! They are computed in single precision and rounded to halves, as the vendor's runtime does.
 
-use super::bus::Bus;
 use super::error::{LoadableError, RunError};
 use super::layout::CPU_BUFFER;
 use super::places::Places;
 use super::{AddressEntry, Generation, Loadable, Task};
+use crate::host::bus::Bus;
+use crate::host::softmax::softmax;
+use crate::nvdla::cube::Surface;
 use half::f16;
 
 /// `format` of a buffer: halves.
@@ -39,8 +41,10 @@ impl Buffer {
 
     /// The first byte of an element.
     fn at(&self, x: usize, y: usize, channel: usize) -> usize {
-        let lanes = self.lanes();
-        channel / lanes * self.surface_stride + y * self.line_stride + (x * lanes + channel % lanes) * HALF
+        let pixel = self.lanes() * HALF;
+        let [line_stride, surface_stride, pixel, x, y, channel] =
+            [self.line_stride, self.surface_stride, pixel, x, y, channel].map(|size| size as u32);
+        Surface::within(line_stride, surface_stride, pixel).element([x, y, channel], HALF as u32) as usize
     }
 
     fn bytes(&self) -> usize {
@@ -93,14 +97,6 @@ fn compute(
             }
         }
     }
-}
-
-/// Over channels, the largest subtracted first, so that nothing overflows.
-fn softmax(values: &[f32]) -> Vec<f32> {
-    let most = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let powers: Vec<f32> = values.iter().map(|value| (value - most).exp()).collect();
-    let sum: f32 = powers.iter().sum();
-    powers.into_iter().map(|power| power / sum).collect()
 }
 
 /// The operations of a task, each with its source and its destination.
@@ -231,14 +227,6 @@ fn buffer(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shares_of_a_softmax_make_one_however_large_its_values() {
-        let shares = softmax(&[1.0, 3.0, 60_000.0, 60_000.0]);
-        assert_eq!(shares, [0.0, 0.0, 0.5, 0.5]);
-        let shares = softmax(&[0.0, 1.0f32.ln(), 2.0f32.ln()]);
-        assert!((shares[2] - 0.5).abs() < 1e-6 && (shares[0] - 0.25).abs() < 1e-6, "{shares:?}");
-    }
 
     #[test]
     fn a_power_goes_element_by_element_through_its_strides() {

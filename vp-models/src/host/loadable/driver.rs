@@ -4,14 +4,15 @@
 //! Each unit has two groups. An operation takes the one that its unit's pointer names, or the other one while that is in
 //! use; read DMAs turn by themselves when they are used, and have a group of their own.
 
-use super::bus::Bus;
 use super::error::RunError;
 use super::layout;
-use super::network::{Event, Kind, Lut, Operation, What};
+use super::network::{Kind, Lut, Operation, What};
 use super::places::Places;
 use super::registers::{self, Registers};
+use crate::host::DriverError;
+use crate::host::driver::{Driver, Event, Job, State};
 use crate::host::trace::{Interrupt, Source};
-use crate::nvdla::registers::{Unit, bdma, cdma, glb, sdp};
+use crate::nvdla::registers::{RegisterRef, Unit, bdma, cdma, glb};
 use vp_core::Time;
 
 /// Most reads of a register that is polled.
@@ -30,100 +31,56 @@ pub struct Span {
     pub completed: Time,
 }
 
-/// How far an operation has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Waiting,
-    Programmed,
-    Enabled,
-    Completed,
-}
-
-struct Progress {
-    state: State,
-    /// Events that it still waits for.
-    pending: u8,
-    /// Its group, and its read DMA's.
-    group: usize,
-    rdma_group: usize,
-    enables: Vec<Unit>,
-    span: Span,
-}
-
-/// A unit: who is in its groups.
-#[derive(Default)]
-struct Groups {
-    taken: [Option<usize>; 2],
-    /// The group that was taken last.
-    last: usize,
-    rdma_taken: [Option<usize>; 2],
-    rdma_last: usize,
-    /// The table that is loaded.
-    lut: Option<i16>,
-    /// The next operation of the kind to be programmed, as a place in its order.
-    next: usize,
-}
-
-pub(super) struct Driver<'a, 'h> {
-    bus: &'a mut Bus<'h>,
+/// Does a task's operations, in the order of the vendor's kernel driver.
+pub(super) struct Kernel<'a, 'h> {
+    driver: &'a mut Driver<'h>,
     places: &'a Places,
     operations: &'a [Operation],
-    progress: Vec<Progress>,
-    /// Operations of each kind, in order.
-    order: [Vec<usize>; 6],
-    groups: [Groups; 6],
+    /// The table that is loaded, of each kind.
+    tables: [Option<i16>; 6],
 }
 
-impl<'a, 'h> Driver<'a, 'h> {
+impl<'a, 'h> Kernel<'a, 'h> {
     pub(super) fn new(
-        bus: &'a mut Bus<'h>,
+        driver: &'a mut Driver<'h>,
         places: &'a Places,
         operations: &'a [Operation],
-    ) -> Driver<'a, 'h> {
-        let progress = operations.iter().map(|operation| Progress {
-            state: State::Waiting,
-            pending: operation.dependencies,
-            group: 0,
-            rdma_group: 0,
-            enables: Vec::new(),
-            span: Span {
-                kind: operation.kind,
-                programmed: Time::ZERO,
-                enabled: Time::ZERO,
-                completed: Time::ZERO,
-            },
-        });
-        let of = |kind| (0..operations.len()).filter(|&at| operations[at].kind == kind).collect();
-        Driver {
-            bus,
-            places,
-            operations,
-            progress: progress.collect(),
-            order: Kind::ALL.map(of),
-            groups: Default::default(),
-        }
+    ) -> Kernel<'a, 'h> {
+        let job = |(at, operation): (usize, &Operation)| {
+            let consumers = operation.consumers.iter().chain(&operation.fused_parent).copied().collect();
+            Job::new(format!("operation {at} ({})", operation.kind), operation.dependencies.into(), consumers)
+        };
+        driver.take_jobs(operations.iter().enumerate().map(job).collect());
+        Kernel { driver, places, operations, tables: [None; 6] }
     }
 
     /// Runs all of them; gives when each ran.
     pub(super) fn run(mut self) -> Result<Vec<Span>, RunError> {
-        while self.progress.iter().any(|progress| progress.state != State::Completed) {
+        while self.driver.left > 0 {
             while self.advance()? {}
-            if !self.progress.iter().any(|progress| progress.state == State::Enabled) {
+            if !self.driver.jobs.iter().any(|job| job.state == State::Enabled) {
                 return Err(self.stuck());
             }
-            self.serve_interrupt()?;
+            self.driver.interrupt()?;
         }
-        Ok(self.progress.into_iter().map(|progress| progress.span).collect())
+        let jobs = self.operations.iter().zip(&self.driver.jobs);
+        let span = |(operation, job): (&Operation, &Job)| Span {
+            kind: operation.kind,
+            programmed: job.programmed,
+            enabled: job.enabled,
+            completed: job.done,
+        };
+        Ok(jobs.map(span).collect())
     }
 
     fn stuck(&self) -> RunError {
-        let mut waiting = (0..self.progress.len()).filter(|&at| self.progress[at].state != State::Completed);
-        let first = waiting.next().unwrap_or_default();
+        let is_left = |job: &Job| job.state != State::Completed;
+        let first = self.driver.jobs.iter().position(is_left).unwrap_or_default();
         RunError::Stuck {
-            left: waiting.count() + 1,
+            left: self.driver.left,
             first,
             kind: self.operations[first].kind,
-            count: self.progress[first].pending,
+            count: self.driver.jobs[first].pending,
         }
     }
 
@@ -136,9 +93,8 @@ impl<'a, 'h> Driver<'a, 'h> {
                 moved = true;
             }
         }
-        for at in 0..self.operations.len() {
-            let Progress { state, pending, .. } = self.progress[at];
-            if state == State::Programmed && pending == 0 {
+        for at in self.driver.under_way() {
+            if self.driver.is_ready(at) {
                 self.enable(at)?;
                 moved = true;
             }
@@ -147,131 +103,95 @@ impl<'a, 'h> Driver<'a, 'h> {
     }
 
     /// The next operation of a kind, if its unit has a group for it.
-    fn next_to_program(&self, kind: Kind) -> Option<usize> {
-        let groups = &self.groups[kind as usize];
-        let at = *self.order[kind as usize].get(groups.next)?;
-        let operation = &self.operations[at];
-        let others: Vec<usize> = groups.taken.into_iter().flatten().collect();
+    fn next_to_program(&mut self, kind: Kind) -> Option<usize> {
+        let others: Vec<usize> = self.driver.groups(kind.unit()).users.into_iter().flatten().collect();
+        let jobs = &self.driver.jobs;
+        let is_next = |&at: &usize| self.operations[at].kind == kind && jobs[at].state == State::Waiting;
+        let at = (0..self.operations.len()).find(is_next)?;
         let has_room = others.len() < 2;
         // Tables are not kept twice: one is loaded when nobody uses another.
-        let has_table = match lut(operation) {
-            Some((lut, _)) => others.is_empty() || groups.lut == Some(lut.index),
+        let has_table = match lut(&self.operations[at]) {
+            Some((lut, _)) => others.is_empty() || self.tables[kind as usize] == Some(lut.index),
             None => true,
         };
         // What is in the queue when BDMA is launched belongs together.
-        let has_queue =
-            kind != Kind::Bdma || others.iter().all(|&other| self.progress[other].state == State::Enabled);
+        let has_queue = kind != Kind::Bdma || others.iter().all(|&other| jobs[other].state == State::Enabled);
         (has_room && has_table && has_queue).then_some(at)
     }
 
     fn program(&mut self, at: usize) -> Result<(), RunError> {
         let operation = &self.operations[at];
         let kind = operation.kind;
-        self.bus.place = format!("operation {at} ({kind})");
-        self.progress[at].span.programmed = self.bus.now()?;
-        self.take_groups(at)?;
-        self.select(at)?;
+        self.driver.at(at);
+        self.driver.jobs[at].programmed = self.driver.bus.now()?;
+        let group = self.take_groups(at)?;
         self.unmask(kind)?;
         if kind == Kind::Convolution {
-            self.expect_idle(at)?;
+            self.expect_idle(at, group)?;
         }
         if let Some((lut, precision)) = lut(operation)
-            && self.groups[kind as usize].lut != Some(lut.index)
+            && self.tables[kind as usize] != Some(lut.index)
         {
             let load = registers::load_lut(self.places.map, kind.unit(), &lut.table, precision);
-            self.bus.run(&load)?;
-            self.groups[kind as usize].lut = Some(lut.index);
+            self.driver.bus.run(&load)?;
+            self.tables[kind as usize] = Some(lut.index);
         }
         if let What::Bdma(copies) = &operation.what {
             for copy in copies {
                 self.poll(at, Unit::Bdma, bdma::STATUS, |status| status & 0xff != 0)?;
-                self.bus.run(&registers::transfer(copy, self.places))?;
+                self.driver.bus.run(&registers::transfer(copy, self.places))?;
             }
         }
         let Registers { program, enables } = registers::of(operation, self.places);
-        self.bus.run(&program)?;
-        let progress = &mut self.progress[at];
-        (progress.state, progress.enables) = (State::Programmed, enables);
-        self.groups[kind as usize].next += 1;
-        self.tell(at, Event::Programmed);
+        self.driver.bus.run(&program)?;
+        let interrupt = |&(source, event)| (Interrupt { source, group: group as u8 }, event);
+        let interrupts: Vec<_> = interrupts(kind).iter().map(interrupt).collect();
+        self.driver.programmed(at, enables, &interrupts);
         Ok(())
     }
 
-    /// Finds groups for an operation.
-    fn take_groups(&mut self, at: usize) -> Result<(), RunError> {
+    /// Finds groups for an operation and points its units at them; gives its unit's.
+    fn take_groups(&mut self, at: usize) -> Result<usize, DriverError> {
         let operation = &self.operations[at];
         let kind = operation.kind;
-        let slot = kind as usize;
-        let group = if self.groups[slot].taken.iter().any(Option::is_some) {
-            1 - self.groups[slot].last
-        } else if kind == Kind::Bdma {
-            let status = self.bus.read(Unit::Bdma, bdma::STATUS)?;
-            usize::from(status >> 9 & 1 == 1)
-        } else {
-            self.consumer(kind.unit())?
-        };
-        self.groups[slot].taken[group] = Some(at);
-        self.groups[slot].last = group;
-        self.progress[at].group = group;
+        let group = self.next_group(kind.unit())?;
+        self.driver.occupy(kind.unit(), group, at);
+        let mut groups: Vec<(Unit, usize)> = units(kind).iter().map(|&unit| (unit, group)).collect();
         if let Some(rdma) = rdma(kind) {
-            let groups = &self.groups[slot];
-            let rdma_group = if kind == Kind::Cdp {
-                group
-            } else if groups.rdma_taken.iter().any(Option::is_some) {
-                1 - groups.rdma_last
-            } else {
-                self.consumer(rdma)?
-            };
-            let groups = &mut self.groups[slot];
+            let rdma_group = if kind == Kind::Cdp { group } else { self.next_group(rdma)? };
             if registers::uses_rdma(operation) {
-                groups.rdma_taken[rdma_group] = Some(at);
-                groups.rdma_last = rdma_group;
+                self.driver.occupy(rdma, rdma_group, at);
             }
-            self.progress[at].rdma_group = rdma_group;
+            groups.push((rdma, rdma_group));
         }
-        Ok(())
+        self.driver.point(at, groups)?;
+        Ok(group)
     }
 
-    /// The group that a unit runs from, or takes next.
-    fn consumer(&mut self, unit: Unit) -> Result<usize, RunError> {
-        let pointer = self.bus.read_named(unit, "S_POINTER")?;
-        let bit = sdp::s_pointer::CONSUMER.bits(self.places.map.family()).lsb;
-        // All units have it in the same place.
-        Ok((pointer >> bit & 1) as usize)
-    }
-
-    /// Points the units of an operation at its groups.
-    fn select(&mut self, at: usize) -> Result<(), RunError> {
-        let Progress { group, rdma_group, .. } = self.progress[at];
-        let kind = self.operations[at].kind;
-        for &unit in units(kind) {
-            self.bus.write_named(unit, "S_POINTER", group as u32)?;
+    /// The group that a unit takes next; asked of it when nobody is in its groups.
+    fn next_group(&mut self, unit: Unit) -> Result<usize, DriverError> {
+        if self.driver.groups(unit).users == [None; 2] {
+            if unit == Unit::Bdma {
+                let status = self.driver.bus.read(Unit::Bdma, bdma::STATUS.name)?;
+                self.driver.groups(unit).next = usize::from(status >> 9 & 1 == 1);
+            } else {
+                self.driver.ask(unit)?;
+            }
         }
-        match rdma(kind) {
-            Some(unit) => self.bus.write_named(unit, "S_POINTER", rdma_group as u32),
-            None => Ok(()),
-        }
+        Ok(self.driver.groups(unit).next)
     }
 
     /// Lets a unit's interrupts through. The driver leaves those of the convolution pipeline as they are.
-    fn unmask(&mut self, kind: Kind) -> Result<(), RunError> {
-        let source = match kind {
-            Kind::Convolution => return Ok(()),
-            Kind::Bdma => Source::Bdma,
-            Kind::Sdp => Source::Sdp,
-            Kind::Pdp => Source::Pdp,
-            Kind::Cdp => Source::Cdp,
-            Kind::Rubik => Source::Rubik,
-        };
-        let mask = self.bus.read(Unit::Glb, glb::S_INTR_MASK)?;
+    fn unmask(&mut self, kind: Kind) -> Result<(), DriverError> {
+        let &[(source, _)] = interrupts(kind) else { return Ok(()) };
+        let mask = self.driver.bus.read(Unit::Glb, glb::S_INTR_MASK.name)?;
         let bits = [0, 1].map(|group| 1 << Interrupt { source, group }.bit());
-        self.bus.write(Unit::Glb, glb::S_INTR_MASK, mask & !(bits[0] | bits[1]))
+        self.driver.bus.write(Unit::Glb, glb::S_INTR_MASK.name, mask & !(bits[0] | bits[1]))
     }
 
-    fn expect_idle(&mut self, at: usize) -> Result<(), RunError> {
-        let group = self.progress[at].group;
+    fn expect_idle(&mut self, at: usize, group: usize) -> Result<(), RunError> {
         for &unit in units(Kind::Convolution) {
-            let status = self.bus.read_named(unit, "S_STATUS")? >> (16 * group) & 3;
+            let status = self.driver.bus.read(unit, "S_STATUS")? >> (16 * group) & 3;
             if status != 0 {
                 let register = format!("{unit}.S_STATUS");
                 return Err(RunError::Busy { operation: at, register, group, status });
@@ -284,12 +204,12 @@ impl<'a, 'h> Driver<'a, 'h> {
         &mut self,
         at: usize,
         unit: Unit,
-        register: crate::nvdla::registers::RegisterRef,
+        register: RegisterRef,
         is_so: impl Fn(u32) -> bool,
     ) -> Result<(), RunError> {
         let mut value = 0;
         for _ in 0..POLLS {
-            value = self.bus.read(unit, register)?;
+            value = self.driver.bus.read(unit, register.name)?;
             if is_so(value) {
                 return Ok(());
             }
@@ -300,79 +220,34 @@ impl<'a, 'h> Driver<'a, 'h> {
 
     fn enable(&mut self, at: usize) -> Result<(), RunError> {
         let kind = self.operations[at].kind;
-        self.bus.place = format!("operation {at} ({kind})");
+        self.driver.at(at);
         if kind == Kind::Convolution {
             self.poll(at, Unit::Cdma, cdma::S_CBUF_FLUSH_STATUS, |status| status & 1 == 1)?;
         }
-        // Until its answer comes, time passes for writes that are still on their way.
-        self.bus.read(Unit::Glb, glb::S_INTR_STATUS)?;
-        self.progress[at].span.enabled = self.bus.now()?;
-        self.select(at)?;
+        self.driver.begin(at)?;
         if kind == Kind::Bdma {
-            let launch = [bdma::CFG_LAUNCH0, bdma::CFG_LAUNCH1][self.progress[at].group];
-            self.bus.write(Unit::Bdma, launch, 1)?;
+            // It has no pointer.
+            let launch = [bdma::CFG_LAUNCH0, bdma::CFG_LAUNCH1]
+                [usize::from(self.driver.groups(Unit::Bdma).users[1] == Some(at))];
+            self.driver.bus.write(Unit::Bdma, launch.name, 1)?;
         }
-        for unit in self.progress[at].enables.clone() {
-            self.bus.write_named(unit, "D_OP_ENABLE", 1)?;
-        }
-        self.progress[at].state = State::Enabled;
-        self.tell(at, Event::Enabled);
-        Ok(())
+        Ok(self.driver.start(at)?)
     }
+}
 
-    /// Tells those who wait for an event of an operation.
-    fn tell(&mut self, at: usize, event: Event) {
-        let operation = &self.operations[at];
-        let told = operation.consumers.iter().chain(&operation.fused_parent);
-        for &(other, _) in told.filter(|(_, awaited)| *awaited == event) {
-            let pending = &mut self.progress[other].pending;
-            *pending = pending.saturating_sub(1);
-        }
-    }
-
-    fn serve_interrupt(&mut self) -> Result<(), RunError> {
-        self.bus.place = "waiting for an interrupt".to_owned();
-        let time = self.bus.wait_interrupt()?;
-        let status = self.bus.read(Unit::Glb, glb::S_INTR_STATUS)?;
-        self.bus.write_acknowledged(Unit::Glb, glb::S_INTR_STATUS, status)?;
-        let come = (0..32).filter(|bit| status >> bit & 1 == 1).filter_map(Interrupt::from_bit);
-        // What has been fetched comes before what is done.
-        let (fetched, done): (Vec<_>, Vec<_>) =
-            come.partition(|interrupt| matches!(interrupt.source, Source::CdmaDat | Source::CdmaWt));
-        for interrupt in fetched.into_iter().chain(done) {
-            let (kind, event) = match interrupt.source {
-                Source::CdmaDat => (Kind::Convolution, Event::DataFetched),
-                Source::CdmaWt => (Kind::Convolution, Event::WeightsFetched),
-                Source::Cacc => (Kind::Convolution, Event::Completed),
-                Source::Bdma => (Kind::Bdma, Event::Completed),
-                Source::Sdp => (Kind::Sdp, Event::Completed),
-                Source::Pdp => (Kind::Pdp, Event::Completed),
-                Source::Cdp => (Kind::Cdp, Event::Completed),
-                Source::Rubik => (Kind::Rubik, Event::Completed),
-            };
-            let group = usize::from(interrupt.group);
-            let unexpected = RunError::Unexpected { kind, group, status };
-            let at = self.groups[kind as usize].taken[group].ok_or_else(|| unexpected.clone())?;
-            if self.progress[at].state != State::Enabled {
-                return Err(unexpected);
-            }
-            if event == Event::Completed {
-                self.complete(at, time);
-            }
-            self.tell(at, event);
-        }
-        Ok(())
-    }
-
-    fn complete(&mut self, at: usize, time: Time) {
-        let progress = &mut self.progress[at];
-        (progress.state, progress.span.completed) = (State::Completed, time);
-        let groups = &mut self.groups[self.operations[at].kind as usize];
-        for taken in groups.taken.iter_mut().chain(&mut groups.rdma_taken) {
-            if *taken == Some(at) {
-                *taken = None;
-            }
-        }
+/// What the interrupts of a kind tell. What has been fetched comes before what is done.
+fn interrupts(kind: Kind) -> &'static [(Source, Event)] {
+    match kind {
+        Kind::Convolution => &[
+            (Source::CdmaDat, Event::DataFetched),
+            (Source::CdmaWt, Event::WeightsFetched),
+            (Source::Cacc, Event::Completed),
+        ],
+        Kind::Bdma => &[(Source::Bdma, Event::Completed)],
+        Kind::Sdp => &[(Source::Sdp, Event::Completed)],
+        Kind::Pdp => &[(Source::Pdp, Event::Completed)],
+        Kind::Cdp => &[(Source::Cdp, Event::Completed)],
+        Kind::Rubik => &[(Source::Rubik, Event::Completed)],
     }
 }
 

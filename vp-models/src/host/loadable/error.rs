@@ -1,7 +1,7 @@
 //! What can be wrong with a loadable, and with running one.
 
 use super::network::Kind;
-use crate::host::HostError;
+use crate::host::DriverError;
 use thiserror::Error;
 
 /// Why bytes are no loadable, or one that cannot be run.
@@ -78,24 +78,9 @@ pub enum RunError {
     /// It cannot be run at all.
     #[error(transparent)]
     Loadable(#[from] LoadableError),
-    /// The platform could not do what was asked.
-    #[error("{place}: {source}")]
-    Host {
-        /// What was going on.
-        place: String,
-        /// What the platform said.
-        source: HostError,
-    },
-    /// An interrupt that no running operation raises.
-    #[error("interrupt of {kind} group {group} with no operation there (S_INTR_STATUS {status:#x})")]
-    Unexpected {
-        /// Of which unit.
-        kind: Kind,
-        /// Of which of its groups.
-        group: usize,
-        /// The whole word.
-        status: u32,
-    },
+    /// The platform could not do what was asked, or raised an interrupt that no running operation raises.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
     /// A unit that ought to be idle is not.
     #[error("operation {operation}: {register} of group {group} is {status:#x} where it should be idle")]
     Busy {
@@ -132,7 +117,7 @@ pub enum RunError {
         /// Its kind.
         kind: Kind,
         /// How many events it still waits for.
-        count: u8,
+        count: usize,
     },
     /// An input that does not fit.
     #[error("input of {found} bytes: the tensor {tensor} takes {expected}")]

@@ -7,7 +7,7 @@
 //! bytes → Loadable::parse → Loadable          memory, addresses, tasks, tensors     (container, mod)
 //!                             Network::read   a task's operations and dependencies  (layout, network)
 //!                             registers::of   an operation's register writes
-//!                             Driver::run     who is programmed and enabled when    (driver)
+//!                             Kernel::run     who is programmed and enabled when    (driver)
 //!                             cpu::run        soft-max, power
 //! run(loadable, inputs, host) → Execution
 //! ```
@@ -15,7 +15,6 @@
 //! Descriptors came in two generations: data cubes of 28 bytes, and since firmware interface 0.12 of 32 bytes, with an
 //! offset. [`Generation`] says which a loadable has.
 
-mod bus;
 mod container;
 mod cpu;
 mod driver;
@@ -31,6 +30,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
+
+use crate::nvdla::cube::Surface;
 
 pub use driver::Span;
 pub use error::{LoadableError, RunError};
@@ -169,23 +170,25 @@ impl Tensor {
     fn places(&self) -> Option<Vec<usize>> {
         let [width, height, channels] = self.size;
         let element = self.element_bytes.filter(|_| self.has_room())?;
+        if self.elements() == 0 {
+            return Some(Vec::new());
+        }
         // Lines are packed; where they are not, atoms are the usual ones.
         let atom = ATOMS.into_iter().find(|atom| atom * width == self.line_stride).unwrap_or(32);
-        let lanes = atom / element;
-        let offset = usize::try_from(self.offset).ok()?;
-        let end = offset.checked_add(usize::try_from(self.bytes).ok()?)?;
+        let [line_stride, surface_stride, pixel, bytes] =
+            [self.line_stride, self.surface_stride, atom, element].map(|size| size as u32);
+        let surface = Surface::within(line_stride, surface_stride, pixel);
+        let end = self.offset.checked_add(self.bytes)?;
         let mut places = Vec::new();
-        for channel in 0..channels {
-            for y in 0..height {
-                for x in 0..width {
-                    let surface = (channel / lanes).checked_mul(self.surface_stride)?;
-                    let line = y.checked_mul(self.line_stride)?;
-                    let place = offset.checked_add(surface)?.checked_add(line)?;
-                    let place = place.checked_add(x * atom + channel % lanes * element)?;
-                    if place.checked_add(element)? > end {
+        for channel in 0..channels as u32 {
+            for y in 0..height as u32 {
+                for x in 0..width as u32 {
+                    // There are no more than memory has room for: only the offset may be anything.
+                    let place = self.offset.checked_add(surface.element([x, y, channel], bytes))?;
+                    if place.checked_add(u64::from(bytes))? > end {
                         return None;
                     }
-                    places.push(place);
+                    places.push(usize::try_from(place).ok()?);
                 }
             }
         }

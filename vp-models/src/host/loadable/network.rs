@@ -2,6 +2,7 @@
 
 use super::layout::{self, read};
 use super::{AddressEntry, Generation, Loadable, LoadableError, Task};
+use crate::host::driver::Event;
 use crate::nvdla::registers::Unit;
 use std::fmt;
 
@@ -53,27 +54,16 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What happens to an operation, and others may wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    Completed,
-    Programmed,
-    Enabled,
-    WeightsFetched,
-    DataFetched,
-}
-
-impl Event {
-    fn of(code: u8) -> Option<Event> {
-        Some(match code {
-            1 => Event::Completed,
-            2 => Event::Programmed,
-            3 => Event::Enabled,
-            4 => Event::WeightsFetched,
-            5 => Event::DataFetched,
-            _ => return None,
-        })
-    }
+/// The event that the format counts so.
+fn event(code: u8) -> Option<Event> {
+    Some(match code {
+        1 => Event::Completed,
+        2 => Event::Programmed,
+        3 => Event::Enabled,
+        4 => Event::WeightsFetched,
+        5 => Event::DataFetched,
+        _ => return None,
+    })
 }
 
 /// A cube of data, or a row of parameters.
@@ -235,7 +225,7 @@ impl Lists<'_> {
                 value: consumer.index.get().into(),
                 expected: "and there are fewer operations",
             }),
-            Ok(index) => Ok(Event::of(consumer.event).map(|event| (index, event))),
+            Ok(index) => Ok(event(consumer.event).map(|event| (index, event))),
         };
         let consumers = dependency.consumers.iter().map(|&consumer| other(consumer));
         let consumers: Result<Vec<_>, _> = consumers.filter_map(Result::transpose).collect();

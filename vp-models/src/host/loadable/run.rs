@@ -1,13 +1,14 @@
 //! Runs a loadable on a platform: allots its memory, does its tasks, takes its outputs.
 
-use super::bus::Bus;
 use super::cpu;
-use super::driver::{Driver, Span};
+use super::driver::{Kernel, Span};
 use super::error::RunError;
 use super::network::operations;
 use super::places::Places;
 use super::{AddressEntry, Doer, Loadable, Tensor};
 use crate::host::Host;
+use crate::host::bus::Bus;
+use crate::host::driver::Driver;
 use crate::nvdla::config::{CapabilityDescriptor, capability_descriptors};
 use crate::nvdla::registers::{RegisterMap, Unit};
 use vp_core::Time;
@@ -53,8 +54,10 @@ fn memory_atom(bus: &mut Bus<'_>, map: RegisterMap) -> Result<u32, RunError> {
         descriptors.find(|found| !matches!(found, Ok(other) if other.unit != CapabilityDescriptor::CDMA));
     drop(descriptors);
     match cdma {
-        Some(cdma) => bus.read_at(rom + cdma?.offset + CapabilityDescriptor::CDMA_ATOMIC_M),
-        None => Err(bus.refused("the capability ROM describes no CDMA, so the memory atom is not known")),
+        Some(cdma) => Ok(bus.read_at(rom + cdma?.offset + CapabilityDescriptor::CDMA_ATOMIC_M)?),
+        None => {
+            Err(bus.refused("the capability ROM describes no CDMA, so the memory atom is not known").into())
+        }
     }
 }
 
@@ -67,13 +70,13 @@ fn memory_atom(bus: &mut Bus<'_>, map: RegisterMap) -> Result<u32, RunError> {
 /// The first thing that went wrong; nothing is done after it.
 pub fn run(loadable: &Loadable, inputs: &[Vec<u8>], host: &mut dyn Host) -> Result<Execution, RunError> {
     let map = host.map();
-    let mut bus = Bus::new(host, "its memory");
-    let atom = memory_atom(&mut bus, map)?;
+    let mut driver = Driver::new(host, "its memory");
+    let atom = memory_atom(&mut driver.bus, map)?;
     let places = Places::allot(loadable, map, atom)?;
     let mut given = inputs.iter();
     for memory in loadable.memories() {
         let entry = AddressEntry { memory: memory.id, offset: 0 };
-        bus.load(places.memory(entry), places.address(entry).0, &memory.image)?;
+        driver.bus.load(places.memory(entry), places.address(entry).0, &memory.image)?;
     }
     for (memory, input) in loadable.inputs().into_iter().zip(&mut given) {
         if input.len() != memory.image.len() {
@@ -82,34 +85,34 @@ pub fn run(loadable: &Loadable, inputs: &[Vec<u8>], host: &mut dyn Host) -> Resu
             return Err(RunError::Input { tensor, found: input.len(), expected });
         }
         let entry = AddressEntry { memory: memory.id, offset: 0 };
-        bus.load(places.memory(entry), places.address(entry).0, input)?;
+        driver.bus.load(places.memory(entry), places.address(entry).0, input)?;
     }
     if let Some(extra) = given.next() {
         let expected = format!("none: the loadable has {} inputs", loadable.inputs().len());
         return Err(RunError::Input { tensor: "after the last".to_owned(), found: extra.len(), expected });
     }
-    let start = bus.now()?;
+    let start = driver.bus.now()?;
     let mut spans = Vec::new();
     for task in loadable.tasks() {
         match task.doer {
-            Doer::Cpu => cpu::run(&mut bus, &places, loadable, task)?,
+            Doer::Cpu => cpu::run(&mut driver.bus, &places, loadable, task)?,
             Doer::Accelerator => {
                 let operations = operations(loadable, task)?;
-                spans.extend(Driver::new(&mut bus, &places, &operations).run()?);
+                spans.extend(Kernel::new(&mut driver, &places, &operations).run()?);
             }
         }
     }
-    let time = bus.now()? - start;
+    let time = driver.bus.now()? - start;
     let mut outputs = Vec::new();
-    bus.place = "its outputs".to_owned();
+    driver.bus.place = "its outputs".to_owned();
     for memory in loadable.outputs() {
         let entry = AddressEntry { memory: memory.id, offset: 0 };
         let (base, mut bytes) = (places.address(entry).0, vec![0; memory.image.len()]);
-        bus.fetch(places.memory(entry), base, &mut bytes)?;
+        driver.bus.fetch(places.memory(entry), base, &mut bytes)?;
         outputs.push(Output { tensor: loadable.tensor_of(memory).cloned(), base, bytes });
     }
     let busy = busy(&spans);
-    let Bus { writes, reads, interrupts, .. } = bus;
+    let Bus { writes, reads, interrupts, .. } = driver.bus;
     Ok(Execution {
         outputs,
         spans,

@@ -282,3 +282,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_empty_tensor_has_no_elements_to_look_for() {
+    let empty = Tensor {
+        name: String::new(),
+        size: [0, 1 << 31, 1 << 31],
+        element_bytes: Some(1),
+        is_half: false,
+        line_stride: 0,
+        surface_stride: 0,
+        offset: 0,
+        bytes: 64,
+    };
+    assert_eq!((empty.pack(&[], 64), empty.unpack(&[0; 64])), (Some(vec![0; 64]), Some(Vec::new())));
+}

@@ -2,25 +2,27 @@
 
 use super::layout::Tensor;
 use super::plan::Cpu;
-use crate::host::{Host, HostError, Memory};
+use crate::host::bus::Bus;
+use crate::host::softmax::softmax;
+use crate::host::{DriverError, Memory};
 
 /// Reads, computes, writes.
-pub(super) fn run(task: Cpu, from: &Tensor, to: &Tensor, host: &mut dyn Host) -> Result<(), HostError> {
+pub(super) fn run(task: Cpu, from: &Tensor, to: &Tensor, bus: &mut Bus<'_>) -> Result<(), DriverError> {
     let mut bytes = vec![0; from.bytes() as usize];
-    host.fetch(Memory::Primary, from.base, &mut bytes)?;
+    bus.fetch(Memory::Primary, from.base, &mut bytes)?;
     let input = from.unpack(&bytes);
     let output = match task {
         Cpu::Upsampling(factor) => upsampled(&input, from, factor),
         Cpu::SoftMax(scale) => {
             let channels = from.shape.channels as usize;
-            input.chunks_exact(channels.max(1)).flat_map(|scores| softmax(scores, scale)).collect()
+            input.chunks_exact(channels.max(1)).flat_map(|scores| shares(scores, scale)).collect()
         }
     };
     // Only the tensor's own places: others of its memory may be another's.
     let mut bytes = vec![0; to.bytes() as usize];
-    host.fetch(Memory::Primary, to.base, &mut bytes)?;
+    bus.fetch(Memory::Primary, to.base, &mut bytes)?;
     to.pack_onto(&output, &mut bytes);
-    host.load(Memory::Primary, to.base, &bytes)
+    bus.load(Memory::Primary, to.base, &bytes)
 }
 
 fn upsampled(input: &[i8], from: &Tensor, factor: u32) -> Vec<i8> {
@@ -36,13 +38,11 @@ fn upsampled(input: &[i8], from: &Tensor, factor: u32) -> Vec<i8> {
     output
 }
 
-fn softmax(scores: &[i8], scale: u32) -> impl Iterator<Item = i8> + use<> {
-    let most = scores.iter().copied().max().unwrap_or(0);
-    let factor = f64::from(scale) / 65536.0;
-    let powers: Vec<f64> =
-        scores.iter().map(|&score| (factor * f64::from(i32::from(score) - i32::from(most))).exp()).collect();
-    let sum: f64 = powers.iter().sum();
-    powers.into_iter().map(move |power| (127.0 * power / sum).round() as i8)
+/// Shares in 127ths.
+fn shares(scores: &[i8], scale: u32) -> impl Iterator<Item = i8> + use<> {
+    let factor = scale as f32 / 65536.0;
+    let values: Vec<f32> = scores.iter().map(|&score| factor * f32::from(score)).collect();
+    softmax(&values).into_iter().map(|share| (127.0 * share).round() as i8)
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn shares_of_a_soft_max_make_one() {
-        let shares = |scores: &[i8], scale| softmax(scores, scale).collect::<Vec<_>>();
+        let shares = |scores: &[i8], scale| shares(scores, scale).collect::<Vec<_>>();
         assert_eq!(shares(&[3, 3, -128, 3], 65536), [42, 42, 0, 42]);
         assert_eq!(shares(&[127, -128], 4096 << 16), [127, 0]);
     }

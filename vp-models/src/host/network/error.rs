@@ -1,7 +1,7 @@
 //! What can be wrong with a network, and with running it.
 
 use super::description::Shape;
-use crate::host::{HostError, Warning};
+use crate::host::{DriverError, Warning};
 use crate::nvdla::refused::Refused;
 use crate::platform::DescriptionError;
 use crate::suggestion::with_nearest;
@@ -206,24 +206,9 @@ pub enum MeasureError {
 /// Why a network did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// The platform could not do what was asked.
-    #[error("layer `{layer}`: {error}")]
-    Host {
-        /// The layer that ran.
-        layer: String,
-        /// What it said.
-        error: HostError,
-    },
-    /// An interrupt came that no layer under way raises.
-    #[error("layer `{layer}`: the interrupt status is {status:#x} where {expected:#x} may come")]
-    Interrupt {
-        /// The layer that ran.
-        layer: String,
-        /// GLB.S_INTR_STATUS.
-        status: u32,
-        /// The bits that were waited for.
-        expected: u32,
-    },
+    /// The platform could not do what was asked, or raised an interrupt that no layer under way raises.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
     /// The platform warned, as it does when it refuses a layer.
     #[error("the platform warned: {0}")]
     Warned(Warning),

@@ -135,23 +135,20 @@ impl Tensor {
     /// Where each element lies, in bytes from the base.
     fn offsets(&self) -> Vec<usize> {
         let Shape { width, height, channels } = self.shape;
-        let mut offsets = Vec::with_capacity(self.shape.elements());
-        let places: Vec<u32> = match &self.form {
-            Form::Features { channels, .. } => channels.each().collect(),
-            Form::Pixels { .. } => (0..channels).collect(),
+        let (surface, places): (Surface, Vec<u32>) = match &self.form {
+            Form::Features { atom, channels } => {
+                let cube = self.cube();
+                let surface = Surface::within(cube.line_stride(), cube.surface_stride(), *atom);
+                (surface, channels.each().collect())
+            }
+            Form::Pixels { bytes, line_stride } => {
+                (Surface::within(*line_stride, 0, *bytes), (0..channels).collect())
+            }
         };
+        let mut offsets = Vec::with_capacity(self.shape.elements());
         for y in 0..height {
             for x in 0..width {
-                offsets.extend(places.iter().map(|&channel| match self.form {
-                    Form::Features { atom, .. } => {
-                        let surface = (channel / atom) as usize;
-                        let pixel = (surface * height as usize + y as usize) * width as usize + x as usize;
-                        pixel * atom as usize + (channel % atom) as usize
-                    }
-                    Form::Pixels { bytes, line_stride } => {
-                        (y as usize) * line_stride as usize + (x * bytes + channel) as usize
-                    }
-                }));
+                offsets.extend(places.iter().map(|&channel| surface.element([x, y, channel], 1) as usize));
             }
         }
         offsets

@@ -4,7 +4,7 @@ use super::description::Network;
 use super::error::{MeasureError, RunError};
 use super::plan::{Plan, Work};
 use super::run::{Inference, Runner};
-use crate::host::{Activity, Bounds, Host, Moved, Statistics};
+use crate::host::{Activity, Bounds, DriverError, Host, Moved, Statistics};
 use crate::local::LocalHost;
 use crate::platform::{Description, Platform};
 use vp_core::Time;
@@ -104,14 +104,14 @@ impl Measured {
         inputs: &[&[i8]],
         mut done: impl FnMut(),
     ) -> Result<Measured, RunError> {
-        let setup = |error| RunError::Host { layer: network.name.clone(), error };
         let mut inferences = Vec::with_capacity(inputs.len());
-        let mut runner = Runner::new(plan, &mut *host).map_err(setup)?;
+        let mut runner = Runner::new(plan, &mut *host)?;
         runner.run(inputs, |_, inference| {
             inferences.push(inference);
             done();
         })?;
-        let statistics = host.statistics().map_err(setup)?;
+        let of_counters = |error| DriverError::Host { place: "the platform's counters".to_owned(), error };
+        let statistics = host.statistics().map_err(of_counters)?;
         let frames = inputs.len();
         let mut layers: Vec<LayerFigures> = network
             .layers

@@ -4,18 +4,18 @@
 use super::cpu;
 use super::error::RunError;
 use super::plan::{Plan, Step, Work};
-use crate::host::program::{Program, address};
+use crate::host::driver::{Driver, Event, Job};
 use crate::host::trace::{Interrupt, Source};
-use crate::host::{Activity, Host, HostError, Memory};
-use crate::nvdla::registers::{Unit, glb, sdp};
+use crate::host::{Activity, DriverError, Host, Memory};
+use crate::nvdla::registers::Unit;
 use vp_core::Time;
 
 /// Runs a plan on a platform, which nobody else drives meanwhile.
 pub struct Runner<'a> {
     plan: &'a Plan,
-    host: &'a mut dyn Host,
-    /// The group of each unit that its next layer takes.
-    next_groups: Vec<(Unit, u32)>,
+    driver: Driver<'a>,
+    /// The units that have a part in it, in the order in which they are pointed at their groups.
+    units: Vec<Unit>,
     /// The table that is loaded.
     table: Option<usize>,
 }
@@ -52,43 +52,24 @@ pub struct Span {
     pub activity: Option<Activity>,
 }
 
-/// A step of hardware that is under way.
-struct UnderWay<'a> {
-    /// Its place.
-    at: usize,
-    step: &'a Step,
-    units: &'a [Unit],
-    table: Option<usize>,
-    groups: Vec<(Unit, u32)>,
-    /// The bits of GLB.S_INTR_STATUS that are to come.
-    expected: u32,
-    enabled: Option<Time>,
-}
-
-impl UnderWay<'_> {
-    fn uses(&self, unit: Unit, group: u32) -> bool {
-        self.groups.contains(&(unit, group))
-    }
-}
-
 impl<'a> Runner<'a> {
     /// Puts the plan's constants into memory and asks each unit which group it takes next.
     ///
     /// # Errors
     /// When the host cannot do that.
-    pub fn new(plan: &'a Plan, host: &'a mut dyn Host) -> Result<Runner<'a>, HostError> {
+    pub fn new(plan: &'a Plan, host: &'a mut dyn Host) -> Result<Runner<'a>, DriverError> {
+        let mut driver = Driver::new(host, "what the network needs before its first layer");
         for (base, bytes) in &plan.constants {
-            host.load(Memory::Primary, *base, bytes)?;
+            driver.bus.load(Memory::Primary, *base, bytes)?;
         }
-        let mut next_groups = Vec::new();
+        let mut units = Vec::new();
         for &unit in plan.steps.iter().flat_map(Step::units) {
-            if next_groups.iter().all(|(known, _)| *known != unit) {
-                let pointer = host.read(register(&*host, unit, "S_POINTER")?)?;
-                // All units have it in the same place.
-                next_groups.push((unit, pointer >> CONSUMER & 1));
+            if !units.contains(&unit) {
+                driver.ask(unit)?;
+                units.push(unit);
             }
         }
-        Ok(Runner { plan, host, next_groups, table: None })
+        Ok(Runner { plan, driver, units, table: None })
     }
 
     /// Runs the network on inputs `[line][column][channel]`, as many at once as the plan takes, and hands out what came of them with the
@@ -105,7 +86,7 @@ impl<'a> Runner<'a> {
             let inputs: Vec<&[i8]> = inputs.iter().map(AsRef::as_ref).collect();
             done(at * self.plan.frames, self.infer(&inputs)?);
         }
-        match self.host.warnings().into_iter().next() {
+        match self.driver.bus.host.warnings().into_iter().next() {
             Some(warning) => Err(RunError::Warned(warning)),
             None => Ok(()),
         }
@@ -117,159 +98,127 @@ impl<'a> Runner<'a> {
         if let Some(input) = inputs.iter().find(|input| input.len() != expected) {
             return Err(RunError::Input { found: input.len(), expected });
         }
-        let of = |at: usize| move |error| RunError::Host { layer: plan.steps[at].name.clone(), error };
+        self.driver.bus.place = plan.steps.first().map_or_else(String::new, place);
         for frame in 0..plan.frames {
-            let [place, _] = plan.of_frame(frame);
+            let [tensor, _] = plan.of_frame(frame);
             let bytes = match inputs.get(frame) {
-                Some(input) => place.pack(input),
-                None => vec![0; place.bytes() as usize],
+                Some(input) => tensor.pack(input),
+                None => vec![0; tensor.bytes() as usize],
             };
-            self.host.load(Memory::Primary, place.base, &bytes).map_err(of(0))?;
+            self.driver.bus.load(Memory::Primary, tensor.base, &bytes)?;
         }
-        let started = self.host.now().map_err(of(0))?;
+        let started = self.driver.bus.now()?;
         // From here on.
-        self.host.activity();
-        let mut spans = vec![Span::default(); plan.steps.len()];
-        let mut is_done = vec![false; plan.steps.len()];
-        let (mut under_way, mut next) = (Vec::<UnderWay<'_>>::new(), 0);
-        while is_done.iter().any(|done| !done) {
-            // Enabled in order, each as soon as all that it waits for is done.
-            while let Some(waiting) = under_way.iter_mut().find(|step| step.enabled.is_none())
-                && waiting.step.after.iter().all(|&before| is_done[before])
-            {
-                waiting.enabled = Some(self.enable(waiting).map_err(of(waiting.at))?);
-            }
-            if let Some(step) = plan.steps.get(next) {
-                match &step.work {
-                    Work::Hardware { .. } if self.has_groups(step, &under_way) => {
-                        under_way.push(self.program(next, step).map_err(of(next))?);
-                        next += 1;
-                        continue;
-                    }
-                    // What is before it has no part in the order of enabling.
-                    Work::Cpu { task, from, to } if step.after.iter().all(|&before| is_done[before]) => {
-                        cpu::run(*task, from, to, self.host).map_err(of(next))?;
-                        let now = self.host.now().map_err(of(next))?;
-                        spans[next] =
-                            Span { enabled: now, done: now, taken: now, activity: self.host.activity() };
-                        is_done[next] = true;
-                        next += 1;
-                        continue;
-                    }
-                    _ => {}
+        self.driver.bus.host.activity();
+        let mut activities = vec![None; plan.steps.len()];
+        self.driver.take_jobs(jobs(plan));
+        let mut next = 0;
+        while self.driver.left > 0 {
+            for at in self.driver.under_way() {
+                if self.driver.is_ready(at) {
+                    self.enable(at)?;
                 }
             }
-            let (time, taken) = self.interrupt(&mut under_way)?;
-            for step in under_way.extract_if(.., |step| step.expected == 0) {
-                let enabled = step.enabled.unwrap_or(time);
-                spans[step.at] = Span { enabled, done: time, taken, activity: self.host.activity() };
-                is_done[step.at] = true;
+            let completed = match plan.steps.get(next).map(|step| &step.work) {
+                Some(Work::Hardware { units, .. })
+                    if units.iter().all(|&unit| self.driver.groups(unit).is_free()) =>
+                {
+                    self.program(next)?;
+                    next += 1;
+                    continue;
+                }
+                // What is before it has no part in the order of enabling.
+                Some(Work::Cpu { task, from, to }) if self.driver.jobs[next].pending == 0 => {
+                    self.driver.at(next);
+                    cpu::run(*task, from, to, &mut self.driver.bus)?;
+                    let now = self.driver.bus.now()?;
+                    let job = &mut self.driver.jobs[next];
+                    (job.enabled, job.done, job.taken) = (now, now, now);
+                    self.driver.complete(next);
+                    next += 1;
+                    vec![next - 1]
+                }
+                _ => self.driver.interrupt()?,
+            };
+            for at in completed {
+                activities[at] = self.driver.bus.host.activity();
             }
         }
-        let output = self.fetch_output(inputs.len()).map_err(of(plan.steps.len() - 1))?;
-        Ok(Inference { output, started, steps: spans })
+        self.driver.bus.place = plan.steps.last().map_or_else(String::new, place);
+        let output = self.fetch_output(inputs.len())?;
+        let spans = self.driver.jobs.iter().zip(activities).map(|(job, activity)| {
+            let &Job { enabled, done, taken, .. } = job;
+            Span { enabled, done, taken, activity }
+        });
+        Ok(Inference { output, started, steps: spans.collect() })
     }
 
-    fn fetch_output(&mut self, frames: usize) -> Result<Vec<i8>, HostError> {
+    fn fetch_output(&mut self, frames: usize) -> Result<Vec<i8>, DriverError> {
         let mut output = Vec::new();
         for frame in 0..frames {
             let [_, tensor] = self.plan.of_frame(frame);
             let mut bytes = vec![0; tensor.bytes() as usize];
-            self.host.fetch(Memory::Primary, tensor.base, &mut bytes)?;
+            self.driver.bus.fetch(Memory::Primary, tensor.base, &mut bytes)?;
             output.extend(tensor.unpack(&bytes));
         }
         Ok(output)
     }
 
-    /// Whether the groups that a step's units take next are free.
-    fn has_groups(&self, step: &Step, under_way: &[UnderWay<'_>]) -> bool {
-        let mut next = self.next_groups.iter().filter(|(unit, _)| step.units().contains(unit));
-        next.all(|&(unit, group)| under_way.iter().all(|other| !other.uses(unit, group)))
-    }
-
     /// Writes a step's registers to the groups that its units take next.
-    fn program(&mut self, at: usize, step: &'a Step) -> Result<UnderWay<'a>, HostError> {
-        let Work::Hardware { units, program, done, table } = &step.work else {
-            return Err(HostError::Refused(format!("`{}` is the CPU's", step.name)));
-        };
+    fn program(&mut self, at: usize) -> Result<(), DriverError> {
+        let step = &self.plan.steps[at];
+        let Work::Hardware { units, program, done, .. } = &step.work else { return Ok(()) };
+        self.driver.at(at);
         let mut groups = Vec::new();
-        for (unit, next) in &mut self.next_groups {
-            if units.contains(unit) {
-                groups.push((*unit, *next));
-                *next ^= 1;
-            }
+        for &unit in self.units.iter().filter(|unit| units.contains(unit)) {
+            let group = self.driver.groups(unit).next;
+            self.driver.occupy(unit, group, at);
+            groups.push((unit, group));
         }
-        self.select(&groups)?;
-        program.run(self.host)?;
         let group = |of: Unit| groups.iter().find(|(unit, _)| *unit == of).map_or(0, |(_, group)| *group);
-        let bit = |&(source, unit): &(Source, Unit)| Interrupt { source, group: group(unit) as u8 }.bit();
-        let expected = done.iter().fold(0, |bits, done| bits | 1 << bit(done));
-        Ok(UnderWay { at, step, units, table: *table, groups, expected, enabled: None })
-    }
-
-    fn select(&mut self, groups: &[(Unit, u32)]) -> Result<(), HostError> {
-        for &(unit, group) in groups {
-            let pointer = register(&*self.host, unit, "S_POINTER")?;
-            self.host.write(pointer, group)?;
-        }
+        let bit = |&(source, unit): &(Source, Unit)| {
+            (Interrupt { source, group: group(unit) as u8 }, Event::Completed)
+        };
+        let interrupts: Vec<_> = done.iter().map(bit).collect();
+        self.driver.point(at, groups)?;
+        self.driver.bus.run(program)?;
+        self.driver.programmed(at, units.clone(), &interrupts);
         Ok(())
     }
 
-    /// Starts a step whose registers are written; gives the time at which that began.
-    fn enable(&mut self, step: &UnderWay<'_>) -> Result<Time, HostError> {
-        // Until its answer comes, time passes for writes that are still on their way.
-        self.host.read(self.status()?)?;
-        let enabled = self.host.now()?;
-        if let Some(table) = step.table.filter(|table| self.table != Some(*table)) {
-            self.load(table)?;
+    fn enable(&mut self, at: usize) -> Result<(), DriverError> {
+        let step = &self.plan.steps[at];
+        self.driver.begin(at)?;
+        if let Work::Hardware { table: Some(table), .. } = step.work
+            && self.table != Some(table)
+        {
+            self.driver.bus.run(&self.plan.tables[table])?;
+            self.table = Some(table);
         }
-        self.select(&step.groups)?;
-        for &unit in step.units {
-            let enable = register(&*self.host, unit, "D_OP_ENABLE")?;
-            self.host.write(enable, 1)?;
-        }
-        Ok(enabled)
-    }
-
-    fn load(&mut self, table: usize) -> Result<(), HostError> {
-        if let Some(program) = self.plan.tables.get(table) {
-            Program::run(program, self.host)?;
-        }
-        self.table = Some(table);
-        Ok(())
-    }
-
-    /// Takes an interrupt; gives its time, and when it was taken.
-    fn interrupt(&mut self, under_way: &mut [UnderWay<'_>]) -> Result<(Time, Time), RunError> {
-        let layer = || under_way.first().map_or_else(String::new, |step| step.step.name.clone());
-        let within = |error| RunError::Host { layer: layer(), error };
-        let address = self.status().map_err(within)?;
-        let time = self.host.wait_interrupt().map_err(within)?;
-        let status = self.host.read(address).map_err(within)?;
-        let enabled = under_way.iter().filter(|step| step.enabled.is_some());
-        let expected = enabled.fold(0, |bits, step| bits | step.expected);
-        if status == 0 || status & !expected != 0 {
-            return Err(RunError::Interrupt { layer: layer(), status, expected });
-        }
-        self.host.write_acknowledged(address, status).map_err(within)?;
-        let taken = self.host.now().map_err(within)?;
-        under_way.iter_mut().filter(|step| step.enabled.is_some()).for_each(|step| step.expected &= !status);
-        Ok((time, taken))
-    }
-
-    fn status(&self) -> Result<u32, HostError> {
-        address(self.host.map(), Unit::Glb, glb::S_INTR_STATUS)
+        self.driver.start(at)
     }
 }
 
-/// The bit of S_POINTER that names the group which a unit runs from, or takes next.
-const CONSUMER: u8 = sdp::s_pointer::CONSUMER.bits(crate::nvdla::registers::Family::Small).lsb;
+fn place(step: &Step) -> String {
+    format!("layer `{}`", step.name)
+}
 
-/// A register that all units with groups have.
-fn register(host: &dyn Host, unit: Unit, name: &str) -> Result<u32, HostError> {
-    let map = host.map();
-    let register = unit
-        .register(name)
-        .ok_or_else(|| HostError::Refused(format!("{unit} has no {name}: it has no register groups")))?;
-    address(map, unit, register)
+/// A plan's steps, each with those that wait for it.
+fn jobs(plan: &Plan) -> Vec<Job> {
+    let mut jobs: Vec<Job> = plan.steps.iter().map(|step| Job::new(place(step), 0, Vec::new())).collect();
+    let mut wait = |at: usize, before: usize, event| {
+        jobs[before].consumers.push((at, event));
+        jobs[at].pending += 1;
+    };
+    let mut last: Option<usize> = None;
+    for (at, step) in plan.steps.iter().enumerate() {
+        step.after.iter().for_each(|&before| wait(at, before, Event::Completed));
+        if let Work::Hardware { .. } = step.work {
+            // Enabled in order.
+            if let Some(before) = last.replace(at) {
+                wait(at, before, Event::Enabled);
+            }
+        }
+    }
+    jobs
 }

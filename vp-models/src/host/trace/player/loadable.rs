@@ -1,10 +1,10 @@
 //! Plays loadables: runs them, and compares what they leave.
 
 use super::{Desk, FailureKind, PlayError, SeenInterrupt, golden};
-use crate::host::HostError;
 use crate::host::loadable::{self, Loadable, RunError};
 use crate::host::trace::Interrupt;
 use crate::host::trace::recording::Golden;
+use crate::host::{DriverError, HostError};
 
 pub(super) fn play(
     loadable: &Loadable,
@@ -15,10 +15,10 @@ pub(super) fn play(
     let execution = match loadable::run(loadable, inputs, desk.host) {
         Ok(execution) => execution,
         // A run that comes to rest, or cannot be, is an answer.
-        Err(RunError::Host { source, .. })
-            if !matches!(source, HostError::Idle { .. } | HostError::Limit { .. }) =>
+        Err(RunError::Driver(DriverError::Host { error, .. }))
+            if !matches!(error, HostError::Idle { .. } | HostError::Limit { .. }) =>
         {
-            return Err(desk.stopped(source));
+            return Err(desk.stopped(error));
         }
         Err(error) => {
             desk.fail(None, FailureKind::Loadable(error));
