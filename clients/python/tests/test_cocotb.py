@@ -98,6 +98,9 @@ def test_a_design_with_axi_lite_a_master_and_an_interrupt_is_the_device(serve: S
             remote.wait_interrupt()
             assert remote.read(0x24) == 42
             assert remote.dram.fetch(0x8000_0100, 4, "<u8").tolist() == [42] * 4
+            # The design is put back, too, and goes on.
+            remote.reset()
+            assert remote.read(0x10) == 77
             serve.stop()
             said, _ = simulation.communicate()
             assert simulation.returncode == 0, said

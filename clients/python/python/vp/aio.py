@@ -43,8 +43,10 @@ class AsyncPlatform(Generic[P]):
             return await asyncio.shield(done)
         except asyncio.CancelledError:
             if not begun.cancel():
-                self._interrupter.interrupt()
-                await asyncio.wait([done])
+                # Again and again: between two calls of the platform's there is none that could end.
+                while not done.done():
+                    self._interrupter.interrupt()
+                    await asyncio.wait([done], timeout=0.05)
             raise
 
     async def read(self, address: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import cocotb
 import pytest
 from cocotb.clock import Clock
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import FallingEdge, RisingEdge
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteRam, AxiMaster, AxiRam
 
 import vp
@@ -54,7 +54,7 @@ async def the_bench_is_the_cpu(dut: Any) -> None:
 
 @cocotb.test()
 async def the_design_is_the_device(dut: Any) -> None:
-    """Its registers are words of an AxiLiteRam. A word at 0x20 has it write its double to the platform's memory, and interrupt."""
+    """Its registers are words of an AxiLiteRam. A word at 0x20 has it write its double to the platform's memory, and interrupt; then the platform is put back."""
     clocked(dut)
     registers = AxiLiteRam(AxiLiteBus.from_prefix(dut, "csb"), dut.clk, dut.rst_n, reset_active_level=False, size=4096)
     master = AxiMaster(AxiBus.from_prefix(dut, ""), dut.clk, dut.rst_n, reset_active_level=False)
@@ -71,8 +71,17 @@ async def the_design_is_the_device(dut: Any) -> None:
         registers.write_dword(0x24, int.from_bytes(read.data[24:28], "little"))
         dut.irq.value = 1
 
+    resets: list[vp.Time] = []
+
+    async def watch() -> None:
+        while True:
+            await FallingEdge(dut.rst_n)
+            resets.append(platform.now)
+
     cocotb.start_soon(work())
+    cocotb.start_soon(watch())
     await platform.run()
+    assert any(time > vp.Time(0) for time in resets)
 
 
 @cocotb.test()
