@@ -30,7 +30,12 @@ fn a_guest_runs_a_layer_with_one_command() {
         .unwrap();
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{shown}\n{}", String::from_utf8_lossy(&output.stderr));
-    for line in ["interrupt 1, status 0x10", "pixel 3: 15 16 17 18 19 20 21 22", "PASS", "PDP        4x4x8, group 0, 232 cycles"] {
+    for line in [
+        "interrupt 1, status 0x10",
+        "pixel 3: 15 16 17 18 19 20 21 22",
+        "PASS",
+        "PDP        4x4x8, group 0, 232 cycles",
+    ] {
         assert!(shown.lines().any(|is| is.trim_end() == line), "{line} in {shown}");
     }
     assert!(waves.exists());
