@@ -301,10 +301,10 @@ fn faulty_memory(test: &str) -> Option<PathBuf> {
 fn pins_that_are_neither_0_nor_1_end_the_run_with_port_channel_and_time() {
     let Some(memory) = faulty_memory("X and Z at pins") else { return };
     let faults = [
-        ("arready", "AR, at 148 ns: ARREADY has"),
-        ("rvalid", "R, at 148 ns: RVALID has"),
-        ("rlast", "R, at 148 ns: RID, RRESP or RLAST has"),
-        ("rid", "R, at 148 ns: RID, RRESP or RLAST has"),
+        ("arready", "AR, at 142 ns: ARREADY has"),
+        ("rvalid", "R, at 142 ns: RVALID has"),
+        ("rlast", "R, at 142 ns: RID, RRESP or RLAST has"),
+        ("rid", "R, at 142 ns: RID, RRESP or RLAST has"),
     ];
     for (fault, said) in faults {
         let command = format!("dbb0={} +fault={fault}", memory.display());

@@ -54,9 +54,11 @@ fn a_system_in_rtl_with_the_model_as_its_block_runs_a_layer_and_writes_waveforms
         "rtl-soc",
         &["--latency", "30", "--wave", wave.to_str().unwrap(), "traces/nv_small/sdp_prelu_5x7x13"],
     );
-    // A layer of one unit: how fast the CPU writes registers does not count.
-    let cycles = cycles("sdp_prelu_5x7x13", "30");
-    assert!(said.starts_with(&format!("{cycles} cycles ")), "{cycles}: {said}");
+    // A layer of one unit: of the CPU's writes only the last two count, which enable it and its reads. CSB takes requests that wait in
+    // groups of four every nine cycles (docs/timing.md): those of `vp run` may be an edge apart, those of this CPU are six.
+    let cycles: u64 = cycles("sdp_prelu_5x7x13", "30").parse().unwrap();
+    let expected = [cycles, cycles + 5].map(|cycles| format!("{cycles} cycles "));
+    assert!(expected.iter().any(|expected| said.starts_with(expected)), "{cycles}: {said}");
     assert!(said.contains("CRC 67cba029 of 768 bytes at 80020000"), "{said}");
     let wave = std::fs::read_to_string(wave).unwrap();
     assert!(wave.contains(" nvdla_core2dbb_ar_arvalid ") && wave.contains("\n#1000\n"));

@@ -343,7 +343,6 @@ proptest! {
         prop_assert_eq!(batched.transfers, stepwise.transfers);
         prop_assert_eq!(batched.taken, stepwise.taken);
         prop_assert_eq!(batched.end, stepwise.end);
-        prop_assert!(batched.levels.values().all(|levels| levels[levels.len() - 1].1 == 0));
         prop_assert_eq!(batched.levels, stepwise.levels);
     }
 }
