@@ -10,7 +10,7 @@ use vp_models::host::network::{
 };
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Trace};
-use vp_models::host::{Bound as Bounding, Host as _};
+use vp_models::host::{Bound as Bounding, DriverError, Host as _};
 use vp_models::platform::{Arithmetic, Description};
 
 use crate::calls::Wrong;
@@ -40,7 +40,7 @@ fn network(named: &str, input_size: Option<[u32; 2]>) -> PyResult<Network> {
 fn not_run(error: &RunError) -> Wrong {
     let text = error.to_string();
     Wrong::Python(match error {
-        RunError::Host { error, .. } => errors::host_as(error, &text),
+        RunError::Driver(DriverError::Host { error, .. }) => errors::host_as(error, &text),
         _ => errors::of("ProgramError", text),
     })
 }
