@@ -73,7 +73,7 @@ fn what_cannot_be_done_is_one_line_before_anything_runs() {
     );
     refused(
         &["--record", "run.fst", "--trace", "./run.fst"],
-        "--record and --trace both name ./run.fst: each writes a file of its own",
+        "--record and --trace both name ./run.fst: each needs a file of its own",
     );
     let output = vp(folder.path(), &["run", "lenet", "--connect", "unix:s", "--trace", "run.fst"]);
     assert!(said(&output).starts_with("error: --trace is the server's to say when --connect is given\n"));

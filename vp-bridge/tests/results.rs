@@ -117,6 +117,20 @@ fn what_no_other_program_can_be_told_is_refused() {
     let output = vp(&["run", "networks/digits/job.toml", "--csv", "/dev/null"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(said, "error: --csv and --junit are for traces and networks; --json is for all\n");
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.cfg");
+    fs::write(&trace, "check_nothing(done);\n").unwrap();
+    let trace = trace.to_str().unwrap();
+    for (options, both) in [
+        (vec!["run", trace, "--csv", trace], "--csv and TRACE"),
+        (vec!["run", "--csv", "same", "--junit", "./same"], "--csv and --junit"),
+        (vec!["run", "--trace", "same.vcd", "--csv", "same.vcd"], "--csv and --trace"),
+        (vec!["run", "lenet", "--output", "same", "--junit", "same"], "--output and --junit"),
+    ] {
+        let said = String::from_utf8_lossy(&vp(&options).stderr).into_owned();
+        assert!(said.starts_with(&format!("error: {both} both name ")), "{said}");
+    }
+    assert_eq!(fs::read_to_string(trace).unwrap(), "check_nothing(done);\n");
     let output = vp(&["run", "traces/nv_small/sdp_prelu_5x7x13", "--junit", "no/such/t.xml"]);
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: cannot write no/such/t.xml: "));

@@ -57,6 +57,13 @@ fn colours_are_there_when_they_are_asked_for() {
 }
 
 #[test]
+fn more_and_less_at_once_is_refused_wherever_it_stands() {
+    for options in [&["run", "-q", "-v"], &["-v", "run", "-q"]] {
+        assert_eq!(vp(options).status.code(), Some(2), "{options:?}");
+    }
+}
+
+#[test]
 fn a_quiet_server_logs_only_what_is_wrong() {
     let log = |options: &[&str]| {
         let folder = tempfile::tempdir().unwrap();

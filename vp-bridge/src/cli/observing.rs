@@ -1,7 +1,7 @@
 //! Options about files that are written while a platform runs, and what came of the files.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -103,22 +103,31 @@ impl ObserveArgs {
         self.recording.is_given()
     }
 
-    /// Checks that each of these files has a name of its own: of two of one name, only one would be there in the end.
     fn check_names(&self) -> Result<(), Failure> {
+        self.check_names_beside([])
+    }
+
+    /// Checks that each of these files, and of `others`, has a name of its own: of two of one name, only one would be there in the
+    /// end.
+    pub(super) fn check_names_beside<'a>(
+        &'a self,
+        others: impl IntoIterator<Item = (&'a str, &'a Path)>,
+    ) -> Result<(), Failure> {
         let ObserveArgs { trace, timeline, registers, .. } = self;
-        let given = [
+        let written = [
             ("--record", self.recording.path()),
             ("--trace", trace.as_deref()),
             ("--timeline", timeline.as_deref()),
             ("--registers", registers.as_deref()),
         ];
+        let written = written.into_iter().filter_map(|(option, path)| Some((option, path?)));
         let mut known = HashMap::new();
-        for (option, path) in given.into_iter().filter_map(|(option, path)| Some((option, path?))) {
+        for (option, path) in others.into_iter().chain(written) {
             let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
             if let Some(other) = known.insert(whole, option) {
                 let path = path.display();
                 return Err(Failure::new(format!(
-                    "{other} and {option} both name {path}: each writes a file of its own"
+                    "{other} and {option} both name {path}: each needs a file of its own"
                 )));
             }
         }

@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use clap::ArgAction;
+use clap::error::ErrorKind;
+use clap::{ArgAction, CommandFactory as _};
 use indicatif::{ProgressBar, ProgressStyle};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
@@ -36,6 +37,11 @@ static SAID: OnceLock<Said> = OnceLock::new();
 impl TerminalArgs {
     /// Has it so from now on.
     pub(super) fn apply(&self) {
+        // Clap does not see it where one stands before the command and one behind.
+        if self.said.quiet && self.said.verbose > 0 {
+            let text = "--verbose and --quiet cannot be used together";
+            super::Cli::command().error(ErrorKind::ArgumentConflict, text).exit();
+        }
         self.color.write_global();
         SAID.get_or_init(|| self.said);
     }

@@ -177,6 +177,15 @@ fn only_for_networks(args: &Args) -> Result<(), Failure> {
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     args.host.check()?;
+    let read = args.traces.iter().map(|path| ("TRACE", path.as_path()));
+    let given = args.input.iter().map(|path| ("--input", path.as_path()));
+    let output = args.output.iter().map(|path| ("--output", path.as_path()));
+    let written = output.chain(args.told.files()).collect::<Vec<_>>();
+    // What is read several times is no mistake.
+    for file in read.chain(given) {
+        args.host.observing.check_names_beside(written.iter().copied().chain([file]))?;
+    }
+    args.host.observing.check_names_beside(written)?;
     args.host.observing.conclude(run(args))
 }
 

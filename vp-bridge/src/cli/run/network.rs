@@ -109,7 +109,7 @@ fn run(network: &Network, args: &Args) -> Result<Verdict, Failure> {
     if let Some(file) = &args.output {
         let bytes: Vec<u8> = measured.output.iter().map(|element| *element as u8).collect();
         vp_observers::write_whole(file, bytes)
-            .map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+            .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))?;
     }
     let took = began.elapsed();
     if !args.told.tell_network((network, &plan), &description, (&measured, took))? {

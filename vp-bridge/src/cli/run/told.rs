@@ -1,6 +1,6 @@
 //! What `vp run` tells other programs of a run: JSON in place of text, CSV and JUnit beside it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
@@ -32,6 +32,12 @@ pub(super) struct ToldArgs {
 }
 
 impl ToldArgs {
+    /// The files that are written.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let files = [("--csv", self.csv.as_deref()), ("--junit", self.junit.as_deref())];
+        files.into_iter().filter_map(|(option, path)| Some((option, path?)))
+    }
+
     /// Refuses what only runs of NVDLA have.
     pub(super) fn refuse_files(&self) -> Result<(), Failure> {
         match self.csv.is_some() || self.junit.is_some() {
@@ -49,7 +55,7 @@ impl ToldArgs {
         if self.json {
             let with_counters = |run: &Run| match &run.result {
                 Ok(ran) => of_trace(run).with("counters", record::counters(&ran.statistics)),
-                Err(_) => of_trace(run),
+                Err(_) => of_trace(run).with("counters", None::<()>),
             };
             let Tally { passed, failed, unsupported } = Tally::of(runs);
             record::print(&json!({
