@@ -214,7 +214,10 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         info!("serving {what}");
         tokio::select! {
             met = parts.meet(&mut server) => met?,
-            () = &mut interrupted => return Ok(Verdict::Right),
+            () = &mut interrupted => {
+                info!("stopped");
+                return Ok(Verdict::Right);
+            }
         }
         for place in &args.remote_port {
             let (peer, channels) = (Peer::Host { time: args.remote_port_time.into() }, args.parts.channels());
