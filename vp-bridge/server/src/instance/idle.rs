@@ -17,6 +17,8 @@ const LOOK: Duration = Duration::from_micros(50);
 const GLANCES: u32 = 32;
 /// Rounds of looks at the rings for each look at the sockets.
 const ROUNDS: u32 = 8;
+/// Bytes of a frame that comes in several reads, and takes longer than a look.
+const PART: u64 = 16 << 10;
 /// Looks at the sockets, where there are no rings, before somebody else has the core.
 const LOOKS: u32 = 4;
 
@@ -84,13 +86,16 @@ impl PlatformThread {
         self.members.wake();
         let mut has_more = false;
         self.read_long();
-        for (_, member) in self.members.awake_mut() {
+        for (session, member) in self.members.awake_mut() {
             if Self::is_read_at_once(&member.stream) {
                 member.stream.poll();
             } else {
                 member.stream.flush();
             }
             self.turns.look(&mut member.account, member.stream.asked());
+            if member.stream.has_received_part(PART) {
+                self.turns.receives(session, &member.account);
+            }
             has_more |= member.stream.end().is_some() || member.stream.has_buffered();
         }
         self.members.let_sleep();

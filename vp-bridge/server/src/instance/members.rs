@@ -11,10 +11,10 @@ use vp_models::platform::Warnings;
 use vp_protocols::native::{Capabilities, SessionId};
 
 use super::asleep::Asleep;
-use super::backlog::Backlog;
 use super::share::Ring;
 use super::silence::Silence;
-use super::turns::Account;
+use super::turns::{Account, Order};
+use super::waiting::Waiting;
 use super::{Permit, SessionStream};
 use crate::authentication::Guest;
 
@@ -94,9 +94,14 @@ impl Member {
         has_nothing && self.stream.is_quiet()
     }
 
-    /// Whether it has nothing but its turn to wait for, as one of the backlog.
+    /// Whether it has nothing but its turn to wait for, with more than a little to be carried out then.
     fn waits_for_turn(&mut self) -> bool {
-        self.ring.is_none() && self.account.is_in_backlog(self.stream.asked()) && self.stream.is_told_all()
+        self.ring.is_none() && self.ranks().next().is_some() && self.stream.is_told_all()
+    }
+
+    /// Its rank in each of the orders in which it waits for its turn.
+    pub(super) fn ranks(&self) -> impl Iterator<Item = (Order, u64)> + use<> {
+        self.account.ranks(self.stream.asked())
     }
 
     /// Whether it hears of all in its stream, and carries it out in that order.
@@ -122,7 +127,7 @@ pub(super) struct Members {
     /// In the order of their numbers.
     awake: Vec<(SessionId, Box<Member>)>,
     asleep: Asleep,
-    backlog: Backlog,
+    waiting: Waiting,
 }
 
 impl Members {
@@ -133,7 +138,7 @@ impl Members {
     pub(super) fn get(&self, session: SessionId) -> Option<&Member> {
         match self.place(session) {
             Ok(place) => Some(&self.awake[place].1),
-            Err(_) => self.asleep.get(session).or_else(|| self.backlog.get(session)),
+            Err(_) => self.asleep.get(session).or_else(|| self.waiting.get(session)),
         }
     }
 
@@ -142,7 +147,7 @@ impl Members {
         let place = match self.place(session) {
             Ok(place) => place,
             Err(place) => {
-                let mut member = self.asleep.remove(session).or_else(|| self.backlog.remove(session))?;
+                let mut member = self.asleep.remove(session).or_else(|| self.waiting.remove(session))?;
                 member.quiet_looks = 0;
                 self.awake.insert(place, (session, member));
                 place
@@ -166,7 +171,7 @@ impl Members {
     pub(super) fn remove(&mut self, session: SessionId) -> Option<Box<Member>> {
         match self.place(session) {
             Ok(place) => Some(self.awake.remove(place).1),
-            Err(_) => self.asleep.remove(session).or_else(|| self.backlog.remove(session)),
+            Err(_) => self.asleep.remove(session).or_else(|| self.waiting.remove(session)),
         }
     }
 
@@ -177,7 +182,7 @@ impl Members {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.awake.len() + self.asleep.len() + self.backlog.len()
+        self.awake.len() + self.asleep.len() + self.waiting.len()
     }
 
     /// Those who may have something, want something or be told something.
@@ -190,18 +195,23 @@ impl Members {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Member)> {
-        self.awake().chain(self.asleep.iter()).chain(self.backlog.iter())
+        self.awake().chain(self.asleep.iter()).chain(self.waiting.iter())
     }
 
     /// All of them, as they are.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Member)> {
         let awake = self.awake.iter_mut().map(|(session, member)| (*session, &mut **member));
-        awake.chain(self.asleep.iter_mut()).chain(self.backlog.iter_mut())
+        awake.chain(self.asleep.iter_mut()).chain(self.waiting.iter_mut())
     }
 
-    /// Whose turn is next, of those of the backlog who are not awake.
-    pub(super) fn backlog(&self) -> Option<(SessionId, &Member)> {
-        self.backlog.first()
+    /// Whose turn is next by an order, of those who wait for it and are not awake.
+    pub(super) fn first_waiting(&self, order: Order) -> Option<(SessionId, &Member)> {
+        self.waiting.first(order)
+    }
+
+    /// Whether somebody waits for its turn, and is not awake.
+    pub(super) fn are_waiting(&self) -> bool {
+        self.waiting.len() > 0
     }
 
     /// Whether somebody is asleep.
@@ -221,7 +231,7 @@ impl Members {
         }
     }
 
-    /// After a look at each who is awake: who has been silent for long falls asleep, and who is of the backlog waits for its turn.
+    /// After a look at each who is awake: who has been silent for long falls asleep, and who asks for much waits for its turn.
     pub(super) fn let_sleep(&mut self) {
         let count = self.awake.len();
         if count <= FEW {
@@ -231,7 +241,7 @@ impl Members {
         for (session, mut member) in std::mem::take(&mut self.awake) {
             member.quiet_looks = if member.may_sleep() { member.quiet_looks + 1 } else { 0 };
             if member.waits_for_turn() {
-                self.backlog.insert(session, member);
+                self.waiting.insert(session, member);
             } else if member.quiet_looks < looks {
                 self.awake.push((session, member));
             } else if let Err(member) = self.asleep.insert(session, member) {
@@ -332,34 +342,33 @@ mod tests {
     }
 
     #[test]
-    fn who_is_of_the_backlog_is_not_looked_at_until_its_turn() {
+    fn who_waits_for_its_turn_is_not_looked_at_until_then() {
         let (mut members, mut peers) = members(50);
         let turns = Turns::default();
-        let mut writes = BytesMut::new();
         let write = RegisterWrite { port: PortId(0), address: 0x1004, value: 1, at: None };
-        for _ in 0..10 {
-            emit(&Message::Posted(Posted::RegisterWrite(write)), &[], &mut writes).unwrap();
-        }
         for (session, peer) in (0..).zip(&mut peers) {
+            // The first three ask for little.
+            let mut writes = BytesMut::new();
+            for _ in 0..if session < 3 { 1 } else { 10 } {
+                emit(&Message::Posted(Posted::RegisterWrite(write)), &[], &mut writes).unwrap();
+            }
             peer.write_all(&writes).unwrap();
             let member = members.get_mut(SessionId(session)).unwrap();
             member.stream.poll();
-            assert_eq!(member.stream.asked().all, 10);
             turns.look(&mut member.account, member.stream.asked());
+            if session >= 40 {
+                member.account.use_up();
+            }
         }
         look(&mut members);
-        assert_eq!((awake(&members).len(), members.backlog().is_none()), (50, true));
-        for (_, member) in members.awake_mut() {
-            member.account.use_up();
-        }
-        look(&mut members);
-        assert_eq!((awake(&members).len(), members.len(), members.iter().count()), (0, 50, 50));
-        let (first, _) = members.backlog().expect("a session");
-        assert!(members.get_mut(first).is_some());
-        assert_eq!(awake(&members), [first.0]);
-        assert_eq!(members.backlog().map(|(next, _)| next.0), Some(1));
-        assert!(members.remove(SessionId(1)).is_some());
-        assert_eq!(members.backlog().map(|(next, _)| next.0), Some(2));
+        assert_eq!((awake(&members), members.len(), members.iter().count()), (vec![0, 1, 2], 50, 50));
+        let first = |members: &Members| {
+            Order::ALL.map(|order| members.first_waiting(order).map(|(session, _)| session.0))
+        };
+        assert_eq!(first(&members), [Some(3), Some(3), Some(40)]);
+        assert!(members.get_mut(SessionId(3)).is_some() && members.remove(SessionId(40)).is_some());
+        assert_eq!(awake(&members), [0, 1, 2, 3]);
+        assert_eq!(first(&members), [Some(4), Some(4), Some(41)]);
     }
 
     #[test]

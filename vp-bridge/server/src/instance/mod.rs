@@ -11,7 +11,6 @@
 
 mod adapted;
 mod asleep;
-mod backlog;
 mod debugger;
 mod files;
 mod idle;
@@ -33,6 +32,7 @@ mod silence;
 mod told;
 mod translate;
 mod turns;
+mod waiting;
 
 use std::io::Cursor;
 use std::panic::{AssertUnwindSafe, catch_unwind};

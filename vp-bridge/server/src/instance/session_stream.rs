@@ -81,6 +81,8 @@ pub(super) struct SessionStream {
     signs: Signs,
     /// Whether something has come since somebody asked for that.
     is_fresh: bool,
+    /// Whether something has come at the last look at the socket.
+    has_come: bool,
     /// Pings without an answer, of the server's.
     pings: usize,
     /// The same, of the peer's.
@@ -116,6 +118,7 @@ impl SessionStream {
             max_bytes: BYTES + connection.max_payload() as usize,
             signs: Signs { is_heard: true, is_busy: true },
             is_fresh: true,
+            has_come: false,
             pings: 0,
             peer_pings: 0,
             connection,
@@ -195,6 +198,7 @@ impl SessionStream {
     /// Writes, and if nothing is left that the session wants reads once and decodes; whether it ends then is for
     /// [`end`](Self::end) to say.
     pub(super) fn poll(&mut self) {
+        self.has_come = false;
         let is_at_rest = self.outgoing.is_empty() && self.connection.output().is_empty();
         if self.end.is_some() || (is_at_rest && self.asked > 0) {
             return;
@@ -224,6 +228,11 @@ impl SessionStream {
     pub(super) fn is_receiving(&self, length: u64) -> bool {
         let lacking = self.connection.lacking(&self.input);
         lacking > 0 && self.commands.is_empty() && (self.input.len() + lacking) as u64 > length
+    }
+
+    /// Whether a part of such a frame has come at the last look.
+    pub(super) fn has_received_part(&self, length: u64) -> bool {
+        self.has_come && self.is_receiving(length)
     }
 
     /// What the session has shown of itself since this was last asked.
@@ -373,7 +382,7 @@ impl SessionStream {
             Ok(Some(0)) if self.input.is_empty() => Err(End::Fine("the peer is gone".to_owned())),
             Ok(Some(0)) => Err(End::Wrong("the peer vanished in the middle of a frame".to_owned())),
             Ok(Some(read)) => {
-                (self.signs.is_heard, self.is_fresh) = (true, true);
+                (self.signs.is_heard, self.is_fresh, self.has_come) = (true, true, true);
                 if lacking < READ {
                     self.input.extend_from_slice(&self.landing[..read]);
                 }

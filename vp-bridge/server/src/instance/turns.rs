@@ -79,6 +79,27 @@ impl Kind {
     fn queue(self) -> usize {
         usize::from(self == Kind::Backlog)
     }
+
+    /// By what it may be said who of that kind is next.
+    fn orders(self) -> &'static [Order] {
+        match self {
+            Kind::Little => &[],
+            Kind::Much => &[Order::ShortestBurst, Order::LeastCost],
+            Kind::Backlog => &[Order::LeastCostInBacklog],
+        }
+    }
+}
+
+/// By what it is said who of a kind is next: who has the least of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    ShortestBurst,
+    LeastCost,
+    LeastCostInBacklog,
+}
+
+impl Order {
+    pub(super) const ALL: [Order; 3] = [Order::ShortestBurst, Order::LeastCost, Order::LeastCostInBacklog];
 }
 
 /// What a session has cost, among the others.
@@ -101,19 +122,24 @@ impl Account {
         }
     }
 
-    /// Whether it is of the backlog.
-    pub(super) fn is_in_backlog(&self, asked: Asked) -> bool {
-        asked.all > 0 && self.kind(asked) == Kind::Backlog
+    /// Its rank in each of the orders of its kind, of one that asks for more than a little.
+    pub(super) fn ranks(&self, asked: Asked) -> impl Iterator<Item = (Order, u64)> + use<> {
+        let orders = if asked.all == 0 { &[] } else { self.kind(asked).orders() };
+        let account = *self;
+        orders.iter().map(move |order| (*order, account.rank(*order)))
+    }
+
+    fn rank(&self, order: Order) -> u64 {
+        match order {
+            Order::ShortestBurst => self.burst,
+            Order::LeastCost => self.costs[Kind::Much.queue()],
+            Order::LeastCostInBacklog => self.costs[Kind::Backlog.queue()],
+        }
     }
 
     #[cfg(test)]
     pub(super) fn use_up(&mut self) {
         self.burst = BURST;
-    }
-
-    /// What it has cost there.
-    pub(super) fn backlog_cost(&self) -> u64 {
-        self.costs[Kind::Backlog.queue()]
     }
 }
 
@@ -125,7 +151,7 @@ type Candidate<'a> = (SessionId, Asked, &'a Account);
 pub(super) struct Turns {
     /// The most that a session had cost, in each of the queues, when it had its turn.
     reached: [u64; 2],
-    /// When one of little, or of little or much, had its turn last, and who.
+    /// When one of little, or of little or much, had its turn last or sent a part of what it asks for, and who.
     answered: [Option<(Instant, SessionId)>; 2],
     /// Whether the next turn of much is of who has cost least since it had nothing to ask for, which many that begin at once do not
     /// delay; else it is of who has cost least at all, so that nobody waits without end.
@@ -162,14 +188,20 @@ impl Turns {
         }
     }
 
+    /// By what it is said who of that kind is next.
+    fn order(&self, kind: Kind) -> Order {
+        match kind {
+            Kind::Much if self.is_for_shortest => Order::ShortestBurst,
+            Kind::Little | Kind::Much => Order::LeastCost,
+            Kind::Backlog => Order::LeastCostInBacklog,
+        }
+    }
+
     /// Who of that kind is next.
     fn next<'a>(&self, kind: Kind, sessions: impl Iterator<Item = Candidate<'a>>) -> Option<SessionId> {
         let of_kind = sessions.filter(|(_, asked, account)| asked.all > 0 && account.kind(*asked) == kind);
-        let cost = |account: &Account| match kind {
-            Kind::Much if self.is_for_shortest => account.burst,
-            _ => account.costs[kind.queue()],
-        };
-        of_kind.map(|(session, _, account)| (cost(account), session)).min().map(|(_, next)| next)
+        let order = self.order(kind);
+        of_kind.map(|(session, _, account)| (account.rank(order), session)).min().map(|(_, next)| next)
     }
 
     /// Whether a session may have a turn of that kind: not if others are likely to go on asking for less, until the next such turn is due.
@@ -181,6 +213,13 @@ impl Turns {
         };
         let go_on = |(at, who): (Instant, SessionId)| who != session && now < at + SOON;
         !self.answered[place].is_some_and(go_on) || self.due[place].is_none_or(|due| now >= due)
+    }
+
+    /// A part of what it asks for has come, and it sends more.
+    pub(super) fn receives(&mut self, session: SessionId, account: &Account) {
+        if account.burst < BURST {
+            self.answered[1] = Some((Instant::now(), session));
+        }
     }
 
     /// A session has a turn.
@@ -218,7 +257,7 @@ impl Turns {
 impl PlatformThread {
     /// Whether a session wants something that has not been carried out.
     pub(super) fn has_commands(&self) -> bool {
-        self.members.backlog().is_some()
+        self.members.are_waiting()
             || self.members.awake().any(|(_, member)| member.stream.asked().all > 0)
     }
 
@@ -248,11 +287,12 @@ impl PlatformThread {
             {
                 let from = now;
                 self.take_commands(kind, session, TURN);
-                if let Some(member) = self.members.get_mut(session)
-                    && member.stream.asked().all == 0
-                {
-                    // To read and to decode what comes next is a part of its turn.
-                    member.stream.poll();
+                if let Some(member) = self.members.get_mut(session) {
+                    // To write the answers, and to read and to decode what comes next, is a part of its turn.
+                    member.stream.flush();
+                    if member.stream.asked().all == 0 {
+                        member.stream.poll();
+                    }
                 }
                 now = Instant::now();
                 self.turns.end(kind, session, (from, now));
@@ -283,8 +323,8 @@ impl PlatformThread {
     }
 
     fn next_in_turn<'a>(&'a self, kind: Kind) -> Option<SessionId> {
-        let in_backlog = self.members.backlog().filter(|_| kind == Kind::Backlog);
-        let sessions = self.members.awake().chain(in_backlog);
+        let waiting = self.members.first_waiting(self.turns.order(kind));
+        let sessions = self.members.awake().chain(waiting);
         let candidate =
             |(session, member): (_, &'a Member)| (session, member.stream.asked(), &member.account);
         self.turns.next(kind, sessions.map(candidate))

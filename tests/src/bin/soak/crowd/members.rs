@@ -10,7 +10,6 @@ use std::time::Duration;
 use bytes::BytesMut;
 use clap::ValueEnum;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{nice, setsid};
 use vp_protocols::native::{
     Access, Attach, Connection, Event, MemoryWrite, Message, PortId, Posted, RegisterWrite, Reply, Request,
     RequestId, Role, TimeMode, emit,
@@ -55,10 +54,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Is so many sessions, until it is killed; says when all are there.
 pub(crate) fn be(bad: Badness, address: &str, sessions: usize, platform: Option<&str>) -> Result<(), String> {
-    // Where the system groups processes by session, `nice` counts within the group alone (sched(7), "The autogroup feature").
-    setsid().map_err(text)?;
-    _ = std::fs::write("/proc/self/autogroup", "19");
-    nice(19).map_err(text)?;
     let place = address.strip_prefix("tcp:").ok_or("the address is none of TCP")?;
     let script = Script::new(bad, platform.is_some())?;
     let (ready, are_ready) = channel();

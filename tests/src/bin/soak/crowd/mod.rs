@@ -135,8 +135,10 @@ struct Crowd(Child);
 impl Crowd {
     fn start(server: &Server, bad: Badness, shared: bool, arguments: &Arguments) -> Result<Crowd, String> {
         let own = std::env::current_exe().map_err(text)?;
-        let mut command = Command::new(own);
-        command.arg("crowd-of").arg(bad.name()).arg(&server.place.address);
+        // Policy SCHED_IDLE (sched(7)): whoever wakes has the processor of one of them at once. Beside a process of nice 19 it may have to
+        // wait for that one's slice.
+        let mut command = Command::new("chrt");
+        command.args(["--idle", "0"]).arg(own).arg("crowd-of").arg(bad.name()).arg(&server.place.address);
         command.arg(arguments.sessions.to_string());
         if shared {
             command.args(["--platform", SHARED]);

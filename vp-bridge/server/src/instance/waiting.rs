@@ -1,4 +1,4 @@
-//! Sessions of the backlog ([`turns`](super::turns)), on platforms with many sessions: nobody looks at them until it is their turn.
+//! Sessions that wait for their turn ([`turns`](super::turns)), on platforms with many sessions: nobody looks at them until then.
 //!
 //! They have commands, so there is nothing to be read of them meanwhile. To look at 500 of them takes longer than a register access.
 
@@ -8,29 +8,34 @@ use rustc_hash::FxHashMap;
 use vp_protocols::native::SessionId;
 
 use super::members::Member;
+use super::turns::Order;
 
-/// They, and who has cost least there.
+/// They, and who is first by each of the orders.
 #[derive(Default)]
-pub(super) struct Backlog {
+pub(super) struct Waiting {
     members: FxHashMap<SessionId, Box<Member>>,
-    order: BTreeSet<(u64, SessionId)>,
+    orders: [BTreeSet<(u64, SessionId)>; Order::ALL.len()],
 }
 
-impl Backlog {
+impl Waiting {
     pub(super) fn insert(&mut self, session: SessionId, member: Box<Member>) {
-        self.order.insert((member.account.backlog_cost(), session));
+        for (order, rank) in member.ranks() {
+            self.orders[order as usize].insert((rank, session));
+        }
         self.members.insert(session, member);
     }
 
     pub(super) fn remove(&mut self, session: SessionId) -> Option<Box<Member>> {
         let member = self.members.remove(&session)?;
-        self.order.remove(&(member.account.backlog_cost(), session));
+        for (order, rank) in member.ranks() {
+            self.orders[order as usize].remove(&(rank, session));
+        }
         Some(member)
     }
 
     /// Whose turn is next.
-    pub(super) fn first(&self) -> Option<(SessionId, &Member)> {
-        let (_, session) = self.order.first()?;
+    pub(super) fn first(&self, order: Order) -> Option<(SessionId, &Member)> {
+        let (_, session) = self.orders[order as usize].first()?;
         Some((*session, self.get(*session)?))
     }
 
