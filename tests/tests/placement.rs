@@ -240,7 +240,7 @@ fn what_cannot_be_in_sram_is_refused_by_layer_and_line() {
         refused(&alone, "nv_large", 7000, &plain),
         told(
             Some(9),
-            "layer `a`: memory = \"sram\": it takes 6272 bytes, and of 7000 bytes of SRAM 5848 are left while it is needed"
+            "layer `a`: memory = \"sram\": it takes 6272 bytes, and of 7000 bytes of SRAM 5912 are left while it is needed"
         )
     );
     assert_eq!(

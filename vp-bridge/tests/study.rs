@@ -497,7 +497,8 @@ fn more_sram_gives_more_frames_and_the_page_draws_them_over_its_bytes() {
     study.shown(&["study.toml"]);
     let placements = study.columns("placement");
     assert_eq!(placements.len(), 9);
-    let [frames, used, size] = ["frames_per_second", "sram_bytes", "sram0.size"].map(|it| numbers(&study, it));
+    let [frames, used, size] =
+        ["frames_per_second", "sram_bytes", "sram0.size"].map(|it| numbers(&study, it));
     let bytes = |name: &str| -> Vec<f64> {
         study.columns(name).iter().map(|cell| cell.parse().unwrap_or(0.0)).collect()
     };
@@ -553,12 +554,15 @@ fn what_cannot_be_in_sram_is_refused_before_anything_runs() {
     let nothing = told("platform = 'nv_large'\n'network.layer.conv9.memory' = 'sram'\n");
     assert!(nothing.contains("network.layer.conv9.memory: there is nothing of that name"), "{nothing}");
     // What a network's file demands, with its line.
-    let study = Studied::new("name = 'small'\n[sweep]\nnetwork = 'mine.toml'\nplatform = 'nv_large'\n'sram0.size' = [512]\n");
+    let study = Studied::new(
+        "name = 'small'\n[sweep]\nnetwork = 'mine.toml'\nplatform = 'nv_large'\n'sram0.size' = [512]\n",
+    );
     let network = "name = 'mine'\nseed = 1\ninput = { width = 8, height = 8, channels = 8 }\n\n[[layer]]\n\
                    kind = 'convolution'\nname = 'first'\nkernels = 8\nkernel = [1, 1]\nmemory = 'sram'\n";
     fs::write(study.folder.path().join("mine.toml"), network).unwrap();
     let told = study.told(&["study.toml"]);
-    let expected = "mine.toml:10: layer `first`: memory = \"sram\": it takes 2048 bytes, and of 512 bytes of SRAM 512";
+    let expected =
+        "mine.toml:10: layer `first`: memory = \"sram\": it takes 2048 bytes, and of 512 bytes of SRAM 512";
     assert!(told.contains(expected), "{told}");
 }
 
