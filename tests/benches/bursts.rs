@@ -183,6 +183,7 @@ fn run(traffic: &Traffic, bursts: u64, looking: Looking) -> f64 {
         read_latency: Latency::Fixed(100),
         write_latency: Latency::Fixed(50),
         bandwidth: None,
+        duplex: false,
         seed: 1,
         write_overlap: false,
     };

@@ -151,7 +151,7 @@ fn pooling_from(before: u32) -> Network {
         output: Shape { width: 8 + before, ..input },
         operation: Operation::Pooling(Pooling { method: Method::Max, window }),
     };
-    Network { name: "wide".into(), input, is_image: false, layers: vec![layer] }
+    Network { name: "wide".into(), input, is_image: false, layers: vec![layer], demands: Vec::new() }
 }
 
 #[test]
@@ -232,7 +232,8 @@ fn a_layer_that_is_cut_reads_its_weights_once() {
     let output = Shape { width: 54, height: 54, channels: 8 };
     let operation = Operation::Convolution(convolution);
     let layer = NetworkLayer { name: "large".into(), sources: vec![None], input, output, operation };
-    let network = Network { name: "large".into(), input, is_image: false, layers: vec![layer] };
+    let layers = vec![layer];
+    let network = Network { name: "large".into(), input, is_image: false, layers, demands: Vec::new() };
     let plan = plan(&network, &nv_small);
     assert_eq!(plan.steps.len(), 2);
     let image: Vec<i8> = (0..input.elements()).map(|_| draw.element()).collect();
@@ -296,7 +297,8 @@ fn a_layer_that_is_cut_by_kernels_and_lines_leaves_the_references_output() {
     convolution.groups = 1;
     convolution.weights = (0..384 * 256).map(|_| draw.element()).collect();
     layer.output = Shape { channels: 384, ..input };
-    let network = Network { name: "large".into(), input, is_image: false, layers: vec![layer] };
+    let layers = vec![layer];
+    let network = Network { name: "large".into(), input, is_image: false, layers, demands: Vec::new() };
     let plan = plan(&network, &nv_small);
     let kernels = |step: &Step| {
         let Work::Hardware { program, .. } = &step.work else { unreachable!() };

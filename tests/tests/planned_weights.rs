@@ -73,7 +73,7 @@ fn entries_read(program: &Program, config: &Config, entry: u32) -> Option<u32> {
 /// Holds each convolution of a plan to that; gives how many there are.
 fn check(plan: &Plan, config: &Config, entry: u32) -> usize {
     let constants: HashMap<u64, usize> =
-        plan.constants.iter().map(|(base, bytes)| (*base, bytes.len())).collect();
+        plan.constants.iter().map(|it| (it.place.address, it.bytes.len())).collect();
     let mut convolutions = 0;
     for step in &plan.steps {
         let Work::Hardware { program, .. } = &step.work else { continue };
@@ -112,7 +112,7 @@ fn every_built_in_network_reads_the_entries_that_csc_gives_back() {
             let network = Network::named(name, &Options::default()).unwrap().unwrap();
             let plan = Plan::new(&network, config, described.dbb0.range()).unwrap();
             assert!(check(&plan, config, entry) > 2, "{name}");
-            odd += usize::from(plan.constants.iter().any(|(_, bytes)| bytes.len() % 128 != 0));
+            odd += usize::from(plan.constants.iter().any(|it| it.bytes.len() % 128 != 0));
         }
     }
     assert!(odd > 20, "{odd} plans could tell an entry from 128 bytes");

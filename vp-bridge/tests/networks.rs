@@ -56,13 +56,15 @@ fn a_sheet_of_layers_is_a_network() {
 /// A row with a cause: the network, its first layer, by how many percent ours is slower, and the cause.
 type Far = (String, String, i64, String);
 
-/// What `vp study published` prints.
+/// What `vp study published` prints of the case without SRAM.
 fn printed(text: &str) -> Vec<Far> {
     let (mut all, mut network) = (Vec::new(), "");
     for line in text.lines() {
         let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
         match cells[..] {
             [name @ ("alexnet" | "googlenet" | "resnet50")] => network = name,
+            [title] if title.contains(" with SRAM: ") => network = "",
+            _ if network.is_empty() => {}
             // What bounds theirs is in each row that they have.
             [name, _, "MAC" | "DRAM", _, differs, _, _, _, cause] => {
                 let percent = differs.trim_end_matches(" %").parse().expect("a number");
@@ -84,7 +86,19 @@ fn published_figures_stand_beside_ours_and_the_documentation_explains_each_that_
     let (output, text, error) = vp(&["study", "published"]);
     assert!(output.status.success(), "{error}");
     assert!(text.contains("(their own sum: 1116.8)"), "{text}");
-    let rows = text.lines().filter(|line| line.contains(" DRAM ") || line.contains(" MAC "));
+    let (mut with_sram, mut without) = (Vec::new(), Vec::new());
+    let mut is_with_sram = false;
+    for line in text.lines() {
+        match line {
+            "alexnet" | "googlenet" | "resnet50" => is_with_sram = false,
+            _ => is_with_sram |= line.contains(" with SRAM: "),
+        }
+        if [" DRAM ", " MAC ", " CVSRAM-R ", " CVSRAM-W "].iter().any(|bound| line.contains(bound)) {
+            if is_with_sram { with_sram.push(line) } else { without.push(line) }
+        }
+    }
+    assert_eq!(with_sram.len(), without.len());
+    let rows = without.into_iter();
     let far = rows.clone().filter(|row| {
         let words: Vec<&str> = row.split_whitespace().collect();
         let at = words.iter().position(|word| *word == "%").expect("how far apart");
@@ -129,6 +143,52 @@ fn published_figures_stand_beside_ours_and_the_documentation_explains_each_that_
     let mut printed = printed;
     printed.sort();
     assert_eq!(explained, printed);
+    // What the documentation's table says of the case with SRAM: theirs, ours, and how much of it ours uses.
+    for (network, name) in [("alexnet", "AlexNet"), ("googlenet", "GoogLeNet"), ("resnet50", "ResNet-50")] {
+        let (_, part) = text.split_once(&format!("\n{network} with SRAM: ")).expect("the case");
+        let used = part.split_once(" bytes of it").expect("bytes").0;
+        let rate = |of: &str| {
+            let line = part.lines().find(|line| line.starts_with(of)).expect("a line");
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words[words.iter().position(|word| word.starts_with("frames/s")).expect("frames/s") - 1]
+                .to_owned()
+        };
+        let row = format!("| {name} | {} | {} | {used} |", rate("theirs"), rate("ours"));
+        assert!(include_str!("../../docs/published.md").contains(&row), "{row}");
+    }
     let (output, _, error) = vp(&["study", "published", "vgg"]);
     assert!(!output.status.success() && error.contains("alexnet, googlenet, resnet50"), "{error}");
+}
+
+/// What each layer moves over `sram0`, and what cannot be there.
+#[test]
+fn tensors_in_sram_are_shown_by_layer_and_refused_by_line() {
+    let with = ["run", "lenet", "--timed", "--set", "sram0.size=65536", "--placement", "all"];
+    let (output, text, error) = vp(&with);
+    assert!(output.status.success(), "{error}");
+    assert!(text.contains("sram0 read") && text.contains("bytes: "), "{text}");
+    let used = text.lines().find(|line| line.starts_with("SRAM ")).expect("what is used");
+    assert!(used.contains("activation") && used.contains("over sram0"), "{used}");
+    let (_, plain, _) = vp(&["run", "lenet", "--timed"]);
+    assert!(!plain.contains("sram0"), "{plain}");
+    let (output, _, error) = vp(&["run", "lenet", "--platform", "nv_small", "--placement", "all"]);
+    let lacks = "lenet cannot run on nv_small: placement = \"all\": the configuration nv_small has no SRAMIF";
+    assert!(!output.status.success() && error.contains(lacks), "{error}");
+    let (output, _, error) = vp(&["run", "lenet", "--placement", "al"]);
+    assert!(!output.status.success() && error.contains("nearest: all"), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("network.toml");
+    let network = "name = 'mine'\nseed = 1\ninput = { width = 8, height = 8, channels = 8 }\n\n[[layer]]\n\
+                   kind = 'convolution'\nname = 'first'\nkernels = 8\nkernel = [1, 1]\nmemory = 'sram'\n";
+    std::fs::write(&file, network).unwrap();
+    let path = file.to_str().unwrap();
+    let (output, _, error) = vp(&["run", path, "--placement-limit", "1K"]);
+    let demanded = format!(
+        "{path}:10: mine cannot run on nv_large: layer `first`: memory = \"sram\": it takes 2048 bytes, and of 1024 \
+         bytes of SRAM 1024 are left"
+    );
+    assert!(!output.status.success() && error.contains(&demanded), "{error}");
+    std::fs::write(&file, network.replace("'sram'", "'flash'")).unwrap();
+    let (output, _, error) = vp(&["run", path]);
+    assert!(!output.status.success() && error.contains("line 10") && error.contains("`dram`"), "{error}");
 }

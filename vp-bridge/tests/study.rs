@@ -470,6 +470,102 @@ fn the_readme_tells_what_the_study_finds() {
     assert!(shown.points.len() == 216 && points.into_iter().all(has));
 }
 
+/// A study of the repository, with other networks: small ones, or few values.
+fn in_small(name: &str, changes: &[(&str, &str)]) -> Studied {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../studies").join(name);
+    let mut text = fs::read_to_string(file).unwrap();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{name} has no {from}");
+        text = text.replace(from, to);
+    }
+    Studied::new(&text)
+}
+
+fn numbers(study: &Studied, column: &str) -> Vec<f64> {
+    study.columns(column).iter().map(|cell| cell.parse().unwrap()).collect()
+}
+
+#[test]
+fn more_sram_gives_more_frames_and_the_page_draws_them_over_its_bytes() {
+    let study = in_small(
+        "sram.toml",
+        &[
+            (r#"["resnet50", "googlenet", "mobilenet_v1", "alexnet"]"#, r#"["lenet"]"#),
+            ("from = 65536, to = 16777216, step = 2", "from = 4096, to = 1048576, step = 16"),
+        ],
+    );
+    study.shown(&["study.toml"]);
+    let placements = study.columns("placement");
+    assert_eq!(placements.len(), 9);
+    let [frames, used, size] =
+        ["frames_per_second", "sram_bytes", "sram0.size"].map(|it| numbers(&study, it));
+    let bytes = |name: &str| -> Vec<f64> {
+        study.columns(name).iter().map(|cell| cell.parse().unwrap_or(0.0)).collect()
+    };
+    let moved = bytes("sram0.read.bytes");
+    for at in 0..9 {
+        assert!(used[at] <= size[at] && (used[at] > 0.0) == (moved[at] > 0.0), "{used:?} {moved:?}");
+        assert_eq!(used[at] == 0.0, placements[at] == "dram");
+    }
+    // A placement a curve, with three sizes each: without one they are alike, with all in SRAM it is fastest.
+    assert!(frames[0] == frames[1] && frames[1] == frames[2]);
+    assert!(frames[8] > frames[5] && frames[5] > frames[2], "{frames:?}");
+    // Layers add up to the whole.
+    let mut layers = csv::Reader::from_path(study.file("layers.csv")).unwrap();
+    let header = layers.headers().unwrap().clone();
+    let column = |name: &str| header.iter().position(|it| it == name).unwrap();
+    let (point, read) = (column("point"), column("sram0.read_bytes"));
+    let of_last = layers.records().map(Result::unwrap).filter(|row| &row[point] == "9");
+    let sum: f64 = of_last.map(|row| row[read].parse::<f64>().unwrap()).sum();
+    assert_eq!(sum, moved[8]);
+    let throughput = study.read("report.html");
+    let throughput = section(&throughput, "throughput");
+    assert!(throughput.contains("SRAM, bytes") && throughput.contains("activations"), "{throughput:.3000}");
+    commands_run_again(&study);
+}
+
+#[test]
+fn an_srams_speed_is_swept_as_any_memorys() {
+    let study = in_small(
+        "sram-speed.toml",
+        &[
+            (r#"["resnet50", "googlenet", "mobilenet_v1"]"#, r#"["lenet"]"#),
+            ("8_000_000_000, 12_000_000_000, 16_000_000_000, ", ""),
+            ("40_000_000_000, ", ""),
+            ("[10, 50, 250]", "[10, 250]"),
+        ],
+    );
+    study.shown(&["study.toml"]);
+    let frames = numbers(&study, "frames_per_second");
+    // The latency changes fastest.
+    assert!(frames.chunks(2).all(|pair| pair[0] > pair[1]), "{frames:?}");
+    assert!(frames[0] < frames[2] && frames[2] <= frames[4], "{frames:?}");
+}
+
+#[test]
+fn what_cannot_be_in_sram_is_refused_before_anything_runs() {
+    let start = "name = 'refused'\n[sweep]\nnetwork = 'lenet'\n";
+    let told = |rest: &str| Studied::new(&format!("{start}{rest}")).told(&["study.toml"]);
+    let word = told("platform = 'nv_large'\nplacement = ['dram', 'sram']\n");
+    let expected = "study.toml:5: placement: `sram` is no placement: dram, activations or all; nearest: dram";
+    assert!(word.contains(expected), "{word}");
+    let lacks = told("platform = ['nv_small']\nplacement = 'all'\n");
+    assert!(lacks.contains("placement = \"all\": the configuration nv_small has no SRAMIF"), "{lacks}");
+    let nothing = told("platform = 'nv_large'\n'network.layer.conv9.memory' = 'sram'\n");
+    assert!(nothing.contains("network.layer.conv9.memory: there is nothing of that name"), "{nothing}");
+    // What a network's file demands, with its line.
+    let study = Studied::new(
+        "name = 'small'\n[sweep]\nnetwork = 'mine.toml'\nplatform = 'nv_large'\n'sram0.size' = [512]\n",
+    );
+    let network = "name = 'mine'\nseed = 1\ninput = { width = 8, height = 8, channels = 8 }\n\n[[layer]]\n\
+                   kind = 'convolution'\nname = 'first'\nkernels = 8\nkernel = [1, 1]\nmemory = 'sram'\n";
+    fs::write(study.folder.path().join("mine.toml"), network).unwrap();
+    let told = study.told(&["study.toml"]);
+    let expected =
+        "mine.toml:10: layer `first`: memory = \"sram\": it takes 2048 bytes, and of 512 bytes of SRAM 512";
+    assert!(told.contains(expected), "{told}");
+}
+
 /// Four points that take little time.
 const FOUR: &str = "name = 'four'\n[fixed]\nnetwork = 'digits'\n[sweep]\n'dbb0.read_latency' = [10, 60]\n\
                     'dbb0.read_outstanding' = [8, 256]\n";

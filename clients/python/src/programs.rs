@@ -6,11 +6,11 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use vp_models::host::network::{
-    LayerFigures, Measured, Network, Options, Plan, RunError, digits, example_input,
+    LayerFigures, Measured, Memories, Network, Options, Plan, PlanOptions, RunError, digits, example_input,
 };
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Trace};
-use vp_models::host::{Bound as Bounding, DriverError, Host as _};
+use vp_models::host::{Bound as Bounding, DriverError, Host as _, Memory};
 use vp_models::platform::{Arithmetic, Description};
 
 use crate::calls::Wrong;
@@ -62,20 +62,21 @@ struct Done {
     macs: u64,
     hardware_layers: usize,
     bytes: u64,
+    sram_bytes: u64,
 }
 
 fn measure(
     session: &mut Session,
     network: Network,
     inputs: Option<Vec<i8>>,
-    (frames, batch): (u32, u32),
+    (frames, options): (u32, PlanOptions),
 ) -> Result<Done, Wrong> {
     let description = session.description()?.0.clone();
     let config = match description.nvdla() {
         Some(nvdla) => &nvdla.config,
         None => return Err(errors::of("ProgramError", "the platform carries no NVDLA").into()),
     };
-    let plan = Plan::batched(&network, config, description.dbb0.range(), batch).map_err(|error| {
+    let plan = Plan::with(&network, config, &Memories::of(&description), &options).map_err(|error| {
         errors::description(format!("{} cannot run on {}: {error}", network.name, description.name))
     })?;
     let elements = network.input.elements();
@@ -86,15 +87,16 @@ fn measure(
         return Err(errors::of("ProgramError", text).into());
     }
     let each: Vec<&[i8]> = given.chunks(elements).collect();
-    let number = (frames as usize).max(each.len()).next_multiple_of(batch.max(1) as usize);
+    let number = (frames as usize).max(each.len()).next_multiple_of(options.frames.max(1) as usize);
     let inputs: Vec<&[i8]> = each.iter().copied().cycle().take(number).collect();
     if let Way::Local(host) = &session.way {
         host.watch();
     }
     let measured = Measured::on(&network, &plan, session, description.period, &inputs, || ())
         .map_err(|error| not_run(&error))?;
-    let (macs, hardware_layers, bytes) = (u64::from(config.macs()), plan.steps.len(), plan.bytes);
-    Ok(Done { network, measured, macs, hardware_layers, bytes, description })
+    let (macs, hardware_layers) = (u64::from(config.macs()), plan.steps.len());
+    let Plan { bytes, sram_bytes, .. } = plan;
+    Ok(Done { network, measured, macs, hardware_layers, bytes, sram_bytes, description })
 }
 
 /// The figures of a layer: times in cycles.
@@ -112,6 +114,9 @@ fn layer<'py>(py: Python<'py>, layer: &LayerFigures, period: vp_core::Time) -> P
     row.set_item("mac_cycles", layer.mac_cycles)?;
     row.set_item("bytes_read", read)?;
     row.set_item("bytes_written", written)?;
+    let (read, written) = layer.bytes_at(Memory::Secondary.port());
+    row.set_item("sram_bytes_read", read)?;
+    row.set_item("sram_bytes_written", written)?;
     let is_watched = !layer.moved.is_empty();
     row.set_item("bound_by", is_watched.then(|| layer.bounds.largest().name()))?;
     for (bound, time) in layer.bounds.parts() {
@@ -159,7 +164,8 @@ fn outcome<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDic
 
 /// Runs a network on inputs, one behind the other; what came of it.
 #[pyfunction]
-#[pyo3(signature = (host, named, inputs=None, frames=1, batch=1, input_size=None))]
+#[pyo3(signature = (host, named, inputs=None, frames=1, batch=1, input_size=None, placement="dram", placement_limit=None))]
+#[expect(clippy::too_many_arguments, reason = "Python's keywords")]
 pub(crate) fn run_network<'py>(
     host: &Host,
     py: Python<'py>,
@@ -168,12 +174,16 @@ pub(crate) fn run_network<'py>(
     frames: u32,
     batch: u32,
     input_size: Option<[u32; 2]>,
+    placement: &str,
+    placement_limit: Option<u64>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let inputs = inputs.map(|inputs| inputs.as_slice().map(<[i8]>::to_vec)).transpose();
     let inputs = inputs.map_err(errors::description)?;
     let network = network(named, input_size)?;
-    let done = host.run(py, |session| measure(session, network, inputs, (frames, batch)))?;
-    let Done { network, measured, description, macs, hardware_layers, bytes } = done;
+    let placement = placement.parse().map_err(errors::description)?;
+    let options = PlanOptions { frames: batch, placement, sram_limit: placement_limit };
+    let done = host.run(py, |session| measure(session, network, inputs, (frames, options)))?;
+    let Done { network, measured, description, macs, hardware_layers, bytes, sram_bytes } = done;
     let told = PyDict::new(py);
     told.set_item("network", &network.name)?;
     told.set_item("platform", &description.name)?;
@@ -184,6 +194,7 @@ pub(crate) fn run_network<'py>(
     told.set_item("macs_per_cycle", macs)?;
     told.set_item("hardware_layers", hardware_layers)?;
     told.set_item("memory_bytes", bytes)?;
+    told.set_item("sram_bytes", sram_bytes)?;
     told.set_item("event_hash", measured.statistics.text("events.hash"))?;
     let shape = network.output();
     told.set_item("output_shape", (shape.height, shape.width, shape.channels))?;

@@ -122,7 +122,7 @@ impl NetworkDraw {
             };
             layers.push(layer);
         }
-        Network { name: "drawn".into(), input, is_image: false, layers }
+        Network { name: "drawn".into(), input, is_image: false, layers, demands: Vec::new() }
     }
 }
 

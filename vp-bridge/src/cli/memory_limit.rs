@@ -66,8 +66,17 @@ fn address_space() -> Option<u64> {
     None
 }
 
-/// A size as people write it: bytes, or `512M`, `2 GiB`.
+/// The size of a platform's memory as people write it.
 pub(super) fn size(text: &str) -> Result<u64, String> {
+    let size = bytes(text)?;
+    match size < LEAST {
+        true => Err(format!("a platform needs {} at least", text::size(LEAST))),
+        false => Ok(size),
+    }
+}
+
+/// A size as people write it: bytes, or `512M`, `2 GiB`.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -81,12 +90,7 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         _ => None,
     };
     let size = number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
-    let size =
-        size.ok_or_else(|| "a size is a number of bytes, or of K, M, G or T, such as 2G".to_owned())?;
-    match size < LEAST {
-        true => Err(format!("a platform needs {} at least", text::size(LEAST))),
-        false => Ok(size),
-    }
+    size.ok_or_else(|| "a size is a number of bytes, or of K, M, G or T, such as 2G".to_owned())
 }
 
 /// What a platform takes from a server's memory when it begins.

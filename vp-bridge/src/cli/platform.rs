@@ -209,8 +209,9 @@ fn describe(out: &mut impl Write, description: &Description) -> Result<(), Failu
             "dbb0" => &description.dbb0.model,
             _ => &description.sram0.model,
         };
+        let each = if axi.duplex { " each way" } else { "" };
         let bandwidth =
-            axi.bandwidth.map_or_else(String::new, |rate| format!(", {} bytes/s", text::grouped(rate)));
+            axi.bandwidth.map_or_else(String::new, |rate| format!(", {} bytes/s{each}", text::grouped(rate)));
         writeln!(
             out,
             "{:<6} bursts to {burst}, {} and writes {}, {} and {} outstanding{bandwidth}",

@@ -14,8 +14,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use twox_hash::XxHash3_64;
 use vp_core::Time;
 use vp_models::bus::axi::Traffic;
-use vp_models::host::network::{self, Inference, Network, Plan, PlanError, Runner, Work};
-use vp_models::host::{Host, Statistics};
+use vp_models::host::network::{
+    self, Inference, Memories, Network, Plan, PlanError, PlanOptions, Runner, Work,
+};
+use vp_models::host::{Host, Memory, Statistics};
 use vp_models::local::LocalHost;
 use vp_models::occupancy::BufferFill;
 use vp_models::platform::{Description, NvdlaDescription, Platform};
@@ -31,8 +33,8 @@ pub struct Job {
     pub description: Description,
     /// The settings that made it of the one that the point names.
     pub settings: Vec<String>,
-    /// Frames that it takes at once.
-    pub batch: u32,
+    /// How its network is planned.
+    pub options: PlanOptions,
     /// Frames in all: what the study says, or more up to a multiple of these.
     pub frames: u32,
     /// The words of a command line that say which parts of the platform are outside.
@@ -71,6 +73,8 @@ type Once<T> = OnceLock<Result<Arc<T>, String>>;
 struct Loaded {
     network: Network,
     identity: u64,
+    /// Its file, if it is one as it is.
+    file: Option<String>,
 }
 
 struct Planned {
@@ -111,21 +115,28 @@ impl Bench {
     pub fn job(&self, point: &Point) -> Result<Job, String> {
         let (description, settings) = point.description(&self.folder, self.seed)?;
         let network = self.network(point)?;
-        let (batch, limit) = (point.batch()?, self.limit);
+        let (options, limit) = (point.plan_options()?, self.limit);
+        let batch = options.frames;
         let most = nvdla(&description)?.config.cubes_at_once();
         if batch > most {
             let (config, frames) = (description.name.clone(), batch);
             return Err(format!("batch = {batch}: {}", PlanError::Batch { config, frames, most }));
         }
+        options.placement.check(&nvdla(&description)?.config).map_err(|error| error.to_string())?;
         let frames = self.frames.next_multiple_of(batch);
         let outside = self.outside.as_ref().map_or_else(Vec::new, |outside| outside.words.clone());
         let mut identity =
-            format!("{}\n{:016x}\n{frames} {limit:?} {batch}", description.to_toml(), network.identity);
+            format!("{}\n{:016x}\n{frames} {limit:?} {options:?}", description.to_toml(), network.identity);
         if !outside.is_empty() {
             identity += &format!("\n{}", outside.join("\n"));
         }
         let key = format!("{:016x}", XxHash3_64::oneshot(identity.as_bytes()));
-        Ok(Job { point: point.clone(), key, description, settings, batch, frames, outside })
+        let job = Job { point: point.clone(), key, description, settings, options, frames, outside };
+        // What the network's file demands of SRAM is refused before anything runs.
+        if !network.network.demands.is_empty() {
+            self.plan(&job)?;
+        }
+        Ok(job)
     }
 
     /// The key of a point that cannot be run: of what it says.
@@ -159,20 +170,23 @@ impl Bench {
         place
             .get_or_init(|| {
                 let (network, identity) = networks::load(name, &settings, &self.folder)?;
-                Ok(Arc::new(Loaded { network, identity }))
+                // Lines of a text with values changed are nobody's.
+                let is_file = Network::text(name).is_none() && settings.is_empty();
+                let file = is_file.then(|| networks::file(name, &self.folder).display().to_string());
+                Ok(Arc::new(Loaded { network, identity, file }))
             })
             .clone()
     }
 
     fn plan(&self, job: &Job) -> Result<Arc<Planned>, String> {
         let loaded = self.network(&job.point)?;
-        let (nvdla, dbb0) = (nvdla(&job.description)?, &job.description.dbb0);
-        let key = format!("{:016x} {:?} {:?} {}", loaded.identity, nvdla.config, dbb0.range(), job.batch);
+        let (nvdla, memories) = (nvdla(&job.description)?, Memories::of(&job.description));
+        let key = format!("{:016x} {:?} {memories:?} {:?}", loaded.identity, nvdla.config, job.options);
         let place = once(&self.plans, key);
         place
             .get_or_init(|| {
-                let plan = Plan::batched(&loaded.network, &nvdla.config, dbb0.range(), job.batch);
-                let plan = plan.map_err(|error| error.to_string())?;
+                let plan = Plan::with(&loaded.network, &nvdla.config, &memories, &job.options);
+                let plan = plan.map_err(|error| unplanned(&loaded, &error))?;
                 Ok(Arc::new(Planned { loaded: loaded.clone(), plan }))
             })
             .clone()
@@ -200,6 +214,7 @@ impl Bench {
             event_hash: format!("{:016x}", platform.event_hash()),
             machine: machine(&job.description)?,
             ports: watched.ports(platform),
+            sram_bytes: plan.sram_bytes,
             timeline: closely.then(|| watched.timeline(plan, &inferences, start, end)),
             layers,
         })
@@ -238,6 +253,7 @@ impl Bench {
                 event_hash: statistics.text("events.hash").unwrap_or_default().to_owned(),
                 machine: machine(&job.description)?,
                 ports: ["dbb0", "sram0"].iter().filter_map(|name| counted(name, &statistics)).collect(),
+                sram_bytes: plan.sram_bytes,
                 timeline: None,
                 layers,
             });
@@ -289,6 +305,14 @@ fn machine(description: &Description) -> Result<Machine, String> {
     })
 }
 
+/// Why a network cannot be planned, with the line of its file that asks for it.
+fn unplanned(loaded: &Loaded, error: &PlanError) -> String {
+    match (&loaded.file, error.line()) {
+        (Some(file), Some(line)) => format!("{file}:{line}: {error}"),
+        _ => error.to_string(),
+    }
+}
+
 /// The NVDLA that a study is of.
 fn nvdla(description: &Description) -> Result<&NvdlaDescription, String> {
     description.nvdla().ok_or_else(|| format!("{} carries no NVDLA", description.name))
@@ -329,6 +353,10 @@ fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<Measu
         }
         for moved in &activity.moved {
             (layer.read, layer.written) = (layer.read + moved.read, layer.written + moved.written);
+            if moved.port == Memory::Secondary.port() {
+                layer.sram_read += moved.read;
+                layer.sram_written += moved.written;
+            }
         }
     }
     layers

@@ -3,7 +3,7 @@
 use super::file::Study;
 use super::run::Planned;
 use std::path::Path;
-use vp_models::host::network::Network;
+use vp_models::host::network::{Network, Placement};
 use vp_models::platform::Description;
 
 /// The command that runs a point alone, from where the study's own was called.
@@ -18,10 +18,16 @@ pub(super) fn command(planned: &Planned, study: &Study, file: &Path) -> Option<S
         let platform = point.platform();
         let platform = if Description::named(&platform).is_ok() { platform } else { in_folder(&platform) };
         words.extend(["run".to_owned(), quoted(&network), "--platform".to_owned(), quoted(&platform)]);
-        for (option, count) in [("--batch", job.batch), ("--frames", job.frames)] {
+        for (option, count) in [("--batch", job.options.frames), ("--frames", job.frames)] {
             if count > 1 {
                 words.extend([option.to_owned(), count.to_string()]);
             }
+        }
+        if job.options.placement != Placement::default() {
+            words.extend(["--placement".to_owned(), job.options.placement.to_string()]);
+        }
+        if let Some(limit) = job.options.sram_limit {
+            words.extend(["--placement-limit".to_owned(), limit.to_string()]);
         }
         words.extend(job.settings.iter().flat_map(|setting| ["--set".to_owned(), quoted(setting)]));
     } else {

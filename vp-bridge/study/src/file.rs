@@ -5,7 +5,8 @@ use super::sweep::{Product, SweepError};
 use serde::Deserialize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use toml::{Table, Value};
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
 use vp_core::Time;
 use vp_models::host::read_description;
 use vp_models::suggestion::with_nearest;
@@ -120,6 +121,14 @@ pub enum StudyError {
     /// Something is wrong with what it says.
     #[error("{0}")]
     Wrong(String),
+    /// Something is wrong with a line of it.
+    #[error("line {line}: {why}")]
+    Line {
+        /// The line, from one.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
 }
 
 /// More points than this are a slip of the pen.
@@ -136,6 +145,7 @@ impl Study {
         let folder = path.parent().unwrap_or(Path::new(""));
         Study::parse(&text, folder).map_err(|error| match error {
             StudyError::Text(text) => StudyError::Text(format!("{}: {text}", path.display())),
+            StudyError::Line { line, why } => StudyError::Wrong(format!("{}:{line}: {why}", path.display())),
             error => StudyError::Wrong(format!("{}: {error}", path.display())),
         })
     }
@@ -184,11 +194,39 @@ impl Study {
                 return wrong(format!("more than {MOST_POINTS} points"));
             }
         }
+        // A word that names nothing would cost a study half of its points.
+        for point in &points {
+            let Err(why) = point.placement() else { continue };
+            let word = point.get("placement").and_then(Value::as_str).unwrap_or_default();
+            return Err(match line_of(text, "placement", word) {
+                Some(line) => StudyError::Line { line, why },
+                None => StudyError::Wrong(why),
+            });
+        }
         if points.is_empty() {
             return wrong("there is nothing in [sweep]: name at least a network".to_owned());
         }
         Ok(Study { name, about, seed, frames, limit, report, points, varied, folder: folder.to_owned() })
     }
+}
+
+/// The line of a text on which this parameter has that word as a value.
+fn line_of(text: &str, parameter: &str, word: &str) -> Option<usize> {
+    fn find(value: &Spanned<DeValue<'_>>, word: &str, wanted: (&str, bool)) -> Option<usize> {
+        let (parameter, is_it) = wanted;
+        match value.get_ref() {
+            DeValue::String(text) => (is_it && text == word).then(|| value.span().start),
+            DeValue::Array(list) => list.iter().find_map(|element| find(element, word, wanted)),
+            DeValue::Table(table) => table.iter().find_map(|(key, value)| {
+                let is_it = is_it || key.get_ref().split(',').any(|name| name.trim() == parameter);
+                find(value, word, (parameter, is_it))
+            }),
+            _ => None,
+        }
+    }
+    let table = DeTable::parse(text).ok()?;
+    let start = table.get_ref().values().find_map(|value| find(value, word, (parameter, false)))?;
+    Some(text[..start].matches('\n').count() + 1)
 }
 
 /// Sections within a table are written with dots: `[sweep.dbb0] read_latency` is `dbb0.read_latency`. Ranges are values.
@@ -265,5 +303,10 @@ mod tests {
             refusal("name = 's'\nlimit = '3 days'\n[sweep]\nnetwork = 'a'").contains("limit = \"3 days\"")
         );
         assert!(refusal("name = 's'\nframes = 0\n[sweep]\nnetwork = 'a'").contains("frames = 0"));
+        let placed = "name = 's'\n[sweep]\nnetwork = ['al', 'a']\nplacement = [\n'all',\n'al']";
+        assert_eq!(
+            refusal(placed),
+            "line 6: placement: `al` is no placement: dram, activations or all; nearest: all"
+        );
     }
 }

@@ -39,6 +39,9 @@ pub struct Measured {
     pub machine: Machine,
     /// The memory interfaces that were used.
     pub ports: Vec<Port>,
+    /// Bytes of SRAM in which the network has something.
+    #[serde(default)]
+    pub sram_bytes: u64,
     /// The layers of the network, in their order, over all frames.
     pub layers: Vec<MeasuredLayer>,
     /// What happened over time, for points that are looked at closely.
@@ -131,6 +134,12 @@ pub struct MeasuredLayer {
     pub read: u64,
     /// Bytes that it wrote.
     pub written: u64,
+    /// Of the bytes that it read those over SRAMIF.
+    #[serde(default)]
+    pub sram_read: u64,
+    /// Of the bytes that it wrote those over SRAMIF.
+    #[serde(default)]
+    pub sram_written: u64,
     /// What the time went into, in the order of [`vp_models::host::Bound::ALL`].
     pub bounds: [u64; 5],
 }

@@ -1,6 +1,6 @@
 //! Networks by name or path, with values of their files changed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use twox_hash::XxHash3_64;
 use vp_models::host::network::{Network, digits};
@@ -13,8 +13,7 @@ pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Re
         let network = Network::parse(&text, &mut |file| digits::tensor(file));
         return Ok((network.map_err(|error| error.to_string())?, XxHash3_64::oneshot(text.as_bytes())));
     }
-    let path = folder.join(name);
-    let path = if path.is_dir() { path.join("network.toml") } else { path };
+    let path = file(name, folder);
     let cannot = |path: &Path, error| format!("cannot read {}: {error}", path.display());
     let text = read_description(&path).map_err(|error| cannot(&path, error))?;
     let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
@@ -34,6 +33,12 @@ pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Re
     })
     .map_err(|error| wrong(&error))?;
     Ok((network, identity))
+}
+
+/// The file of a network that is not built in.
+pub(super) fn file(name: &str, folder: &Path) -> PathBuf {
+    let path = folder.join(name);
+    if path.is_dir() { path.join("network.toml") } else { path }
 }
 
 /// The text with these values changed: sections with dots between, layers by their names, as `layer.conv1.stride`.

@@ -6,11 +6,12 @@ use std::fmt;
 use std::path::Path;
 use toml::{Table, Value};
 use vp_core::Time;
+use vp_models::host::network::{Placement, PlanOptions};
 use vp_models::host::read_description;
 use vp_models::platform::Description;
 
 /// A point: values for parameters. `network` names what runs, `platform` on what, `network.…` a value in the network's file, `batch` how
-/// many frames at once; all others are the platform's own, as `--set` has them.
+/// many frames at once, `placement` what is kept in SRAM and `placement_limit` how much of it; all others are the platform's own, as `--set` has them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Its place in the study, from one.
@@ -28,6 +29,9 @@ pub struct Chosen(Table);
 
 /// The platform that a point has if it names none.
 pub const DEFAULT_PLATFORM: &str = "nv_small";
+
+/// Parameters that are no platform's, beside those of the network.
+const OWN: [&str; 5] = ["network", "platform", "batch", "placement", "placement_limit"];
 
 impl Point {
     pub(super) fn new(number: usize, varied: Vec<Assignment>, fixed: Vec<Assignment>) -> Point {
@@ -68,6 +72,28 @@ impl Point {
         frames.ok_or_else(|| format!("batch = {value}: a number of frames, from 1 on"))
     }
 
+    /// What it keeps in SRAM.
+    ///
+    /// # Errors
+    /// When that is no placement.
+    pub fn placement(&self) -> Result<Placement, String> {
+        let Some(value) = self.get("placement") else { return Ok(Placement::default()) };
+        text(value).parse().map_err(|error| format!("placement: {error}"))
+    }
+
+    /// How its network is planned.
+    ///
+    /// # Errors
+    /// When one of its values makes no plan.
+    pub fn plan_options(&self) -> Result<PlanOptions, String> {
+        let bytes = |value: &Value| {
+            let bytes = value.as_integer().and_then(|bytes| u64::try_from(bytes).ok());
+            bytes.ok_or_else(|| format!("placement_limit = {value}: a number of bytes"))
+        };
+        let sram_limit = self.get("placement_limit").map(bytes).transpose()?;
+        Ok(PlanOptions { frames: self.batch()?, placement: self.placement()?, sram_limit })
+    }
+
     /// The platform's name or path.
     pub fn platform(&self) -> String {
         self.get("platform").map_or_else(|| DEFAULT_PLATFORM.to_owned(), text)
@@ -80,8 +106,7 @@ impl Point {
 
     /// What changes in the platform, as `--set` takes it. Latencies that are times become cycles of this period.
     fn platform_settings(&self, period: Time) -> Result<Vec<String>, String> {
-        let own =
-            |name: &str| !["network", "platform", "batch"].contains(&name) && !name.starts_with("network.");
+        let own = |name: &str| !OWN.contains(&name) && !name.starts_with("network.");
         let own = self.all().filter(|(name, _)| own(name));
         own.map(|(name, value)| Ok(format!("{name}={}", cycles(name, value, period)?))).collect()
     }
@@ -241,6 +266,17 @@ mod tests {
         assert_eq!((batch(16.into()), point(&[]).batch()), (Ok(16), Ok(1)));
         for wrong in [0.into(), (-1).into(), "many".into()] {
             assert!(batch(wrong).unwrap_err().contains("a number of frames"));
+        }
+        let options = |name, value: Value| point(&[(name, value)]).plan_options();
+        let limited = PlanOptions { sram_limit: Some(4096), ..PlanOptions::default() };
+        assert_eq!(options("placement_limit", 4096.into()), Ok(limited));
+        assert_eq!(
+            options("placement", "activation".into()),
+            Err("placement: `activation` is no placement: dram, activations or all; nearest: activations"
+                .into())
+        );
+        for wrong in [(-1).into(), "much".into()] {
+            assert!(options("placement_limit", wrong).unwrap_err().contains("a number of bytes"));
         }
         assert!(point(&[]).network().unwrap_err().contains("no `network` is named"));
     }

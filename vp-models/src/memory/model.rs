@@ -200,7 +200,7 @@ impl MemoryModel {
             (None, Some(sram)) => Rc::new(Sram::new(sim, name, period, *sram)),
             (None, None) => {
                 let name = format!("{name}.memory");
-                Rc::new(Plain::new(sim, &name, period, axi.read_latency, axi.bandwidth, axi.seed))
+                Rc::new(Plain::new(sim, &name, axi))
             }
         };
         let first = match self.cache {

@@ -2,7 +2,7 @@
 //! drawn, and a limit on bandwidth.
 
 use super::level::{Answers, Done, Level, Part};
-use crate::bus::axi::{Latency, LatencySource};
+use crate::bus::axi::{AxiConfig, LatencySource};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,29 +15,25 @@ pub(crate) struct Plain {
     sim: Sim,
     period: Time,
     bandwidth: Option<u64>,
+    /// Reads and writes have a port each.
+    duplex: bool,
     latency: RefCell<LatencySource>,
-    /// When all it was asked to move has been moved.
-    free: Cell<Time>,
+    /// When all that a port was asked to move has been moved: the reads' or only one, and the writes'.
+    free: [Cell<Time>; 2],
     last_read: Cell<Time>,
     answers: Rc<Answers>,
     room: Event,
 }
 
 impl Plain {
-    pub(crate) fn new(
-        sim: &Sim,
-        name: &str,
-        period: Time,
-        latency: Latency,
-        bandwidth: Option<u64>,
-        seed: u64,
-    ) -> Plain {
+    pub(crate) fn new(sim: &Sim, name: &str, axi: &AxiConfig) -> Plain {
         Plain {
             sim: sim.clone(),
-            period,
-            bandwidth,
-            latency: RefCell::new(LatencySource::new(latency, seed)),
-            free: Cell::new(Time::ZERO),
+            period: axi.period,
+            bandwidth: axi.bandwidth,
+            duplex: axi.duplex,
+            latency: RefCell::new(LatencySource::new(axi.read_latency, axi.seed)),
+            free: Default::default(),
             last_read: Cell::new(Time::ZERO),
             answers: Answers::new(sim, name),
             room: sim.event(format!("{name}.room")),
@@ -55,9 +51,10 @@ impl Level for Plain {
         let start = match self.bandwidth {
             None => now,
             Some(rate) => {
-                let start = now.max(self.free.get());
+                let free = &self.free[usize::from(self.duplex && part.write)];
+                let start = now.max(free.get());
                 let picoseconds = u128::from(part.bytes) * 1_000_000_000_000 / u128::from(rate.max(1));
-                self.free.set(start + Time::ps(picoseconds as u64));
+                free.set(start + Time::ps(picoseconds as u64));
                 start
             }
         };
@@ -83,10 +80,14 @@ impl Level for Plain {
     }
 
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Plain { sim: _, period: _, bandwidth: _, latency, free, last_read, answers, room: _ } = self;
+        let Plain { sim: _, period: _, bandwidth: _, duplex, latency, free, last_read, answers, room: _ } =
+            self;
         at.part("memory")?;
         latency.borrow_mut().checkpoint(at)?;
-        at.cell(free)?;
+        at.cell(&free[0])?;
+        if *duplex {
+            at.cell(&free[1])?;
+        }
         at.cell(last_read)?;
         answers.checkpoint(at)
     }

@@ -27,6 +27,7 @@ fn axi() -> AxiConfig {
         read_latency: Latency::Fixed(30),
         write_latency: Latency::Fixed(1),
         bandwidth: None,
+        duplex: false,
         seed: 1,
         write_overlap: false,
     }

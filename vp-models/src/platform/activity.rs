@@ -31,8 +31,8 @@ pub struct PortActivity {
     name: &'static str,
     source: Source,
     config: AxiConfig,
-    /// When a memory slower than the bus has moved all that it was asked for.
-    memory_free: Cell<Time>,
+    /// When a memory slower than the bus has moved all that it was asked for: of reads or of all, and of writes.
+    memory_free: [Cell<Time>; 2],
     directions: [RefCell<Direction>; 2],
 }
 
@@ -51,12 +51,12 @@ impl PortActivity {
     /// Of an interface that is a source, nothing of which is under way.
     pub fn new(name: &'static str, source: Source, config: &AxiConfig) -> PortActivity {
         let config = config.clone();
-        PortActivity { name, source, config, memory_free: Cell::default(), directions: Default::default() }
+        PortActivity { name, source, config, memory_free: Default::default(), directions: Default::default() }
     }
 
     /// Begins anew, for an interface that was reset.
     pub fn restart(&self) {
-        self.memory_free.take();
+        self.memory_free.iter().for_each(|free| free.set(Time::ZERO));
         self.directions.iter().for_each(|direction| drop(direction.take()));
     }
 
@@ -73,10 +73,11 @@ impl PortActivity {
                 direction.outstanding += 1;
                 // As the interface has it: a memory with a rate moves one burst after the other.
                 if let Some(rate) = self.config.bandwidth {
-                    let from = time.max(self.memory_free.get());
+                    let free = &self.memory_free[usize::from(self.config.duplex && transfer.write)];
+                    let from = time.max(free.get());
                     let bytes = u128::from(beats) * u128::from(self.config.beat_bytes);
                     let span = Time::ps((bytes * 1_000_000_000_000 / u128::from(rate.max(1))) as u64);
-                    self.memory_free.set(from + span);
+                    free.set(from + span);
                     direction.moving.add(from, from + span);
                 }
             }

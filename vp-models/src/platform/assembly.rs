@@ -571,6 +571,7 @@ fn axi_config(
         read_latency,
         write_latency: memory.write_latency,
         bandwidth: memory.bandwidth,
+        duplex: memory.duplex,
         seed: memory.seed,
         write_overlap: device.writes_overlap(),
     }

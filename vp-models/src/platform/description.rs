@@ -166,9 +166,12 @@ pub struct MemoryDescription {
     pub read_outstanding: u32,
     /// Writes outstanding at most, 1 to 256.
     pub write_outstanding: u32,
-    /// Bytes a second the memory can move; as much as the bus if absent.
+    /// Bytes a second the memory can move, reads and writes together; as much as the bus if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<u64>,
+    /// Whether it moves as much of reads, and beside them as much of writes.
+    #[serde(skip_serializing_if = "is_false")]
+    pub duplex: bool,
     /// Where drawn latencies start.
     pub seed: u64,
     /// What says when its data comes, if that is not only a latency.
@@ -187,6 +190,7 @@ struct MemoryOverrides {
     read_outstanding: Option<u32>,
     write_outstanding: Option<u32>,
     bandwidth: Option<u64>,
+    duplex: Option<bool>,
     seed: Option<u64>,
     queue: Option<u32>,
     cache: Option<CacheConfig>,
@@ -206,6 +210,7 @@ impl MemoryOverrides {
             read_outstanding: self.read_outstanding.unwrap_or(default.read_outstanding),
             write_outstanding: self.write_outstanding.unwrap_or(default.write_outstanding),
             bandwidth: self.bandwidth.or(default.bandwidth),
+            duplex: self.duplex.unwrap_or(default.duplex),
             seed: self.seed.unwrap_or(default.seed),
             model: MemoryModel {
                 queue: self.queue,
@@ -234,6 +239,10 @@ fn is_one(threads: &NonZeroUsize) -> bool {
     threads.get() == 1
 }
 
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 fn default_period() -> Time {
     Time::ns(1)
 }
@@ -250,6 +259,7 @@ impl MemoryDescription {
             read_outstanding: MOST_OUTSTANDING,
             write_outstanding: MOST_OUTSTANDING,
             bandwidth: None,
+            duplex: false,
             seed: 1,
             model: MemoryModel::default(),
         }
@@ -276,6 +286,9 @@ impl MemoryDescription {
         }
         if self.bandwidth == Some(0) {
             return Err(DescriptionError::Bandwidth { memory });
+        }
+        if self.duplex && self.bandwidth.is_none() {
+            return Err(DescriptionError::Duplex { memory });
         }
         self.model.check().map_err(|source| DescriptionError::Model { memory, source })?;
         let own_time = [("sram", self.model.sram.is_some()), ("dram", self.model.dram.is_some())];
@@ -356,6 +369,12 @@ pub enum DescriptionError {
     /// A memory that never moves a byte.
     #[error("[{memory}] bandwidth = 0 would stop the platform: leave it out for as much as the bus can move")]
     Bandwidth {
+        /// The memory's name.
+        memory: &'static str,
+    },
+    /// A rate for each direction, and no rate.
+    #[error("[{memory}] duplex = true: reads and writes have a bandwidth each, and no `bandwidth` is given")]
+    Duplex {
         /// The memory's name.
         memory: &'static str,
     },
@@ -545,6 +564,7 @@ mod tests {
         assert!(refusal(&dbb("read_outstanding = 0")).contains("[dbb0] read_outstanding = 0"));
         assert!(refusal(&dbb("read_latency = 9999999")).contains("[dbb0] read_latency"));
         assert!(refusal(&dbb("bandwidth = 0")).contains("[dbb0] bandwidth"));
+        assert!(refusal(&dbb("duplex = true")).contains("[dbb0] duplex"));
         assert!(refusal(&dbb("latency = 5")).contains("latency"));
         assert!(refusal(&with("mac_atomic_q = 5")).contains("mac_atomic_q"));
         assert!(refusal("name = \"x\"\n[nvdla]\nbase = \"nv_smal\"").contains("nv_smal"));

@@ -131,6 +131,8 @@ def run_network(
     frames: int = 1,
     batch: int = 1,
     input_size: tuple[int, int] | None = None,
+    placement: str = "dram",
+    placement_limit: int | None = None,
 ) -> dict[str, Any]: ...
 def run_trace(host: Host, path: str, inputs: list[bytes] | None = None) -> dict[str, Any]: ...
 def study(

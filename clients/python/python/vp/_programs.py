@@ -25,7 +25,7 @@ class Layers(list[dict[str, Any]]):
 
     Keys: ``name``, ``cycles``, ``begin``, ``end``, ``steps`` (hardware layers, a frame), ``within`` (the layer whose hardware layers do this one
     too), ``cpu`` (the CPU did it, in no simulated time), ``macs``, ``mac_cycles`` (cycles for which these keep the whole array busy), ``bytes_read``,
-    ``bytes_written``, ``bound_by`` (what its time went into most), and ``compute_cycles``, ``read_latency_cycles``, ``read_bandwidth_cycles``,
+    ``bytes_written``, ``sram_bytes_read`` and ``sram_bytes_written`` (of these those over SRAMIF), ``bound_by`` (what its time went into most), and ``compute_cycles``, ``read_latency_cycles``, ``read_bandwidth_cycles``,
     ``write_cycles``, ``csb_cycles``. What bounded is `None` of a platform of a server.
     """
 
@@ -58,6 +58,7 @@ class NetworkRun:
         macs_per_cycle: products that the device's array makes in a cycle.
         hardware_layers: how many the network takes.
         memory_bytes: bytes of memory that it takes.
+        sram_bytes: bytes of SRAM that it takes.
         event_hash: the platform's, at the end.
     """
 
@@ -72,6 +73,7 @@ class NetworkRun:
     macs_per_cycle: int
     hardware_layers: int
     memory_bytes: int
+    sram_bytes: int
     event_hash: str
 
     @property
@@ -89,6 +91,8 @@ def run_network(
     frames: int = 1,
     batch: int = 1,
     input_size: tuple[int, int] | None = None,
+    placement: str = "dram",
+    placement_limit: int | None = None,
 ) -> NetworkRun:
     """Runs a network layer by layer, as a driver would.
 
@@ -100,6 +104,9 @@ def run_network(
         frames: runs on the input so often.
         batch: frames that the network takes at once: fully connected layers at its end run once for all of them.
         input_size: columns and lines of the input, in place of the network's own.
+        placement: what is kept in SRAM beside what the network's file demands there: nothing (``"dram"``), ``"activations"``, or in what is
+            left weights too (``"all"``).
+        placement_limit: bytes of SRAM that may be used; all there are if left out.
 
     Raises:
         DescriptionError: there is no such network, or the platform cannot run it.
@@ -109,7 +116,14 @@ def run_network(
         changes = {"arithmetic": "skipped"} if timed else {}
         with Platform("nv_large", changes) as own:
             return run_network(
-                network, own, input=input, frames=frames, batch=batch, input_size=input_size
+                network,
+                own,
+                input=input,
+                frames=frames,
+                batch=batch,
+                input_size=input_size,
+                placement=placement,
+                placement_limit=placement_limit,
             )
     expect(platform, BasePlatform, "platform")
     if timed and "arithmetic = \"skipped\"" not in platform.description:
@@ -122,7 +136,12 @@ def run_network(
         columns, lines = input_size
         input_size = (whole(columns, "columns", 1, 2**16), whole(lines, "lines", 1, 2**16))
     given = None if input is None else _elements(input)
-    told = _native.run_network(platform._host, os.fspath(network), given, frames, batch, input_size)
+    if placement_limit is not None:
+        placement_limit = whole(placement_limit, "placement_limit", 0, 2**64 - 1)
+    expect(placement, str, "placement")
+    told = _native.run_network(
+        platform._host, os.fspath(network), given, frames, batch, input_size, placement, placement_limit
+    )
     output = told["output"]
     return NetworkRun(
         network=told["network"],
@@ -136,6 +155,7 @@ def run_network(
         macs_per_cycle=told["macs_per_cycle"],
         hardware_layers=told["hardware_layers"],
         memory_bytes=told["memory_bytes"],
+        sram_bytes=told["sram_bytes"],
         event_hash=told["event_hash"],
     )
 

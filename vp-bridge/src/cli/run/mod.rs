@@ -11,6 +11,7 @@ use self::kind::Kind;
 pub(super) use self::network::bound;
 use super::fault_args::FaultArgs;
 use super::hosts::{HostArgs, OpenedHost};
+use super::memory_limit;
 use super::rtl::RtlTable;
 use super::text;
 use super::{Failure, Verdict, terminal};
@@ -18,7 +19,7 @@ use indicatif::ProgressBar;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use vp_models::host::network::Network;
+use vp_models::host::network::{Network, Placement, PlanOptions};
 use vp_models::host::trace::cfg::CfgCommand;
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Language, Trace, TraceSource, discover};
@@ -82,7 +83,38 @@ pub(super) struct Args {
     batch: Option<u32>,
 
     #[command(flatten)]
+    placement: PlacementArgs,
+
+    #[command(flatten)]
     told: told::ToldArgs,
+}
+
+/// What a network keeps in SRAM.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(super) struct PlacementArgs {
+    /// What a network keeps in SRAM (`sram0`) beside what its file demands there: nothing (dram), what its layers make, by the traffic
+    /// that it saves (activations), or in what is left weights too (all) [default: dram]
+    #[arg(long, value_name = "WHAT")]
+    placement: Option<Placement>,
+
+    /// Bytes of SRAM that a network may use, such as 512K [default: all of `sram0`]
+    #[arg(long, value_name = "SIZE", value_parser = memory_limit::bytes)]
+    placement_limit: Option<u64>,
+}
+
+impl PlacementArgs {
+    fn is_given(&self) -> bool {
+        self.placement.is_some() || self.placement_limit.is_some()
+    }
+
+    /// How a network is planned with so many frames at once.
+    pub(super) fn options(&self, frames: u32) -> PlanOptions {
+        PlanOptions {
+            frames,
+            placement: self.placement.unwrap_or_default(),
+            sram_limit: self.placement_limit,
+        }
+    }
 }
 
 /// The layer that is run when none is named: batch normalisation and ReLU, then 2x2 max pooling on the fly.
@@ -169,8 +201,10 @@ impl Run {
 /// Refuses what only a network's run knows.
 fn only_for_networks(args: &Args) -> Result<(), Failure> {
     let given = args.timed || args.input_size.is_some() || args.frames.is_some() || args.batch.is_some();
-    match given {
-        true => Err(Failure::new("--timed, --input-size, --frames and --batch are for networks")),
+    match given || args.placement.is_given() {
+        true => {
+            Err(Failure::new("--timed, --input-size, --frames, --batch and --placement are for networks"))
+        }
         false => Ok(()),
     }
 }

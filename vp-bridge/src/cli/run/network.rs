@@ -9,9 +9,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use vp_core::Time;
-use vp_models::host::network::{LayerFigures, Measured, Network, Options, Plan, example_input};
-use vp_models::host::{Bounds, read_at_most};
+use vp_models::host::network::{
+    LayerFigures, Measured, Memories, Network, Options, Place, Plan, PlanError, example_input,
+};
+use vp_models::host::{Bounds, Memory, read_at_most};
 use vp_models::platform::{Arithmetic, Description};
+
+/// The port of SRAM.
+const SRAM: &str = Memory::Secondary.port();
 
 /// The platform that is used if none is asked for.
 const DEFAULT_PLATFORM: &str = "nv_large";
@@ -59,7 +64,7 @@ pub(super) fn size(text: &str) -> Result<[u32; 2], String> {
 
 pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
     let network = named.load(&Options { input_size: args.input_size })?;
-    let ran = run(&network, args);
+    let ran = run((named, &network), args);
     if let Err(failure) = &ran {
         let platform = args.host.platform.description(DEFAULT_PLATFORM).map(|description| description.name);
         args.told.tell_failure(&network.name, &platform.unwrap_or_default(), failure)?;
@@ -67,7 +72,7 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
     ran
 }
 
-fn run(network: &Network, args: &Args) -> Result<Verdict, Failure> {
+fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Failure> {
     let began = Instant::now();
     let mut host = args.host.clone();
     if args.timed {
@@ -79,10 +84,9 @@ fn run(network: &Network, args: &Args) -> Result<Verdict, Failure> {
     }
     let batch = args.batch.unwrap_or(1);
     let plan = |description: &Description| {
-        let (config, range) = (&nvdla(description)?.config, description.dbb0.range());
-        Plan::batched(network, config, range, batch).map_err(|error| {
-            Failure::new(format!("{} cannot run on {}: {error}", network.name, description.name))
-        })
+        let (config, memories) = (&nvdla(description)?.config, Memories::of(description));
+        Plan::with(network, config, &memories, &args.placement.options(batch))
+            .map_err(|error| unplanned((named, network), description, &error))
     };
     // What looks on at a platform of this process knows the layers' names before it begins.
     let planned = match host.observing.first_given() {
@@ -116,6 +120,21 @@ fn run(network: &Network, args: &Args) -> Result<Verdict, Failure> {
         show(&headline, network, &plan, &description, &measured)?;
     }
     Ok(Verdict::Right)
+}
+
+/// Says why a network has no plan, with the line of its file that asks for what cannot be.
+fn unplanned((named, network): (&Named, &Network), description: &Description, error: &PlanError) -> Failure {
+    let place = match (named, error.line()) {
+        (Named::File(path), Some(line)) => format!("{}:{line}: ", path.display()),
+        _ => String::new(),
+    };
+    let failure =
+        Failure::new(format!("{place}{} cannot run on {}: {error}", network.name, description.name));
+    match error {
+        PlanError::SramRoom { .. } => failure.hint("--set sram0.size=BYTES makes the SRAM larger"),
+        PlanError::NoSram { .. } => failure.hint("--platform nv_large and nv_full have SRAMIF"),
+        _ => failure,
+    }
 }
 
 /// What a file gives, or any bytes.
@@ -214,6 +233,9 @@ fn show(
         writeln!(out, "{:<10} {}: in no simulated time", "by the CPU", on_cpu.join(", "))?;
     }
     writeln!(out, "{:<10} {} bytes", "memory", grouped(plan.bytes))?;
+    if plan.sram_bytes > 0 {
+        sram(&mut out, plan, measured)?;
+    }
     if description.arithmetic == Arithmetic::Computed {
         let sum = sum(&measured.output);
         writeln!(
@@ -227,12 +249,42 @@ fn show(
     report::show_faults(&mut out, &measured.statistics)
 }
 
+/// What is in SRAM, and what goes over its interface.
+fn sram(out: &mut impl Write, plan: &Plan, measured: &Measured) -> Result<(), Failure> {
+    let is_there = |place: Place| place.memory == Memory::Secondary;
+    let tensors = plan.tensors.iter().filter(|tensor| is_there(tensor.place)).count() as u64;
+    let constants = plan.constants.iter().filter(|constant| is_there(constant.place)).count() as u64;
+    let mut parts = Vec::new();
+    if tensors > 0 {
+        parts.push(counted(tensors, "activation"));
+    }
+    if constants > 0 {
+        parts.push(counted(constants, "constant"));
+    }
+    let [mut read, mut written] = [0, 0];
+    for layer in &measured.layers {
+        let (of_reads, of_writes) = layer.bytes_at(SRAM);
+        (read, written) = (read + of_reads, written + of_writes);
+    }
+    let moved = match measured.layers.iter().any(|layer| !layer.moved.is_empty()) {
+        true => format!("; {} bytes read, {} written over sram0", grouped(read), grouped(written)),
+        false => String::new(),
+    };
+    writeln!(out, "{:<10} {} bytes: {}{moved}", "SRAM", grouped(plan.sram_bytes), parts.join(", "))?;
+    Ok(())
+}
+
 /// Where the time went, layer by layer.
 fn layers(out: &mut impl Write, description: &Description, measured: &Measured) -> Result<(), Failure> {
     let macs = f64::from(nvdla(description)?.config.macs());
     let period = measured.period;
-    let header = ["layer", "cycles", "share", "MACs", "used", "busy", "bytes read", "written", "bound by"];
-    let mut table = text::table(&header, &[1, 2, 3, 4, 5, 6, 7]);
+    let has_sram = measured.layers.iter().any(|layer| layer.bytes_at(SRAM) != (0, 0));
+    let mut header =
+        vec!["layer", "cycles", "share", "MACs", "used", "busy", "bytes read", "written", "bound by"];
+    if has_sram {
+        header.splice(8..8, ["sram0 read", "written"]);
+    }
+    let mut table = text::table(&header, &(1..header.len() - 1).collect::<Vec<_>>());
     let whole = measured.cycles() as f64;
     for layer in &measured.layers {
         let LayerFigures { name, steps, within, is_cpu, macs: products, mac_cycles, bounds, .. } = layer;
@@ -258,15 +310,19 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
             or_dash(*products, percent(*mac_cycles as f64, cycles as f64)),
             or_dash(read, grouped(read)),
             or_dash(written, grouped(written)),
-            if layer.moved.is_empty() { "-".to_owned() } else { bound(bounds) },
         ]);
+        if has_sram {
+            let (read, written) = layer.bytes_at(SRAM);
+            cells.extend([read, written].map(|bytes| or_dash(bytes, grouped(bytes))));
+        }
+        cells.push(if layer.moved.is_empty() { "-".to_owned() } else { bound(bounds) });
         table.add_row(cells);
     }
     let sum = |of: fn(&LayerFigures) -> u64| measured.layers.iter().map(of).sum::<u64>();
     let is_watched = measured.layers.iter().any(|layer| !layer.moved.is_empty());
     let watched = |text: String| if is_watched { text } else { "-".to_owned() };
     let (products, busy) = (sum(|layer| layer.macs), sum(|layer| layer.mac_cycles));
-    table.add_row([
+    let mut all = vec![
         "all".to_owned(),
         grouped(measured.cycles()),
         percent(whole, whole),
@@ -275,8 +331,13 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
         percent(busy as f64, whole),
         watched(grouped(sum(|layer| layer.bytes().0))),
         watched(grouped(sum(|layer| layer.bytes().1))),
-        watched(bound(&measured.bounds())),
-    ]);
+    ];
+    if has_sram {
+        let of_sram = [sum(|layer| layer.bytes_at(SRAM).0), sum(|layer| layer.bytes_at(SRAM).1)];
+        all.extend(of_sram.map(grouped));
+    }
+    all.push(watched(bound(&measured.bounds())));
+    table.add_row(all);
     writeln!(out, "{}\n", table.trim_fmt())?;
     Ok(())
 }

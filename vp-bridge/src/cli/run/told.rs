@@ -6,7 +6,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde_json::json;
 use vp_models::host::network::{LayerFigures, Measured, Network, Plan};
-use vp_models::host::{Bounds, Warning};
+use vp_models::host::{Bounds, Memory, Warning};
 use vp_models::platform::{Arithmetic, Description};
 
 use super::report::Tally;
@@ -210,6 +210,10 @@ fn of_layer(place: usize, layer: &LayerFigures, measured: &Measured) -> Record {
         .with("mac_cycles", mac_cycles)
         .with("read_bytes", (!moved.is_empty()).then_some(read))
         .with("written_bytes", (!moved.is_empty()).then_some(written));
+    let (read, written) = layer.bytes_at(Memory::Secondary.port());
+    for (name, bytes) in [("sram0.read_bytes", read), ("sram0.written_bytes", written)] {
+        record.put(name, (!moved.is_empty()).then_some(bytes));
+    }
     put_bounds(&mut record, bounds, measured);
     record
 }
@@ -236,6 +240,7 @@ fn of_network(network: &Network, plan: &Plan, description: &Description, measure
         .with("cycles_per_frame", cycles as f64 / frames)
         .with("frames_per_second", frames * 1e12 / measured.time.as_ps().max(1) as f64)
         .with("memory_bytes", plan.bytes)
+        .with("sram_bytes", plan.sram_bytes)
         .with("output_elements", measured.output.len())
         .with("output_fnv1a", is_computed.then(|| format!("{:016x}", super::network::sum(&measured.output))))
         .with("event_hash", measured.statistics.text("events.hash"));

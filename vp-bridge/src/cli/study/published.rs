@@ -6,9 +6,12 @@ use crate::cli::run::bound;
 use crate::cli::text::{self, grouped, styled};
 use crate::cli::{Failure, Verdict};
 use std::io::Write;
-use vp_models::host::network::{Measured, Network, Options, example_input};
-use vp_models::platform::{Arithmetic, Description};
-use vp_study::published::{self, Compared, NETWORKS, PLATFORM};
+use vp_models::host::network::{
+    MeasureError, Measured, Memories, Network, Options, Plan, PlanOptions, example_input,
+};
+use vp_models::local::LocalHost;
+use vp_models::platform::{Arithmetic, Description, Platform};
+use vp_study::published::{self, Case, Compared, NETWORKS, PLATFORM};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -20,6 +23,10 @@ pub(super) struct Args {
     /// the configuration takes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     batch: Option<u32>,
+
+    /// Leave out the case with 4 MiB of SRAM
+    #[arg(long)]
+    no_sram: bool,
 
     /// Print the figures as JSON in place of text
     #[arg(long)]
@@ -39,12 +46,15 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     // No time depends on it.
     description.arithmetic = Arithmetic::Skipped;
     let wanted = |name: &&str| args.networks.is_empty() || args.networks.iter().any(|of| of == name);
-    let run = |name: &'static str| {
-        let most = nvdla(&description)?.config.cubes_at_once();
-        let batch = args.batch.unwrap_or_else(|| published::batch(name).min(most));
-        Ran::of(name, batch, &description)
+    let config = &nvdla(&description)?.config;
+    let has_sram = config.secondary().is_some() && !args.no_sram;
+    let cases = Case::ALL.into_iter().filter(|case| has_sram || *case == Case::Dram);
+    let run = |(name, case): (&'static str, Case)| {
+        let batch = args.batch.unwrap_or_else(|| published::batch(name).min(config.cubes_at_once()));
+        Ran::of((name, case), batch, &description)
     };
-    let mut all = NETWORKS.into_iter().filter(wanted).map(run);
+    let networks = NETWORKS.into_iter().filter(wanted);
+    let mut all = networks.flat_map(|name| cases.clone().map(move |case| (name, case))).map(run);
     if args.json {
         let networks = all.map(|ran| ran.map(|ran| ran.record())).collect::<Result<Vec<_>, _>>()?;
         record::print(&Record::default().with("platform", &description.name).with("networks", networks))?;
@@ -54,8 +64,8 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     writeln!(out, "{}", headline(&description))?;
     writeln!(
         out,
-        "theirs: NVIDIA's estimates for int8, 2048 MACs, 512 KiB, 1 GHz, 10 GB/s, no SRAM, AlexNet's fully connected layers \
-         sixteen frames at a time"
+        "theirs: NVIDIA's estimates for int8, 2048 MACs, 512 KiB, 1 GHz, 10 GB/s, AlexNet's fully connected layers \
+         sixteen frames at a time; without SRAM, and with 4 MiB and 25 GB/s each way"
     )?;
     all.try_for_each(|ran| ran?.show(&mut out))?;
     writeln!(out, "\ndocs/published.md explains each cause.")?;
@@ -65,26 +75,38 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
 /// A network that was run, beside NVIDIA's estimates.
 struct Ran {
     name: &'static str,
+    case: Case,
+    /// Bytes of SRAM that it uses.
+    sram_bytes: u64,
     batch: u32,
     measured: Measured,
     compared: Vec<Compared>,
 }
 
 impl Ran {
-    fn of(name: &'static str, batch: u32, description: &Description) -> Result<Ran, Failure> {
+    fn of((name, case): (&'static str, Case), batch: u32, description: &Description) -> Result<Ran, Failure> {
         let network = Network::named(name, &Options::default()).map_err(Failure::new)?;
         let network = network.ok_or_else(|| Failure::new(format!("there is no network `{name}`")))?;
         let input = example_input(network.input, 1);
-        let run = |batch: u32| {
-            let inputs = vec![input.as_slice(); batch as usize];
-            Measured::batched(&network, description, &inputs, batch).map_err(|error| {
-                let failure = Failure::new(format!("{name} on {}: {error}", description.name));
-                if batch > 1 { failure.hint("--batch 1 runs frame after frame") } else { failure }
-            })
+        let wrong = |error: MeasureError| {
+            let failure = Failure::new(format!("{name} on {}: {error}", description.name));
+            if batch > 1 { failure.hint("--batch 1 runs frame after frame") } else { failure }
         };
-        let (alone, measured) = (run(1)?, run(batch)?);
-        let compared = published::compare(name, [&alone, &measured], description);
-        Ok(Ran { name, batch, measured, compared })
+        let options = |frames| PlanOptions { frames, placement: case.placement(), sram_limit: None };
+        let run = |plan: &Plan| {
+            let inputs = vec![input.as_slice(); plan.frames];
+            let mut host = LocalHost::new(Platform::build(description)?);
+            host.watch();
+            Ok(Measured::on(&network, plan, &mut host, description.period, &inputs, || ())?)
+        };
+        let config = &nvdla(description)?.config;
+        let plan = |frames| Plan::with(&network, config, &Memories::of(description), &options(frames));
+        // What is in SRAM for one frame is not what is there for several: all rows are of one placement's plan each.
+        let [one, several] = [plan(1), plan(batch)].map(|plan| plan.map_err(|error| wrong(error.into())));
+        let (one, several) = (one?, several?);
+        let (alone, measured) = (run(&one).map_err(wrong)?, run(&several).map_err(wrong)?);
+        let compared = published::compare((name, case), [&alone, &measured], description);
+        Ok(Ran { name, case, sram_bytes: several.sram_bytes, batch, measured, compared })
     }
 
     /// Their cycles of a frame, and ours.
@@ -101,6 +123,8 @@ impl Ran {
         let [theirs, ours] = self.cycles();
         Record::default()
             .with("network", self.name)
+            .with("sram", self.case == Case::Sram)
+            .with("sram_bytes", self.sram_bytes)
             .with("batch", self.batch)
             .with("published_cycles", theirs)
             .with("published_frames_per_second", self.frames_per_second(theirs))
@@ -110,13 +134,25 @@ impl Ran {
     }
 
     fn show(&self, out: &mut impl Write) -> Result<(), Failure> {
-        let Ran { name, batch, measured, compared } = self;
-        let header = ["layer", "theirs", "bound", "ours", "differs", "KiB", "ours", "bound by", "cause"];
+        let Ran { name, case, sram_bytes, batch, measured, compared } = self;
+        let header = match case {
+            Case::Dram => ["layer", "theirs", "bound", "ours", "differs", "KiB", "ours", "bound by", "cause"],
+            Case::Sram => {
+                ["layer", "theirs", "bound", "ours", "differs", "KiB dbb0", "sram0", "bound by", "cause"]
+            }
+        };
         let mut table = text::table(&header, &[1, 3, 4, 5, 6]);
         for row in compared {
-            table.add_row(cells(row));
+            table.add_row(cells(row, *case));
         }
-        writeln!(out, "\n{}\n", styled(text::YELLOW, name))?;
+        match case {
+            Case::Dram => writeln!(out, "\n{}\n", styled(text::YELLOW, name))?,
+            Case::Sram => {
+                let title = format!("{name} with SRAM");
+                let used = grouped(*sram_bytes);
+                writeln!(out, "\n{}: {used} bytes of it\n", styled(text::YELLOW, &title))?;
+            }
+        }
         if *batch > 1 {
             writeln!(
                 out,
@@ -125,7 +161,7 @@ impl Ran {
         }
         writeln!(out, "{}\n", table.trim_fmt())?;
         let [theirs, ours] = self.cycles();
-        let published = published::frame(name).map_or(String::new(), |time| {
+        let published = published::frame(name, *case).map_or(String::new(), |time| {
             format!(" (their own sum: {:.1})", 1e12 / time.as_ps().max(1) as f64)
         });
         writeln!(
@@ -153,15 +189,17 @@ fn record_of(row: &Compared) -> Record {
         .with("name", &row.name)
         .with("published_cycles", figure.map(|figure| figure.cycles))
         .with("published_bound", figure.map(|figure| &figure.bound))
-        .with("published_bytes", figure.map(|figure| figure.bytes))
+        .with("published_bytes", figure.and_then(|figure| figure.bytes))
         .with("cycles", row.cycles)
         .with("difference", row.difference())
         .with("bytes", row.bytes)
+        .with("sram0.read_bytes", row.sram_bytes[0])
+        .with("sram0.written_bytes", row.sram_bytes[1])
         .with("bound", row.bounds.largest().name())
         .with("causes", row.causes().iter().map(ToString::to_string).collect::<Vec<_>>())
 }
 
-fn cells(row: &Compared) -> Vec<String> {
+fn cells(row: &Compared, case: Case) -> Vec<String> {
     let whole = |number: f64| grouped(number.round() as u64);
     let kib = |bytes: f64| whole(bytes / 1024.0);
     let figure = row.figure.as_ref();
@@ -173,8 +211,14 @@ fn cells(row: &Compared) -> Vec<String> {
         or_dash(figure.map(|figure| figure.bound.clone())),
         whole(row.cycles),
         or_dash(row.difference().map(|difference| format!("{:+.0} %", 100.0 * difference))),
-        or_dash(figure.map(|figure| kib(figure.bytes))),
-        kib(row.bytes),
+        match case {
+            Case::Dram => or_dash(figure.and_then(|figure| figure.bytes).map(kib)),
+            Case::Sram => kib(row.bytes),
+        },
+        match case {
+            Case::Dram => kib(row.bytes),
+            Case::Sram => kib(row.sram_bytes.iter().sum()),
+        },
         row.bounds.largest().to_string(),
         if figure.is_none() { "left out".to_owned() } else { causes.join(", ") },
     ]

@@ -1,17 +1,21 @@
 //! NVIDIA's estimates of AlexNet, GoogLeNet and ResNet-50, and how far ours are from them, layer by layer.
 //!
 //! The figures are facts of the performance workbook in the public nvdla/hw repository
-//! (`perf/NVDLA_OpenSource_Performance.xlsx`), its case without SRAM: int8, 2048 MACs, 512 KiB of buffer, 1 GHz, 10 GB/s that reads
+//! (`perf/NVDLA_OpenSource_Performance.xlsx`): int8, 2048 MACs, 512 KiB of buffer, 1 GHz, 10 GB/s that reads
 //! and writes share, fully connected layers sixteen frames at a time; pooling, scaling and sums cost nothing, and start-up,
-//! latency and software are left out. `docs/published.md` explains the differences.
+//! latency and software are left out. Once without SRAM ([`Case::Dram`]), and once with 4 MiB of it, 25 GB/s for reads and as much for
+//! writes ([`Case::Sram`]). `docs/published.md` explains the differences.
 
 use serde::Deserialize;
 use std::fmt;
 use vp_core::Time;
 use vp_models::bus::axi::Latency;
+use vp_models::device::MemoryInterface;
 use vp_models::host::Bounds;
-use vp_models::host::network::{LayerFigures, Measured};
-use vp_models::platform::Description;
+use vp_models::host::Memory;
+use vp_models::host::network::{LayerFigures, Measured, Placement};
+use vp_models::nvdla::config::Config;
+use vp_models::platform::{Description, MemoryDescription};
 
 /// The networks that there are figures of.
 pub const NETWORKS: [&str; 3] = ["alexnet", "googlenet", "resnet50"];
@@ -28,8 +32,35 @@ pub fn batch(network: &str) -> u32 {
 /// Bytes a second over DBBIF.
 const RATE: u64 = 10_000_000_000;
 
-/// What the whole workbook's frames take, in microseconds: its own sums.
-const FRAMES: [(&str, f64); 3] = [("alexnet", 895.4), ("googlenet", 1222.1), ("resnet50", 7113.7)];
+/// Bytes of SRAM, and bytes a second over SRAMIF, of reads and as many of writes.
+const SRAM: (u64, u64) = (4 << 20, 25_000_000_000);
+
+/// What the whole workbook's frames take, in microseconds: its own sums, without SRAM and with it.
+const FRAMES: [(&str, [f64; 2]); 3] =
+    [("alexnet", [895.4, 591.5]), ("googlenet", [1222.1, 579.7]), ("resnet50", [7113.7, 5161.5])];
+
+/// Which of the workbook's two cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// All lies in DRAM.
+    Dram,
+    /// There is an SRAM beside it.
+    Sram,
+}
+
+impl Case {
+    /// Both.
+    pub const ALL: [Case; 2] = [Case::Dram, Case::Sram];
+
+    /// What ours keeps in SRAM.
+    #[must_use]
+    pub fn placement(self) -> Placement {
+        match self {
+            Case::Dram => Placement::Dram,
+            Case::Sram => Placement::All,
+        }
+    }
+}
 
 /// How far apart is worth an explanation.
 const FAR: f64 = 0.15;
@@ -49,10 +80,10 @@ pub struct Figure {
     pub mac_cycles: f64,
     /// Cycles.
     pub cycles: f64,
-    /// What bounds it: `MAC` or `DRAM`.
+    /// What bounds it: `MAC`, `DRAM`, and with SRAM `CVSRAM-R` or `CVSRAM-W`, its reads or its writes.
     pub bound: String,
-    /// Bytes over DBBIF.
-    pub bytes: f64,
+    /// Bytes over DBBIF; with SRAM they are not told.
+    pub bytes: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -65,38 +96,61 @@ struct Row {
     cycles: f64,
     bound: String,
     dram_kib: f64,
+    sram_mac_cycles: f64,
+    sram_cycles: f64,
+    sram_bound: String,
 }
 
-/// All figures.
+/// All figures of a case.
 ///
 /// # Panics
 /// Never: they are part of the program, and tests read them.
 #[must_use]
-pub fn figures() -> Vec<Figure> {
+pub fn figures(case: Case) -> Vec<Figure> {
     let mut reader = csv::Reader::from_reader(include_bytes!("figures.csv").as_slice());
     let figure = |row: Result<Row, csv::Error>| {
         let row = row.unwrap_or_else(|error| panic!("figures.csv: {error}"));
         let layers = row.layers.split('+').map(str::to_owned).collect();
         let Row { network, macs, winograd, mac_cycles, cycles, bound, dram_kib, .. } = row;
-        Figure { network, layers, macs, winograd, mac_cycles, cycles, bound, bytes: dram_kib * 1024.0 }
+        let bytes = Some(dram_kib * 1024.0);
+        let without = Figure { network, layers, macs, winograd, mac_cycles, cycles, bound, bytes };
+        match case {
+            Case::Dram => without,
+            Case::Sram => Figure {
+                mac_cycles: row.sram_mac_cycles,
+                cycles: row.sram_cycles,
+                bound: row.sram_bound,
+                bytes: None,
+                ..without
+            },
+        }
     };
     reader.deserialize().map(figure).collect()
 }
 
 /// The time of a frame by the workbook's own sum.
 #[must_use]
-pub fn frame(network: &str) -> Option<Time> {
+pub fn frame(network: &str, case: Case) -> Option<Time> {
     let (_, micros) = FRAMES.iter().find(|(of, _)| *of == network)?;
+    let micros = micros[usize::from(case == Case::Sram)];
     Some(Time::ns((micros * 1000.0).round() as u64))
 }
 
-/// Gives a platform the memory that the figures count on, unless it says something else.
+/// Gives a platform the memories that the figures count on, unless it says something else.
 pub fn assume(description: &mut Description) {
-    let memory = &mut description.dbb0;
-    if !memory.model.has_own_time() {
-        memory.bandwidth.get_or_insert(RATE);
-        // Latency is left out.
-        memory.read_latency.get_or_insert(Latency::Fixed(1));
+    let (bytes, rate) = SRAM;
+    for (memory, rate, duplex) in [(&mut description.dbb0, RATE, false), (&mut description.sram0, rate, true)]
+    {
+        if !memory.model.has_own_time() {
+            memory.duplex |= duplex && memory.bandwidth.is_none();
+            memory.bandwidth.get_or_insert(rate);
+            // Latency is left out.
+            memory.read_latency.get_or_insert(Latency::Fixed(1));
+        }
+    }
+    let own = Description::named(PLATFORM).map(|platform| platform.sram0.size);
+    if own == Ok(description.sram0.size) {
+        description.sram0.size = bytes;
     }
 }
 
@@ -111,14 +165,16 @@ pub struct Compared {
     pub cycles: f64,
     /// Of these, with the array at work.
     pub mac_cycles: f64,
-    /// Our bytes, a frame.
+    /// Our bytes over DBBIF, a frame.
     pub bytes: f64,
+    /// Our bytes over SRAMIF, a frame: read, and written.
+    pub sram_bytes: [f64; 2],
     /// What the cycles of all frames went into.
     pub bounds: Bounds,
     frames: f64,
     period: Time,
-    /// Bytes that DBBIF moves in a cycle.
-    rate: f64,
+    /// Bytes that DBBIF moves in a cycle, and each direction of SRAMIF.
+    rates: [f64; 2],
 }
 
 /// Why ours is far from theirs.
@@ -173,11 +229,19 @@ impl fmt::Display for Cause {
 /// taken from the run of these `together`, all else from that of one frame `alone`: of frames behind each other one reads while the
 /// one before is still at work.
 #[must_use]
-pub fn compare(network: &str, [alone, together]: [&Measured; 2], description: &Description) -> Vec<Compared> {
-    let rate = description.dbb0.bandwidth.unwrap_or(u64::MAX) as f64 * alone.period.as_ps() as f64 / 1e12;
-    let bus = description.nvdla().map_or(f64::MAX, |nvdla| nvdla.config.primary().width_bytes.into());
-    let rate = rate.min(bus);
-    let figures: Vec<Figure> = figures().into_iter().filter(|figure| figure.network == network).collect();
+pub fn compare(
+    (network, case): (&str, Case),
+    [alone, together]: [&Measured; 2],
+    description: &Description,
+) -> Vec<Compared> {
+    let config = description.nvdla().map(|nvdla| &nvdla.config);
+    let buses = [config.map(Config::primary), config.and_then(Config::secondary)];
+    let rate = |(memory, bus): (&MemoryDescription, Option<MemoryInterface>)| {
+        let rate = memory.bandwidth.unwrap_or(u64::MAX) as f64 * alone.period.as_ps() as f64 / 1e12;
+        rate.min(bus.map_or(f64::MAX, |bus| bus.width_bytes.into()))
+    };
+    let rates = [(&description.dbb0, buses[0]), (&description.sram0, buses[1])].map(rate);
+    let figures: Vec<Figure> = figures(case).into_iter().filter(|figure| figure.network == network).collect();
     let run_of = |layer: usize| if together.layers[layer].together { together } else { alone };
     let compared = |name: String, figure: Option<Figure>, measured: &Measured, layers: &[&LayerFigures]| {
         let mut sum = Compared {
@@ -186,19 +250,24 @@ pub fn compare(network: &str, [alone, together]: [&Measured; 2], description: &D
             cycles: 0.0,
             mac_cycles: 0.0,
             bytes: 0.0,
+            sram_bytes: [0.0; 2],
             bounds: Bounds::default(),
             frames: measured.frames.max(1) as f64,
             period: measured.period,
-            rate,
+            rates,
         };
         for layer in layers {
             sum.cycles += layer.time().cycles(measured.period) as f64;
             sum.mac_cycles += layer.mac_cycles as f64;
-            let (read, written) = layer.bytes();
+            let (read, written) = layer.bytes_at(Memory::Primary.port());
             sum.bytes += (read + written) as f64;
+            let (read, written) = layer.bytes_at(Memory::Secondary.port());
+            sum.sram_bytes[0] += read as f64;
+            sum.sram_bytes[1] += written as f64;
             sum.bounds += layer.bounds;
         }
-        for of_all in [&mut sum.cycles, &mut sum.mac_cycles, &mut sum.bytes] {
+        let [sram_read, sram_written] = &mut sum.sram_bytes;
+        for of_all in [&mut sum.cycles, &mut sum.mac_cycles, &mut sum.bytes, sram_read, sram_written] {
             *of_all /= sum.frames;
         }
         sum
@@ -260,14 +329,14 @@ impl Compared {
         let cycles = |time: Time| time.as_ps() as f64 / self.period.as_ps().max(1) as f64 / self.frames;
         let [compute, latency, registers] =
             [self.bounds.compute, self.bounds.read_latency, self.bounds.csb].map(cycles);
-        let (moved, theirs) = (self.bytes / self.rate, figure.bytes / self.rate);
+        let (moved, theirs) = (self.memory_cycles(), figure.bytes.map(|bytes| bytes / self.rates[0]));
         let is_connected = figure.layers.iter().any(|layer| layer.starts_with("fc"));
         let array = if figure.winograd { Cause::Winograd } else { Cause::Array };
         let bytes = if is_connected { Cause::Batch } else { Cause::Bytes };
         vec![
             (array, (self.mac_cycles - figure.mac_cycles).min(self.cycles - moved)),
             (Cause::Pace, (compute - self.mac_cycles).min(self.cycles - moved)),
-            (bytes, (moved - theirs).min(self.cycles - compute)),
+            (bytes, theirs.map_or(0.0, |theirs| (moved - theirs).min(self.cycles - compute))),
             (Cause::Turns, self.cycles - compute.max(moved) - latency - registers),
             (Cause::Latency, latency),
             (Cause::Registers, registers),
@@ -278,16 +347,27 @@ impl Compared {
     fn faster(&self, figure: &Figure) -> Vec<(Cause, f64)> {
         let theirs = figure.own_sum();
         vec![
-            (Cause::FewerBytes, theirs - figure.mac_cycles.max(self.bytes / self.rate)),
+            (Cause::FewerBytes, theirs - figure.mac_cycles.max(self.memory_cycles())),
             (Cause::ArrayCounted, theirs - self.mac_cycles.max(figure.memory_cycles())),
         ]
+    }
+
+    /// The cycles that the memory takes for our bytes that takes longest: directions of SRAMIF count apart.
+    fn memory_cycles(&self) -> f64 {
+        let [dram, sram] = self.rates;
+        self.sram_bytes.iter().fold(self.bytes / dram, |most, bytes| most.max(bytes / sram))
     }
 }
 
 impl Figure {
-    /// Cycles that the workbook counts for its bytes: 100 for what it calls a KiB.
+    /// Cycles that the workbook counts for its bytes: 100 for what it calls a KiB. With SRAM its bytes are not told, but where they
+    /// bound.
     fn memory_cycles(&self) -> f64 {
-        self.bytes / 1024.0 * 100.0
+        match self.bytes {
+            Some(bytes) => bytes / 1024.0 * 100.0,
+            None if self.bound == "MAC" => 0.0,
+            None => self.cycles,
+        }
     }
 
     /// The workbook's rule: the longer of the array's time and the memory's.
@@ -311,7 +391,8 @@ mod tests {
     fn each_figure_is_of_layers_that_our_networks_have() {
         for name in NETWORKS {
             let network = Network::named(name, &Options::default()).unwrap().unwrap();
-            let of: Vec<Figure> = figures().into_iter().filter(|figure| figure.network == name).collect();
+            let of: Vec<Figure> =
+                figures(Case::Dram).into_iter().filter(|figure| figure.network == name).collect();
             assert!(of.len() >= 8, "{name}");
             for figure in of {
                 let layers = figure.layers.iter().map(|wanted| {
@@ -342,10 +423,11 @@ mod tests {
             cycles,
             mac_cycles,
             bytes: kib * 1024.0,
+            sram_bytes: [0.0; 2],
             bounds: Bounds { compute: Time::ns(compute as u64), ..Bounds::default() },
             frames: 1.0,
             period: Time::ns(1),
-            rate: 10.0,
+            rates: [10.0, 25.0],
             figure: Some(figure.clone()),
         }
     }
@@ -353,7 +435,23 @@ mod tests {
     fn figure(mac_cycles: f64, kib: f64) -> Figure {
         let cycles = mac_cycles.max(kib * 100.0);
         let layers = vec!["conv".to_owned()];
-        Figure { mac_cycles, cycles, bytes: kib * 1024.0, layers, winograd: false, ..figures().remove(0) }
+        let bytes = Some(kib * 1024.0);
+        Figure { mac_cycles, cycles, bytes, layers, winograd: false, ..figures(Case::Dram).remove(0) }
+    }
+
+    #[test]
+    fn rows_add_up_to_the_published_frames() {
+        for (network, dram, sram) in
+            [("alexnet", 1116.8, 1690.7), ("googlenet", 818.3, 1725.0), ("resnet50", 140.6, 193.7)]
+        {
+            for (case, frames) in [(Case::Dram, dram), (Case::Sram, sram)] {
+                let of = figures(case).into_iter().filter(|figure| figure.network == network);
+                let cycles: f64 = of.map(|figure| figure.cycles).sum();
+                assert!((1e9 / cycles / frames - 1.0).abs() < 1e-3, "{network}: {cycles}");
+                let whole = frame(network, case).unwrap().as_ps() as f64 / 1e3;
+                assert!((whole / cycles - 1.0).abs() < 1e-3, "{network}: {whole}");
+            }
+        }
     }
 
     #[test]
@@ -395,14 +493,14 @@ mod tests {
 
     #[test]
     fn two_rows_contradict_themselves() {
-        let wrong: Vec<String> = figures()
+        let wrong: Vec<String> = figures(Case::Dram)
             .into_iter()
             .filter(|figure| figure.contradiction().abs() > 2.0)
             .map(|figure| figure.layers.join("+"))
             .collect();
         assert_eq!(wrong, ["res3a_branch1", "fc1000"]);
         // That is said also where the cycles agree.
-        let fc = figures().pop().unwrap();
+        let fc = figures(Case::Dram).pop().unwrap();
         assert_eq!(compared(&fc, fc.cycles * 1.03, 1000.0, 1000.0, 2005.0).causes(), [Cause::Sheet]);
     }
 }

@@ -8,6 +8,9 @@ pub(super) fn spoken(name: &str) -> &str {
         "dbb0.read_latency" => "read latency",
         "dbb0.read_outstanding" => "outstanding at most",
         "dbb0.bandwidth" => "bandwidth",
+        "sram0.size" | "placement_limit" => "SRAM",
+        "sram0.bandwidth" => "bandwidth of SRAM",
+        "sram0.read_latency" => "read latency of SRAM",
         name => name,
     }
 }
@@ -17,6 +20,7 @@ pub(super) fn unit(name: &str) -> &'static str {
     match name.rsplit('.').next() {
         Some("read_latency" | "write_latency") => "cycles",
         Some("bandwidth") => "bytes/s",
+        Some("size" | "placement_limit") => "bytes",
         _ => "",
     }
 }

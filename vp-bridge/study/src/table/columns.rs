@@ -57,6 +57,8 @@ pub fn layers(rows: &[Row<'_>]) -> Table {
             let is_seen = measured.is_seen_inside();
             table.put(at, "read_bytes", is_seen.then_some(layer.read));
             table.put(at, "written_bytes", is_seen.then_some(layer.written));
+            table.put(at, "sram0.read_bytes", is_seen.then_some(layer.sram_read));
+            table.put(at, "sram0.written_bytes", is_seen.then_some(layer.sram_written));
             for (name, part) in parts(layer.bounds) {
                 table.put(at, &name, is_seen.then_some(part / measured.period.max(1)));
             }
@@ -89,6 +91,7 @@ fn figures(measured: &Measured) -> Vec<(String, super::Cell)> {
         ("mac_utilisation".into(), measured.utilisation().into()),
         ("read_bytes".into(), read.into()),
         ("written_bytes".into(), written.into()),
+        ("sram_bytes".into(), measured.sram_bytes.into()),
     ];
     let bounds = parts(measured.bounds());
     figures.extend(bounds.into_iter().map(|(name, part)| (name, (part / cycles).into())));

@@ -58,11 +58,13 @@ impl Interconnect {
         timed: Option<Rc<dyn TimedPort>>,
     ) -> Rc<Interconnect> {
         let memory_free = Rc::new(Cell::new(Time::ZERO));
+        // Of a memory with a port for each neither waits for the other.
+        let for_writes = if config.duplex { Rc::default() } else { memory_free.clone() };
         let interconnect = Rc::new(Interconnect {
             sim: sim.clone(),
             observed: Observed::new(sim, sim.source(name, SourceKind::Transfers)),
-            reads: Reads::new(&config, (target.clone(), timed.clone()), memory_free.clone()),
-            writes: Writes::new(&config, (target, timed.clone()), memory_free),
+            reads: Reads::new(&config, (target.clone(), timed.clone()), memory_free),
+            writes: Writes::new(&config, (target, timed.clone()), for_writes),
             due: Default::default(),
             work: sim.work_event(format!("{name}.request")),
             next: Cell::new(Time::ZERO),
@@ -463,6 +465,7 @@ mod tests {
             read_latency: Latency::Fixed(1),
             write_latency: Latency::Fixed(1),
             bandwidth: None,
+            duplex: false,
             seed: 0,
             write_overlap: false,
         };

@@ -85,6 +85,8 @@ pub struct AxiConfig {
     pub write_latency: Latency,
     /// Bytes a second that the memory can move, reads and writes together; the bus's own rate if `None`.
     pub bandwidth: Option<u64>,
+    /// Whether the memory moves as much of reads, and beside them as much of writes: it has a port for each.
+    pub duplex: bool,
     /// Where the drawing of latencies starts.
     pub seed: u64,
     /// Whether a write client's next burst enters its buffer at the arbiter while the one before leaves it.

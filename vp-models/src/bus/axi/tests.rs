@@ -46,6 +46,7 @@ struct Case {
     pipeline: ReadPipelineConfig,
     beats_limit: u32,
     bandwidth: Option<u64>,
+    duplex: bool,
     memory: Memory,
     clients: Vec<(u32, Client)>,
 }
@@ -88,14 +89,16 @@ fn case() -> impl Strategy<Value = Case> {
     let clients = prop::collection::vec((1u32..5, client()), 1..6);
     let pipeline = (1u32..5, 1u32..4)
         .prop_map(|(before_count, behind_count)| ReadPipelineConfig { before_count, behind_count });
+    let bandwidth = (bandwidth, any::<bool>());
     (latency, 0u32..3, [1u32..20, 1u32..20], pipeline, 1u32..40, bandwidth, memory, clients).prop_map(
-        |(latency, beats, outstanding, pipeline, beats_limit, bandwidth, memory, clients)| Case {
+        |(latency, beats, outstanding, pipeline, beats_limit, (bandwidth, duplex), memory, clients)| Case {
             latency,
             beats: 1 << beats,
             outstanding,
             pipeline,
             beats_limit,
             bandwidth,
+            duplex,
             memory,
             clients,
         },
@@ -233,6 +236,7 @@ fn run(case: &Case, stepwise: bool) -> Outcome {
         read_latency: case.latency,
         write_latency: case.latency,
         bandwidth: case.bandwidth,
+        duplex: case.duplex,
         seed: 7,
         write_overlap: false,
     };

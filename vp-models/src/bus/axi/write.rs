@@ -490,7 +490,7 @@ impl Writes {
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // Clients are their engines'. That one is in `asking` says only that it is to be looked at.
         let Writes {
-            config: _,
+            config,
             target: _,
             timed: _,
             clients: _,
@@ -504,14 +504,14 @@ impl Writes {
         } = self;
         at.at_rest(!has_partners.get(), "a partner is at its pins")?;
         let mut channel = channel.borrow_mut();
-        // A tag is a name only; what the memory has moved is saved with the reads.
+        // A tag is a name only; what a memory of one port has moved is saved with the reads.
         let Channel {
             turn,
             free,
             outstanding,
             latency,
             last_acknowledged,
-            memory_free: _,
+            memory_free,
             tags: _,
             moving,
             given,
@@ -525,6 +525,9 @@ impl Writes {
         outstanding.checkpoint(at)?;
         latency.checkpoint(at)?;
         at.value(last_acknowledged)?;
+        if config.duplex {
+            at.cell(memory_free)?;
+        }
         let is_over = moving.is_empty() && given.is_empty() && ids.is_empty() && standing.is_none();
         at.at_rest(is_over && asked.values().all(VecDeque::is_empty), "writes are in flight")
     }

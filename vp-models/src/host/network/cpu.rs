@@ -2,14 +2,14 @@
 
 use super::layout::Tensor;
 use super::plan::Cpu;
+use crate::host::DriverError;
 use crate::host::bus::Bus;
 use crate::host::softmax::softmax;
-use crate::host::{DriverError, Memory};
 
 /// Reads, computes, writes.
 pub(super) fn run(task: Cpu, from: &Tensor, to: &Tensor, bus: &mut Bus<'_>) -> Result<(), DriverError> {
     let mut bytes = vec![0; from.bytes() as usize];
-    bus.fetch(Memory::Primary, from.base, &mut bytes)?;
+    bus.fetch(from.place.memory, from.place.address, &mut bytes)?;
     let input = from.unpack(&bytes);
     let output = match task {
         Cpu::Upsampling(factor) => upsampled(&input, from, factor),
@@ -20,9 +20,9 @@ pub(super) fn run(task: Cpu, from: &Tensor, to: &Tensor, bus: &mut Bus<'_>) -> R
     };
     // Only the tensor's own places: others of its memory may be another's.
     let mut bytes = vec![0; to.bytes() as usize];
-    bus.fetch(Memory::Primary, to.base, &mut bytes)?;
+    bus.fetch(to.place.memory, to.place.address, &mut bytes)?;
     to.pack_onto(&output, &mut bytes);
-    bus.load(Memory::Primary, to.base, &bytes)
+    bus.load(to.place.memory, to.place.address, &bytes)
 }
 
 fn upsampled(input: &[i8], from: &Tensor, factor: u32) -> Vec<i8> {

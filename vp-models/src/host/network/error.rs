@@ -156,6 +156,42 @@ pub enum PlanError {
         /// Bytes that are left.
         left: u64,
     },
+    /// Something is to be in SRAM, and there is none.
+    #[error("{asked}: the configuration {config} has no SRAMIF (secondary_memory = false)")]
+    NoSram {
+        /// The configuration.
+        config: String,
+        /// Who asks for it.
+        asked: String,
+        /// The line of the network's file that does.
+        line: Option<usize>,
+    },
+    /// What is to be in SRAM has no room there.
+    #[error(
+        "{asked}: it takes {bytes} bytes, and of {size} bytes of SRAM {left} are left while it is needed"
+    )]
+    SramRoom {
+        /// Who asks for it.
+        asked: String,
+        /// Bytes it takes.
+        bytes: u64,
+        /// Bytes that are left.
+        left: u64,
+        /// Bytes of SRAM that may be used.
+        size: u64,
+        /// The line of the network's file that does.
+        line: Option<usize>,
+    },
+    /// What is concatenated is to be in two memories.
+    #[error("{one}, and {other}: what is concatenated lies in one memory")]
+    Contradiction {
+        /// What one layer says.
+        one: String,
+        /// What the other says.
+        other: String,
+        /// The line of the network's file with the first.
+        line: Option<usize>,
+    },
     /// The hardware does not take so many cubes at once.
     #[error("{frames} frames at once: the configuration {config} takes {most}")]
     Batch {
@@ -184,6 +220,18 @@ pub enum PlanError {
         /// The configuration.
         config: String,
     },
+}
+
+impl PlanError {
+    /// The line of the network's file that asks for what cannot be, where it is one.
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            PlanError::NoSram { line, .. }
+            | PlanError::SramRoom { line, .. }
+            | PlanError::Contradiction { line, .. } => *line,
+            _ => None,
+        }
+    }
 }
 
 /// Why there are no figures of a network on a platform.

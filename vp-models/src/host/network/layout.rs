@@ -4,12 +4,43 @@
 //! `[kernel][row][column][channel]`.
 
 use super::description::Shape;
+use crate::host::Memory;
 use crate::nvdla::config::Config;
 use crate::nvdla::cube::{Packing, Ram, Surface};
 use crate::nvdla::registers::cdma::d_weight_bytes::WEIGHT_BYTES;
 
 /// Alignment of everything that is placed: no family of addresses keeps fewer bits.
 pub(super) const ALIGNMENT: u64 = 256;
+
+/// Where something begins in a memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Which memory.
+    pub memory: Memory,
+    /// Address of its first byte.
+    pub address: u64,
+}
+
+impl Place {
+    /// In the primary memory.
+    pub const fn primary(address: u64) -> Place {
+        Place { memory: Memory::Primary, address }
+    }
+
+    /// So many bytes further on.
+    #[must_use]
+    pub const fn plus(self, bytes: u64) -> Place {
+        Place { address: self.address + bytes, ..self }
+    }
+}
+
+/// The interface by which the engines reach a memory: `RAM_TYPE` of their registers.
+pub(super) fn ram(memory: Memory) -> Ram {
+    match memory {
+        Memory::Primary => Ram::Primary,
+        Memory::Secondary => Ram::Secondary,
+    }
+}
 
 /// A run of channels, and where they lie among those of a cube in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +123,8 @@ pub enum Form {
 /// A tensor in memory. On the host's side it is `[line][column][channel]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// Address of its first byte.
-    pub base: u64,
+    /// Where it begins.
+    pub place: Place,
     /// Its size.
     pub shape: Shape,
     /// How it lies.
@@ -104,7 +135,7 @@ impl Tensor {
     /// Features with channels one behind the other.
     pub(super) fn features(shape: Shape, channels: Channels, config: &Config) -> Tensor {
         let atom = config.memory_atom;
-        Tensor { base: 0, shape, form: Form::Features { atom, channels } }
+        Tensor { place: Place::primary(0), shape, form: Form::Features { atom, channels } }
     }
 
     /// An image.
@@ -112,7 +143,7 @@ impl Tensor {
         let bytes = if shape.channels == 1 { 1 } else { 4 };
         // Lines begin with an atom, whatever its size.
         let line_stride = (shape.width * bytes).next_multiple_of(64);
-        Tensor { base: 0, shape, form: Form::Pixels { bytes, line_stride } }
+        Tensor { place: Place::primary(0), shape, form: Form::Pixels { bytes, line_stride } }
     }
 
     /// The cube that it lies in, of features.
@@ -121,7 +152,7 @@ impl Tensor {
             unreachable!("only convolutions read images, and they know")
         };
         let shape = Shape { channels: channels.places(), ..self.shape };
-        Cube { base: self.base, shape, atom: *atom }
+        Cube { place: self.place, shape, atom: *atom }
     }
 
     /// Bytes of memory.
@@ -177,8 +208,8 @@ impl Tensor {
 /// A feature cube in memory, its lines and surfaces back to back, as the units see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cube {
-    /// Address of its first byte.
-    pub(super) base: u64,
+    /// Where it begins.
+    pub(super) place: Place,
     pub(super) shape: Shape,
     pub(super) atom: u32,
 }
@@ -197,7 +228,7 @@ impl Cube {
     /// Its part from a line on.
     pub(super) fn at_line(&self, y: u32) -> CubePlace {
         CubePlace {
-            base: self.base + u64::from(y) * u64::from(self.line_stride()),
+            place: self.place.plus(u64::from(y) * u64::from(self.line_stride())),
             line_stride: self.line_stride(),
             surface_stride: self.surface_stride(),
         }
@@ -205,8 +236,8 @@ impl Cube {
 
     /// Its part of so many channels from one on that begins an atom.
     pub(super) fn channels(&self, from: u32, channels: u32) -> Cube {
-        let base = self.base + u64::from(from / self.atom) * u64::from(self.surface_stride());
-        Cube { base, shape: Shape { channels, ..self.shape }, ..*self }
+        let place = self.place.plus(u64::from(from / self.atom) * u64::from(self.surface_stride()));
+        Cube { place, shape: Shape { channels, ..self.shape }, ..*self }
     }
 
     pub(super) fn surfaces(&self) -> u32 {
@@ -222,8 +253,8 @@ impl Cube {
 /// Where a hardware layer finds a cube, or puts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CubePlace {
-    /// Address of its first byte.
-    pub(super) base: u64,
+    /// Where it begins.
+    pub(super) place: Place,
     /// Bytes from a line to the next.
     pub(super) line_stride: u32,
     /// Bytes from a surface to the next.
@@ -233,8 +264,8 @@ pub(super) struct CubePlace {
 impl CubePlace {
     /// As the engines know it.
     pub(super) fn surface(self, atom: u32) -> Surface {
-        let CubePlace { base, line_stride, surface_stride } = self;
-        let (ram, packing) = (Ram::Primary, Packing::Strided);
+        let CubePlace { place: Place { memory, address: base }, line_stride, surface_stride } = self;
+        let (ram, packing) = (ram(memory), Packing::Strided);
         Surface { ram, base, line_stride, surface_stride, pixel: atom, atom, packing }
     }
 }
@@ -350,12 +381,13 @@ mod tests {
     fn channels_lie_in_atoms_and_atoms_in_surfaces() {
         let shape = Shape { width: 2, height: 1, channels: 3 };
         let form = |channels| Form::Features { atom: 2, channels };
-        let bytes = Tensor { base: 0, shape, form: form(Channels::plain(3)) }.pack(&[1, 2, 3, 4, 5, 6]);
+        let tensor = |channels| Tensor { place: Place::primary(0), shape, form: form(channels) };
+        let bytes = tensor(Channels::plain(3)).pack(&[1, 2, 3, 4, 5, 6]);
         assert_eq!(bytes, [1, 2, 4, 5, 3, 0, 6, 0]);
         // One channel, and two that begin with the next atom.
         let channels = Channels::joined([&Channels::plain(1), &Channels::plain(2)], 2);
         assert_eq!(channels.places(), 4);
-        let bytes = Tensor { base: 0, shape, form: form(channels) }.pack(&[1, 2, 3, 4, 5, 6]);
+        let bytes = tensor(channels).pack(&[1, 2, 3, 4, 5, 6]);
         assert_eq!(bytes, [1, 0, 4, 0, 2, 3, 5, 6]);
     }
 
@@ -376,7 +408,8 @@ mod tests {
         fn what_is_packed_is_unpacked(width in 1u32..5, height in 1u32..5, channels in 1u32..20, atom in 1u32..9) {
             let channels = Channels::joined([&Channels::plain(channels), &Channels::plain(channels)], atom);
             let shape = Shape { width, height, channels: channels.each().count() as u32 };
-            let features = Tensor { base: 0, shape, form: Form::Features { atom, channels } };
+            let place = Place::primary(0);
+            let features = Tensor { place, shape, form: Form::Features { atom, channels } };
             let image = Tensor::image(Shape { channels: 3, ..shape });
             for tensor in [features, image] {
                 let elements: Vec<i8> = (0..tensor.shape.elements()).map(|at| (at * 7) as i8).collect();

@@ -2,7 +2,7 @@
 
 use super::description::Network;
 use super::error::{MeasureError, RunError};
-use super::plan::{Plan, Work};
+use super::plan::{Memories, Plan, PlanOptions, Work};
 use super::run::{Inference, Runner};
 use crate::host::{Activity, Bounds, DriverError, Host, Moved, Statistics};
 use crate::local::LocalHost;
@@ -59,6 +59,12 @@ impl LayerFigures {
         self.bounds.total()
     }
 
+    /// Bytes read, and bytes written, at an interface: `dbb0` or `sram0`.
+    pub fn bytes_at(&self, port: &str) -> (u64, u64) {
+        let moved = self.moved.iter().filter(|moved| moved.port == port);
+        moved.fold((0, 0), |(read, written), moved| (read + moved.read, written + moved.written))
+    }
+
     /// Bytes read, and bytes written, at all interfaces.
     pub fn bytes(&self) -> (u64, u64) {
         self.moved.iter().fold((0, 0), |(read, written), moved| (read + moved.read, written + moved.written))
@@ -84,8 +90,21 @@ impl Measured {
         inputs: &[&[i8]],
         frames: u32,
     ) -> Result<Measured, MeasureError> {
+        Measured::with(network, description, inputs, &PlanOptions { frames, ..PlanOptions::default() })
+    }
+
+    /// The same, planned as these options say.
+    ///
+    /// # Errors
+    /// As [`Measured::batched`], and when what is to be in SRAM cannot be there.
+    pub fn with(
+        network: &Network,
+        description: &Description,
+        inputs: &[&[i8]],
+        options: &PlanOptions,
+    ) -> Result<Measured, MeasureError> {
         let nvdla = description.nvdla().ok_or(MeasureError::NoNvdla)?;
-        let plan = Plan::batched(network, &nvdla.config, description.dbb0.range(), frames)?;
+        let plan = Plan::with(network, &nvdla.config, &Memories::of(description), options)?;
         let mut host = LocalHost::new(Platform::build(description)?);
         host.watch();
         Ok(Measured::on(network, &plan, &mut host, description.period, inputs, || ())?)

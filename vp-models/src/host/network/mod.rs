@@ -39,11 +39,13 @@ mod run;
 mod shipped;
 
 pub use description::{
-    Activation, Bias, Converter, Convolution, Method, Network, NetworkLayer, Normalisation, Operation,
-    Options, Pooling, ReadTensor, Shape, SoftMax, Sum, Window, example_input,
+    Activation, Bias, Converter, Convolution, Demand, Demanded, Method, Network, NetworkLayer, Normalisation,
+    Operation, Options, Pooling, ReadTensor, Shape, SoftMax, Sum, Window, example_input,
 };
 pub use error::{MeasureError, NetworkError, PlanError, RunError};
-pub use layout::{Channels, Form, Run, Tensor};
+pub use layout::{Channels, Form, Place, Run, Tensor};
 pub use measured::{LayerFigures, Measured};
-pub use plan::{Cpu, Plan, Step, Work};
+pub use plan::{
+    Constant, Cpu, Memories, NoPlacement, PlacedTensor, Placement, Plan, PlanOptions, Step, Work,
+};
 pub use run::{Inference, Runner, Span};

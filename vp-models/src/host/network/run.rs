@@ -3,10 +3,10 @@
 
 use super::cpu;
 use super::error::RunError;
-use super::plan::{Plan, Step, Work};
+use super::plan::{Constant, Plan, Step, Work};
 use crate::host::driver::{Driver, Event, Job};
 use crate::host::trace::{Interrupt, Source};
-use crate::host::{Activity, DriverError, Host, Memory};
+use crate::host::{Activity, DriverError, Host};
 use crate::nvdla::registers::Unit;
 use vp_core::Time;
 
@@ -59,8 +59,8 @@ impl<'a> Runner<'a> {
     /// When the host cannot do that.
     pub fn new(plan: &'a Plan, host: &'a mut dyn Host) -> Result<Runner<'a>, DriverError> {
         let mut driver = Driver::new(host, "what the network needs before its first layer");
-        for (base, bytes) in &plan.constants {
-            driver.bus.load(Memory::Primary, *base, bytes)?;
+        for Constant { place, bytes, .. } in &plan.constants {
+            driver.bus.load(place.memory, place.address, bytes)?;
         }
         let mut units = Vec::new();
         for &unit in plan.steps.iter().flat_map(Step::units) {
@@ -105,7 +105,7 @@ impl<'a> Runner<'a> {
                 Some(input) => tensor.pack(input),
                 None => vec![0; tensor.bytes() as usize],
             };
-            self.driver.bus.load(Memory::Primary, tensor.base, &bytes)?;
+            self.driver.bus.load(tensor.place.memory, tensor.place.address, &bytes)?;
         }
         let started = self.driver.bus.now()?;
         // From here on.
@@ -158,7 +158,7 @@ impl<'a> Runner<'a> {
         for frame in 0..frames {
             let [_, tensor] = self.plan.of_frame(frame);
             let mut bytes = vec![0; tensor.bytes() as usize];
-            self.driver.bus.fetch(Memory::Primary, tensor.base, &mut bytes)?;
+            self.driver.bus.fetch(tensor.place.memory, tensor.place.address, &mut bytes)?;
             output.extend(tensor.unpack(&bytes));
         }
         Ok(output)

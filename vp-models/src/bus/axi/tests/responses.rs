@@ -15,6 +15,7 @@ fn interconnect(simulation: &Simulation, memory: Memory) -> (Rc<Interconnect>, R
         read_latency: Latency::Fixed(5),
         write_latency: Latency::Fixed(3),
         bandwidth: None,
+        duplex: false,
         seed: 7,
         write_overlap: false,
     };

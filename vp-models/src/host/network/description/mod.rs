@@ -3,6 +3,7 @@
 //! `written` reads it from TOML, `sheet` from a table of layers; `synthetic` makes weights up where only shapes are
 //! known.
 
+mod demand;
 mod sheet;
 mod synthetic;
 mod written;
@@ -11,6 +12,7 @@ use super::error::NetworkError;
 use serde::Deserialize;
 use std::fmt;
 
+pub use demand::{Demand, Demanded};
 pub use synthetic::example_input;
 pub use written::{Options, ReadTensor};
 
@@ -46,6 +48,8 @@ pub struct Network {
     pub is_image: bool,
     /// Its layers, each after those it reads from. The last one's output is the network's.
     pub layers: Vec<NetworkLayer>,
+    /// Where its file says that tensors lie.
+    pub demands: Vec<Demand>,
 }
 
 impl Network {

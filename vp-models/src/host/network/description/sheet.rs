@@ -61,7 +61,8 @@ pub(super) fn network(name: &str, text: &str) -> Result<Network, NetworkError> {
     let header = lines.next().map_or(Vec::new(), |(_, line)| line.split(',').map(str::trim).collect());
     let columns = Columns { header };
     let input = Shape { width: 1, height: 1, channels: 1 };
-    let network = Network { name: name.to_owned(), input, is_image: false, layers: Vec::new() };
+    let network =
+        Network { name: name.to_owned(), input, is_image: false, layers: Vec::new(), demands: Vec::new() };
     let mut builder = Builder { network, maker: Maker::new(Some(1)) };
     for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
         let cells = line.split(',').map(str::trim).collect();

@@ -3,6 +3,7 @@
 mod reader;
 
 use self::reader::Reader;
+use super::demand::{WrittenMemory, demands};
 use super::synthetic::Maker;
 use super::{Converter, Method, Network, Shape, sheet};
 use crate::host::network::error::NetworkError;
@@ -39,6 +40,9 @@ struct WrittenInput {
     channels: u32,
     #[serde(default)]
     image: bool,
+    /// [`demands`] reads it, here and in layers.
+    #[serde(rename = "memory")]
+    _memory: Option<WrittenMemory>,
 }
 
 #[derive(Deserialize)]
@@ -58,6 +62,10 @@ enum WrittenLayer {
 #[serde(deny_unknown_fields)]
 struct WrittenConvolution {
     name: String,
+    #[serde(rename = "memory")]
+    _memory: Option<WrittenMemory>,
+    #[serde(rename = "weights_memory")]
+    _weights_memory: Option<WrittenMemory>,
     input: Option<String>,
     kernels: Option<u32>,
     kernel: Option<[u32; 2]>,
@@ -118,6 +126,8 @@ enum Rounding {
 #[serde(deny_unknown_fields)]
 struct WrittenPooling {
     name: String,
+    #[serde(rename = "memory")]
+    _memory: Option<WrittenMemory>,
     input: Option<String>,
     method: Method,
     kernel: Option<[u32; 2]>,
@@ -134,6 +144,8 @@ struct WrittenPooling {
 #[serde(deny_unknown_fields)]
 struct WrittenSum {
     name: String,
+    #[serde(rename = "memory")]
+    _memory: Option<WrittenMemory>,
     inputs: [String; 2],
     scale: Option<i16>,
     shift: Option<u32>,
@@ -147,6 +159,8 @@ struct WrittenSum {
 #[serde(deny_unknown_fields)]
 struct WrittenConcatenation {
     name: String,
+    #[serde(rename = "memory")]
+    _memory: Option<WrittenMemory>,
     inputs: Vec<String>,
 }
 
@@ -154,6 +168,8 @@ struct WrittenConcatenation {
 #[serde(deny_unknown_fields)]
 struct WrittenNormalisation {
     name: String,
+    #[serde(rename = "memory")]
+    _memory: Option<WrittenMemory>,
     input: Option<String>,
     channels: u32,
     alpha: f64,
@@ -168,6 +184,8 @@ struct WrittenNormalisation {
 #[serde(deny_unknown_fields)]
 struct WrittenUpsampling {
     name: String,
+    #[serde(rename = "memory")]
+    _memory: Option<WrittenMemory>,
     input: Option<String>,
     factor: u32,
 }
@@ -176,6 +194,8 @@ struct WrittenUpsampling {
 #[serde(deny_unknown_fields)]
 struct WrittenSoftMax {
     name: String,
+    #[serde(rename = "memory")]
+    _memory: Option<WrittenMemory>,
     input: Option<String>,
     scale: f64,
 }
@@ -233,14 +253,15 @@ impl Network {
         options: &Options,
         read: &mut ReadTensor<'_>,
     ) -> Result<Network, NetworkError> {
+        let demands = demands(text)?;
         let Written { name, input, seed, layer: written } = toml::from_str(text)?;
-        let WrittenInput { width, height, channels, image } = input;
+        let WrittenInput { width, height, channels, image, .. } = input;
         let [width, height] = options.input_size.unwrap_or([width, height]);
         let input = Shape { width, height, channels }.check("input")?;
         if image && channels > 4 {
             return Err(NetworkError::Image { channels });
         }
-        let network = Network { name, input, is_image: image, layers: Vec::new() };
+        let network = Network { name, input, is_image: image, layers: Vec::new(), demands };
         let mut reader = Reader { network, maker: Maker::new(seed), read };
         for layer in written {
             reader.layer(layer)?;

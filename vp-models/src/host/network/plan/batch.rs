@@ -77,6 +77,11 @@ impl Batch {
         if self.together[layer] { self.frames } else { 1 }
     }
 
+    /// How often a layer of so many cubes at once is run for all frames.
+    pub(super) fn runs(&self, layer: usize, cubes: u32) -> u32 {
+        if self.is_last(layer) { self.frames.div_ceil(cubes) } else { self.frames }
+    }
+
     /// Whether a memory has a copy for each frame.
     pub(super) fn is_copied(&self, storage: usize) -> bool {
         self.copied[storage]

@@ -1,33 +1,38 @@
 //! From a network to what a driver does with it: where everything lies, and which registers each hardware layer takes.
 //!
 //! `operations` says what runs as one and in which order, `batch` what runs once for several frames, `values` what shares memory,
-//! `memory` where that is, and in `steps` it becomes register writes, with who must wait for whom.
+//! `traffic` how much each is read and written, `placement` where it is, and in `steps` it becomes register writes, with who must wait for whom.
 
 mod batch;
 mod memory;
 mod operations;
+mod placement;
 mod steps;
+mod traffic;
 mod values;
 
 use self::batch::Batch;
-use self::memory::Memory;
-use self::operations::{Task, tasks};
+use self::operations::tasks;
+use self::placement::{Places, Placing, Unplaced};
+use self::traffic::{Usage, usages};
 use self::values::Values;
 use super::description::{Network, Operation};
 use super::error::PlanError;
-use super::layout::Tensor;
+use super::layout::{Place, Tensor};
 use crate::host::program::Program;
 use crate::host::trace::Source;
 use crate::nvdla::config::{Config, DataType};
 use crate::nvdla::registers::Unit;
 use std::ops::{Range, RangeInclusive};
 
+pub use self::placement::{Memories, NoPlacement, Placement};
+
 /// A network laid out for one hardware configuration and one memory. It says nothing of time: one plan runs on
 /// platforms with any memory behind them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What must lie in memory before the first layer: address and bytes.
-    pub constants: Vec<(u64, Vec<u8>)>,
+    /// What must lie in memory before the first layer.
+    pub constants: Vec<Constant>,
     /// Where the input goes: of several frames the first one's.
     pub input: Tensor,
     /// Where the output comes: of several frames the first one's.
@@ -44,8 +49,54 @@ pub struct Plan {
     pub within: Vec<Option<usize>>,
     /// Of each layer whether it runs when all frames have come so far: once for several of them.
     pub together: Vec<bool>,
-    /// Bytes of memory that it uses, from the start of the range it was given.
+    /// Where the network's input and what layers make lies. What is concatenated is one, by the whole's name.
+    pub tensors: Vec<PlacedTensor>,
+    /// Bytes of the primary memory that it uses, from the start of the range it was given.
     pub bytes: u64,
+    /// The same of SRAM.
+    pub sram_bytes: u64,
+}
+
+/// Weights, biases, and what else lies in memory before the first layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constant {
+    /// Its name.
+    pub what: String,
+    /// Where it begins.
+    pub place: Place,
+    /// What is there.
+    pub bytes: Vec<u8>,
+}
+
+/// Memory of a cube, or of several that are concatenated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedTensor {
+    /// The layer that makes it, or `input`.
+    pub name: String,
+    /// Where it begins.
+    pub place: Place,
+    /// Its size, with all copies for frames that run together.
+    pub bytes: u64,
+    /// When it is needed, in layers as they run one after the other, both ends included; of a constant always.
+    pub life: Option<RangeInclusive<usize>>,
+}
+
+/// How a network is to be planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PlanOptions {
+    /// Frames that run at once: fully connected layers at the network's end run once for all of them, and read their weights once. All
+    /// else runs frame after frame.
+    pub frames: u32,
+    /// What is kept in SRAM beside what the network's file demands there.
+    pub placement: Placement,
+    /// Bytes of SRAM that may be used at most; as many as there are if absent.
+    pub sram_limit: Option<u64>,
+}
+
+impl Default for PlanOptions {
+    fn default() -> PlanOptions {
+        PlanOptions { frames: 1, placement: Placement::default(), sram_limit: None }
+    }
 }
 
 /// One hardware layer, or a task of the CPU: a layer of the network, or some of its lines or channels.
@@ -116,8 +167,7 @@ impl Plan {
         Plan::batched(network, config, memory, 1)
     }
 
-    /// The same for so many frames at once: fully connected layers at the network's end run once for all of them, and read their weights
-    /// once. All else runs frame after frame.
+    /// The same for so many frames at once ([`PlanOptions::frames`]).
     ///
     /// # Errors
     /// As [`Plan::new`], and when the configuration does not take so many cubes at once.
@@ -127,24 +177,50 @@ impl Plan {
         memory: Range<u64>,
         frames: u32,
     ) -> Result<Plan, PlanError> {
+        let memories = Memories { primary: memory, secondary: 0..0 };
+        Plan::with(network, config, &memories, &PlanOptions { frames, ..PlanOptions::default() })
+    }
+
+    /// Plans a network for a configuration and both its memories.
+    ///
+    /// # Errors
+    /// As [`Plan::batched`], and when what is to be in SRAM has no room there, or the configuration has no SRAMIF.
+    pub fn with(
+        network: &Network,
+        config: &Config,
+        memories: &Memories,
+        options: &PlanOptions,
+    ) -> Result<Plan, PlanError> {
         if !(config.has_feature_type(DataType::Int8) && config.has_weight_type(DataType::Int8)) {
             return Err(PlanError::NoInt8 { config: config.name.clone() });
         }
+        let PlanOptions { frames, placement, sram_limit } = *options;
         let values = Values::of(network, config)?;
         let batch = Batch::of(network, &values, frames, config)?;
         let tasks = tasks(network, &values, &batch, config)?;
-        let mut memory = Memory::new(memory);
         let mut constants = Vec::new();
-        let operands = steps::Operands::of(network, &values, &tasks, config, &mut memory, &mut constants)?;
-        let bases = places(network, &values, &tasks, &batch, &mut memory, &mut constants)?;
+        let operands = steps::Operands::of(network, &values, &tasks, &batch, config, &mut constants);
+        let usages = usages(network, &values, &tasks, &batch);
+        constants.extend(own_constants(network, &values, &usages));
+        let placing = Placing {
+            network,
+            values: &values,
+            batch: &batch,
+            usages: &usages,
+            constants: &constants,
+            tasks: tasks.len(),
+        };
+        let places = placing.places(config, memories, (placement, sram_limit))?;
+        let tensors = tensors(&placing, &places);
         let of_frame = |frame: u32| {
-            let base = |(at, base): (usize, &u64)| base + u64::from(frame) * batch.stride(&values, at);
+            let place =
+                |(at, place): (usize, &Place)| place.plus(u64::from(frame) * batch.stride(&values, at));
             let mut settled = values.clone();
-            settled.settle_at(&bases.iter().enumerate().map(base).collect::<Vec<_>>());
+            settled.settle_at(&places.storages.iter().enumerate().map(place).collect::<Vec<_>>());
             settled
         };
         let settled: Vec<Values> = (0..frames).map(of_frame).collect();
-        let mut planner = steps::Planner::new(network, config, &settled, &batch);
+        let mut planner = steps::Planner::new(network, config, (&settled, &places.constants), &batch);
         let (last, each): (Vec<_>, Vec<_>) =
             tasks.iter().zip(&operands).partition(|(task, _)| batch.is_last(task.layer));
         for frame in 0..frames {
@@ -154,7 +230,7 @@ impl Plan {
             let mut first = (0..frames).step_by(task.cubes as usize);
             first.try_for_each(|frame| planner.task(frame, task, operands))?;
         }
-        let (steps, tables) = planner.finish(&bases);
+        let (steps, tables) = planner.finish(&places.storages);
         let mut within = vec![None; network.layers.len()];
         for task in &tasks {
             if let Some(pooling) = task.pooling {
@@ -166,73 +242,60 @@ impl Plan {
         let ends = [None, last].map(|source| settled[0].of_source(source));
         let strides = ends.map(|value| batch.stride(&values, value.storage));
         let [input, output] = ends.map(|value| value.tensor.clone());
-        let (frames, bytes) = (frames as usize, memory.used());
-        Ok(Plan { constants, input, output, frames, strides, steps, tables, within, together, bytes })
+        let (frames, [bytes, sram_bytes]) = (frames as usize, places.used);
+        let constants = constants.into_iter().zip(places.constants);
+        let constants =
+            constants.map(|(Unplaced { what, bytes, .. }, place)| Constant { what, place, bytes });
+        Ok(Plan {
+            constants: constants.collect(),
+            input,
+            output,
+            frames,
+            strides,
+            steps,
+            tables,
+            within,
+            together,
+            tensors,
+            bytes,
+            sram_bytes,
+        })
     }
 
     /// Where a frame's input goes, and where its output comes.
     pub fn of_frame(&self, frame: usize) -> [Tensor; 2] {
         let [input, output] = self.strides.map(|stride| frame as u64 * stride);
         [
-            Tensor { base: self.input.base + input, ..self.input.clone() },
-            Tensor { base: self.output.base + output, ..self.output.clone() },
+            Tensor { place: self.input.place.plus(input), ..self.input.clone() },
+            Tensor { place: self.output.place.plus(output), ..self.output.clone() },
         ]
     }
 
     /// Bytes of weights and biases.
     pub fn constant_bytes(&self) -> u64 {
-        self.constants.iter().map(|(_, bytes)| bytes.len() as u64).sum()
+        self.constants.iter().map(|constant| constant.bytes.len() as u64).sum()
     }
 }
 
-/// The addresses of the cubes' memories: each is used from the task that first writes it to the one that last reads it.
-fn places(
-    network: &Network,
-    values: &Values,
-    tasks: &[Task],
-    batch: &Batch,
-    memory: &mut Memory,
-    constants: &mut Vec<(u64, Vec<u8>)>,
-) -> Result<Vec<u64>, PlanError> {
-    let mut lives: Vec<Option<RangeInclusive<usize>>> = vec![None; values.storages.len()];
-    let mut used = |storage: usize, at: usize| {
-        let life = lives[storage].get_or_insert(at..=at);
-        *life = *life.start().min(&at)..=*life.end().max(&at);
-    };
-    // The input is there before all, the output behind all.
-    used(values.of_source(None).storage, 0);
-    used(values.of_source(network.layers.len().checked_sub(1)).storage, tasks.len());
-    for (at, task) in tasks.iter().enumerate() {
-        let made = task.pooling.unwrap_or(task.layer);
-        used(values.of_layer(made).storage, at);
-        for source in &network.layers[task.layer].sources {
-            used(values.of_source(*source).storage, at);
-        }
-    }
-    let lent = values.storages.iter().zip(&lives).map(|(storage, life)| {
-        match (&storage.constant, life) {
-            (Some(bytes), _) => {
-                let base = memory.take(&storage.name, storage.bytes)?;
-                constants.push((base, bytes.clone()));
-                Ok(Some(base))
-            }
-            // Nobody's: what a pooling takes on the fly is in no memory.
-            (None, None) => Ok(Some(0)),
-            (None, Some(_)) => Ok(None),
-        }
+/// What the network itself knows before, behind the operands.
+fn own_constants(network: &Network, values: &Values, usages: &[Usage]) -> Vec<Unplaced> {
+    let own = values.storages.iter().zip(usages).filter_map(|(storage, usage)| {
+        let bytes = storage.constant.clone()?;
+        let layer = network.layers.iter().position(|layer| layer.name == storage.name).unwrap_or(0);
+        Some(Unplaced { what: storage.name.clone(), bytes, layer, traffic: usage.traffic })
     });
-    let known = lent.collect::<Result<Vec<_>, PlanError>>()?;
-    // Large ones first leave fewer holes.
-    let mut order: Vec<usize> = (0..known.len()).filter(|&at| known[at].is_none()).collect();
-    order.sort_by_key(|&at| (std::cmp::Reverse(batch.bytes(values, at)), at));
-    let mut bases: Vec<u64> = known.into_iter().map(Option::unwrap_or_default).collect();
-    for at in order {
-        let storage = &values.storages[at];
-        // What is there for each frame is there while others run.
-        let life = if batch.is_copied(at) { Some(0..=tasks.len()) } else { lives[at].clone() };
-        bases[at] = memory.lend(&storage.name, batch.bytes(values, at), life.unwrap_or(0..=0))?;
-    }
-    Ok(bases)
+    own.collect()
+}
+
+/// Where the cubes' memories lie that are used.
+fn tensors(placing: &Placing<'_>, places: &Places) -> Vec<PlacedTensor> {
+    let tensor = |(at, storage): (usize, &values::Storage)| {
+        let life = placing.life(at)?;
+        let (name, place) = (storage.name.clone(), places.storages[at]);
+        let life = storage.constant.is_none().then_some(life);
+        Some(PlacedTensor { name, place, bytes: placing.batch.bytes(placing.values, at), life })
+    };
+    placing.values.storages.iter().enumerate().filter_map(tensor).collect()
 }
 
 /// Whether a layer makes nothing by itself.
@@ -267,8 +330,8 @@ mod tests {
     fn nothing_that_is_placed_overlaps() {
         let plan = plan(&digits::network(), "nv_small").unwrap();
         let mut places: Vec<(u64, u64)> =
-            plan.constants.iter().map(|(base, bytes)| (*base, bytes.len() as u64)).collect();
-        places.extend([&plan.input, &plan.output].map(|tensor| (tensor.base, tensor.bytes())));
+            plan.constants.iter().map(|it| (it.place.address, it.bytes.len() as u64)).collect();
+        places.extend([&plan.input, &plan.output].map(|tensor| (tensor.place.address, tensor.bytes())));
         places.sort_unstable();
         assert!(places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{places:x?}");
         assert!(places.iter().all(|(base, _)| base % ALIGNMENT == 0));
@@ -329,7 +392,7 @@ mod tests {
         let fc1 = plan.steps.iter().find(|step| step.name == "fc1").unwrap();
         assert_eq!(fc1.after.iter().filter(|&&before| plan.steps[before].name == "conv").count(), 3);
         let places: Vec<[u64; 2]> =
-            (0..3).map(|frame| plan.of_frame(frame).map(|tensor| tensor.base)).collect();
+            (0..3).map(|frame| plan.of_frame(frame).map(|tensor| tensor.place.address)).collect();
         for at in 0..2 {
             let bytes = plan.of_frame(0)[at].bytes();
             assert!(places.windows(2).all(|pair| pair[0][at] + bytes <= pair[1][at]), "{places:x?}");

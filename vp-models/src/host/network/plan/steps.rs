@@ -2,15 +2,16 @@
 
 use super::batch::Batch;
 use super::operations::{Part, Task};
+use super::placement::Unplaced;
 use super::values::{Value, Values};
-use super::{Cpu, Memory, Step, Work};
+use super::{Cpu, Step, Work};
 use crate::host::network::cut::Cut;
 use crate::host::network::description::{
     Activation, Convolution, Network, NetworkLayer, Normalisation, Operation, Pooling, Shape, SoftMax, Sum,
     Window,
 };
 use crate::host::network::error::PlanError;
-use crate::host::network::layout::{Cube, CubePlace, Form, Tensor, WeightShape, pack_operands};
+use crate::host::network::layout::{Cube, CubePlace, Form, Place, Tensor, WeightShape, pack_operands};
 use crate::host::network::registers::{self, Convolve, Cubes, Operand, Pool, Process, Stage};
 use crate::host::program::Program;
 use crate::host::trace::Source;
@@ -21,36 +22,38 @@ use crate::nvdla::registers::Unit;
 use crate::nvdla::{cdp, pdp};
 use std::ops::Range;
 
-/// Where a task's weights and biases lie: of each part and each of its runs of kernels.
+/// Which constants are a task's weights and biases: of each part and each of its runs of kernels.
 pub(super) struct Operands(Vec<Vec<OfKernels>>);
 
-/// Where the weights and biases of some kernels lie.
+/// The weights and biases of some kernels, by their places among the constants.
 struct OfKernels {
     kernels: Range<u32>,
-    weights: u64,
-    bias: Option<u64>,
+    weights: usize,
+    bias: Option<usize>,
 }
 
 impl Operands {
-    /// Packs and places the operands of all tasks.
+    /// Packs the operands of all tasks.
     pub(super) fn of(
         network: &Network,
         values: &Values,
         tasks: &[Task],
+        batch: &Batch,
         config: &Config,
-        memory: &mut Memory,
-        constants: &mut Vec<(u64, Vec<u8>)>,
-    ) -> Result<Vec<Operands>, PlanError> {
-        let mut put = |what: String, bytes: Vec<u8>| {
-            let base = memory.take(&what, bytes.len() as u64)?;
-            constants.push((base, bytes));
-            Ok(base)
+        constants: &mut Vec<Unplaced>,
+    ) -> Vec<Operands> {
+        let mut put = |layer: usize, of: &str, bytes: Vec<u8>, reads: u64| {
+            let what = format!("{} {of}", network.layers[layer].name);
+            let traffic = reads * bytes.len() as u64;
+            constants.push(Unplaced { what, bytes, layer, traffic });
+            constants.len() - 1
         };
         let mut of_task = |task: &Task| {
             let layer = &network.layers[task.layer];
             let Operation::Convolution(convolution) = &layer.operation else {
-                return Ok(Operands(Vec::new()));
+                return Operands(Vec::new());
             };
+            let times = u64::from(batch.runs(task.layer, task.cubes));
             let source = values.of_source(layer.sources[0]);
             let mut of_part = |part: &Part| {
                 let mut runs: Vec<Range<u32>> = part.cuts.iter().map(|cut| cut.kernels.clone()).collect();
@@ -59,16 +62,20 @@ impl Operands {
                     let kernels = part.kernels.start + run.start..part.kernels.start + run.end;
                     let weights = spread(convolution, layer, source, part, kernels.clone());
                     let shape = WeightShape { kernels: run.len() as u32, ..part.weights };
-                    let weights = put(format!("{} weights", layer.name), shape.pack(&weights, config))?;
+                    let cuts = part.cuts.iter().filter(|cut| cut.kernels == run);
+                    let reads = |cut: &&Cut| !cut.buffer.weights_are_there;
+                    let read = times * cuts.clone().filter(reads).count() as u64;
+                    let weights = put(task.layer, "weights", shape.pack(&weights, config), read);
                     let bias = convolution.bias.as_ref().map(|bias| {
                         let values = &bias.values[kernels.start as usize..kernels.end as usize];
-                        put(format!("{} bias", layer.name), pack_operands(values, config))
+                        let read = times * cuts.clone().count() as u64;
+                        put(task.layer, "bias", pack_operands(values, config), read)
                     });
-                    Ok(OfKernels { kernels: run, weights, bias: bias.transpose()? })
+                    OfKernels { kernels: run, weights, bias }
                 };
-                runs.into_iter().map(of_run).collect::<Result<Vec<_>, PlanError>>()
+                runs.into_iter().map(of_run).collect::<Vec<_>>()
             };
-            task.parts.iter().map(&mut of_part).collect::<Result<Vec<_>, PlanError>>().map(Operands)
+            Operands(task.parts.iter().map(&mut of_part).collect())
         };
         tasks.iter().map(&mut of_task).collect()
     }
@@ -131,6 +138,8 @@ pub(super) struct Planner<'a> {
     config: &'a Config,
     /// Where each frame's cubes are.
     settled: &'a [Values],
+    /// Where the constants are.
+    constants: &'a [Place],
     batch: &'a Batch,
     /// The frame whose steps are made, or the first of those that run together.
     frame: u32,
@@ -151,11 +160,11 @@ impl<'a> Planner<'a> {
     pub(super) fn new(
         network: &'a Network,
         config: &'a Config,
-        settled: &'a [Values],
+        (settled, constants): (&'a [Values], &'a [Place]),
         batch: &'a Batch,
     ) -> Planner<'a> {
         let (planned, tables) = (Vec::new(), Vec::new());
-        Planner { network, config, settled, batch, frame: 0, cubes: 1, planned, tables }
+        Planner { network, config, settled, constants, batch, frame: 0, cubes: 1, planned, tables }
     }
 
     fn values(&self) -> &'a Values {
@@ -268,6 +277,7 @@ impl<'a> Planner<'a> {
     ) -> Result<(), Refused> {
         let found = operands.iter().find(|of| of.kernels == cut.kernels);
         let Some(&OfKernels { weights, bias, .. }) = found else { return Ok(()) };
+        let (weights, bias) = (self.constants[weights], bias.map(|bias| self.constants[bias]));
         let (inputs, outputs) = (cut.inputs.clone(), cut.outputs.clone());
         let kernels = part.kernels.start + cut.kernels.start..part.kernels.start + cut.kernels.end;
         let count = kernels.len() as u32;
@@ -275,8 +285,8 @@ impl<'a> Planner<'a> {
         let source = &self.values().of_source(layer.sources[0]).tensor;
         let (place, channels) = match source.form {
             Form::Pixels { line_stride, .. } => {
-                let base = source.base + u64::from(first) * u64::from(line_stride);
-                (CubePlace { base, line_stride, surface_stride: 0 }, part.channels.end)
+                let place = source.place.plus(u64::from(first) * u64::from(line_stride));
+                (CubePlace { place, line_stride, surface_stride: 0 }, part.channels.end)
             }
             Form::Features { .. } => {
                 let channels = part.channels.len() as u32;
@@ -438,11 +448,12 @@ impl<'a> Planner<'a> {
     }
 
     /// The steps, each with those that it waits for, and the tables.
-    pub(super) fn finish(self, bases: &[u64]) -> (Vec<Step>, Vec<Program>) {
+    pub(super) fn finish(self, places: &[Place]) -> (Vec<Step>, Vec<Program>) {
         let values = self.values();
         let Planner { batch, mut planned, tables, .. } = self;
         let memory = |&Access { storage, ref copies, .. }: &Access| {
-            let copy = |copy: u32| bases[storage] + u64::from(copy) * batch.stride(values, storage);
+            let Place { address, .. } = places[storage];
+            let copy = |copy: u32| address + u64::from(copy) * batch.stride(values, storage);
             copy(copies.start)..copy(copies.end - 1) + values.storages[storage].bytes
         };
         let meet = |one: &Access, other: &Access| {
@@ -453,7 +464,8 @@ impl<'a> Planner<'a> {
                     && overlap(&one.lines, &other.lines);
             }
             let (a, b) = (memory(one), memory(other));
-            a.start < b.end && b.start < a.end
+            let is_same = places[one.storage].memory == places[other.storage].memory;
+            is_same && a.start < b.end && b.start < a.end
         };
         let needs = |later: &Planned, earlier: &Planned| {
             let reads = |by: &Planned, written: &Access| by.reads.iter().any(|read| meet(read, written));

@@ -5,7 +5,7 @@
 
 use crate::host::network::description::{Network, NetworkLayer, Operation, Shape};
 use crate::host::network::error::PlanError;
-use crate::host::network::layout::{Channels, Cube, Form, Tensor};
+use crate::host::network::layout::{Channels, Cube, Form, Place, Tensor};
 use crate::nvdla::config::Config;
 
 /// A cube: the network's input, or what a layer makes.
@@ -99,7 +99,7 @@ impl Values {
             Form::Pixels { .. } => shape.channels,
         };
         let shape = Shape { channels: places, ..*shape };
-        Cube { base: 0, shape, atom: config.memory_atom }
+        Cube { place: Place::primary(0), shape, atom: config.memory_atom }
     }
 
     fn settle(&mut self, of: usize, part: Option<(usize, u32)>, operation: &Operation) {
@@ -115,15 +115,14 @@ impl Values {
         }
     }
 
-    /// The addresses of all, from those of their memories.
-    pub(super) fn settle_at(&mut self, bases: &[u64]) {
+    /// The places of all, from those of their memories.
+    pub(super) fn settle_at(&mut self, places: &[Place]) {
         for value in &mut self.values {
-            let base = bases[value.storage];
-            value.tensor.base = match value.tensor.form {
-                Form::Pixels { .. } => base,
-                Form::Features { .. } => {
-                    base + u64::from(value.first_surface) * u64::from(value.tensor.cube().surface_stride())
-                }
+            let place = places[value.storage];
+            value.tensor.place = match value.tensor.form {
+                Form::Pixels { .. } => place,
+                Form::Features { .. } => place
+                    .plus(u64::from(value.first_surface) * u64::from(value.tensor.cube().surface_stride())),
             };
         }
     }

@@ -1,9 +1,9 @@
 //! The convolution pipeline: CACC, CMAC, CSC, CDMA.
 
-use super::{Cubes, INT8, PRIMARY, high, low};
+use super::{Cubes, INT8, high, low};
 use crate::host::network::cut::BufferUse;
 use crate::host::network::description::{Shape, Window};
-use crate::host::network::layout::{CubePlace, WeightShape};
+use crate::host::network::layout::{CubePlace, Place, WeightShape, ram};
 use crate::host::program::Program;
 use crate::nvdla::config::Config;
 use crate::nvdla::refused::Refused;
@@ -23,7 +23,7 @@ pub(in super::super) struct Convolve {
     pub(in super::super) pixels: Option<Pixels>,
     /// Entries of the buffer that a line takes.
     pub(in super::super) entries: u32,
-    pub(in super::super) weights: u64,
+    pub(in super::super) weights: Place,
     pub(in super::super) weight_shape: WeightShape,
     pub(in super::super) buffer: BufferUse,
     /// How many of it run at once, and how far their inputs are apart.
@@ -87,9 +87,9 @@ fn cdma_registers(program: &mut Program, layer: &Convolve, config: &Config) -> R
         (DATAIN_WIDTH, input.width),
         (DATAIN_HEIGHT, input.height),
         (DATAIN_CHANNEL, input.channels),
-        (DATAIN_RAM_TYPE, PRIMARY),
-        (DATAIN_ADDR_LOW_0, low(source.base)),
-        (DATAIN_ADDR_HIGH_0, high(source.base)),
+        (DATAIN_RAM_TYPE, ram(source.place.memory).field()),
+        (DATAIN_ADDR_LOW_0, low(source.place.address)),
+        (DATAIN_ADDR_HIGH_0, high(source.place.address)),
         (LINE_STRIDE, source.line_stride),
         (SURF_STRIDE, source.surface_stride),
         (LINE_PACKED, layer.pixels.is_none().into()),
@@ -101,9 +101,9 @@ fn cdma_registers(program: &mut Program, layer: &Convolve, config: &Config) -> R
         (WEIGHT_FORMAT, 0),
         (BYTE_PER_KERNEL, weight_shape.kernel_bytes()),
         (WEIGHT_KERNEL, weight_shape.kernels),
-        (WEIGHT_RAM_TYPE, PRIMARY),
-        (WEIGHT_ADDR_LOW, low(weights)),
-        (WEIGHT_ADDR_HIGH, high(weights)),
+        (WEIGHT_RAM_TYPE, ram(weights.memory).field()),
+        (WEIGHT_ADDR_LOW, low(weights.address)),
+        (WEIGHT_ADDR_HIGH, high(weights.address)),
         (WEIGHT_BYTES, weight_shape.bytes_read(config) as u32),
         (CVT_EN, 0),
         (CONV_X_STRIDE, window.stride[0]),

@@ -26,8 +26,6 @@ impl Cubes {
 
 /// `IN_PRECISION`, `PROC_PRECISION`, `OUT_PRECISION` of all units.
 const INT8: u32 = 0;
-/// `RAM_TYPE` of all units: the primary memory.
-const PRIMARY: u32 = 1;
 
 /// A shift as the engines have it. One that is too large for them is too large for each register.
 fn narrow(shift: u32) -> u8 {

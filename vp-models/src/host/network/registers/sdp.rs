@@ -2,7 +2,7 @@
 
 use super::{Cubes, narrow};
 use crate::host::network::description::{Activation, Converter, Shape};
-use crate::host::network::layout::CubePlace;
+use crate::host::network::layout::{CubePlace, Place};
 use crate::nvdla::cube::{Packing, Surface};
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::order::Order;
@@ -41,7 +41,7 @@ pub(in super::super) struct Stage {
 pub(in super::super) enum Operand {
     /// 16 bits for each channel.
     Channels {
-        at: u64,
+        at: Place,
         /// Left shift.
         shift: u32,
     },
@@ -88,7 +88,7 @@ impl Operand {
     fn stream(self, atom: u32, packing: Packing) -> OperandStream {
         let (surface, operand_bytes) = match self {
             Operand::Channels { at, .. } => {
-                let place = CubePlace { base: at, line_stride: 0, surface_stride: 0 };
+                let place = CubePlace { place: at, line_stride: 0, surface_stride: 0 };
                 (Surface { pixel: 2 * atom, packing: Packing::Packed, ..place.surface(atom) }, 2)
             }
             Operand::Elements { at, .. } => (Surface { packing, ..at.surface(atom) }, 1),

@@ -1,0 +1,353 @@
+//! Which tensors lie in SRAM, the memory behind SRAMIF, and where everything lies in both memories.
+//!
+//! What the network's file demands goes there first. Then, by the policy, activations: those that save the most bytes of traffic over
+//! DBBIF for each byte that they keep; tensors that do not live at the same time share addresses. Weights take what is left, if the
+//! policy says so. What the CPU makes or reads, and what comes from outside or goes there, stays in DRAM unless the file
+//! demands otherwise.
+
+mod choice;
+
+use self::choice::{Candidate, Lent, choose, pack};
+use super::batch::Batch;
+use super::memory::Memory;
+use super::traffic::Usage;
+use super::values::Values;
+use crate::host;
+use crate::host::network::description::{Demand, Demanded, Network};
+use crate::host::network::error::PlanError;
+use crate::host::network::layout::Place;
+use crate::nvdla::config::Config;
+use crate::platform::Description;
+use crate::suggestion::hint;
+use std::cmp::Reverse;
+use std::fmt;
+use std::ops::{Range, RangeInclusive};
+use std::str::FromStr;
+
+/// Which tensors a plan keeps in SRAM, beside those that the network's file demands there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Placement {
+    /// None. The default: how large and how fast an SRAM is only its platform's file says, and the built-in platforms' is larger than
+    /// any chip's.
+    #[default]
+    Dram,
+    /// What layers make, by the traffic that it saves.
+    Activations,
+    /// Activations, and in what is left weights and biases, those that are read most often first. They are there for good.
+    All,
+}
+
+impl Placement {
+    /// All of them, by name.
+    pub const NAMES: [(&'static str, Placement); 3] =
+        [("dram", Placement::Dram), ("activations", Placement::Activations), ("all", Placement::All)];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Placement::NAMES.iter().find(|(_, placement)| *placement == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl Placement {
+    /// Whether a configuration has what it needs.
+    ///
+    /// # Errors
+    /// When it needs SRAM and the configuration has no SRAMIF.
+    pub fn check(self, config: &Config) -> Result<(), PlanError> {
+        match self == Placement::Dram || config.secondary().is_some() {
+            true => Ok(()),
+            false => {
+                let (config, asked) = (config.name.clone(), format!("placement = \"{self}\""));
+                Err(PlanError::NoSram { config, asked, line: None })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A word that names no placement.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is no placement: dram, activations or all{}", hint(word, Placement::NAMES.map(|(name, _)| name)))]
+pub struct NoPlacement {
+    word: String,
+}
+
+impl FromStr for Placement {
+    type Err = NoPlacement;
+
+    fn from_str(word: &str) -> Result<Placement, NoPlacement> {
+        let known = Placement::NAMES.iter().find(|(name, _)| *name == word);
+        known.map(|(_, placement)| *placement).ok_or_else(|| NoPlacement { word: word.to_owned() })
+    }
+}
+
+/// The addresses of the memories that a plan may use.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Memories {
+    /// Behind DBBIF.
+    pub primary: Range<u64>,
+    /// Behind SRAMIF, where the configuration has that.
+    pub secondary: Range<u64>,
+}
+
+impl Memories {
+    /// All of a platform's.
+    pub fn of(description: &Description) -> Memories {
+        Memories { primary: description.dbb0.range(), secondary: description.sram0.range() }
+    }
+}
+
+/// A constant before it is placed.
+pub(super) struct Unplaced {
+    /// Its name.
+    pub(super) what: String,
+    pub(super) bytes: Vec<u8>,
+    /// The layer that reads it.
+    pub(super) layer: usize,
+    /// Bytes that are read of it in a run of the plan.
+    pub(super) traffic: u64,
+}
+
+/// Where everything lies.
+pub(super) struct Places {
+    /// The cubes' memories; of one that nobody uses it means nothing.
+    pub(super) storages: Vec<Place>,
+    pub(super) constants: Vec<Place>,
+    /// Bytes that are used of the primary memory and of SRAM, from their starts.
+    pub(super) used: [u64; 2],
+}
+
+/// What is to be placed.
+pub(super) struct Placing<'a> {
+    pub(super) network: &'a Network,
+    pub(super) values: &'a Values,
+    pub(super) batch: &'a Batch,
+    pub(super) usages: &'a [Usage],
+    pub(super) constants: &'a [Unplaced],
+    /// The number of tasks.
+    pub(super) tasks: usize,
+}
+
+/// What is in SRAM.
+#[derive(Default)]
+struct InSram {
+    storages: Vec<Option<u64>>,
+    constants: Vec<Option<u64>>,
+    used: u64,
+}
+
+impl Placing<'_> {
+    /// Places all.
+    pub(super) fn places(
+        &self,
+        config: &Config,
+        memories: &Memories,
+        (placement, limit): (Placement, Option<u64>),
+    ) -> Result<Places, PlanError> {
+        let demands = self.demands()?;
+        let is_asked = |demand: &&Demand| demand.memory == host::Memory::Secondary;
+        let asking = self.network.demands.iter().find(is_asked);
+        placement.check(config)?;
+        let in_sram = match (placement, asking) {
+            (Placement::Dram, None) => InSram::default(),
+            (_, Some(demand)) if config.secondary().is_none() => {
+                let (config, asked) = (config.name.clone(), demand.told(self.network));
+                return Err(PlanError::NoSram { config, asked, line: demand.line });
+            }
+            _ => {
+                let Range { start, end } = memories.secondary;
+                let end = limit.map_or(end, |limit| end.min(start.saturating_add(limit)));
+                self.in_sram(start..end, placement, &demands)?
+            }
+        };
+        self.in_dram(memories.primary.clone(), in_sram)
+    }
+
+    /// What the file demands of each of the cubes' memories.
+    fn demands(&self) -> Result<Vec<Option<&Demand>>, PlanError> {
+        let mut demands: Vec<Option<&Demand>> = vec![None; self.values.storages.len()];
+        for demand in self.network.demands.iter().filter(|demand| demand.of == Demanded::Output) {
+            let known = &mut demands[self.values.of_source(demand.layer).storage];
+            // What is concatenated is in one memory.
+            if let Some(other) = known.filter(|other| other.memory != demand.memory) {
+                let [one, other] = [demand, other].map(|demand| demand.told(self.network));
+                return Err(PlanError::Contradiction { one, other, line: demand.line });
+            }
+            *known = Some(demand);
+        }
+        Ok(demands)
+    }
+
+    /// When a cube's memory is needed, and how large it is.
+    fn lent(&self, storage: usize) -> Option<Lent> {
+        let life = self.usages[storage].life.clone()?;
+        // What is there for each frame is there while others run.
+        let life = if self.batch.is_copied(storage) { 0..=self.tasks } else { life };
+        Some(Lent { bytes: self.batch.bytes(self.values, storage), life })
+    }
+
+    fn is_constant(&self, storage: usize) -> bool {
+        self.values.storages[storage].constant.is_some()
+    }
+
+    fn in_sram(
+        &self,
+        room: Range<u64>,
+        placement: Placement,
+        demands: &[Option<&Demand>],
+    ) -> Result<InSram, PlanError> {
+        let mut in_sram = InSram {
+            storages: vec![None; self.usages.len()],
+            constants: vec![None; self.constants.len()],
+            used: 0,
+        };
+        let size = room.end.saturating_sub(room.start);
+        let too_small = |demand: &Demand, bytes: u64, left: u64| {
+            let asked = demand.told(self.network);
+            PlanError::SramRoom { asked, bytes, left, size, line: demand.line }
+        };
+        let mut memory = Memory::new(room.clone());
+        for (at, constant) in self.constants.iter().enumerate() {
+            let Some(demand) = self.demand_of_weights(constant.layer) else { continue };
+            if demand.memory == host::Memory::Secondary {
+                let bytes = constant.bytes.len() as u64;
+                let address = memory.take(&constant.what, bytes);
+                let address = address.map_err(|_| too_small(demand, bytes, size - memory.used()))?;
+                in_sram.constants[at] = Some(address);
+            }
+        }
+        let from = room.start + memory.used();
+        let all = (0..self.usages.len()).filter(|&storage| !self.is_constant(storage));
+        let wanted = |storage: &usize, memory: host::Memory| {
+            demands[*storage].is_some_and(|demand| demand.memory == memory)
+        };
+        let lent = |storage: usize| Some((storage, self.lent(storage)?));
+        let demanded: Vec<(usize, Lent)> =
+            all.clone().filter(|storage| wanted(storage, host::Memory::Secondary)).filter_map(lent).collect();
+        self.check_demanded(&demanded, from..room.end, demands, too_small)?;
+        let may = |storage: &usize| {
+            let usage = &self.usages[*storage];
+            placement != Placement::Dram
+                && demands[*storage].is_none()
+                && !usage.is_of_cpu
+                && !usage.is_end
+                && usage.traffic > 0
+        };
+        let candidates: Vec<(usize, Candidate)> = all
+            .filter(may)
+            .filter_map(|storage| {
+                let traffic = self.usages[storage].traffic;
+                Some((storage, Candidate { lent: self.lent(storage)?, saved: traffic }))
+            })
+            .collect();
+        let fixed: Vec<Lent> = demanded.iter().map(|(_, lent)| lent.clone()).collect();
+        let offered: Vec<Candidate> = candidates.iter().map(|(_, candidate)| candidate.clone()).collect();
+        let (offsets, chosen) = choose(&fixed, &offered, from..room.end);
+        let storages = demanded.iter().map(|(storage, _)| *storage);
+        let storages = storages.chain(chosen.iter().map(|&at| candidates[at].0));
+        let mut end = from;
+        for (storage, address) in storages.zip(offsets) {
+            in_sram.storages[storage] = Some(address);
+            end = end.max(address + self.batch.bytes(self.values, storage));
+        }
+        in_sram.used = end - room.start;
+        if placement == Placement::All {
+            self.add_weights(&mut in_sram, room);
+        }
+        Ok(in_sram)
+    }
+
+    fn demand_of_weights(&self, layer: usize) -> Option<&Demand> {
+        let is_it = |demand: &&Demand| demand.of == Demanded::Weights && demand.layer == Some(layer);
+        self.network.demands.iter().find(is_it)
+    }
+
+    /// Refuses the first tensor that has no room beside those before it.
+    fn check_demanded(
+        &self,
+        demanded: &[(usize, Lent)],
+        room: Range<u64>,
+        demands: &[Option<&Demand>],
+        too_small: impl Fn(&Demand, u64, u64) -> PlanError,
+    ) -> Result<(), PlanError> {
+        let lents: Vec<&Lent> = demanded.iter().map(|(_, lent)| lent).collect();
+        for at in 0..lents.len() {
+            if pack(&lents[..=at], room.clone()).is_none() {
+                let (storage, lent) = &demanded[at];
+                let meets = |other: &&&Lent| other.meets(lent);
+                let others: u64 = lents[..at].iter().filter(meets).map(|other| other.bytes).sum();
+                if let Some(demand) = demands[*storage] {
+                    let left = room.end.saturating_sub(room.start).saturating_sub(others);
+                    return Err(too_small(demand, lent.bytes, left));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Weights and biases behind all else: those first that are read most often.
+    fn add_weights(&self, in_sram: &mut InSram, room: Range<u64>) {
+        let mut memory = Memory::new(room.start + in_sram.used..room.end);
+        let free = |at: &usize| {
+            in_sram.constants[*at].is_none() && self.demand_of_weights(self.constants[*at].layer).is_none()
+        };
+        let mut order: Vec<usize> = (0..self.constants.len()).filter(free).collect();
+        // Reads of all of it, in sixteenths.
+        let reads = |at: usize| {
+            let Unplaced { bytes, traffic, .. } = &self.constants[at];
+            16 * traffic / (bytes.len() as u64).max(1)
+        };
+        order.sort_by_key(|&at| (Reverse(reads(at)), at));
+        for at in order {
+            let Unplaced { what, bytes, .. } = &self.constants[at];
+            if let Ok(address) = memory.take(what, bytes.len() as u64) {
+                in_sram.constants[at] = Some(address);
+            }
+        }
+        if memory.used() > 0 {
+            in_sram.used += memory.used();
+        }
+    }
+
+    /// All else.
+    fn in_dram(&self, room: Range<u64>, in_sram: InSram) -> Result<Places, PlanError> {
+        let InSram { storages, constants, used } = in_sram;
+        let mut memory = Memory::new(room);
+        let secondary = |address: u64| Place { memory: host::Memory::Secondary, address };
+        let known =
+            |addresses: &[Option<u64>], at: usize| addresses.get(at).copied().flatten().map(secondary);
+        let constant = |(at, constant): (usize, &Unplaced)| match known(&constants, at) {
+            Some(place) => Ok(place),
+            None => memory.take(&constant.what, constant.bytes.len() as u64).map(Place::primary),
+        };
+        let constants = self.constants.iter().enumerate().map(constant).collect::<Result<Vec<_>, _>>()?;
+        let mut places: Vec<Option<Place>> = (0..self.usages.len()).map(|at| known(&storages, at)).collect();
+        // Constants of the network's own are the last ones.
+        let own = (0..self.usages.len()).filter(|&at| self.is_constant(at));
+        let of_own = own.clone().count();
+        for (storage, place) in own.zip(&constants[constants.len() - of_own..]) {
+            places[storage] = Some(*place);
+        }
+        // Large ones first leave fewer holes.
+        let mut order: Vec<usize> = (0..places.len()).filter(|&at| places[at].is_none()).collect();
+        order.sort_by_key(|&at| (Reverse(self.batch.bytes(self.values, at)), at));
+        for storage in order {
+            let name = &self.values.storages[storage].name;
+            // Nobody's has no place.
+            let Some(Lent { bytes, life }) = self.lent(storage) else { continue };
+            places[storage] = Some(Place::primary(memory.lend(name, bytes, life)?));
+        }
+        let storages = places.into_iter().map(|place| place.unwrap_or(Place::primary(0))).collect();
+        Ok(Places { storages, constants, used: [memory.used(), used] })
+    }
+
+    /// When a cube's memory is somebody's, if that is not for good.
+    pub(super) fn life(&self, storage: usize) -> Option<RangeInclusive<usize>> {
+        self.lent(storage).map(|lent| lent.life)
+    }
+}
