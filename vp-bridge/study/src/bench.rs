@@ -15,7 +15,7 @@ use twox_hash::XxHash3_64;
 use vp_core::Time;
 use vp_models::bus::axi::Traffic;
 use vp_models::host::network::{self, Inference, Network, Plan, PlanError, Runner, Work};
-use vp_models::host::{Host, Statistics};
+use vp_models::host::{Bound, Bounds, Host, MacWork, Statistics};
 use vp_models::local::LocalHost;
 use vp_models::occupancy::BufferFill;
 use vp_models::platform::{Description, NvdlaDescription, Platform};
@@ -190,7 +190,7 @@ impl Bench {
         host.watch();
         let inferences = self.infer(job, plan, &mut host)?;
         let (start, end) = span(&inferences);
-        let layers = layers(&loaded.network, plan, &inferences);
+        let layers = layers(&loaded.network, plan, &inferences, job.description.period);
         let platform = host.platform();
         Ok(Measured {
             period: job.description.period.as_ps(),
@@ -228,7 +228,7 @@ impl Bench {
         let mut run = |host: &mut dyn Host| {
             let inferences = self.infer(job, plan, host)?;
             let (start, end) = span(&inferences);
-            let layers = layers(&loaded.network, plan, &inferences);
+            let layers = layers(&loaded.network, plan, &inferences, job.description.period);
             let statistics = host.statistics().map_err(|error| error.to_string())?;
             measured = Some(Measured {
                 period: job.description.period.as_ps(),
@@ -295,7 +295,12 @@ fn nvdla(description: &Description) -> Result<&NvdlaDescription, String> {
 }
 
 /// The layers of a network, over all its frames.
-fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<MeasuredLayer> {
+fn layers(
+    network: &Network,
+    plan: &Plan,
+    inferences: &[Inference],
+    period: Time,
+) -> Vec<MeasuredLayer> {
     let (runs, at_once) = (inferences.len() as u64, plan.frames as u64);
     let layer = |layer: &network::NetworkLayer| MeasuredLayer {
         name: layer.name.clone(),
@@ -330,6 +335,14 @@ fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<Measu
         for moved in &activity.moved {
             (layer.read, layer.written) = (layer.read + moved.read, layer.written + moved.written);
         }
+    }
+    for layer in &mut layers {
+        let (macs, cycles) = (layer.macs, layer.mac_cycles);
+        let work = MacWork { macs, capacity: cycles * plan.macs_a_cycle, cycles, period };
+        let times = Bound::ALL.map(|bound| (bound, Time::ps(layer.bounds[bound as usize])));
+        let mut bounds = Bounds::from_iter(times);
+        bounds.part_idle_macs(work);
+        layer.bounds = bounds.parts().map(|(_, time)| time.as_ps());
     }
     layers
 }

@@ -1,6 +1,7 @@
 //! What a point's run came to: everything that tables and pictures are made of.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use vp_models::host::Bound;
 
 /// What came of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -132,7 +133,14 @@ pub struct MeasuredLayer {
     /// Bytes that it wrote.
     pub written: u64,
     /// What the time went into, in the order of [`vp_models::host::Bound::ALL`].
-    pub bounds: [u64; 5],
+    #[serde(deserialize_with = "bounds")]
+    pub bounds: [u64; Bound::COUNT],
+}
+
+/// Of a program that knew other bounds nothing is known.
+fn bounds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u64; Bound::COUNT], D::Error> {
+    let bounds = Vec::<u64>::deserialize(deserializer)?;
+    Ok(bounds.try_into().unwrap_or_default())
 }
 
 impl MeasuredLayer {
@@ -194,8 +202,8 @@ impl Measured {
     }
 
     /// What the time went into, over all layers.
-    pub fn bounds(&self) -> [u64; 5] {
-        let mut sum = [0; 5];
+    pub fn bounds(&self) -> [u64; Bound::COUNT] {
+        let mut sum = [0; Bound::COUNT];
         for layer in &self.layers {
             for (sum, part) in sum.iter_mut().zip(layer.bounds) {
                 *sum += part;

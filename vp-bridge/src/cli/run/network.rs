@@ -284,6 +284,7 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vp_models::host::Bound;
 
     #[test]
     fn networks_are_told_from_traces() {
@@ -299,12 +300,8 @@ mod tests {
 
     #[test]
     fn what_bounds_is_told_largest_first() {
-        let bounds = Bounds {
-            compute: Time::ns(70),
-            read_latency: Time::ns(1),
-            csb: Time::ns(29),
-            ..Bounds::default()
-        };
-        assert_eq!(bound(&bounds), "compute 70 %, CSB 29 %");
+        let parts = [(Bound::MacArray, 40), (Bound::Sdp, 30), (Bound::ReadLatency, 1), (Bound::Csb, 29)];
+        let bounds = parts.into_iter().map(|(bound, time)| (bound, Time::ns(time))).collect();
+        assert_eq!(bound(&bounds), "MAC array 40 %, SDP 30 %, CSB 29 %");
     }
 }

@@ -218,7 +218,7 @@ fn put_bounds(record: &mut Record, bounds: &Bounds, measured: &Measured) {
     // Of a platform elsewhere it is not known.
     let is_seen = measured.layers.iter().any(|layer| !layer.moved.is_empty());
     for (bound, time) in bounds.parts() {
-        let name = format!("bound.{}_cycles", bound.name().to_lowercase().replace(' ', "_"));
+        let name = format!("bound.{}_cycles", bound.key());
         record.put(name, is_seen.then(|| time.cycles(measured.period)));
     }
 }

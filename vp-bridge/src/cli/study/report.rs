@@ -145,9 +145,12 @@ fn layers(out: &mut impl Write, measured: &Measured) -> Result<(), Failure> {
         100.0 * measured.utilisation(),
         measured.event_hash
     )?;
+    // What bounds no layer has no column.
+    let whole = measured.bounds();
+    let bounds: Vec<Bound> = Bound::ALL.into_iter().filter(|bound| whole[*bound as usize] > 0).collect();
     let header: Vec<&str> = ["layer", "cycles", "MACs", "read", "written"]
         .into_iter()
-        .chain(Bound::ALL.map(Bound::name))
+        .chain(bounds.iter().map(|bound| bound.name()))
         .collect();
     let numbers: Vec<usize> = (1..header.len()).collect();
     let mut table = table(&header, &numbers);
@@ -158,8 +161,8 @@ fn layers(out: &mut impl Write, measured: &Measured) -> Result<(), Failure> {
             true => grouped(bytes),
             false => "-".to_owned(),
         });
-        let bounds = layer.bounds.iter().map(|part| match layer.time {
-            time @ 1.. if is_seen => format!("{:.0} %", 100.0 * *part as f64 / time as f64),
+        let bounds = bounds.iter().map(|bound| match (layer.time, layer.bounds[*bound as usize]) {
+            (time @ 1.., part) if is_seen => format!("{:.0} %", 100.0 * part as f64 / time as f64),
             _ => "-".to_owned(),
         });
         table.add_row(std::iter::once(layer.named()).chain(cells).chain(moved).chain(bounds));

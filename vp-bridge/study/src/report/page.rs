@@ -268,7 +268,9 @@ impl Report<'_> {
         }
         Ok(html! {
             p {
-                "Each moment counts once: " b { "compute" } " while a datapath has work; else " b { "read bandwidth" } " while data of reads moves, "
+                "Each moment counts once: while datapaths have work, for the one that sets the pace, " b { "MAC array" } ", " b { "SDP" } ", " b { "PDP" } ", "
+                b { "CDP" } " or " b { "RUBIK" } ", and of the array for " b { "idle MACs" } " by the share of its multipliers that channels and kernels leave without work; else "
+                b { "read bandwidth" } " while data of reads moves, "
                 b { "read latency" } " while reads are outstanding and none of their data moves, " b { "write" } " while writes are under way, and "
                 b { "CSB" } " for the rest: registers written and read, interrupts taken."
             }
@@ -423,8 +425,6 @@ impl Report<'_> {
     }
 }
 
-fn largest(bounds: [u64; 5]) -> &'static str {
-    let parts = Bound::ALL.into_iter().zip(bounds).filter(|(_, part)| *part > 0);
-    let largest = parts.rev().max_by_key(|(_, part)| *part);
-    largest.map_or("", |(bound, _)| bound.name())
+fn largest(bounds: [u64; Bound::COUNT]) -> &'static str {
+    Bound::largest(Bound::ALL.map(|bound| (bound, bounds[bound as usize]))).map_or("", Bound::name)
 }

@@ -99,8 +99,8 @@ fn figures(measured: &Measured) -> Vec<(String, super::Cell)> {
 const BOUND: &str = "bound.";
 
 /// Cycles by what bounded them: `bound.read_latency_cycles`.
-fn parts(bounds: [u64; 5]) -> impl Iterator<Item = (String, u64)> {
-    let name = |bound: Bound| format!("{BOUND}{}_cycles", bound.name().to_lowercase().replace(' ', "_"));
+fn parts(bounds: [u64; Bound::COUNT]) -> impl Iterator<Item = (String, u64)> {
+    let name = |bound: Bound| format!("{BOUND}{}_cycles", bound.key());
     Bound::ALL.into_iter().map(name).zip(bounds)
 }
 

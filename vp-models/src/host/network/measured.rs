@@ -4,7 +4,7 @@ use super::description::Network;
 use super::error::{MeasureError, RunError};
 use super::plan::{Plan, Work};
 use super::run::{Inference, Runner};
-use crate::host::{Activity, Bounds, DriverError, Host, Moved, Statistics};
+use crate::host::{Activity, Bounds, DriverError, Host, MacWork, Moved, Statistics};
 use crate::local::LocalHost;
 use crate::platform::{Description, Platform};
 use vp_core::Time;
@@ -47,7 +47,9 @@ pub struct LayerFigures {
     pub macs: u64,
     /// Cycles for which these keep the whole MAC array busy, partly filled stripes and groups included.
     pub mac_cycles: u64,
-    /// What its time went into; together the time it took.
+    /// How long it took.
+    pub time: Time,
+    /// What that went into; nothing where nobody watched.
     pub bounds: Bounds,
     /// What was moved in its time, by memory interface.
     pub moved: Vec<Moved>,
@@ -56,7 +58,7 @@ pub struct LayerFigures {
 impl LayerFigures {
     /// The time it took.
     pub fn time(&self) -> Time {
-        self.bounds.total()
+        self.time
     }
 
     /// Bytes read, and bytes written, at all interfaces.
@@ -92,7 +94,7 @@ impl Measured {
     }
 
     /// Runs a network as it is planned, on one input after the other. Without a host that is watched there is neither what
-    /// bounded nor what was moved: all time counts as compute. `done` is told of each frame that has come out.
+    /// bounded nor what was moved. `done` is told of each frame that has come out.
     ///
     /// # Errors
     /// As [`Runner::run`].
@@ -127,6 +129,7 @@ impl Measured {
                 end: Time::ZERO,
                 macs: layer.macs() * frames as u64,
                 mac_cycles: 0,
+                time: Time::ZERO,
                 bounds: Bounds::default(),
                 moved: Vec::new(),
             })
@@ -152,19 +155,22 @@ impl Measured {
                     Some(Activity { from, until, bounds, moved }) => {
                         (*from, *until, *bounds, moved.as_slice())
                     }
-                    None => {
-                        let compute = span.taken - from;
-                        (from, span.taken, Bounds { compute, ..Bounds::default() }, [].as_slice())
-                    }
+                    None => (from, span.taken, Bounds::default(), [].as_slice()),
                 };
                 layer.begin = layer.begin.min(begin);
                 layer.end = layer.end.max(until);
                 layer.mac_cycles += step.mac_cycles;
+                layer.time += until - begin;
                 layer.bounds += bounds;
                 add(&mut layer.moved, moved);
                 from = until;
             }
             last = from;
+        }
+        for layer in &mut layers {
+            let LayerFigures { macs, mac_cycles: cycles, .. } = *layer;
+            let capacity = cycles * plan.macs_a_cycle;
+            layer.bounds.part_idle_macs(MacWork { macs, capacity, cycles, period });
         }
         for (at, within) in plan.within.iter().enumerate() {
             if let Some(within) = within {

@@ -365,6 +365,9 @@ impl Sdp {
                 }
                 if sim.now() > waits {
                     there = sim.now();
+                    if layer.destination == Destination::Pooling {
+                        occupancy.held(Busy::Sdp, waits, there);
+                    }
                 }
                 if let Some(waiting) = &waiting {
                     earliest = earliest.max(waiting.room());

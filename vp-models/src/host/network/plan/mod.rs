@@ -46,6 +46,8 @@ pub struct Plan {
     pub together: Vec<bool>,
     /// Bytes of memory that it uses, from the start of the range it was given.
     pub bytes: u64,
+    /// Products that the MAC array makes in a cycle.
+    pub macs_a_cycle: u64,
 }
 
 /// One hardware layer, or a task of the CPU: a layer of the network, or some of its lines or channels.
@@ -167,7 +169,8 @@ impl Plan {
         let strides = ends.map(|value| batch.stride(&values, value.storage));
         let [input, output] = ends.map(|value| value.tensor.clone());
         let (frames, bytes) = (frames as usize, memory.used());
-        Ok(Plan { constants, input, output, frames, strides, steps, tables, within, together, bytes })
+        let macs_a_cycle = config.macs().into();
+        Ok(Plan { constants, input, output, frames, strides, steps, tables, within, together, bytes, macs_a_cycle })
     }
 
     /// Where a frame's input goes, and where its output comes.

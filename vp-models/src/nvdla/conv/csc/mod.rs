@@ -354,7 +354,9 @@ impl Csc {
                 let most = self.delivery.capacity();
                 for part in range.clone().step_by(most as usize) {
                     let part = part..range.end.min(part + most);
+                    let asked = self.sim.now();
                     self.delivery.take_credits(part.end - part.start).await;
+                    self.occupancy.held(Datapath::Array, asked, self.sim.now());
                     self.sums.push(Message::Stripe(Stripe {
                         positions: part.end - part.start,
                         kernels: kernels as usize,
