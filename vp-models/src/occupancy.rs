@@ -143,6 +143,47 @@ impl Datapath {
     pub const ALL: [Datapath; Self::COUNT] = [Self::Array, Self::Sdp, Self::Pdp, Self::Cdp, Self::Rubik];
 }
 
+/// What is counted of a device's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Bytes that CSC has read from the convolution buffer.
+    BufferRead,
+    /// Bytes that CDMA has been given room for in it.
+    BufferWritten,
+    /// Elements that went through SDP.
+    Sdp,
+    /// Elements that went into PDP.
+    Pdp,
+    /// Elements that went through CDP.
+    Cdp,
+    /// Bytes that went through RUBIK.
+    Rubik,
+}
+
+impl Work {
+    /// How many kinds there are.
+    pub const COUNT: usize = 6;
+
+    /// All of them.
+    pub const ALL: [Work; Work::COUNT] =
+        [Work::BufferRead, Work::BufferWritten, Work::Sdp, Work::Pdp, Work::Cdp, Work::Rubik];
+
+    /// As programs are told it, in names of columns and of values in JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Work::BufferRead => "cbuf_read_bytes",
+            Work::BufferWritten => "cbuf_written_bytes",
+            Work::Sdp => "sdp_elements",
+            Work::Pdp => "pdp_elements",
+            Work::Cdp => "cdp_elements",
+            Work::Rubik => "rubik_bytes",
+        }
+    }
+}
+
+/// How much of each kind of work: in the order of [`Work::ALL`].
+pub type WorkCounts = [u64; Work::COUNT];
+
 /// How full the convolution buffer is, room that is promised to reads under way included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferFill {
@@ -169,6 +210,8 @@ pub struct Occupancy {
     held: RefCell<[Spans; Datapath::COUNT]>,
     /// or told.
     on_busy: RefCell<Vec<OnBusy>>,
+    /// How much has been done since the last look.
+    work: [Cell<u64>; Work::COUNT],
     buffer_watched: Cell<bool>,
     on_buffer: RefCell<Vec<OnBuffer>>,
     fifos: Rc<Fifos>,
@@ -205,6 +248,18 @@ impl Occupancy {
         }
     }
 
+    /// So much of it was done.
+    #[inline]
+    pub(crate) fn count(&self, work: Work, amount: u64) {
+        let count = &self.work[work as usize];
+        count.set(count.get() + amount);
+    }
+
+    /// How much was done since the last call.
+    pub fn take_work(&self) -> WorkCounts {
+        Work::ALL.map(|work| self.work[work as usize].take())
+    }
+
     /// Tells this, from now on, when a datapath has work: from one time to another, each of them its own in order.
     pub fn on_busy(&self, told: impl Fn(Datapath, Time, Time) + 'static) {
         self.on_busy.borrow_mut().push(Box::new(told));
@@ -235,6 +290,7 @@ impl Occupancy {
     pub fn restart(&self) {
         self.busy.take();
         self.held.take();
+        self.take_work();
     }
 
     /// When each of them had work.

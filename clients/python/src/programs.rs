@@ -11,6 +11,7 @@ use vp_models::host::network::{
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Trace};
 use vp_models::host::{DriverError, Host as _};
+use vp_models::occupancy::Work;
 use vp_models::platform::{Arithmetic, Description};
 
 use crate::calls::Wrong;
@@ -116,6 +117,9 @@ fn layer<'py>(py: Python<'py>, layer: &LayerFigures, period: vp_core::Time) -> P
     row.set_item("bound_by", is_watched.then(|| layer.bounds.largest().name()))?;
     for (bound, time) in layer.bounds.parts() {
         row.set_item(format!("{}_cycles", bound.key()), is_watched.then(|| time.cycles(period)))?;
+    }
+    for (work, done) in Work::ALL.into_iter().zip(layer.work) {
+        row.set_item(work.key(), is_watched.then_some(done))?;
     }
     Ok(row)
 }

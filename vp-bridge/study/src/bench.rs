@@ -1,5 +1,6 @@
 //! Runs points: makes platforms and plans of them, and measures.
 
+use super::energy::is_sram;
 use super::file::Study;
 use super::measured::{Direction, Histogram, Machine, Measured, MeasuredLayer, Outcome, Port, Timeline};
 use super::networks;
@@ -190,7 +191,7 @@ impl Bench {
         host.watch();
         let inferences = self.infer(job, plan, &mut host)?;
         let (start, end) = span(&inferences);
-        let layers = layers(&loaded.network, plan, &inferences, job.description.period);
+        let layers = layers(&loaded.network, plan, &inferences, &job.description);
         let platform = host.platform();
         Ok(Measured {
             period: job.description.period.as_ps(),
@@ -228,7 +229,7 @@ impl Bench {
         let mut run = |host: &mut dyn Host| {
             let inferences = self.infer(job, plan, host)?;
             let (start, end) = span(&inferences);
-            let layers = layers(&loaded.network, plan, &inferences, job.description.period);
+            let layers = layers(&loaded.network, plan, &inferences, &job.description);
             let statistics = host.statistics().map_err(|error| error.to_string())?;
             measured = Some(Measured {
                 period: job.description.period.as_ps(),
@@ -299,8 +300,9 @@ fn layers(
     network: &Network,
     plan: &Plan,
     inferences: &[Inference],
-    period: Time,
+    description: &Description,
 ) -> Vec<MeasuredLayer> {
+    let period = description.period;
     let (runs, at_once) = (inferences.len() as u64, plan.frames as u64);
     let layer = |layer: &network::NetworkLayer| MeasuredLayer {
         name: layer.name.clone(),
@@ -332,8 +334,12 @@ fn layers(
         for (sum, (_, part)) in layer.bounds.iter_mut().zip(activity.bounds.parts()) {
             *sum += part.as_ps();
         }
+        layer.work.iter_mut().zip(activity.work).for_each(|(sum, done)| *sum += done);
         for moved in &activity.moved {
             (layer.read, layer.written) = (layer.read + moved.read, layer.written + moved.written);
+            if is_sram(description, moved.port) {
+                layer.sram += moved.read + moved.written;
+            }
         }
     }
     for layer in &mut layers {

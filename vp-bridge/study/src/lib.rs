@@ -9,6 +9,7 @@
 
 mod bench;
 mod command;
+pub mod energy;
 mod file;
 mod knee;
 mod layout;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 use vp_models::host::Bound;
+use vp_models::occupancy::WorkCounts;
 
 /// What came of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -133,14 +134,20 @@ pub struct MeasuredLayer {
     /// Bytes that it wrote.
     pub written: u64,
     /// What the time went into, in the order of [`vp_models::host::Bound::ALL`].
-    #[serde(deserialize_with = "bounds")]
+    #[serde(deserialize_with = "as_many")]
     pub bounds: [u64; Bound::COUNT],
+    /// Bytes of those read and written that went over interfaces to SRAM.
+    #[serde(default)]
+    pub sram: u64,
+    /// What units did, in the order of [`vp_models::occupancy::Work::ALL`].
+    #[serde(default, deserialize_with = "as_many")]
+    pub work: WorkCounts,
 }
 
-/// Of a program that knew other bounds nothing is known.
-fn bounds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u64; Bound::COUNT], D::Error> {
-    let bounds = Vec::<u64>::deserialize(deserializer)?;
-    Ok(bounds.try_into().unwrap_or_default())
+/// So many numbers, or zeros: of a program that told other ones they are not known.
+fn as_many<'de, D: Deserializer<'de>, const N: usize>(deserializer: D) -> Result<[u64; N], D::Error> {
+    let numbers = Vec::<u64>::deserialize(deserializer)?;
+    Ok(numbers.try_into().unwrap_or([0; N]))
 }
 
 impl MeasuredLayer {

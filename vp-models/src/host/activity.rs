@@ -5,6 +5,8 @@ use std::iter::zip;
 use std::ops::{AddAssign, Index, IndexMut};
 use vp_core::Time;
 
+use crate::occupancy::WorkCounts;
+
 /// What a device did in a span of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
@@ -16,6 +18,8 @@ pub struct Activity {
     pub bounds: Bounds,
     /// What went over each memory interface.
     pub moved: Vec<Moved>,
+    /// How much its units did.
+    pub work: WorkCounts,
 }
 
 /// What went over a memory interface.

@@ -162,7 +162,7 @@ impl Watch {
         let datapaths = Datapaths { busy: &self.occupancy.spans(), held: &self.occupancy.waits() };
         let bounds = bounds(from..now, &datapaths, &reading, &writing);
         self.occupancy.forget(now);
-        Activity { from, until: now, bounds, moved }
+        Activity { from, until: now, bounds, moved, work: self.occupancy.take_work() }
     }
 }
 

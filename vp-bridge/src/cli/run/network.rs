@@ -1,5 +1,6 @@
 //! `vp run` of a network: layer by layer as a driver would, and where its time went.
 
+use super::energy::Estimate;
 use super::{Args, MOST_INPUT, report};
 use crate::cli::hosts::OpenedHost;
 use crate::cli::platform_args::nvdla;
@@ -12,6 +13,7 @@ use vp_core::Time;
 use vp_models::host::network::{LayerFigures, Measured, Network, Options, Plan, example_input};
 use vp_models::host::{Bounds, read_at_most};
 use vp_models::platform::{Arithmetic, Description};
+use vp_study::energy::Coefficients;
 
 /// The platform that is used if none is asked for.
 const DEFAULT_PLATFORM: &str = "nv_large";
@@ -69,6 +71,10 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
 
 fn run(network: &Network, args: &Args) -> Result<Verdict, Failure> {
     let began = Instant::now();
+    let coefficients = args.energy.as_deref().map(Coefficients::load).transpose().map_err(Failure::new)?;
+    if coefficients.is_some() && args.host.connect.is_some() {
+        return Err(Failure::new("--energy counts what a platform does inside, which is not seen of a server's: leave out --connect"));
+    }
     let mut host = args.host.clone();
     if args.timed {
         if host.connect.is_some() {
@@ -112,8 +118,9 @@ fn run(network: &Network, args: &Args) -> Result<Verdict, Failure> {
             .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))?;
     }
     let took = began.elapsed();
-    if !args.told.tell_network((network, &plan), &description, (&measured, took))? {
-        show(&headline, network, &plan, &description, &measured)?;
+    let estimate = coefficients.map(|known| Estimate::of(&measured, &plan, &description, known));
+    if !args.told.tell_network((network, &plan), &description, (&measured, took), estimate.as_ref())? {
+        show(&headline, (network, &plan), &description, &measured, estimate.as_ref())?;
     }
     Ok(Verdict::Right)
 }
@@ -161,10 +168,10 @@ pub(in crate::cli) fn bound(bounds: &Bounds) -> String {
 
 fn show(
     headline: &str,
-    network: &Network,
-    plan: &Plan,
+    (network, plan): (&Network, &Plan),
     description: &Description,
     measured: &Measured,
+    estimate: Option<&Estimate>,
 ) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
     let period = measured.period;
@@ -186,6 +193,9 @@ fn show(
         )?;
     }
     layers(&mut out, description, measured)?;
+    if let Some(estimate) = estimate {
+        estimate.show_layers(&mut out, measured)?;
+    }
     let cycles = measured.cycles();
     let frames = measured.frames as f64 * 1e12 / measured.time.as_ps().max(1) as f64;
     let each = match measured.frames {
@@ -207,6 +217,9 @@ fn show(
     let whole = measured.bounds();
     if measured.layers.iter().any(|layer| !layer.moved.is_empty()) {
         writeln!(out, "{:<10} {}", "bound by", bound(&whole))?;
+    }
+    if let Some(estimate) = estimate {
+        writeln!(out, "{:<10} {}", "energy", estimate.sentence(measured))?;
     }
     let on_cpu: Vec<&str> =
         measured.layers.iter().filter(|layer| layer.is_cpu).map(|layer| layer.name.as_str()).collect();

@@ -5,6 +5,7 @@
 
 mod bars;
 mod cells;
+mod energy;
 mod latency;
 mod look;
 mod names;

@@ -5,7 +5,7 @@ use super::cells::{Cells, bound_cells, figure, layer_cells, strings, table, wide
 use super::plot::Error;
 use super::said::{measured_in, plain, spoken, valued};
 use super::throughput::{self, Curves};
-use super::{latency, roofline, timeline};
+use super::{energy, latency, roofline, timeline};
 use crate::file::Study;
 use crate::knee::{Knee, knee};
 use crate::layout::{Curve, Layout, Panel};
@@ -31,7 +31,7 @@ const WHOLE: u32 = 1180;
 impl Report<'_> {
     pub(super) fn page(&self) -> Result<Markup, Error> {
         let Study { name, about, .. } = self.study;
-        let sections = [
+        let mut sections = vec![
             ("throughput", "Frames a second", self.throughput()?),
             ("bounds", "What bounds it", self.bounds()?),
             ("roofline", "Roofline", self.rooflines()?),
@@ -39,6 +39,9 @@ impl Report<'_> {
             ("time", "Over time", self.timelines()?),
             ("points", "All points, and how to run each again", self.points()),
         ];
+        if let Some(energy) = self.energy() {
+            sections.insert(sections.len() - 1, ("energy", "Energy, an estimate", energy));
+        }
         let failed = self.failed();
         Ok(html! {
             (DOCTYPE)
@@ -282,6 +285,29 @@ impl Report<'_> {
             h3 { "Layer by layer, at the points that are looked at closely" }
             @for (panel, svg, cells) in &layers {
                 (wide(&panel.title, Some(&self.said(panel.chosen)), svg, cells))
+            }
+        })
+    }
+
+    fn energy(&self) -> Option<Markup> {
+        let technology = &self.study.energy.as_ref()?.technology;
+        let layers: Vec<_> = self
+            .chosen()
+            .filter_map(|(panel, measured)| {
+                let row = self.rows.iter().find(|row| row.point.number == panel.chosen)?;
+                Some((panel, energy::of_layers(measured, row.energy.as_deref()?)))
+            })
+            .collect();
+        Some(html! {
+            p {
+                "No measurement: counts of the run times what one of each costs (" (technology) "). It orders designs and layers; the numbers are as good as the coefficients, "
+                "which are the study's."
+            }
+            (table(&energy::of_points(self.study, self.rows)))
+            h3 { "Layer by layer, at the points that are looked at closely, all frames together" }
+            @for (panel, cells) in &layers {
+                h4 { (panel.title) " " small { (self.said(panel.chosen)) } }
+                (table(cells))
             }
         })
     }

@@ -1,9 +1,11 @@
 //! Which columns there are.
 
 use super::Table;
+use crate::energy::Energy;
 use crate::measured::{Direction, Measured, Outcome};
 use crate::results::Row;
 use vp_models::host::Bound;
+use vp_models::occupancy::Work;
 
 /// A row a point: what varied, what was measured, then everything else that the platform is.
 pub fn points(rows: &[Row<'_>]) -> Table {
@@ -22,6 +24,13 @@ pub fn points(rows: &[Row<'_>]) -> Table {
         for (name, value) in figures(measured.unwrap_or(&empty)) {
             let seen = measured.filter(|it| it.is_seen_inside() || !name.starts_with(BOUND));
             table.put(at, &name, seen.map(|_| value));
+        }
+        if let (Some(energy), Some(measured)) = (row.whole_energy(), measured) {
+            let frames = f64::from(measured.frames.max(1));
+            table.put(at, "energy_per_frame_uj", energy.total() / 1e6 / frames);
+            // Picojoules in picoseconds are watts.
+            table.put(at, "power_mw", energy.total() / measured.time.max(1) as f64 * 1e3);
+            put_energy(&mut table, at, &energy);
         }
         for port in measured.iter().flat_map(|measured| &measured.ports) {
             direction(&mut table, at, &format!("{}.read", port.name), &port.reads);
@@ -59,6 +68,12 @@ pub fn layers(rows: &[Row<'_>]) -> Table {
             table.put(at, "written_bytes", is_seen.then_some(layer.written));
             for (name, part) in parts(layer.bounds) {
                 table.put(at, &name, is_seen.then_some(part / measured.period.max(1)));
+            }
+            for work in Work::ALL {
+                table.put(at, work.key(), is_seen.then_some(layer.work[work as usize]));
+            }
+            if let Some(energy) = row.energy.as_ref().and_then(|layers| layers.get(place)) {
+                put_energy(&mut table, at, energy);
             }
             at += 1;
         }
@@ -102,6 +117,14 @@ const BOUND: &str = "bound.";
 fn parts(bounds: [u64; Bound::COUNT]) -> impl Iterator<Item = (String, u64)> {
     let name = |bound: Bound| format!("{BOUND}{}_cycles", bound.key());
     Bound::ALL.into_iter().map(name).zip(bounds)
+}
+
+/// An estimate of energy: `energy_uj`, and its parts as `energy.dram_uj`.
+fn put_energy(table: &mut Table, at: usize, energy: &Energy) {
+    table.put(at, "energy_uj", energy.total() / 1e6);
+    for (part, picojoules) in energy.parts() {
+        table.put(at, &format!("energy.{}_uj", part.key()), picojoules / 1e6);
+    }
 }
 
 fn direction(table: &mut Table, at: usize, name: &str, direction: &Direction) {

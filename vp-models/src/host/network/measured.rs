@@ -6,6 +6,7 @@ use super::plan::{Plan, Work};
 use super::run::{Inference, Runner};
 use crate::host::{Activity, Bounds, DriverError, Host, MacWork, Moved, Statistics};
 use crate::local::LocalHost;
+use crate::occupancy::WorkCounts;
 use crate::platform::{Description, Platform};
 use vp_core::Time;
 
@@ -53,6 +54,8 @@ pub struct LayerFigures {
     pub bounds: Bounds,
     /// What was moved in its time, by memory interface.
     pub moved: Vec<Moved>,
+    /// How much the units did in its time; nothing where nobody watched.
+    pub work: WorkCounts,
 }
 
 impl LayerFigures {
@@ -132,6 +135,7 @@ impl Measured {
                 time: Time::ZERO,
                 bounds: Bounds::default(),
                 moved: Vec::new(),
+                work: WorkCounts::default(),
             })
             .collect();
         for step in &plan.steps {
@@ -151,18 +155,19 @@ impl Measured {
             for at in order {
                 let (step, span) = (&plan.steps[at], &steps[at]);
                 let layer = &mut layers[step.layer];
-                let (begin, until, bounds, moved) = match &span.activity {
-                    Some(Activity { from, until, bounds, moved }) => {
-                        (*from, *until, *bounds, moved.as_slice())
+                let (begin, until) = match &span.activity {
+                    Some(Activity { from, until, bounds, moved, work }) => {
+                        layer.bounds += *bounds;
+                        add(&mut layer.moved, moved);
+                        layer.work.iter_mut().zip(work).for_each(|(sum, done)| *sum += done);
+                        (*from, *until)
                     }
-                    None => (from, span.taken, Bounds::default(), [].as_slice()),
+                    None => (from, span.taken),
                 };
                 layer.begin = layer.begin.min(begin);
                 layer.end = layer.end.max(until);
                 layer.mac_cycles += step.mac_cycles;
                 layer.time += until - begin;
-                layer.bounds += bounds;
-                add(&mut layer.moved, moved);
                 from = until;
             }
             last = from;
