@@ -487,7 +487,7 @@ fn each_point_starts_the_programs_that_are_parts_of_its_platform() {
     study.shown(&outside);
     assert_eq!(study.columns("cycles"), inside);
     // What goes on inside is not seen.
-    assert_eq!(study.columns("bound.compute_cycles"), ["", "", "", ""]);
+    assert_eq!(study.columns("bound.mac_array_cycles"), ["", "", "", ""]);
     assert!(study.columns("command")[0].ends_with(&format!("--device-command '{device}'")));
     // What is kept is kept of these parts.
     let kept = lines(&study.file("points.jsonl"));

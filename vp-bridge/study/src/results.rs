@@ -82,8 +82,13 @@ fn flat(prefix: &str, value: &Value, all: &mut Vec<(String, Value)>) {
 
 /// Frames/s along a curve, where its points ran.
 pub fn curve(curve: &Curve, rows: &[Row<'_>]) -> Vec<(f64, f64)> {
+    curve_points(curve, rows).into_iter().map(|(x, _, frames)| (x, frames)).collect()
+}
+
+/// The same with the points' numbers behind their places.
+pub fn curve_points(curve: &Curve, rows: &[Row<'_>]) -> Vec<(f64, usize, f64)> {
     let frames = |number: usize| of(rows, number).map(Measured::frames_per_second);
-    curve.points.iter().filter_map(|&(x, number)| Some((x, frames(number)?))).collect()
+    curve.points.iter().filter_map(|&(x, number)| Some((x, number, frames(number)?))).collect()
 }
 
 /// Where a curve is highest, and where lowest.

@@ -1,6 +1,7 @@
 //! The page and its sections.
 
 use super::bars::{self, Bar};
+use super::designs::{Design, Designs};
 use super::cells::{Cells, bound_cells, figure, layer_cells, strings, table, wide};
 use super::plot::Error;
 use super::said::{measured_in, plain, spoken, valued};
@@ -155,7 +156,47 @@ impl Report<'_> {
         self.layout.name(x).map_or_else(|| plain(x), str::to_owned)
     }
 
+    pub(super) fn designs(&self, panel: &Panel) -> Designs<'_> {
+        let of_curve = |(at, curve): (usize, &Curve)| {
+            let points = results::curve_points(curve, self.rows);
+            points.into_iter().map(move |(area, number, frames)| Design { number, area, frames, curve: at })
+        };
+        Designs {
+            area: &self.layout.x,
+            title: self.layout.curves.as_deref().map_or("", spoken),
+            labels: panel.curves.iter().map(|curve| curve.label.as_str()).collect(),
+            designs: panel.curves.iter().enumerate().flat_map(of_curve).collect(),
+        }
+    }
+
+    /// Frames/s by what stands for area.
+    fn design_space(&self) -> Result<Markup, Error> {
+        let mut charts = Vec::new();
+        for panel in &self.layout.panels {
+            let designs = self.designs(panel);
+            if !designs.designs.is_empty() {
+                charts.push((panel, designs.draw(HALF)?, designs.cells(self.study, self.rows)));
+            }
+        }
+        Ok(html! {
+            p {
+                "Each mark is a design. The line is the Pareto front: designs of which no other makes as many frames/s with less " b { (self.layout.x) } ". Beside them stand the numbers of their points, "
+                "and behind each chart what they are. What stands for area is no area: silicon grows with it, how fast depends on the process."
+            }
+            div.charts {
+                @for (panel, svg, cells) in &charts { (figure(&panel.title, None, svg, cells)) }
+            }
+            @for (panel, _, cells) in &charts {
+                h3 { "The front: " (panel.title) }
+                (table(cells))
+            }
+        })
+    }
+
     fn throughput(&self) -> Result<Markup, Error> {
+        if self.layout.area.is_some() {
+            return self.design_space();
+        }
         let share = self.study.report.knee;
         let lost = format!("{:.0} %", 100.0 * (1.0 - share));
         let mut charts = Vec::new();

@@ -1,6 +1,7 @@
 //! Which columns there are.
 
 use super::Table;
+use crate::area::Area;
 use crate::energy::Energy;
 use crate::measured::{Direction, Measured, Outcome};
 use crate::results::Row;
@@ -20,6 +21,10 @@ pub fn points(rows: &[Row<'_>]) -> Table {
         table.put(at, "failure", why);
         let measured = row.outcome.measured();
         let empty = Measured::default();
+        let machine = &measured.unwrap_or(&empty).machine;
+        for (area, number) in Area::ALL.into_iter().zip([machine.macs, machine.buffer_bytes]) {
+            table.put(at, area.name(), measured.map(|_| number));
+        }
         // Of a point that failed the columns are empty, and in their place.
         for (name, value) in figures(measured.unwrap_or(&empty)) {
             let seen = measured.filter(|it| it.is_seen_inside() || !name.starts_with(BOUND));
