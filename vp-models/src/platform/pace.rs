@@ -30,7 +30,10 @@ fn bound_of(datapath: Datapath) -> Bound {
 impl Datapaths<'_> {
     /// When any of them had work.
     pub(super) fn busy(&self) -> Spans {
-        self.busy.iter().filter(|spans| !spans.is_empty()).fold(Spans::default(), |all, spans| all.joined(spans))
+        self.busy
+            .iter()
+            .filter(|spans| !spans.is_empty())
+            .fold(Spans::default(), |all, spans| all.joined(spans))
     }
 
     /// Parts moments at which datapaths bound: those at which some have work, and those in their pipelines, at which none has.
@@ -54,7 +57,8 @@ impl Datapaths<'_> {
         }
         for (from, until) in in_pipelines.iter() {
             // Nobody has work between the two: what moves left the one that had it last, or is on its way to the first.
-            let bound = self.last_before(from).or_else(|| self.first_behind(until)).map_or(Bound::Write, bound_of);
+            let bound =
+                self.last_before(from).or_else(|| self.first_behind(until)).map_or(Bound::Write, bound_of);
             bounds[bound] += until - from;
         }
     }
@@ -111,7 +115,11 @@ impl Datapaths<'_> {
     /// Who has work first from a time on.
     fn first_behind(&self, time: Time) -> Option<Datapath> {
         let begins = |datapath: Datapath| Some((self.busy[datapath as usize].first_from(time)?, datapath));
-        Datapath::ALL.into_iter().filter_map(begins).min_by_key(|&(begin, _)| begin).map(|(_, datapath)| datapath)
+        Datapath::ALL
+            .into_iter()
+            .filter_map(begins)
+            .min_by_key(|&(begin, _)| begin)
+            .map(|(_, datapath)| datapath)
     }
 }
 
