@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use vp_models::host::Bound;
 
 fn vp(arguments: &[&str]) -> Output {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -65,8 +66,7 @@ fn a_network_has_the_figures_of_its_table() {
     assert_eq!(ran["network"], "lenet");
     let sum = |name: &str| layers.iter().filter_map(|layer| layer[name].as_u64()).sum::<u64>();
     assert!(ran["cycles"].as_u64().unwrap() > 10_000 && sum("cycles") == ran["cycles"].as_u64().unwrap());
-    let bounds = ["compute", "read_latency", "read_bandwidth", "write", "csb"];
-    let bounded: u64 = bounds.iter().map(|bound| sum(&format!("bound.{bound}_cycles"))).sum();
+    let bounded: u64 = Bound::ALL.iter().map(|bound| sum(&format!("bound.{}_cycles", bound.key()))).sum();
     assert_eq!(bounded, sum("cycles"));
     assert_eq!(ran["counters"]["events.hash"], ran["event_hash"]);
 }

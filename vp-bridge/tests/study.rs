@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use vp_models::host::Bound;
 
 /// A folder with a study in it.
 struct Studied {
@@ -100,8 +101,7 @@ fn every_combination_is_a_row_with_all_parameters_and_a_picture() {
 fn layers_times_are_the_sum_of_what_bounds_them() {
     let study = Studied::new(SMALL);
     study.shown(&["study.toml"]);
-    let parts = ["compute", "read_latency", "read_bandwidth", "write", "csb"];
-    let parts = parts.map(|part| study.columns(&format!("bound.{part}_cycles")));
+    let parts = Bound::ALL.map(|bound| study.columns(&format!("bound.{}_cycles", bound.key())));
     for (row, cycles) in study.columns("cycles").iter().enumerate() {
         let sum: u64 = parts.iter().map(|part| part[row].parse::<u64>().unwrap()).sum();
         assert_eq!(sum, cycles.parse::<u64>().unwrap());
@@ -583,7 +583,7 @@ fn each_point_starts_the_programs_that_are_parts_of_its_platform() {
     study.shown(&outside);
     assert_eq!(study.columns("cycles"), inside);
     // What goes on inside is not seen.
-    assert_eq!(study.columns("bound.compute_cycles"), ["", "", "", ""]);
+    assert_eq!(study.columns("bound.mac_array_cycles"), ["", "", "", ""]);
     assert!(study.columns("command")[0].ends_with(&format!("--device-command '{device}'")));
     // What is kept is kept of these parts.
     let kept = lines(&study.file("points.jsonl"));

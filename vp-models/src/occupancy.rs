@@ -31,6 +31,27 @@ impl Spans {
         self.0.iter().copied()
     }
 
+    /// When the last of those ends that end by then.
+    pub fn last_end_by(&self, time: Time) -> Option<Time> {
+        let ended = self.0.partition_point(|&(_, until)| until <= time);
+        ended.checked_sub(1).map(|at| self.0[at].1)
+    }
+
+    /// When the first of those begins that begin from then on.
+    pub fn first_from(&self, time: Time) -> Option<Time> {
+        self.0.get(self.0.partition_point(|&(from, _)| from < time)).map(|&(from, _)| from)
+    }
+
+    /// When the last ends.
+    pub fn end(&self) -> Option<Time> {
+        self.0.back().map(|&(_, until)| until)
+    }
+
+    /// There are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// When the first begins.
     pub fn start(&self) -> Option<Time> {
         self.0.front().map(|&(from, _)| from)
@@ -115,11 +136,53 @@ pub enum Datapath {
 }
 
 impl Datapath {
-    const COUNT: usize = 5;
+    /// How many there are.
+    pub const COUNT: usize = 5;
 
     /// All of them.
     pub const ALL: [Datapath; Self::COUNT] = [Self::Array, Self::Sdp, Self::Pdp, Self::Cdp, Self::Rubik];
 }
+
+/// What is counted of a device's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Bytes that CSC has read from the convolution buffer.
+    BufferRead,
+    /// Bytes that CDMA has been given room for in it.
+    BufferWritten,
+    /// Elements that went through SDP.
+    Sdp,
+    /// Elements that went into PDP.
+    Pdp,
+    /// Elements that went through CDP.
+    Cdp,
+    /// Bytes that went through RUBIK.
+    Rubik,
+}
+
+impl Work {
+    /// How many kinds there are.
+    pub const COUNT: usize = 6;
+
+    /// All of them.
+    pub const ALL: [Work; Work::COUNT] =
+        [Work::BufferRead, Work::BufferWritten, Work::Sdp, Work::Pdp, Work::Cdp, Work::Rubik];
+
+    /// As programs are told it, in names of columns and of values in JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Work::BufferRead => "cbuf_read_bytes",
+            Work::BufferWritten => "cbuf_written_bytes",
+            Work::Sdp => "sdp_elements",
+            Work::Pdp => "pdp_elements",
+            Work::Cdp => "cdp_elements",
+            Work::Rubik => "rubik_bytes",
+        }
+    }
+}
+
+/// How much of each kind of work: in the order of [`Work::ALL`].
+pub type WorkCounts = [u64; Work::COUNT];
 
 /// How full the convolution buffer is, room that is promised to reads under way included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,8 +207,11 @@ pub struct Occupancy {
     /// and wants it kept,
     kept: Cell<bool>,
     busy: RefCell<[Spans; Datapath::COUNT]>,
+    held: RefCell<[Spans; Datapath::COUNT]>,
     /// or told.
     on_busy: RefCell<Vec<OnBusy>>,
+    /// How much has been done since the last look.
+    work: [Cell<u64>; Work::COUNT],
     buffer_watched: Cell<bool>,
     on_buffer: RefCell<Vec<OnBuffer>>,
     fifos: Rc<Fifos>,
@@ -171,6 +237,27 @@ impl Occupancy {
             self.busy.borrow_mut()[datapath as usize].add(from, until);
         }
         self.on_busy.borrow().iter().for_each(|told| told(datapath, from, until));
+    }
+
+    /// A datapath was done with something at one time, and waited up to another until the datapath behind it had room for that. Each tells
+    /// its own in order.
+    #[inline]
+    pub(crate) fn held(&self, datapath: Datapath, from: Time, until: Time) {
+        if from < until && self.kept.get() {
+            self.held.borrow_mut()[datapath as usize].add(from, until);
+        }
+    }
+
+    /// So much of it was done.
+    #[inline]
+    pub(crate) fn count(&self, work: Work, amount: u64) {
+        let count = &self.work[work as usize];
+        count.set(count.get() + amount);
+    }
+
+    /// How much was done since the last call.
+    pub fn take_work(&self) -> WorkCounts {
+        Work::ALL.map(|work| self.work[work as usize].take())
     }
 
     /// Tells this, from now on, when a datapath has work: from one time to another, each of them its own in order.
@@ -202,16 +289,25 @@ impl Occupancy {
     /// Begins anew, for a device that was reset; who watches goes on.
     pub fn restart(&self) {
         self.busy.take();
+        self.held.take();
+        self.take_work();
     }
 
     /// When each of them had work.
-    pub fn spans(&self) -> std::cell::Ref<'_, [Spans]> {
-        std::cell::Ref::map(self.busy.borrow(), |busy| &busy[..])
+    pub fn spans(&self) -> std::cell::Ref<'_, [Spans; Datapath::COUNT]> {
+        self.busy.borrow()
+    }
+
+    /// When each of them waited for room behind it.
+    pub fn waits(&self) -> std::cell::Ref<'_, [Spans; Datapath::COUNT]> {
+        self.held.borrow()
     }
 
     /// Forgets what lies before.
     pub fn forget(&self, before: Time) {
-        self.busy.borrow_mut().iter_mut().for_each(|spans| spans.forget(before));
+        for all in [&self.busy, &self.held] {
+            all.borrow_mut().iter_mut().for_each(|spans| spans.forget(before));
+        }
     }
 }
 
@@ -229,6 +325,16 @@ mod tests {
     #[test]
     fn spans_that_touch_are_one() {
         assert_eq!(spans(&[(1, 3), (3, 5), (4, 6), (8, 8), (9, 10)]), spans(&[(1, 6), (9, 10)]));
+    }
+
+    #[test]
+    fn what_is_next_to_a_time_is_found() {
+        let all = spans(&[(1, 3), (5, 9)]);
+        let ends = [0, 2, 3, 8, 9, 20].map(|time| all.last_end_by(Time::ns(time)).map(Time::as_ps));
+        assert_eq!(ends, [None, None, Some(3000), Some(3000), Some(9000), Some(9000)]);
+        let begins = [0, 1, 2, 5, 6].map(|time| all.first_from(Time::ns(time)).map(Time::as_ps));
+        assert_eq!(begins, [Some(1000), Some(1000), Some(5000), Some(5000), None]);
+        assert_eq!((all.end(), Spans::default().end()), (Some(Time::ns(9)), None));
     }
 
     #[test]

@@ -10,7 +10,8 @@ use vp_models::host::network::{
 };
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Trace};
-use vp_models::host::{Bound as Bounding, DriverError, Host as _, Memory};
+use vp_models::host::{DriverError, Host as _, Memory};
+use vp_models::occupancy::Work;
 use vp_models::platform::{Arithmetic, Description};
 
 use crate::calls::Wrong;
@@ -120,14 +121,10 @@ fn layer<'py>(py: Python<'py>, layer: &LayerFigures, period: vp_core::Time) -> P
     let is_watched = !layer.moved.is_empty();
     row.set_item("bound_by", is_watched.then(|| layer.bounds.largest().name()))?;
     for (bound, time) in layer.bounds.parts() {
-        let name = match bound {
-            Bounding::Compute => "compute",
-            Bounding::ReadLatency => "read_latency",
-            Bounding::ReadBandwidth => "read_bandwidth",
-            Bounding::Write => "write",
-            Bounding::Csb => "csb",
-        };
-        row.set_item(format!("{name}_cycles"), is_watched.then(|| time.cycles(period)))?;
+        row.set_item(format!("{}_cycles", bound.key()), is_watched.then(|| time.cycles(period)))?;
+    }
+    for (work, done) in Work::ALL.into_iter().zip(layer.work) {
+        row.set_item(work.key(), is_watched.then_some(done))?;
     }
     Ok(row)
 }

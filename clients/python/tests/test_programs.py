@@ -25,7 +25,8 @@ def test_layers_share_the_whole_time(platform: vp.Platform) -> None:
     run = vp.run_network("digits", platform)
     assert sum(layer["cycles"] for layer in run.layers) == run.cycles
     assert [layer["name"] for layer in run.layers if layer["bytes_read"]][:1] == ["conv1"]
-    parts = ("compute", "read_latency", "read_bandwidth", "write", "csb")
+    units = ("mac_array", "idle_macs", "sdp", "pdp", "cdp", "rubik")
+    parts = (*units, "read_latency", "read_bandwidth", "write", "csb")
     for layer in run.layers:
         if layer["bound_by"] is not None:
             assert sum(layer[f"{part}_cycles"] for part in parts) == layer["cycles"]

@@ -11,7 +11,7 @@ use std::process::Command;
 use common::{Ran, run};
 use prost::Message as _;
 use vp_core::observe::Stage;
-use vp_models::host::Bounds;
+use vp_models::host::Bound;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_observers::perfetto::{Data, EventType, Trace, TrackDescriptor, TrackEvent};
 use vp_observers::{Files, LayerNames};
@@ -248,7 +248,7 @@ fn stalls_are_what_bounded_the_run() {
     let (ran, path) = ran(folder.path());
     let timeline = Timeline::read(&path);
     let counted = timeline.counts("stalls", "stalled, read latency").last().unwrap().1 as u64;
-    let Bounds { read_latency, .. } = ran.bounds;
+    let read_latency = ran.bounds[Bound::ReadLatency];
     assert!(counted > 100);
     // The run was looked at layer by layer, which cuts what is written at a cut.
     assert!(

@@ -1,5 +1,6 @@
 //! Runs points: makes platforms and plans of them, and measures.
 
+use super::energy::is_sram;
 use super::file::Study;
 use super::measured::{Direction, Histogram, Machine, Measured, MeasuredLayer, Outcome, Port, Timeline};
 use super::networks;
@@ -17,7 +18,7 @@ use vp_models::bus::axi::Traffic;
 use vp_models::host::network::{
     self, Inference, Memories, Network, Plan, PlanError, PlanOptions, Runner, Work,
 };
-use vp_models::host::{Host, Memory, Statistics};
+use vp_models::host::{Bound, Bounds, Host, MacWork, Memory, Statistics};
 use vp_models::local::LocalHost;
 use vp_models::occupancy::BufferFill;
 use vp_models::platform::{Description, NvdlaDescription, Platform};
@@ -204,7 +205,7 @@ impl Bench {
         host.watch();
         let inferences = self.infer(job, plan, &mut host)?;
         let (start, end) = span(&inferences);
-        let layers = layers(&loaded.network, plan, &inferences);
+        let layers = layers(&loaded.network, plan, &inferences, &job.description);
         let platform = host.platform();
         Ok(Measured {
             period: job.description.period.as_ps(),
@@ -243,7 +244,7 @@ impl Bench {
         let mut run = |host: &mut dyn Host| {
             let inferences = self.infer(job, plan, host)?;
             let (start, end) = span(&inferences);
-            let layers = layers(&loaded.network, plan, &inferences);
+            let layers = layers(&loaded.network, plan, &inferences, &job.description);
             let statistics = host.statistics().map_err(|error| error.to_string())?;
             measured = Some(Measured {
                 period: job.description.period.as_ps(),
@@ -319,7 +320,13 @@ fn nvdla(description: &Description) -> Result<&NvdlaDescription, String> {
 }
 
 /// The layers of a network, over all its frames.
-fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<MeasuredLayer> {
+fn layers(
+    network: &Network,
+    plan: &Plan,
+    inferences: &[Inference],
+    description: &Description,
+) -> Vec<MeasuredLayer> {
+    let period = description.period;
     let (runs, at_once) = (inferences.len() as u64, plan.frames as u64);
     let layer = |layer: &network::NetworkLayer| MeasuredLayer {
         name: layer.name.clone(),
@@ -351,13 +358,25 @@ fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<Measu
         for (sum, (_, part)) in layer.bounds.iter_mut().zip(activity.bounds.parts()) {
             *sum += part.as_ps();
         }
+        layer.work.iter_mut().zip(activity.work).for_each(|(sum, done)| *sum += done);
         for moved in &activity.moved {
             (layer.read, layer.written) = (layer.read + moved.read, layer.written + moved.written);
             if moved.port == Memory::Secondary.port() {
                 layer.sram_read += moved.read;
                 layer.sram_written += moved.written;
             }
+            if is_sram(description, moved.port) {
+                layer.sram += moved.read + moved.written;
+            }
         }
+    }
+    for layer in &mut layers {
+        let (macs, cycles) = (layer.macs, layer.mac_cycles);
+        let work = MacWork { macs, capacity: cycles * plan.macs_a_cycle, cycles, period };
+        let times = Bound::ALL.map(|bound| (bound, Time::ps(layer.bounds[bound as usize])));
+        let mut bounds = Bounds::from_iter(times);
+        bounds.part_idle_macs(work);
+        layer.bounds = bounds.parts().map(|(_, time)| time.as_ps());
     }
     layers
 }

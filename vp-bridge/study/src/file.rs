@@ -1,5 +1,6 @@
 //! A study as a person writes it down.
 
+use super::energy::{CoefficientError, Coefficients};
 use super::point::{Chosen, Point};
 use super::sweep::{Product, SweepError};
 use serde::Deserialize;
@@ -40,6 +41,8 @@ pub struct Study {
     pub limit: Option<Time>,
     /// What the report shows.
     pub report: Report,
+    /// What operations cost, if it asks for estimates of energy.
+    pub energy: Option<Coefficients>,
     /// The points, each once, in the order of the file.
     pub points: Vec<Point>,
     /// Names of the parameters that vary, in the order of the file.
@@ -83,6 +86,9 @@ struct Written {
     sweep: Sweeps,
     #[serde(default)]
     report: Report,
+    /// Read by [`Coefficients::of_study`].
+    #[serde(rename = "energy")]
+    _energy: Option<Value>,
 }
 
 fn one() -> u64 {
@@ -118,6 +124,9 @@ pub enum StudyError {
     /// Values that are none.
     #[error(transparent)]
     Sweep(#[from] SweepError),
+    /// Coefficients of energy that cannot be used.
+    #[error(transparent)]
+    Energy(#[from] CoefficientError),
     /// Something is wrong with what it says.
     #[error("{0}")]
     Wrong(String),
@@ -143,7 +152,10 @@ impl Study {
         let text = read_description(path)
             .map_err(|error| StudyError::File { path: path.display().to_string(), error })?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        Study::parse(&text, folder).map_err(|error| match error {
+        let name = path.display().to_string();
+        Study::named(&text, (&name, folder)).map_err(|error| match error {
+            // It has said where it is.
+            error @ StudyError::Energy(_) => error,
             StudyError::Text(text) => StudyError::Text(format!("{}: {text}", path.display())),
             StudyError::Line { line, why } => StudyError::Wrong(format!("{}:{line}: {why}", path.display())),
             error => StudyError::Wrong(format!("{}: {error}", path.display())),
@@ -155,8 +167,14 @@ impl Study {
     /// # Errors
     /// Says what is wrong with it.
     pub fn parse(text: &str, folder: &Path) -> Result<Study, StudyError> {
-        let Written { name, about, seed, frames, limit, fixed, sweep, report } =
+        Study::named(text, ("the study", folder))
+    }
+
+    /// The same of a file of that name.
+    fn named(text: &str, (file, folder): (&str, &Path)) -> Result<Study, StudyError> {
+        let Written { name, about, seed, frames, limit, fixed, sweep, report, .. } =
             toml::from_str(text).map_err(|error| StudyError::Text(with_nearest(&error.to_string())))?;
+        let energy = Coefficients::of_study(text, (file, folder))?;
         let wrong = |text: String| Err(StudyError::Wrong(text));
         if !(0.0..1.0).contains(&report.knee) {
             return wrong(format!("[report] knee = {}: a share of one, such as 0.9", report.knee));
@@ -206,7 +224,8 @@ impl Study {
         if points.is_empty() {
             return wrong("there is nothing in [sweep]: name at least a network".to_owned());
         }
-        Ok(Study { name, about, seed, frames, limit, report, points, varied, folder: folder.to_owned() })
+        let folder = folder.to_owned();
+        Ok(Study { name, about, seed, frames, limit, report, energy, points, varied, folder })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which points stand where in a report: a chart for each combination of what is not on an axis, in it a curve for each value of one
 //! parameter, over another.
 
+use super::area::Area;
 use super::file::Study;
 use super::point::{Chosen, Point, number, text};
 use toml::Value;
@@ -10,6 +11,8 @@ use toml::Value;
 pub struct Layout {
     /// The parameter along the horizontal axis.
     pub x: String,
+    /// What stands for area along the axis, if no parameter does: then the points of a chart are designs.
+    pub area: Option<Area>,
     /// Its values, if they are words: a place along the axis is one's index. Empty where they are numbers.
     pub names: Vec<String>,
     /// The parameter that has a curve for each of its values, if one is left.
@@ -55,7 +58,12 @@ impl Layout {
             }
             name => Ok(name.clone()),
         };
-        let (x, curves) = (asked("x", &study.report.x)?, asked("curves", &study.report.curves)?);
+        let area = study.report.x.as_deref().and_then(Area::named);
+        let curves = asked("curves", &study.report.curves)?;
+        if let Some(area) = area {
+            return Ok(Layout::of_designs(study, area, curves));
+        }
+        let x = asked("x", &study.report.x)?;
         let x = x.or_else(|| usual(study, USUAL_X, &[curves.as_deref()])).ok_or_else(|| {
             "nothing in [sweep] has several values that are numbers: there is nothing to draw over".to_owned()
         });
@@ -90,23 +98,9 @@ impl Layout {
                 // It has no place on the axis.
                 title = format!("{title} · {x} {}", word(point, &x));
             }
-            let panel = match panels.iter_mut().position(|panel| panel.title == title) {
-                Some(at) => &mut panels[at],
-                None => {
-                    panels.push(Panel { title, curves: Vec::new(), chosen: point.number });
-                    let last = panels.len() - 1;
-                    &mut panels[last]
-                }
-            };
+            let panel = panel_of(&mut panels, title, point.number);
             let label = curves.as_ref().and_then(|name| point.get(name)).map_or_else(String::new, text);
-            let curve = match panel.curves.iter_mut().position(|curve| curve.label == label) {
-                Some(at) => &mut panel.curves[at],
-                None => {
-                    panel.curves.push(Curve { label, points: Vec::new() });
-                    let last = panel.curves.len() - 1;
-                    &mut panel.curves[last]
-                }
-            };
+            let curve = curve_of(panel, label);
             let place = place.unwrap_or(curve.points.len() as f64);
             curve.points.push((place, point.number));
             let distance = |number: usize| chosen.distance(&study.points[number - 1]);
@@ -117,7 +111,40 @@ impl Layout {
         for curve in panels.iter_mut().flat_map(|panel| &mut panel.curves) {
             curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        Ok(Layout { x, names, curves, panels })
+        Ok(Layout { x, area: None, names, curves, panels })
+    }
+
+    /// Designs by their area: a chart for each combination of what is not the hardware's own, in it all designs, apart by what `curves`
+    /// names.
+    fn of_designs(study: &Study, area: Area, curves: Option<String>) -> Layout {
+        let is_hardware = |name: &str| name == "platform" || name.starts_with("nvdla.");
+        let told: Vec<&str> = study
+            .varied
+            .iter()
+            .map(String::as_str)
+            .filter(|name| !is_hardware(name) && differs(study, name))
+            .collect();
+        let told: Vec<&str> = match told.contains(&"network") {
+            true => told,
+            false => told.into_iter().chain(["network"]).collect(),
+        };
+        let mut panels: Vec<Panel> = Vec::new();
+        for point in &study.points {
+            // What is no NVDLA has no place.
+            let Some(place) = area.of_point(point, &study.folder, study.seed) else { continue };
+            let title = title(point, &told, (area.name(), curves.as_deref()));
+            let label = curves.as_ref().and_then(|name| point.get(name)).map_or_else(String::new, text);
+            let panel = panel_of(&mut panels, title, point.number);
+            curve_of(panel, label).points.push((place, point.number));
+            let distance = |number: usize| study.report.chosen.distance(&study.points[number - 1]);
+            if distance(point.number) < distance(panel.chosen) {
+                panel.chosen = point.number;
+            }
+        }
+        for curve in panels.iter_mut().flat_map(|panel| &mut panel.curves) {
+            curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        Layout { x: area.name().to_owned(), area: Some(area), names: Vec::new(), curves, panels }
     }
 
     /// The same, but of each chart a point that ran is looked at closely: the nearest along the axis.
@@ -143,6 +170,24 @@ impl Layout {
     pub fn chosen(&self) -> impl Iterator<Item = usize> + '_ {
         self.panels.iter().map(|panel| panel.chosen)
     }
+}
+
+/// The chart of that title, or a new one with this point.
+fn panel_of(panels: &mut Vec<Panel>, title: String, point: usize) -> &mut Panel {
+    let at = panels.iter().position(|panel| panel.title == title).unwrap_or_else(|| {
+        panels.push(Panel { title, curves: Vec::new(), chosen: point });
+        panels.len() - 1
+    });
+    &mut panels[at]
+}
+
+/// The curve of that label, or a new one.
+fn curve_of(panel: &mut Panel, label: String) -> &mut Curve {
+    let at = panel.curves.iter().position(|curve| curve.label == label).unwrap_or_else(|| {
+        panel.curves.push(Curve { label, points: Vec::new() });
+        panel.curves.len() - 1
+    });
+    &mut panel.curves[at]
 }
 
 /// What the points of a chart have in common, in words.
@@ -267,6 +312,20 @@ mod tests {
         let layout = Layout::of(&study).unwrap();
         assert_eq!((layout.x.as_str(), layout.curves.as_deref()), ("b", Some("a")));
         assert_eq!(layout.panels[0].chosen, 6);
+    }
+
+    #[test]
+    fn designs_of_a_network_are_in_one_chart_by_their_area() {
+        let study = study(
+            "[report]\nx = 'area.macs'\nchosen = { platform = 'nv_large' }\n[sweep]\nnetwork = ['a', 'b']\n\
+             platform = ['nv_large', 'nv_small']\n'nvdla.cbuf_banks' = [8, 16]",
+        );
+        let layout = Layout::of(&study).unwrap();
+        let titles: Vec<&str> = layout.panels.iter().map(|panel| panel.title.as_str()).collect();
+        assert_eq!((titles, layout.area), (vec!["a", "b"], Some(Area::Macs)));
+        let panel = &layout.panels[1];
+        assert_eq!(panel.curves[0].points, [(64.0, 7), (64.0, 8), (2048.0, 5), (2048.0, 6)]);
+        assert_eq!(panel.chosen, 5);
     }
 
     #[test]

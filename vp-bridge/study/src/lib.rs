@@ -7,8 +7,10 @@
 //!
 //! [`rtl`] holds the model beside measurements of the vendor's RTL.
 
+mod area;
 mod bench;
 mod command;
+pub mod energy;
 mod file;
 mod knee;
 mod layout;
@@ -26,13 +28,14 @@ pub mod table;
 mod watch;
 mod written;
 
+pub use area::{Area, front};
 pub use bench::{Bench, Job, OnHost, Open, Outside};
 pub use file::{Report, Study, StudyError};
 pub use knee::{Knee, knee};
 pub use layout::{Curve, Layout, Panel};
 pub use measured::{Direction, Histogram, Levels, Machine, Measured, MeasuredLayer, Outcome, Port, Timeline};
 pub use point::{Chosen, DEFAULT_PLATFORM, Point};
-pub use results::{Row, curve, ends, rounded, rows};
+pub use results::{Row, curve, curve_points, ends, rounded, rows};
 pub use run::{Planned, Shard, missing, none_runs, plan, run};
 pub use store::{Differs, Finished, Store, StoreError, program};
 pub use sweep::{Assignment, Product, SweepError};

@@ -1,6 +1,8 @@
 //! What a point's run came to: everything that tables and pictures are made of.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use vp_models::host::Bound;
+use vp_models::occupancy::WorkCounts;
 
 /// What came of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -141,7 +143,20 @@ pub struct MeasuredLayer {
     #[serde(default)]
     pub sram_written: u64,
     /// What the time went into, in the order of [`vp_models::host::Bound::ALL`].
-    pub bounds: [u64; 5],
+    #[serde(deserialize_with = "as_many")]
+    pub bounds: [u64; Bound::COUNT],
+    /// Bytes of those read and written that went over interfaces to SRAM.
+    #[serde(default)]
+    pub sram: u64,
+    /// What units did, in the order of [`vp_models::occupancy::Work::ALL`].
+    #[serde(default, deserialize_with = "as_many")]
+    pub work: WorkCounts,
+}
+
+/// So many numbers, or zeros: of a program that told other ones they are not known.
+fn as_many<'de, D: Deserializer<'de>, const N: usize>(deserializer: D) -> Result<[u64; N], D::Error> {
+    let numbers = Vec::<u64>::deserialize(deserializer)?;
+    Ok(numbers.try_into().unwrap_or([0; N]))
 }
 
 impl MeasuredLayer {
@@ -203,8 +218,8 @@ impl Measured {
     }
 
     /// What the time went into, over all layers.
-    pub fn bounds(&self) -> [u64; 5] {
-        let mut sum = [0; 5];
+    pub fn bounds(&self) -> [u64; Bound::COUNT] {
+        let mut sum = [0; Bound::COUNT];
         for layer in &self.layers {
             for (sum, part) in sum.iter_mut().zip(layer.bounds) {
                 *sum += part;

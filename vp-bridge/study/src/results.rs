@@ -1,6 +1,7 @@
 //! A study's points with what came of them: what tables and reports are made of.
 
 use super::command::command;
+use super::energy::{Coefficients, Counts, Energy};
 use super::file::Study;
 use super::layout::Curve;
 use super::measured::{Measured, Outcome};
@@ -22,6 +23,21 @@ pub struct Row<'a> {
     pub outcome: &'a Outcome,
     /// How to run it alone.
     pub command: Option<String>,
+    /// An estimate for each layer, if the study asks for them and it is known what the platform did.
+    pub energy: Option<Vec<Energy>>,
+}
+
+impl Row<'_> {
+    /// The estimate of the whole run, all frames together.
+    pub fn whole_energy(&self) -> Option<Energy> {
+        self.energy.as_ref().map(|layers| layers.iter().copied().sum())
+    }
+}
+
+/// The estimates of a run's layers.
+fn estimates(measured: &Measured, coefficients: &Coefficients) -> Vec<Energy> {
+    let of = |layer| Counts::of_layer(layer, measured.period, measured.machine.macs).energy(coefficients);
+    measured.layers.iter().map(of).collect()
 }
 
 /// The points that are done, in the study's order; `file` is the study, as commands name it.
@@ -40,7 +56,9 @@ pub fn rows<'a>(
             flat("", &Value::Table(table), &mut parameters);
         }
         let command = command(planned, study, file);
-        Some(Row { point: &planned.point, parameters, outcome: &finished.outcome, command })
+        let seen = finished.outcome.measured().filter(|measured| measured.is_seen_inside());
+        let energy = seen.zip(study.energy.as_ref()).map(|(measured, known)| estimates(measured, known));
+        Some(Row { point: &planned.point, parameters, outcome: &finished.outcome, command, energy })
     };
     points.iter().filter_map(row).collect()
 }
@@ -64,8 +82,13 @@ fn flat(prefix: &str, value: &Value, all: &mut Vec<(String, Value)>) {
 
 /// Frames/s along a curve, where its points ran.
 pub fn curve(curve: &Curve, rows: &[Row<'_>]) -> Vec<(f64, f64)> {
+    curve_points(curve, rows).into_iter().map(|(x, _, frames)| (x, frames)).collect()
+}
+
+/// The same with the points' numbers behind their places.
+pub fn curve_points(curve: &Curve, rows: &[Row<'_>]) -> Vec<(f64, usize, f64)> {
     let frames = |number: usize| of(rows, number).map(Measured::frames_per_second);
-    curve.points.iter().filter_map(|&(x, number)| Some((x, frames(number)?))).collect()
+    curve.points.iter().filter_map(|&(x, number)| Some((x, number, frames(number)?))).collect()
 }
 
 /// Where a curve is highest, and where lowest.

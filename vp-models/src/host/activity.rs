@@ -1,8 +1,11 @@
 //! What a device did in a span of time, and what bounded it.
 
 use std::fmt;
-use std::ops::AddAssign;
+use std::iter::zip;
+use std::ops::{AddAssign, Index, IndexMut};
 use vp_core::Time;
+
+use crate::occupancy::WorkCounts;
 
 /// What a device did in a span of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +18,8 @@ pub struct Activity {
     pub bounds: Bounds,
     /// What went over each memory interface.
     pub moved: Vec<Moved>,
+    /// How much its units did.
+    pub work: WorkCounts,
 }
 
 /// What went over a memory interface.
@@ -28,49 +33,83 @@ pub struct Moved {
     pub written: u64,
 }
 
-/// A span of time, parted by what kept what was done in it from being done sooner.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bounds {
-    /// A datapath was at work: the MAC array, SDP, PDP, CDP or RUBIK, their pipelines included.
-    pub compute: Time,
-    /// Reads were outstanding, and none of their data moved.
-    pub read_latency: Time,
-    /// Data of reads moved as fast as the interface, or the memory behind it, can.
-    pub read_bandwidth: Time,
-    /// Data of writes moved, or their acknowledgement was waited for.
-    pub write: Time,
-    /// Registers were written and read, and interrupts taken.
-    pub csb: Time,
-}
-
 /// What can bound a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Bound {
-    /// A datapath.
-    Compute,
-    /// How long a read takes.
+    /// The MAC array, by multiplications that the network asks for.
+    MacArray,
+    /// The MAC array, by multipliers that have nothing to do meanwhile: channels or kernels do not fill it, or it multiplies zeros that
+    /// the network does not have.
+    IdleMacs,
+    /// SDP.
+    Sdp,
+    /// PDP.
+    Pdp,
+    /// CDP.
+    Cdp,
+    /// RUBIK.
+    Rubik,
+    /// How long a read takes: reads were outstanding, and none of their data moved.
     ReadLatency,
-    /// How much can be read in a time.
+    /// How much can be read in a time: data of reads moved as fast as the interface, or the memory behind it, can.
     ReadBandwidth,
-    /// Writing.
+    /// Writing: data of writes moved, or their acknowledgement was waited for.
     Write,
-    /// Registers and interrupts: the driver.
+    /// The driver: registers were written and read, and interrupts taken.
     Csb,
 }
 
 impl Bound {
+    /// How many there are.
+    pub const COUNT: usize = 10;
+
     /// All of them.
-    pub const ALL: [Bound; 5] =
-        [Bound::Compute, Bound::ReadLatency, Bound::ReadBandwidth, Bound::Write, Bound::Csb];
+    pub const ALL: [Bound; Bound::COUNT] = [
+        Bound::MacArray,
+        Bound::IdleMacs,
+        Bound::Sdp,
+        Bound::Pdp,
+        Bound::Cdp,
+        Bound::Rubik,
+        Bound::ReadLatency,
+        Bound::ReadBandwidth,
+        Bound::Write,
+        Bound::Csb,
+    ];
+
+    /// Those that are a datapath's work.
+    pub const COMPUTE: [Bound; 6] =
+        [Bound::MacArray, Bound::IdleMacs, Bound::Sdp, Bound::Pdp, Bound::Cdp, Bound::Rubik];
 
     /// As people are told it.
     pub const fn name(self) -> &'static str {
         match self {
-            Bound::Compute => "compute",
+            Bound::MacArray => "MAC array",
+            Bound::IdleMacs => "idle MACs",
+            Bound::Sdp => "SDP",
+            Bound::Pdp => "PDP",
+            Bound::Cdp => "CDP",
+            Bound::Rubik => "RUBIK",
             Bound::ReadLatency => "read latency",
             Bound::ReadBandwidth => "read bandwidth",
             Bound::Write => "write",
             Bound::Csb => "CSB",
+        }
+    }
+
+    /// As programs are told it, in names of columns and of values in JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Bound::MacArray => "mac_array",
+            Bound::IdleMacs => "idle_macs",
+            Bound::Sdp => "sdp",
+            Bound::Pdp => "pdp",
+            Bound::Cdp => "cdp",
+            Bound::Rubik => "rubik",
+            Bound::ReadLatency => "read_latency",
+            Bound::ReadBandwidth => "read_bandwidth",
+            Bound::Write => "write",
+            Bound::Csb => "csb",
         }
     }
 }
@@ -81,38 +120,100 @@ impl fmt::Display for Bound {
     }
 }
 
+/// A span of time, parted by what kept what was done in it from being done sooner: a time for each [`Bound`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds([Time; Bound::COUNT]);
+
+impl Index<Bound> for Bounds {
+    type Output = Time;
+
+    fn index(&self, bound: Bound) -> &Time {
+        &self.0[bound as usize]
+    }
+}
+
+impl IndexMut<Bound> for Bounds {
+    fn index_mut(&mut self, bound: Bound) -> &mut Time {
+        &mut self.0[bound as usize]
+    }
+}
+
+impl FromIterator<(Bound, Time)> for Bounds {
+    fn from_iter<I: IntoIterator<Item = (Bound, Time)>>(parts: I) -> Bounds {
+        let mut bounds = Bounds::default();
+        parts.into_iter().for_each(|(bound, time)| bounds[bound] += time);
+        bounds
+    }
+}
+
 impl Bounds {
     /// The parts, in the order of [`Bound::ALL`]; together they are the whole span.
-    pub fn parts(&self) -> [(Bound, Time); 5] {
-        let Bounds { compute, read_latency, read_bandwidth, write, csb } = *self;
-        [
-            (Bound::Compute, compute),
-            (Bound::ReadLatency, read_latency),
-            (Bound::ReadBandwidth, read_bandwidth),
-            (Bound::Write, write),
-            (Bound::Csb, csb),
-        ]
+    pub fn parts(&self) -> [(Bound, Time); Bound::COUNT] {
+        Bound::ALL.map(|bound| (bound, self[bound]))
     }
 
     /// The whole span.
     pub fn total(&self) -> Time {
-        self.parts().into_iter().fold(Time::ZERO, |sum, (_, part)| sum + part)
+        self.0.into_iter().fold(Time::ZERO, |sum, part| sum + part)
+    }
+
+    /// What datapaths' work bounded.
+    pub fn compute(&self) -> Time {
+        Bound::COMPUTE.into_iter().fold(Time::ZERO, |sum, bound| sum + self[bound])
     }
 
     /// What the largest part went into; of equal ones the first.
     pub fn largest(&self) -> Bound {
-        let largest = self.parts().into_iter().rev().max_by_key(|(_, time)| *time);
-        largest.map_or(Bound::Compute, |(bound, _)| bound)
+        let times = self.parts().map(|(bound, time)| (bound, time.as_ps()));
+        Bound::largest(times).unwrap_or(Bound::MacArray)
     }
+
+    /// Moves to [`Bound::IdleMacs`] what of the MAC array's part its idle multipliers are, in whole cycles.
+    pub fn part_idle_macs(&mut self, work: MacWork) {
+        let MacWork { macs, capacity, cycles, period } = work;
+        // Beyond the cycles that multiply it is the pipeline around the multipliers.
+        let multiplying = self[Bound::MacArray].cycles(period).min(cycles);
+        let idle = u128::from(multiplying) * u128::from(capacity.saturating_sub(macs));
+        let capacity = u128::from(capacity.max(1));
+        let idle = period * ((idle + capacity / 2) / capacity) as u64;
+        self[Bound::MacArray] = self[Bound::MacArray].since(idle);
+        self[Bound::IdleMacs] += idle;
+    }
+}
+
+impl Bound {
+    /// The largest of some parts that are not zero. The MAC array's two parts count as one, and the larger of them stands for both; of equal
+    /// ones the first.
+    pub fn largest(parts: [(Bound, u64); Bound::COUNT]) -> Option<Bound> {
+        let of = |bound: Bound| parts[bound as usize].1;
+        let array = of(Bound::MacArray) + of(Bound::IdleMacs);
+        let weight = |bound: Bound| match bound {
+            Bound::MacArray if of(bound) >= of(Bound::IdleMacs) => array,
+            Bound::IdleMacs if of(bound) > of(Bound::MacArray) => array,
+            Bound::MacArray | Bound::IdleMacs => 0,
+            bound => of(bound),
+        };
+        let largest = Bound::ALL.into_iter().rev().max_by_key(|&bound| weight(bound));
+        largest.filter(|&bound| weight(bound) > 0)
+    }
+}
+
+/// What the MAC array did for a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MacWork {
+    /// Multiplications that the network asks for.
+    pub macs: u64,
+    /// Multiplications that the array could have made in the cycles that these take it.
+    pub capacity: u64,
+    /// How many cycles these are,
+    pub cycles: u64,
+    /// and how long one is.
+    pub period: Time,
 }
 
 impl AddAssign for Bounds {
     fn add_assign(&mut self, other: Bounds) {
-        self.compute += other.compute;
-        self.read_latency += other.read_latency;
-        self.read_bandwidth += other.read_bandwidth;
-        self.write += other.write;
-        self.csb += other.csb;
+        zip(&mut self.0, other.0).for_each(|(sum, part)| *sum += part);
     }
 }
 
@@ -120,10 +221,49 @@ impl AddAssign for Bounds {
 mod tests {
     use super::*;
 
+    fn bounds(parts: &[(Bound, u64)]) -> Bounds {
+        parts.iter().map(|&(bound, nanoseconds)| (bound, Time::ns(nanoseconds))).collect()
+    }
+
+    #[test]
+    fn each_bound_has_its_place() {
+        for (at, bound) in Bound::ALL.into_iter().enumerate() {
+            assert_eq!(bound as usize, at);
+            assert_eq!(bound.key(), bound.name().to_lowercase().replace(' ', "_"));
+        }
+    }
+
     #[test]
     fn the_largest_part_bounds() {
-        let bounds =
-            Bounds { write: Time::ns(5), csb: Time::ns(5), compute: Time::ns(1), ..Bounds::default() };
-        assert_eq!((bounds.largest(), bounds.total()), (Bound::Write, Time::ns(11)));
+        let of = bounds(&[(Bound::Write, 5), (Bound::Csb, 5), (Bound::Sdp, 1)]);
+        assert_eq!((of.largest(), of.total(), of.compute()), (Bound::Write, Time::ns(11), Time::ns(1)));
+    }
+
+    #[test]
+    fn the_arrays_two_parts_are_one_bound_and_the_larger_gives_its_name() {
+        let of = |macs, idle| bounds(&[(Bound::MacArray, macs), (Bound::IdleMacs, idle), (Bound::Sdp, 5)]);
+        assert_eq!(of(3, 4).largest(), Bound::IdleMacs);
+        assert_eq!(of(4, 3).largest(), Bound::MacArray);
+        assert_eq!(of(2, 2).largest(), Bound::Sdp);
+    }
+
+    #[test]
+    fn idle_multipliers_take_their_share_of_the_cycles_that_multiply() {
+        // A quarter of the multipliers is idle in 80 ns of multiplying; 20 ns are the pipeline's.
+        let work = MacWork { macs: 60, capacity: 80, cycles: 80, period: Time::ns(1) };
+        let mut whole = bounds(&[(Bound::MacArray, 100), (Bound::Csb, 7)]);
+        whole.part_idle_macs(work);
+        assert_eq!(whole, bounds(&[(Bound::MacArray, 80), (Bound::IdleMacs, 20), (Bound::Csb, 7)]));
+        // Half of it is hidden behind SDP.
+        let mut half = bounds(&[(Bound::MacArray, 40), (Bound::Sdp, 60)]);
+        half.part_idle_macs(work);
+        assert_eq!(half, bounds(&[(Bound::MacArray, 30), (Bound::IdleMacs, 10), (Bound::Sdp, 60)]));
+        // Winograd's method makes more than it multiplies.
+        let mut winograd = bounds(&[(Bound::MacArray, 40)]);
+        winograd.part_idle_macs(MacWork { macs: 180, ..work });
+        assert_eq!(winograd, bounds(&[(Bound::MacArray, 40)]));
+        // Nothing was multiplied.
+        winograd.part_idle_macs(MacWork { macs: 0, capacity: 0, cycles: 0, ..work });
+        assert_eq!(winograd, bounds(&[(Bound::MacArray, 40)]));
     }
 }

@@ -231,6 +231,8 @@ pub enum Rule {
     MultipleOf(&'static str, u32),
     /// As large as another parameter, given with its value.
     EqualTo(&'static str, u32),
+    /// As large as another parameter, given with its value, or twice or four times as large.
+    OnceTwiceOrFourTimes(&'static str, u32),
 }
 
 impl fmt::Display for Rule {
@@ -240,6 +242,9 @@ impl fmt::Display for Rule {
             Self::PowerOfTwo(least, most) => write!(f, "must be a power of two, {least} to {most}"),
             Self::MultipleOf(parameter, value) => write!(f, "must be a multiple of {parameter} ({value})"),
             Self::EqualTo(parameter, value) => write!(f, "must be as large as {parameter} ({value})"),
+            Self::OnceTwiceOrFourTimes(parameter, value) => {
+                write!(f, "must be as large as {parameter} ({value}), or twice or four times as large")
+            }
         }
     }
 }
@@ -251,6 +256,9 @@ impl Rule {
             Self::PowerOfTwo(least, most) => value.is_power_of_two() && (least..=most).contains(&value),
             Self::MultipleOf(_, of) => of != 0 && value.is_multiple_of(of),
             Self::EqualTo(_, of) => value == of,
+            Self::OnceTwiceOrFourTimes(_, of) => {
+                [1, 2, 4].contains(&(value / of.max(1))) && value.is_multiple_of(of.max(1))
+            }
         }
     }
 }
@@ -296,7 +304,15 @@ impl Config {
         let bank_bits = cdma::d_bank::DATA_BANK.bits(self.register_map.family()).width();
         rule("cbuf_banks", self.cbuf_banks, Rule::Between(2, 1 << bank_bits))?;
         rule("cbuf_bank_width", self.cbuf_bank_width, Rule::PowerOfTwo(4, 256))?;
-        rule("cbuf_bank_width", self.cbuf_bank_width, Rule::MultipleOf("mac_atomic_c", self.mac_atomic_c))?;
+        // CSC reads what a MAC cell multiplies at once (spec/defs/projects.spec, NVDLA_CBUF_ENTRY_WIDTH, and each published configuration).
+        rule("cbuf_bank_width", self.cbuf_bank_width, Rule::EqualTo("mac_atomic_c", self.mac_atomic_c))?;
+        // Stripes, CACC's buffer and the banks' RAMs are defined for these ratios alone (NV_NVDLA_CSC.h, NV_NVDLA_CACC.h, NV_NVDLA_CBUF.h,
+        // NVDLA_CC_ATOMC_DIV_ATOMK).
+        rule(
+            "mac_atomic_c",
+            self.mac_atomic_c,
+            Rule::OnceTwiceOrFourTimes("mac_atomic_k", self.mac_atomic_k),
+        )?;
         rule("cbuf_bank_depth", self.cbuf_bank_depth, Rule::PowerOfTwo(16, 1 << 14))?;
         for (parameter, enabled, throughput) in [
             ("sdp_bs_throughput", self.sdp_bs, self.sdp_bs_throughput),
@@ -496,6 +512,14 @@ mod tests {
         assert_eq!(
             refused("base = 'nv_large'\nfeature_types = ['int16']\nmac_atomic_k = 16"),
             "mac_atomic_k = 16 is impossible: must be as large as memory_atom (32)"
+        );
+        assert_eq!(
+            refused("base = 'nv_small'\nmac_atomic_c = 16"),
+            "cbuf_bank_width = 8 is impossible: must be as large as mac_atomic_c (16)"
+        );
+        assert_eq!(
+            refused("base = 'nv_small'\nmac_atomic_c = 64\ncbuf_bank_width = 64"),
+            "mac_atomic_c = 64 is impossible: must be as large as mac_atomic_k (8), or twice or four times as large"
         );
         assert_eq!(refused("base = 'nv_small'\nsdp_lut = true"), "sdp_lut needs sdp_ew");
         assert_eq!(

@@ -2,10 +2,12 @@
 //!
 //! Three things have a pace of their own: the datapaths, what moves on reads, and what moves on writes. A moment at which
 //! several of them are at work goes to the one that is at work longest in the span: it is the one that all wait for. A
-//! moment at which none is goes to what is waited for: data of a read, the acknowledgement of a write, or the driver.
+//! moment at which none is goes to what is waited for: data of a read, the acknowledgement of a write, or the driver. Of the
+//! datapaths, `pace` tells which one.
 
+use super::pace::Datapaths;
 use crate::bus::axi::AxiConfig;
-use crate::host::{Activity, Bounds, Moved};
+use crate::host::{Activity, Bound, Bounds, Moved};
 use crate::occupancy::{Occupancy, Spans};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -158,51 +160,51 @@ impl Watch {
             }
             moved.push(Moved { port: port.name, read: did[0].bytes, written: did[1].bytes });
         }
-        let datapaths = self.occupancy.spans().iter().fold(Spans::default(), |all, spans| all.joined(spans));
+        let bounds = {
+            let (busy, held) = (self.occupancy.spans(), self.occupancy.waits());
+            bounds(from..now, &Datapaths { busy: &busy, held: &held }, &reading, &writing)
+        };
         self.occupancy.forget(now);
-        Activity { from, until: now, bounds: bounds(from..now, &datapaths, &reading, &writing), moved }
+        Activity { from, until: now, bounds, moved, work: self.occupancy.take_work() }
     }
 }
-
-/// A part of the bounds.
-type Part = fn(&mut Bounds) -> &mut Time;
 
 /// Parts a span of time by what bounded it. Of reads and writes: when they moved data, and when some were outstanding.
 fn bounds(
     span: std::ops::Range<Time>,
-    datapaths: &Spans,
+    datapaths: &Datapaths<'_>,
     (reads, reading): &(Spans, Spans),
     (writes, writing): &(Spans, Spans),
 ) -> Bounds {
     let whole = Spans::from(span.clone());
     let at_work = |spans: &Spans| whole.split(spans).0.length();
-    let mut bounds = Bounds::default();
-    let paced: [(&Spans, Part); 3] = [
-        (datapaths, |bounds| &mut bounds.compute),
-        (reads, |bounds| &mut bounds.read_bandwidth),
-        (writes, |bounds| &mut bounds.write),
-    ];
-    let mut by_work = paced;
+    let (mut bounds, mut computing) = (Bounds::default(), Spans::default());
+    let busy = datapaths.busy();
+    // Without a bound of its own: the datapaths'.
+    let mut by_work = [(&busy, None), (reads, Some(Bound::ReadBandwidth)), (writes, Some(Bound::Write))];
     by_work.sort_by_key(|(spans, _)| std::cmp::Reverse(at_work(spans)));
-    let waits: [(&Spans, Part); 2] =
-        [(reading, |bounds| &mut bounds.read_latency), (writing, |bounds| &mut bounds.write)];
+    let waits = [(reading, Some(Bound::ReadLatency)), (writing, Some(Bound::Write))];
     let (mut rest, mut first) = (whole.clone(), span.end);
-    for (spans, part) in by_work.into_iter().chain(waits) {
+    for (spans, bound) in by_work.into_iter().chain(waits) {
         let (inside, outside) = rest.split(spans);
         first = first.min(inside.start().unwrap_or(span.end));
-        *part(&mut bounds) += inside.length();
+        match bound {
+            Some(bound) => bounds[bound] += inside.length(),
+            None => computing = inside,
+        }
         rest = outside;
     }
     // Before anything moves the driver is at work; between and behind, what moves is inside the datapaths.
-    let (before, behind) = rest.split(&Spans::from(span.start..first));
-    bounds.csb += before.length();
-    bounds.compute += behind.length();
+    let (before, inside) = rest.split(&Spans::from(span.start..first));
+    bounds[Bound::Csb] += before.length();
+    datapaths.part(&computing, &inside, &mut bounds);
     bounds
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::occupancy::Datapath;
 
     fn spans(pairs: &[(u64, u64)]) -> Spans {
         let mut spans = Spans::default();
@@ -210,17 +212,26 @@ mod tests {
         spans
     }
 
+    /// Compute, read latency, read bandwidth, write, CSB.
     fn parts(bounds: Bounds) -> [u64; 5] {
-        bounds.parts().map(|(_, time)| time.as_ps() / 1000)
+        let [latency, bandwidth, write, csb] =
+            [Bound::ReadLatency, Bound::ReadBandwidth, Bound::Write, Bound::Csb].map(|bound| bounds[bound]);
+        [bounds.compute(), latency, bandwidth, write, csb].map(|time| time.as_ps() / 1000)
+    }
+
+    /// Of a device whose array alone has work.
+    fn bounds_of(array: &[(u64, u64)], reads: &(Spans, Spans), writes: &(Spans, Spans)) -> Bounds {
+        let (mut busy, held) = <([Spans; Datapath::COUNT], _)>::default();
+        busy[Datapath::Array as usize] = spans(array);
+        bounds(Time::ns(0)..Time::ns(100), &Datapaths { busy: &busy, held: &held }, reads, writes)
     }
 
     #[test]
     fn a_moment_goes_to_what_is_at_work_longest() {
         let of = |datapaths: &[(u64, u64)], reads: &[(u64, u64)], reading: &[(u64, u64)]| {
             let reads = (spans(reads), spans(reading));
-            parts(bounds(Time::ns(0)..Time::ns(100), &spans(datapaths), &reads, &Default::default()))
+            parts(bounds_of(datapaths, &reads, &Default::default()))
         };
-        // In the order of `parts`: compute, read latency, read bandwidth, write, CSB.
         assert_eq!(of(&[(20, 90)], &[(10, 40)], &[(5, 40)]), [80, 5, 10, 0, 5]);
         assert_eq!(of(&[(20, 30), (60, 70)], &[(10, 90)], &[(5, 90)]), [10, 5, 80, 0, 5]);
     }
@@ -229,7 +240,7 @@ mod tests {
     fn what_is_waited_for_bounds_where_nothing_is_at_work() {
         let (reads, writes) =
             ((spans(&[(30, 32)]), spans(&[(10, 32)])), (spans(&[(50, 54)]), spans(&[(48, 80)])));
-        let of = bounds(Time::ns(0)..Time::ns(100), &spans(&[(32, 48)]), &reads, &writes);
+        let of = bounds_of(&[(32, 48)], &reads, &writes);
         assert_eq!(parts(of), [16 + 20, 20, 2, 32, 10]);
         assert_eq!(of.total(), Time::ns(100));
     }

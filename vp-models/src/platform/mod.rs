@@ -11,6 +11,7 @@ mod faults;
 mod inspection;
 mod memory_port;
 mod observers;
+mod pace;
 mod registers;
 mod saved;
 mod settings;

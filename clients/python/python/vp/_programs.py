@@ -25,8 +25,12 @@ class Layers(list[dict[str, Any]]):
 
     Keys: ``name``, ``cycles``, ``begin``, ``end``, ``steps`` (hardware layers, a frame), ``within`` (the layer whose hardware layers do this one
     too), ``cpu`` (the CPU did it, in no simulated time), ``macs``, ``mac_cycles`` (cycles for which these keep the whole array busy), ``bytes_read``,
-    ``bytes_written``, ``sram_bytes_read`` and ``sram_bytes_written`` (of these those over SRAMIF), ``bound_by`` (what its time went into most), and ``compute_cycles``, ``read_latency_cycles``, ``read_bandwidth_cycles``,
-    ``write_cycles``, ``csb_cycles``. What bounded is `None` of a platform of a server.
+    ``bytes_written``, ``sram_bytes_read`` and ``sram_bytes_written`` (of these those over SRAMIF), ``bound_by`` (what its time went into most:
+    ``MAC array``, ``idle MACs``, ``SDP``, ``PDP``, ``CDP``, ``RUBIK``, ``read latency``, ``read bandwidth``, ``write``, ``CSB``), and the parts, which
+    together are ``cycles``: ``mac_array_cycles``, ``idle_macs_cycles``, ``sdp_cycles``,
+    ``pdp_cycles``, ``cdp_cycles``, ``rubik_cycles``, ``read_latency_cycles``, ``read_bandwidth_cycles``, ``write_cycles``, ``csb_cycles``. What units
+    did is counted in ``cbuf_read_bytes``, ``cbuf_written_bytes``, ``sdp_elements``, ``pdp_elements``, ``cdp_elements``, ``rubik_bytes``. What bounded, and
+    these, are `None` of a platform of a server.
     """
 
     def to_frame(self) -> "pandas.DataFrame":

@@ -91,8 +91,7 @@ pub fn run(files: &Files) -> Ran {
     let mut bounds = Bounds::default();
     let ran = Runner::new(&plan, &mut host).unwrap().run(&[&samples[0].pixels], |_, inference| {
         let activities = inference.steps.iter().filter_map(|step| step.activity.as_ref());
-        bounds.read_latency =
-            activities.map(|it| it.bounds.read_latency).fold(Time::ZERO, |sum, it| sum + it);
+        activities.for_each(|activity| bounds += activity.bounds);
     });
     ran.unwrap();
     let (statistics, end) = (host.statistics().unwrap(), host.now().unwrap());

@@ -1,5 +1,6 @@
 //! `vp run`: plays traces and shows what came of them.
 
+mod energy;
 mod kind;
 mod network;
 pub(super) mod report;
@@ -81,6 +82,11 @@ pub(super) struct Args {
     /// Runs as many frames as `--frames` says, or more up to a multiple
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     batch: Option<u32>,
+
+    /// Estimate what energy a network takes, by what operations cost: a file of coefficients, or `default`; `vp study energy` shows
+    /// the built-in file, with its sources
+    #[arg(long, value_name = "FILE")]
+    energy: Option<PathBuf>,
 
     #[command(flatten)]
     placement: PlacementArgs,
@@ -201,10 +207,10 @@ impl Run {
 /// Refuses what only a network's run knows.
 fn only_for_networks(args: &Args) -> Result<(), Failure> {
     let given = args.timed || args.input_size.is_some() || args.frames.is_some() || args.batch.is_some();
-    match given || args.placement.is_given() {
-        true => {
-            Err(Failure::new("--timed, --input-size, --frames, --batch and --placement are for networks"))
-        }
+    match given || args.placement.is_given() || args.energy.is_some() {
+        true => Err(Failure::new(
+            "--timed, --input-size, --frames, --batch, --placement and --energy are for networks",
+        )),
         false => Ok(()),
     }
 }

@@ -1,5 +1,6 @@
 //! `vp run` of a network: layer by layer as a driver would, and where its time went.
 
+use super::energy::Estimate;
 use super::{Args, MOST_INPUT, report};
 use crate::cli::hosts::OpenedHost;
 use crate::cli::platform_args::nvdla;
@@ -14,6 +15,7 @@ use vp_models::host::network::{
 };
 use vp_models::host::{Bounds, Memory, read_at_most};
 use vp_models::platform::{Arithmetic, Description};
+use vp_study::energy::Coefficients;
 
 /// The port of SRAM.
 const SRAM: &str = Memory::Secondary.port();
@@ -74,6 +76,12 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
 
 fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Failure> {
     let began = Instant::now();
+    let coefficients = args.energy.as_deref().map(Coefficients::load).transpose().map_err(Failure::new)?;
+    if coefficients.is_some() && args.host.connect.is_some() {
+        return Err(Failure::new(
+            "--energy counts what a platform does inside, which is not seen of a server's: leave out --connect",
+        ));
+    }
     let mut host = args.host.clone();
     if args.timed {
         if host.connect.is_some() {
@@ -116,8 +124,9 @@ fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Fai
             .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))?;
     }
     let took = began.elapsed();
-    if !args.told.tell_network((network, &plan), &description, (&measured, took))? {
-        show(&headline, network, &plan, &description, &measured)?;
+    let estimate = coefficients.map(|known| Estimate::of(&measured, &plan, &description, known));
+    if !args.told.tell_network((network, &plan), &description, (&measured, took), estimate.as_ref())? {
+        show(&headline, (network, &plan), &description, &measured, estimate.as_ref())?;
     }
     Ok(Verdict::Right)
 }
@@ -180,10 +189,10 @@ pub(in crate::cli) fn bound(bounds: &Bounds) -> String {
 
 fn show(
     headline: &str,
-    network: &Network,
-    plan: &Plan,
+    (network, plan): (&Network, &Plan),
     description: &Description,
     measured: &Measured,
+    estimate: Option<&Estimate>,
 ) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
     let period = measured.period;
@@ -205,6 +214,9 @@ fn show(
         )?;
     }
     layers(&mut out, description, measured)?;
+    if let Some(estimate) = estimate {
+        estimate.show_layers(&mut out, measured)?;
+    }
     let cycles = measured.cycles();
     let frames = measured.frames as f64 * 1e12 / measured.time.as_ps().max(1) as f64;
     let each = match measured.frames {
@@ -226,6 +238,9 @@ fn show(
     let whole = measured.bounds();
     if measured.layers.iter().any(|layer| !layer.moved.is_empty()) {
         writeln!(out, "{:<10} {}", "bound by", bound(&whole))?;
+    }
+    if let Some(estimate) = estimate {
+        writeln!(out, "{:<10} {}", "energy", estimate.sentence(measured))?;
     }
     let on_cpu: Vec<&str> =
         measured.layers.iter().filter(|layer| layer.is_cpu).map(|layer| layer.name.as_str()).collect();
@@ -345,6 +360,7 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vp_models::host::Bound;
 
     #[test]
     fn networks_are_told_from_traces() {
@@ -360,12 +376,8 @@ mod tests {
 
     #[test]
     fn what_bounds_is_told_largest_first() {
-        let bounds = Bounds {
-            compute: Time::ns(70),
-            read_latency: Time::ns(1),
-            csb: Time::ns(29),
-            ..Bounds::default()
-        };
-        assert_eq!(bound(&bounds), "compute 70 %, CSB 29 %");
+        let parts = [(Bound::MacArray, 40), (Bound::Sdp, 30), (Bound::ReadLatency, 1), (Bound::Csb, 29)];
+        let bounds = parts.into_iter().map(|(bound, time)| (bound, Time::ns(time))).collect();
+        assert_eq!(bound(&bounds), "MAC array 40 %, SDP 30 %, CSB 29 %");
     }
 }

@@ -7,8 +7,11 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde_json::json;
 use vp_models::host::network::{LayerFigures, Measured, Network, Plan};
 use vp_models::host::{Bounds, Memory, Warning};
+use vp_models::occupancy::Work;
 use vp_models::platform::{Arithmetic, Description};
+use vp_study::energy::Energy;
 
+use super::energy::Estimate;
 use super::report::Tally;
 use super::{Judged, Run};
 use crate::cli::Failure;
@@ -75,16 +78,28 @@ impl ToldArgs {
         (network, plan): (&Network, &Plan),
         description: &Description,
         (measured, took): (&Measured, Duration),
+        estimate: Option<&Estimate>,
     ) -> Result<bool, Failure> {
-        let layers: Vec<Record> = (measured.layers.iter().enumerate())
-            .map(|(place, layer)| of_layer(place, layer, measured))
-            .collect();
+        let of_layer = |(place, layer)| {
+            let mut record = of_layer(place, layer, measured);
+            if let Some(estimate) = estimate {
+                put_energy(&mut record, estimate.layers[place]);
+            }
+            record
+        };
+        let layers: Vec<Record> = measured.layers.iter().enumerate().map(of_layer).collect();
         if let Some(path) = &self.csv {
             record::write_csv(path, &layers)?;
         }
         self.write_junit(vec![Case::passed(&network.name, &description.name, took)])?;
         if self.json {
-            let whole = of_network(network, plan, description, measured);
+            let mut whole = of_network(network, plan, description, measured);
+            if let Some(estimate) = estimate {
+                whole.put("energy_technology", &estimate.coefficients.technology);
+                whole.put("energy_per_frame_uj", estimate.whole().total() / 1e6 / measured.frames as f64);
+                whole.put("power_mw", estimate.watts(measured) * 1e3);
+                put_energy(&mut whole, estimate.whole());
+            }
             let counters = record::counters(&measured.statistics);
             record::print(&whole.with("layers", layers).with("counters", counters))?;
         }
@@ -197,7 +212,7 @@ fn of_trace(run: &Run) -> Record {
 
 /// The names are those of a study's tables (`docs/study.md`).
 fn of_layer(place: usize, layer: &LayerFigures, measured: &Measured) -> Record {
-    let LayerFigures { name, steps, within, is_cpu, macs, mac_cycles, bounds, moved, .. } = layer;
+    let LayerFigures { name, steps, within, is_cpu, macs, mac_cycles, bounds, moved, work, .. } = layer;
     let (read, written) = layer.bytes();
     let mut record = Record::default()
         .with("layer", place + 1)
@@ -215,6 +230,9 @@ fn of_layer(place: usize, layer: &LayerFigures, measured: &Measured) -> Record {
         record.put(name, (!moved.is_empty()).then_some(bytes));
     }
     put_bounds(&mut record, bounds, measured);
+    for (kind, done) in Work::ALL.into_iter().zip(work) {
+        record.put(kind.key(), (!moved.is_empty()).then_some(done));
+    }
     record
 }
 
@@ -222,8 +240,16 @@ fn put_bounds(record: &mut Record, bounds: &Bounds, measured: &Measured) {
     // Of a platform elsewhere it is not known.
     let is_seen = measured.layers.iter().any(|layer| !layer.moved.is_empty());
     for (bound, time) in bounds.parts() {
-        let name = format!("bound.{}_cycles", bound.name().to_lowercase().replace(' ', "_"));
+        let name = format!("bound.{}_cycles", bound.key());
         record.put(name, is_seen.then(|| time.cycles(measured.period)));
+    }
+}
+
+/// An estimate of energy, with the names of a study's tables.
+fn put_energy(record: &mut Record, energy: Energy) {
+    record.put("energy_uj", energy.total() / 1e6);
+    for (part, picojoules) in energy.parts() {
+        record.put(format!("energy.{}_uj", part.key()), picojoules / 1e6);
     }
 }
 

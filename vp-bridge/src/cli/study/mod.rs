@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use vp_study::energy::Coefficients;
 use vp_study::{self as study, Bench, Layout, OnHost, Outside, Planned, Shard, Store, Study};
 
 #[derive(Debug, clap::Args)]
@@ -28,6 +29,8 @@ pub(super) struct Args {
 enum Command {
     /// Write a commented study to start from
     New(NewArgs),
+    /// Write the coefficients of energy that are built in, with their sources
+    Energy(NewArgs),
     /// Bring the shards of a study together: tables and report of the whole
     Merge(merge::Args),
     /// Compare with NVIDIA's published estimates, layer by layer
@@ -92,22 +95,32 @@ const STARTING: &str = include_str!("starting.toml");
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     match &args.command {
-        Some(Command::New(args)) => new(args),
+        Some(Command::New(args)) => {
+            write_new(args, STARTING, |file| format!("run it with `vp study {file}`"))
+        }
+        Some(Command::Energy(args)) => {
+            let told = |file: &str| {
+                format!("use it with `vp run NETWORK --energy {file}`, or in a study: energy = \"{file}\"")
+            };
+            write_new(args, Coefficients::DEFAULT_TEXT, told)
+        }
         Some(Command::Merge(args)) => merge::main(args),
         Some(Command::Published(args)) => published::main(args),
         None => run(&args.run),
     }
 }
 
-fn new(args: &NewArgs) -> Result<Verdict, Failure> {
+/// Writes a text into a file that is not there yet, and tells what it is for; or shows it.
+fn write_new(args: &NewArgs, text: &str, told: impl FnOnce(&str) -> String) -> Result<Verdict, Failure> {
     let Some(path) = &args.file else {
-        write!(anstream::stdout(), "{STARTING}")?;
+        write!(anstream::stdout(), "{text}")?;
         return Ok(Verdict::Right);
     };
     let wrong = |error: std::io::Error| Failure::new(format!("cannot write {}: {error}", path.display()));
     let mut file = std::fs::File::create_new(path).map_err(wrong)?;
-    file.write_all(STARTING.as_bytes()).map_err(wrong)?;
-    writeln!(anstream::stdout(), "{}: run it with `vp study {}`", path.display(), path.display())?;
+    file.write_all(text.as_bytes()).map_err(wrong)?;
+    let path = path.display().to_string();
+    writeln!(anstream::stdout(), "{path}: {}", told(&path))?;
     Ok(Verdict::Right)
 }
 

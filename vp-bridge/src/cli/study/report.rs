@@ -6,7 +6,7 @@ use crate::cli::{Failure, Verdict};
 use std::io::Write;
 use std::path::Path;
 use vp_models::host::Bound;
-use vp_study::{self as study, Knee, Measured, Outcome, Planned, Row, Shard, Store};
+use vp_study::{self as study, Area, Knee, Measured, Outcome, Planned, Row, Shard, Store};
 
 /// A number as the report has it, with the spaces of a terminal.
 fn figure(number: f64) -> String {
@@ -47,7 +47,10 @@ pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) 
         })
         .collect();
     let mut out = anstream::stdout().lock();
-    knees(&mut out, loaded, &rows)?;
+    match loaded.layout.area {
+        Some(area) => designs(&mut out, loaded, &rows, area)?,
+        None => knees(&mut out, loaded, &rows)?,
+    }
     failures(&mut out, &failed)?;
     writeln!(
         out,
@@ -82,6 +85,28 @@ fn failures(out: &mut impl Write, failed: &[(&Row<'_>, &str)]) -> Result<(), Fai
 
 fn verdict(failed: usize) -> Verdict {
     if failed == 0 { Verdict::Right } else { Verdict::Wrong }
+}
+
+/// The designs that no other one beats: most frames/s for an area.
+fn designs(out: &mut impl Write, loaded: &Loaded, rows: &[Row<'_>], area: Area) -> Result<(), Failure> {
+    let mut table = table(&["", area.name(), "frames/s", "point", ""], &[1, 2, 3]);
+    for panel in &loaded.layout.panels {
+        let all: Vec<(f64, usize, f64)> =
+            panel.curves.iter().flat_map(|curve| study::curve_points(curve, rows)).collect();
+        let places: Vec<(f64, f64)> = all.iter().map(|&(area, _, frames)| (area, frames)).collect();
+        for (area, number, frames) in study::front(&places).into_iter().map(|at| all[at]) {
+            let what = loaded.study.points[number - 1].to_string();
+            table.add_row([
+                panel.title.clone(),
+                grouped(area as u64),
+                figure(frames),
+                number.to_string(),
+                what,
+            ]);
+        }
+    }
+    writeln!(out, "{}\nthe Pareto front over {}\n", table.to_string().trim_end(), area.name())?;
+    Ok(())
 }
 
 /// Where each curve begins to fall; over words, where it is highest.
@@ -145,9 +170,12 @@ fn layers(out: &mut impl Write, measured: &Measured) -> Result<(), Failure> {
         100.0 * measured.utilisation(),
         measured.event_hash
     )?;
+    // What bounds no layer has no column.
+    let whole = measured.bounds();
+    let bounds: Vec<Bound> = Bound::ALL.into_iter().filter(|bound| whole[*bound as usize] > 0).collect();
     let header: Vec<&str> = ["layer", "cycles", "MACs", "read", "written"]
         .into_iter()
-        .chain(Bound::ALL.map(Bound::name))
+        .chain(bounds.iter().map(|bound| bound.name()))
         .collect();
     let numbers: Vec<usize> = (1..header.len()).collect();
     let mut table = table(&header, &numbers);
@@ -158,8 +186,8 @@ fn layers(out: &mut impl Write, measured: &Measured) -> Result<(), Failure> {
             true => grouped(bytes),
             false => "-".to_owned(),
         });
-        let bounds = layer.bounds.iter().map(|part| match layer.time {
-            time @ 1.. if is_seen => format!("{:.0} %", 100.0 * *part as f64 / time as f64),
+        let bounds = bounds.iter().map(|bound| match (layer.time, layer.bounds[*bound as usize]) {
+            (time @ 1.., part) if is_seen => format!("{:.0} %", 100.0 * part as f64 / time as f64),
             _ => "-".to_owned(),
         });
         table.add_row(std::iter::once(layer.named()).chain(cells).chain(moved).chain(bounds));

@@ -11,9 +11,8 @@ use std::fmt;
 use vp_core::Time;
 use vp_models::bus::axi::Latency;
 use vp_models::device::MemoryInterface;
-use vp_models::host::Bounds;
-use vp_models::host::Memory;
 use vp_models::host::network::{LayerFigures, Measured, Placement};
+use vp_models::host::{Bound, Bounds, Memory};
 use vp_models::nvdla::config::Config;
 use vp_models::platform::{Description, MemoryDescription};
 
@@ -188,8 +187,12 @@ pub enum Cause {
     Array,
     /// They count more cycles of the array than its products need.
     ArrayCounted,
-    /// SDP or PDP is slower than the array.
-    Pace,
+    /// SDP is slower than the array, or works alone.
+    Sdp,
+    /// PDP is, or does.
+    Pdp,
+    /// CDP works alone.
+    Cdp,
     /// We move more bytes.
     Bytes,
     /// We move fewer bytes.
@@ -213,7 +216,9 @@ impl fmt::Display for Cause {
             Cause::Batch => "no batch",
             Cause::Array => "array partly filled",
             Cause::ArrayCounted => "array counted higher",
-            Cause::Pace => "SDP's pace",
+            Cause::Sdp => "SDP's pace",
+            Cause::Pdp => "PDP's pace",
+            Cause::Cdp => "CDP's pace",
             Cause::Bytes => "more bytes",
             Cause::FewerBytes => "fewer bytes",
             Cause::Turns => "read, then computed",
@@ -327,15 +332,18 @@ impl Compared {
     /// What ours would lose without each.
     fn slower(&self, figure: &Figure) -> Vec<(Cause, f64)> {
         let cycles = |time: Time| time.as_ps() as f64 / self.period.as_ps().max(1) as f64 / self.frames;
-        let [compute, latency, registers] =
-            [self.bounds.compute, self.bounds.read_latency, self.bounds.csb].map(cycles);
+        let of = |bound: Bound| cycles(self.bounds[bound]);
+        let (compute, latency, registers) =
+            (cycles(self.bounds.compute()), of(Bound::ReadLatency), of(Bound::Csb));
         let (moved, theirs) = (self.memory_cycles(), figure.bytes.map(|bytes| bytes / self.rates[0]));
         let is_connected = figure.layers.iter().any(|layer| layer.starts_with("fc"));
         let array = if figure.winograd { Cause::Winograd } else { Cause::Array };
         let bytes = if is_connected { Cause::Batch } else { Cause::Bytes };
         vec![
             (array, (self.mac_cycles - figure.mac_cycles).min(self.cycles - moved)),
-            (Cause::Pace, (compute - self.mac_cycles).min(self.cycles - moved)),
+            (Cause::Sdp, of(Bound::Sdp).min(compute - self.mac_cycles).min(self.cycles - moved)),
+            (Cause::Pdp, of(Bound::Pdp).min(compute - self.mac_cycles).min(self.cycles - moved)),
+            (Cause::Cdp, of(Bound::Cdp).min(compute - self.mac_cycles).min(self.cycles - moved)),
             (bytes, theirs.map_or(0.0, |theirs| (moved - theirs).min(self.cycles - compute))),
             (Cause::Turns, self.cycles - compute.max(moved) - latency - registers),
             (Cause::Latency, latency),
@@ -418,13 +426,15 @@ mod tests {
 
     /// Ours of a figure, at ten bytes a cycle.
     fn compared(figure: &Figure, cycles: f64, compute: f64, mac_cycles: f64, kib: f64) -> Compared {
+        let bounds = [(Bound::MacArray, mac_cycles), (Bound::Sdp, compute - mac_cycles)];
+        let bounds = bounds.into_iter().map(|(bound, cycles)| (bound, Time::ns(cycles as u64))).collect();
         Compared {
             name: String::new(),
             cycles,
             mac_cycles,
             bytes: kib * 1024.0,
             sram_bytes: [0.0; 2],
-            bounds: Bounds { compute: Time::ns(compute as u64), ..Bounds::default() },
+            bounds,
             frames: 1.0,
             period: Time::ns(1),
             rates: [10.0, 25.0],
@@ -458,7 +468,7 @@ mod tests {
     fn what_is_close_needs_no_cause() {
         let figure = figure(1000.0, 5.0);
         assert_eq!(compared(&figure, 1100.0, 1000.0, 1000.0, 5.0).causes(), []);
-        assert_eq!(compared(&figure, 2000.0, 2000.0, 1000.0, 5.0).causes(), [Cause::Pace]);
+        assert_eq!(compared(&figure, 2000.0, 2000.0, 1000.0, 5.0).causes(), [Cause::Sdp]);
     }
 
     #[test]
@@ -471,7 +481,7 @@ mod tests {
         // Where both need the whole time, less of one gains nothing.
         assert_eq!(compared(&figure, 20_480.0, 20_480.0, 20_480.0, 200.0).causes(), [Cause::None]);
         // One after the other.
-        assert_eq!(compared(&figure, 14_000.0, 4000.0, 1000.0, 100.0).causes(), [Cause::Pace, Cause::Turns]);
+        assert_eq!(compared(&figure, 14_000.0, 4000.0, 1000.0, 100.0).causes(), [Cause::Sdp, Cause::Turns]);
     }
 
     #[test]

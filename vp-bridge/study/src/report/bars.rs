@@ -1,6 +1,6 @@
 //! What time goes into: a bar a layer, or a bar a point, its parts stacked.
 
-use super::look::{LEGEND, Look, Mark, legend};
+use super::look::{LEGEND, Look, Mark, legend, legend_height};
 use super::names::{Below, shortened};
 use super::plot::{self, Axis, BOUNDS, Error, TEXT};
 use crate::results::rounded;
@@ -11,7 +11,7 @@ use vp_models::host::Bound;
 /// A bar: its name, and its parts in the order of [`Bound::ALL`].
 pub(super) struct Bar {
     pub(super) name: String,
-    pub(super) parts: [f64; 5],
+    pub(super) parts: [f64; Bound::COUNT],
 }
 
 impl Bar {
@@ -20,8 +20,11 @@ impl Bar {
     }
 }
 
-fn names() -> Vec<(String, Look)> {
-    Bound::ALL.iter().map(|bound| bound.name().to_owned()).zip(BOUNDS.map(Look::from)).collect()
+/// The legend: what at least one bar has.
+fn names(bars: &[Bar]) -> Vec<(String, Look)> {
+    let is_there = |bound: &Bound| bars.iter().any(|bar| bar.parts[*bound as usize] > 0.0);
+    let named = |bound: Bound| (bound.name().to_owned(), BOUNDS[bound as usize].into());
+    Bound::ALL.into_iter().filter(is_there).map(named).collect()
 }
 
 /// Pixels of a bar, and of the names before and the numbers behind.
@@ -30,10 +33,12 @@ const ROOM: (u32, i32) = (190, 62);
 
 /// Bars to the right, one below the other; behind each stands its length.
 pub(super) fn layers(bars: &[Bar], unit: &str, wide: u32) -> Result<String, Error> {
-    let high = LEGEND + 52 + ROW * bars.len() as u32;
+    let names = names(bars);
+    let legends = legend_height(wide, "", &names, Mark::Box);
+    let high = legends + 52 + ROW * bars.len() as u32;
     plot::svg((wide, high), |root| {
-        let (top, area) = root.split_vertically(LEGEND);
-        legend(&top, "", &names(), Mark::Box)?;
+        let (top, area) = root.split_vertically(legends);
+        legend(&top, "", &names, Mark::Box)?;
         // The numbers need room behind the longest bar.
         let longest = bars.iter().map(Bar::total).fold(0.0, f64::max);
         let room = f64::from(wide) / (f64::from(wide) - f64::from(ROOM.0) - f64::from(ROOM.1));
@@ -66,9 +71,11 @@ pub(super) fn layers(bars: &[Bar], unit: &str, wide: u32) -> Result<String, Erro
 pub(super) fn shares(bars: &[Bar], of: &str, words: bool, size: (u32, u32)) -> Result<String, Error> {
     let all: Vec<&str> = bars.iter().map(|bar| bar.name.as_str()).collect();
     let below = if words { Below::words(&all, size.0) } else { Below::numbers(&all) };
-    plot::svg((size.0, size.1 + below.room()), |root| {
-        let (top, area) = root.split_vertically(LEGEND);
-        legend(&top, "", &names(), Mark::Box)?;
+    let names = names(bars);
+    let legends = legend_height(size.0, "", &names, Mark::Box);
+    plot::svg((size.0, size.1 + legends - LEGEND + below.room()), |root| {
+        let (top, area) = root.split_vertically(legends);
+        legend(&top, "", &names, Mark::Box)?;
         let count = bars.len().max(1) as f64;
         let x = Axis::up_to(of, count).without_ticks().with_room(below.room());
         let y = Axis::up_to("% of the time", 100.0);
@@ -96,8 +103,8 @@ mod tests {
 
     fn bars() -> Vec<Bar> {
         vec![
-            Bar { name: "conv1".to_owned(), parts: [5.0, 3.0, 0.0, 1.0, 0.0] },
-            Bar { name: "pool1".to_owned(), parts: [0.0, 0.0, 2.0, 0.0, 1.0] },
+            Bar { name: "conv1".to_owned(), parts: [5.0, 0.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.0, 1.0, 0.0] },
+            Bar { name: "pool1".to_owned(), parts: [0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0] },
         ]
     }
 
@@ -106,7 +113,7 @@ mod tests {
         let svg = layers(&bars(), "µs", 800).unwrap();
         // Three parts and two, and the legend's five.
         assert_eq!(svg.matches("<rect").count(), 3 + 2 + 5);
-        for text in ["conv1", "pool1", "9.00", "3.00", "read latency", "CSB", "µs"] {
+        for text in ["conv1", "pool1", "9.00", "3.00", "read latency", "PDP", "CSB", "µs"] {
             assert!(svg.contains(text), "no `{text}` in {svg}");
         }
         assert_eq!(

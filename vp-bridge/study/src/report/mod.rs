@@ -5,6 +5,8 @@
 
 mod bars;
 mod cells;
+mod designs;
+mod energy;
 mod latency;
 mod look;
 mod names;
@@ -39,5 +41,9 @@ pub fn page(study: &Study, layout: &Layout, rows: &[Row<'_>], file: &Path) -> Re
 /// When there is no such chart, or it cannot be drawn.
 pub fn picture(study: &Study, layout: &Layout, rows: &[Row<'_>], panel: &Panel) -> Result<String, String> {
     let report = page::Report { study, layout, rows, file: Path::new("") };
-    throughput::draw(&report.curves(panel), (860, 440)).map_err(|error| error.to_string())
+    let drawn = match layout.area {
+        Some(_) => report.designs(panel).draw((860, 440)),
+        None => throughput::draw(&report.curves(panel), (860, 440)),
+    };
+    drawn.map_err(|error| error.to_string())
 }

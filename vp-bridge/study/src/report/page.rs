@@ -2,10 +2,11 @@
 
 use super::bars::{self, Bar};
 use super::cells::{Cells, bound_cells, figure, layer_cells, strings, table, wide};
+use super::designs::{Design, Designs};
 use super::plot::Error;
 use super::said::{measured_in, plain, spoken, valued};
 use super::throughput::{self, Curves};
-use super::{latency, roofline, timeline};
+use super::{energy, latency, roofline, timeline};
 use crate::file::Study;
 use crate::knee::{Knee, knee};
 use crate::layout::{Curve, Layout, Panel};
@@ -31,7 +32,7 @@ const WHOLE: u32 = 1180;
 impl Report<'_> {
     pub(super) fn page(&self) -> Result<Markup, Error> {
         let Study { name, about, .. } = self.study;
-        let sections = [
+        let mut sections = vec![
             ("throughput", "Frames a second", self.throughput()?),
             ("bounds", "What bounds it", self.bounds()?),
             ("roofline", "Roofline", self.rooflines()?),
@@ -39,6 +40,9 @@ impl Report<'_> {
             ("time", "Over time", self.timelines()?),
             ("points", "All points, and how to run each again", self.points()),
         ];
+        if let Some(energy) = self.energy() {
+            sections.insert(sections.len() - 1, ("energy", "Energy, an estimate", energy));
+        }
         let failed = self.failed();
         Ok(html! {
             (DOCTYPE)
@@ -152,7 +156,47 @@ impl Report<'_> {
         self.layout.name(x).map_or_else(|| plain(x), str::to_owned)
     }
 
+    pub(super) fn designs<'a>(&'a self, panel: &'a Panel) -> Designs<'a> {
+        let of_curve = |(at, curve): (usize, &Curve)| {
+            let points = results::curve_points(curve, self.rows);
+            points.into_iter().map(move |(area, number, frames)| Design { number, area, frames, curve: at })
+        };
+        Designs {
+            area: &self.layout.x,
+            title: self.layout.curves.as_deref().map_or("", spoken),
+            labels: panel.curves.iter().map(|curve| curve.label.as_str()).collect(),
+            designs: panel.curves.iter().enumerate().flat_map(of_curve).collect(),
+        }
+    }
+
+    /// Frames/s by what stands for area.
+    fn design_space(&self) -> Result<Markup, Error> {
+        let mut charts = Vec::new();
+        for panel in &self.layout.panels {
+            let designs = self.designs(panel);
+            if !designs.designs.is_empty() {
+                charts.push((panel, designs.draw(HALF)?, designs.cells(self.study, self.rows)));
+            }
+        }
+        Ok(html! {
+            p {
+                "Each mark is a design. The line is the Pareto front: designs of which no other makes as many frames/s with less " b { (self.layout.x) } ". Beside them stand the numbers of their points, "
+                "and behind each chart what they are. What stands for area is no area: silicon grows with it, how fast depends on the process."
+            }
+            div.charts {
+                @for (panel, svg, cells) in &charts { (figure(&panel.title, None, svg, cells)) }
+            }
+            @for (panel, _, cells) in &charts {
+                h3 { "The front: " (panel.title) }
+                (table(cells))
+            }
+        })
+    }
+
     fn throughput(&self) -> Result<Markup, Error> {
+        if self.layout.area.is_some() {
+            return self.design_space();
+        }
         let share = self.study.report.knee;
         let lost = format!("{:.0} %", 100.0 * (1.0 - share));
         let mut charts = Vec::new();
@@ -268,7 +312,9 @@ impl Report<'_> {
         }
         Ok(html! {
             p {
-                "Each moment counts once: " b { "compute" } " while a datapath has work; else " b { "read bandwidth" } " while data of reads moves, "
+                "Each moment counts once: while datapaths have work, for the one that sets the pace, " b { "MAC array" } ", " b { "SDP" } ", " b { "PDP" } ", "
+                b { "CDP" } " or " b { "RUBIK" } ", and of the array for " b { "idle MACs" } " by the share of its multipliers that channels and kernels leave without work; else "
+                b { "read bandwidth" } " while data of reads moves, "
                 b { "read latency" } " while reads are outstanding and none of their data moves, " b { "write" } " while writes are under way, and "
                 b { "CSB" } " for the rest: registers written and read, interrupts taken."
             }
@@ -280,6 +326,29 @@ impl Report<'_> {
             h3 { "Layer by layer, at the points that are looked at closely" }
             @for (panel, svg, cells) in &layers {
                 (wide(&panel.title, Some(&self.said(panel.chosen)), svg, cells))
+            }
+        })
+    }
+
+    fn energy(&self) -> Option<Markup> {
+        let technology = &self.study.energy.as_ref()?.technology;
+        let layers: Vec<_> = self
+            .chosen()
+            .filter_map(|(panel, measured)| {
+                let row = self.rows.iter().find(|row| row.point.number == panel.chosen)?;
+                Some((panel, energy::of_layers(measured, row.energy.as_deref()?)))
+            })
+            .collect();
+        Some(html! {
+            p {
+                "No measurement: counts of the run times what one of each costs (" (technology) "). It orders designs and layers; the numbers are as good as the coefficients, "
+                "which are the study's."
+            }
+            (table(&energy::of_points(self.study, self.rows)))
+            h3 { "Layer by layer, at the points that are looked at closely, all frames together" }
+            @for (panel, cells) in &layers {
+                h4 { (panel.title) " " small { (self.said(panel.chosen)) } }
+                (table(cells))
             }
         })
     }
@@ -423,8 +492,6 @@ impl Report<'_> {
     }
 }
 
-fn largest(bounds: [u64; 5]) -> &'static str {
-    let parts = Bound::ALL.into_iter().zip(bounds).filter(|(_, part)| *part > 0);
-    let largest = parts.rev().max_by_key(|(_, part)| *part);
-    largest.map_or("", |(bound, _)| bound.name())
+fn largest(bounds: [u64; Bound::COUNT]) -> &'static str {
+    Bound::largest(Bound::ALL.map(|bound| (bound, bounds[bound as usize]))).map_or("", Bound::name)
 }

@@ -5,6 +5,7 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use vp_models::host::Bound;
 
 pub(super) type Error = Box<dyn std::error::Error>;
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -31,8 +32,13 @@ pub(super) const SERIES: [RGBColor; 8] = [
 ];
 
 /// What bounds, in the order of [`vp_models::host::Bound::ALL`].
-pub(super) const BOUNDS: [RGBColor; 5] = [
+pub(super) const BOUNDS: [RGBColor; Bound::COUNT] = [
     RGBColor(0x3a, 0xa0, 0x62),
+    RGBColor(0xa3, 0xc9, 0x6a),
+    RGBColor(0xc9, 0xa2, 0x27),
+    RGBColor(0xb5, 0x5a, 0x7d),
+    RGBColor(0x2a, 0xa5, 0xa0),
+    RGBColor(0x6f, 0x7f, 0x3c),
     RGBColor(0xdd, 0x74, 0x18),
     RGBColor(0x3b, 0x83, 0xcf),
     RGBColor(0x92, 0x71, 0xd4),

@@ -1,9 +1,12 @@
 //! Which columns there are.
 
 use super::Table;
+use crate::area::Area;
+use crate::energy::Energy;
 use crate::measured::{Direction, Measured, Outcome};
 use crate::results::Row;
 use vp_models::host::Bound;
+use vp_models::occupancy::Work;
 
 /// A row a point: what varied, what was measured, then everything else that the platform is.
 pub fn points(rows: &[Row<'_>]) -> Table {
@@ -18,10 +21,21 @@ pub fn points(rows: &[Row<'_>]) -> Table {
         table.put(at, "failure", why);
         let measured = row.outcome.measured();
         let empty = Measured::default();
+        let machine = &measured.unwrap_or(&empty).machine;
+        for (area, number) in Area::ALL.into_iter().zip([machine.macs, machine.buffer_bytes]) {
+            table.put(at, area.name(), measured.map(|_| number));
+        }
         // Of a point that failed the columns are empty, and in their place.
         for (name, value) in figures(measured.unwrap_or(&empty)) {
             let seen = measured.filter(|it| it.is_seen_inside() || !name.starts_with(BOUND));
             table.put(at, &name, seen.map(|_| value));
+        }
+        if let (Some(energy), Some(measured)) = (row.whole_energy(), measured) {
+            let frames = f64::from(measured.frames.max(1));
+            table.put(at, "energy_per_frame_uj", energy.total() / 1e6 / frames);
+            // Picojoules in picoseconds are watts.
+            table.put(at, "power_mw", energy.total() / measured.time.max(1) as f64 * 1e3);
+            put_energy(&mut table, at, &energy);
         }
         for port in measured.iter().flat_map(|measured| &measured.ports) {
             direction(&mut table, at, &format!("{}.read", port.name), &port.reads);
@@ -61,6 +75,12 @@ pub fn layers(rows: &[Row<'_>]) -> Table {
             table.put(at, "sram0.written_bytes", is_seen.then_some(layer.sram_written));
             for (name, part) in parts(layer.bounds) {
                 table.put(at, &name, is_seen.then_some(part / measured.period.max(1)));
+            }
+            for work in Work::ALL {
+                table.put(at, work.key(), is_seen.then_some(layer.work[work as usize]));
+            }
+            if let Some(energy) = row.energy.as_ref().and_then(|layers| layers.get(place)) {
+                put_energy(&mut table, at, energy);
             }
             at += 1;
         }
@@ -102,9 +122,17 @@ fn figures(measured: &Measured) -> Vec<(String, super::Cell)> {
 const BOUND: &str = "bound.";
 
 /// Cycles by what bounded them: `bound.read_latency_cycles`.
-fn parts(bounds: [u64; 5]) -> impl Iterator<Item = (String, u64)> {
-    let name = |bound: Bound| format!("{BOUND}{}_cycles", bound.name().to_lowercase().replace(' ', "_"));
+fn parts(bounds: [u64; Bound::COUNT]) -> impl Iterator<Item = (String, u64)> {
+    let name = |bound: Bound| format!("{BOUND}{}_cycles", bound.key());
     Bound::ALL.into_iter().map(name).zip(bounds)
+}
+
+/// An estimate of energy: `energy_uj`, and its parts as `energy.dram_uj`.
+fn put_energy(table: &mut Table, at: usize, energy: &Energy) {
+    table.put(at, "energy_uj", energy.total() / 1e6);
+    for (part, picojoules) in energy.parts() {
+        table.put(at, &format!("energy.{}_uj", part.key()), picojoules / 1e6);
+    }
 }
 
 fn direction(table: &mut Table, at: usize, name: &str, direction: &Direction) {

@@ -4,8 +4,9 @@ use super::description::Network;
 use super::error::{MeasureError, RunError};
 use super::plan::{Memories, Plan, PlanOptions, Work};
 use super::run::{Inference, Runner};
-use crate::host::{Activity, Bounds, DriverError, Host, Moved, Statistics};
+use crate::host::{Activity, Bounds, DriverError, Host, MacWork, Moved, Statistics};
 use crate::local::LocalHost;
+use crate::occupancy::WorkCounts;
 use crate::platform::{Description, Platform};
 use vp_core::Time;
 
@@ -47,16 +48,20 @@ pub struct LayerFigures {
     pub macs: u64,
     /// Cycles for which these keep the whole MAC array busy, partly filled stripes and groups included.
     pub mac_cycles: u64,
-    /// What its time went into; together the time it took.
+    /// How long it took.
+    pub time: Time,
+    /// What that went into; nothing where nobody watched.
     pub bounds: Bounds,
     /// What was moved in its time, by memory interface.
     pub moved: Vec<Moved>,
+    /// How much the units did in its time; nothing where nobody watched.
+    pub work: WorkCounts,
 }
 
 impl LayerFigures {
     /// The time it took.
     pub fn time(&self) -> Time {
-        self.bounds.total()
+        self.time
     }
 
     /// Bytes read, and bytes written, at an interface: `dbb0` or `sram0`.
@@ -111,7 +116,7 @@ impl Measured {
     }
 
     /// Runs a network as it is planned, on one input after the other. Without a host that is watched there is neither what
-    /// bounded nor what was moved: all time counts as compute. `done` is told of each frame that has come out.
+    /// bounded nor what was moved. `done` is told of each frame that has come out.
     ///
     /// # Errors
     /// As [`Runner::run`].
@@ -146,8 +151,10 @@ impl Measured {
                 end: Time::ZERO,
                 macs: layer.macs() * frames as u64,
                 mac_cycles: 0,
+                time: Time::ZERO,
                 bounds: Bounds::default(),
                 moved: Vec::new(),
+                work: WorkCounts::default(),
             })
             .collect();
         for step in &plan.steps {
@@ -167,23 +174,27 @@ impl Measured {
             for at in order {
                 let (step, span) = (&plan.steps[at], &steps[at]);
                 let layer = &mut layers[step.layer];
-                let (begin, until, bounds, moved) = match &span.activity {
-                    Some(Activity { from, until, bounds, moved }) => {
-                        (*from, *until, *bounds, moved.as_slice())
+                let (begin, until) = match &span.activity {
+                    Some(Activity { from, until, bounds, moved, work }) => {
+                        layer.bounds += *bounds;
+                        add(&mut layer.moved, moved);
+                        layer.work.iter_mut().zip(work).for_each(|(sum, done)| *sum += done);
+                        (*from, *until)
                     }
-                    None => {
-                        let compute = span.taken - from;
-                        (from, span.taken, Bounds { compute, ..Bounds::default() }, [].as_slice())
-                    }
+                    None => (from, span.taken),
                 };
                 layer.begin = layer.begin.min(begin);
                 layer.end = layer.end.max(until);
                 layer.mac_cycles += step.mac_cycles;
-                layer.bounds += bounds;
-                add(&mut layer.moved, moved);
+                layer.time += until - begin;
                 from = until;
             }
             last = from;
+        }
+        for layer in &mut layers {
+            let LayerFigures { macs, mac_cycles: cycles, .. } = *layer;
+            let capacity = cycles * plan.macs_a_cycle;
+            layer.bounds.part_idle_macs(MacWork { macs, capacity, cycles, period });
         }
         for (at, within) in plan.within.iter().enumerate() {
             if let Some(within) = within {
@@ -320,6 +331,51 @@ mod tests {
             let (layer, cycles) = (&measured.layers[0], measured.cycles());
             assert!(layer.mac_cycles <= cycles, "{platform} {size}: {} in {cycles}", layer.mac_cycles);
         }
+    }
+
+    /// What bounds the last of some layers on nv_large, with memory that nobody waits for.
+    fn bound_on_large(input: &str, layers: &str) -> (Bound, LayerFigures) {
+        let text = format!("name = 'few'\nseed = 1\ninput = {{ {input} }}\n{layers}");
+        let network = Network::parse(&text, &mut |_| Err("none".to_owned())).unwrap();
+        let mut description = Description::named("nv_large").unwrap();
+        description.arithmetic = Arithmetic::Skipped;
+        description.dbb0.read_latency = Some(crate::bus::axi::Latency::Fixed(1));
+        let input = vec![0; network.input.elements()];
+        let measured = Measured::of(&network, &description, &input).unwrap();
+        let layer = measured.layers.last().unwrap().clone();
+        assert_eq!((layer.bounds.total(), layer.time()), (layer.time, layer.time));
+        (layer.bounds.largest(), layer)
+    }
+
+    #[test]
+    fn the_unit_that_sets_the_pace_bounds_a_layer() {
+        let convolution = |kernels: u32, size: u32| {
+            format!(
+                "[[layer]]\nname = 'conv'\nkind = 'convolution'\nkernels = {kernels}\nkernel = [{size}, {size}]\n"
+            )
+        };
+        // A product for each sum: the array makes 32 sums a cycle, and SDP takes 16.
+        let (bound, layer) = bound_on_large("width = 56, height = 56, channels = 64", &convolution(256, 1));
+        assert_eq!(bound, Bound::Sdp);
+        let busy = layer.mac_cycles as f64 / layer.time().cycles(Time::ns(1)) as f64;
+        let parts = layer.bounds;
+        assert!(busy < 0.4 && parts[Bound::Sdp] > (parts[Bound::MacArray] + parts[Bound::IdleMacs]) * 4);
+        // Eighteen cycles for each sum of 1152.
+        let (bound, layer) = bound_on_large("width = 28, height = 28, channels = 128", &convolution(128, 3));
+        assert_eq!((bound, layer.bounds[Bound::IdleMacs]), (Bound::MacArray, Time::ZERO));
+        // Sixteen channels in lanes of 64.
+        let (bound, layer) = bound_on_large("width = 28, height = 28, channels = 16", &convolution(32, 5));
+        assert_eq!(bound, Bound::IdleMacs);
+        let [idle, used] = [Bound::IdleMacs, Bound::MacArray].map(|bound| layer.bounds[bound].as_ps() as f64);
+        assert!((2.0..3.01).contains(&(idle / used)), "{idle} {used}");
+    }
+
+    #[test]
+    fn poolings_and_normalisations_are_bound_by_their_units() {
+        let pooling = "[[layer]]\nname = 'pool'\nkind = 'pooling'\nmethod = 'max'\nkernel = [2, 2]\n";
+        assert_eq!(bound_on_large("width = 56, height = 56, channels = 64", pooling).0, Bound::Pdp);
+        let normalisation = "[[layer]]\nname = 'norm'\nkind = 'normalisation'\nchannels = 5\nalpha = 0.0005\nbeta = 0.75\nk = 2.0\nscale = 0.5\n";
+        assert_eq!(bound_on_large("width = 28, height = 28, channels = 64", normalisation).0, Bound::Cdp);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::registers::{Group, cdp as reg, cdp_rdma as rdma_reg};
 use crate::bus::DelayLine;
 use crate::bus::axi::ReadStreamConfig;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
-use crate::occupancy::Datapath as Busy;
+use crate::occupancy::{Datapath as Busy, Work};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -208,6 +208,7 @@ impl Cdp {
             let Rows { freed, written } = steps.transfer(&first_row, is_last);
             if let Some(&first) = first_row.first() {
                 occupancy.busy(Busy::Cdp, *cycle * first, *cycle * steps.next());
+                occupancy.count(Work::Cdp, (first_row.len() * layer.lanes()) as u64);
             }
             self.places.borrow_mut().extend(freed.into_iter().map(|free| *cycle * free));
             self.freed.notify_delta();

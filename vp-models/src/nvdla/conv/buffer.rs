@@ -10,7 +10,7 @@ use super::weight_set::{Stored, Surplus, WeightSet};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::Group;
-use crate::occupancy::{BufferFill, Occupancy};
+use crate::occupancy::{BufferFill, Occupancy, Work};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -189,6 +189,7 @@ impl Buffer {
     pub(super) fn take_entries(&self, entries: u32) {
         let mut state = self.state.borrow_mut();
         state.entries += entries;
+        self.occupancy.count(Work::BufferWritten, u64::from(entries) * u64::from(self.entry_bytes));
         self.tell(&state);
     }
 
@@ -242,6 +243,7 @@ impl Buffer {
     pub(super) fn take_weight_room(&self, part: Stored, bytes: u32) {
         let mut state = self.state.borrow_mut();
         state.rooms[part as usize].taken += bytes;
+        self.occupancy.count(Work::BufferWritten, bytes.into());
         self.tell(&state);
     }
 

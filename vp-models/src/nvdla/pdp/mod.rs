@@ -27,7 +27,7 @@ use super::timing::PdpTiming;
 use crate::bus::axi::{ReadStream, ReadStreamConfig};
 use crate::bus::{DelayLine, Handoff};
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
-use crate::occupancy::Datapath;
+use crate::occupancy::{Datapath, Work};
 use std::cell::RefCell;
 use std::rc::Rc;
 use vp_core::{Event, Time, join};
@@ -239,6 +239,7 @@ impl Pdp {
         self.output.start(layer.destination.ram, timing::writes(layer));
         let mut counters = Counters::default();
         let is_float = layer.precision == Precision::Fp16;
+        let lanes = layer.lanes() as u64;
         let mut first = true;
         let mut early = self.common.early(layer.source != PdpSource::Sdp);
         if let Some(why) = self.stopped(layer) {
@@ -264,6 +265,7 @@ impl Pdp {
             }
             let slot = *cycle * slots.feed(start.cycles(*cycle), &mut made);
             occupancy.busy(Datapath::Pdp, slot, slot + pace);
+            occupancy.count(Work::Pdp, lanes);
             sim.wait_until(slot).await;
             let Some(Passed { atom: input_atom, abandoned, .. }) = source.take() else { break };
             taken += 1;

@@ -18,7 +18,7 @@ use super::refused::Refused;
 use super::registers::{Group, rbk as reg};
 use crate::bus::axi::ReadStreamConfig;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
-use crate::occupancy::Datapath;
+use crate::occupancy::{Datapath, Work};
 use std::rc::Rc;
 use vp_core::join;
 
@@ -152,6 +152,7 @@ impl Rubik {
                     bytes.resize(at + taken, 0);
                     stream.take(&mut bytes[at..]).await;
                     occupancy.busy(Datapath::Rubik, sim.now(), sim.now() + *cycle);
+                    occupancy.count(Work::Rubik, taken as u64);
                     sim.wait(*cycle).await;
                     left -= taken;
                 }

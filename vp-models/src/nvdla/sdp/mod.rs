@@ -35,7 +35,7 @@ use super::registers::{Group, sdp as reg, sdp_rdma as rdma_reg};
 use crate::bus::axi::ReadStreamConfig;
 use crate::bus::{DelayLine, Handoff};
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
-use crate::occupancy::Datapath as Busy;
+use crate::occupancy::{Datapath as Busy, Work};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -365,6 +365,9 @@ impl Sdp {
                 }
                 if sim.now() > waits {
                     there = sim.now();
+                    if layer.destination == Destination::Pooling {
+                        occupancy.held(Busy::Sdp, waits, there);
+                    }
                 }
                 if let Some(waiting) = &waiting {
                     earliest = earliest.max(waiting.room());
@@ -416,6 +419,7 @@ impl Sdp {
                 };
                 earliest = start + pace * steps as u64;
                 occupancy.busy(Busy::Sdp, start, earliest);
+                occupancy.count(Work::Sdp, (steps * layer.lanes()) as u64);
                 // As if nothing could wait in front of EW: so its results come.
                 let start = waiting.as_mut().map_or(start, |waiting| waiting.start(start));
                 (started, passed) = (earliest - pace, start + pace * (steps as u64 - 1));

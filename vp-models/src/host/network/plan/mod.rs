@@ -55,6 +55,8 @@ pub struct Plan {
     pub bytes: u64,
     /// The same of SRAM.
     pub sram_bytes: u64,
+    /// Products that the MAC array makes in a cycle.
+    pub macs_a_cycle: u64,
 }
 
 /// Weights, biases, and what else lies in memory before the first layer.
@@ -243,6 +245,7 @@ impl Plan {
         let strides = ends.map(|value| batch.stride(&values, value.storage));
         let [input, output] = ends.map(|value| value.tensor.clone());
         let (frames, [bytes, sram_bytes]) = (frames as usize, places.used);
+        let macs_a_cycle = config.macs().into();
         let constants = constants.into_iter().zip(places.constants);
         let constants =
             constants.map(|(Unplaced { what, bytes, .. }, place)| Constant { what, place, bytes });
@@ -259,6 +262,7 @@ impl Plan {
             tensors,
             bytes,
             sram_bytes,
+            macs_a_cycle,
         })
     }
 

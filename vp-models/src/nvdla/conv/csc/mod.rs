@@ -24,7 +24,7 @@ use crate::nvdla::control::Control;
 use crate::nvdla::engine::Surroundings;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, csc as reg};
-use crate::occupancy::{Datapath, Occupancy};
+use crate::occupancy::{Datapath, Occupancy, Work};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::ops::Range;
@@ -321,6 +321,13 @@ impl Csc {
         Elements::joined(layer.precision, ordered)
     }
 
+    /// Bytes of the buffer that the packages of a stripe take: in each cycle what a MAC cell multiplies, and once for each package the
+    /// weights of each kernel.
+    fn read_by(&self, layer: &CscLayer, cycles: u32, kernels: u32) -> u64 {
+        let block = u64::from(self.hardware.block_channels) * layer.precision.bytes() as u64;
+        u64::from(layer.packages) * u64::from(cycles + kernels) * block
+    }
+
     /// One group of kernels over all positions; tells when the array is free again, and when as many cycles have passed since the start
     /// of the last package as its stripe has positions.
     async fn stripes(&self, layer: &CscLayer, turn: &Turn, batch: &mut Batch<'_>) -> (Time, Time) {
@@ -346,6 +353,7 @@ impl Csc {
                     let room = loaded + self.cycle * (u64::from(kernels) + TO_WEIGHT_ROOM);
                     self.released.push_at(room, (weights, Some(end)));
                 }
+                self.occupancy.count(Work::BufferRead, self.read_by(layer, cycles, kernels));
                 // The last package waits until its sums have room.
                 let last = start + package * u64::from(layer.packages - 1);
                 self.occupancy.busy(Datapath::Array, start, last);
@@ -354,7 +362,9 @@ impl Csc {
                 let most = self.delivery.capacity();
                 for part in range.clone().step_by(most as usize) {
                     let part = part..range.end.min(part + most);
+                    let asked = self.sim.now();
                     self.delivery.take_credits(part.end - part.start).await;
+                    self.occupancy.held(Datapath::Array, asked, self.sim.now());
                     self.sums.push(Message::Stripe(Stripe {
                         positions: part.end - part.start,
                         kernels: kernels as usize,

@@ -1,0 +1,285 @@
+//! Energy: an estimate from counts of a run and what one of each costs.
+//!
+//! [`Coefficients`] come from a file of the user's, or are the built-in ones, whose file names their sources. Nothing of a run depends on
+//! them: kept points give an estimate with any.
+
+mod coefficients;
+
+pub use coefficients::{Coefficient, CoefficientError, Coefficients};
+
+use vp_models::host::network::LayerFigures;
+use vp_models::nvdla::config::DataType;
+use vp_models::occupancy::{Work, WorkCounts};
+use vp_models::platform::Description;
+
+use crate::measured::MeasuredLayer;
+
+/// What energy goes into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EnergyPart {
+    /// Products that the network asks for.
+    Macs,
+    /// Multipliers without work.
+    IdleMacs,
+    /// Bytes of the convolution buffer.
+    Cbuf,
+    /// SDP, PDP, CDP and RUBIK.
+    Units,
+    /// Bytes over interfaces to SRAM.
+    Sram,
+    /// Bytes over interfaces to other memories.
+    Dram,
+    /// Cycles of the whole device.
+    Cycles,
+}
+
+impl EnergyPart {
+    const COUNT: usize = 7;
+
+    /// All of them.
+    pub const ALL: [EnergyPart; EnergyPart::COUNT] = [
+        EnergyPart::Macs,
+        EnergyPart::IdleMacs,
+        EnergyPart::Cbuf,
+        EnergyPart::Units,
+        EnergyPart::Sram,
+        EnergyPart::Dram,
+        EnergyPart::Cycles,
+    ];
+
+    /// As people are told it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            EnergyPart::Macs => "MACs",
+            EnergyPart::IdleMacs => "idle MACs",
+            EnergyPart::Cbuf => "CBUF",
+            EnergyPart::Units => "SDP, PDP, CDP, RUBIK",
+            EnergyPart::Sram => "SRAM",
+            EnergyPart::Dram => "DRAM",
+            EnergyPart::Cycles => "cycles",
+        }
+    }
+
+    /// As programs are told it, in names of columns and of values in JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            EnergyPart::Macs => "macs",
+            EnergyPart::IdleMacs => "idle_macs",
+            EnergyPart::Cbuf => "cbuf",
+            EnergyPart::Units => "units",
+            EnergyPart::Sram => "sram",
+            EnergyPart::Dram => "dram",
+            EnergyPart::Cycles => "cycles",
+        }
+    }
+}
+
+/// An estimate, in picojoules: a number for each [`EnergyPart`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Energy([f64; EnergyPart::COUNT]);
+
+impl Energy {
+    /// What a part takes, in picojoules.
+    pub fn get(&self, part: EnergyPart) -> f64 {
+        self.0[part as usize]
+    }
+
+    /// All parts, in the order of [`EnergyPart::ALL`], in picojoules.
+    pub fn parts(&self) -> [(EnergyPart, f64); EnergyPart::COUNT] {
+        EnergyPart::ALL.map(|part| (part, self.get(part)))
+    }
+
+    /// All together, in picojoules.
+    pub fn total(&self) -> f64 {
+        self.0.iter().sum()
+    }
+}
+
+impl std::iter::Sum for Energy {
+    fn sum<I: Iterator<Item = Energy>>(all: I) -> Energy {
+        all.fold(Energy::default(), |mut sum, one| {
+            sum.0.iter_mut().zip(one.0).for_each(|(sum, part)| *sum += part);
+            sum
+        })
+    }
+}
+
+/// What energy follows from, of a layer or of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counts {
+    /// Format of what is multiplied.
+    pub data_type: DataType,
+    /// Products.
+    pub macs: u64,
+    /// Products that the array could have made in that time.
+    pub mac_capacity: u64,
+    /// What units did.
+    pub work: WorkCounts,
+    /// Bytes over interfaces to SRAM.
+    pub sram: u64,
+    /// Bytes over interfaces to other memories.
+    pub dram: u64,
+    /// Cycles.
+    pub cycles: u64,
+}
+
+impl Counts {
+    /// Of a layer that `vp run` has run on this platform; `macs_a_cycle` is what its array makes in a cycle.
+    pub fn of_figures(layer: &LayerFigures, description: &Description, macs_a_cycle: u64) -> Counts {
+        let cycles = layer.time().cycles(description.period);
+        let bytes = |sram: bool| {
+            let moved = layer.moved.iter().filter(|moved| is_sram(description, moved.port) == sram);
+            moved.map(|moved| moved.read + moved.written).sum()
+        };
+        Counts {
+            data_type: DataType::Int8,
+            macs: layer.macs,
+            mac_capacity: cycles * macs_a_cycle,
+            work: layer.work,
+            sram: bytes(true),
+            dram: bytes(false),
+            cycles,
+        }
+    }
+
+    /// Of a layer of a study's point.
+    pub fn of_layer(layer: &MeasuredLayer, period: u64, macs_a_cycle: u64) -> Counts {
+        let cycles = layer.time / period.max(1);
+        Counts {
+            data_type: DataType::Int8,
+            macs: layer.macs,
+            mac_capacity: cycles * macs_a_cycle,
+            work: layer.work,
+            sram: layer.sram,
+            dram: (layer.read + layer.written).saturating_sub(layer.sram),
+            cycles,
+        }
+    }
+
+    /// The estimate.
+    pub fn energy(&self, coefficients: &Coefficients) -> Energy {
+        let mac = match self.data_type {
+            DataType::Int8 => Coefficient::MacInt8,
+            DataType::Int16 => Coefficient::MacInt16,
+            DataType::Fp16 => Coefficient::MacFp16,
+        };
+        let costs = |count: u64, coefficient: Coefficient| count as f64 * coefficients.get(coefficient);
+        let work = |work: Work, coefficient: Coefficient| costs(self.work[work as usize], coefficient);
+        let units = [
+            (Work::Sdp, Coefficient::UnitSdp),
+            (Work::Pdp, Coefficient::UnitPdp),
+            (Work::Cdp, Coefficient::UnitCdp),
+            (Work::Rubik, Coefficient::UnitRubik),
+        ];
+        Energy(EnergyPart::ALL.map(|part| match part {
+            EnergyPart::Macs => costs(self.macs, mac),
+            EnergyPart::IdleMacs => costs(self.mac_capacity.saturating_sub(self.macs), Coefficient::MacIdle),
+            EnergyPart::Cbuf => {
+                work(Work::BufferRead, Coefficient::CbufRead)
+                    + work(Work::BufferWritten, Coefficient::CbufWrite)
+            }
+            EnergyPart::Units => units.into_iter().map(|(unit, coefficient)| work(unit, coefficient)).sum(),
+            EnergyPart::Sram => costs(self.sram, Coefficient::MemorySram),
+            EnergyPart::Dram => costs(self.dram, Coefficient::MemoryDram),
+            EnergyPart::Cycles => costs(self.cycles, Coefficient::DeviceCycle),
+        }))
+    }
+}
+
+/// Whether behind a port of a platform there is an SRAM: at SRAMIF, unless its memory is a DRAM, and where the memory's model is one.
+/// Bytes over an interface with a cache in front of its memory count as that memory's.
+pub fn is_sram(description: &Description, port: &str) -> bool {
+    match port {
+        "sram0" => description.sram0.model.dram.is_none(),
+        _ => description.dbb0.model.sram.is_some(),
+    }
+}
+
+/// Picojoules as people read them: `12.3 µJ`.
+pub fn said(picojoules: f64) -> String {
+    let units = [("pJ", 1.0), ("nJ", 1e3), ("µJ", 1e6), ("mJ", 1e9), ("J", 1e12)];
+    let fits = units.into_iter().rev().find(|(_, size)| picojoules >= *size);
+    let (unit, size) = fits.unwrap_or(units[0]);
+    let number = picojoules / size;
+    let digits = if number >= 100.0 {
+        0
+    } else if number >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{number:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts() -> Counts {
+        Counts {
+            data_type: DataType::Int8,
+            macs: 1000,
+            mac_capacity: 1500,
+            work: [10, 20, 30, 40, 50, 60],
+            sram: 7,
+            dram: 9,
+            cycles: 11,
+        }
+    }
+
+    /// Of coefficients that are all zero but one.
+    fn only(section: &str, key: &str) -> Coefficients {
+        let mut text = "technology = 'none'\n".to_owned();
+        for (of, name) in Coefficient::ALL.map(Coefficient::place) {
+            text += &format!("{of}.{name} = {}\n", u8::from((of, name) == (section, key)));
+        }
+        Coefficients::parse(&text, "test").unwrap()
+    }
+
+    #[test]
+    fn each_count_is_paid_by_its_coefficient_alone() {
+        let expected = [
+            ("mac", "int8", EnergyPart::Macs, 1000.0),
+            ("mac", "int16", EnergyPart::Macs, 0.0),
+            ("mac", "fp16", EnergyPart::Macs, 0.0),
+            ("mac", "idle", EnergyPart::IdleMacs, 500.0),
+            ("cbuf", "read", EnergyPart::Cbuf, 10.0),
+            ("cbuf", "write", EnergyPart::Cbuf, 20.0),
+            ("memory", "sram", EnergyPart::Sram, 7.0),
+            ("memory", "dram", EnergyPart::Dram, 9.0),
+            ("unit", "sdp", EnergyPart::Units, 30.0),
+            ("unit", "pdp", EnergyPart::Units, 40.0),
+            ("unit", "cdp", EnergyPart::Units, 50.0),
+            ("unit", "rubik", EnergyPart::Units, 60.0),
+            ("device", "cycle", EnergyPart::Cycles, 11.0),
+        ];
+        for (section, key, part, picojoules) in expected {
+            let energy = counts().energy(&only(section, key));
+            assert_eq!((energy.get(part), energy.total()), (picojoules, picojoules), "{section}.{key}");
+        }
+        let wide = Counts { data_type: DataType::Fp16, ..counts() };
+        assert_eq!(wide.energy(&only("mac", "fp16")).get(EnergyPart::Macs), 1000.0);
+    }
+
+    #[test]
+    fn estimates_add_up() {
+        let one = counts().energy(&Coefficients::default());
+        let both: Energy = [one, one].into_iter().sum();
+        assert_eq!(both.total(), 2.0 * one.total());
+        assert_eq!(one.parts().iter().map(|(_, part)| part).sum::<f64>(), one.total());
+    }
+
+    #[test]
+    fn an_sram_is_told_from_a_dram() {
+        let plain = Description::named("nv_large").unwrap();
+        assert_eq!(["dbb0", "sram0"].map(|port| is_sram(&plain, port)), [false, true]);
+        let swapped = plain.with(["dbb0.sram.banks=4", "sram0.dram.standard=LPDDR4-3200"]).unwrap();
+        assert_eq!(["dbb0", "sram0"].map(|port| is_sram(&swapped, port)), [true, false]);
+    }
+
+    #[test]
+    fn energy_is_said_with_its_unit() {
+        let all = [0.0, 0.5, 12.34, 1234.0, 5.6e6, 1.234e11, 3e12].map(said);
+        assert_eq!(all, ["0.00 pJ", "0.50 pJ", "12.3 pJ", "1.23 nJ", "5.60 µJ", "123 mJ", "3.00 J"]);
+    }
+}
