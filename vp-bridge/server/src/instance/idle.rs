@@ -87,11 +87,7 @@ impl PlatformThread {
         let mut has_more = false;
         self.read_long();
         for (session, member) in self.members.awake_mut() {
-            if Self::is_read_at_once(&member.stream) {
-                member.stream.poll();
-            } else {
-                member.stream.flush();
-            }
+            member.read_at_once();
             self.turns.look(&mut member.account, member.stream.asked());
             if member.stream.has_received_part(PART) {
                 self.turns.receives(session, &member.account);
@@ -100,6 +96,6 @@ impl PlatformThread {
         }
         self.members.let_sleep();
         let is_adapted = self.adapted.poll(self.hub.now());
-        is_adapted || has_more || self.has_commands()
+        is_adapted || has_more || self.members.are_receiving() || self.has_commands()
     }
 }

@@ -1,6 +1,7 @@
 //! The sessions that share an instance, as it sees them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
@@ -13,7 +14,7 @@ use vp_protocols::native::{Capabilities, SessionId};
 use super::asleep::Asleep;
 use super::share::Ring;
 use super::silence::Silence;
-use super::turns::{Account, Order};
+use super::turns::{Account, Order, is_read_in_turn};
 use super::waiting::Waiting;
 use super::{Permit, SessionStream};
 use crate::authentication::Guest;
@@ -47,6 +48,8 @@ pub(super) struct Member {
     pub(super) lost_warnings: u64,
     /// Looks at its stream, one after the other, at which nothing was there or to be done.
     quiet_looks: usize,
+    /// Whether its socket had something, when that was looked at last.
+    has_input: bool,
     /// The platform, as it was saved for the session last.
     pub(super) saved: Option<Bytes>,
 }
@@ -77,6 +80,7 @@ impl Member {
             failures: Warnings::default(),
             lost_warnings: 0,
             quiet_looks: 0,
+            has_input: false,
             saved: None,
         }
     }
@@ -97,6 +101,27 @@ impl Member {
     /// Whether it has nothing but its turn to wait for, with more than a little to be carried out then.
     fn waits_for_turn(&mut self) -> bool {
         self.ring.is_none() && self.ranks().next().is_some() && self.stream.is_told_all()
+    }
+
+    /// Whether it has nothing but its turn to be read to wait for.
+    fn waits_to_be_read(&mut self) -> bool {
+        let is_read_later = self.has_input && is_read_in_turn(&self.stream);
+        is_read_later && self.ring.is_none() && self.posted.is_empty() && self.stream.is_told_all()
+    }
+
+    /// Reads once and decodes, but for what is long in one piece: that is [read in turn](Self::read_in_turn).
+    pub(super) fn read_at_once(&mut self) {
+        if is_read_in_turn(&self.stream) {
+            self.stream.flush();
+        } else {
+            self.read_in_turn();
+        }
+    }
+
+    /// Reads once and decodes.
+    pub(super) fn read_in_turn(&mut self) {
+        self.stream.poll();
+        self.has_input = self.stream.has_come();
     }
 
     /// Its rank in each of the orders in which it waits for its turn.
@@ -128,6 +153,9 @@ pub(super) struct Members {
     awake: Vec<(SessionId, Box<Member>)>,
     asleep: Asleep,
     waiting: Waiting,
+    /// Those of whom a part of something long has come, until it is their turn to be read. Awake or asleep, they would be in turn woken and
+    /// put to sleep.
+    receiving: BTreeMap<SessionId, Box<Member>>,
 }
 
 impl Members {
@@ -138,7 +166,10 @@ impl Members {
     pub(super) fn get(&self, session: SessionId) -> Option<&Member> {
         match self.place(session) {
             Ok(place) => Some(&self.awake[place].1),
-            Err(_) => self.asleep.get(session).or_else(|| self.waiting.get(session)),
+            Err(_) => {
+                let receiving = || self.receiving.get(&session).map(|member| &**member);
+                self.asleep.get(session).or_else(|| self.waiting.get(session)).or_else(receiving)
+            }
         }
     }
 
@@ -147,7 +178,7 @@ impl Members {
         let place = match self.place(session) {
             Ok(place) => place,
             Err(place) => {
-                let mut member = self.asleep.remove(session).or_else(|| self.waiting.remove(session))?;
+                let mut member = self.remove_unseen(session)?;
                 member.quiet_looks = 0;
                 self.awake.insert(place, (session, member));
                 place
@@ -171,8 +202,14 @@ impl Members {
     pub(super) fn remove(&mut self, session: SessionId) -> Option<Box<Member>> {
         match self.place(session) {
             Ok(place) => Some(self.awake.remove(place).1),
-            Err(_) => self.asleep.remove(session).or_else(|| self.waiting.remove(session)),
+            Err(_) => self.remove_unseen(session),
         }
+    }
+
+    /// One who is not awake.
+    fn remove_unseen(&mut self, session: SessionId) -> Option<Box<Member>> {
+        let waiting = || self.waiting.remove(session);
+        self.asleep.remove(session).or_else(waiting).or_else(|| self.receiving.remove(&session))
     }
 
     /// One whose stream has ended, and what came before is carried out; and why.
@@ -182,7 +219,7 @@ impl Members {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.awake.len() + self.asleep.len() + self.waiting.len()
+        self.awake.len() + self.asleep.len() + self.waiting.len() + self.receiving.len()
     }
 
     /// Those who may have something, want something or be told something.
@@ -195,18 +232,33 @@ impl Members {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Member)> {
-        self.awake().chain(self.asleep.iter()).chain(self.waiting.iter())
+        let receiving = self.receiving.iter().map(|(session, member)| (*session, &**member));
+        self.awake().chain(self.asleep.iter()).chain(self.waiting.iter()).chain(receiving)
     }
 
     /// All of them, as they are.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Member)> {
         let awake = self.awake.iter_mut().map(|(session, member)| (*session, &mut **member));
-        awake.chain(self.asleep.iter_mut()).chain(self.waiting.iter_mut())
+        let receiving = self.receiving.iter_mut().map(|(session, member)| (*session, &mut **member));
+        awake.chain(self.asleep.iter_mut()).chain(self.waiting.iter_mut()).chain(receiving)
     }
 
     /// Whose turn is next by an order, of those who wait for it and are not awake.
     pub(super) fn first_waiting(&self, order: Order) -> Option<(SessionId, &Member)> {
         self.waiting.first(order)
+    }
+
+    /// Who is read next of those of whom a part of something long has come: the first behind one.
+    pub(super) fn next_to_be_read(&self, behind: SessionId) -> Option<SessionId> {
+        let awake = self.awake().filter(|(_, member)| is_read_in_turn(&member.stream)).map(|(id, _)| id);
+        let next = self.receiving.range((Bound::Excluded(behind), Bound::Unbounded)).next();
+        let waiting = next.or_else(|| self.receiving.first_key_value()).map(|(id, _)| *id);
+        awake.chain(waiting).min_by_key(|session| (*session <= behind, *session))
+    }
+
+    /// Whether somebody waits to be read, and is not awake.
+    pub(super) fn are_receiving(&self) -> bool {
+        !self.receiving.is_empty()
     }
 
     /// Whether somebody waits for its turn, and is not awake.
@@ -227,7 +279,9 @@ impl Members {
     /// Wakes those from whom something has come.
     pub(super) fn wake(&mut self) {
         for session in self.asleep.ready() {
-            self.get_mut(session);
+            if let Some(member) = self.get_mut(session) {
+                member.has_input = true;
+            }
         }
     }
 
@@ -242,6 +296,8 @@ impl Members {
             member.quiet_looks = if member.may_sleep() { member.quiet_looks + 1 } else { 0 };
             if member.waits_for_turn() {
                 self.waiting.insert(session, member);
+            } else if member.waits_to_be_read() {
+                self.receiving.insert(session, member);
             } else if member.quiet_looks < looks {
                 self.awake.push((session, member));
             } else if let Err(member) = self.asleep.insert(session, member) {
@@ -260,7 +316,8 @@ mod tests {
     use bytes::BytesMut;
     use tokio::sync::oneshot;
     use vp_protocols::native::{
-        Connection, Event, Message, Notice, Offer, PortId, Posted, RegisterWrite, Terms, Time, TimeMode, emit,
+        Access, Connection, Event, MemoryWrite, Message, Notice, Offer, PortId, Posted, RegisterWrite, Terms,
+        Time, TimeMode, emit,
     };
     use vp_transport::Socket;
 
@@ -292,7 +349,7 @@ mod tests {
 
     fn look(members: &mut Members) {
         members.wake();
-        members.awake_mut().for_each(|(_, member)| member.stream.poll());
+        members.awake_mut().for_each(|(_, member)| member.read_at_once());
         members.let_sleep();
     }
 
@@ -369,6 +426,42 @@ mod tests {
         assert!(members.get_mut(SessionId(3)).is_some() && members.remove(SessionId(40)).is_some());
         assert_eq!(awake(&members), [0, 1, 2, 3]);
         assert_eq!(first(&members), [Some(4), Some(4), Some(41)]);
+    }
+
+    #[test]
+    fn who_sends_what_is_long_in_one_piece_is_not_looked_at_until_it_is_read_in_turn() {
+        let (mut members, mut peers) = members(50);
+        let (port, length, payload) = (PortId(2), 1 << 20, vec![0; 1 << 20]);
+        let write = MemoryWrite {
+            port,
+            address: 0,
+            length,
+            access: Access::Debug,
+            axi_id: 0,
+            strobes: false,
+            at: None,
+        };
+        let mut load = BytesMut::new();
+        emit(&Message::Posted(Posted::MemoryWrite(write)), &payload, &mut load).unwrap();
+        for peer in &mut peers {
+            peer.write_all(&load[..100 << 10]).unwrap();
+        }
+        look(&mut members);
+        assert_eq!((awake(&members), members.len(), members.iter_mut().count()), (vec![], 50, 50));
+        assert_eq!([7, 49].map(|behind| members.next_to_be_read(SessionId(behind)).unwrap().0), [8, 0]);
+        // What has come is read; then nothing is there.
+        for is_more in [true, false] {
+            let member = members.get_mut(SessionId(8)).unwrap();
+            member.read_in_turn();
+            assert_eq!(member.stream.has_come(), is_more);
+            look(&mut members);
+        }
+        assert_eq!(awake(&members), [8]);
+        peers[8].write_all(&load[100 << 10..150 << 10]).unwrap();
+        members.get_mut(SessionId(8)).unwrap().read_in_turn();
+        look(&mut members);
+        assert_eq!((awake(&members), members.next_to_be_read(SessionId(7))), (vec![8], Some(SessionId(8))));
+        assert!(members.remove(SessionId(8)).is_some() && members.are_receiving());
     }
 
     #[test]

@@ -230,6 +230,11 @@ impl SessionStream {
         lacking > 0 && self.commands.is_empty() && (self.input.len() + lacking) as u64 > length
     }
 
+    /// Whether something has come at the last look at the socket.
+    pub(super) fn has_come(&self) -> bool {
+        self.has_come
+    }
+
     /// Whether a part of such a frame has come at the last look.
     pub(super) fn has_received_part(&self, length: u64) -> bool {
         self.has_come && self.is_receiving(length)

@@ -254,11 +254,15 @@ impl Turns {
     }
 }
 
+/// Whether a stream is not read with all others: what comes is long in one piece.
+pub(super) fn is_read_in_turn(stream: &SessionStream) -> bool {
+    stream.is_receiving(LONG * BYTES)
+}
+
 impl PlatformThread {
     /// Whether a session wants something that has not been carried out.
     pub(super) fn has_commands(&self) -> bool {
-        self.members.are_waiting()
-            || self.members.awake().any(|(_, member)| member.stream.asked().all > 0)
+        self.members.are_waiting() || self.members.awake().any(|(_, member)| member.stream.asked().all > 0)
     }
 
     /// Carries out a part of what the sessions want.
@@ -303,23 +307,16 @@ impl PlatformThread {
 
     /// Reads a part of what one session sends that is long in one piece: of the backlog's turns, too.
     pub(super) fn read_long(&mut self) {
-        let receiving = self.members.awake().filter(|(_, member)| member.stream.is_receiving(LONG * BYTES));
-        let next = receiving.map(|(session, _)| (session <= self.turns.read, session)).min();
-        let Some((_, session)) = next else { return };
+        let Some(session) = self.members.next_to_be_read(self.turns.read) else { return };
         let began = Instant::now();
         if self.turns.may_begin(Kind::Backlog, session, began)
             && let Some(member) = self.members.get_mut(session)
         {
-            member.stream.poll();
+            member.read_in_turn();
             self.turns.look(&mut member.account, member.stream.asked());
             self.turns.read = session;
             self.turns.end(Kind::Backlog, session, (began, Instant::now()));
         }
-    }
-
-    /// Whether a stream is read with all others.
-    pub(super) fn is_read_at_once(stream: &SessionStream) -> bool {
-        !stream.is_receiving(LONG * BYTES)
     }
 
     fn next_in_turn<'a>(&'a self, kind: Kind) -> Option<SessionId> {
