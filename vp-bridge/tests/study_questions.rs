@@ -65,7 +65,8 @@ const PARTS: [&str; 7] = ["macs", "idle_macs", "cbuf", "units", "sram", "dram", 
 
 #[test]
 fn a_study_estimates_energy_of_layers_and_frames() {
-    let study = Studied::shipped("energy.toml", &[("\"resnet50\", \"googlenet\", \"mobilenet_v1\"", "\"lenet\"")]);
+    let study =
+        Studied::shipped("energy.toml", &[("\"resnet50\", \"googlenet\", \"mobilenet_v1\"", "\"lenet\"")]);
     let shown = study.shown();
     assert!(shown.contains("8 points, 0 failed"), "{shown}");
     let whole = study.all("results.csv", "energy_uj");
@@ -78,11 +79,15 @@ fn a_study_estimates_energy_of_layers_and_frames() {
     }
     let (points, of_layers) = (study.all("layers.csv", "point"), study.all("layers.csv", "energy_uj"));
     for (point, all) in (1..).zip(&whole) {
-        let sum: f64 = points.iter().zip(&of_layers).filter(|(of, _)| **of == f64::from(point)).map(|it| it.1).sum();
+        let sum: f64 =
+            points.iter().zip(&of_layers).filter(|(of, _)| **of == f64::from(point)).map(|it| it.1).sum();
         assert!((sum - all).abs() <= 1e-9 * all, "{point}: {sum} {all}");
     }
     // Time costs nothing, and latency moves no bytes.
-    assert_eq!(study.all("results.csv", "energy_per_frame_uj")[0], study.all("results.csv", "energy_per_frame_uj")[3]);
+    assert_eq!(
+        study.all("results.csv", "energy_per_frame_uj")[0],
+        study.all("results.csv", "energy_per_frame_uj")[3]
+    );
     assert!(study.all("results.csv", "power_mw")[0] > study.all("results.csv", "power_mw")[3]);
     let page = fs::read_to_string(study.path("report.html")).unwrap();
     assert!(page.contains("Energy, an estimate") && page.contains("45 nm, 0.9 V"));
@@ -152,7 +157,10 @@ fn designs_are_compared_by_their_area() {
     ];
     let study = Studied::shipped("design_space.toml", &changes);
     let shown = study.shown();
-    assert!(shown.contains("16 points, 0 failed") && shown.contains("the Pareto front over area.macs"), "{shown}");
+    assert!(
+        shown.contains("16 points, 0 failed") && shown.contains("the Pareto front over area.macs"),
+        "{shown}"
+    );
     let (macs, cbuf) = (study.all("results.csv", "area.macs"), study.all("results.csv", "area.cbuf_bytes"));
     assert_eq!((macs[0], macs[15]), (64.0, 2048.0));
     // Sixteen banks and 32 of them, 512 rows of eight bytes each.
@@ -173,9 +181,21 @@ fn a_design_that_the_rtl_cannot_be_is_refused_by_name() {
         told
     };
     let names = "'nvdla.mac_atomic_c, nvdla.cbuf_bank_width'";
-    assert!(told("'nvdla.mac_atomic_c' = [16, 32]").contains("cbuf_bank_width = 8 is impossible: must be as large as mac_atomic_c (16)"));
-    assert!(told(&format!("{names} = [64]")).contains("mac_atomic_c = 64 is impossible: must be as large as mac_atomic_k (8), or twice"));
-    assert!(told("'nvdla.mac_atomic_k' = 4").contains("mac_atomic_k = 4 is impossible: must be as large as memory_atom (8)"));
+    assert!(
+        told("'nvdla.mac_atomic_c' = [16, 32]")
+            .contains("cbuf_bank_width = 8 is impossible: must be as large as mac_atomic_c (16)")
+    );
+    assert!(
+        told(&format!("{names} = [64]"))
+            .contains("mac_atomic_c = 64 is impossible: must be as large as mac_atomic_k (8), or twice")
+    );
+    assert!(
+        told("'nvdla.mac_atomic_k' = 4")
+            .contains("mac_atomic_k = 4 is impossible: must be as large as memory_atom (8)")
+    );
     assert!(told("'nvdla.cbuf_banks' = 64").contains("cbuf_banks = 64 is impossible: must be 2 to 32"));
-    assert!(told("'nvdla.primary_width' = 96").contains("primary_width = 96 is impossible: must be a power of two"));
+    assert!(
+        told("'nvdla.primary_width' = 96")
+            .contains("primary_width = 96 is impossible: must be a power of two")
+    );
 }

@@ -118,8 +118,12 @@ impl Layout {
     /// names.
     fn of_designs(study: &Study, area: Area, curves: Option<String>) -> Layout {
         let is_hardware = |name: &str| name == "platform" || name.starts_with("nvdla.");
-        let told: Vec<&str> =
-            study.varied.iter().map(String::as_str).filter(|name| !is_hardware(name) && differs(study, name)).collect();
+        let told: Vec<&str> = study
+            .varied
+            .iter()
+            .map(String::as_str)
+            .filter(|name| !is_hardware(name) && differs(study, name))
+            .collect();
         let told: Vec<&str> = match told.contains(&"network") {
             true => told,
             false => told.into_iter().chain(["network"]).collect(),

@@ -256,7 +256,9 @@ impl Rule {
             Self::PowerOfTwo(least, most) => value.is_power_of_two() && (least..=most).contains(&value),
             Self::MultipleOf(_, of) => of != 0 && value.is_multiple_of(of),
             Self::EqualTo(_, of) => value == of,
-            Self::OnceTwiceOrFourTimes(_, of) => [1, 2, 4].contains(&(value / of.max(1))) && value.is_multiple_of(of.max(1)),
+            Self::OnceTwiceOrFourTimes(_, of) => {
+                [1, 2, 4].contains(&(value / of.max(1))) && value.is_multiple_of(of.max(1))
+            }
         }
     }
 }
@@ -306,7 +308,11 @@ impl Config {
         rule("cbuf_bank_width", self.cbuf_bank_width, Rule::EqualTo("mac_atomic_c", self.mac_atomic_c))?;
         // Stripes, CACC's buffer and the banks' RAMs are defined for these ratios alone (NV_NVDLA_CSC.h, NV_NVDLA_CACC.h, NV_NVDLA_CBUF.h,
         // NVDLA_CC_ATOMC_DIV_ATOMK).
-        rule("mac_atomic_c", self.mac_atomic_c, Rule::OnceTwiceOrFourTimes("mac_atomic_k", self.mac_atomic_k))?;
+        rule(
+            "mac_atomic_c",
+            self.mac_atomic_c,
+            Rule::OnceTwiceOrFourTimes("mac_atomic_k", self.mac_atomic_k),
+        )?;
         rule("cbuf_bank_depth", self.cbuf_bank_depth, Rule::PowerOfTwo(16, 1 << 14))?;
         for (parameter, enabled, throughput) in [
             ("sdp_bs_throughput", self.sdp_bs, self.sdp_bs_throughput),

@@ -5,8 +5,8 @@
 //! moment at which none is goes to what is waited for: data of a read, the acknowledgement of a write, or the driver. Of the
 //! datapaths, `pace` tells which one.
 
-use crate::bus::axi::AxiConfig;
 use super::pace::Datapaths;
+use crate::bus::axi::AxiConfig;
 use crate::host::{Activity, Bound, Bounds, Moved};
 use crate::occupancy::{Occupancy, Spans};
 use std::cell::{Cell, RefCell};
@@ -159,8 +159,10 @@ impl Watch {
             }
             moved.push(Moved { port: port.name, read: did[0].bytes, written: did[1].bytes });
         }
-        let datapaths = Datapaths { busy: &self.occupancy.spans(), held: &self.occupancy.waits() };
-        let bounds = bounds(from..now, &datapaths, &reading, &writing);
+        let bounds = {
+            let (busy, held) = (self.occupancy.spans(), self.occupancy.waits());
+            bounds(from..now, &Datapaths { busy: &busy, held: &held }, &reading, &writing)
+        };
         self.occupancy.forget(now);
         Activity { from, until: now, bounds, moved, work: self.occupancy.take_work() }
     }

@@ -30,7 +30,10 @@ fn bound_of(datapath: Datapath) -> Bound {
 impl Datapaths<'_> {
     /// When any of them had work.
     pub(super) fn busy(&self) -> Spans {
-        self.busy.iter().filter(|spans| !spans.is_empty()).fold(Spans::default(), |all, spans| all.joined(spans))
+        self.busy
+            .iter()
+            .filter(|spans| !spans.is_empty())
+            .fold(Spans::default(), |all, spans| all.joined(spans))
     }
 
     /// Parts moments at which datapaths bound: those at which some have work, and those in their pipelines, at which none has.
@@ -54,7 +57,8 @@ impl Datapaths<'_> {
         }
         for (from, until) in in_pipelines.iter() {
             // Nobody has work between the two: what moves left the one that had it last, or is on its way to the first.
-            let bound = self.last_before(from).or_else(|| self.first_behind(until)).map_or(Bound::Write, bound_of);
+            let bound =
+                self.last_before(from).or_else(|| self.first_behind(until)).map_or(Bound::Write, bound_of);
             bounds[bound] += until - from;
         }
     }
@@ -111,7 +115,11 @@ impl Datapaths<'_> {
     /// Who has work first from a time on.
     fn first_behind(&self, time: Time) -> Option<Datapath> {
         let begins = |datapath: Datapath| Some((self.busy[datapath as usize].first_from(time)?, datapath));
-        Datapath::ALL.into_iter().filter_map(begins).min_by_key(|&(begin, _)| begin).map(|(_, datapath)| datapath)
+        Datapath::ALL
+            .into_iter()
+            .filter_map(begins)
+            .min_by_key(|&(begin, _)| begin)
+            .map(|(_, datapath)| datapath)
     }
 }
 
@@ -199,7 +207,69 @@ mod tests {
         })
     }
 
+    /// A pipeline of two that is simulated: the time that each needs for each item, and room for so many between them.
+    struct Pipeline {
+        feeding: Vec<(u64, u64)>,
+        held: Vec<(u64, u64)>,
+        behind: Vec<(u64, u64)>,
+    }
+
+    impl Pipeline {
+        fn of(costs: &[(u64, u64)], room: usize) -> Pipeline {
+            let (mut feeding, mut held, mut behind): (Vec<_>, Vec<_>, Vec<(u64, u64)>) = Default::default();
+            let (mut at, mut free) = (0, 0);
+            for (item, &(first, second)) in costs.iter().enumerate() {
+                let made = at + first;
+                // There is room when the one behind has begun the item that is so many before.
+                let put = item.checked_sub(room).map_or(made, |before| made.max(behind[before].0));
+                feeding.push((at, made));
+                held.push((made, put));
+                let begun = free.max(put);
+                (at, free) = (put, begun + second);
+                behind.push((begun, free));
+            }
+            Pipeline { feeding, held, behind }
+        }
+
+        /// How long the one behind is on the critical path: from the end to the beginning, always to what was waited for last.
+        fn critical(&self, room: usize) -> u64 {
+            let (mut item, mut critical) = (self.behind.len() - 1, 0);
+            let mut until = self.behind[item].1;
+            loop {
+                while item > 0 && self.behind[item].0 == self.behind[item - 1].1 {
+                    item -= 1;
+                }
+                critical += until - self.behind[item].0;
+                // What it waited for was made in one go, since when there was room last.
+                let Some(waited) = (0..=item).rev().find(|&before| self.held[before].0 < self.held[before].1)
+                else {
+                    return critical;
+                };
+                item = waited - room;
+                until = self.behind[item].0;
+            }
+        }
+    }
+
     proptest! {
+        /// Whatever each item costs.
+        #[test]
+        fn the_one_behind_sets_the_pace_as_long_as_it_is_on_the_critical_path(
+            costs in prop::collection::vec((1u64..9, 1u64..9), 1..40),
+            room in 1usize..6,
+        ) {
+            let pipeline = Pipeline::of(&costs, room);
+            let end = pipeline.behind.last().unwrap().1;
+            let [_, behind, ..] =
+                parted([&pipeline.feeding, &pipeline.behind, &[]], [&pipeline.held, &[]], (0, end));
+            let last = spans(&pipeline.behind).iter().last().unwrap().0;
+            let is_held = pipeline.held.iter().any(|&(from, until)| from < until && Time::ns(until) > last);
+            let [first, second] = [0, 1].map(|which| costs.iter().map(|cost| [cost.0, cost.1][which]).sum::<u64>());
+            // Where both work on to the end without a wait, the path is either's: it is said to be who has more work.
+            prop_assume!(is_held || second > first);
+            prop_assert_eq!(behind, pipeline.critical(room));
+        }
+
         /// `parted` checks it: whoever works when, each moment counts once.
         #[test]
         fn parts_sum_up(

@@ -67,6 +67,8 @@ fn shares(energy: &Energy) -> String {
     let mut parts = energy.parts();
     parts.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     let shown = parts.iter().filter(|(_, part)| *part > 0.0 && *part >= whole / 20.0);
-    let share = |(part, picojoules): &(EnergyPart, f64)| format!("{} {:.0} %", part.name(), 100.0 * picojoules / whole);
+    let share = |(part, picojoules): &(EnergyPart, f64)| {
+        format!("{} {:.0} %", part.name(), 100.0 * picojoules / whole)
+    };
     shown.map(share).collect::<Vec<_>>().join(", ")
 }

@@ -73,7 +73,9 @@ fn run(network: &Network, args: &Args) -> Result<Verdict, Failure> {
     let began = Instant::now();
     let coefficients = args.energy.as_deref().map(Coefficients::load).transpose().map_err(Failure::new)?;
     if coefficients.is_some() && args.host.connect.is_some() {
-        return Err(Failure::new("--energy counts what a platform does inside, which is not seen of a server's: leave out --connect"));
+        return Err(Failure::new(
+            "--energy counts what a platform does inside, which is not seen of a server's: leave out --connect",
+        ));
     }
     let mut host = args.host.clone();
     if args.timed {

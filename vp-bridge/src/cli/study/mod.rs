@@ -95,9 +95,13 @@ const STARTING: &str = include_str!("starting.toml");
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     match &args.command {
-        Some(Command::New(args)) => write_new(args, STARTING, |file| format!("run it with `vp study {file}`")),
+        Some(Command::New(args)) => {
+            write_new(args, STARTING, |file| format!("run it with `vp study {file}`"))
+        }
         Some(Command::Energy(args)) => {
-            let told = |file: &str| format!("use it with `vp run NETWORK --energy {file}`, or in a study: energy = \"{file}\"");
+            let told = |file: &str| {
+                format!("use it with `vp run NETWORK --energy {file}`, or in a study: energy = \"{file}\"")
+            };
             write_new(args, Coefficients::DEFAULT_TEXT, told)
         }
         Some(Command::Merge(args)) => merge::main(args),

@@ -96,7 +96,13 @@ fn designs(out: &mut impl Write, loaded: &Loaded, rows: &[Row<'_>], area: Area) 
         let places: Vec<(f64, f64)> = all.iter().map(|&(area, _, frames)| (area, frames)).collect();
         for (area, number, frames) in study::front(&places).into_iter().map(|at| all[at]) {
             let what = loaded.study.points[number - 1].to_string();
-            table.add_row([panel.title.clone(), grouped(area as u64), figure(frames), number.to_string(), what]);
+            table.add_row([
+                panel.title.clone(),
+                grouped(area as u64),
+                figure(frames),
+                number.to_string(),
+                what,
+            ]);
         }
     }
     writeln!(out, "{}\nthe Pareto front over {}\n", table.to_string().trim_end(), area.name())?;

@@ -114,8 +114,10 @@ impl Coefficients {
             return Ok(Coefficients::default());
         }
         let name = path.display().to_string();
-        let text = read_description(path)
-            .map_err(|error| CoefficientError { place: name.clone(), why: format!("cannot be read: {error}") })?;
+        let text = read_description(path).map_err(|error| CoefficientError {
+            place: name.clone(),
+            why: format!("cannot be read: {error}"),
+        })?;
         Coefficients::parse(&text, &name)
     }
 
@@ -190,7 +192,11 @@ impl Reader<'_> {
         CoefficientError { place: format!("{}:{line}", self.name), why }
     }
 
-    fn coefficients(&self, table: &DeTable<'_>, whole: Range<usize>) -> Result<Coefficients, CoefficientError> {
+    fn coefficients(
+        &self,
+        table: &DeTable<'_>,
+        whole: Range<usize>,
+    ) -> Result<Coefficients, CoefficientError> {
         let mut technology = None;
         let mut values: [Option<f64>; Coefficient::COUNT] = [None; Coefficient::COUNT];
         let mut sections: Vec<(&str, Range<usize>)> = Vec::new();
@@ -201,23 +207,35 @@ impl Reader<'_> {
                     technology.get_or_insert(of);
                     values.iter_mut().zip(all).for_each(|(value, known)| *value = value.or(Some(known)));
                 }
-                ("base", _) => return Err(self.wrong(value.span(), "base = \"default\" is the only one".to_owned())),
+                ("base", _) => {
+                    return Err(self.wrong(value.span(), "base = \"default\" is the only one".to_owned()));
+                }
                 ("technology", DeValue::String(text)) => technology = Some(text.to_string()),
                 (section, DeValue::Table(section_table)) if places().any(|(known, _)| known == section) => {
                     self.section(section, section_table, &mut values)?;
                     sections.push((section, key.span()));
                 }
                 (other, _) => {
-                    let known: Vec<&str> = ["base", "technology"].into_iter().chain(section_names()).collect();
-                    let why = format!("there is no `{}{other}`{}; there are {}", self.within, hint(other, known.iter().copied()), known.join(", "));
+                    let known: Vec<&str> =
+                        ["base", "technology"].into_iter().chain(section_names()).collect();
+                    let why = format!(
+                        "there is no `{}{other}`{}; there are {}",
+                        self.within,
+                        hint(other, known.iter().copied()),
+                        known.join(", ")
+                    );
                     return Err(self.wrong(key.span(), why));
                 }
             }
         }
         let missing = |coefficient: Coefficient| {
             let (section, key) = coefficient.place();
-            let place = sections.iter().find(|(known, _)| *known == section).map_or(whole.clone(), |it| it.1.clone());
-            let why = format!("[{}{section}] {key} is missing: picojoules; base = \"default\" takes what is missing from the built-in file", self.within);
+            let place =
+                sections.iter().find(|(known, _)| *known == section).map_or(whole.clone(), |it| it.1.clone());
+            let why = format!(
+                "[{}{section}] {key} is missing: picojoules; base = \"default\" takes what is missing from the built-in file",
+                self.within
+            );
             self.wrong(place, why)
         };
         let mut all = [0.0; Coefficient::COUNT];
@@ -236,15 +254,26 @@ impl Reader<'_> {
     ) -> Result<(), CoefficientError> {
         for (key, value) in table {
             let name: &Cow<'_, str> = key.get_ref();
-            let found = Coefficient::ALL.into_iter().find(|coefficient| coefficient.place() == (section, name.as_ref()));
+            let found = Coefficient::ALL
+                .into_iter()
+                .find(|coefficient| coefficient.place() == (section, name.as_ref()));
             let Some(coefficient) = found else {
-                let known: Vec<&str> = places().filter(|(of, _)| *of == section).map(|(_, key)| key).collect();
-                let why = format!("[{}{section}] has no `{name}`{}; it has {}", self.within, hint(name, known.iter().copied()), known.join(", "));
+                let known: Vec<&str> =
+                    places().filter(|(of, _)| *of == section).map(|(_, key)| key).collect();
+                let why = format!(
+                    "[{}{section}] has no `{name}`{}; it has {}",
+                    self.within,
+                    hint(name, known.iter().copied()),
+                    known.join(", ")
+                );
                 return Err(self.wrong(key.span(), why));
             };
             let number = number(value).filter(|number| (0.0..=MOST).contains(number)).ok_or_else(|| {
                 let said = self.text.get(value.span()).unwrap_or_default();
-                self.wrong(value.span(), format!("[{}{section}] {name} = {said}: picojoules, from 0 to 1e9", self.within))
+                self.wrong(
+                    value.span(),
+                    format!("[{}{section}] {name} = {said}: picojoules, from 0 to 1e9", self.within),
+                )
             })?;
             values[coefficient as usize] = Some(number);
         }
@@ -267,7 +296,9 @@ fn places() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Each section once.
 fn section_names() -> impl Iterator<Item = &'static str> {
     let mut last = "";
-    places().map(|(section, _)| section).filter(move |&section| std::mem::replace(&mut last, section) != section)
+    places()
+        .map(|(section, _)| section)
+        .filter(move |&section| std::mem::replace(&mut last, section) != section)
 }
 
 #[cfg(test)]
@@ -305,24 +336,41 @@ mod tests {
         let mine = Coefficients::parse(text, "mine.toml").unwrap();
         let expected = Coefficients::default();
         assert_eq!((mine.technology.as_str(), mine.get(Coefficient::MacInt8)), ("7 nm", 1.0));
-        assert_eq!((mine.get(Coefficient::MemoryDram), mine.get(Coefficient::UnitSdp)), (40.0, expected.get(Coefficient::UnitSdp)));
+        assert_eq!(
+            (mine.get(Coefficient::MemoryDram), mine.get(Coefficient::UnitSdp)),
+            (40.0, expected.get(Coefficient::UnitSdp))
+        );
         // Wherever that stands.
         let text = "[mac]\nint8 = 1\n[memory]\ndram = 40\n";
-        let behind = Coefficients::parse(&format!("technology = '7 nm'\nbase = 'default'\n{text}"), "x").unwrap();
+        let behind =
+            Coefficients::parse(&format!("technology = '7 nm'\nbase = 'default'\n{text}"), "x").unwrap();
         assert_eq!(behind, mine);
     }
 
     #[test]
     fn refusals_name_file_line_and_key() {
-        assert_eq!(refused("\n\n[mac]\nint9 = 1"), "mine.toml:4: [mac] has no `int9`; nearest: int8; it has int8, int16, fp16, idle");
+        assert_eq!(
+            refused("\n\n[mac]\nint9 = 1"),
+            "mine.toml:4: [mac] has no `int9`; nearest: int8; it has int8, int16, fp16, idle"
+        );
         assert_eq!(refused("[macs]\nint8 = 1").split(';').next().unwrap(), "mine.toml:1: there is no `macs`");
-        assert_eq!(refused("base = 'default'\n[mac]\n\nint8 = -1"), "mine.toml:4: [mac] int8 = -1: picojoules, from 0 to 1e9");
+        assert_eq!(
+            refused("base = 'default'\n[mac]\n\nint8 = -1"),
+            "mine.toml:4: [mac] int8 = -1: picojoules, from 0 to 1e9"
+        );
         for value in ["nan", "inf", "'much'", "2e9", "0x10"] {
             let text = format!("base = 'default'\n[cbuf]\nread = {value}");
-            assert_eq!(refused(&text), format!("mine.toml:3: [cbuf] read = {value}: picojoules, from 0 to 1e9"));
+            assert_eq!(
+                refused(&text),
+                format!("mine.toml:3: [cbuf] read = {value}: picojoules, from 0 to 1e9")
+            );
         }
         let part = "technology = 'x'\n[mac]\nint8 = 1\nint16 = 1\nfp16 = 1\n";
-        assert!(refused(part).starts_with("mine.toml:2: [mac] idle is missing: picojoules; base = \"default\""), "{}", refused(part));
+        assert!(
+            refused(part).starts_with("mine.toml:2: [mac] idle is missing: picojoules; base = \"default\""),
+            "{}",
+            refused(part)
+        );
         assert!(refused("base = 'mine'").starts_with("mine.toml:1: base = \"default\""));
         assert!(refused("[mac\n").starts_with("mine.toml:1: "));
         let gone = Coefficients::load(Path::new("/no/such.toml")).unwrap_err().to_string();
@@ -338,8 +386,16 @@ mod tests {
         assert_eq!(of("energy = 'default'"), Ok(Some(Coefficients::default())));
         let own = of("name = 's'\n[energy]\nbase = 'default'\nmac.int8 = 7").unwrap().unwrap();
         assert_eq!(own.get(Coefficient::MacInt8), 7.0);
-        assert!(of("name = 's'\n[energy]\nmac.int8 = 7").unwrap_err().starts_with("s.toml:3: [energy.mac] int16 is missing"));
-        assert!(of("\nenergy = 'no/such.toml'").unwrap_err().starts_with("s.toml:2: energy = \"no/such.toml\": cannot be read"));
+        assert!(
+            of("name = 's'\n[energy]\nmac.int8 = 7")
+                .unwrap_err()
+                .starts_with("s.toml:3: [energy.mac] int16 is missing")
+        );
+        assert!(
+            of("\nenergy = 'no/such.toml'")
+                .unwrap_err()
+                .starts_with("s.toml:2: energy = \"no/such.toml\": cannot be read")
+        );
         assert!(of("energy = 5").unwrap_err().starts_with("s.toml:1: energy is a file"));
     }
 }

@@ -175,7 +175,8 @@ impl Counts {
             EnergyPart::Macs => costs(self.macs, mac),
             EnergyPart::IdleMacs => costs(self.mac_capacity.saturating_sub(self.macs), Coefficient::MacIdle),
             EnergyPart::Cbuf => {
-                work(Work::BufferRead, Coefficient::CbufRead) + work(Work::BufferWritten, Coefficient::CbufWrite)
+                work(Work::BufferRead, Coefficient::CbufRead)
+                    + work(Work::BufferWritten, Coefficient::CbufWrite)
             }
             EnergyPart::Units => units.into_iter().map(|(unit, coefficient)| work(unit, coefficient)).sum(),
             EnergyPart::Sram => costs(self.sram, Coefficient::MemorySram),
@@ -200,7 +201,13 @@ pub fn said(picojoules: f64) -> String {
     let fits = units.into_iter().rev().find(|(_, size)| picojoules >= *size);
     let (unit, size) = fits.unwrap_or(units[0]);
     let number = picojoules / size;
-    let digits = if number >= 100.0 { 0 } else if number >= 10.0 { 1 } else { 2 };
+    let digits = if number >= 100.0 {
+        0
+    } else if number >= 10.0 {
+        1
+    } else {
+        2
+    };
     format!("{number:.digits$} {unit}")
 }
 

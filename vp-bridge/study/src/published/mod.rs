@@ -9,8 +9,8 @@ use serde::Deserialize;
 use std::fmt;
 use vp_core::Time;
 use vp_models::bus::axi::Latency;
-use vp_models::host::{Bound, Bounds};
 use vp_models::host::network::{LayerFigures, Measured};
+use vp_models::host::{Bound, Bounds};
 use vp_models::platform::Description;
 
 /// The networks that there are figures of.

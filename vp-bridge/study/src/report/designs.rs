@@ -74,12 +74,13 @@ impl Designs<'_> {
     /// The front: a row a design, with what makes it one.
     pub(super) fn cells(&self, study: &Study, rows: &[Row<'_>]) -> Cells {
         let mut header = strings(["point", self.area, "frames/s", "more than the one before"]);
-        let hardware: Vec<&String> =
-            study.varied.iter().filter(|name| *name != "network").collect();
+        let hardware: Vec<&String> = study.varied.iter().filter(|name| *name != "network").collect();
         header.extend(hardware.iter().map(|name| (*name).clone()));
         let mut before: Option<f64> = None;
         let row = |design: &Design| {
-            let more = before.replace(design.frames).map(|less| format!("{:.0} %", 100.0 * (design.frames / less - 1.0)));
+            let more = before
+                .replace(design.frames)
+                .map(|less| format!("{:.0} %", 100.0 * (design.frames / less - 1.0)));
             let mut cells = vec![
                 design.number.to_string(),
                 rounded_whole(design.area as u64),
@@ -87,7 +88,8 @@ impl Designs<'_> {
                 more.unwrap_or_default(),
             ];
             let point = rows.iter().find(|row| row.point.number == design.number).map(|row| row.point);
-            let value = |name: &&String| point.and_then(|point| point.get(name)).map_or_else(String::new, text);
+            let value =
+                |name: &&String| point.and_then(|point| point.get(name)).map_or_else(String::new, text);
             cells.extend(hardware.iter().map(value));
             cells
         };
@@ -101,7 +103,8 @@ mod tests {
 
     fn designs() -> Designs<'static> {
         let all = [(64.0, 10.0), (128.0, 9.0), (256.0, 20.0), (256.0, 15.0)];
-        let design = |(number, (area, frames)): (usize, (f64, f64))| Design { number, area, frames, curve: 0 };
+        let design =
+            |(number, (area, frames)): (usize, (f64, f64))| Design { number, area, frames, curve: 0 };
         let designs = (1..).zip(all).map(design).collect();
         Designs { area: "area.macs", title: "", labels: vec![""], designs }
     }

@@ -41,9 +41,8 @@ pub(super) fn of_layers(measured: &Measured, layers: &[Energy]) -> Cells {
     };
     let (period, whole) = (measured.period.max(1), layers.iter().copied().sum());
     let taken = measured.layers.iter().zip(layers).filter(|(layer, _)| layer.time > 0);
-    let mut cells: Vec<Vec<String>> = taken
-        .map(|(layer, energy)| row(layer.named(), [layer.time / period, layer.macs], energy))
-        .collect();
+    let mut cells: Vec<Vec<String>> =
+        taken.map(|(layer, energy)| row(layer.named(), [layer.time / period, layer.macs], energy)).collect();
     cells.push(row("all".to_owned(), [measured.time / period, measured.macs], &whole));
     (header, cells)
 }

@@ -1,8 +1,8 @@
 //! The page and its sections.
 
 use super::bars::{self, Bar};
-use super::designs::{Design, Designs};
 use super::cells::{Cells, bound_cells, figure, layer_cells, strings, table, wide};
+use super::designs::{Design, Designs};
 use super::plot::Error;
 use super::said::{measured_in, plain, spoken, valued};
 use super::throughput::{self, Curves};
@@ -156,7 +156,7 @@ impl Report<'_> {
         self.layout.name(x).map_or_else(|| plain(x), str::to_owned)
     }
 
-    pub(super) fn designs(&self, panel: &Panel) -> Designs<'_> {
+    pub(super) fn designs<'a>(&'a self, panel: &'a Panel) -> Designs<'a> {
         let of_curve = |(at, curve): (usize, &Curve)| {
             let points = results::curve_points(curve, self.rows);
             points.into_iter().map(move |(area, number, frames)| Design { number, area, frames, curve: at })

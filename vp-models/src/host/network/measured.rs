@@ -314,6 +314,51 @@ mod tests {
         }
     }
 
+    /// What bounds the last of some layers on nv_large, with memory that nobody waits for.
+    fn bound_on_large(input: &str, layers: &str) -> (Bound, LayerFigures) {
+        let text = format!("name = 'few'\nseed = 1\ninput = {{ {input} }}\n{layers}");
+        let network = Network::parse(&text, &mut |_| Err("none".to_owned())).unwrap();
+        let mut description = Description::named("nv_large").unwrap();
+        description.arithmetic = Arithmetic::Skipped;
+        description.dbb0.read_latency = Some(crate::bus::axi::Latency::Fixed(1));
+        let input = vec![0; network.input.elements()];
+        let measured = Measured::of(&network, &description, &input).unwrap();
+        let layer = measured.layers.last().unwrap().clone();
+        assert_eq!((layer.bounds.total(), layer.time()), (layer.time, layer.time));
+        (layer.bounds.largest(), layer)
+    }
+
+    #[test]
+    fn the_unit_that_sets_the_pace_bounds_a_layer() {
+        let convolution = |kernels: u32, size: u32| {
+            format!(
+                "[[layer]]\nname = 'conv'\nkind = 'convolution'\nkernels = {kernels}\nkernel = [{size}, {size}]\n"
+            )
+        };
+        // A product for each sum: the array makes 32 sums a cycle, and SDP takes 16.
+        let (bound, layer) = bound_on_large("width = 56, height = 56, channels = 64", &convolution(256, 1));
+        assert_eq!(bound, Bound::Sdp);
+        let busy = layer.mac_cycles as f64 / layer.time().cycles(Time::ns(1)) as f64;
+        let parts = layer.bounds;
+        assert!(busy < 0.4 && parts[Bound::Sdp] > (parts[Bound::MacArray] + parts[Bound::IdleMacs]) * 4);
+        // Eighteen cycles for each sum of 1152.
+        let (bound, layer) = bound_on_large("width = 28, height = 28, channels = 128", &convolution(128, 3));
+        assert_eq!((bound, layer.bounds[Bound::IdleMacs]), (Bound::MacArray, Time::ZERO));
+        // Sixteen channels in lanes of 64.
+        let (bound, layer) = bound_on_large("width = 28, height = 28, channels = 16", &convolution(32, 5));
+        assert_eq!(bound, Bound::IdleMacs);
+        let [idle, used] = [Bound::IdleMacs, Bound::MacArray].map(|bound| layer.bounds[bound].as_ps() as f64);
+        assert!((2.0..3.01).contains(&(idle / used)), "{idle} {used}");
+    }
+
+    #[test]
+    fn poolings_and_normalisations_are_bound_by_their_units() {
+        let pooling = "[[layer]]\nname = 'pool'\nkind = 'pooling'\nmethod = 'max'\nkernel = [2, 2]\n";
+        assert_eq!(bound_on_large("width = 56, height = 56, channels = 64", pooling).0, Bound::Pdp);
+        let normalisation = "[[layer]]\nname = 'norm'\nkind = 'normalisation'\nchannels = 5\nalpha = 0.0005\nbeta = 0.75\nk = 2.0\nscale = 0.5\n";
+        assert_eq!(bound_on_large("width = 28, height = 28, channels = 64", normalisation).0, Bound::Cdp);
+    }
+
     #[test]
     fn a_slow_memory_bounds_by_its_latency() {
         let slow = digits_on(|description| {

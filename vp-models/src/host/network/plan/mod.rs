@@ -170,7 +170,19 @@ impl Plan {
         let [input, output] = ends.map(|value| value.tensor.clone());
         let (frames, bytes) = (frames as usize, memory.used());
         let macs_a_cycle = config.macs().into();
-        Ok(Plan { constants, input, output, frames, strides, steps, tables, within, together, bytes, macs_a_cycle })
+        Ok(Plan {
+            constants,
+            input,
+            output,
+            frames,
+            strides,
+            steps,
+            tables,
+            within,
+            together,
+            bytes,
+            macs_a_cycle,
+        })
     }
 
     /// Where a frame's input goes, and where its output comes.
