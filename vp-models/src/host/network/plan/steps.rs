@@ -347,7 +347,7 @@ impl<'a> Planner<'a> {
         }
         let sdp = process.layer(self.config.memory_atom);
         program.encoded(&sdp.encode(self.config.register_map, &self.config.into())?);
-        registers::convolution(&mut program, &convolve, self.config)?;
+        program.encoded(&convolve.encode(self.config)?);
         units.extend(sdp.uses_rdma().then_some(Unit::SdpRdma));
         units.extend([Unit::Sdp].into_iter().chain(CONVOLUTION));
         done.push((Source::Sdp, Unit::Sdp));
