@@ -1,5 +1,6 @@
 //! A study as a person writes it down.
 
+use super::checked;
 use super::point::{Chosen, Point};
 use super::sweep::{Product, SweepError};
 use serde::Deserialize;
@@ -147,6 +148,7 @@ impl Study {
     pub fn parse(text: &str, folder: &Path) -> Result<Study, StudyError> {
         let Written { name, about, seed, frames, limit, fixed, sweep, report } =
             toml::from_str(text).map_err(|error| StudyError::Text(with_nearest(&error.to_string())))?;
+        checked::check(text).map_err(StudyError::Wrong)?;
         let wrong = |text: String| Err(StudyError::Wrong(text));
         if !(0.0..1.0).contains(&report.knee) {
             return wrong(format!("[report] knee = {}: a share of one, such as 0.9", report.knee));

@@ -8,6 +8,7 @@
 //! [`rtl`] holds the model beside measurements of the vendor's RTL.
 
 mod bench;
+mod checked;
 mod command;
 mod file;
 mod knee;

@@ -1,16 +1,21 @@
 //! From a network to what a driver does with it: where everything lies, and which registers each hardware layer takes.
 //!
-//! `operations` says what runs as one and in which order, `batch` what runs once for several frames, `values` what shares memory,
-//! `memory` where that is, and in `steps` it becomes register writes, with who must wait for whom.
+//! `operations` says what runs as one and in which order, `parts` and `tiles` how convolutions are cut, `batch` what runs once for several
+//! frames, `values` what shares memory, `memory` where that is, `operands` how weights and biases lie; in `steps` it becomes register
+//! writes, with who must wait for whom.
 
 mod batch;
 mod memory;
+mod operands;
 mod operations;
+mod parts;
 mod steps;
+mod tiles;
 mod values;
 
 use self::batch::Batch;
 use self::memory::Memory;
+use self::operands::Operands;
 use self::operations::{Task, tasks};
 use self::values::Values;
 use super::description::{Network, Operation};
@@ -18,7 +23,7 @@ use super::error::PlanError;
 use super::layout::Tensor;
 use crate::host::program::Program;
 use crate::host::trace::Source;
-use crate::nvdla::config::{Config, DataType};
+use crate::nvdla::config::Config;
 use crate::nvdla::registers::Unit;
 use std::ops::{Range, RangeInclusive};
 
@@ -127,15 +132,15 @@ impl Plan {
         memory: Range<u64>,
         frames: u32,
     ) -> Result<Plan, PlanError> {
-        if !(config.has_feature_type(DataType::Int8) && config.has_weight_type(DataType::Int8)) {
-            return Err(PlanError::NoInt8 { config: config.name.clone() });
+        if !config.computes(network.precision) {
+            return Err(PlanError::NoFormat { config: config.name.clone(), precision: network.precision });
         }
         let values = Values::of(network, config)?;
         let batch = Batch::of(network, &values, frames, config)?;
         let tasks = tasks(network, &values, &batch, config)?;
         let mut memory = Memory::new(memory);
         let mut constants = Vec::new();
-        let operands = steps::Operands::of(network, &values, &tasks, config, &mut memory, &mut constants)?;
+        let operands = Operands::of(network, &values, &tasks, config, &mut memory, &mut constants)?;
         let bases = places(network, &values, &tasks, &batch, &mut memory, &mut constants)?;
         let of_frame = |frame: u32| {
             let base = |(at, base): (usize, &u64)| base + u64::from(frame) * batch.stride(&values, at);

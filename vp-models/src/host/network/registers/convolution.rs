@@ -4,12 +4,14 @@ use super::Cubes;
 use crate::host::network::cut::BufferUse;
 use crate::host::network::description::{Shape, Window};
 use crate::host::network::layout::{CubePlace, WeightShape};
+use crate::host::network::winograd;
 use crate::nvdla::config::Config;
 use crate::nvdla::conv::cacc::layer::CaccLayer;
 use crate::nvdla::conv::cdma::feature::Feature;
 use crate::nvdla::conv::cdma::image::Image;
-use crate::nvdla::conv::cdma::layer::{CdmaLayer, Input, Weights};
+use crate::nvdla::conv::cdma::layer::{CdmaLayer, Compressed, Input, Weights};
 use crate::nvdla::conv::cdma::pixel::Format;
+use crate::nvdla::conv::cdma::winograd::Winograd;
 use crate::nvdla::conv::compute::{Axes, Kernel};
 use crate::nvdla::conv::csc::layer::{CscLayer, CscParameters};
 use crate::nvdla::conv::hardware::Hardware;
@@ -35,26 +37,47 @@ pub(in super::super) struct Convolve {
     pub(in super::super) pixels: Option<Pixels>,
     /// Entries of the buffer that a line takes.
     pub(in super::super) entries: u32,
-    pub(in super::super) weights: u64,
+    pub(in super::super) weights: PlacedWeights,
     pub(in super::super) weight_shape: WeightShape,
+    /// Right shift of the sums.
+    pub(in super::super) truncate: u32,
+    /// By Winograd's method: bits of transformed features that are dropped.
+    pub(in super::super) winograd: Option<u32>,
     pub(in super::super) buffer: BufferUse,
     /// How many of it run at once, and how far their inputs are apart.
     pub(in super::super) cubes: Cubes,
+}
+
+/// Where weights lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct PlacedWeights {
+    pub(in super::super) base: u64,
+    /// Bytes to read.
+    pub(in super::super) bytes: u32,
+    /// What lies beside them if they are compressed.
+    pub(in super::super) compressed: Option<Compressed>,
 }
 
 /// An image's pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Pixels {
     pub(in super::super) format: Format,
-    /// Components, which are bytes.
+    /// Components.
     pub(in super::super) components: u32,
 }
 
 impl Pixels {
-    /// Of an image of so many channels: the first component is the byte of the lowest address.
-    pub(in super::super) fn of(channels: u32) -> Pixels {
+    /// Of an image of so many channels: the first component is that of the lowest address.
+    pub(in super::super) fn of(channels: u32, precision: Precision) -> Pixels {
         use cdma::d_datain_format::PIXEL_FORMAT;
-        let code = if channels == 1 { PIXEL_FORMAT::T_R8 } else { PIXEL_FORMAT::T_A8B8G8R8 };
+        let code = match (precision, channels) {
+            (Precision::Int8, 1) => PIXEL_FORMAT::T_R8,
+            (Precision::Int8, _) => PIXEL_FORMAT::T_A8B8G8R8,
+            (Precision::Int16, 1) => PIXEL_FORMAT::T_R16,
+            (Precision::Int16, _) => PIXEL_FORMAT::T_A16B16G16R16,
+            (Precision::Fp16, 1) => PIXEL_FORMAT::T_R16_F,
+            (Precision::Fp16, _) => PIXEL_FORMAT::T_A16B16G16R16_F,
+        };
         let format = Format::named(code).unwrap_or_else(|| unreachable!("a format with a name"));
         Pixels { format, components: format.channels() }
     }
@@ -65,6 +88,9 @@ impl Convolve {
     pub(in super::super) fn encode(&self, config: &Config) -> Result<Encoded, Refused> {
         let hardware = Hardware::from(config);
         let mut encoded = self.layer(config, &hardware).encode(config.register_map, &hardware)?;
+        if self.winograd.is_some() {
+            return Ok(encoded);
+        }
         // What CDMA does not look at stands there as in CSC: so does the vendor's driver.
         let Convolve { window, .. } = self;
         for (field, value) in [
@@ -95,7 +121,7 @@ impl Convolve {
             keep_data: false,
             keep_weight: buffer.weights_stay,
         };
-        let precision = Precision::Int8;
+        let precision = self.weight_shape.precision;
         let cdma = CdmaLayer {
             atom: hardware.atom,
             precision,
@@ -103,42 +129,50 @@ impl Convolve {
             entries: self.entries * self.cubes.count,
             weights: Weights {
                 ram: Ram::Primary,
-                base: self.weights,
-                bytes: self.weight_shape.bytes_read(config) as u32,
+                base: self.weights.base,
+                bytes: self.weights.bytes,
                 kernel_bytes: self.weight_shape.kernel_bytes(),
                 kernels: self.weight_shape.kernels,
-                compressed: None,
+                compressed: self.weights.compressed,
             },
             banks: Banks { data: buffer.data_banks, weight: buffer.weight_banks },
             reuse,
         };
         let cacc = CaccLayer {
             precision,
-            winograd: false,
+            winograd: self.winograd.is_some(),
             size: [output.width, output.height, output.channels],
             cubes: self.cubes.count,
-            truncate: 0,
+            truncate: self.truncate,
         };
         ConvolutionLayer { cdma, csc: self.sequence(reuse, hardware), cacc }
     }
 
     fn read(&self, config: &Config, hardware: &Hardware) -> Input {
         let &Convolve { input, window, source, pixels, .. } = self;
+        let precision = self.weight_shape.precision;
+        let feature = Feature {
+            surface: source.surface(hardware.atom),
+            width: input.width,
+            height: input.height,
+            channels: input.channels,
+            lanes: hardware.lanes(precision),
+            surfaces_at_once: hardware.surfaces_at_once,
+            grain: if self.winograd.is_some() { 1 } else { self.grain(config) },
+            cubes: self.cubes.count,
+            cube_stride: self.cubes.stride,
+            format: precision,
+            nan_to_zero: false,
+            converter: None,
+        };
+        let [left, top] = window.before;
         match pixels {
-            None => Input::Feature(Feature {
-                surface: source.surface(hardware.atom),
-                width: input.width,
-                height: input.height,
-                channels: input.channels,
-                lanes: hardware.lanes(Precision::Int8),
-                surfaces_at_once: hardware.surfaces_at_once,
-                grain: self.grain(config),
-                cubes: self.cubes.count,
-                cube_stride: self.cubes.stride,
-                format: Precision::Int8,
-                nan_to_zero: false,
-                converter: None,
-            }),
+            None if self.winograd.is_some() => {
+                let [width, height] = self.seen();
+                let (right, bottom) = (width - left - input.width, height - top - input.height);
+                Input::Winograd(Winograd { feature, left, right, top, bottom, padding: 0, step: [1, 1] })
+            }
+            None => Input::Feature(feature),
             Some(Pixels { format, .. }) => Input::Image(Image {
                 ram: Ram::Primary,
                 bases: [source.base, 0],
@@ -158,13 +192,25 @@ impl Convolve {
         }
     }
 
+    /// Columns and lines that CSC sees: with Winograd's method padded to those of whole tiles.
+    fn seen(&self) -> [u32; 2] {
+        let Convolve { input, output, .. } = self;
+        match self.winograd {
+            Some(_) => [output.width + winograd::MORE, output.height + winograd::MORE],
+            None => [input.width, input.height],
+        }
+    }
+
     fn sequence(&self, reuse: Reuse, hardware: &Hardware) -> CscLayer {
         let &Convolve { input, output, window, weight_shape, pixels, cubes, .. } = self;
         let [x, y] = window.stride.map(|step| step as usize);
         let is_image = pixels.is_some();
+        let tiles = self.winograd.is_some();
+        // Padding is in the buffer already: of images that of a line, with Winograd's method all.
         let [left, above] = window.before.map(|padding| padding as usize);
+        let seen = self.seen();
         let parameters = CscParameters {
-            precision: Precision::Int8,
+            precision: weight_shape.precision,
             is_image,
             kernel: Kernel {
                 height: window.size[1] as usize,
@@ -172,19 +218,22 @@ impl Convolve {
                 channels: input.channels as usize,
                 dilation: Axes::ONE,
             },
-            rows_at_once: weight_shape.rows_at_once,
+            rows_at_once: if is_image { weight_shape.rows_at_once } else { 1 },
             stride: Axes { x, y },
             output: [output.width, output.height],
-            input: [input.width, input.height],
-            // Lines of an image are padded in the buffer already.
-            before: Axes { x: if is_image { 0 } else { left }, y: above },
+            input: seen,
+            before: Axes { x: if is_image || tiles { 0 } else { left }, y: if tiles { 0 } else { above } },
             padding: 0,
             kernels: weight_shape.kernels,
             reuse,
-            released: input.height,
-            compressed: false,
-            passing: if cubes.count > 1 { Order::Cubes(cubes.count) } else { Order::Lines },
-            truncate: 0,
+            released: seen[1],
+            compressed: self.weights.compressed.is_some(),
+            passing: match cubes.count {
+                _ if tiles => Order::Tiles,
+                1 => Order::Lines,
+                count => Order::Cubes(count),
+            },
+            truncate: self.winograd.unwrap_or(0),
         };
         CscLayer::of(&parameters, hardware)
     }

@@ -5,8 +5,8 @@ mod normalisation;
 mod pooling;
 mod sdp;
 
-pub(super) use convolution::{Convolve, Pixels};
-pub(super) use normalisation::{normalisation, settings, tables};
+pub(super) use convolution::{Convolve, Pixels, PlacedWeights};
+pub(super) use normalisation::{normalisation, tables};
 pub(super) use pooling::{Pool, is_whole};
 pub(super) use sdp::{Operand, Process, Stage};
 

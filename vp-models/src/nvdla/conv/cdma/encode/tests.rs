@@ -34,7 +34,15 @@ fn feature(precision: Precision) -> impl Strategy<Value = Feature> {
     let strides = (0u32..1 << 18, 0u32..1 << 18, any::<bool>());
     let format = prop_oneof![8 => Just(precision), 1 => Just(Precision::Int16)];
     let cubes = prop_oneof![4 => Just((1u32, 0u32)), 1 => (2u32..40, 0u32..1 << 18)];
-    (size, strides, (ram(), 0u64..1 << 40, 1u32..50), format, prop::option::of(converter()), cubes, any::<bool>())
+    (
+        size,
+        strides,
+        (ram(), 0u64..1 << 40, 1u32..50),
+        format,
+        prop::option::of(converter()),
+        cubes,
+        any::<bool>(),
+    )
         .prop_map(move |(size, strides, (ram, base, grain), format, converter, (cubes, apart), flag)| {
             let ((width, height, channels), (line, surface, dense)) = (size, strides);
             let lanes = full().lanes(precision);
