@@ -4,11 +4,12 @@
 use proptest::prelude::*;
 use vp_models::bus::axi::Latency;
 use vp_models::host::network::{
-    Activation, Converter, Convolution, Form, Inference, Method, Network, NetworkLayer, Operation, Plan,
-    PlanError, Pooling, RunError, Runner, Shape, Step, Window, Work, digits,
+    Activation, Choices, Converter, Convolution, Form, Inference, Method, Network, NetworkLayer, Operation,
+    Plan, PlanError, Pooling, RunError, Runner, Shape, Step, Window, Work, digits,
 };
 use vp_models::host::{Host, Statistics};
 use vp_models::nvdla::config::Config;
+use vp_models::nvdla::numeric::Precision;
 use vp_models::nvdla::registers::pdp;
 use vp_models::platform::Description;
 use vp_tests::conformance::{Way, local};
@@ -151,7 +152,15 @@ fn pooling_from(before: u32) -> Network {
         output: Shape { width: 8 + before, ..input },
         operation: Operation::Pooling(Pooling { method: Method::Max, window }),
     };
-    Network { name: "wide".into(), input, is_image: false, layers: vec![layer], demands: Vec::new() }
+    Network {
+        name: "wide".into(),
+        input,
+        is_image: false,
+        precision: Precision::Int8,
+        choices: Choices::default(),
+        layers: vec![layer],
+        demands: Vec::new(),
+    }
 }
 
 #[test]
@@ -226,14 +235,22 @@ fn a_layer_that_is_cut_reads_its_weights_once() {
         bias: None,
         groups: 1,
         added: None,
+        truncate: 0,
         activation: Activation::None,
         converter: Converter { offset: 0, scale: 1, shift: 10 },
     };
     let output = Shape { width: 54, height: 54, channels: 8 };
     let operation = Operation::Convolution(convolution);
     let layer = NetworkLayer { name: "large".into(), sources: vec![None], input, output, operation };
-    let layers = vec![layer];
-    let network = Network { name: "large".into(), input, is_image: false, layers, demands: Vec::new() };
+    let network = Network {
+        name: "large".into(),
+        input,
+        is_image: false,
+        precision: Precision::Int8,
+        choices: Choices::default(),
+        layers: vec![layer],
+        demands: Vec::new(),
+    };
     let plan = plan(&network, &nv_small);
     assert_eq!(plan.steps.len(), 2);
     let image: Vec<i8> = (0..input.elements()).map(|_| draw.element()).collect();
@@ -297,8 +314,15 @@ fn a_layer_that_is_cut_by_kernels_and_lines_leaves_the_references_output() {
     convolution.groups = 1;
     convolution.weights = (0..384 * 256).map(|_| draw.element()).collect();
     layer.output = Shape { channels: 384, ..input };
-    let layers = vec![layer];
-    let network = Network { name: "large".into(), input, is_image: false, layers, demands: Vec::new() };
+    let network = Network {
+        name: "large".into(),
+        input,
+        is_image: false,
+        precision: Precision::Int8,
+        choices: Choices::default(),
+        layers: vec![layer],
+        demands: Vec::new(),
+    };
     let plan = plan(&network, &nv_small);
     let kernels = |step: &Step| {
         let Work::Hardware { program, .. } = &step.work else { unreachable!() };

@@ -606,3 +606,73 @@ fn a_part_that_cannot_run_fails_its_point_and_says_which() {
     let said = text(&output.stderr);
     assert!(said.contains("point 4: the device: "), "{said}");
 }
+
+/// A network that takes little time, with something for each study of the repository.
+const SQUARE: &str = "name = 'square'\nseed = 4\ninput = { width = 32, height = 32, channels = 64 }\n\
+    [[layer]]\nname = 'conv1'\nkind = 'convolution'\nkernels = 64\nkernel = [3, 3]\npadding = [1, 1]\nrelu = true\n\
+    [[layer]]\nname = 'conv2'\nkind = 'convolution'\nkernels = 64\nkernel = [3, 3]\npadding = [1, 1]\nrelu = true\n\
+    [[layer]]\nname = 'pool'\nkind = 'pooling'\nmethod = 'max'\nkernel = [8, 8]\n\
+    [[layer]]\nname = 'fc'\nkind = 'fully-connected'\nkernels = 256\n";
+
+/// A study of the repository with that network in place of its own.
+fn on_square(file: &str) -> Studied {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../studies").join(file);
+    let study = fs::read_to_string(path).unwrap();
+    let network = |line: &str| if line.starts_with("network = ") { "network = 'square.toml'\n" } else { "" };
+    let lines = study.lines().map(|line| match network(line) {
+        "" => format!("{line}\n"),
+        square => square.to_owned(),
+    });
+    let studied = Studied::new(&lines.collect::<String>());
+    fs::write(studied.folder.path().join("square.toml"), SQUARE).unwrap();
+    let shown = studied.shown(&["study.toml"]);
+    assert!(shown.contains(" 0 failed"), "{shown}");
+    assert!(studied.read("report.html").contains("<svg"));
+    studied
+}
+
+fn numbers(study: &Studied, column: &str) -> Vec<f64> {
+    study.columns(column).iter().map(|number| number.parse().unwrap()).collect()
+}
+
+#[test]
+fn the_study_of_zeros_finds_that_a_slow_memory_is_helped_by_them() {
+    let study = on_square("zeros.toml");
+    let (bandwidths, shares) = (study.columns("dbb0.bandwidth"), numbers(&study, "network.zeros"));
+    let frames = numbers(&study, "frames_per_second");
+    let slowest: Vec<(f64, f64)> = (0..frames.len())
+        .filter(|&at| bandwidths[at] == "4000000000")
+        .map(|at| (shares[at], frames[at]))
+        .collect();
+    assert!(
+        slowest.len() == 6 && slowest.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1),
+        "{slowest:?}"
+    );
+    assert!(slowest[5].1 > 1.2 * slowest[0].1, "{slowest:?}");
+}
+
+#[test]
+fn the_study_of_precisions_finds_that_16_bits_take_longer_than_8() {
+    let study = on_square("precision.toml");
+    let (precisions, frames) = (study.columns("network.precision"), numbers(&study, "frames_per_second"));
+    assert_eq!(precisions, ["int8", "int16", "fp16"]);
+    assert!(frames[0] > 1.3 * frames[1] && frames[0] > 1.3 * frames[2], "{frames:?}");
+}
+
+#[test]
+fn the_study_of_winograd_finds_layers_that_are_faster() {
+    let study = on_square("winograd.toml");
+    let (choices, frames) = (study.columns("network.winograd"), numbers(&study, "frames_per_second"));
+    assert_eq!(choices, ["never", "auto", "never", "auto", "never", "auto"]);
+    assert!(frames.chunks(2).all(|pair| pair[1] >= pair[0]), "{frames:?}");
+    assert!(frames[3] > 1.1 * frames[2] && frames[5] > 1.1 * frames[4], "{frames:?}");
+}
+
+#[test]
+fn a_share_of_zeros_that_is_none_is_refused_by_file_line_and_key() {
+    let study = Studied::new("name = 's'\n[sweep]\nnetwork = 'lenet'\n'network.zeros' = [0.5, 1.5]\n");
+    let told = study.told(&["study.toml"]);
+    let why = "study.toml: line 4: \"network.zeros\" = 1.5: a share, from 0 (none) to 1 (all)";
+    assert!(told.contains(why), "{told}");
+    assert!(!study.file("points.jsonl").exists());
+}

@@ -6,7 +6,7 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use vp_models::host::network::{
-    LayerFigures, Measured, Memories, Network, Options, Plan, PlanOptions, RunError, digits, example_input,
+    LayerFigures, Measured, Memories, Network, Options, Plan, PlanOptions, RunError, digits,
 };
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Trace};
@@ -80,11 +80,16 @@ fn measure(
     let plan = Plan::with(&network, config, &Memories::of(&description), &options).map_err(|error| {
         errors::description(format!("{} cannot run on {}: {error}", network.name, description.name))
     })?;
-    let elements = network.input.elements();
-    let given = inputs.unwrap_or_else(|| example_input(network.input, 1));
+    let elements = network.input_bytes();
+    let given = inputs.unwrap_or_else(|| network.example_input(1));
     if given.is_empty() || !given.len().is_multiple_of(elements) {
-        let text =
-            format!("{} elements; {} of {} takes {elements}", given.len(), network.name, network.input);
+        let text = format!(
+            "{} bytes; {} of {} in {} takes {elements}",
+            given.len(),
+            network.name,
+            network.input,
+            network.precision
+        );
         return Err(errors::of("ProgramError", text).into());
     }
     let each: Vec<&[i8]> = given.chunks(elements).collect();
@@ -167,18 +172,25 @@ pub(crate) fn run_network<'py>(
     host: &Host,
     py: Python<'py>,
     named: &str,
-    inputs: Option<PyReadonlyArray1<'_, i8>>,
+    inputs: Option<(PyReadonlyArray1<'_, i8>, String)>,
     frames: u32,
     batch: u32,
     input_size: Option<[u32; 2]>,
     placement: &str,
     placement_limit: Option<u64>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let inputs = inputs.map(|inputs| inputs.as_slice().map(<[i8]>::to_vec)).transpose();
-    let inputs = inputs.map_err(errors::description)?;
     let network = network(named, input_size)?;
     let placement = placement.parse().map_err(errors::description)?;
     let options = PlanOptions { frames: batch, placement, sram_limit: placement_limit };
+    let wanted = network.precision.to_string();
+    let bytes = |(inputs, given): (PyReadonlyArray1<'_, i8>, String)| match given == wanted {
+        true => inputs.as_slice().map(<[i8]>::to_vec).map_err(errors::description),
+        false => {
+            let text = format!("the input has elements of {given}; {} takes {wanted}", network.name);
+            Err(errors::of("ProgramError", text))
+        }
+    };
+    let inputs = inputs.map(bytes).transpose()?;
     let done = host.run(py, |session| measure(session, network, inputs, (frames, options)))?;
     let Done { network, measured, description, macs, hardware_layers, bytes, sram_bytes } = done;
     let told = PyDict::new(py);
@@ -190,6 +202,7 @@ pub(crate) fn run_network<'py>(
     told.set_item("frames", measured.frames)?;
     told.set_item("macs_per_cycle", macs)?;
     told.set_item("hardware_layers", hardware_layers)?;
+    told.set_item("precision", network.precision.to_string())?;
     told.set_item("memory_bytes", bytes)?;
     told.set_item("sram_bytes", sram_bytes)?;
     told.set_item("event_hash", measured.statistics.text("events.hash"))?;

@@ -5,9 +5,10 @@ use std::ops::Range;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_models::host::network::{
-    Activation, Bias, Converter, Convolution, Method, Network, NetworkLayer, Normalisation, Operation,
-    Pooling, Shape, Sum, Window,
+    Activation, Bias, Choices, Converter, Convolution, Method, Network, NetworkLayer, Normalisation,
+    Operation, Pooling, Shape, Sum, Window,
 };
+use vp_models::nvdla::numeric::Precision;
 
 /// Draws networks.
 pub struct NetworkDraw(ChaCha8Rng);
@@ -62,6 +63,7 @@ impl NetworkDraw {
             weights,
             bias: self.0.random::<bool>().then_some(Bias { values: bias, shift }),
             groups,
+            truncate: 0,
             added: None,
             activation: [Activation::None, Activation::Relu, Activation::Leaky { scale, shift: 7 }]
                 [self.any(0..3) as usize],
@@ -122,7 +124,15 @@ impl NetworkDraw {
             };
             layers.push(layer);
         }
-        Network { name: "drawn".into(), input, is_image: false, layers, demands: Vec::new() }
+        Network {
+            name: "drawn".into(),
+            input,
+            is_image: false,
+            precision: Precision::Int8,
+            choices: Choices::default(),
+            layers,
+            demands: Vec::new(),
+        }
     }
 }
 
@@ -203,5 +213,47 @@ impl NetworkDraw {
             }
         }
         network
+    }
+}
+
+/// Networks in other forms.
+impl NetworkDraw {
+    /// Makes about this share of all weights zero.
+    pub fn thin(&mut self, network: &mut Network, share: f64) {
+        let element = network.precision.bytes();
+        for layer in &mut network.layers {
+            let Operation::Convolution(convolution) = &mut layer.operation else { continue };
+            for weight in convolution.weights.chunks_mut(element) {
+                if self.0.random_bool(share) {
+                    weight.fill(0);
+                }
+            }
+        }
+    }
+
+    /// The same layers in int16, with weights of their own.
+    pub fn in_int16(&mut self, mut network: Network) -> Network {
+        network.precision = Precision::Int16;
+        for layer in &mut network.layers {
+            match &mut layer.operation {
+                Operation::Convolution(convolution) => {
+                    convolution.weights =
+                        (0..2 * convolution.weights.len()).map(|_| self.0.random()).collect();
+                    convolution.truncate = self.any(0..20);
+                    convolution.converter.shift = self.any(12..24);
+                }
+                Operation::Normalisation(normalisation) => {
+                    normalisation.near_step += 16;
+                    normalisation.far_step += 16;
+                }
+                _ => {}
+            }
+        }
+        network
+    }
+
+    /// Any bytes, for an input of a network.
+    pub fn input(&mut self, network: &Network) -> Vec<i8> {
+        (0..network.input_bytes()).map(|_| self.element()).collect()
     }
 }

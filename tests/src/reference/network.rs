@@ -7,11 +7,13 @@ use vp_models::host::network::{
     Activation, Converter, Convolution, Method, Network, NetworkLayer, Normalisation, Operation, Pooling,
     Shape, Sum, Window,
 };
+use vp_models::nvdla::numeric::Precision;
 
 use super::cdp::look_up;
+use super::float::run_layer_of_floats;
 use super::{Lut, LutTable, PdpLayer, saturate, shift_rounding};
 
-/// The output of a network of int8 layers for an input `[line][column][channel]`.
+/// The output of a network for an input `[line][column][channel]`: the bytes of each element.
 pub fn run_network(network: &Network, input: &[i8]) -> Vec<i8> {
     run_layers(network, input).pop().expect("a network has layers")
 }
@@ -23,38 +25,90 @@ pub fn run_layers(network: &Network, input: &[i8]) -> Vec<Vec<i8>> {
         let of = |source: &Option<usize>| source.map_or(input, |source| outputs[source].as_slice());
         let inputs: Vec<&[i8]> = layer.sources.iter().map(of).collect();
         let shapes: Vec<Shape> = layer.sources.iter().map(|source| network.shape(*source)).collect();
-        outputs.push(run_layer(layer, &inputs, &shapes));
+        outputs.push(match network.precision {
+            Precision::Int8 => run_layer::<i8>(layer, &inputs, &shapes),
+            Precision::Int16 => run_layer::<i16>(layer, &inputs, &shapes),
+            Precision::Fp16 => run_layer_of_floats(layer, &inputs, &shapes),
+        });
     }
     outputs
 }
 
-fn run_layer(layer: &NetworkLayer, inputs: &[&[i8]], shapes: &[Shape]) -> Vec<i8> {
+/// An integer of features and weights.
+trait Integer: Copy + Default + Send + Sync + Into<i64> {
+    const BITS: u32;
+
+    fn of(value: i128) -> Self;
+    fn read(bytes: &[i8]) -> Vec<Self>;
+    fn bytes(elements: &[Self]) -> Vec<i8>;
+    /// The sum of the products.
+    fn products(weights: &[Self], elements: &[Self]) -> i64;
+}
+
+impl Integer for i8 {
+    const BITS: u32 = 8;
+
+    fn of(value: i128) -> i8 {
+        value as i8
+    }
+
+    fn read(bytes: &[i8]) -> Vec<i8> {
+        bytes.to_vec()
+    }
+
+    fn bytes(elements: &[i8]) -> Vec<i8> {
+        elements.to_vec()
+    }
+
+    fn products(weights: &[i8], elements: &[i8]) -> i64 {
+        // Even 8192 products of bytes are no more than 31 bits.
+        let products = weights.iter().zip(elements).map(|(w, x)| i32::from(*w) * i32::from(*x));
+        i64::from(products.sum::<i32>())
+    }
+}
+
+impl Integer for i16 {
+    const BITS: u32 = 16;
+
+    fn of(value: i128) -> i16 {
+        value as i16
+    }
+
+    fn read(bytes: &[i8]) -> Vec<i16> {
+        bytes.chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0] as u8, pair[1] as u8])).collect()
+    }
+
+    fn bytes(elements: &[i16]) -> Vec<i8> {
+        elements.iter().flat_map(|element| element.to_le_bytes()).map(|byte| byte as i8).collect()
+    }
+
+    fn products(weights: &[i16], elements: &[i16]) -> i64 {
+        weights.iter().zip(elements).map(|(w, x)| i64::from(*w) * i64::from(*x)).sum()
+    }
+}
+
+fn run_layer<E: Integer>(layer: &NetworkLayer, inputs: &[&[i8]], shapes: &[Shape]) -> Vec<i8> {
+    let inputs: Vec<Vec<E>> = inputs.iter().map(|input| E::read(input)).collect();
+    E::bytes(&made(layer, &inputs, shapes))
+}
+
+fn made<E: Integer>(layer: &NetworkLayer, inputs: &[Vec<E>], shapes: &[Shape]) -> Vec<E> {
     match &layer.operation {
-        Operation::Convolution(convolution) => each(layer, |y, x, kernel, at| {
-            let sum = convolved(convolution, inputs[0], layer.input, [y, x], kernel);
-            let added = inputs.get(1).map(|added| added[at]);
-            finished(convolution, kernel, sum, added)
-        }),
+        Operation::Convolution(convolution) => {
+            let weights = E::read(&convolution.weights);
+            each(layer, |y, x, kernel, at| {
+                let sum = convolved(convolution, &weights, &inputs[0], layer.input, [y, x], kernel);
+                let added = inputs.get(1).map(|added| added[at]);
+                finished(convolution, kernel, sum, added)
+            })
+        }
         Operation::Pooling(pooling) => each(layer, |y, x, channel, _| {
             pooled(pooling, |row, column| {
-                element(inputs[0], layer.input, pooling.window, [y, x], [row, column, channel])
+                element(&inputs[0], layer.input, pooling.window, [y, x], [row, column, channel])
             })
         }),
         Operation::Sum(sum) => each(layer, |_, _, _, at| summed(sum, inputs[0][at], inputs[1][at])),
-        Operation::Concatenation => {
-            let mut parts: Vec<_> = inputs
-                .iter()
-                .zip(shapes)
-                .map(|(input, shape)| input.chunks_exact(shape.channels as usize))
-                .collect();
-            let pixels = layer.output.width * layer.output.height;
-            (0..pixels)
-                .flat_map(|_| {
-                    parts.iter_mut().flat_map(|part| part.next().expect("a pixel")).collect::<Vec<_>>()
-                })
-                .copied()
-                .collect()
-        }
+        Operation::Concatenation => side_by_side(inputs, shapes),
         Operation::Normalisation(normalisation) => {
             let lut = tables(normalisation);
             let channels = layer.input.channels as usize;
@@ -67,23 +121,48 @@ fn run_layer(layer: &NetworkLayer, inputs: &[&[i8]], shapes: &[Shape]) -> Vec<i8
                 )
             })
         }
-        Operation::Upsampling(factor) => each(layer, |y, x, channel, _| {
-            let Shape { width, channels, .. } = layer.input;
-            inputs[0][(((y / factor) * width + x / factor) * channels + channel) as usize]
-        }),
+        Operation::Upsampling(factor) => enlarged(layer, &inputs[0], *factor),
         Operation::SoftMax(softmax) => {
             let scale = f64::from(softmax.scale) / 65536.0;
+            // A step of int16 is a 256th of one of int8.
+            let scale = scale / f64::from(1 << (E::BITS - 8));
             let pixels = inputs[0].chunks_exact(layer.input.channels as usize);
             pixels.flat_map(|scores| shares(scores, scale)).collect()
         }
-        Operation::Constant(elements) => elements.clone(),
+        Operation::Constant(elements) => E::read(elements),
     }
 }
 
+/// The channels of each pixel, one part's behind the other's.
+pub(super) fn side_by_side<E: Copy>(inputs: &[Vec<E>], shapes: &[Shape]) -> Vec<E> {
+    let mut parts: Vec<_> =
+        inputs.iter().zip(shapes).map(|(input, shape)| input.chunks_exact(shape.channels as usize)).collect();
+    let pixels = shapes[0].width * shapes[0].height;
+    (0..pixels)
+        .flat_map(|_| parts.iter_mut().flat_map(|part| part.next().expect("a pixel")).collect::<Vec<_>>())
+        .copied()
+        .collect()
+}
+
+/// Each pixel so many times.
+pub(super) fn enlarged<E: Copy + Default + Send + Sync>(
+    layer: &NetworkLayer,
+    input: &[E],
+    factor: u32,
+) -> Vec<E> {
+    each(layer, |y, x, channel, _| {
+        let Shape { width, channels, .. } = layer.input;
+        input[(((y / factor) * width + x / factor) * channels + channel) as usize]
+    })
+}
+
 /// An output of its elements: of line, column, channel and place.
-fn each(layer: &NetworkLayer, element: impl Fn(u32, u32, u32, usize) -> i8 + Sync) -> Vec<i8> {
+pub(super) fn each<E: Copy + Default + Send>(
+    layer: &NetworkLayer,
+    element: impl Fn(u32, u32, u32, usize) -> E + Sync,
+) -> Vec<E> {
     let Shape { width, channels, .. } = layer.output;
-    let mut output = vec![0; layer.output.elements()];
+    let mut output = vec![E::default(); layer.output.elements()];
     let line = (width * channels) as usize;
     output.par_chunks_mut(line).enumerate().for_each(|(y, elements)| {
         for (at, place) in elements.iter_mut().enumerate() {
@@ -95,23 +174,36 @@ fn each(layer: &NetworkLayer, element: impl Fn(u32, u32, u32, usize) -> i8 + Syn
 }
 
 /// Line and column under row and column of the window of an output; none in the padding.
-fn under(shape: Shape, window: Window, [y, x]: [u32; 2], [row, column]: [u32; 2]) -> Option<usize> {
+pub(super) fn under(
+    shape: Shape,
+    window: Window,
+    [y, x]: [u32; 2],
+    [row, column]: [u32; 2],
+) -> Option<usize> {
     let y = (y * window.stride[1] + row).checked_sub(window.before[1]).filter(|y| *y < shape.height)?;
     let x = (x * window.stride[0] + column).checked_sub(window.before[0]).filter(|x| *x < shape.width)?;
     Some(((y * shape.width + x) * shape.channels) as usize)
 }
 
-fn element(
-    input: &[i8],
+fn element<E: Integer>(
+    input: &[E],
     shape: Shape,
     window: Window,
     output: [u32; 2],
     [row, column, channel]: [u32; 3],
 ) -> Option<i128> {
-    under(shape, window, output, [row, column]).map(|pixel| input[pixel + channel as usize].into())
+    under(shape, window, output, [row, column])
+        .map(|pixel| i128::from(input[pixel + channel as usize].into()))
 }
 
-fn convolved(convolution: &Convolution, input: &[i8], shape: Shape, output: [u32; 2], kernel: u32) -> i64 {
+fn convolved<E: Integer>(
+    convolution: &Convolution,
+    weights: &[E],
+    input: &[E],
+    shape: Shape,
+    output: [u32; 2],
+    kernel: u32,
+) -> i64 {
     let [columns, rows] = convolution.window.size;
     let seen = (shape.channels / convolution.groups) as usize;
     let group = (kernel / (convolution.kernels / convolution.groups)) as usize;
@@ -120,51 +212,47 @@ fn convolved(convolution: &Convolution, input: &[i8], shape: Shape, output: [u32
         for column in 0..columns {
             let Some(pixel) = under(shape, convolution.window, output, [row, column]) else { continue };
             let tap = ((kernel * rows + row) * columns + column) as usize * seen;
-            let (weights, elements) =
-                (&convolution.weights[tap..tap + seen], &input[pixel + group * seen..][..seen]);
-            // Even 8192 products of bytes are no more than 31 bits.
-            let products = weights.iter().zip(elements).map(|(w, x)| i32::from(*w) * i32::from(*x));
-            sum += i64::from(products.sum::<i32>());
+            sum += E::products(&weights[tap..tap + seen], &input[pixel + group * seen..][..seen]);
         }
     }
     sum
 }
 
+/// What becomes of a sum of 33 bits: 32 bits, of which what a leaky activation passes on loses what is above.
 fn activated(sum: i128, activation: Activation) -> i128 {
     match activation {
-        Activation::None => sum,
-        Activation::Relu => sum.max(0),
-        Activation::Leaky { .. } if sum >= 0 => sum,
+        Activation::None => saturate(sum, 32),
+        Activation::Relu => saturate(sum, 32).max(0),
+        Activation::Leaky { .. } if sum >= 0 => (sum as i32).into(),
         Activation::Leaky { scale, shift } => {
             saturate(shift_rounding(sum * i128::from(scale), shift as i32), 32)
         }
     }
 }
 
-fn converted(sum: i128, Converter { offset, scale, shift }: Converter) -> i8 {
+fn converted<E: Integer>(sum: i128, Converter { offset, scale, shift }: Converter) -> E {
     let scaled = (sum - i128::from(offset)) * i128::from(scale);
-    saturate(shift_rounding(scaled, shift as i32), 8) as i8
+    E::of(saturate(shift_rounding(scaled, shift as i32), E::BITS))
 }
 
-fn finished(convolution: &Convolution, kernel: u32, sum: i64, added: Option<i8>) -> i8 {
-    let mut sum = saturate(sum.into(), 32);
+fn finished<E: Integer>(convolution: &Convolution, kernel: u32, sum: i64, added: Option<E>) -> E {
+    let mut sum = saturate(shift_rounding(sum.into(), convolution.truncate as i32), 32);
     if let Some(bias) = &convolution.bias {
         sum += saturate(i128::from(bias.values[kernel as usize]) << bias.shift, 32);
     }
-    sum = saturate(sum, 32);
     if let (Some(shift), Some(added)) = (convolution.added, added) {
-        sum = saturate(sum + saturate(i128::from(added) << shift, 32), 32);
+        sum = saturate(sum, 32) + saturate(i128::from(added.into()) << shift, 32);
     }
     converted(activated(sum, convolution.activation), convolution.converter)
 }
 
-fn summed(sum: &Sum, first: i8, second: i8) -> i8 {
-    let first = saturate(i128::from(first) * i128::from(sum.scale), 32);
-    let both = saturate(first + saturate(i128::from(second) << sum.shift, 32), 32);
+fn summed<E: Integer>(sum: &Sum, first: E, second: E) -> E {
+    let first = saturate(i128::from(first.into()) * i128::from(sum.scale), 32);
+    let both = first + saturate(i128::from(second.into()) << sum.shift, 32);
     converted(activated(both, sum.activation), sum.converter)
 }
 
-fn pooled(pooling: &Pooling, input: impl Fn(u32, u32) -> Option<i128>) -> i8 {
+fn pooled<E: Integer>(pooling: &Pooling, input: impl Fn(u32, u32) -> Option<i128>) -> E {
     let [columns, rows] = pooling.window.size;
     let under = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
     let inside = under.filter_map(|(row, column)| input(row, column));
@@ -176,7 +264,7 @@ fn pooled(pooling: &Pooling, input: impl Fn(u32, u32) -> Option<i128>) -> i8 {
             mean(mean(inside.sum(), columns), rows)
         }
     };
-    pooled as i8
+    E::of(pooled)
 }
 
 /// Near answers count as far as they reach.
@@ -184,7 +272,8 @@ fn tables(normalisation: &Normalisation) -> Lut {
     let table = |entries: &[i16], step: u32| LutTable {
         entries: entries.to_vec(),
         start: 0,
-        end: (entries.len() as i32 - 1) << step,
+        // Slopes are none, so that it does not count.
+        end: 0,
         select: step as i32,
         below: (0, 0),
         above: (0, 0),
@@ -197,16 +286,23 @@ fn tables(normalisation: &Normalisation) -> Lut {
     }
 }
 
-fn normalised(normalisation: &Normalisation, lut: &Lut, pixel: &[i8], channel: usize) -> i8 {
+fn normalised<E: Integer>(normalisation: &Normalisation, lut: &Lut, pixel: &[E], channel: usize) -> E {
     let reach = normalisation.channels as usize / 2;
     let window = &pixel[channel.saturating_sub(reach)..(channel + reach + 1).min(pixel.len())];
-    let sum = window.iter().map(|&x| i64::from(x).pow(2)).sum();
-    converted(look_up(lut, sum) * i128::from(pixel[channel]), normalisation.converter)
+    let sum = window.iter().map(|&x| Into::<i64>::into(x).pow(2)).sum();
+    converted(look_up(lut, sum) * i128::from(pixel[channel].into()), normalisation.converter)
 }
 
-fn shares(scores: &[i8], scale: f64) -> Vec<i8> {
-    let most = f64::from(*scores.iter().max().expect("a channel"));
-    let powers: Vec<f64> = scores.iter().map(|&score| (scale * (f64::from(score) - most)).exp()).collect();
+fn shares<E: Integer>(scores: &[E], scale: f64) -> Vec<E> {
+    let scores: Vec<f64> = scores.iter().map(|&score| Into::<i64>::into(score) as f64).collect();
+    let whole = f64::from((1i32 << (E::BITS - 1)) - 1);
+    softmax(&scores, scale).into_iter().map(|share| E::of((whole * share).round() as i128)).collect()
+}
+
+/// Shares of the powers of these, which make one.
+pub(super) fn softmax(scores: &[f64], scale: f64) -> Vec<f64> {
+    let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let powers: Vec<f64> = scores.iter().map(|score| (scale * (score - most)).exp()).collect();
     let sum: f64 = powers.iter().sum();
-    powers.iter().map(|power| (127.0 * power / sum).round() as i8).collect()
+    powers.iter().map(|power| power / sum).collect()
 }

@@ -227,7 +227,7 @@ impl Bench {
             host.set_limit(limit);
         }
         // No time depends on what is in it.
-        let input = vec![0; plan.input.shape.elements()];
+        let input = vec![0; plan.input.host_bytes()];
         let inputs = vec![input.as_slice(); job.frames as usize];
         let mut inferences = Vec::with_capacity(inputs.len());
         Runner::new(plan, host)

@@ -1,5 +1,6 @@
 //! A study as a person writes it down.
 
+use super::checked;
 use super::energy::{CoefficientError, Coefficients};
 use super::point::{Chosen, Point};
 use super::sweep::{Product, SweepError};
@@ -175,6 +176,7 @@ impl Study {
         let Written { name, about, seed, frames, limit, fixed, sweep, report, .. } =
             toml::from_str(text).map_err(|error| StudyError::Text(with_nearest(&error.to_string())))?;
         let energy = Coefficients::of_study(text, (file, folder))?;
+        checked::check(text).map_err(StudyError::Wrong)?;
         let wrong = |text: String| Err(StudyError::Wrong(text));
         if !(0.0..1.0).contains(&report.knee) {
             return wrong(format!("[report] knee = {}: a share of one, such as 0.9", report.knee));

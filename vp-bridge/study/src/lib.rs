@@ -9,6 +9,7 @@
 
 mod area;
 mod bench;
+mod checked;
 mod command;
 pub mod energy;
 mod file;

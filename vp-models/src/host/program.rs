@@ -2,7 +2,6 @@
 
 use super::{Host, HostError};
 use crate::nvdla::encode::Encoded;
-use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, RegisterMap, RegisterRef, Unit};
 
 /// One register write.
@@ -25,7 +24,6 @@ pub struct Write {
 /// let mut program = Program::new(RegisterMap::Small);
 /// program.fields(Unit::Pdp, &[(CUBE_IN_WIDTH, 8)]);
 /// assert_eq!(program.writes[0].value, 7, "the register counts from zero");
-/// assert!(program.checked_fields(Unit::Pdp, &[(CUBE_IN_WIDTH, 1_000_000)]).is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
@@ -61,26 +59,6 @@ impl Program {
     pub fn fields(&mut self, unit: Unit, fields: &[(FieldRef, u32)]) {
         let mut group = Group::new(unit, self.map);
         fields.iter().for_each(|&(field, value)| group.set_actual(field, value));
-        self.registers(&group, fields);
-    }
-
-    /// The same, where nothing may be lost.
-    ///
-    /// # Errors
-    /// Names the first field that cannot hold its value; nothing is written then.
-    pub fn checked_fields(&mut self, unit: Unit, fields: &[(FieldRef, u32)]) -> Result<(), Refused> {
-        let group = Encoded::of(unit, fields).group(unit, self.map)?;
-        self.registers(&group, fields);
-        Ok(())
-    }
-
-    /// Writes what an engine's encoder has made of a layer.
-    pub fn encoded(&mut self, encoded: &Encoded) {
-        encoded.iter().for_each(|(unit, fields)| self.fields(unit, fields));
-    }
-
-    fn registers(&mut self, group: &Group, fields: &[(FieldRef, u32)]) {
-        let unit = group.unit();
         let mut registers: Vec<RegisterRef> = Vec::new();
         for (field, _) in fields {
             // Fields and registers stand in one table: there is always one.
@@ -90,6 +68,11 @@ impl Program {
         for register in registers {
             self.word(unit, register, group.word(register));
         }
+    }
+
+    /// Writes what an engine's encoder has made of a layer.
+    pub fn encoded(&mut self, encoded: &Encoded) {
+        encoded.iter().for_each(|(unit, fields)| self.fields(unit, fields));
     }
 }
 

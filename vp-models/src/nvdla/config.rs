@@ -20,6 +20,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::numeric::Precision;
 use super::registers::{Family, RegisterMap, Unit, cdma};
 use crate::suggestion::hint;
 
@@ -36,6 +37,16 @@ pub enum DataType {
     Int16,
     /// 16-bit floating point.
     Fp16,
+}
+
+impl From<DataType> for Precision {
+    fn from(format: DataType) -> Precision {
+        match format {
+            DataType::Int8 => Precision::Int8,
+            DataType::Int16 => Precision::Int16,
+            DataType::Fp16 => Precision::Fp16,
+        }
+    }
 }
 
 /// Declares [`Config`] once: the structure, its overrides in a description, and how the one is laid over the
@@ -401,6 +412,22 @@ impl Config {
     /// Cubes that a convolution takes at once: `D_BATCH_NUMBER` says no more than 32.
     pub fn cubes_at_once(&self) -> u32 {
         if self.batch { self.max_batch.clamp(1, 32) } else { 1 }
+    }
+
+    /// Elements of a memory atom.
+    pub fn lanes(&self, precision: Precision) -> u32 {
+        self.memory_atom / precision.bytes() as u32
+    }
+
+    /// Kernels that are multiplied at once.
+    pub fn kernels_at_once(&self, precision: Precision) -> u32 {
+        self.mac_atomic_k / precision.bytes() as u32
+    }
+
+    /// Whether it convolves in that format.
+    pub fn computes(&self, precision: Precision) -> bool {
+        let has = |types: &[DataType]| types.iter().any(|format| Precision::from(*format) == precision);
+        has(&self.feature_types) && has(&self.weight_types)
     }
 
     /// INT8 multipliers.

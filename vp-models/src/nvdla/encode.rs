@@ -33,15 +33,18 @@ impl Encoded {
         self.0.iter().map(|(unit, fields)| (*unit, &fields[..]))
     }
 
-    /// Gives a field another value; one that is not written is added as the unit's last.
+    /// Gives a field another value, wherever it is written; one that is not is added as the unit's last.
     pub fn set(&mut self, unit: Unit, field: FieldRef, value: u32) {
-        let fields = self.0.iter_mut().rev().find(|(written, _)| *written == unit);
-        match fields.map(|(_, fields)| fields) {
+        let mut fields: Vec<&mut Fields> =
+            self.0.iter_mut().filter(|(written, _)| *written == unit).map(|(_, fields)| fields).collect();
+        let mut written = fields.iter_mut().flat_map(|fields| fields.iter_mut()).filter(|it| it.0 == field);
+        if let Some(first) = written.next() {
+            std::iter::once(first).chain(written).for_each(|written| written.1 = value);
+            return;
+        }
+        match fields.pop() {
+            Some(last) => last.push((field, value)),
             None => self.0.push((unit, vec![(field, value)])),
-            Some(fields) => match fields.iter_mut().find(|(written, _)| *written == field) {
-                Some((_, written)) => *written = value,
-                None => fields.push((field, value)),
-            },
         }
     }
 

@@ -17,6 +17,16 @@ pub enum Precision {
     Fp16,
 }
 
+impl std::fmt::Display for Precision {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Precision::Int8 => "int8",
+            Precision::Int16 => "int16",
+            Precision::Fp16 => "fp16",
+        })
+    }
+}
+
 impl Precision {
     /// Size of one element in memory, in bytes.
     pub const fn bytes(self) -> usize {

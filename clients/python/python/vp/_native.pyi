@@ -127,7 +127,7 @@ def replay(path: str, until: int | None = None) -> tuple[int, str, int, Literal[
 def run_network(
     host: Host,
     named: str,
-    inputs: npt.NDArray[np.int8] | None = None,
+    inputs: tuple[npt.NDArray[np.int8], str] | None = None,
     frames: int = 1,
     batch: int = 1,
     input_size: tuple[int, int] | None = None,

@@ -58,7 +58,7 @@ class NetworkRun:
         time: the same as a time.
         period: one cycle of the device's clock.
         frames: frames that it ran on; all figures are of all of them together.
-        output: what came out, ``int8`` in ``[frame, line, column, channel]``; `None` if the platform skips the arithmetic.
+        output: what came out, ``int8`` (or what the network's precision is) in ``[frame, line, column, channel]``; `None` if the platform skips the arithmetic.
         macs_per_cycle: products that the device's array makes in a cycle.
         hardware_layers: how many the network takes.
         memory_bytes: bytes of memory that it takes.
@@ -73,7 +73,7 @@ class NetworkRun:
     time: Time
     period: Time
     frames: int
-    output: npt.NDArray[np.int8] | None
+    output: npt.NDArray[Any] | None
     macs_per_cycle: int
     hardware_layers: int
     memory_bytes: int
@@ -103,7 +103,7 @@ def run_network(
     Args:
         network: one that is built in (`network_names`), a folder with a ``network.toml``, such a file, or a sheet of layers (``.csv``).
         platform: where; without, an ``nv_large`` of its own.
-        input: ``int8`` in ``[line, column, channel]``, with frames in front if there are several; without, made-up bytes.
+        input: ``int8`` (``int16`` or ``float16`` if the network has that precision) in ``[line, column, channel]``, with frames in front if there are several; without, made-up bytes.
         timed: cycles only: the arithmetic is left out. A platform that is given has to be one that does so: ``arithmetic="skipped"``.
         frames: runs on the input so often.
         batch: frames that the network takes at once: fully connected layers at its end run once for all of them.
@@ -155,7 +155,7 @@ def run_network(
         time=Time.from_ps(told["time"]),
         period=Time.from_ps(told["period"]),
         frames=told["frames"],
-        output=None if output is None else output.reshape(-1, *told["output_shape"]),
+        output=None if output is None else _typed(output, told["precision"]).reshape(-1, *told["output_shape"]),
         macs_per_cycle=told["macs_per_cycle"],
         hardware_layers=told["hardware_layers"],
         memory_bytes=told["memory_bytes"],
@@ -164,13 +164,20 @@ def run_network(
     )
 
 
-def _elements(data: npt.ArrayLike) -> npt.NDArray[np.int8]:
+def _typed(output: npt.NDArray[np.int8], precision: str) -> npt.NDArray[Any]:
+    """The elements of an output, which comes as bytes."""
+    return output.view({"int16": np.int16, "fp16": np.float16}.get(precision, np.int8))
+
+
+def _elements(data: npt.ArrayLike) -> tuple[npt.NDArray[np.int8], str]:
+    """The bytes of an input, and the precision of its elements."""
     array = np.asarray(data)
     if array.dtype == np.uint8 and (array.size == 0 or int(array.max()) < 128):
         array = array.astype(np.int8)
-    if array.dtype != np.int8:
-        raise ProgramError(f"the input has elements of {array.dtype}: networks take int8")
-    return np.ascontiguousarray(array).reshape(-1)
+    precisions = {"int8": "int8", "int16": "int16", "float16": "fp16"}
+    if array.dtype.name not in precisions:
+        raise ProgramError(f"the input has elements of {array.dtype}: networks take int8, int16 or float16, by their precision")
+    return np.ascontiguousarray(array).reshape(-1).view(np.int8), precisions[array.dtype.name]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ fn alu(operation: Alu, data: Real, operand: Real) -> Real {
     }
 }
 
-fn is_negative(value: Real) -> bool {
+pub(super) fn is_negative(value: Real) -> bool {
     match value {
         Nan(negative, _) => negative,
         Number(value) => value.is_sign_negative(),
@@ -146,7 +146,7 @@ pub fn run_pdp(layer: &PdpLayer, average: &FloatAverage, nan_to_zero: bool, imag
 }
 
 /// What a layer of PDP makes of codes by channel, line and column.
-fn pdp_results(
+pub(super) fn pdp_results(
     layer: &PdpLayer,
     average: &FloatAverage,
     nan_to_zero: bool,
@@ -326,11 +326,16 @@ fn sum(layer: &ConvLayer, image: &Image, kernel: u32, [x, y]: [u32; 2], nan_to_z
             }
         }
     }
+    added_up(&activations, &weights, steps)
+}
+
+/// What the array adds up of these products in these steps, by the models' plain form: a code of binary32.
+pub(super) fn added_up(activations: &[u16], weights: &[u16], steps: Steps) -> u32 {
     let taps = activations.len();
     let shape = Kernel { height: 1, width: 1, channels: taps, dilation: Axes::ONE };
     let geometry = Geometry { kernel: shape, stride: Axes::ONE, output_width: 1 };
-    let window = FloatWindow::new(&activations, taps);
-    let weights = FloatWeights::pack(steps, 1, &weights).expect("weights of that kernel");
+    let window = FloatWindow::new(activations, taps);
+    let weights = FloatWeights::pack(steps, 1, weights).expect("weights of that kernel");
     let convolution = FloatConvolution::new(geometry, &window, &weights).expect("what belongs together");
     let mut sums = [0];
     MacArray::by(Path::PLAIN).accumulate_float(&convolution, 0..1, 0..1, &mut sums).expect("all is there");

@@ -6,8 +6,10 @@
 
 mod layers;
 mod lut;
+mod network;
 
 pub use layers::{FloatAverage, run_cdp, run_convolution, run_pdp, run_sdp, run_sdp_to_pdp};
+pub(super) use network::run_layer_of_floats;
 
 /// A floating-point format: bits of its exponent and of its mantissa.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use vp_core::Time;
 use vp_models::host::network::{
-    LayerFigures, Measured, Memories, Network, Options, Place, Plan, PlanError, example_input,
+    LayerFigures, Measured, Memories, Network, Options, Place, Plan, PlanError,
 };
 use vp_models::host::{Bounds, Memory, read_at_most};
 use vp_models::platform::{Arithmetic, Description};
@@ -150,16 +150,17 @@ fn unplanned((named, network): (&Named, &Network), description: &Description, er
 fn input(network: &Network, files: &[PathBuf]) -> Result<Vec<i8>, Failure> {
     let [file] = files else {
         return match files.len() {
-            0 => Ok(example_input(network.input, 1)),
+            0 => Ok(network.example_input(1)),
             more => Err(Failure::new(format!("{more} inputs are given, and a network takes one"))),
         };
     };
     let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
-    let expected = network.input.elements();
+    let expected = network.input_bytes();
     let bytes = read_at_most(file, MOST_INPUT).map_err(|error| wrong(error.to_string()))?;
     if bytes.len() != expected {
         let why = format!("{} bytes; {} of {} takes {expected}", bytes.len(), network.name, network.input);
-        return Err(wrong(why).hint("elements are int8, ordered by line, column and channel"));
+        let hint = format!("elements are {}, ordered by line, column and channel", network.precision);
+        return Err(wrong(why).hint(hint));
     }
     Ok(bytes.into_iter().map(|byte| byte as i8).collect())
 }

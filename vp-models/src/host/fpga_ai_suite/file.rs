@@ -11,6 +11,7 @@ use crate::fpga_ai_suite::graph::{
 };
 use crate::host::network::{self, Method, Network};
 use crate::host::read_at_most;
+use crate::nvdla::numeric::Precision;
 use crate::suggestion::with_nearest;
 
 /// A graph with its filters.
@@ -166,6 +167,12 @@ impl Model {
     /// When this device has no such layer.
     pub fn of_network(network: &Network) -> Result<Model, ModelError> {
         let (mut filters, mut layers, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        if network.precision != Precision::Int8 {
+            return Err(ModelError::File(format!(
+                "{} is computed in {}: this device has int8",
+                network.name, network.precision
+            )));
+        }
         for layer in &network.layers {
             let refused = |what: &str| ModelError::Said {
                 layer: layer.name.clone(),
@@ -180,6 +187,9 @@ impl Model {
                         network::Activation::Relu => true,
                         network::Activation::Leaky { .. } => return Err(refused("a leaky activation")),
                     };
+                    if convolution.truncate > 0 {
+                        return Err(refused("a convolution whose sums are shifted"));
+                    }
                     if convolution.groups > 1 {
                         return Err(refused("a convolution in groups"));
                     }

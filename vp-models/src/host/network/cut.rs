@@ -3,15 +3,18 @@
 //!
 //! CSC begins a hardware layer when all of its input lines are in the buffer, so they must have room there together,
 //! beside the weights of one group of kernels at least. Weights that all have room are read once and stay for the next cut;
-//! others are read again for each. What is chosen moves the fewest bytes, a hardware layer counted as some more.
+//! others are read again for each. What is chosen moves the fewest bytes, a hardware layer counted as some more; so it is also
+//! chosen whether weights are compressed, which takes a bank for their masks and, of the others, room for what is not zero only.
 
+use super::compressed::Kept;
 use super::description::Window;
 use super::layout::WeightShape;
+use super::winograd;
 use crate::nvdla::config::Config;
 use std::ops::Range;
 
 /// A convolution as the buffer sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Work {
     /// Input lines.
     pub(super) height: u32,
@@ -22,6 +25,10 @@ pub(super) struct Work {
     /// Output lines.
     pub(super) outputs: u32,
     pub(super) weights: WeightShape,
+    /// What is left of weights without their zeros, if they may be compressed.
+    pub(super) kept: Option<Kept>,
+    /// By Winograd's method: lines come in fours, and some are padding.
+    pub(super) tiles: bool,
     /// A cut of one line is not what it seems: of one column, SDP takes it for a cube of one pixel.
     pub(super) least_lines: u32,
 }
@@ -41,6 +48,8 @@ pub(super) struct Cut {
     pub(super) after: u32,
     /// Their use of the buffer.
     pub(super) buffer: BufferUse,
+    /// Bytes that are read for them.
+    pub(super) read: u64,
 }
 
 /// How a hardware layer uses the convolution buffer.
@@ -54,6 +63,8 @@ pub(super) struct BufferUse {
     pub(super) weights_are_there: bool,
     /// They stay for the next cut.
     pub(super) weights_stay: bool,
+    /// They are compressed: the last bank is the masks'.
+    pub(super) compressed: bool,
 }
 
 /// Banks that a layer takes at least: of one output line's input and of one group of kernels.
@@ -68,52 +79,123 @@ const LAYER_CYCLES: u64 = 400;
 
 /// The cuts of a layer.
 pub(super) fn cuts(work: &Work, config: &Config) -> Result<Vec<Cut>, TooLarge> {
-    let layer_bytes = LAYER_CYCLES * u64::from(config.primary_width / 8);
-    let group = config.mac_atomic_k;
-    let groups = work.weights.kernels.div_ceil(group);
-    let least = work.weight_banks(group, config);
-    let mut best: Option<(u64, Vec<Cut>)> = None;
-    // How many groups have room at once. Of two, one is read while the other is multiplied.
-    let mut held: Vec<u32> = (1..=8).map(|parts| groups.div_ceil(parts)).chain([1, 2.min(groups)]).collect();
-    held.sort_unstable();
-    held.dedup();
-    for held in held {
-        let weight_banks = work.weight_banks(held * group, config);
-        let Some(room) = config.cbuf_banks.checked_sub(weight_banks) else { break };
-        let Some(lines) = work.lines(room, config) else { continue };
-        // As read: of all kernels at once, and of as many as stay.
-        let apart: Vec<Range<u32>> =
-            (0..groups).step_by(held as usize).map(|g| g * group..(g + held).min(groups) * group).collect();
-        for chunks in [std::iter::once(0..groups * group).collect::<Vec<_>>(), apart] {
-            let stays = chunks.iter().all(|chunk| chunk.len() as u32 <= held * group);
-            let input: u64 = lines.iter().map(|cut| cut.inputs.len() as u64 * work.line_bytes).sum();
-            let weights = work.weights.bytes() * if stays { 1 } else { lines.len() as u64 };
-            let layers = (chunks.len() * lines.len()) as u64;
-            // With room for one group, none is read while it is multiplied: as if all were read twice.
-            let stalls = if held == 1 && groups > 1 { weights } else { 0 };
-            let cost = input * chunks.len() as u64 + weights + stalls + layers * layer_bytes;
-            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                best = Some((cost, work.all(&chunks, &lines, weight_banks, stays, config)));
-            }
-        }
-    }
-    best.map(|(_, cuts)| cuts).ok_or_else(|| {
+    let forms = std::iter::once(Form::Plain).chain(work.kept.as_ref().map(Form::Compressed));
+    let found = forms.filter_map(|form| work.best(form, config));
+    found.min_by_key(|(cost, _)| *cost).map(|(_, cuts)| cuts).ok_or_else(|| {
         // None also where padding alone lies under the windows: such a layer has no lines to read.
         let data = work.data_banks(0..work.least_lines.min(work.outputs), config).max(1);
-        TooLarge { data, weights: least }
+        TooLarge { data, weights: work.weight_banks(config.kernels_at_once(work.weights.precision), config) }
     })
 }
 
+/// How weights come.
+#[derive(Clone, Copy)]
+enum Form<'a> {
+    Plain,
+    Compressed(&'a Kept),
+}
+
+impl Form<'_> {
+    /// Banks for input and weights: of compressed ones the last one is the masks' (hardware manual, "Convolution buffer").
+    fn banks(self, config: &Config) -> u32 {
+        match self {
+            Form::Plain => config.cbuf_banks,
+            Form::Compressed(_) => config.cbuf_banks - 1,
+        }
+    }
+}
+
+fn bank_bytes(config: &Config) -> u64 {
+    u64::from(config.cbuf_entry_bytes()) * u64::from(config.cbuf_entries_per_bank())
+}
+
 impl Work {
+    /// The cuts that cost least with weights in this form, and what they cost.
+    fn best(&self, form: Form<'_>, config: &Config) -> Option<(u64, Vec<Cut>)> {
+        let layer_bytes = LAYER_CYCLES * u64::from(config.primary_width / 8);
+        let group = config.kernels_at_once(self.weights.precision);
+        let groups = self.weights.kernels.div_ceil(group);
+        if !self.masks_stay(form, &(0..group), config) {
+            return None;
+        }
+        let mut best: Option<(u64, Vec<Cut>)> = None;
+        // How many groups have room at once. Of two, one is read while the other is multiplied.
+        let mut held: Vec<u32> =
+            (1..=8).map(|parts| groups.div_ceil(parts)).chain([1, 2.min(groups)]).collect();
+        held.sort_unstable();
+        held.dedup();
+        for held in held {
+            let weight_banks = self.banks_held(form, held, config);
+            let Some(room) = form.banks(config).checked_sub(weight_banks) else { break };
+            let Some(lines) = self.lines(room, config) else { continue };
+            // As read: of all kernels at once, and of as many as stay.
+            let apart: Vec<Range<u32>> = (0..groups)
+                .step_by(held as usize)
+                .map(|g| g * group..(g + held).min(groups) * group)
+                .collect();
+            for chunks in [std::iter::once(0..groups * group).collect::<Vec<_>>(), apart] {
+                let is_held = |chunk: &Range<u32>| {
+                    chunk.len() as u32 <= held * group && self.masks_stay(form, chunk, config)
+                };
+                let stays = chunks.iter().all(is_held);
+                let input: u64 = lines.iter().map(|cut| cut.inputs.len() as u64 * self.line_bytes).sum();
+                let all: u64 = chunks.iter().map(|chunk| self.weight_bytes(form, chunk)).sum();
+                let weights = all * if stays { 1 } else { lines.len() as u64 };
+                let layers = (chunks.len() * lines.len()) as u64;
+                // With room for one group, none is read while it is multiplied: as if all were read twice.
+                let stalls = if held == 1 && groups > 1 { weights } else { 0 };
+                let cost = input * chunks.len() as u64 + weights + stalls + layers * layer_bytes;
+                if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                    let compressed = matches!(form, Form::Compressed(_));
+                    let buffer =
+                        BufferUse { weight_banks, weights_stay: stays, compressed, ..BufferUse::default() };
+                    best = Some((cost, self.all(&chunks, &lines, buffer, form, config)));
+                }
+            }
+        }
+        best
+    }
+
+    /// Bytes of some kernels' weights, with all that comes beside them.
+    fn weight_bytes(&self, form: Form<'_>, kernels: &Range<u32>) -> u64 {
+        let kernels = kernels.start..kernels.end.min(self.weights.kernels);
+        match form {
+            Form::Plain => kernels.len() as u64 * u64::from(self.weights.kernel_bytes()),
+            Form::Compressed(kept) => kept.streams(kernels).into_iter().sum(),
+        }
+    }
+
+    /// Banks that hold so many groups of kernels, whichever follow each other.
+    fn banks_held(&self, form: Form<'_>, held: u32, config: &Config) -> u32 {
+        let group = config.kernels_at_once(self.weights.precision);
+        let Form::Compressed(kept) = form else { return self.weight_banks(held * group, config) };
+        let runs = (0..self.weights.kernels).step_by((held * group) as usize);
+        let bytes = runs.map(|first| {
+            let [weights, ..] = kept.streams(first..(first + held * group).min(self.weights.kernels));
+            // It begins anywhere in an entry.
+            weights + u64::from(config.cbuf_entry_bytes())
+        });
+        bytes.max().unwrap_or(0).div_ceil(bank_bytes(config)) as u32
+    }
+
+    /// Whether the masks of these kernels have room at once, in the bank that is theirs.
+    fn masks_stay(&self, form: Form<'_>, kernels: &Range<u32>, config: &Config) -> bool {
+        let Form::Compressed(kept) = form else { return true };
+        let [_, masks, _] = kept.streams(kernels.start..kernels.end.min(self.weights.kernels));
+        masks <= bank_bytes(config)
+    }
+
     fn data_banks(&self, outputs: Range<u32>, config: &Config) -> u32 {
-        let lines = self.cut(outputs).inputs.len() as u64;
+        let lines = match self.tiles {
+            true => outputs.len() as u64 + u64::from(winograd::MORE),
+            false => self.cut(outputs).inputs.len() as u64,
+        };
         (lines * u64::from(self.entries)).div_ceil(config.cbuf_entries_per_bank().into()) as u32
     }
 
     fn weight_banks(&self, kernels: u32, config: &Config) -> u32 {
-        let bank = u64::from(config.cbuf_entry_bytes()) * u64::from(config.cbuf_entries_per_bank());
         let kernels = u64::from(kernels.min(self.weights.kernels));
-        (kernels * u64::from(self.weights.kernel_bytes())).div_ceil(bank) as u32
+        (kernels * u64::from(self.weights.kernel_bytes())).div_ceil(bank_bytes(config)) as u32
     }
 
     /// The output in as few runs of lines as have room in so many banks, about as long as each other.
@@ -128,6 +210,7 @@ impl Work {
         }
         (2..=self.outputs).find_map(|count| {
             let each = self.outputs.div_ceil(count);
+            let each = if self.tiles { each.next_multiple_of(winograd::MULTIPLE) } else { each };
             let starts = (0..self.outputs).step_by(each as usize);
             let runs: Vec<Range<u32>> = starts.map(|start| start..(start + each).min(self.outputs)).collect();
             let right = |run: &Range<u32>| {
@@ -143,23 +226,35 @@ impl Work {
         &self,
         chunks: &[Range<u32>],
         lines: &[Cut],
-        weight_banks: u32,
-        stays: bool,
+        buffer: BufferUse,
+        form: Form<'_>,
         config: &Config,
     ) -> Vec<Cut> {
         let data = lines.iter().map(|cut| self.data_banks(cut.outputs.clone(), config)).max().unwrap_or(0);
         // The same split for all of them: weights stay in the buffer only where the banks keep their use. Of weights that
         // come and go more may wait there.
-        let all = self.weight_banks(u32::MAX, config);
-        let weights = if stays { weight_banks } else { all.min(config.cbuf_banks - data).max(weight_banks) };
+        let BufferUse { weight_banks, weights_stay: stays, .. } = buffer;
+        let all = self.banks_held(
+            form,
+            self.weights.kernels.div_ceil(config.kernels_at_once(self.weights.precision)),
+            config,
+        );
+        let weights = if stays { weight_banks } else { all.min(form.banks(config) - data).max(weight_banks) };
         let last = lines.len() - 1;
         let of_chunk = |chunk: &Range<u32>| {
             let kernels = chunk.start..chunk.end.min(self.weights.kernels);
             let cut = move |(at, cut): (usize, &Cut)| {
                 let (weights_are_there, weights_stay) = (stays && at > 0, stays && at < last);
-                let buffer =
-                    BufferUse { data_banks: data, weight_banks: weights, weights_are_there, weights_stay };
-                Cut { kernels: kernels.clone(), buffer, ..cut.clone() }
+                let buffer = BufferUse {
+                    data_banks: data,
+                    weight_banks: weights,
+                    weights_are_there,
+                    weights_stay,
+                    ..buffer
+                };
+                let weights = if weights_are_there { 0 } else { self.weight_bytes(form, &kernels) };
+                let read = cut.inputs.len() as u64 * self.line_bytes + weights;
+                Cut { kernels: kernels.clone(), buffer, read, ..cut.clone() }
             };
             lines.iter().enumerate().map(cut)
         };
@@ -180,6 +275,7 @@ impl Work {
             after: end.saturating_sub(before + height),
             outputs,
             buffer: BufferUse::default(),
+            read: 0,
         }
     }
 }
@@ -187,6 +283,11 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nvdla::numeric::Precision;
+
+    fn weights(kernels: u32, channels: u32) -> WeightShape {
+        WeightShape { kernels, rows: 3, columns: 3, channels, rows_at_once: 1, precision: Precision::Int8 }
+    }
 
     fn work(height: u32, outputs: u32, after: u32) -> Work {
         Work {
@@ -195,7 +296,9 @@ mod tests {
             line_bytes: 8,
             window: Window { size: [3, 3], stride: [1, 2], before: [1, 1], after: [1, after] },
             outputs,
-            weights: WeightShape { kernels: 8, rows: 3, columns: 3, channels: 8, rows_at_once: 1 },
+            weights: weights(8, 8),
+            kept: None,
+            tiles: false,
             least_lines: 1,
         }
     }
@@ -217,8 +320,8 @@ mod tests {
     fn every_line_and_kernel_is_made_once_and_fits() {
         let config = Config::named("nv_small").unwrap();
         for (kernels, channels, entries) in [(8, 64, 448), (512, 512, 2000), (300, 96, 700), (64, 900, 300)] {
-            let weights = WeightShape { kernels, rows: 3, columns: 3, channels, rows_at_once: 1 };
-            let work = Work { entries, line_bytes: 9999, weights, ..work(57, 29, 1) };
+            let work =
+                Work { entries, line_bytes: 9999, weights: weights(kernels, channels), ..work(57, 29, 1) };
             let cuts = cuts(&work, &config).unwrap();
             let made: usize = cuts.iter().map(|cut| cut.outputs.len() * cut.kernels.len()).sum();
             assert_eq!(made, 29 * kernels as usize);

@@ -2,6 +2,7 @@
 
 use super::description::Shape;
 use crate::host::{DriverError, Warning};
+use crate::nvdla::numeric::Precision;
 use crate::nvdla::refused::Refused;
 use crate::platform::DescriptionError;
 use crate::suggestion::with_nearest;
@@ -215,10 +216,12 @@ pub enum PlanError {
         parameter: &'static str,
     },
     /// The hardware computes in other formats.
-    #[error("the configuration {config} does not compute int8")]
-    NoInt8 {
+    #[error("the configuration {config} does not compute {precision}")]
+    NoFormat {
         /// The configuration.
         config: String,
+        /// The network's format.
+        precision: Precision,
     },
 }
 

@@ -1,12 +1,13 @@
-//! How tensors lie in NVDLA's memory: feature cubes, weights and per-channel operands of int8 layers.
+//! How tensors lie in NVDLA's memory: feature cubes, weights and per-channel operands.
 //!
 //! On the host's side tensors are plain: features `[line][column][channel]`, weights
-//! `[kernel][row][column][channel]`.
+//! `[kernel][row][column][channel]`. Their elements are held as bytes, as files have them: of int16 and fp16 two, little endian.
 
 use super::description::Shape;
 use crate::host::Memory;
 use crate::nvdla::config::Config;
 use crate::nvdla::cube::{Packing, Ram, Surface};
+use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::cdma::d_weight_bytes::WEIGHT_BYTES;
 
 /// Alignment of everything that is placed: no family of addresses keeps fewer bits.
@@ -106,12 +107,12 @@ pub enum Form {
     /// As features: channels lie in surfaces of one memory atom each; atom (x, y) of a surface holds that many channels
     /// of a pixel (hardware manual, "Feature data format").
     Features {
-        /// Bytes of an atom, which are its channels.
+        /// Bytes of an atom.
         atom: u32,
         /// Which of the cube's channels are the tensor's.
         channels: Channels,
     },
-    /// As an image: pixels of four bytes, or of one, a line after the other.
+    /// As an image: pixels of four components, or of one, a line after the other.
     Pixels {
         /// Bytes of a pixel.
         bytes: u32,
@@ -120,30 +121,37 @@ pub enum Form {
     },
 }
 
-/// A tensor in memory. On the host's side it is `[line][column][channel]`.
+/// A tensor in memory. On the host's side it is `[line][column][channel]`, the bytes of each element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
     /// Where it begins.
     pub place: Place,
     /// Its size.
     pub shape: Shape,
+    /// The format of its elements.
+    pub precision: Precision,
     /// How it lies.
     pub form: Form,
 }
 
 impl Tensor {
     /// Features with channels one behind the other.
-    pub(super) fn features(shape: Shape, channels: Channels, config: &Config) -> Tensor {
+    pub(super) fn features(
+        shape: Shape,
+        channels: Channels,
+        precision: Precision,
+        config: &Config,
+    ) -> Tensor {
         let atom = config.memory_atom;
-        Tensor { place: Place::primary(0), shape, form: Form::Features { atom, channels } }
+        Tensor { place: Place::primary(0), shape, precision, form: Form::Features { atom, channels } }
     }
 
     /// An image.
-    pub(super) fn image(shape: Shape) -> Tensor {
-        let bytes = if shape.channels == 1 { 1 } else { 4 };
+    pub(super) fn image(shape: Shape, precision: Precision) -> Tensor {
+        let bytes = if shape.channels == 1 { 1 } else { 4 } * precision.bytes() as u32;
         // Lines begin with an atom, whatever its size.
         let line_stride = (shape.width * bytes).next_multiple_of(64);
-        Tensor { place: Place::primary(0), shape, form: Form::Pixels { bytes, line_stride } }
+        Tensor { place: Place::primary(0), shape, precision, form: Form::Pixels { bytes, line_stride } }
     }
 
     /// The cube that it lies in, of features.
@@ -152,7 +160,12 @@ impl Tensor {
             unreachable!("only convolutions read images, and they know")
         };
         let shape = Shape { channels: channels.places(), ..self.shape };
-        Cube { place: self.place, shape, atom: *atom }
+        Cube { place: self.place, shape, atom: *atom, lanes: *atom / self.precision.bytes() as u32 }
+    }
+
+    /// Bytes of its elements on the host's side.
+    pub fn host_bytes(&self) -> usize {
+        self.shape.elements() * self.precision.bytes()
     }
 
     /// Bytes of memory.
@@ -176,10 +189,12 @@ impl Tensor {
                 (Surface::within(*line_stride, 0, *bytes), (0..channels).collect())
             }
         };
+        let element = self.precision.bytes() as u32;
         let mut offsets = Vec::with_capacity(self.shape.elements());
         for y in 0..height {
             for x in 0..width {
-                offsets.extend(places.iter().map(|&channel| surface.element([x, y, channel], 1) as usize));
+                offsets
+                    .extend(places.iter().map(|&channel| surface.element([x, y, channel], element) as usize));
             }
         }
         offsets
@@ -194,14 +209,15 @@ impl Tensor {
 
     /// The same, where what is beside it is left.
     pub(super) fn pack_onto(&self, elements: &[i8], bytes: &mut [u8]) {
-        for (offset, element) in self.offsets().into_iter().zip(elements) {
-            bytes[offset] = *element as u8;
+        for (offset, element) in self.offsets().into_iter().zip(elements.chunks(self.precision.bytes())) {
+            bytes[offset..].iter_mut().zip(element).for_each(|(place, byte)| *place = *byte as u8);
         }
     }
 
     /// The tensor `[line][column][channel]` that lies in these bytes.
     pub fn unpack(&self, bytes: &[u8]) -> Vec<i8> {
-        self.offsets().into_iter().map(|offset| bytes[offset] as i8).collect()
+        let element = |offset: usize| &bytes[offset..offset + self.precision.bytes()];
+        self.offsets().into_iter().flat_map(element).map(|byte| *byte as i8).collect()
     }
 }
 
@@ -212,6 +228,8 @@ pub(super) struct Cube {
     pub(super) place: Place,
     pub(super) shape: Shape,
     pub(super) atom: u32,
+    /// Elements of an atom.
+    pub(super) lanes: u32,
 }
 
 impl Cube {
@@ -236,12 +254,12 @@ impl Cube {
 
     /// Its part of so many channels from one on that begins an atom.
     pub(super) fn channels(&self, from: u32, channels: u32) -> Cube {
-        let place = self.place.plus(u64::from(from / self.atom) * u64::from(self.surface_stride()));
+        let place = self.place.plus(u64::from(from / self.lanes) * u64::from(self.surface_stride()));
         Cube { place, shape: Shape { channels, ..self.shape }, ..*self }
     }
 
     pub(super) fn surfaces(&self) -> u32 {
-        self.shape.channels.div_ceil(self.atom)
+        self.shape.channels.div_ceil(self.lanes)
     }
 
     /// Bytes of memory.
@@ -280,12 +298,13 @@ pub(super) struct WeightShape {
     pub(super) channels: u32,
     /// Rows that post-extension of an image handles at once: 1, 2 or 4.
     pub(super) rows_at_once: u32,
+    pub(super) precision: Precision,
 }
 
 impl WeightShape {
     /// Bytes of a kernel.
     pub(super) fn kernel_bytes(&self) -> u32 {
-        self.rows * self.columns * self.channels
+        self.rows * self.columns * self.channels * self.precision.bytes() as u32
     }
 
     /// Bytes of all.
@@ -317,9 +336,10 @@ impl WeightShape {
     /// group channels in blocks of as many as a cell multiplies at once; in a block rows, columns, kernels, channels
     /// (hardware manual, "Weight format for direct convolution"). Rows that are handled at once share a block.
     pub(super) fn pack(&self, weights: &[i8], config: &Config) -> Vec<u8> {
-        let WeightShape { kernels, rows, columns, channels, rows_at_once } = *self;
+        let WeightShape { kernels, rows, columns, channels, rows_at_once, precision } = *self;
+        let element = precision.bytes();
         let [kernels, rows, columns, channels] = [kernels, rows, columns, channels].map(|size| size as usize);
-        let (group, block) = (config.mac_atomic_k as usize, self.block(config) as usize);
+        let (group, block) = (config.kernels_at_once(precision) as usize, self.block(config) as usize);
         let at_once = rows_at_once as usize;
         let size = self.bytes_read(config) as usize;
         let mut bytes = Vec::with_capacity(size);
@@ -331,7 +351,7 @@ impl WeightShape {
                         for kernel in first_kernel..kernels.min(first_kernel + group) {
                             for row in first_row..rows.min(first_row + at_once) {
                                 let at = ((kernel * rows + row) * columns + column) * channels;
-                                let run = &weights[at + taken.start..at + taken.end];
+                                let run = &weights[(at + taken.start) * element..(at + taken.end) * element];
                                 bytes.extend(run.iter().map(|&weight| weight as u8));
                             }
                         }
@@ -345,9 +365,9 @@ impl WeightShape {
 }
 
 /// 16-bit operands of SDP, one a channel, an atom's channels to a surface, surfaces back to back.
-pub(super) fn pack_operands(values: &[i16], config: &Config) -> Vec<u8> {
+pub(super) fn pack_operands(values: &[i16], lanes: u32) -> Vec<u8> {
     let mut bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    bytes.resize(values.len().next_multiple_of(config.memory_atom as usize) * 2, 0);
+    bytes.resize(values.len().next_multiple_of(lanes as usize) * 2, 0);
     bytes
 }
 
@@ -357,9 +377,9 @@ pub(super) fn entries_of_pixels(bytes: u32, config: &Config) -> u32 {
 }
 
 /// Entries of the convolution buffer that a line of features takes (architecture text, "Convolution buffer").
-pub(super) fn entries_per_line(shape: Shape, config: &Config) -> u32 {
+pub(super) fn entries_per_line(shape: Shape, precision: Precision, config: &Config) -> u32 {
     let held = (config.cbuf_entry_bytes() / config.memory_atom).max(1);
-    let atoms = shape.channels.div_ceil(config.memory_atom);
+    let atoms = shape.channels.div_ceil(config.lanes(precision));
     let rest = match atoms % held {
         // Three atoms of four take as much room as four.
         3 => shape.width,
@@ -373,6 +393,30 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const ONE: WeightShape = WeightShape {
+        kernels: 1,
+        rows: 1,
+        columns: 1,
+        channels: 1,
+        rows_at_once: 1,
+        precision: Precision::Int8,
+    };
+
+    /// Of int16 a group has half as many kernels, and a block as many channels.
+    #[test]
+    fn elements_of_two_bytes_stay_together() {
+        let weights: Vec<i8> = (0..2 * 17).collect();
+        let bytes = WeightShape { kernels: 17, precision: Precision::Int16, ..ONE }
+            .pack(&weights, &config("nv_full"));
+        assert_eq!((bytes[..34].to_vec(), bytes.len()), ((0..34).collect(), 128));
+        let shape = Shape { width: 2, height: 1, channels: 3 };
+        let form = Form::Features { atom: 4, channels: Channels::plain(3) };
+        let tensor = Tensor { place: Place::primary(0), shape, precision: Precision::Int16, form };
+        let bytes = tensor.pack(&[1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6]);
+        let expected: [i8; 16] = [1, -1, 2, -2, 4, -4, 5, -5, 3, -3, 0, 0, 6, -6, 0, 0];
+        assert_eq!(bytes, expected.map(|byte| byte as u8));
+    }
+
     fn config(name: &str) -> Config {
         Config::named(name).unwrap()
     }
@@ -380,8 +424,9 @@ mod tests {
     #[test]
     fn channels_lie_in_atoms_and_atoms_in_surfaces() {
         let shape = Shape { width: 2, height: 1, channels: 3 };
+        let precision = Precision::Int8;
         let form = |channels| Form::Features { atom: 2, channels };
-        let tensor = |channels| Tensor { place: Place::primary(0), shape, form: form(channels) };
+        let tensor = |channels| Tensor { place: Place::primary(0), shape, precision, form: form(channels) };
         let bytes = tensor(Channels::plain(3)).pack(&[1, 2, 3, 4, 5, 6]);
         assert_eq!(bytes, [1, 2, 4, 5, 3, 0, 6, 0]);
         // One channel, and two that begin with the next atom.
@@ -395,7 +440,7 @@ mod tests {
     fn kernels_come_in_groups_and_channels_in_blocks() {
         // Nine kernels of ten channels: a group of eight and one of one, a block of eight and one of two.
         let weights: Vec<i8> = (0..90).collect();
-        let shape = WeightShape { kernels: 9, rows: 1, columns: 1, channels: 10, rows_at_once: 1 };
+        let shape = WeightShape { kernels: 9, channels: 10, ..ONE };
         let bytes = shape.pack(&weights, &config("nv_small"));
         assert_eq!(bytes[..9], [0, 1, 2, 3, 4, 5, 6, 7, 10]);
         assert_eq!(bytes[64..68], [8, 9, 18, 19]);
@@ -405,14 +450,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_is_unpacked(width in 1u32..5, height in 1u32..5, channels in 1u32..20, atom in 1u32..9) {
-            let channels = Channels::joined([&Channels::plain(channels), &Channels::plain(channels)], atom);
+        fn what_is_packed_is_unpacked(width in 1u32..5, height in 1u32..5, channels in 1u32..20, lanes in 1u32..9, wide: bool) {
+            let precision = if wide { Precision::Fp16 } else { Precision::Int8 };
+            let atom = lanes * precision.bytes() as u32;
+            let channels = Channels::joined([&Channels::plain(channels), &Channels::plain(channels)], lanes);
             let shape = Shape { width, height, channels: channels.each().count() as u32 };
             let place = Place::primary(0);
-            let features = Tensor { place, shape, form: Form::Features { atom, channels } };
-            let image = Tensor::image(Shape { channels: 3, ..shape });
+            let features = Tensor { place, shape, precision, form: Form::Features { atom, channels } };
+            let image = Tensor::image(Shape { channels: 3, ..shape }, precision);
             for tensor in [features, image] {
-                let elements: Vec<i8> = (0..tensor.shape.elements()).map(|at| (at * 7) as i8).collect();
+                let elements: Vec<i8> = (0..tensor.host_bytes()).map(|at| (at * 7) as i8).collect();
                 prop_assert_eq!(tensor.unpack(&tensor.pack(&elements)), elements);
             }
         }

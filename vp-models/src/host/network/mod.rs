@@ -26,6 +26,7 @@
 //! normalisations; upsampling and soft-max are the CPU's. Convolutions whose input the convolution buffer does not hold whole
 //! are cut; those it cannot hold even so are refused by name. [`Measured`] says what bounds each layer.
 
+mod compressed;
 mod cpu;
 mod cut;
 mod description;
@@ -37,10 +38,12 @@ mod plan;
 mod registers;
 mod run;
 mod shipped;
+mod winograd;
 
 pub use description::{
-    Activation, Bias, Converter, Convolution, Demand, Demanded, Method, Network, NetworkLayer, Normalisation,
-    Operation, Options, Pooling, ReadTensor, Shape, SoftMax, Sum, Window, example_input,
+    Activation, Bias, Choices, Compression, Converter, Convolution, Demand, Demanded, Method, Network,
+    NetworkLayer, Normalisation, Operation, Options, Pooling, ReadTensor, Shape, SoftMax, Sum, Window,
+    Winograd, example_input,
 };
 pub use error::{MeasureError, NetworkError, PlanError, RunError};
 pub use layout::{Channels, Form, Place, Run, Tensor};

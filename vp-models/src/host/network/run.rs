@@ -23,7 +23,7 @@ pub struct Runner<'a> {
 /// What came of one input, or of as many as the plan takes at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inference {
-    /// The network's output, `[line][column][channel]`, frame after frame.
+    /// The network's output, `[line][column][channel]`, frame after frame: the bytes of each element.
     pub output: Vec<i8>,
     /// When the input was there and its first layer had its turn.
     pub started: Time,
@@ -72,7 +72,7 @@ impl<'a> Runner<'a> {
         Ok(Runner { plan, driver, units, table: None })
     }
 
-    /// Runs the network on inputs `[line][column][channel]`, as many at once as the plan takes, and hands out what came of them with the
+    /// Runs the network on inputs `[line][column][channel]`, of int16 and fp16 two bytes for each element, as many at once as the plan takes, and hands out what came of them with the
     /// first one's number. Where inputs are no multiple of these, zeros run in the place of those that are missing.
     ///
     /// # Errors
@@ -94,9 +94,10 @@ impl<'a> Runner<'a> {
 
     fn infer(&mut self, inputs: &[&[i8]]) -> Result<Inference, RunError> {
         let plan = self.plan;
-        let expected = plan.input.shape.elements();
+        let (expected, element) = (plan.input.host_bytes(), plan.input.precision.bytes());
         if let Some(input) = inputs.iter().find(|input| input.len() != expected) {
-            return Err(RunError::Input { found: input.len(), expected });
+            let (found, expected) = (input.len() / element, expected / element);
+            return Err(RunError::Input { found, expected });
         }
         self.driver.bus.place = plan.steps.first().map_or_else(String::new, place);
         for frame in 0..plan.frames {

@@ -5,11 +5,58 @@
 
 use super::hardware::Hardware;
 use crate::nvdla::control::Control;
+use crate::nvdla::encode::{self, Encoded};
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::order::Order;
 use crate::nvdla::refused::Refused;
-use crate::nvdla::registers::{Group, cmac as reg};
+use crate::nvdla::registers::{Group, RegisterMap, Unit, cmac as reg};
 use std::rc::Rc;
+
+/// What an array's registers say of one layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CmacLayer {
+    /// Format of activations and weights.
+    pub precision: Precision,
+    /// The method is Winograd's.
+    pub winograd: bool,
+}
+
+impl CmacLayer {
+    /// Both arrays, in a driver's order.
+    pub const UNITS: [Unit; 2] = [Unit::CmacA, Unit::CmacB];
+
+    /// Decodes and checks a group.
+    pub fn decode(group: &Group, hardware: &Hardware) -> Result<CmacLayer, Refused> {
+        let winograd = group.flag(reg::d_misc_cfg::CONV_MODE);
+        if winograd && !hardware.winograd {
+            let why = "this configuration has no Winograd";
+            return Err(Refused::new(group, reg::d_misc_cfg::CONV_MODE, why));
+        }
+        Ok(CmacLayer { precision: hardware.precision(group, reg::d_misc_cfg::PROC_PRECISION)?, winograd })
+    }
+
+    /// The registers of both arrays in groups, all but the enables.
+    pub fn fields(&self) -> Encoded {
+        use reg::d_misc_cfg::*;
+        let fields = [(CONV_MODE, self.winograd.into()), (PROC_PRECISION, self.precision.code())];
+        let [first, second] = CmacLayer::UNITS.map(|unit| Encoded::of(unit, fields));
+        first.and(second)
+    }
+
+    /// The same, checked: the inverse of [`CmacLayer::decode`].
+    ///
+    /// # Errors
+    /// When it would be refused.
+    pub fn encode(&self, map: RegisterMap, hardware: &Hardware) -> Result<Encoded, Refused> {
+        let fields = self.fields();
+        for unit in CmacLayer::UNITS {
+            let group = fields.group(unit, map)?;
+            let decoded = CmacLayer::decode(&group, hardware);
+            encode::check(self, decoded, (&group, reg::d_misc_cfg::PROC_PRECISION))?;
+        }
+        Ok(fields)
+    }
+}
 
 /// The registers of both arrays.
 pub(super) struct Arrays {
@@ -38,18 +85,43 @@ impl Arrays {
     ) -> Result<(), (&Control, Refused)> {
         for (control, group) in [&*self.a, &*self.b].into_iter().zip(groups) {
             let refuse = |field, why| Err((control, Refused::new(group, field, why)));
-            let winograd = group.flag(reg::d_misc_cfg::CONV_MODE);
-            if winograd && !hardware.winograd {
-                return refuse(reg::d_misc_cfg::CONV_MODE, "this configuration has no Winograd");
-            }
-            if winograd != (order == Order::Tiles) {
+            let layer = CmacLayer::decode(group, hardware).map_err(|refused| (control, refused))?;
+            if layer.winograd != (order == Order::Tiles) {
                 return refuse(reg::d_misc_cfg::CONV_MODE, "CSC has another mode");
             }
-            let field = reg::d_misc_cfg::PROC_PRECISION;
-            if hardware.precision(group, field).map_err(|refused| (control, refused))? != precision {
-                return refuse(field, "CSC sends another format");
+            if layer.precision != precision {
+                return refuse(reg::d_misc_cfg::PROC_PRECISION, "CSC sends another format");
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvdla::config::Config;
+
+    #[test]
+    fn what_is_encoded_is_decoded_and_what_is_refused_is_refused_alike() {
+        for name in Config::NAMES {
+            let config = Config::named(name).unwrap();
+            let (map, hardware) = (config.register_map, Hardware::from(&config));
+            for (precision, winograd) in [Precision::Int8, Precision::Int16, Precision::Fp16]
+                .into_iter()
+                .flat_map(|precision| [false, true].map(|winograd| (precision, winograd)))
+            {
+                let layer = CmacLayer { precision, winograd };
+                for unit in CmacLayer::UNITS {
+                    let group = layer.fields().group(unit, map).unwrap();
+                    let decoded = CmacLayer::decode(&group, &hardware);
+                    if unit == Unit::CmacA {
+                        let encoded = layer.encode(map, &hardware);
+                        assert_eq!(encoded.err(), decoded.as_ref().err().cloned(), "{name}");
+                    }
+                    assert!(decoded.is_err() || decoded == Ok(layer), "{name}");
+                }
+            }
+        }
     }
 }

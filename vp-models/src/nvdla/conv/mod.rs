@@ -5,16 +5,17 @@
 //! CSC to CACC, results through the `delivery` to SDP, which holds CSC back if it cannot take them. A layer that
 //! one of them refuses ends in all of them, each with its interrupt.
 //!
-//! [`compute`] is the arithmetic, [`weights`] and [`window`] put its operands in order, and `sums` its results.
+//! [`ConvolutionLayer`] is what the registers of all five say together. [`compute`] is the arithmetic, [`weights`] and [`window`] put its operands in order, and `sums` its results.
 
 mod buffer;
 pub mod cacc;
 pub mod cdma;
-mod cmac;
+pub mod cmac;
 pub mod compute;
 pub mod csc;
 pub(crate) mod delivery;
 pub mod elements;
+mod encode;
 pub mod hardware;
 mod sums;
 mod weight_set;
@@ -36,6 +37,7 @@ use std::rc::Rc;
 use vp_core::Time;
 
 pub use self::buffer::{Banks, Reuse};
+pub use self::encode::ConvolutionLayer;
 
 /// The registers of its units.
 pub(crate) struct Controls {

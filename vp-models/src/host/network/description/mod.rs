@@ -9,6 +9,7 @@ mod synthetic;
 mod written;
 
 use super::error::NetworkError;
+use crate::nvdla::numeric::Precision;
 use serde::Deserialize;
 use std::fmt;
 
@@ -16,7 +17,7 @@ pub use demand::{Demand, Demanded};
 pub use synthetic::example_input;
 pub use written::{Options, ReadTensor};
 
-/// A network of int8 layers, quantised for the hardware's arithmetic and checked: shapes fit each other and
+/// A network, quantised for the hardware's arithmetic (or in fp16) and checked: shapes fit each other and
 /// tensors have as many elements as their layers need.
 ///
 /// ```
@@ -46,6 +47,11 @@ pub struct Network {
     pub input: Shape,
     /// Whether its input may lie in memory as an image: pixels with their components side by side.
     pub is_image: bool,
+    /// The format of features and weights. Tensors are held as the bytes of their elements, as files have them: of int16 and fp16 two,
+    /// little endian.
+    pub precision: Precision,
+    /// What is chosen where hardware can do the same in several ways.
+    pub choices: Choices,
     /// Its layers, each after those it reads from. The last one's output is the network's.
     pub layers: Vec<NetworkLayer>,
     /// Where its file says that tensors lie.
@@ -58,6 +64,16 @@ impl Network {
         self.layers.last().map_or(self.input, |layer| layer.output)
     }
 
+    /// An input of any elements, drawn from a seed.
+    pub fn example_input(&self, seed: u64) -> Vec<i8> {
+        synthetic::example_input_of(self.input, self.precision, seed)
+    }
+
+    /// Bytes of an input, of all its elements.
+    pub fn input_bytes(&self) -> usize {
+        self.input.elements() * self.precision.bytes()
+    }
+
     /// The size of what a source gives.
     pub fn shape(&self, source: Option<usize>) -> Shape {
         source.map_or(self.input, |layer| self.layers[layer].output)
@@ -67,6 +83,40 @@ impl Network {
     pub fn macs(&self) -> u64 {
         self.layers.iter().map(NetworkLayer::macs).sum()
     }
+}
+
+/// What is chosen where hardware can do the same in several ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// Whether weights lie in memory without their zeros.
+    pub compression: Compression,
+    /// Whether convolutions are computed by Winograd's method.
+    pub winograd: Winograd,
+}
+
+/// Whether weights lie in memory without their zeros, on configurations that have weight compression. Results are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compression {
+    /// They do not.
+    #[default]
+    Never,
+    /// Those of a layer do where that moves fewer bytes.
+    Auto,
+}
+
+/// Whether convolutions with kernels of 3 x 3 that move pixel by pixel, and whose output has columns and lines in multiples of four, are
+/// computed by Winograd's method, on configurations that have it. Results are near those of the direct method, and not the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Winograd {
+    /// They are not.
+    #[default]
+    Never,
+    /// They are where that is estimated to be faster.
+    Auto,
+    /// They are.
+    Always,
 }
 
 /// Size of a cube.
@@ -208,8 +258,8 @@ impl Window {
     }
 }
 
-/// A convolution, and what SDP does to its sums: bias, another cube added, activation, and conversion to int8, in this
-/// order.
+/// A convolution, and what SDP does to its sums: bias, another cube added, activation, and of integers conversion to the format of
+/// features, in this order. In fp16 nothing is shifted or converted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Convolution {
     /// Kernels, which are the output's channels.
@@ -218,22 +268,24 @@ pub struct Convolution {
     pub groups: u32,
     /// The kernels' extent.
     pub window: Window,
-    /// `[kernel][row][column][channel]`, of the channels that a kernel sees.
+    /// `[kernel][row][column][channel]`, of the channels that a kernel sees: the bytes of each.
     pub weights: Vec<i8>,
+    /// By how many bits sums are shifted right, with rounding, before all else; then 32 bits hold them.
+    pub truncate: u32,
     /// Added to the sums.
     pub bias: Option<Bias>,
     /// The second source is added, its elements shifted left by that.
     pub added: Option<u32>,
     /// What becomes of negative sums.
     pub activation: Activation,
-    /// From sums to int8.
+    /// From sums to features.
     pub converter: Converter,
 }
 
 /// A value for each kernel, added to its sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bias {
-    /// The values.
+    /// The values; in fp16 the codes of numbers.
     pub values: Vec<i16>,
     /// By how many bits they are shifted left first.
     pub shift: u32,
@@ -256,7 +308,7 @@ pub enum Activation {
     },
 }
 
-/// `(x - offset) * scale`, shifted right with rounding to nearest and ties away from zero, then saturated to int8.
+/// `(x - offset) * scale`, shifted right with rounding to nearest and ties away from zero, then saturated to int8 or int16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Converter {
@@ -267,6 +319,11 @@ pub struct Converter {
     pub scale: i16,
     /// Right shift.
     pub shift: u32,
+}
+
+impl Converter {
+    /// Changes nothing.
+    pub const NONE: Converter = Converter { offset: 0, scale: 1, shift: 0 };
 }
 
 /// Pooling. Padding takes no part in it.
@@ -309,7 +366,7 @@ pub struct Sum {
 pub struct Normalisation {
     /// Channels: 3, 5, 7 or 9.
     pub channels: u32,
-    /// Answers at sums of squares from 0 on, close to each other: 65 of them…
+    /// Answers at sums of squares from 0 on, close to each other, in fp16 codes of numbers: 65 of them…
     pub near: Vec<i16>,
     /// …a power of two apart.
     pub near_step: u32,
@@ -321,7 +378,8 @@ pub struct Normalisation {
     pub converter: Converter,
 }
 
-/// `127 * exp(scale * x) / sum`, rounded to nearest; the scale in 1/65536ths.
+/// `127 * exp(scale * x) / sum`, rounded to nearest; the scale in 1/65536ths. In int16 it is `32767 * …`, and a step of the input means
+/// a 256th; in fp16 1 stands for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SoftMax {
     /// What a step of the input means.

@@ -2,8 +2,9 @@
 //! it.
 
 use super::synthetic::{self, Maker};
-use super::{Method, Network, NetworkLayer, Operation, Pooling, Shape, Window};
+use super::{Choices, Method, Network, NetworkLayer, Operation, Pooling, Shape, Window};
 use crate::host::network::error::NetworkError;
+use crate::nvdla::numeric::Precision;
 
 /// The columns that say what a layer is; others are passed over.
 struct Columns<'a> {
@@ -61,9 +62,10 @@ pub(super) fn network(name: &str, text: &str) -> Result<Network, NetworkError> {
     let header = lines.next().map_or(Vec::new(), |(_, line)| line.split(',').map(str::trim).collect());
     let columns = Columns { header };
     let input = Shape { width: 1, height: 1, channels: 1 };
+    let (precision, choices) = (Precision::Int8, Choices::default());
     let network =
-        Network { name: name.to_owned(), input, is_image: false, layers: Vec::new(), demands: Vec::new() };
-    let mut builder = Builder { network, maker: Maker::new(Some(1)) };
+        Network { name: name.to_owned(), input, is_image: false, precision, choices, layers: Vec::new(), demands: Vec::new() };
+    let mut builder = Builder { network, maker: Maker::new(Some(1), precision) };
     for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
         let cells = line.split(',').map(str::trim).collect();
         builder.row(&Row { columns: &columns, line: at + 1, cells })?;

@@ -5,9 +5,11 @@ mod reader;
 use self::reader::Reader;
 use super::demand::{WrittenMemory, demands};
 use super::synthetic::Maker;
-use super::{Converter, Method, Network, Shape, sheet};
+use super::{Choices, Compression, Converter, Method, Network, Shape, Winograd, sheet};
 use crate::host::network::error::NetworkError;
 use crate::host::{read_description, read_tensor};
+use crate::nvdla::config::DataType;
+use crate::nvdla::numeric::Precision;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -28,8 +30,29 @@ struct Written {
     name: String,
     input: WrittenInput,
     seed: Option<u64>,
+    precision: Option<DataType>,
+    zeros: Option<Share>,
+    compression: Option<Compression>,
+    #[serde(default)]
+    winograd: Winograd,
     #[serde(default)]
     layer: Vec<WrittenLayer>,
+}
+
+/// A share of a whole.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "f64")]
+struct Share(f64);
+
+impl TryFrom<f64> for Share {
+    type Error = String;
+
+    fn try_from(share: f64) -> Result<Share, String> {
+        match (0.0..=1.0).contains(&share) {
+            true => Ok(Share(share)),
+            false => Err(format!("{share} is no share: it is from 0 (none) to 1 (all)")),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -81,6 +104,7 @@ struct WrittenConvolution {
     #[serde(default)]
     relu: bool,
     leaky: Option<Leaky>,
+    truncate: Option<u32>,
     converter: Option<Converter>,
 }
 
@@ -254,15 +278,24 @@ impl Network {
         read: &mut ReadTensor<'_>,
     ) -> Result<Network, NetworkError> {
         let demands = demands(text)?;
-        let Written { name, input, seed, layer: written } = toml::from_str(text)?;
+        let Written { name, input, seed, precision, zeros, compression, winograd, layer: written } =
+            toml::from_str(text)?;
+        let precision = precision.map_or(Precision::Int8, Precision::from);
         let WrittenInput { width, height, channels, image, .. } = input;
         let [width, height] = options.input_size.unwrap_or([width, height]);
         let input = Shape { width, height, channels }.check("input")?;
         if image && channels > 4 {
             return Err(NetworkError::Image { channels });
         }
-        let network = Network { name, input, is_image: image, layers: Vec::new(), demands };
-        let mut reader = Reader { network, maker: Maker::new(seed), read };
+        // Who says how many weights are zero asks what that saves.
+        let compression = compression.unwrap_or(match zeros {
+            Some(_) => Compression::Auto,
+            None => Compression::Never,
+        });
+        let choices = Choices { compression, winograd };
+        let network = Network { name, input, is_image: image, precision, choices, layers: Vec::new(), demands };
+        let maker = Maker::new(seed, precision).with_zeros(zeros.map_or(0.0, |Share(share)| share));
+        let mut reader = Reader { network, maker, read };
         for layer in written {
             reader.layer(layer)?;
         }

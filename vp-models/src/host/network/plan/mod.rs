@@ -1,17 +1,22 @@
 //! From a network to what a driver does with it: where everything lies, and which registers each hardware layer takes.
 //!
-//! `operations` says what runs as one and in which order, `batch` what runs once for several frames, `values` what shares memory,
-//! `traffic` how much each is read and written, `placement` where it is, and in `steps` it becomes register writes, with who must wait for whom.
+//! `operations` says what runs as one and in which order, `parts` and `tiles` how convolutions are cut, `batch` what runs once for several
+//! frames, `values` what shares memory, `operands` how weights and biases are packed, `traffic` how much each is read and written,
+//! `placement` where it is; in `steps` it becomes register writes, with who must wait for whom.
 
 mod batch;
 mod memory;
+mod operands;
 mod operations;
+mod parts;
 mod placement;
 mod steps;
+mod tiles;
 mod traffic;
 mod values;
 
 use self::batch::Batch;
+use self::operands::Operands;
 use self::operations::tasks;
 use self::placement::{Places, Placing, Unplaced};
 use self::traffic::{Usage, usages};
@@ -21,7 +26,7 @@ use super::error::PlanError;
 use super::layout::{Place, Tensor};
 use crate::host::program::Program;
 use crate::host::trace::Source;
-use crate::nvdla::config::{Config, DataType};
+use crate::nvdla::config::Config;
 use crate::nvdla::registers::Unit;
 use std::ops::{Range, RangeInclusive};
 
@@ -193,15 +198,15 @@ impl Plan {
         memories: &Memories,
         options: &PlanOptions,
     ) -> Result<Plan, PlanError> {
-        if !(config.has_feature_type(DataType::Int8) && config.has_weight_type(DataType::Int8)) {
-            return Err(PlanError::NoInt8 { config: config.name.clone() });
+        if !config.computes(network.precision) {
+            return Err(PlanError::NoFormat { config: config.name.clone(), precision: network.precision });
         }
         let PlanOptions { frames, placement, sram_limit } = *options;
         let values = Values::of(network, config)?;
         let batch = Batch::of(network, &values, frames, config)?;
         let tasks = tasks(network, &values, &batch, config)?;
         let mut constants = Vec::new();
-        let operands = steps::Operands::of(network, &values, &tasks, &batch, config, &mut constants);
+        let operands = Operands::of(network, &values, &tasks, &batch, config, &mut constants);
         let usages = usages(network, &values, &tasks, &batch);
         constants.extend(own_constants(network, &values, &usages));
         let placing = Placing {

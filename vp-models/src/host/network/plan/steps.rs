@@ -1,8 +1,9 @@
-//! Steps of a plan: operands in memory, register writes, and who must wait for whom.
+//! Steps of a plan: register writes, and who must wait for whom.
 
 use super::batch::Batch;
-use super::operations::{Part, Task};
-use super::placement::Unplaced;
+use super::operands::{OfKernels, Operands};
+use super::operations::Task;
+use super::parts::Part;
 use super::values::{Value, Values};
 use super::{Cpu, Step, Work};
 use crate::host::network::cut::Cut;
@@ -11,8 +12,8 @@ use crate::host::network::description::{
     Window,
 };
 use crate::host::network::error::PlanError;
-use crate::host::network::layout::{Cube, CubePlace, Form, Place, Tensor, WeightShape, pack_operands};
-use crate::host::network::registers::{self, Convolve, Cubes, Operand, Pool, Process, Stage};
+use crate::host::network::layout::{Cube, CubePlace, Form, Place, Tensor, WeightShape};
+use crate::host::network::registers::{self, Convolve, Cubes, Operand, PlacedWeights, Pool, Process, Stage};
 use crate::host::program::Program;
 use crate::host::trace::Source;
 use crate::nvdla::config::Config;
@@ -21,99 +22,6 @@ use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::Unit;
 use crate::nvdla::{cdp, pdp};
 use std::ops::Range;
-
-/// Which constants are a task's weights and biases: of each part and each of its runs of kernels.
-pub(super) struct Operands(Vec<Vec<OfKernels>>);
-
-/// The weights and biases of some kernels, by their places among the constants.
-struct OfKernels {
-    kernels: Range<u32>,
-    weights: usize,
-    bias: Option<usize>,
-}
-
-impl Operands {
-    /// Packs the operands of all tasks.
-    pub(super) fn of(
-        network: &Network,
-        values: &Values,
-        tasks: &[Task],
-        batch: &Batch,
-        config: &Config,
-        constants: &mut Vec<Unplaced>,
-    ) -> Vec<Operands> {
-        let mut put = |layer: usize, of: &str, bytes: Vec<u8>, reads: u64| {
-            let what = format!("{} {of}", network.layers[layer].name);
-            let traffic = reads * bytes.len() as u64;
-            constants.push(Unplaced { what, bytes, layer, traffic });
-            constants.len() - 1
-        };
-        let mut of_task = |task: &Task| {
-            let layer = &network.layers[task.layer];
-            let Operation::Convolution(convolution) = &layer.operation else {
-                return Operands(Vec::new());
-            };
-            let times = u64::from(batch.runs(task.layer, task.cubes));
-            let source = values.of_source(layer.sources[0]);
-            let mut of_part = |part: &Part| {
-                let mut runs: Vec<Range<u32>> = part.cuts.iter().map(|cut| cut.kernels.clone()).collect();
-                runs.dedup();
-                let of_run = |run: Range<u32>| {
-                    let kernels = part.kernels.start + run.start..part.kernels.start + run.end;
-                    let weights = spread(convolution, layer, source, part, kernels.clone());
-                    let shape = WeightShape { kernels: run.len() as u32, ..part.weights };
-                    let cuts = part.cuts.iter().filter(|cut| cut.kernels == run);
-                    let reads = |cut: &&Cut| !cut.buffer.weights_are_there;
-                    let read = times * cuts.clone().filter(reads).count() as u64;
-                    let weights = put(task.layer, "weights", shape.pack(&weights, config), read);
-                    let bias = convolution.bias.as_ref().map(|bias| {
-                        let values = &bias.values[kernels.start as usize..kernels.end as usize];
-                        let read = times * cuts.clone().count() as u64;
-                        put(task.layer, "bias", pack_operands(values, config), read)
-                    });
-                    OfKernels { kernels: run, weights, bias }
-                };
-                runs.into_iter().map(of_run).collect::<Vec<_>>()
-            };
-            Operands(task.parts.iter().map(&mut of_part).collect())
-        };
-        tasks.iter().map(&mut of_task).collect()
-    }
-}
-
-/// Weights of some kernels over the channels that a part reads, with zeros for those that a kernel does not see and for
-/// places that nobody fills.
-fn spread(
-    convolution: &Convolution,
-    layer: &NetworkLayer,
-    source: &Value,
-    part: &Part,
-    kernels: Range<u32>,
-) -> Vec<i8> {
-    let Convolution { groups, window, weights, .. } = convolution;
-    let (sees, makes) = (layer.input.channels / groups, convolution.kernels / groups);
-    // Where in a pixel, as the part reads it, each channel of the input lies.
-    let (places, pixel): (Vec<u32>, u32) = match (&source.tensor.form, part.pixels) {
-        (Form::Features { channels, .. }, _) => (channels.each().collect(), part.channels.len() as u32),
-        (Form::Pixels { .. }, pixels) => {
-            ((0..layer.input.channels).collect(), pixels.map_or(1, |pixels| pixels.components))
-        }
-    };
-    let taps = window.size[0] as usize * window.size[1] as usize;
-    let mut spread = vec![0; kernels.len() * taps * pixel as usize];
-    for (to, kernel) in kernels.enumerate() {
-        let first = kernel / makes * sees;
-        for tap in 0..taps {
-            let from = (kernel as usize * taps + tap) * sees as usize;
-            let to = (to * taps + tap) * pixel as usize;
-            for seen in 0..sees {
-                let place = places[(first + seen) as usize] - part.channels.start;
-                spread[to + place as usize] = weights[from + seen as usize];
-            }
-        }
-    }
-    spread
-}
 
 /// What a step touches of a memory.
 #[derive(Clone, Debug)]
@@ -212,8 +120,8 @@ impl<'a> Planner<'a> {
 
     fn access(&self, source: Option<usize>, channels: Range<u32>, lines: Range<u32>) -> Access {
         let Value { storage, first_surface, .. } = *self.values().of_source(source);
-        let atom = self.config.memory_atom;
-        let surfaces = first_surface + channels.start / atom..first_surface + channels.end.div_ceil(atom);
+        let lanes = self.config.lanes(self.network.precision);
+        let surfaces = first_surface + channels.start / lanes..first_surface + channels.end.div_ceil(lanes);
         let copies = self.batch.copies(storage, self.frame, self.cubes);
         Access { storage, copies, surfaces, lines }
     }
@@ -277,60 +185,27 @@ impl<'a> Planner<'a> {
     ) -> Result<(), Refused> {
         let found = operands.iter().find(|of| of.kernels == cut.kernels);
         let Some(&OfKernels { weights, bias, .. }) = found else { return Ok(()) };
-        let (weights, bias) = (self.constants[weights], bias.map(|bias| self.constants[bias]));
+        let (weights, bias) = (weights.placed(self.constants), bias.map(|bias| self.constants[bias]));
         let (inputs, outputs) = (cut.inputs.clone(), cut.outputs.clone());
         let kernels = part.kernels.start + cut.kernels.start..part.kernels.start + cut.kernels.end;
         let count = kernels.len() as u32;
-        let first = inputs.start;
-        let source = &self.values().of_source(layer.sources[0]).tensor;
-        let (place, channels) = match source.form {
-            Form::Pixels { line_stride, .. } => {
-                let place = source.place.plus(u64::from(first) * u64::from(line_stride));
-                (CubePlace { place, line_stride, surface_stride: 0 }, part.channels.end)
-            }
-            Form::Features { .. } => {
-                let channels = part.channels.len() as u32;
-                (source.cube().channels(part.channels.start, channels).at_line(first), channels)
-            }
-        };
-        let output = Shape { height: outputs.len() as u32, channels: count, ..layer.output };
-        let window = convolution.window;
-        let window =
-            Window { before: [window.before[0], cut.before], after: [window.after[0], cut.after], ..window };
-        let weight_shape = WeightShape { kernels: count, ..part.weights };
-        let convolve = Convolve {
-            input: Shape { height: inputs.len() as u32, channels, ..layer.input },
-            output,
-            window,
-            source: place,
-            pixels: part.pixels,
-            entries: part.entries,
-            weights,
-            weight_shape,
-            buffer: cut.buffer,
-            cubes: self.cubes(layer.sources[0]),
-        };
+        let convolve = self.convolve(layer, convolution, (part, cut), weights);
+        let output = convolve.output;
         let made = task.pooling.unwrap_or(task.layer);
         let destination = self.cube(Some(made)).channels(kernels.start, count);
         let added = convolution.added.map(|shift| {
             let cube = self.cube(layer.sources[1]).channels(kernels.start, count);
             Operand::Elements { at: cube.at_line(outputs.start), shift }
         });
-        let shift = convolution.bias.as_ref().map_or(0, |bias| bias.shift);
-        let bias = bias.map(|at| Operand::Channels { at, shift });
-        let activation = convolution.activation;
-        let plain = Stage { operand: bias, factor: None, activation: Activation::None };
-        let stages = match added {
-            None => [Stage { activation, ..plain }, Stage::default()],
-            Some(added) => [plain, Stage { operand: Some(added), factor: None, activation }],
-        };
         let process = Process {
+            precision: self.network.precision,
             output,
             source: None,
-            stages,
+            stages: stages(convolution, part, bias, added),
             converter: convolution.converter,
             destination: task.pooling.is_none().then(|| destination.at_line(outputs.start)),
             cubes: self.cubes(Some(made)),
+            tiles: part.winograd.is_some(),
         };
         let mut program = Program::new(self.config.register_map);
         let (mut units, mut done) = (Vec::new(), CONVOLUTION_DONE.to_vec());
@@ -344,6 +219,7 @@ impl<'a> Planner<'a> {
                 unreachable!("a pooling was found behind the convolution")
             };
             let pool = Pool {
+                precision: self.network.precision,
                 input: output,
                 output: Shape { channels: count, ..pooled },
                 method,
@@ -357,13 +233,12 @@ impl<'a> Planner<'a> {
         }
         let sdp = process.layer(self.config.memory_atom);
         program.encoded(&sdp.encode(self.config.register_map, &self.config.into())?);
-        registers::convolution(&mut program, &convolve, self.config)?;
+        program.encoded(&convolve.encode(self.config)?);
         units.extend(sdp.uses_rdma().then_some(Unit::SdpRdma));
         units.extend([Unit::Sdp].into_iter().chain(CONVOLUTION));
         done.push((Source::Sdp, Unit::Sdp));
-        let groups = u64::from(count.div_ceil(self.config.mac_atomic_k));
         let positions = u64::from(output.width) * u64::from(output.height) * u64::from(self.cubes);
-        let mac_cycles = positions * groups * weight_shape.steps(self.config);
+        let mac_cycles = part.mac_cycles(positions, count, self.config);
         let seen = if part.pixels.is_some() { 0..1 } else { part.channels.clone() };
         let mut reads = vec![self.access(layer.sources[0], seen, inputs)];
         if let (Some(_), Some(added)) = (convolution.added, layer.sources.get(1)) {
@@ -376,6 +251,47 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
+    /// What a convolution's units do of it.
+    fn convolve(
+        &self,
+        layer: &NetworkLayer,
+        convolution: &Convolution,
+        (part, cut): (&Part, &Cut),
+        weights: PlacedWeights,
+    ) -> Convolve {
+        let first = cut.inputs.start;
+        let source = &self.values().of_source(layer.sources[0]).tensor;
+        let (place, channels) = match source.form {
+            Form::Pixels { line_stride, .. } => {
+                let place = source.place.plus(u64::from(first) * u64::from(line_stride));
+                (CubePlace { place, line_stride, surface_stride: 0 }, part.channels.end)
+            }
+            Form::Features { .. } => {
+                let channels = part.channels.len() as u32;
+                (source.cube().channels(part.channels.start, channels).at_line(first), channels)
+            }
+        };
+        let (window, kernels) = (convolution.window, cut.kernels.len() as u32);
+        Convolve {
+            input: Shape { height: cut.inputs.len() as u32, channels, ..layer.input },
+            output: Shape { height: cut.outputs.len() as u32, channels: kernels, ..layer.output },
+            window: Window {
+                before: [window.before[0], cut.before],
+                after: [window.after[0], cut.after],
+                ..window
+            },
+            source: place,
+            pixels: part.pixels,
+            entries: part.entries,
+            weights,
+            weight_shape: WeightShape { kernels, ..part.weights },
+            truncate: part.winograd.map_or(convolution.truncate, |scaling| scaling.sums),
+            winograd: part.winograd.map(|scaling| scaling.features),
+            buffer: cut.buffer,
+            cubes: self.cubes(layer.sources[0]),
+        }
+    }
+
     /// A pooling from memory to memory.
     fn pooling(&mut self, task: &Task, layer: &NetworkLayer, pooling: &Pooling) -> Result<(), Refused> {
         let &Pooling { method, window } = pooling;
@@ -383,6 +299,7 @@ impl<'a> Planner<'a> {
         // Columns behind the last window do no harm.
         let (window, Shape { height, .. }) = window.ending(source.shape);
         let pool = Pool {
+            precision: self.network.precision,
             input: Shape { height, ..source.shape },
             output: made.shape,
             method,
@@ -410,11 +327,15 @@ impl<'a> Planner<'a> {
         let (map, hardware) = (self.config.register_map, cdp::layer::Hardware::from(self.config));
         let (source, made) = (self.cube(layer.sources[0]), self.cube(Some(task.layer)));
         let places = [source, made].map(|cube| cube.at_line(0));
-        let cdp = registers::normalisation(source.shape, normalisation, places, self.config.memory_atom);
+        let cdp = registers::normalisation(
+            source.shape,
+            normalisation,
+            places,
+            (self.network.precision, self.config.memory_atom),
+        );
         let encoded = cdp.encode(map, &hardware)?;
         let mut table = Program::new(map);
-        table
-            .encoded(&cdp::lut::load(&registers::settings(normalisation), &registers::tables(normalisation)));
+        table.encoded(&cdp::lut::load(&cdp.lut, &registers::tables(normalisation)));
         let number = self.tables.iter().position(|known| *known == table);
         let number = number.unwrap_or_else(|| {
             self.tables.push(table);
@@ -431,6 +352,7 @@ impl<'a> Planner<'a> {
         let factor = (sum.scale != 1).then_some(sum.scale);
         let added = Operand::Elements { at: second, shift: sum.shift };
         let process = Process {
+            precision: self.network.precision,
             output: made.shape,
             source: Some(first),
             stages: [
@@ -440,6 +362,7 @@ impl<'a> Planner<'a> {
             converter: sum.converter,
             destination: Some(made.at_line(0)),
             cubes: Cubes::ONE,
+            tiles: false,
         };
         let sdp = process.layer(self.config.memory_atom);
         let encoded = sdp.encode(self.config.register_map, &self.config.into())?;
@@ -480,5 +403,20 @@ impl<'a> Planner<'a> {
             planned.step.after = after;
         }
         (planned.into_iter().map(|planned| planned.step).collect(), tables)
+    }
+}
+
+/// What SDP does with a convolution's sums: BS adds the bias, BN the other cube.
+fn stages(convolution: &Convolution, part: &Part, bias: Option<u64>, added: Option<Operand>) -> [Stage; 2] {
+    let shift = convolution.bias.as_ref().map_or(0, |bias| bias.shift);
+    let missing = part.winograd.map_or(0, |scaling| scaling.missing);
+    let bias = bias.map(|at| Operand::Channels { at, shift: shift.saturating_sub(missing) });
+    let activation = convolution.activation;
+    // Sums that are too small become what they should be when the bias has come.
+    let factor = (missing > 0).then(|| 1 << missing.min(14));
+    let plain = Stage { operand: bias, factor, activation: Activation::None };
+    match (added, factor) {
+        (None, None) => [Stage { activation, ..plain }, Stage::default()],
+        (operand, _) => [plain, Stage { operand, factor: None, activation }],
     }
 }

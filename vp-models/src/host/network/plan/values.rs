@@ -40,15 +40,19 @@ impl Values {
     pub(super) fn of(network: &Network, config: &Config) -> Result<Values, PlanError> {
         let image = network.is_image && reads_pixels(network);
         let input = match image {
-            true => Tensor::image(network.input),
-            false => Tensor::features(network.input, Channels::plain(network.input.channels), config),
+            true => Tensor::image(network.input, network.precision),
+            false => {
+                let channels = Channels::plain(network.input.channels);
+                Tensor::features(network.input, channels, network.precision, config)
+            }
         };
         let value =
             |name: &str, tensor| Value { name: name.to_owned(), tensor, storage: 0, first_surface: 0 };
         let mut values = vec![value("input", input)];
         for layer in &network.layers {
-            let channels = channels(layer, &values, config)?;
-            values.push(value(&layer.name, Tensor::features(layer.output, channels, config)));
+            let channels = channels(layer, &values, config.lanes(network.precision))?;
+            let tensor = Tensor::features(layer.output, channels, network.precision, config);
+            values.push(value(&layer.name, tensor));
         }
         let mut values = Values { values, storages: Vec::new() };
         values.place(network, config)?;
@@ -93,13 +97,13 @@ impl Values {
     }
 
     fn cube(&self, of: usize, config: &Config) -> Cube {
-        let Tensor { shape, form, .. } = &self.values[of].tensor;
+        let Tensor { shape, form, precision, .. } = &self.values[of].tensor;
         let places = match form {
             Form::Features { channels, .. } => channels.places(),
             Form::Pixels { .. } => shape.channels,
         };
         let shape = Shape { channels: places, ..*shape };
-        Cube { place: Place::primary(0), shape, atom: config.memory_atom }
+        Cube { place: Place::primary(0), shape, atom: config.memory_atom, lanes: config.lanes(*precision) }
     }
 
     fn settle(&mut self, of: usize, part: Option<(usize, u32)>, operation: &Operation) {
@@ -137,7 +141,7 @@ fn reads_pixels(network: &Network) -> bool {
 }
 
 /// Which of its cube's channels a layer's output are.
-fn channels(layer: &NetworkLayer, before: &[Value], config: &Config) -> Result<Channels, PlanError> {
+fn channels(layer: &NetworkLayer, before: &[Value], lanes: u32) -> Result<Channels, PlanError> {
     let of = |source: &Option<usize>| match &before[source.map_or(0, |layer| layer + 1)].tensor {
         Tensor { form: Form::Features { channels, .. }, .. } => channels.clone(),
         Tensor { shape, .. } => Channels::plain(shape.channels),
@@ -146,7 +150,7 @@ fn channels(layer: &NetworkLayer, before: &[Value], config: &Config) -> Result<C
     let gaps = |why| PlanError::Channels { layer: layer.name.clone(), why };
     match &layer.operation {
         Operation::Pooling(_) => Ok(sources[0].clone()),
-        Operation::Concatenation => Ok(Channels::joined(&sources, config.memory_atom)),
+        Operation::Concatenation => Ok(Channels::joined(&sources, lanes)),
         Operation::Sum(_) if sources[0] != sources[1] => {
             Err(gaps("the channels of its inputs do not lie alike"))
         }

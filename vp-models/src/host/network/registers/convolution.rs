@@ -1,13 +1,26 @@
 //! The convolution pipeline: CACC, CMAC, CSC, CDMA.
 
-use super::{Cubes, INT8, high, low};
+use super::Cubes;
 use crate::host::network::cut::BufferUse;
 use crate::host::network::description::{Shape, Window};
 use crate::host::network::layout::{CubePlace, Place, WeightShape, ram};
-use crate::host::program::Program;
+use crate::host::network::winograd;
 use crate::nvdla::config::Config;
+use crate::nvdla::conv::cacc::layer::CaccLayer;
+use crate::nvdla::conv::cdma::feature::Feature;
+use crate::nvdla::conv::cdma::image::Image;
+use crate::nvdla::conv::cdma::layer::{CdmaLayer, Compressed, Input, Weights};
+use crate::nvdla::conv::cdma::pixel::Format;
+use crate::nvdla::conv::cdma::winograd::Winograd;
+use crate::nvdla::conv::compute::{Axes, Kernel};
+use crate::nvdla::conv::csc::layer::{CscLayer, CscParameters};
+use crate::nvdla::conv::hardware::Hardware;
+use crate::nvdla::conv::{Banks, ConvolutionLayer, Reuse};
+use crate::nvdla::encode::Encoded;
+use crate::nvdla::numeric::Precision;
+use crate::nvdla::order::Order;
 use crate::nvdla::refused::Refused;
-use crate::nvdla::registers::{Unit, cacc, cdma, cmac, csc};
+use crate::nvdla::registers::{Unit, cdma};
 
 /// One hardware layer of a convolution, up to its sums.
 #[derive(Clone, Copy, Debug)]
@@ -23,173 +36,204 @@ pub(in super::super) struct Convolve {
     pub(in super::super) pixels: Option<Pixels>,
     /// Entries of the buffer that a line takes.
     pub(in super::super) entries: u32,
-    pub(in super::super) weights: Place,
+    pub(in super::super) weights: PlacedWeights,
     pub(in super::super) weight_shape: WeightShape,
+    /// Right shift of the sums.
+    pub(in super::super) truncate: u32,
+    /// By Winograd's method: bits of transformed features that are dropped.
+    pub(in super::super) winograd: Option<u32>,
     pub(in super::super) buffer: BufferUse,
     /// How many of it run at once, and how far their inputs are apart.
     pub(in super::super) cubes: Cubes,
 }
 
+/// Where weights lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct PlacedWeights {
+    pub(in super::super) place: Place,
+    /// Bytes to read.
+    pub(in super::super) bytes: u32,
+    /// What lies beside them if they are compressed.
+    pub(in super::super) compressed: Option<Compressed>,
+}
+
 /// An image's pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Pixels {
-    /// Code of their format.
-    pub(in super::super) format: u32,
-    /// Components, which are bytes.
+    pub(in super::super) format: Format,
+    /// Components.
     pub(in super::super) components: u32,
 }
 
 impl Pixels {
-    /// Of an image of so many channels: the first component is the byte of the lowest address.
-    pub(in super::super) fn of(channels: u32) -> Pixels {
+    /// Of an image of so many channels: the first component is that of the lowest address.
+    pub(in super::super) fn of(channels: u32, precision: Precision) -> Pixels {
         use cdma::d_datain_format::PIXEL_FORMAT;
-        match channels {
-            1 => Pixels { format: PIXEL_FORMAT::T_R8, components: 1 },
-            _ => Pixels { format: PIXEL_FORMAT::T_A8B8G8R8, components: 4 },
+        let code = match (precision, channels) {
+            (Precision::Int8, 1) => PIXEL_FORMAT::T_R8,
+            (Precision::Int8, _) => PIXEL_FORMAT::T_A8B8G8R8,
+            (Precision::Int16, 1) => PIXEL_FORMAT::T_R16,
+            (Precision::Int16, _) => PIXEL_FORMAT::T_A16B16G16R16,
+            (Precision::Fp16, 1) => PIXEL_FORMAT::T_R16_F,
+            (Precision::Fp16, _) => PIXEL_FORMAT::T_A16B16G16R16_F,
+        };
+        let format = Format::named(code).unwrap_or_else(|| unreachable!("a format with a name"));
+        Pixels { format, components: format.channels() }
+    }
+}
+
+impl Convolve {
+    /// Everything but the enables.
+    pub(in super::super) fn encode(&self, config: &Config) -> Result<Encoded, Refused> {
+        let hardware = Hardware::from(config);
+        let mut encoded = self.layer(config, &hardware).encode(config.register_map, &hardware)?;
+        if self.winograd.is_some() {
+            return Ok(encoded);
+        }
+        // What CDMA does not look at stands there as in CSC: so does the vendor's driver.
+        let Convolve { window, .. } = self;
+        for (field, value) in [
+            (cdma::d_conv_stride::CONV_X_STRIDE, window.stride[0]),
+            (cdma::d_conv_stride::CONV_Y_STRIDE, window.stride[1]),
+            (cdma::d_zero_padding::PAD_LEFT, window.before[0]),
+            (cdma::d_zero_padding::PAD_TOP, window.before[1]),
+            (cdma::d_zero_padding::PAD_RIGHT, window.after[0]),
+            (cdma::d_zero_padding::PAD_BOTTOM, window.after[1]),
+            (cdma::d_fetch_grain::GRAINS, self.grain(config)),
+        ] {
+            encoded.set(Unit::Cdma, field, value);
+        }
+        encoded.group(Unit::Cdma, config.register_map)?;
+        Ok(encoded)
+    }
+
+    /// Lines that are read in one go: they lie back to back and all have room in the buffer, if the register can say so.
+    fn grain(&self, config: &Config) -> u32 {
+        self.input.height.min(1 << cdma::d_fetch_grain::GRAINS.bits(config.family()).width())
+    }
+
+    fn layer(&self, config: &Config, hardware: &Hardware) -> ConvolutionLayer {
+        let &Convolve { output, buffer, .. } = self;
+        let reuse = Reuse {
+            data: false,
+            weight: buffer.weights_are_there,
+            keep_data: false,
+            keep_weight: buffer.weights_stay,
+        };
+        let precision = self.weight_shape.precision;
+        let cdma = CdmaLayer {
+            atom: hardware.atom,
+            precision,
+            input: self.read(config, hardware),
+            entries: self.entries * self.cubes.count,
+            weights: Weights {
+                ram: ram(self.weights.place.memory),
+                base: self.weights.place.address,
+                bytes: self.weights.bytes,
+                kernel_bytes: self.weight_shape.kernel_bytes(),
+                kernels: self.weight_shape.kernels,
+                compressed: self.weights.compressed,
+            },
+            banks: Banks { data: buffer.data_banks, weight: buffer.weight_banks },
+            reuse,
+        };
+        let cacc = CaccLayer {
+            precision,
+            winograd: self.winograd.is_some(),
+            size: [output.width, output.height, output.channels],
+            cubes: self.cubes.count,
+            truncate: self.truncate,
+        };
+        ConvolutionLayer { cdma, csc: self.sequence(reuse, hardware), cacc }
+    }
+
+    fn read(&self, config: &Config, hardware: &Hardware) -> Input {
+        let &Convolve { input, window, source, pixels, .. } = self;
+        let precision = self.weight_shape.precision;
+        let feature = Feature {
+            surface: source.surface(hardware.atom),
+            width: input.width,
+            height: input.height,
+            channels: input.channels,
+            lanes: hardware.lanes(precision),
+            surfaces_at_once: hardware.surfaces_at_once,
+            grain: if self.winograd.is_some() { 1 } else { self.grain(config) },
+            cubes: self.cubes.count,
+            cube_stride: self.cubes.stride,
+            format: precision,
+            nan_to_zero: false,
+            converter: None,
+        };
+        let [left, top] = window.before;
+        match pixels {
+            None if self.winograd.is_some() => {
+                let [width, height] = self.seen();
+                let (right, bottom) = (width - left - input.width, height - top - input.height);
+                Input::Winograd(Winograd { feature, left, right, top, bottom, padding: 0, step: [1, 1] })
+            }
+            None => Input::Feature(feature),
+            Some(Pixels { format, .. }) => Input::Image(Image {
+                ram: ram(source.place.memory),
+                bases: [source.place.address, 0],
+                strides: [source.line_stride, 0],
+                atom: hardware.atom,
+                width: input.width,
+                height: input.height,
+                format,
+                signed: true,
+                x_offset: 0,
+                left: window.before[0],
+                right: window.after[0],
+                padding: 0,
+                nan_to_zero: false,
+                converters: None,
+            }),
         }
     }
-}
 
-/// Everything but the enables.
-pub(in super::super) fn convolution(
-    program: &mut Program,
-    layer: &Convolve,
-    config: &Config,
-) -> Result<(), Refused> {
-    cacc_registers(program, layer)?;
-    for unit in [Unit::CmacA, Unit::CmacB] {
-        use cmac::d_misc_cfg::*;
-        program.checked_fields(unit, &[(CONV_MODE, 0), (PROC_PRECISION, INT8)])?;
+    /// Columns and lines that CSC sees: with Winograd's method padded to those of whole tiles.
+    fn seen(&self) -> [u32; 2] {
+        let Convolve { input, output, .. } = self;
+        match self.winograd {
+            Some(_) => [output.width + winograd::MORE, output.height + winograd::MORE],
+            None => [input.width, input.height],
+        }
     }
-    csc_registers(program, layer, config)?;
-    cdma_registers(program, layer, config)
-}
 
-fn cdma_registers(program: &mut Program, layer: &Convolve, config: &Config) -> Result<(), Refused> {
-    use cdma::{
-        d_bank::*, d_batch_number::*, d_batch_stride::*, d_conv_stride::*, d_cvt_cfg::*,
-        d_dain_addr_high_0::*, d_dain_addr_low_0::*, d_dain_map::*, d_dain_ram_type::*, d_datain_format::*,
-        d_datain_size_0::*, d_datain_size_1::*, d_entry_per_slice::*, d_fetch_grain::*, d_line_stride::*,
-        d_mean_format::*, d_misc_cfg::*, d_pixel_offset::*, d_surf_stride::*, d_weight_addr_high::*,
-        d_weight_addr_low::*, d_weight_bytes::*, d_weight_format::*, d_weight_ram_type::*,
-        d_weight_size_0::*, d_weight_size_1::*, d_zero_padding::*, d_zero_padding_value::*,
-    };
-    let &Convolve { input, window, source, weights, weight_shape, buffer, .. } = layer;
-    let fields = [
-        (CONV_MODE, 0),
-        (IN_PRECISION, INT8),
-        (PROC_PRECISION, INT8),
-        (DATA_REUSE, 0),
-        (WEIGHT_REUSE, buffer.weights_are_there.into()),
-        (SKIP_DATA_RLS, 0),
-        (SKIP_WEIGHT_RLS, buffer.weights_stay.into()),
-        (DATAIN_FORMAT, layer.pixels.is_some().into()),
-        (DATAIN_WIDTH, input.width),
-        (DATAIN_HEIGHT, input.height),
-        (DATAIN_CHANNEL, input.channels),
-        (DATAIN_RAM_TYPE, ram(source.place.memory).field()),
-        (DATAIN_ADDR_LOW_0, low(source.place.address)),
-        (DATAIN_ADDR_HIGH_0, high(source.place.address)),
-        (LINE_STRIDE, source.line_stride),
-        (SURF_STRIDE, source.surface_stride),
-        (LINE_PACKED, layer.pixels.is_none().into()),
-        (SURF_PACKED, 0),
-        (BATCHES, layer.cubes.count),
-        (ENTRIES, layer.entries),
-        // Lines lie back to back and all have room in the buffer: they are read in one go, if the register can say so.
-        (GRAINS, input.height.min(1 << GRAINS.bits(config.family()).width())),
-        (WEIGHT_FORMAT, 0),
-        (BYTE_PER_KERNEL, weight_shape.kernel_bytes()),
-        (WEIGHT_KERNEL, weight_shape.kernels),
-        (WEIGHT_RAM_TYPE, ram(weights.memory).field()),
-        (WEIGHT_ADDR_LOW, low(weights.address)),
-        (WEIGHT_ADDR_HIGH, high(weights.address)),
-        (WEIGHT_BYTES, weight_shape.bytes_read(config) as u32),
-        (CVT_EN, 0),
-        (CONV_X_STRIDE, window.stride[0]),
-        (CONV_Y_STRIDE, window.stride[1]),
-        (PAD_LEFT, window.before[0]),
-        (PAD_TOP, window.before[1]),
-        (PAD_RIGHT, window.after[0]),
-        (PAD_BOTTOM, window.after[1]),
-        (PAD_VALUE, 0),
-        (DATA_BANK, buffer.data_banks),
-        (WEIGHT_BANK, buffer.weight_banks),
-    ];
-    program.checked_fields(Unit::Cdma, &fields)?;
-    if layer.cubes != Cubes::ONE {
-        program.checked_fields(Unit::Cdma, &[(BATCH_STRIDE, layer.cubes.stride)])?;
+    fn sequence(&self, reuse: Reuse, hardware: &Hardware) -> CscLayer {
+        let &Convolve { input, output, window, weight_shape, pixels, cubes, .. } = self;
+        let [x, y] = window.stride.map(|step| step as usize);
+        let is_image = pixels.is_some();
+        let tiles = self.winograd.is_some();
+        // Padding is in the buffer already: of images that of a line, with Winograd's method all.
+        let [left, above] = window.before.map(|padding| padding as usize);
+        let seen = self.seen();
+        let parameters = CscParameters {
+            precision: weight_shape.precision,
+            is_image,
+            kernel: Kernel {
+                height: window.size[1] as usize,
+                width: window.size[0] as usize,
+                channels: input.channels as usize,
+                dilation: Axes::ONE,
+            },
+            rows_at_once: if is_image { weight_shape.rows_at_once } else { 1 },
+            stride: Axes { x, y },
+            output: [output.width, output.height],
+            input: seen,
+            before: Axes { x: if is_image || tiles { 0 } else { left }, y: if tiles { 0 } else { above } },
+            padding: 0,
+            kernels: weight_shape.kernels,
+            reuse,
+            released: seen[1],
+            compressed: self.weights.compressed.is_some(),
+            passing: match cubes.count {
+                _ if tiles => Order::Tiles,
+                1 => Order::Lines,
+                count => Order::Cubes(count),
+            },
+            truncate: self.winograd.unwrap_or(0),
+        };
+        CscLayer::of(&parameters, hardware)
     }
-    let Some(Pixels { format, .. }) = layer.pixels else { return Ok(()) };
-    let pixels = [
-        (DATAIN_FORMAT, 1),
-        (PIXEL_FORMAT, format),
-        (PIXEL_MAPPING, 0),
-        (PIXEL_SIGN_OVERRIDE, 1),
-        (PIXEL_X_OFFSET, 0),
-        (MEAN_FORMAT, 0),
-    ];
-    program.checked_fields(Unit::Cdma, &pixels)
-}
-
-fn csc_registers(program: &mut Program, layer: &Convolve, config: &Config) -> Result<(), Refused> {
-    use csc::{
-        d_atomics::*, d_bank::*, d_batch_number::*, d_conv_stride_ext::*, d_datain_format::*,
-        d_datain_size_ext_0::*, d_datain_size_ext_1::*, d_dataout_size_0::*, d_dataout_size_1::*,
-        d_dilation_ext::*, d_entry_per_slice::*, d_misc_cfg::*, d_post_y_extension::*, d_release::*,
-        d_weight_bytes::*, d_weight_format::*, d_weight_size_ext_0::*, d_weight_size_ext_1::*,
-        d_zero_padding::*, d_zero_padding_value::*,
-    };
-    let &Convolve { input, output, window, weight_shape, buffer, .. } = layer;
-    let fields = [
-        (CONV_MODE, 0),
-        (IN_PRECISION, INT8),
-        (PROC_PRECISION, INT8),
-        (DATA_REUSE, 0),
-        (WEIGHT_REUSE, buffer.weights_are_there.into()),
-        (SKIP_DATA_RLS, 0),
-        (SKIP_WEIGHT_RLS, buffer.weights_stay.into()),
-        (DATAIN_FORMAT, layer.pixels.is_some().into()),
-        (DATAIN_WIDTH_EXT, input.width),
-        (DATAIN_HEIGHT_EXT, input.height),
-        (DATAIN_CHANNEL_EXT, input.channels),
-        (BATCHES, layer.cubes.count),
-        (Y_EXTENSION, weight_shape.rows_at_once.ilog2()),
-        (ENTRIES, layer.entries),
-        (WEIGHT_FORMAT, 0),
-        (WEIGHT_WIDTH_EXT, weight_shape.columns),
-        (WEIGHT_HEIGHT_EXT, weight_shape.rows),
-        (WEIGHT_CHANNEL_EXT, weight_shape.channels),
-        (WEIGHT_KERNEL, weight_shape.kernels),
-        (WEIGHT_BYTES, weight_shape.bytes_read(config) as u32),
-        (DATAOUT_WIDTH, output.width),
-        (DATAOUT_HEIGHT, output.height),
-        (DATAOUT_CHANNEL, output.channels),
-        (ATOMICS, output.width * output.height),
-        (RLS_SLICES, input.height),
-        (CONV_X_STRIDE_EXT, window.stride[0]),
-        (CONV_Y_STRIDE_EXT, window.stride[1]),
-        (X_DILATION_EXT, 1),
-        (Y_DILATION_EXT, 1),
-        (PAD_LEFT, window.before[0]),
-        (PAD_TOP, window.before[1]),
-        (PAD_VALUE, 0),
-        (DATA_BANK, buffer.data_banks),
-        (WEIGHT_BANK, buffer.weight_banks),
-    ];
-    program.checked_fields(Unit::Csc, &fields)
-}
-
-fn cacc_registers(program: &mut Program, layer: &Convolve) -> Result<(), Refused> {
-    use cacc::{d_batch_number::*, d_clip_cfg::*, d_dataout_size_0::*, d_dataout_size_1::*, d_misc_cfg::*};
-    let fields = [
-        (CONV_MODE, 0),
-        (PROC_PRECISION, INT8),
-        (DATAOUT_WIDTH, layer.output.width),
-        (DATAOUT_HEIGHT, layer.output.height),
-        (DATAOUT_CHANNEL, layer.output.channels),
-        (BATCHES, layer.cubes.count),
-        (CLIP_TRUNCATE, 0),
-    ];
-    program.checked_fields(Unit::Cacc, &fields)
 }

@@ -5,8 +5,8 @@ mod normalisation;
 mod pooling;
 mod sdp;
 
-pub(super) use convolution::{Convolve, Pixels, convolution};
-pub(super) use normalisation::{normalisation, settings, tables};
+pub(super) use convolution::{Convolve, Pixels, PlacedWeights};
+pub(super) use normalisation::{normalisation, tables};
 pub(super) use pooling::{Pool, is_whole};
 pub(super) use sdp::{Operand, Process, Stage};
 
@@ -24,9 +24,6 @@ impl Cubes {
     pub(super) const ONE: Cubes = Cubes { count: 1, stride: 0 };
 }
 
-/// `IN_PRECISION`, `PROC_PRECISION`, `OUT_PRECISION` of all units.
-const INT8: u32 = 0;
-
 /// A shift as the engines have it. One that is too large for them is too large for each register.
 fn narrow(shift: u32) -> u8 {
     u8::try_from(shift).unwrap_or(u8::MAX)
@@ -36,12 +33,4 @@ impl description::Converter {
     fn of_hardware(self) -> Converter {
         Converter { offset: self.offset, scale: self.scale, shift: narrow(self.shift) }
     }
-}
-
-fn low(address: u64) -> u32 {
-    address as u32
-}
-
-fn high(address: u64) -> u32 {
-    (address >> 32) as u32
 }

@@ -12,32 +12,36 @@ pub(in super::super) fn normalisation(
     shape: Shape,
     layer: &Normalisation,
     [source, destination]: [CubePlace; 2],
-    atom: u32,
+    (precision, atom): (Precision, u32),
 ) -> CdpLayer {
     CdpLayer {
         atom: atom as usize,
         width: shape.width,
         height: shape.height,
         channels: shape.channels,
-        precision: Precision::Int8,
+        precision,
         nan_to_zero: false,
         reach: layer.channels / 2,
         square_sum: true,
         multiply: true,
         input: Converter::IDENTITY,
         output: layer.converter.of_hardware(),
-        lut: settings(layer),
+        lut: settings(layer, precision),
         source: source.surface(atom),
         destination: destination.surface(atom),
     }
 }
 
 /// LE holds the near answers and counts where both do; LO the far ones, and counts beyond.
-pub(in super::super) fn settings(layer: &Normalisation) -> Settings {
+fn settings(layer: &Normalisation, precision: Precision) -> Settings {
     let select = |step: u32| i8::try_from(step).unwrap_or(i8::MAX);
     let range = |intervals: i64, step: u32| Range {
         start: 0,
-        end: intervals.checked_shl(step).unwrap_or(i64::MAX),
+        end: match precision {
+            // A code of binary32, as the sums are.
+            Precision::Fp16 => (intervals as f32 * (step as f32).exp2()).to_bits().into(),
+            _ => intervals.checked_shl(step).unwrap_or(i64::MAX),
+        },
         underflow: Slope::default(),
         overflow: Slope::default(),
     };

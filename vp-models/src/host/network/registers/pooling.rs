@@ -8,6 +8,7 @@ use crate::nvdla::pdp::layer::{self, Average, Axis, PdpLayer, PdpSource, Strips}
 /// One hardware layer of PDP.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Pool {
+    pub(in super::super) precision: Precision,
     /// What it reads.
     pub(in super::super) input: Shape,
     /// What it makes.
@@ -21,20 +22,20 @@ pub(in super::super) struct Pool {
 
 impl Pool {
     pub(in super::super) fn layer(&self, atom: u32) -> PdpLayer {
-        let &Pool { input, output, window, .. } = self;
+        let &Pool { precision, input, output, window, .. } = self;
         let [horizontal, vertical] = axes(&window, input, output);
         PdpLayer {
             atom: atom as usize,
             channels: input.channels,
-            precision: Precision::Int8,
+            precision,
             nan_to_zero: false,
             method: match self.method {
                 Method::Max => layer::Method::Max,
                 Method::Min => layer::Method::Min,
                 // Padding counts as zeros, however many columns of a window are missing.
                 Method::Average => layer::Method::Average(Average {
-                    reciprocal_width: Average::reciprocal(window.size[0], Precision::Int8),
-                    reciprocal_height: Average::reciprocal(window.size[1], Precision::Int8),
+                    reciprocal_width: Average::reciprocal(window.size[0], precision),
+                    reciprocal_height: Average::reciprocal(window.size[1], precision),
                     padding: [0; 7],
                 }),
             },

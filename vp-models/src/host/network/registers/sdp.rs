@@ -4,6 +4,7 @@ use super::{Cubes, narrow};
 use crate::host::network::description::{Activation, Converter, Shape};
 use crate::host::network::layout::{CubePlace, Place};
 use crate::nvdla::cube::{Packing, Surface};
+use crate::nvdla::float::Fp32;
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::order::Order;
 use crate::nvdla::sdp::layer::{
@@ -13,6 +14,7 @@ use crate::nvdla::sdp::layer::{
 /// One hardware layer of SDP.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Process {
+    pub(in super::super) precision: Precision,
     /// What it makes.
     pub(in super::super) output: Shape,
     /// Where it reads; none behind a convolution.
@@ -24,6 +26,8 @@ pub(in super::super) struct Process {
     pub(in super::super) destination: Option<CubePlace>,
     /// How many of it run at once, and how far what is written is apart.
     pub(in super::super) cubes: Cubes,
+    /// It comes of Winograd's method.
+    pub(in super::super) tiles: bool,
 }
 
 /// BS or BN.
@@ -36,6 +40,18 @@ pub(in super::super) struct Stage {
     pub(in super::super) activation: Activation,
 }
 
+/// Elements of a cube: their format, and the bytes of an atom of them.
+#[derive(Clone, Copy)]
+struct Elements {
+    precision: Precision,
+    atom: u32,
+}
+
+/// A number as a register of 16 bits has it.
+fn half(value: f32) -> i16 {
+    (Fp32::from_bits(value.to_bits()).to_fp16().bits() as u16).cast_signed()
+}
+
 /// What is added to each element, and comes from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Operand {
@@ -45,7 +61,7 @@ pub(in super::super) enum Operand {
         /// Left shift.
         shift: u32,
     },
-    /// A byte for each element.
+    /// One for each element, in the format of features.
     Elements {
         at: CubePlace,
         /// Left shift.
@@ -55,12 +71,18 @@ pub(in super::super) enum Operand {
 
 impl Stage {
     /// The stage, if it does anything; `packing` is that of cubes.
-    fn of_hardware(&self, atom: u32, packing: Packing) -> Option<layer::Stage> {
+    fn of_hardware(&self, elements: Elements, packing: Packing) -> Option<layer::Stage> {
         if *self == Stage::default() {
             return None;
         }
+        let is_float = elements.precision == Precision::Fp16;
         let (multiplier, shift) = match (self.factor, self.activation) {
+            (Some(factor), _) if is_float => (Some((half(factor.into()), false)), 0),
             (Some(factor), _) => (Some((factor, false)), 0),
+            // Nothing is shifted in fp16: the factor is a fraction.
+            (None, Activation::Leaky { scale, shift }) if is_float => {
+                (Some((half(f32::from(scale) * (-(shift as f32)).exp2()), true)), 0)
+            }
             (None, Activation::Leaky { scale, shift }) => (Some((scale, true)), narrow(shift)),
             _ => (None, 0),
         };
@@ -74,7 +96,7 @@ impl Stage {
                 .map(|(factor, prelu)| StageMultiplier { operand: layer::Operand::Register(factor), prelu }),
             shift,
             relu: self.activation == Activation::Relu,
-            operands: self.operand.map(|operand| operand.stream(atom, packing)),
+            operands: self.operand.map(|operand| operand.stream(elements, packing)),
         })
     }
 }
@@ -85,13 +107,21 @@ impl Operand {
         narrow(shift)
     }
 
-    fn stream(self, atom: u32, packing: Packing) -> OperandStream {
+    fn stream(self, Elements { precision, atom }: Elements, packing: Packing) -> OperandStream {
+        let bytes = precision.bytes();
         let (surface, operand_bytes) = match self {
             Operand::Channels { at, .. } => {
                 let place = CubePlace { place: at, line_stride: 0, surface_stride: 0 };
-                (Surface { pixel: 2 * atom, packing: Packing::Packed, ..place.surface(atom) }, 2)
+                (
+                    Surface {
+                        pixel: 2 * atom / bytes as u32,
+                        packing: Packing::Packed,
+                        ..place.surface(atom)
+                    },
+                    2,
+                )
             }
-            Operand::Elements { at, .. } => (Surface { packing, ..at.surface(atom) }, 1),
+            Operand::Elements { at, .. } => (Surface { packing, ..at.surface(atom) }, bytes),
         };
         let per_element = matches!(self, Operand::Elements { .. });
         OperandStream { surface, carries: Carries::Alu, operand_bytes, per_element, is_half_taken: false }
@@ -100,20 +130,24 @@ impl Operand {
 
 impl Process {
     pub(in super::super) fn layer(&self, atom: u32) -> SdpLayer {
-        let &Process { output, source, stages, cubes, .. } = self;
+        let &Process { precision, output, source, stages, cubes, tiles, .. } = self;
         let packing = if output.width * output.height == 1 { Packing::Packed } else { Packing::Strided };
         let written = if cubes == Cubes::ONE { packing } else { Packing::Strided };
-        let [bs, bn] = stages.map(|stage| stage.of_hardware(atom, packing));
+        let [bs, bn] = stages.map(|stage| stage.of_hardware(Elements { precision, atom }, packing));
         SdpLayer {
             atom: atom as usize,
             width: output.width,
             height: output.height,
             channels: output.channels,
-            precision: Precision::Int8,
-            input: Precision::Int8,
-            output: Precision::Int8,
+            precision,
+            input: precision,
+            output: precision,
             nan_to_zero: false,
-            order: if cubes == Cubes::ONE { Order::Lines } else { Order::Cubes(cubes.count) },
+            order: match cubes {
+                _ if tiles => Order::Tiles,
+                Cubes::ONE => Order::Lines,
+                Cubes { count, .. } => Order::Cubes(count),
+            },
             cube_stride: cubes.stride,
             source: source.map_or(SdpSource::Accumulator, |place| {
                 SdpSource::Memory(Surface { packing, ..place.surface(atom) })

@@ -2,9 +2,10 @@
 
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::conv::sums::Sums;
+use crate::nvdla::encode::{self, Encoded};
 use crate::nvdla::numeric::{Precision, round_shift, saturate_32};
 use crate::nvdla::refused::Refused;
-use crate::nvdla::registers::{Group, cacc as reg};
+use crate::nvdla::registers::{Group, RegisterMap, Unit, cacc as reg};
 use crate::nvdla::vector::widest;
 
 /// One hardware layer.
@@ -12,6 +13,8 @@ use crate::nvdla::vector::widest;
 pub struct CaccLayer {
     /// Format of activations and weights.
     pub precision: Precision,
+    /// The sums come of Winograd's method.
+    pub winograd: bool,
     /// Output columns, lines and channels.
     pub size: [u32; 3],
     /// Cubes of that size.
@@ -24,7 +27,8 @@ impl CaccLayer {
     /// Decodes and checks a group.
     pub fn decode(group: &Group, hardware: &Hardware) -> Result<CaccLayer, Refused> {
         let refuse = |field, why| Err(Refused::new(group, field, why));
-        if group.flag(reg::d_misc_cfg::CONV_MODE) && !hardware.winograd {
+        let winograd = group.flag(reg::d_misc_cfg::CONV_MODE);
+        if winograd && !hardware.winograd {
             return refuse(reg::d_misc_cfg::CONV_MODE, "this configuration has no Winograd");
         }
         let cubes = group.actual(reg::d_batch_number::BATCHES);
@@ -34,6 +38,7 @@ impl CaccLayer {
         }
         Ok(CaccLayer {
             precision: hardware.precision(group, reg::d_misc_cfg::PROC_PRECISION)?,
+            winograd,
             size: [
                 group.actual(reg::d_dataout_size_0::DATAOUT_WIDTH),
                 group.actual(reg::d_dataout_size_0::DATAOUT_HEIGHT),
@@ -42,6 +47,38 @@ impl CaccLayer {
             cubes,
             truncate: group.get(reg::d_clip_cfg::CLIP_TRUNCATE),
         })
+    }
+
+    /// Its registers in groups, all but the enable.
+    pub fn fields(&self) -> Encoded {
+        use reg::{
+            d_batch_number::*, d_clip_cfg::*, d_dataout_size_0::*, d_dataout_size_1::*, d_misc_cfg::*,
+        };
+        let [width, height, channels] = self.size;
+        Encoded::of(
+            Unit::Cacc,
+            [
+                (CONV_MODE, self.winograd.into()),
+                (PROC_PRECISION, self.precision.code()),
+                (DATAOUT_WIDTH, width),
+                (DATAOUT_HEIGHT, height),
+                (DATAOUT_CHANNEL, channels),
+                (BATCHES, self.cubes),
+                (CLIP_TRUNCATE, self.truncate),
+            ],
+        )
+    }
+
+    /// The same, checked: the inverse of [`CaccLayer::decode`].
+    ///
+    /// # Errors
+    /// When it cannot be said, or would be refused.
+    pub fn encode(&self, map: RegisterMap, hardware: &Hardware) -> Result<Encoded, Refused> {
+        let fields = self.fields();
+        let group = fields.group(Unit::Cacc, map)?;
+        let decoded = CaccLayer::decode(&group, hardware);
+        encode::check(self, decoded, (&group, reg::d_misc_cfg::PROC_PRECISION))?;
+        Ok(fields)
     }
 
     /// A sum as SDP gets it, and whether it was clipped. (The RTL counts one more: `NV_NVDLA_CACC_CALC_int8.v`,
@@ -100,15 +137,44 @@ fn round_shift_all(values: &mut [i32], shift: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nvdla::config::Config;
     use proptest::prelude::*;
 
+    const PLAIN: CaccLayer =
+        CaccLayer { precision: Precision::Int8, winograd: false, size: [1; 3], cubes: 1, truncate: 0 };
+
     proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded_and_what_is_refused_is_refused_alike(
+            name in prop::sample::select(vec!["nv_small", "nv_large", "nv_full"]),
+            code in 0u32..3,
+            winograd: bool,
+            size in prop::array::uniform3(1u32..8200),
+            (cubes, truncate) in (1u32..34, 0u32..33),
+        ) {
+            let config = Config::named(name).unwrap();
+            let (map, hardware) = (config.register_map, Hardware::from(&config));
+            let precision = Precision::of_code(code).unwrap();
+            let layer = CaccLayer { precision, winograd, size, cubes, truncate };
+            let encoded = layer.encode(map, &hardware);
+            match layer.fields().group(Unit::Cacc, map) {
+                Ok(group) => {
+                    let decoded = CaccLayer::decode(&group, &hardware);
+                    prop_assert_eq!(encoded.as_ref().err(), decoded.as_ref().err());
+                    if let Ok(decoded) = decoded {
+                        prop_assert_eq!(decoded, layer);
+                    }
+                }
+                Err(refused) => prop_assert_eq!(encoded.err(), Some(refused)),
+            }
+        }
+
         #[test]
         fn sums_of_both_widths_are_clipped_one_by_one(
             sums in prop::collection::vec(prop_oneof![any::<i32>(), Just(i32::MIN), Just(i32::MAX), -3..3], 0..40),
             truncate in 0u32..32,
         ) {
-            let layer = CaccLayer { precision: Precision::Int8, size: [1; 3], cubes: 1, truncate };
+            let layer = CaccLayer { truncate, ..PLAIN };
             let wide: Vec<i64> = sums.iter().map(|&sum| sum.into()).collect();
             let expected: Vec<i32> = wide.iter().map(|&sum| layer.clip(sum).0).collect();
             let clipped = wide.iter().filter(|&&sum| layer.clip(sum).1).count() as u64;
@@ -119,7 +185,7 @@ mod tests {
 
     #[test]
     fn sums_are_rounded_then_clipped() {
-        let layer = |truncate| CaccLayer { precision: Precision::Int8, size: [1; 3], cubes: 1, truncate };
+        let layer = |truncate| CaccLayer { truncate, ..PLAIN };
         assert_eq!(layer(1).clip(-5), (-3, false));
         assert_eq!(layer(0).clip(1 << 31), (i32::MAX, true));
         assert_eq!(layer(1).clip((1 << 32) - 1), (i32::MAX, true));

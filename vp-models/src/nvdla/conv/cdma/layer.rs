@@ -1,5 +1,5 @@
 //! What CDMA's registers say of one layer: which input and weights it brings to the convolution buffer, and what
-//! it does to input on the way.
+//! it does to input on the way. `decode` has the registers of each kind of input, [`CdmaLayer::encode`] is the inverse.
 
 use super::decode;
 use super::feature::Feature;
@@ -72,6 +72,11 @@ pub struct Compressed {
     pub sizes_base: u64,
     /// Reads of weights, and of masks, that are made in a row while the other ones wait.
     pub turns: [u32; 2],
+}
+
+impl Compressed {
+    /// The turns of weights and of masks after a reset.
+    pub const TURNS: [u32; 2] = [16, 4];
 }
 
 impl Weights {

@@ -6,6 +6,7 @@
 
 mod compressed;
 mod decode;
+mod encode;
 pub mod feature;
 pub mod image;
 mod intake;

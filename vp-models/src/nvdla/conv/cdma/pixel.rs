@@ -27,6 +27,8 @@ enum Layout {
 /// A pixel format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
+    /// Its code in `PIXEL_FORMAT`.
+    code: u32,
     layout: Layout,
     /// Bytes of a component, unpacked.
     element_bytes: u32,
@@ -38,8 +40,8 @@ impl Format {
     /// The format of a code of `D_DATAIN_FORMAT.PIXEL_FORMAT`; `None` for codes that are not used.
     pub fn named(code: u32) -> Option<Format> {
         use crate::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT as P;
-        let bytes = |element_bytes, layout| Some(Format { layout, element_bytes, is_float: false });
-        let floats = |layout| Some(Format { layout, element_bytes: 2, is_float: true });
+        let bytes = |element_bytes, layout| Some(Format { code, layout, element_bytes, is_float: false });
+        let floats = |layout| Some(Format { code, layout, element_bytes: 2, is_float: true });
         let packed = |lowest| bytes(2, Layout::Packed(lowest));
         match code {
             P::T_R8 => bytes(1, Layout::Single),
@@ -85,6 +87,11 @@ impl Format {
             (false, 1) => true,
             (false, _) => precisions.int16,
         }
+    }
+
+    /// Its code in `PIXEL_FORMAT`.
+    pub const fn code(&self) -> u32 {
+        self.code
     }
 
     /// Components of a pixel.

@@ -1,11 +1,9 @@
 //! How CSC's registers become a layer: each mode of convolution with what it asks for, and what contradicts it.
 
-use super::layer::CscLayer;
-use super::stripes;
+use super::layer::{CscLayer, CscParameters};
 use crate::nvdla::conv::buffer::Reuse;
-use crate::nvdla::conv::compute::{Axes, Geometry, Kernel, winograd};
+use crate::nvdla::conv::compute::{Axes, Kernel};
 use crate::nvdla::conv::hardware::Hardware;
-use crate::nvdla::conv::weights::Order;
 use crate::nvdla::conv::window::Frame;
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::order::Order as Passing;
@@ -32,7 +30,7 @@ impl Decoder<'_> {
 
     /// The layer.
     pub(super) fn layer(&self) -> Result<CscLayer, Refused> {
-        use reg::d_misc_cfg as misc;
+        use reg::{d_dataout_size_0 as out, d_misc_cfg as misc};
         let Decoder { group, hardware } = self;
         let compressed = reg::d_weight_format::WEIGHT_FORMAT;
         if group.flag(compressed) && !hardware.compression {
@@ -41,69 +39,63 @@ impl Decoder<'_> {
         let precision = hardware.precision(group, misc::PROC_PRECISION)?;
         let is_image = group.flag(reg::d_datain_format::DATAIN_FORMAT);
         let passing = self.passing(is_image)?;
-        let (kernel, order) = match passing {
+        let kernel = match passing {
             Passing::Tiles => self.transformed_kernel(precision)?,
             _ => self.kernel(is_image)?,
         };
-        let geometry = Geometry {
+        // Lines of an image are padded in the buffer already.
+        let left = if is_image { 0 } else { group.get(reg::d_zero_padding::PAD_LEFT) as usize };
+        let parameters = CscParameters {
+            precision,
+            is_image,
             kernel,
+            rows_at_once: if is_image { 1 << group.get(reg::d_post_y_extension::Y_EXTENSION) } else { 1 },
             stride: Axes {
                 x: group.actual(reg::d_conv_stride_ext::CONV_X_STRIDE_EXT) as usize,
                 y: group.actual(reg::d_conv_stride_ext::CONV_Y_STRIDE_EXT) as usize,
             },
-            output_width: group.actual(reg::d_dataout_size_0::DATAOUT_WIDTH) as usize,
+            output: [out::DATAOUT_WIDTH, out::DATAOUT_HEIGHT].map(|field| group.actual(field)),
+            input: {
+                use reg::d_datain_size_ext_0::{DATAIN_HEIGHT_EXT, DATAIN_WIDTH_EXT};
+                [DATAIN_WIDTH_EXT, DATAIN_HEIGHT_EXT].map(|field| group.actual(field))
+            },
+            before: Axes { x: left, y: group.get(reg::d_zero_padding::PAD_TOP) as usize },
+            padding: group.get_signed(reg::d_zero_padding_value::PAD_VALUE) as i16,
+            kernels: group.actual(reg::d_weight_size_ext_1::WEIGHT_KERNEL),
+            reuse: Reuse {
+                data: group.flag(misc::DATA_REUSE),
+                weight: group.flag(misc::WEIGHT_REUSE),
+                keep_data: group.flag(misc::SKIP_DATA_RLS),
+                keep_weight: group.flag(misc::SKIP_WEIGHT_RLS),
+            },
+            released: group.actual(reg::d_release::RLS_SLICES),
+            compressed: group.flag(compressed),
+            passing,
+            truncate: group.get(reg::d_pra_cfg::PRA_TRUNCATE),
         };
-        let output_height = group.actual(reg::d_dataout_size_0::DATAOUT_HEIGHT);
-        let lines = group.actual(reg::d_datain_size_ext_0::DATAIN_HEIGHT_EXT);
-        let frame = self.frame(precision, (is_image, passing), &geometry, output_height)?;
-        let kernels = group.actual(reg::d_weight_size_ext_1::WEIGHT_KERNEL);
+        let layer = CscLayer::of(&parameters, hardware);
+        self.check(&layer)?;
+        Ok(layer)
+    }
+
+    /// What must agree with what follows from the rest.
+    fn check(&self, layer: &CscLayer) -> Result<(), Refused> {
+        let group = self.group;
+        self.check_reach(layer)?;
+        let kernels = layer.kernels;
         if group.actual(reg::d_dataout_size_1::DATAOUT_CHANNEL) != kernels {
             return self
                 .refuse(reg::d_dataout_size_1::DATAOUT_CHANNEL, format!("there are {kernels} kernels"));
         }
-        let group_kernels = hardware.group_kernels(precision);
-        let positions = geometry.output_width as u32 * output_height;
-        if !is_image && group.actual(reg::d_atomics::ATOMICS) != positions {
+        let positions = layer.positions();
+        if !layer.is_image && group.actual(reg::d_atomics::ATOMICS) != positions {
             return self.refuse(reg::d_atomics::ATOMICS, format!("the output has {positions} positions"));
         }
-        let reuse = Reuse {
-            data: group.flag(misc::DATA_REUSE),
-            weight: group.flag(misc::WEIGHT_REUSE),
-            keep_data: group.flag(misc::SKIP_DATA_RLS),
-            keep_weight: group.flag(misc::SKIP_WEIGHT_RLS),
-        };
-        let released = group.actual(reg::d_release::RLS_SLICES);
-        if !reuse.keep_data && released > lines {
+        let lines = layer.lines;
+        if !layer.reuse.keep_data && layer.released > lines {
             return self.refuse(reg::d_release::RLS_SLICES, format!("the input has {lines} slices"));
         }
-        let blocks = order.channels.div_ceil(order.block);
-        let packages = blocks * order.rows.div_ceil(order.row_group) * order.columns;
-        Ok(CscLayer {
-            precision,
-            is_image,
-            geometry,
-            frame,
-            lines,
-            output_height,
-            kernels,
-            group_kernels,
-            order,
-            packages: packages as u32,
-            stripe: match is_image {
-                true => (hardware.image_stripe, hardware.image_stripe),
-                false => stripes::of_cubes(hardware.stripe, passing.cubes()),
-            },
-            run: match (is_image, passing) {
-                (true, _) => geometry.output_width as u32,
-                (false, Passing::Tiles) => positions / winograd::OUTPUTS as u32,
-                (false, _) => positions,
-            },
-            reuse,
-            released,
-            compressed: group.flag(compressed),
-            passing,
-            truncate: group.get(reg::d_pra_cfg::PRA_TRUNCATE),
-        })
+        Ok(())
     }
 
     /// The order of positions, which is also the mode of convolution.
@@ -129,7 +121,7 @@ impl Decoder<'_> {
     }
 
     /// Of Winograd's method: a kernel of 3 x 3 that comes transformed, to 4 x 4.
-    fn transformed_kernel(&self, precision: Precision) -> Result<(Kernel, Order), Refused> {
+    fn transformed_kernel(&self, precision: Precision) -> Result<Kernel, Refused> {
         use reg::{
             d_conv_stride_ext as stride, d_dataout_size_0 as out, d_weight_size_ext_0 as size,
             d_zero_padding as padding,
@@ -162,14 +154,13 @@ impl Decoder<'_> {
         if group.actual(merged) != channels {
             return self.refuse(merged, format!("the input has {channels} channels"));
         }
-        let kernel = Kernel { height: 3, width: 3, channels: channels as usize, dilation: Axes::ONE };
-        Ok((kernel, Order::winograd(channels)))
+        Ok(Kernel { height: 3, width: 3, channels: channels as usize, dilation: Axes::ONE })
     }
 
-    /// The kernel's extent, and how weights lie. An image's kernel row comes merged into the channels; dilation of
-    /// images is not in hardware, and of one row or column has no meaning (such fields may hold anything).
-    fn kernel(&self, is_image: bool) -> Result<(Kernel, Order), Refused> {
-        let Decoder { group, hardware } = self;
+    /// The kernel's extent. An image's kernel row comes merged into the channels; dilation of images is not in hardware, and of
+    /// one row or column has no meaning (such fields may hold anything).
+    fn kernel(&self, is_image: bool) -> Result<Kernel, Refused> {
+        let group = self.group;
         let rows = group.actual(reg::d_weight_size_ext_0::WEIGHT_HEIGHT_EXT);
         let columns = group.actual(reg::d_weight_size_ext_0::WEIGHT_WIDTH_EXT);
         let merged = reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT;
@@ -183,19 +174,18 @@ impl Decoder<'_> {
             if !weight_channels.is_multiple_of(channels) {
                 return self.refuse(merged, format!("pixels have {channels} channels"));
             }
-            let kernel = Kernel {
+            return Ok(Kernel {
                 height: rows as usize,
                 width: (weight_channels / channels) as usize,
                 channels: channels as usize,
-                dilation: Axes { x: 1, y: 1 },
-            };
-            return Ok((kernel, Order::image(rows, weight_channels, 1 << group.get(extension), hardware)));
+                dilation: Axes::ONE,
+            });
         }
         if weight_channels != channels {
             return self.refuse(merged, format!("the input has {channels} channels"));
         }
         let dilation = |taps: u32, field| if taps == 1 { 1 } else { group.actual(field) as usize };
-        let kernel = Kernel {
+        Ok(Kernel {
             height: rows as usize,
             width: columns as usize,
             channels: channels as usize,
@@ -203,31 +193,12 @@ impl Decoder<'_> {
                 x: dilation(columns, reg::d_dilation_ext::X_DILATION_EXT),
                 y: dilation(rows, reg::d_dilation_ext::Y_DILATION_EXT),
             },
-        };
-        Ok((kernel, Order::direct(rows, columns, channels, hardware)))
+        })
     }
 
-    /// The window that all outputs together reach. Lines of an image are padded in the buffer already.
-    fn frame(
-        &self,
-        precision: Precision,
-        (is_image, passing): (bool, Passing),
-        geometry: &Geometry,
-        output_height: u32,
-    ) -> Result<Frame, Refused> {
-        let group = self.group;
-        let Geometry { kernel, stride, output_width } = geometry;
-        let reach = |outputs: usize, stride: usize, taps: usize, dilation: usize| {
-            (outputs - 1) * stride + (taps - 1) * dilation + 1
-        };
-        let extent = Axes {
-            x: reach(*output_width, stride.x, kernel.width, kernel.dilation.x),
-            y: reach(output_height as usize, stride.y, kernel.height, kernel.dilation.y),
-        };
-        let left = if is_image { 0 } else { group.get(reg::d_zero_padding::PAD_LEFT) as usize };
-        let before = Axes { x: left, y: group.get(reg::d_zero_padding::PAD_TOP) as usize };
-        let width = group.actual(reg::d_datain_size_ext_0::DATAIN_WIDTH_EXT) as usize;
-        let height = group.actual(reg::d_datain_size_ext_0::DATAIN_HEIGHT_EXT) as usize;
+    /// Kernels must not lie further beyond the input than padding can.
+    fn check_reach(&self, layer: &CscLayer) -> Result<(), Refused> {
+        let Frame { extent, before, width, .. } = layer.frame;
         let beyond = |field, reach: usize, input: usize, before: usize, allowed: usize| {
             if reach > input + before + allowed {
                 self.refuse(field, format!("the kernels reach {} beyond the input", reach - input - before))
@@ -236,19 +207,11 @@ impl Decoder<'_> {
             }
         };
         // Of Winograd's method all padding is in the buffer.
-        let after = if passing == Passing::Tiles { 0 } else { MAX_PADDING_AFTER };
+        let after = if layer.passing == Passing::Tiles { 0 } else { MAX_PADDING_AFTER };
         // How wide an image's lines are in the buffer, CDMA says: see `agree`.
-        if !is_image {
+        if !layer.is_image {
             beyond(reg::d_dataout_size_0::DATAOUT_WIDTH, extent.x, width, before.x, after)?;
         }
-        beyond(reg::d_dataout_size_0::DATAOUT_HEIGHT, extent.y, height, before.y, after)?;
-        Ok(Frame {
-            precision,
-            channels: kernel.channels,
-            width,
-            before,
-            extent,
-            padding: group.get_signed(reg::d_zero_padding_value::PAD_VALUE) as i16,
-        })
+        beyond(reg::d_dataout_size_0::DATAOUT_HEIGHT, extent.y, layer.lines as usize, before.y, after)
     }
 }

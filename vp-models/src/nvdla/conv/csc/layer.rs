@@ -1,8 +1,10 @@
-//! What CSC's registers say of one layer: the kernels, how they move over the input, and what is released.
+//! What CSC's registers say of one layer: the kernels, how they move over the input, and what is released. [`CscLayer::encode`] is the
+//! inverse of [`CscLayer::decode`].
 
 use super::decode::Decoder;
+use super::stripes;
 use crate::nvdla::conv::buffer::{Fetch, Reuse};
-use crate::nvdla::conv::compute::{Geometry, winograd};
+use crate::nvdla::conv::compute::{Axes, Geometry, Kernel, winograd};
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::conv::sums::Shape;
 use crate::nvdla::conv::weights::Order;
@@ -51,7 +53,99 @@ pub struct CscLayer {
     pub truncate: u32,
 }
 
+/// What a layer is made of: all else follows from it and the hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CscParameters {
+    /// Format of activations and weights.
+    pub precision: Precision,
+    /// The input is an image.
+    pub is_image: bool,
+    /// Kernels: with Winograd's method of 3 x 3.
+    pub kernel: Kernel,
+    /// Rows of an image's kernels that share a block of channels: 1, 2 or 4.
+    pub rows_at_once: u32,
+    /// Steps of the kernels.
+    pub stride: Axes,
+    /// Output columns and lines.
+    pub output: [u32; 2],
+    /// Input columns and lines, as they are in the buffer; of an image without the columns of padding.
+    pub input: [u32; 2],
+    /// Padding left of the input and above it that is not in the buffer.
+    pub before: Axes,
+    /// What padding reads as.
+    pub padding: i16,
+    /// Kernels.
+    pub kernels: u32,
+    /// What is in the buffer already, and what stays.
+    pub reuse: Reuse,
+    /// Input lines released at the end.
+    pub released: u32,
+    /// Weights come compressed.
+    pub compressed: bool,
+    /// In which order positions are made.
+    pub passing: Passing,
+    /// Right shift behind the transformation of Winograd's method.
+    pub truncate: u32,
+}
+
 impl CscLayer {
+    /// The layer that is made of these.
+    pub fn of(parameters: &CscParameters, hardware: &Hardware) -> CscLayer {
+        let &CscParameters { precision, is_image, kernel, stride, output, input, kernels, passing, .. } =
+            parameters;
+        let [rows, columns, channels] = [kernel.height, kernel.width, kernel.channels].map(|it| it as u32);
+        let order = match (passing, is_image) {
+            (Passing::Tiles, _) => Order::winograd(channels),
+            (_, true) => {
+                Order::image(rows, columns.wrapping_mul(channels), parameters.rows_at_once, hardware)
+            }
+            (_, false) => Order::direct(rows, columns, channels, hardware),
+        };
+        let reach = |outputs: u32, stride: usize, taps: usize, dilation: usize| {
+            (outputs as usize).saturating_sub(1) * stride + taps.saturating_sub(1) * dilation + 1
+        };
+        let frame = Frame {
+            precision,
+            channels: kernel.channels,
+            width: input[0] as usize,
+            before: parameters.before,
+            extent: Axes {
+                x: reach(output[0], stride.x, kernel.width, kernel.dilation.x),
+                y: reach(output[1], stride.y, kernel.height, kernel.dilation.y),
+            },
+            padding: parameters.padding,
+        };
+        let blocks = order.channels.div_ceil(order.block);
+        let packages = blocks * order.rows.div_ceil(order.row_group) * order.columns;
+        let positions = output[0] * output[1];
+        CscLayer {
+            precision,
+            is_image,
+            geometry: Geometry { kernel, stride, output_width: output[0] as usize },
+            frame,
+            lines: input[1],
+            output_height: output[1],
+            kernels,
+            group_kernels: hardware.group_kernels(precision),
+            order,
+            packages: packages as u32,
+            stripe: match is_image {
+                true => (hardware.image_stripe, hardware.image_stripe),
+                false => stripes::of_cubes(hardware.stripe, passing.cubes()),
+            },
+            run: match (is_image, passing) {
+                (true, _) => output[0],
+                (false, Passing::Tiles) => positions / winograd::OUTPUTS as u32,
+                (false, _) => positions,
+            },
+            reuse: parameters.reuse,
+            released: parameters.released,
+            compressed: parameters.compressed,
+            passing,
+            truncate: parameters.truncate,
+        }
+    }
+
     /// Output positions.
     pub fn positions(&self) -> u32 {
         self.geometry.output_width as u32 * self.output_height

@@ -6,6 +6,7 @@
 //! when CACC has room for its sums.
 
 mod decode;
+mod encode;
 pub mod layer;
 pub mod stripes;
 

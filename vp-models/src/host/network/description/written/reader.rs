@@ -4,12 +4,13 @@ use super::{
     Leaky, ReadTensor, Rounding, Tensor, WrittenBias, WrittenConvolution, WrittenLayer, WrittenNormalisation,
     WrittenPooling, WrittenSoftMax, WrittenUpsampling,
 };
-use crate::host::network::description::synthetic::{self, Maker};
+use crate::host::network::description::synthetic::{self, Given, Maker};
 use crate::host::network::description::{
     Activation, Bias, Converter, Convolution, Network, NetworkLayer, Operation, Pooling, Shape, SoftMax, Sum,
     Window,
 };
 use crate::host::network::error::NetworkError;
+use crate::nvdla::numeric::Precision;
 
 /// A network as far as it is read.
 pub(super) struct Reader<'a, 'b> {
@@ -90,6 +91,10 @@ impl Reader<'_, '_> {
                     return Err(NetworkError::Sizes { layer: name.to_owned(), one: input, other: shapes[1] });
                 }
                 let activation = activation(written.relu, written.leaky);
+                self.refuse_in_fp16(
+                    name,
+                    [("shift", written.shift.is_some()), ("converter", written.converter.is_some())],
+                )?;
                 let (shift, scale) = (written.shift.unwrap_or(0), written.scale.unwrap_or(1));
                 let converter = match written.converter {
                     Some(converter) => converter,
@@ -110,7 +115,9 @@ impl Reader<'_, '_> {
                 if !matches!(channels, 3 | 5 | 7 | 9) {
                     return Err(value("normalisation is over 3, 5, 7 or 9 channels"));
                 }
-                let made = synthetic::normalisation(channels, [alpha, beta, k, scale], converter);
+                self.refuse_in_fp16(name, [("converter", converter.is_some())])?;
+                let precision = self.network.precision;
+                let made = synthetic::normalisation(channels, [alpha, beta, k, scale], precision, converter);
                 (Operation::Normalisation(made.ok_or_else(|| value("its factors are no numbers"))?), input)
             }
             WrittenLayer::Upsampling(WrittenUpsampling { factor, .. }) => {
@@ -137,7 +144,7 @@ impl Reader<'_, '_> {
         sources: &[Option<usize>],
         shapes: &[Shape],
     ) -> Result<(Operation, Shape), NetworkError> {
-        let WrittenConvolution { name, relu, leaky, converter, add, .. } = written;
+        let WrittenConvolution { name, relu, leaky, truncate, converter, add, .. } = written;
         let input = shapes[0];
         let value = |why: &str| NetworkError::Value { layer: name.clone(), why: why.to_owned() };
         let kernels = match (written.kernels, written.depthwise) {
@@ -158,22 +165,34 @@ impl Reader<'_, '_> {
         if let Some(&other) = shapes.get(1).filter(|other| **other != output) {
             return Err(NetworkError::Sizes { layer: name, one: output, other });
         }
+        let bias_shift = written.bias.as_ref().is_some_and(|bias| bias.shift > 0);
+        self.refuse_in_fp16(
+            &name,
+            [
+                ("bias.shift", bias_shift),
+                ("add.shift", add.as_ref().is_some_and(|added| added.shift.is_some())),
+                ("truncate", truncate.is_some()),
+                ("converter", converter.is_some()),
+            ],
+        )?;
         let activation = activation(relu, leaky);
+        let element = self.network.precision.bytes() as u64;
         let mut convolution = Convolution {
             kernels,
             groups,
             window,
             weights: Vec::new(),
             bias: None,
+            truncate: truncate.unwrap_or(0),
             added: add.as_ref().map(|added| added.shift.unwrap_or(0)),
             activation,
-            converter: converter.unwrap_or(Converter { offset: 0, scale: 1, shift: 0 }),
+            converter: converter.unwrap_or(Converter::NONE),
         };
         let seed = match &written.weights {
             Some(Tensor::File(file)) => {
-                let bytes = self.tensor(&name, file, count, 1)?;
+                let bytes = self.tensor(&name, file, count, element)?;
                 convolution.weights = bytes.into_iter().map(|byte| byte as i8).collect();
-                if converter.is_none() {
+                if converter.is_none() && self.network.precision != Precision::Fp16 {
                     return Err(value("`converter` is missing: the weights are in a file"));
                 }
                 None
@@ -186,8 +205,8 @@ impl Reader<'_, '_> {
         if let Some(seed) = seed {
             let sizes = [window.size[0], window.size[1], input.channels / groups, kernels];
             self.maker.take(&sizes).map_err(|why| value(&why))?;
-            let shift = add.as_ref().and_then(|added| added.shift);
-            self.maker.convolution(&mut convolution, seed, count as usize, sources, shift, converter);
+            let given = Given { truncate, shift: add.as_ref().and_then(|added| added.shift), converter };
+            self.maker.convolution(&mut convolution, seed, count as usize, sources, given);
         }
         if let Some(WrittenBias { values, shift }) = written.bias {
             let bytes = self.tensor(&name, &values, kernels.into(), 2)?;
@@ -195,6 +214,22 @@ impl Reader<'_, '_> {
             convolution.bias = Some(Bias { values, shift });
         }
         Ok((Operation::Convolution(convolution), output))
+    }
+
+    /// Refuses what only integers have, if it is given.
+    fn refuse_in_fp16<const N: usize>(
+        &self,
+        layer: &str,
+        keys: [(&str, bool); N],
+    ) -> Result<(), NetworkError> {
+        let given = keys.into_iter().find(|(_, is_given)| *is_given);
+        match given {
+            Some((key, _)) if self.network.precision == Precision::Fp16 => Err(NetworkError::Value {
+                layer: layer.to_owned(),
+                why: format!("`{key}` is of integers: in fp16 nothing is shifted or converted"),
+            }),
+            _ => Ok(()),
+        }
     }
 
     fn tensor(

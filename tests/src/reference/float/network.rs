@@ -1,0 +1,188 @@
+//! Layers of a network in fp16, tensor by tensor. The array takes 64 channels at once, as `nv_full`'s does, from the first on: inputs are
+//! features whose channels lie one behind the other.
+
+use vp_models::host::network::{
+    Activation, Convolution, Method, NetworkLayer, Normalisation, Operation, Pooling, Shape,
+};
+use vp_models::nvdla::conv::compute::float::Steps;
+
+use super::Real::{self, Nan, Number};
+use super::layers::{FloatAverage, added_up, is_negative, pdp_results};
+use super::lut::{Unit, look_up};
+use super::{FP16, FP17, FP32, store};
+use crate::reference::network::{each, enlarged, side_by_side, softmax, under};
+use crate::reference::{CubePlace, Format, Lut, LutTable, PdpLayer, PoolingMethod};
+
+/// Channels that the array takes at once.
+const BLOCK: usize = 64;
+
+/// What a layer makes: the bytes of each code.
+pub(in crate::reference) fn run_layer_of_floats(
+    layer: &NetworkLayer,
+    inputs: &[&[i8]],
+    shapes: &[Shape],
+) -> Vec<i8> {
+    let inputs: Vec<Vec<u16>> = inputs.iter().map(|input| codes(input)).collect();
+    let made = made(layer, &inputs, shapes);
+    made.into_iter().flat_map(u16::to_le_bytes).map(|byte| byte as i8).collect()
+}
+
+fn codes(bytes: &[i8]) -> Vec<u16> {
+    bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0] as u8, pair[1] as u8])).collect()
+}
+
+fn wide(code: u16) -> Real {
+    FP32.widen(code.into(), false)
+}
+
+fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape]) -> Vec<u16> {
+    match &layer.operation {
+        Operation::Convolution(convolution) => {
+            let weights = codes(&convolution.weights);
+            each(layer, |y, x, kernel, at| {
+                let sum = sum(convolution, &weights, &inputs[0], layer.input, [y, x], kernel as usize);
+                let bias = convolution.bias.as_ref().map(|bias| bias.values[kernel as usize].cast_unsigned());
+                let added = inputs.get(1).map(|added| added[at]);
+                let plus = |value, code: Option<u16>| code.map_or(value, |code| FP32.add(value, wide(code)));
+                let value = plus(plus(FP32.decode(sum), bias), added);
+                store(activated(value, convolution.activation)) as u16
+            })
+        }
+        Operation::Pooling(pooling) => pooled(layer, pooling, &inputs[0]),
+        Operation::Sum(sum) => each(layer, |_, _, _, at| {
+            let first = match sum.scale {
+                1 => wide(inputs[0][at]),
+                scale => FP32.multiply(wide(inputs[0][at]), Number(scale.into())),
+            };
+            store(activated(FP32.add(first, wide(inputs[1][at])), sum.activation)) as u16
+        }),
+        Operation::Concatenation => side_by_side(inputs, shapes),
+        Operation::Normalisation(normalisation) => {
+            let lut = tables(normalisation);
+            let channels = layer.input.channels as usize;
+            each(layer, |_, _, channel, at| {
+                let pixel = &inputs[0][at - channel as usize..][..channels];
+                normalised(normalisation, &lut, pixel, channel.into())
+            })
+        }
+        Operation::Upsampling(factor) => enlarged(layer, &inputs[0], *factor),
+        Operation::SoftMax(by) => {
+            let scale = f64::from(by.scale) / 65536.0;
+            let number =
+                |code: &u16| if let Number(value) = FP16.decode((*code).into()) { value } else { 0.0 };
+            let pixels = inputs[0].chunks_exact(layer.input.channels as usize);
+            let shares = |pixel: &[u16]| softmax(&pixel.iter().map(number).collect::<Vec<_>>(), scale);
+            pixels.flat_map(shares).map(|share| store(Number(f64::from(share as f32))) as u16).collect()
+        }
+        Operation::Constant(elements) => codes(elements),
+    }
+}
+
+fn sum(
+    convolution: &Convolution,
+    weights: &[u16],
+    input: &[u16],
+    shape: Shape,
+    output: [u32; 2],
+    kernel: usize,
+) -> u32 {
+    assert_eq!(convolution.groups, 1, "groups are cut by hardware");
+    let [columns, rows] = convolution.window.size;
+    let channels = shape.channels as usize;
+    let (mut activations, mut taken, mut steps) = (Vec::new(), Vec::new(), Steps::default());
+    for first in (0..channels).step_by(BLOCK) {
+        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+            let begin = activations.len();
+            let pixel = under(shape, convolution.window, output, [row, column]);
+            let tap = ((kernel as u32 * rows + row) * columns + column) as usize * channels;
+            for channel in first..channels.min(first + BLOCK) {
+                activations.push(pixel.map_or(0, |pixel| input[pixel + channel]));
+                taken.push(weights[tap + channel]);
+            }
+            steps.push((begin..activations.len()).map(|index| (index, index)));
+        }
+    }
+    added_up(&activations, &taken, steps)
+}
+
+fn activated(value: Real, activation: Activation) -> Real {
+    match activation {
+        Activation::Relu if is_negative(value) && matches!(value, Number(_)) => Number(0.0),
+        Activation::Leaky { scale, shift } if is_negative(value) => {
+            // As a register of 16 bits has the factor.
+            let factor = f64::from(scale) * 2f64.powi(-(shift as i32));
+            FP32.multiply(value, FP32.widen(store(Number(factor)), false))
+        }
+        _ => value,
+    }
+}
+
+fn pooled(layer: &NetworkLayer, pooling: &Pooling, input: &[u16]) -> Vec<u16> {
+    let window = pooling.window;
+    let nowhere = CubePlace { base: 0, line: 0, surface: 0 };
+    let Shape { width, height, channels } = layer.input;
+    let pdp = PdpLayer {
+        format: Format { atom: 32, element: 2 },
+        width,
+        height,
+        channels,
+        method: match pooling.method {
+            Method::Max => PoolingMethod::Max,
+            Method::Min => PoolingMethod::Min,
+            Method::Average => PoolingMethod::Average { padding: 0 },
+        },
+        kernel: window.size,
+        stride: window.stride,
+        before: window.before,
+        after: window.after,
+        source: None,
+        destination: nowhere,
+        strips: Vec::new(),
+    };
+    // Rounded towards zero, as the registers have it.
+    let reciprocal = |size: u32| match FP17.code(1.0 / f64::from(size)) {
+        code if matches!(FP17.decode(code), Number(value) if value > 1.0 / f64::from(size)) => code - 1,
+        code => code,
+    };
+    let average = FloatAverage { padding: [0; 7], reciprocal: window.size.map(reciprocal) };
+    let results = pdp_results(&pdp, &average, false, |channel, y, x| match channel < channels {
+        true => i32::from(input[((y * width + x) * channels + channel) as usize].cast_signed()),
+        false => 0,
+    });
+    each(layer, |y, x, channel, _| results.at(channel, y, x) as u16)
+}
+
+/// Near answers count as far as they reach.
+fn tables(normalisation: &Normalisation) -> Lut {
+    let table = |entries: &[i16], step: u32| LutTable {
+        entries: entries.to_vec(),
+        start: 0,
+        end: (((entries.len() - 1) as f32) * (step as f32).exp2()).to_bits().cast_signed(),
+        select: step as i32,
+        below: (0, 0),
+        above: (0, 0),
+    };
+    Lut {
+        le: table(&normalisation.near, normalisation.near_step),
+        lo: table(&normalisation.far, normalisation.far_step),
+        exponent: None,
+        lo_first: [false, true, false],
+    }
+}
+
+fn normalised(normalisation: &Normalisation, lut: &Lut, pixel: &[u16], channel: i64) -> u16 {
+    let element = |distance: i64| match usize::try_from(channel + distance) {
+        Ok(channel) if channel < pixel.len() => FP17.widen(pixel[channel].into(), false),
+        _ => Number(0.0),
+    };
+    let square = |distance| FP32.multiply(element(distance), element(distance));
+    let mut sum = FP32.add(FP32.add(square(-1), square(1)), square(0));
+    for distance in 2..=i64::from(normalisation.channels / 2) {
+        sum = FP32.add(sum, FP32.add(square(-distance), square(distance)));
+    }
+    let factor = look_up(lut, sum, Unit::Cdp);
+    match element(0) {
+        nan @ Nan(..) => store(nan) as u16,
+        centre => store(FP17.multiply(centre, factor)) as u16,
+    }
+}

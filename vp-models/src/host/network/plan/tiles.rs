@@ -1,0 +1,72 @@
+//! Parts of a convolution by Winograd's method, and whether they are preferred to the direct ones.
+
+use super::operations::Task;
+use super::parts::Part;
+use super::values::Values;
+use crate::host::network::cut::{self, Work};
+use crate::host::network::description::{Convolution, Network, NetworkLayer, Winograd};
+use crate::host::network::layout::{Form, WeightShape};
+use crate::host::network::winograd::{self, Scaling};
+use crate::nvdla::config::Config;
+
+/// The parts of a convolution by Winograd's method, if it is preferred to the direct one.
+pub(super) fn by_winograd(
+    network: &Network,
+    values: &Values,
+    (layer, direct): (&NetworkLayer, &Task),
+    convolution: &Convolution,
+    config: &Config,
+) -> Option<Vec<Part>> {
+    let chosen = network.choices.winograd;
+    let features = matches!(values.of_source(layer.sources[0]).tensor.form, Form::Features { .. });
+    let right = features && direct.cubes == 1 && winograd::is_possible(layer, convolution, config);
+    if chosen == Winograd::Never || !right {
+        return None;
+    }
+    let scaling = Scaling::of(convolution, network.precision);
+    let part = |direct: &Part| tiles_part(network, layer, convolution, direct, scaling, config);
+    let parts = direct.parts.iter().map(part).collect::<Option<Vec<_>>>()?;
+    // A pooling that would take on the fly what is made then has it read from memory.
+    let output = layer.output.elements() as u64 * network.precision.bytes() as u64;
+    let on_the_fly = if direct.pooling.is_some() { output } else { 0 };
+    let [tiles, lines] = [(&parts, 2 * on_the_fly), (&direct.parts, 0)].map(|(parts, more)| {
+        let cycles: u64 = parts.iter().map(|part| part.cycles(layer, config)).sum();
+        cycles + more / u64::from(config.primary_width / 8)
+    });
+    chosen.prefers(tiles, lines).then_some(parts)
+}
+
+/// A part by Winograd's method, if the convolution buffer holds it.
+fn tiles_part(
+    network: &Network,
+    layer: &NetworkLayer,
+    convolution: &Convolution,
+    direct: &Part,
+    scaling: Scaling,
+    config: &Config,
+) -> Option<Part> {
+    let (precision, element) = (network.precision, network.precision.bytes() as u32);
+    // Whole atoms, which there are in memory.
+    let count = (direct.channels.len() as u32).next_multiple_of(config.lanes(precision));
+    let channels = direct.channels.start..direct.channels.start + count;
+    let places = winograd::PLACES as u32;
+    let weights =
+        WeightShape { rows: places, columns: 1, channels: count, rows_at_once: places, ..direct.weights };
+    let line = (layer.output.width + winograd::MORE) * count * element;
+    let entries = line.div_ceil(config.cbuf_entry_bytes());
+    let work = Work {
+        height: layer.input.height,
+        entries,
+        line_bytes: u64::from(count * element) * u64::from(layer.input.width),
+        window: convolution.window,
+        outputs: layer.output.height,
+        weights,
+        // Few transformed weights are zero.
+        kept: None,
+        tiles: true,
+        least_lines: winograd::MULTIPLE,
+    };
+    let cuts = cut::cuts(&work, config).ok()?;
+    let kernels = direct.kernels.clone();
+    Some(Part { channels, kernels, pixels: None, entries, weights, cuts, winograd: Some(scaling) })
+}

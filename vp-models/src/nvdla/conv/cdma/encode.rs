@@ -1,0 +1,257 @@
+//! The registers of CDMA that say a layer: the inverse of [`CdmaLayer::decode`].
+
+use super::feature::Feature;
+use super::image::Image;
+use super::layer::{CdmaLayer, Compressed, Input};
+use super::winograd::Winograd;
+use crate::nvdla::conv::hardware::Hardware;
+use crate::nvdla::cube::{Packing, Ram};
+use crate::nvdla::encode::{self, Encoded, Fields};
+use crate::nvdla::numeric::{Converter, Precision};
+use crate::nvdla::refused::Refused;
+use crate::nvdla::registers::{RegisterMap, Unit, cdma as reg};
+
+/// What each kind of input says of the registers that they share.
+#[derive(Default)]
+struct InputFields {
+    format: Precision,
+    /// Pixels in a line, lines, channels.
+    size: [u32; 3],
+    ram: Ram,
+    base: u64,
+    line_stride: u32,
+    surface_stride: u32,
+    /// Lines, and surfaces, lie back to back.
+    packed: [bool; 2],
+    cubes: u32,
+    grain: u32,
+    converter: Option<Converter>,
+    step: [u32; 2],
+    /// Left, above, right, below.
+    padding: [u32; 4],
+    padding_value: i16,
+    nan_to_zero: bool,
+}
+
+impl CdmaLayer {
+    /// Its registers in groups, all but the enable. Steps and padding of features are CSC's: here they are 1 and none, and nothing reads
+    /// them.
+    pub fn fields(&self) -> Encoded {
+        let mut all = Encoded::of(Unit::Cdma, self.common());
+        if let Some(batches) = self.batches() {
+            all = all.and(Encoded::of(Unit::Cdma, batches));
+        }
+        if let Input::Image(image) = &self.input {
+            all = all.and(Encoded::of(Unit::Cdma, pixels(image)));
+        }
+        match &self.weights.compressed {
+            Some(compressed) => all.and(Encoded::of(Unit::Cdma, beside_weights(compressed))),
+            None => all,
+        }
+    }
+
+    /// The same, checked: the inverse of [`CdmaLayer::decode`].
+    ///
+    /// # Errors
+    /// When it cannot be said, or would be refused.
+    pub fn encode(&self, map: RegisterMap, hardware: &Hardware) -> Result<Encoded, Refused> {
+        let fields = self.fields();
+        let group = fields.group(Unit::Cdma, map)?;
+        let decoded = CdmaLayer::decode(&group, hardware);
+        encode::check(self, decoded, (&group, reg::d_misc_cfg::PROC_PRECISION))?;
+        Ok(fields)
+    }
+
+    fn common(&self) -> Fields {
+        use reg::{
+            d_bank::*, d_batch_number::*, d_conv_stride::*, d_cvt_cfg::*, d_cvt_offset::*, d_cvt_scale::*,
+            d_dain_addr_high_0::*, d_dain_addr_low_0::*, d_dain_map::*, d_dain_ram_type::*,
+            d_datain_format::*, d_datain_size_0::*, d_datain_size_1::*, d_entry_per_slice::*,
+            d_fetch_grain::*, d_line_stride::*, d_misc_cfg::*, d_nan_flush_to_zero::*, d_surf_stride::*,
+            d_weight_addr_high::*, d_weight_addr_low::*, d_weight_bytes::*, d_weight_format::*,
+            d_weight_ram_type::*, d_weight_size_0::*, d_weight_size_1::*, d_zero_padding::*,
+            d_zero_padding_value::*,
+        };
+        let (input, weights) = (self.input.fields(), &self.weights);
+        let ([width, height, channels], [left, top, right, bottom]) = (input.size, input.padding);
+        let mut fields: Fields = vec![
+            (CONV_MODE, matches!(self.input, Input::Winograd(_)).into()),
+            (IN_PRECISION, input.format.code()),
+            (PROC_PRECISION, self.precision.code()),
+            (DATA_REUSE, self.reuse.data.into()),
+            (WEIGHT_REUSE, self.reuse.weight.into()),
+            (SKIP_DATA_RLS, self.reuse.keep_data.into()),
+            (SKIP_WEIGHT_RLS, self.reuse.keep_weight.into()),
+            (DATAIN_FORMAT, self.input.is_image().into()),
+            (DATAIN_WIDTH, width),
+            (DATAIN_HEIGHT, height),
+            (DATAIN_CHANNEL, channels),
+            (DATAIN_RAM_TYPE, input.ram.field()),
+            (DATAIN_ADDR_LOW_0, input.base as u32),
+            (DATAIN_ADDR_HIGH_0, (input.base >> 32) as u32),
+            (LINE_STRIDE, input.line_stride),
+            (SURF_STRIDE, input.surface_stride),
+            (LINE_PACKED, input.packed[0].into()),
+            (SURF_PACKED, input.packed[1].into()),
+            (BATCHES, input.cubes),
+            (ENTRIES, self.entries / input.cubes.max(1)),
+            (GRAINS, input.grain),
+            (WEIGHT_FORMAT, weights.compressed.is_some().into()),
+            (BYTE_PER_KERNEL, weights.kernel_bytes),
+            (WEIGHT_KERNEL, weights.kernels),
+            (WEIGHT_RAM_TYPE, weights.ram.field()),
+            (WEIGHT_ADDR_LOW, weights.base as u32),
+            (WEIGHT_ADDR_HIGH, (weights.base >> 32) as u32),
+            (WEIGHT_BYTES, weights.bytes),
+            (CVT_EN, input.converter.is_some().into()),
+        ];
+        if let Some(Converter { offset, scale, shift }) = input.converter {
+            fields.extend([
+                (CVT_TRUNCATE, shift.into()),
+                (CVT_OFFSET, offset as u32),
+                (CVT_SCALE, i32::from(scale) as u32),
+            ]);
+        }
+        fields.extend([
+            (CONV_X_STRIDE, input.step[0]),
+            (CONV_Y_STRIDE, input.step[1]),
+            (PAD_LEFT, left),
+            (PAD_TOP, top),
+            (PAD_RIGHT, right),
+            (PAD_BOTTOM, bottom),
+            (PAD_VALUE, i32::from(input.padding_value) as u32),
+            (DATA_BANK, self.banks.data),
+            (WEIGHT_BANK, self.banks.weight),
+        ]);
+        // It counts in fp16 only.
+        if input.nan_to_zero || self.precision == Precision::Fp16 {
+            fields.push((NAN_TO_ZERO, input.nan_to_zero.into()));
+        }
+        fields
+    }
+
+    /// How far cubes are apart, if there are several.
+    fn batches(&self) -> Option<Fields> {
+        let Input::Feature(Feature { cubes, cube_stride, .. }) = self.input else { return None };
+        (cubes > 1 || cube_stride > 0).then(|| vec![(reg::d_batch_stride::BATCH_STRIDE, cube_stride)])
+    }
+}
+
+impl Input {
+    fn fields(&self) -> InputFields {
+        match self {
+            Input::Feature(feature) => feature_fields(feature),
+            Input::Winograd(extended) => {
+                let &Winograd { ref feature, left, right, top, bottom, padding, step } = extended;
+                InputFields {
+                    step,
+                    padding: [left, top, right, bottom],
+                    padding_value: padding,
+                    ..feature_fields(feature)
+                }
+            }
+            Input::Image(image) => InputFields {
+                format: match (image.format.is_float(), image.format.element_bytes()) {
+                    (true, _) => Precision::Fp16,
+                    (false, 1) => Precision::Int8,
+                    (false, _) => Precision::Int16,
+                },
+                size: [image.width, image.height, image.format.channels()],
+                ram: image.ram,
+                base: image.bases[0],
+                line_stride: image.strides[0],
+                cubes: 1,
+                grain: 1,
+                converter: image.converters.map(|of_channels| match is_mean(&of_channels) {
+                    true => Converter { offset: 0, ..of_channels[0] },
+                    false => of_channels[0],
+                }),
+                step: [1, 1],
+                padding: [image.left, 0, image.right, 0],
+                padding_value: image.padding,
+                nan_to_zero: image.nan_to_zero,
+                ..InputFields::default()
+            },
+        }
+    }
+}
+
+fn feature_fields(feature: &Feature) -> InputFields {
+    let surface = &feature.surface;
+    let back_to_back = surface.line_stride == feature.width.wrapping_mul(surface.pixel);
+    InputFields {
+        format: feature.format,
+        size: [feature.width, feature.height, feature.channels],
+        ram: surface.ram,
+        base: surface.base,
+        line_stride: surface.line_stride,
+        surface_stride: surface.surface_stride,
+        packed: [back_to_back || feature.grain > 1, surface.packing == Packing::Packed],
+        cubes: feature.cubes,
+        grain: feature.grain,
+        converter: feature.converter,
+        step: [1, 1],
+        nan_to_zero: feature.nan_to_zero,
+        ..InputFields::default()
+    }
+}
+
+/// Whether channels have offsets of their own, which are the mean's registers.
+fn is_mean(of_channels: &[Converter; 4]) -> bool {
+    of_channels.iter().any(|converter| converter.offset != of_channels[0].offset)
+}
+
+/// How an image's pixels lie. A register is written as a whole, so what it shares with the common fields comes once more.
+fn pixels(image: &Image) -> Fields {
+    use reg::{
+        d_dain_addr_high_1::*, d_dain_addr_low_1::*, d_datain_format::*, d_line_uv_stride::*,
+        d_mean_format::*, d_mean_global_0::*, d_mean_global_1::*, d_pixel_offset::*,
+    };
+    let mean = image.converters.filter(is_mean);
+    let mut fields: Fields = vec![
+        (DATAIN_FORMAT, 1),
+        (PIXEL_FORMAT, image.format.code()),
+        (PIXEL_MAPPING, 0),
+        (PIXEL_SIGN_OVERRIDE, image.signed.into()),
+        (PIXEL_X_OFFSET, image.x_offset),
+        (MEAN_FORMAT, mean.is_some().into()),
+    ];
+    if let Some(of_channels) = mean {
+        let offsets = of_channels.map(|converter| u32::from(converter.offset as u16));
+        fields.extend([MEAN_RY, MEAN_GU, MEAN_BV, MEAN_AX].into_iter().zip(offsets));
+    }
+    // The second plane's, if there is one.
+    let (base, stride) = (image.bases[1], image.strides[1]);
+    if base > 0 || stride > 0 || image.format.pixel_bytes()[1] > 0 {
+        fields.extend([
+            (DATAIN_ADDR_LOW_1, base as u32),
+            (DATAIN_ADDR_HIGH_1, (base >> 32) as u32),
+            (UV_LINE_STRIDE, stride),
+        ]);
+    }
+    fields
+}
+
+/// Where what lies beside compressed weights is. The arbiter's shares are no layer's own: they are written where they are not those after
+/// a reset.
+fn beside_weights(compressed: &Compressed) -> Fields {
+    use reg::{
+        d_wgs_addr_high::*, d_wgs_addr_low::*, d_wmb_addr_high::*, d_wmb_addr_low::*, d_wmb_bytes::*,
+        s_arbiter::*,
+    };
+    let &Compressed { mask_base, mask_bytes, sizes_base, turns } = compressed;
+    let mut fields: Fields = vec![
+        (WMB_ADDR_LOW, mask_base as u32),
+        (WMB_ADDR_HIGH, (mask_base >> 32) as u32),
+        (WMB_BYTES, mask_bytes),
+        (WGS_ADDR_LOW, sizes_base as u32),
+        (WGS_ADDR_HIGH, (sizes_base >> 32) as u32),
+    ];
+    if turns != Compressed::TURNS {
+        fields.extend([ARB_WEIGHT, ARB_WMB].into_iter().zip(turns.map(|turns| turns.wrapping_sub(1))));
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests;
