@@ -8,18 +8,25 @@
 //! [`rtl`] holds the model beside measurements of the vendor's RTL.
 
 mod bench;
+mod checks;
 mod command;
+mod difference;
+mod explore;
 mod file;
+mod ideal;
 mod knee;
 mod layout;
 mod measured;
 mod networks;
+mod places;
 mod point;
 pub mod published;
+mod quantity;
 pub mod report;
 mod results;
 pub mod rtl;
 mod run;
+mod search;
 mod store;
 mod sweep;
 pub mod table;
@@ -27,13 +34,20 @@ mod watch;
 mod written;
 
 pub use bench::{Bench, Job, OnHost, Open, Outside};
+pub use checks::{WrongValue, impossible_goals, wrong_values};
+pub use difference::{Cause, Difference, LayerDifference, PointDifference, RunFigures, change};
+pub use explore::Finding;
 pub use file::{Report, Study, StudyError};
-pub use knee::{Knee, knee};
+pub use ideal::{Ideal, Trend};
+pub use knee::{Knee, falls_below, knee, rises_to};
 pub use layout::{Curve, Layout, Panel};
 pub use measured::{Direction, Histogram, Levels, Machine, Measured, MeasuredLayer, Outcome, Port, Timeline};
+pub use networks::{NetworkFacts, WeightSource};
+pub use places::{Place, Places};
 pub use point::{Chosen, DEFAULT_PLATFORM, Point};
 pub use results::{Row, curve, ends, rounded, rows};
 pub use run::{Planned, Shard, missing, none_runs, plan, run};
-pub use store::{Differs, Finished, Store, StoreError, program};
+pub use search::{Goal, Known, Search, SearchEnd, Wanted};
+pub use store::{Differs, Finished, Store, StoreError, of_program, program};
 pub use sweep::{Assignment, Product, SweepError};
 pub use written::write;

@@ -1,5 +1,6 @@
 //! A study's points with what came of them: what tables and reports are made of.
 
+use super::bench::Job;
 use super::command::command;
 use super::file::Study;
 use super::layout::Curve;
@@ -16,6 +17,8 @@ use toml::Value;
 pub struct Row<'a> {
     /// The point.
     pub point: &'a Point,
+    /// What was to be run; none if it cannot be.
+    pub job: Option<&'a Job>,
     /// All values of its platform, by their names; none if there is no such platform.
     pub parameters: Vec<(String, Value)>,
     /// What came of it.
@@ -40,7 +43,8 @@ pub fn rows<'a>(
             flat("", &Value::Table(table), &mut parameters);
         }
         let command = command(planned, study, file);
-        Some(Row { point: &planned.point, parameters, outcome: &finished.outcome, command })
+        let (point, job) = (&planned.point, planned.job.as_ref().ok());
+        Some(Row { point, job, parameters, outcome: &finished.outcome, command })
     };
     points.iter().filter_map(row).collect()
 }
