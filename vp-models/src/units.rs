@@ -39,14 +39,23 @@ impl<T> Clone for Timed<T> {
     }
 }
 
+/// The cycles of a clock of this period that a time takes, rounded up to whole ones.
+///
+/// ```
+/// use vp_core::Time;
+/// assert_eq!(vp_models::units::cycles(Time::ns(400), Time::ns(3)), 134);
+/// ```
+pub fn cycles(time: Time, period: Time) -> u64 {
+    time.as_ps().div_ceil(period.as_ps().max(1))
+}
+
 /// The same with all times in it as cycles of this period.
 fn in_cycles(value: Value, period: Time, exact: bool) -> Value {
     match value {
         Value::String(text) => match text.parse::<Time>() {
             Ok(time) if exact => Value::Float(time.as_ps() as f64 / period.as_ps().max(1) as f64),
             Ok(time) => {
-                let cycles = time.as_ps().div_ceil(period.as_ps().max(1));
-                Value::Integer(i64::try_from(cycles).unwrap_or(i64::MAX))
+                Value::Integer(i64::try_from(cycles(time, period)).unwrap_or(i64::MAX))
             }
             Err(_) => Value::String(text),
         },

@@ -4,50 +4,53 @@ use crate::cli::Failure;
 use crate::cli::text::counted;
 use indicatif::ProgressBar;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::{Handle, Signals};
+use signal_hook::iterator::Signals;
 use std::io::Write;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// Listens for the signals that end a program, as long as it lives.
-pub(super) struct Interrupt {
-    kept: Arc<AtomicUsize>,
-    handle: Handle,
+/// Listens for the signals that end a program, to its end.
+pub(super) struct Interrupt(Arc<Mutex<Standing>>);
+
+/// How far a study is.
+#[derive(Default)]
+struct Standing {
+    kept: usize,
+    all: usize,
+    bar: Option<ProgressBar>,
 }
 
 impl Interrupt {
-    /// Begins to listen, with so many points kept of all.
-    pub(super) fn listen(kept: usize, all: usize, bar: ProgressBar) -> Result<Interrupt, Failure> {
+    /// Begins to listen.
+    pub(super) fn listen() -> Result<Interrupt, Failure> {
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
-        let (handle, kept) = (signals.handle(), Arc::new(AtomicUsize::new(kept)));
-        let seen = kept.clone();
+        let interrupt = Interrupt(Arc::default());
+        let standing = interrupt.0.clone();
         std::thread::spawn(move || {
             if let Some(signal) = signals.forever().next() {
-                bar.finish_and_clear();
-                let kept = seen.load(Ordering::Relaxed);
-                let said = format!(
-                    "{kept} of {} are kept, those that were under way are not; go on with `{}`",
-                    counted(all as u64, "point"),
-                    again(std::env::args())
-                );
+                let standing = standing.lock().unwrap_or_else(PoisonError::into_inner);
+                standing.bar.iter().for_each(ProgressBar::finish_and_clear);
+                let (kept, all) = (standing.kept, counted(standing.all as u64, "point"));
+                let again = again(std::env::args());
                 // Nobody is there to be told of a failure.
-                _ = writeln!(anstream::stderr(), "interrupted: {said}");
+                _ = writeln!(
+                    anstream::stderr(),
+                    "interrupted: {kept} of {all} are kept, those that were under way are not; go on with `{again}`"
+                );
                 // As a shell tells who was ended by a signal. What is kept is on the disk.
                 std::process::exit(128 + signal);
             }
         });
-        Ok(Interrupt { kept, handle })
+        Ok(interrupt)
+    }
+
+    /// So many points are kept, of all that there are up to now.
+    pub(super) fn stands_at(&self, kept: usize, all: usize, bar: ProgressBar) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Standing { kept, all, bar: Some(bar) };
     }
 
     /// Another point is kept.
     pub(super) fn kept(&self) {
-        self.kept.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Interrupt {
-    fn drop(&mut self) {
-        self.handle.close();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).kept += 1;
     }
 }
 

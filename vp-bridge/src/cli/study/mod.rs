@@ -249,8 +249,9 @@ fn run(args: &RunArgs) -> Result<Verdict, Failure> {
     let mut store = open(&path).map_err(Failure::new)?;
     progress::of_others(&store, &loaded.program)?;
     let mut is_over = loaded.study.search.is_none() || loaded.explore(&store.of_program(&loaded.program))?;
+    let interrupt = interrupt::Interrupt::listen()?;
     loop {
-        run_missing(&loaded, &mut store, (shard, jobs), args)?;
+        run_missing(&loaded, &mut store, (shard, jobs), args.retry, &interrupt)?;
         if is_over {
             break;
         }
@@ -269,14 +270,14 @@ fn run_missing(
     loaded: &Loaded,
     store: &mut Store,
     (shard, jobs): (Shard, NonZeroUsize),
-    args: &RunArgs,
+    retry: bool,
+    interrupt: &interrupt::Interrupt,
 ) -> Result<(), Failure> {
     let own: Vec<Planned> =
         loaded.points.iter().filter(|planned| shard.has(&planned.point)).cloned().collect();
-    let missing = study::missing(&own, store, &loaded.program, args.retry);
+    let missing = study::missing(&own, store, &loaded.program, retry);
     let mut bar = progress::Bar::new(own.len(), &missing, jobs);
-    let kept = own.len() - missing.len();
-    let interrupt = interrupt::Interrupt::listen(kept, own.len(), bar.handle())?;
+    interrupt.stands_at(own.len() - missing.len(), own.len(), bar.handle());
     study::run(&missing, &loaded.bench, (store, &loaded.program), jobs, |planned, finished, took| {
         interrupt.kept();
         bar.done(planned, finished, took);
