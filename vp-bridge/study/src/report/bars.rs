@@ -124,7 +124,9 @@ pub(super) fn live_shares(bars: &[Bar], of: &str) -> Live {
         trace(at, json!({ "x": names, "y": values, "hovertemplate": hover }))
     };
     let traces = (0..Bound::ALL.len()).map(part).collect();
-    Live::new(traces, live::words(of), live::axis("% of the time", false), 380)
+    let mut y = live::axis("% of the time", false);
+    y["range"] = json!([0, 100]);
+    Live::new(traces, live::words(of), y, 380)
 }
 
 /// A part of all bars.

@@ -123,7 +123,7 @@ impl Page<'_> {
                 ul.answers {
                     @for finding in self.findings { li { a href="#search" { (self.found(finding)) } } }
                     @for (at, Answer { head, rest }) in &answers {
-                        li { a href={ "#chart-" (at + 1) } { (head) } @if !rest.is_empty() { " " span { (rest) } } }
+                        li { a href={ "#chart-" (at + 1) } { (head) "." } @if !rest.is_empty() { " " span { (rest) } } }
                     }
                 }
             }

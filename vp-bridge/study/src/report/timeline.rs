@@ -89,7 +89,7 @@ pub(super) fn live(measured: &Measured, timeline: &Timeline) -> Live {
     let (unit, scale) = unit(end);
     let step = timeline.span as f64 / scale;
     let mut traces = vec![live_layers(timeline, end, (unit, scale))];
-    let x = json!({ "title": { "text": format!("time, {unit}") }, "range": [0.0, live::digits(end / scale)], "anchor": format!("y{}", strips.len()) });
+    let x = json!({ "title": { "text": format!("time, {unit}") }, "range": [0.0, live::digits(end / scale)], "anchor": format!("y{}", strips.len() + 1) });
     let y = json!({ "domain": [0.95, 1.0], "showticklabels": false, "fixedrange": true, "showgrid": false });
     let mut live = Live::new(Vec::new(), x, y, 90 + STRIP * strips.len() as u32).with("barmode", "overlay");
     let (share, mut shapes) = (0.93 / strips.len().max(1) as f64, Vec::new());

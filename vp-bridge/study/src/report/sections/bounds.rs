@@ -9,7 +9,7 @@ use crate::report::cells::{bound_cells, layer_cells};
 use crate::report::figure::{Figure, side_by_side};
 use crate::report::page::{HALF, Page, WHOLE};
 use crate::report::plot::Error;
-use crate::report::said::valued;
+use crate::report::said::{amount, valued};
 use crate::report::timeline;
 use crate::results::rounded;
 use maud::{Markup, html};
@@ -67,10 +67,18 @@ impl Page<'_> {
         let at = (0..Bound::ALL.len()).max_by(|a, b| change(*a).total_cmp(&change(*b)))?;
         let [from, to] = [first, last].map(|bar| percent(bar.share(at) / 100.0));
         let name = Bound::ALL[at].name();
+        let said = |bar: &Bar| match self.x_is_time() {
+            true => format!("{} ns", bar.name),
+            false => amount(&self.layout.x, &bar.name),
+        };
         Some(match change(at) < 1.0 {
             true => "The shares hardly change.".to_owned(),
             false => {
-                format!("From {} to {} the share of {name} goes from {from} to {to}.", first.name, last.name)
+                format!(
+                    "From {} to {} the share of {name} goes from {from} to {to}.",
+                    said(first),
+                    said(last)
+                )
             }
         })
     }

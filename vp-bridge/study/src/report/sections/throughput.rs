@@ -48,7 +48,7 @@ impl Page<'_> {
 
     fn ring_said(&self) -> String {
         format!(
-            "All curves of a chart are held against one ideal: the best of its points where the curves are highest, at the end of the axis. \
+            "All curves of a chart are held against one ideal: the best of its points where the curves are highest, at the end of the axis (the smallest latency that was run, say). \
              The dashed line is {} of it, and a ring marks where a curve passes that, on the straight line between the two points around it. \
              A curve without a ring is on one side of it all along. The table has the knee of each curve against its own first point beside that.",
             percent(self.study.report.knee)
