@@ -54,9 +54,7 @@ fn in_cycles(value: Value, period: Time, exact: bool) -> Value {
     match value {
         Value::String(text) => match text.parse::<Time>() {
             Ok(time) if exact => Value::Float(time.as_ps() as f64 / period.as_ps().max(1) as f64),
-            Ok(time) => {
-                Value::Integer(i64::try_from(cycles(time, period)).unwrap_or(i64::MAX))
-            }
+            Ok(time) => Value::Integer(i64::try_from(cycles(time, period)).unwrap_or(i64::MAX)),
             Err(_) => Value::String(text),
         },
         Value::Table(table) => {

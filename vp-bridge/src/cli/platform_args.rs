@@ -12,8 +12,8 @@ use vp_models::memory::MemoryModel;
 use vp_models::memory::dram::DramConfig;
 use vp_models::memory::dram::standard::Standard;
 use vp_models::nvdla::timing::RtlTree;
-use vp_models::units::{cycles, parse_rate};
 use vp_models::platform::{Description, DeviceDescription, MemoryDescription, NvdlaDescription};
+use vp_models::units::{cycles, parse_rate};
 
 /// Options that choose a platform and override its memory.
 #[derive(Debug, Clone, Default, Args)]

@@ -10,9 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use vp_core::Time;
-use vp_models::host::network::{
-    LayerFigures, Measured, Memories, Network, Options, Place, Plan, PlanError,
-};
+use vp_models::host::network::{LayerFigures, Measured, Memories, Network, Options, Place, Plan, PlanError};
 use vp_models::host::{Bounds, Memory, read_at_most};
 use vp_models::platform::{Arithmetic, Description};
 use vp_study::energy::Coefficients;

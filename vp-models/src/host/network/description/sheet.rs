@@ -63,8 +63,15 @@ pub(super) fn network(name: &str, text: &str) -> Result<Network, NetworkError> {
     let columns = Columns { header };
     let input = Shape { width: 1, height: 1, channels: 1 };
     let (precision, choices) = (Precision::Int8, Choices::default());
-    let network =
-        Network { name: name.to_owned(), input, is_image: false, precision, choices, layers: Vec::new(), demands: Vec::new() };
+    let network = Network {
+        name: name.to_owned(),
+        input,
+        is_image: false,
+        precision,
+        choices,
+        layers: Vec::new(),
+        demands: Vec::new(),
+    };
     let mut builder = Builder { network, maker: Maker::new(Some(1), precision) };
     for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
         let cells = line.split(',').map(str::trim).collect();

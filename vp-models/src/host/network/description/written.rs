@@ -293,7 +293,8 @@ impl Network {
             None => Compression::Never,
         });
         let choices = Choices { compression, winograd };
-        let network = Network { name, input, is_image: image, precision, choices, layers: Vec::new(), demands };
+        let network =
+            Network { name, input, is_image: image, precision, choices, layers: Vec::new(), demands };
         let maker = Maker::new(seed, precision).with_zeros(zeros.map_or(0.0, |Share(share)| share));
         let mut reader = Reader { network, maker, read };
         for layer in written {

@@ -407,7 +407,7 @@ impl<'a> Planner<'a> {
 }
 
 /// What SDP does with a convolution's sums: BS adds the bias, BN the other cube.
-fn stages(convolution: &Convolution, part: &Part, bias: Option<u64>, added: Option<Operand>) -> [Stage; 2] {
+fn stages(convolution: &Convolution, part: &Part, bias: Option<Place>, added: Option<Operand>) -> [Stage; 2] {
     let shift = convolution.bias.as_ref().map_or(0, |bias| bias.shift);
     let missing = part.winograd.map_or(0, |scaling| scaling.missing);
     let bias = bias.map(|at| Operand::Channels { at, shift: shift.saturating_sub(missing) });

@@ -1,7 +1,8 @@
 //! What tasks read and write of each memory in a run of the plan: what is saved where it is in SRAM.
 
 use super::batch::Batch;
-use super::operations::{Part, Task};
+use super::operations::Task;
+use super::parts::Part;
 use super::values::Values;
 use crate::host::network::description::{Network, NetworkLayer, Operation};
 use crate::host::network::layout::{Form, Tensor};
