@@ -177,13 +177,13 @@ mod tests {
             let (addresses, chosen) = choose(&fixed, &all, room.clone());
             let placed: Vec<&Lent> = fixed.iter().chain(chosen.iter().map(|&at| &all[at].lent)).collect();
             prop_assert_eq!(placed.len(), addresses.len());
-            // Byte by byte and task by task.
+            // Block by block and task by task: all begins with a block.
             let mut used = std::collections::HashSet::new();
             for (lent, &address) in placed.into_iter().zip(&addresses) {
-                prop_assert!(room.start <= address && address + lent.bytes <= room.end);
+                prop_assert!(room.start <= address && address + lent.bytes <= room.end && address % 256 == 0);
                 for task in lent.life.clone() {
-                    for byte in address..address + lent.bytes {
-                        prop_assert!(used.insert((task, byte)));
+                    for block in address / 256..(address + lent.bytes).div_ceil(256) {
+                        prop_assert!(used.insert((task, block)));
                     }
                 }
             }
