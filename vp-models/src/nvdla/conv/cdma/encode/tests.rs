@@ -149,18 +149,21 @@ fn layer() -> impl Strategy<Value = CdmaLayer> {
         sizes_base: sizes / 32 * 32,
         turns: turns.unwrap_or(Compressed::TURNS),
     });
-    let weights = (ram(), 0u64..1 << 40, 1u32..8000, 1u32..8000, 1u32..200, prop::option::of(compressed));
+    let weights = (ram(), 0u64..1 << 40, 1u32..8000, 1u32..2000, 1u32..200, prop::option::of(compressed));
     let rest = (weights, (1u32..16, 1u32..8), any::<[bool; 4]>(), 1u32..400);
     precision().prop_flat_map(move |precision| (Just(precision), input(precision), rest.clone())).prop_map(
         |(precision, input, ((ram, base, units, kernel_bytes, kernels, compressed), banks, flags, more))| {
             let cubes = if let Input::Feature(Feature { cubes, .. }) = input { cubes } else { 1 };
+            let line = 2 * input.line_elements() as u32 / cubes + 32 * 60;
+            let needed = line.div_ceil(128);
             let held = (128 * units).min(1 << 20);
             // Mostly so many that they have room.
             let bytes = held.max((kernels * kernel_bytes).next_multiple_of(128));
             CdmaLayer {
                 atom: 32,
                 precision,
-                entries: more * cubes,
+                // Mostly as many as a line takes.
+                entries: cubes * if more > 100 { needed } else { more },
                 input,
                 weights: Weights { ram, base: base / 32 * 32, bytes, kernel_bytes, kernels, compressed },
                 banks: Banks { data: banks.0, weight: banks.1 },

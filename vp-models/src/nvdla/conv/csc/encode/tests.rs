@@ -101,8 +101,15 @@ prop_compose! {
             passing,
             truncate,
         };
-        if passing != Passing::Tiles || strays {
+        if strays {
             return legal;
+        }
+        if passing != Passing::Tiles {
+            // As much input as the kernels reach.
+            let reach = CscLayer::of(&legal, &full()).frame.extent;
+            let input = [(reach.x, legal.before.x), (reach.y, legal.before.y)]
+                .map(|(reach, before)| reach.saturating_sub(before).max(1) as u32);
+            return CscParameters { input, released: released.min(input[1]), ..legal };
         }
         let output = legal.output.map(|size| size.next_multiple_of(4));
         CscParameters {
