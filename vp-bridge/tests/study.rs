@@ -159,10 +159,8 @@ fn who_interrupts_a_study_is_told_what_is_kept_and_how_to_go_on() {
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{told}");
     let kept = lines(&study.file("points.jsonl"));
-    let said = format!(
-        "of 150 points are kept, those that were under way are not; go on with `vp study study.toml --jobs 2`"
-    );
-    assert!(told.contains("interrupted: ") && told.contains(&said), "{told}");
+    let said = "of 150 points are kept, those that were under way are not; go on with `vp study study.toml --jobs 2`";
+    assert!(told.contains("interrupted: ") && told.contains(said), "{told}");
     // A line may have come onto the disk since it was counted.
     let counted: usize =
         told.split_once("interrupted: ").unwrap().1.split(' ').next().unwrap().parse().unwrap();

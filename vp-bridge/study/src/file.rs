@@ -193,7 +193,7 @@ impl Study {
             .map(|text| text.parse::<Time>().map_err(|error| format!("limit = \"{text}\": {error}")))
             .transpose()
             .map_err(|why| wrong("limit", why))?;
-        let search = search.map(Search::of).transpose().map_err(|error| {
+        let search = search.as_ref().map(Search::of).transpose().map_err(|error| {
             let search::Wrong { key, why } = error;
             wrong(&format!("search.{key}"), format!("[search] {key}: {why}"))
         })?;

@@ -119,7 +119,7 @@ pub enum SearchEnd {
 }
 
 impl Search {
-    pub(super) fn of(written: Written) -> Result<Search, Wrong> {
+    pub(super) fn of(written: &Written) -> Result<Search, Wrong> {
         let wrong = |key, why: &str| Wrong { key, why: why.to_owned() };
         let (names, wanted) = match (&written.least, &written.most) {
             (Some(names), None) => (names, Wanted::Least),
@@ -147,7 +147,7 @@ impl Search {
             }
             _ => return Err(wrong("share", "one goal: `share = 0.95`, or `frames_per_second = 30`")),
         };
-        let values = Steps::of(&written)?;
+        let values = Steps::of(written)?;
         Ok(Search { names, wanted, goal, values })
     }
 
@@ -283,7 +283,7 @@ mod tests {
 
     fn search(text: &str) -> Result<Search, String> {
         let written: Written = toml::from_str(text).map_err(|error| error.message().to_owned())?;
-        Search::of(written).map_err(|wrong| format!("{}: {}", wrong.key, wrong.why))
+        Search::of(&written).map_err(|wrong| format!("{}: {}", wrong.key, wrong.why))
     }
 
     /// Runs what is asked for until it is over; gives the outcome, and which places were run.

@@ -96,7 +96,7 @@ impl TryFrom<Sections<MemoryOverrides>> for Description {
         let Sections { name, period, threads, arithmetic, nvdla, fpga_ai_suite, .. } = sections;
         let Sections { outside_device, dbb0, sram0, .. } = sections;
         let memory = |said: Option<MemoryOverrides>, name, default: MemoryDescription| match said {
-            Some(said) => said.over(default, period, name),
+            Some(said) => said.over(&default, period, name),
             None => Ok(default),
         };
         let dbb0 = memory(dbb0, "dbb0", default_dbb())?;
@@ -211,7 +211,7 @@ impl MemoryOverrides {
     /// Laid over the default of the memory of this name, with times in cycles of this period.
     fn over(
         self,
-        default: MemoryDescription,
+        default: &MemoryDescription,
         period: Time,
         name: &str,
     ) -> Result<MemoryDescription, DescriptionError> {

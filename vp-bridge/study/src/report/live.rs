@@ -3,7 +3,7 @@
 
 use maud::{Markup, PreEscaped, html};
 use plotters::style::RGBColor;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// plotly.js, packed: gzip in base64.
 const PLOTLY: &str = include_str!(concat!(env!("OUT_DIR"), "/plotly.js.gz.base64"));
@@ -18,7 +18,7 @@ const SCRIPT: &str = include_str!("page.js");
 #[derive(Clone, Debug)]
 pub(super) struct Live {
     traces: Vec<Value>,
-    layout: Value,
+    layout: Map<String, Value>,
     /// Pixels.
     high: u32,
 }
@@ -26,7 +26,8 @@ pub(super) struct Live {
 impl Live {
     /// Traces over two axes.
     pub(super) fn new(traces: Vec<Value>, x: Value, y: Value, high: u32) -> Live {
-        Live { traces, layout: json!({ "xaxis": x, "yaxis": y }), high }
+        let layout = Map::from_iter([("xaxis".to_owned(), x), ("yaxis".to_owned(), y)]);
+        Live { traces, layout, high }
     }
 
     /// The same with another trace.
@@ -39,7 +40,7 @@ impl Live {
     /// The same, with more of the layout said.
     #[must_use]
     pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> Live {
-        self.layout[name] = value.into();
+        self.layout.insert(name.to_owned(), value.into());
         self
     }
 

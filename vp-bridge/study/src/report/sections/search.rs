@@ -1,6 +1,7 @@
 //! What a search has found.
 
 use crate::explore::Finding;
+use crate::measured::Measured;
 use crate::report::cells::{strings, table};
 use crate::report::page::Page;
 use crate::report::said::amount;
@@ -12,7 +13,7 @@ impl Page<'_> {
     pub(in crate::report) fn search(&self) -> Markup {
         let assumption = self.findings.first().map_or("", |finding| finding.assumption.as_str());
         let row = |finding: &Finding| {
-            let frames = finding.point.and_then(|number| self.of(number)).map(|it| it.frames_per_second());
+            let frames = finding.point.and_then(|number| self.of(number)).map(Measured::frames_per_second);
             let level = match &finding.outcome {
                 SearchEnd::Found { level, .. } | SearchEnd::Unreached { level, .. } => rounded(*level),
                 SearchEnd::Failed { .. } => String::new(),
