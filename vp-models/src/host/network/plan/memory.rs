@@ -30,7 +30,7 @@ impl Memory {
     }
 
     /// Memory from one moment to another: the lowest that is free all the while.
-    pub(super) fn lend(
+    pub(super) fn allocate(
         &mut self,
         what: &str,
         bytes: u64,
@@ -79,11 +79,11 @@ mod tests {
     fn what_lives_at_different_times_shares_its_place() {
         let mut memory = Memory::new(0..4096);
         assert_eq!(memory.take("weights", 100), Ok(0));
-        assert_eq!(memory.lend("a", 300, 0..=1), Ok(256));
-        assert_eq!(memory.lend("b", 300, 1..=2), Ok(768));
-        assert_eq!(memory.lend("c", 300, 2..=3), Ok(256));
-        assert_eq!(memory.lend("d", 2816, 2..=4), Ok(1280));
-        let full = memory.lend("e", 3000, 2..=4);
+        assert_eq!(memory.allocate("a", 300, 0..=1), Ok(256));
+        assert_eq!(memory.allocate("b", 300, 1..=2), Ok(768));
+        assert_eq!(memory.allocate("c", 300, 2..=3), Ok(256));
+        assert_eq!(memory.allocate("d", 2816, 2..=4), Ok(1280));
+        let full = memory.allocate("e", 3000, 2..=4);
         assert!(matches!(full, Err(PlanError::Memory { what, .. }) if what == "e"));
     }
 }

@@ -7,7 +7,7 @@
 
 mod choice;
 
-use self::choice::{Candidate, Lent, choose, pack};
+use self::choice::{Allocation, Candidate, choose, pack};
 use super::batch::Batch;
 use super::memory::Memory;
 use super::traffic::Usage;
@@ -184,11 +184,11 @@ impl Placing<'_> {
     }
 
     /// When a cube's memory is needed, and how large it is.
-    fn lent(&self, storage: usize) -> Option<Lent> {
+    fn allocation(&self, storage: usize) -> Option<Allocation> {
         let life = self.usages[storage].life.clone()?;
         // What is there for each frame is there while others run.
         let life = if self.batch.is_copied(storage) { 0..=self.tasks } else { life };
-        Some(Lent { bytes: self.batch.bytes(self.values, storage), life })
+        Some(Allocation { bytes: self.batch.bytes(self.values, storage), life })
     }
 
     fn is_constant(&self, storage: usize) -> bool {
@@ -226,9 +226,12 @@ impl Placing<'_> {
         let wanted = |storage: &usize, memory: host::Memory| {
             demands[*storage].is_some_and(|demand| demand.memory == memory)
         };
-        let lent = |storage: usize| Some((storage, self.lent(storage)?));
-        let demanded: Vec<(usize, Lent)> =
-            all.clone().filter(|storage| wanted(storage, host::Memory::Secondary)).filter_map(lent).collect();
+        let allocation = |storage: usize| Some((storage, self.allocation(storage)?));
+        let demanded: Vec<(usize, Allocation)> = all
+            .clone()
+            .filter(|storage| wanted(storage, host::Memory::Secondary))
+            .filter_map(allocation)
+            .collect();
         self.check_demanded(&demanded, from..room.end, demands, too_small)?;
         let may = |storage: &usize| {
             let usage = &self.usages[*storage];
@@ -242,10 +245,10 @@ impl Placing<'_> {
             .filter(may)
             .filter_map(|storage| {
                 let traffic = self.usages[storage].traffic;
-                Some((storage, Candidate { lent: self.lent(storage)?, saved: traffic }))
+                Some((storage, Candidate { allocation: self.allocation(storage)?, saved: traffic }))
             })
             .collect();
-        let fixed: Vec<Lent> = demanded.iter().map(|(_, lent)| lent.clone()).collect();
+        let fixed: Vec<Allocation> = demanded.iter().map(|(_, allocation)| allocation.clone()).collect();
         let offered: Vec<Candidate> = candidates.iter().map(|(_, candidate)| candidate.clone()).collect();
         let (offsets, chosen) = choose(&fixed, &offered, from..room.end);
         let storages = demanded.iter().map(|(storage, _)| *storage);
@@ -270,20 +273,20 @@ impl Placing<'_> {
     /// Refuses the first tensor that has no room beside those before it.
     fn check_demanded(
         &self,
-        demanded: &[(usize, Lent)],
+        demanded: &[(usize, Allocation)],
         room: Range<u64>,
         demands: &[Option<&Demand>],
         too_small: impl Fn(&Demand, u64, u64) -> PlanError,
     ) -> Result<(), PlanError> {
-        let lents: Vec<&Lent> = demanded.iter().map(|(_, lent)| lent).collect();
-        for at in 0..lents.len() {
-            if pack(&lents[..=at], room.clone()).is_none() {
-                let (storage, lent) = &demanded[at];
-                let meets = |other: &&&Lent| other.meets(lent);
-                let others: u64 = lents[..at].iter().filter(meets).map(|other| other.bytes).sum();
+        let allocations: Vec<&Allocation> = demanded.iter().map(|(_, allocation)| allocation).collect();
+        for at in 0..allocations.len() {
+            if pack(&allocations[..=at], room.clone()).is_none() {
+                let (storage, allocation) = &demanded[at];
+                let meets = |other: &&&Allocation| other.meets(allocation);
+                let others: u64 = allocations[..at].iter().filter(meets).map(|other| other.bytes).sum();
                 if let Some(demand) = demands[*storage] {
                     let left = room.end.saturating_sub(room.start).saturating_sub(others);
-                    return Err(too_small(demand, lent.bytes, left));
+                    return Err(too_small(demand, allocation.bytes, left));
                 }
             }
         }
@@ -339,8 +342,8 @@ impl Placing<'_> {
         for storage in order {
             let name = &self.values.storages[storage].name;
             // Nobody's has no place.
-            let Some(Lent { bytes, life }) = self.lent(storage) else { continue };
-            places[storage] = Some(Place::primary(memory.lend(name, bytes, life)?));
+            let Some(Allocation { bytes, life }) = self.allocation(storage) else { continue };
+            places[storage] = Some(Place::primary(memory.allocate(name, bytes, life)?));
         }
         let storages = places.into_iter().map(|place| place.unwrap_or(Place::primary(0))).collect();
         Ok(Places { storages, constants, used: [memory.used(), used] })
@@ -348,6 +351,6 @@ impl Placing<'_> {
 
     /// When a cube's memory is somebody's, if that is not for good.
     pub(super) fn life(&self, storage: usize) -> Option<RangeInclusive<usize>> {
-        self.lent(storage).map(|lent| lent.life)
+        self.allocation(storage).map(|allocation| allocation.life)
     }
 }

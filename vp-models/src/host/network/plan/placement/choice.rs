@@ -6,14 +6,14 @@ use std::ops::{Range, RangeInclusive};
 
 /// Memory that is needed for some time: both ends of it count.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Lent {
+pub(super) struct Allocation {
     pub(super) bytes: u64,
     pub(super) life: RangeInclusive<usize>,
 }
 
-impl Lent {
+impl Allocation {
     /// Whether both are needed at some time.
-    pub(super) fn meets(&self, other: &Lent) -> bool {
+    pub(super) fn meets(&self, other: &Allocation) -> bool {
         self.life.start() <= other.life.end() && other.life.start() <= self.life.end()
     }
 
@@ -25,23 +25,25 @@ impl Lent {
 /// Memory that is of use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
-    pub(super) lent: Lent,
+    pub(super) allocation: Allocation,
     /// Bytes of traffic that it saves.
     pub(super) saved: u64,
 }
 
 /// Addresses of all of these, if they have room together: each is the lowest that is free all the while, for the large ones first, or for
 /// those first that live longest.
-pub(super) fn pack(all: &[&Lent], room: Range<u64>) -> Option<Vec<u64>> {
-    let orders: [fn(&Lent) -> (u64, u64); 2] =
-        [|lent| (lent.bytes, lent.length()), |lent| (lent.length(), lent.bytes)];
-    orders.into_iter().find_map(|key| {
+pub(super) fn pack(all: &[&Allocation], room: Range<u64>) -> Option<Vec<u64>> {
+    [true, false].into_iter().find_map(|by_bytes| {
+        let key = |allocation: &Allocation| match by_bytes {
+            true => (allocation.bytes, allocation.length()),
+            false => (allocation.length(), allocation.bytes),
+        };
         let mut order: Vec<usize> = (0..all.len()).collect();
         order.sort_by_key(|&at| (Reverse(key(all[at])), at));
         let mut memory = Memory::new(room.clone());
         let mut addresses = vec![0; all.len()];
         for at in order {
-            addresses[at] = memory.lend("", all[at].bytes, all[at].life.clone()).ok()?;
+            addresses[at] = memory.allocate("", all[at].bytes, all[at].life.clone()).ok()?;
         }
         Some(addresses)
     })
@@ -56,9 +58,9 @@ impl Load {
         self.0.iter().take(life.end() + 1).skip(*life.start()).copied().max().unwrap_or(0)
     }
 
-    fn add(&mut self, lent: &Lent) {
-        self.0.resize(self.0.len().max(lent.life.end() + 1), 0);
-        self.0[lent.life.clone()].iter_mut().for_each(|load| *load += lent.bytes);
+    fn add(&mut self, allocation: &Allocation) {
+        self.0.resize(self.0.len().max(allocation.life.end() + 1), 0);
+        self.0[allocation.life.clone()].iter_mut().for_each(|load| *load += allocation.bytes);
     }
 }
 
@@ -66,12 +68,17 @@ impl Load {
 ///
 /// A packing that saves most of all is too hard to find (it is a knapsack). Candidates are tried in three orders: by bytes saved for each
 /// byte kept, by the same for each task for which it is kept, and by bytes saved alone. The order that saves most is taken.
-pub(super) fn choose(fixed: &[Lent], candidates: &[Candidate], room: Range<u64>) -> (Vec<u64>, Vec<usize>) {
+pub(super) fn choose(
+    fixed: &[Allocation],
+    candidates: &[Candidate],
+    room: Range<u64>,
+) -> (Vec<u64>, Vec<usize>) {
     let per = |saved: u64, of: u64| u128::from(saved) * 1_000_000 / u128::from(of.max(1));
-    let orders: [&dyn Fn(&Candidate) -> u128; 3] =
-        [&|it| per(it.saved, it.lent.bytes), &|it| per(it.saved, it.lent.bytes * it.lent.length()), &|it| {
-            it.saved.into()
-        }];
+    let orders: [&dyn Fn(&Candidate) -> u128; 3] = [
+        &|it| per(it.saved, it.allocation.bytes),
+        &|it| per(it.saved, it.allocation.bytes * it.allocation.length()),
+        &|it| it.saved.into(),
+    ];
     let mut best: Option<(u64, Vec<u64>, Vec<usize>)> = None;
     for worth in orders {
         let mut order: Vec<usize> = (0..candidates.len()).collect();
@@ -87,32 +94,33 @@ pub(super) fn choose(fixed: &[Lent], candidates: &[Candidate], room: Range<u64>)
 
 /// Takes one after the other, if it has room beside those before.
 fn in_order(
-    fixed: &[Lent],
+    fixed: &[Allocation],
     candidates: &[Candidate],
     order: &[usize],
     room: &Range<u64>,
 ) -> (Vec<u64>, Vec<usize>) {
     let size = room.end.saturating_sub(room.start);
-    let everything = fixed.iter().chain(order.iter().map(|&at| &candidates[at].lent)).collect::<Vec<_>>();
+    let everything =
+        fixed.iter().chain(order.iter().map(|&at| &candidates[at].allocation)).collect::<Vec<_>>();
     if let Some(addresses) = pack(&everything, room.clone()) {
         return (addresses, order.to_vec());
     }
     let mut load = Load::default();
-    fixed.iter().for_each(|lent| load.add(lent));
+    fixed.iter().for_each(|allocation| load.add(allocation));
     let mut addresses = pack(&fixed.iter().collect::<Vec<_>>(), room.clone()).unwrap_or_default();
-    let mut all: Vec<&Lent> = fixed.iter().collect();
+    let mut all: Vec<&Allocation> = fixed.iter().collect();
     let mut chosen = Vec::new();
     for &at in order {
-        let lent = &candidates[at].lent;
-        if load.most(&lent.life).saturating_add(lent.bytes) > size {
+        let allocation = &candidates[at].allocation;
+        if load.most(&allocation.life).saturating_add(allocation.bytes) > size {
             continue;
         }
-        all.push(lent);
+        all.push(allocation);
         match pack(&all, room.clone()) {
             Some(packed) => {
                 addresses = packed;
                 chosen.push(at);
-                load.add(lent);
+                load.add(allocation);
             }
             None => {
                 all.pop();
@@ -127,12 +135,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn lent(bytes: u64, life: RangeInclusive<usize>) -> Lent {
-        Lent { bytes, life }
+    fn allocation(bytes: u64, life: RangeInclusive<usize>) -> Allocation {
+        Allocation { bytes, life }
     }
 
     fn candidate(bytes: u64, life: RangeInclusive<usize>, saved: u64) -> Candidate {
-        Candidate { lent: lent(bytes, life), saved }
+        Candidate { allocation: allocation(bytes, life), saved }
     }
 
     #[test]
@@ -142,7 +150,7 @@ mod tests {
         assert_eq!(choose(&[], &all, 0..768).1, [1, 2, 0]);
         assert_eq!(choose(&[], &all, 0..255), (vec![], vec![]));
         // Beside what is there in any case.
-        assert_eq!(choose(&[lent(256, 1..=1)], &all, 0..256), (vec![0, 0], vec![2]));
+        assert_eq!(choose(&[allocation(256, 1..=1)], &all, 0..256), (vec![0, 0], vec![2]));
     }
 
     #[test]
@@ -155,7 +163,7 @@ mod tests {
     fn candidates() -> impl Strategy<Value = Vec<Candidate>> {
         let one = (1u64..2000, 0usize..12, 0usize..6, 1u64..5);
         let candidate = |(bytes, from, length, reads)| Candidate {
-            lent: Lent { bytes, life: from..=from + length },
+            allocation: Allocation { bytes, life: from..=from + length },
             saved: reads * bytes,
         };
         prop::collection::vec(one.prop_map(candidate), 0..20)
@@ -170,28 +178,28 @@ mod tests {
             size in 0u64..9000,
         ) {
             let room = 256 * from..256 * from + size;
-            let mut fixed: Vec<Lent> = fixed.into_iter().map(|it| it.lent).collect();
+            let mut fixed: Vec<Allocation> = fixed.into_iter().map(|it| it.allocation).collect();
             while pack(&fixed.iter().collect::<Vec<_>>(), room.clone()).is_none() {
                 fixed.pop();
             }
             let (addresses, chosen) = choose(&fixed, &all, room.clone());
-            let placed: Vec<&Lent> = fixed.iter().chain(chosen.iter().map(|&at| &all[at].lent)).collect();
+            let placed: Vec<&Allocation> = fixed.iter().chain(chosen.iter().map(|&at| &all[at].allocation)).collect();
             prop_assert_eq!(placed.len(), addresses.len());
             // Block by block and task by task: all begins with a block.
             let mut used = std::collections::HashSet::new();
-            for (lent, &address) in placed.into_iter().zip(&addresses) {
-                prop_assert!(room.start <= address && address + lent.bytes <= room.end && address % 256 == 0);
-                for task in lent.life.clone() {
-                    for block in address / 256..(address + lent.bytes).div_ceil(256) {
+            for (allocation, &address) in placed.into_iter().zip(&addresses) {
+                prop_assert!(room.start <= address && address + allocation.bytes <= room.end && address % 256 == 0);
+                for task in allocation.life.clone() {
+                    for block in address / 256..(address + allocation.bytes).div_ceil(256) {
                         prop_assert!(used.insert((task, block)));
                     }
                 }
             }
             // What has room without sharing is all kept, and of what has room alone something is.
-            let rounded = |lent: &Lent| lent.bytes.next_multiple_of(256);
-            let whole: u64 = fixed.iter().chain(all.iter().map(|it| &it.lent)).map(rounded).sum();
+            let rounded = |allocation: &Allocation| allocation.bytes.next_multiple_of(256);
+            let whole: u64 = fixed.iter().chain(all.iter().map(|it| &it.allocation)).map(rounded).sum();
             prop_assert!(whole > size || chosen.len() == all.len());
-            let has_room = all.iter().any(|it| it.lent.bytes <= size);
+            let has_room = all.iter().any(|it| it.allocation.bytes <= size);
             prop_assert!(!fixed.is_empty() || !has_room || !chosen.is_empty());
         }
     }
