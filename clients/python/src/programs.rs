@@ -6,7 +6,8 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use vp_models::host::network::{
-    LayerFigures, Measured, Memories, Network, Options, Plan, PlanOptions, RunError, digits, example_input,
+    LayerFigures, Measured, Memories, Network, Options, Placement, Plan, PlanOptions, RunError, digits,
+    example_input,
 };
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Trace};
@@ -180,7 +181,7 @@ pub(crate) fn run_network<'py>(
     let inputs = inputs.map(|inputs| inputs.as_slice().map(<[i8]>::to_vec)).transpose();
     let inputs = inputs.map_err(errors::description)?;
     let network = network(named, input_size)?;
-    let placement = placement.parse().map_err(errors::description)?;
+    let placement: Placement = placement.parse().map_err(errors::description)?;
     let options = PlanOptions { frames: batch, placement, sram_limit: placement_limit };
     let done = host.run(py, |session| measure(session, network, inputs, (frames, options)))?;
     let Done { network, measured, description, macs, hardware_layers, bytes, sram_bytes } = done;
