@@ -6,7 +6,7 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use vp_models::host::network::{
-    LayerFigures, Measured, Memories, Network, Options, Plan, PlanOptions, RunError, digits,
+    LayerFigures, Measured, Memories, Network, Options, Placement, Plan, PlanOptions, RunError, digits,
 };
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Trace};
@@ -180,7 +180,7 @@ pub(crate) fn run_network<'py>(
     placement_limit: Option<u64>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let network = network(named, input_size)?;
-    let placement = placement.parse().map_err(errors::description)?;
+    let placement: Placement = placement.parse().map_err(errors::description)?;
     let options = PlanOptions { frames: batch, placement, sram_limit: placement_limit };
     let wanted = network.precision.to_string();
     let bytes = |(inputs, given): (PyReadonlyArray1<'_, i8>, String)| match given == wanted {
