@@ -22,9 +22,9 @@
 //!     .unwrap();
 //! ```
 //!
-//! Layers are int8: convolutions with bias, sum, activation and converter in SDP; poolings, sums, concatenations and
-//! normalisations; upsampling and soft-max are the CPU's. Convolutions whose input the convolution buffer does not hold whole
-//! are cut; those it cannot hold even so are refused by name. [`Measured`] says what bounds each layer.
+//! Layers are int8, int16 or fp16, by the network's precision: convolutions with bias, sum, activation and converter in SDP; poolings,
+//! sums, concatenations and normalisations; upsampling and soft-max are the CPU's. Convolutions whose input the convolution buffer does
+//! not hold whole are cut; those it cannot hold even so are refused by name. [`Measured`] says what bounds each layer.
 
 mod compressed;
 mod cpu;
