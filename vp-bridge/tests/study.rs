@@ -91,7 +91,7 @@ fn every_combination_is_a_row_with_all_parameters_and_a_picture() {
     for section in ["throughput", "bounds", "roofline", "latency", "time", "points"] {
         assert!(report.contains(&format!("<section id=\"{section}\">")), "no {section}");
     }
-    for elsewhere in ["http://", "https://", "<script", "@import", "url("] {
+    for elsewhere in ["http://", "https://", "src=", "@import", "url(", "import("] {
         let fetched = report.replace("http://www.w3.org/2000/svg", "");
         assert!(!fetched.contains(elsewhere), "{elsewhere}");
     }
@@ -111,7 +111,7 @@ fn layers_times_are_the_sum_of_what_bounds_them() {
 #[test]
 fn a_point_that_fails_is_told_with_its_reason_and_the_rest_goes_on() {
     let study = Studied::new(&SMALL.replace("[2, 64]", "[2, 300]"));
-    let output = study.vp(&["study.toml"]);
+    let output = study.vp(&["study.toml", "--keep-going"]);
     let shown = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{shown}");
     assert!(shown.contains("and 5 others failed: [dbb0] read_outstanding = 300"), "{shown}");
@@ -119,6 +119,166 @@ fn a_point_that_fails_is_told_with_its_reason_and_the_rest_goes_on() {
     assert_eq!(status.iter().filter(|status| *status == "failed").count(), 6);
     assert!(study.columns("failure")[1].contains("read_outstanding = 300"));
     assert!(study.read("report.html").contains("Points that failed"));
+}
+
+#[test]
+fn values_are_checked_before_anything_runs() {
+    let wrong = SMALL.replace("'nv_large'", "'nv_lareg'").replace("[2, 64]", "[2,\n 300]");
+    let study = Studied::new(&wrong);
+    let told = study.told(&["study.toml"]);
+    for part in [
+        "study.toml: values are wrong",
+        "line 7: dbb0.read_outstanding = 300: [dbb0] read_outstanding = 300",
+        "(3 points)",
+        "line 4: platform = nv_lareg: ",
+        "nothing has been run; --keep-going runs the points that can",
+    ] {
+        assert!(told.contains(part), "no `{part}` in {told}");
+    }
+    assert!(!study.file("points.jsonl").exists());
+    // A value that is wrong only for a plan.
+    let text = "name = 'batches'\n[sweep]\nnetwork = 'lenet'\nplatform = 'nv_large'\nbatch = [1, 33]\n";
+    let study = Studied::new(text);
+    let told = study.told(&["study.toml"]);
+    assert!(told.contains("line 5: batch = 33: ") && !study.file("points.jsonl").exists(), "{told}");
+}
+
+#[test]
+fn who_interrupts_a_study_is_told_what_is_kept_and_how_to_go_on() {
+    let study = Studied::new(&long());
+    let mut running =
+        study.command(&["study.toml", "--fresh", "--jobs", "2"]).stderr(Stdio::piped()).spawn().unwrap();
+    let started = Instant::now();
+    while lines(&study.file("points.jsonl")) < 3 {
+        assert!(started.elapsed() < Duration::from_secs(120) && running.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    let pid = nix::unistd::Pid::from_raw(running.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    let output = running.wait_with_output().unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    let kept = lines(&study.file("points.jsonl"));
+    let said = format!(
+        "of 150 points are kept, those that were under way are not; go on with `vp study study.toml --jobs 2`"
+    );
+    assert!(told.contains("interrupted: ") && told.contains(&said), "{told}");
+    // A line may have come onto the disk since it was counted.
+    let counted: usize =
+        told.split_once("interrupted: ").unwrap().1.split(' ').next().unwrap().parse().unwrap();
+    assert!(counted <= kept && kept <= counted + 1, "{counted} said, {kept} kept");
+    study.shown(&["study.toml"]);
+    assert_eq!(lines(&study.file("points.jsonl")), 150);
+}
+
+#[test]
+fn latencies_and_rates_have_units_in_a_study() {
+    let study = Studied::new(
+        "name = 'units'\n[fixed]\nnetwork = 'digits'\nplatform = 'nv_large'\nperiod = '2 ns'\n[sweep]\n\
+         'dbb0.read_latency' = { from = '50 ns', to = '200 ns', points = 3, scale = 'log' }\n'dbb0.bandwidth' = ['1 GB/s', 2_000_000_000]\n",
+    );
+    study.shown(&["study.toml"]);
+    assert_eq!(study.columns("dbb0.read_latency"), ["25", "25", "50", "50", "100", "100"]);
+    assert_eq!(study.columns("dbb0.bandwidth")[..2], ["1000000000", "2000000000"]);
+    commands_run_again(&study);
+}
+
+const SEARCH: &str = "name = 'search'\n[fixed]\nplatform = 'nv_large'\n'dbb0.read_latency' = 400\n\
+                      [sweep]\nnetwork = ['digits', 'lenet']\n[search]\n\
+                      least = 'dbb0.read_outstanding, dbb0.write_outstanding'\nfrom = 1\nto = 256\nshare = 0.95\n";
+
+#[test]
+fn a_search_finds_what_a_grid_finds_with_few_points() {
+    let study = Studied::new(SEARCH);
+    let shown = study.shown(&["study.toml"]);
+    let found: Vec<usize> = shown
+        .lines()
+        .filter_map(|line| {
+            line.split_once("for 95 % of the frames/s at 256: ")?.1.trim_end_matches('.').parse().ok()
+        })
+        .collect();
+    assert_eq!(found.len(), 2, "{shown}");
+    assert!(shown.contains("assumed: frames/s rise with dbb0.read_outstanding"), "{shown}");
+    let points = study.columns("point").len();
+    assert!(points <= 2 * 10, "{points} points");
+    // The value itself has the share, and the one below it has not.
+    for (network, found) in ["digits", "lenet"].into_iter().zip(found) {
+        let grid = Studied::new(&format!(
+            "name = 'grid'\n[fixed]\nnetwork = '{network}'\nplatform = 'nv_large'\n'dbb0.read_latency' = 400\n[sweep]\n\
+             'dbb0.read_outstanding, dbb0.write_outstanding' = [{}, {found}, 256]\n",
+            found - 1
+        ));
+        grid.shown(&["study.toml"]);
+        let frames: Vec<f64> =
+            grid.columns("frames_per_second").iter().map(|it| it.parse().unwrap()).collect();
+        assert!(
+            frames[0] < 0.95 * frames[2] && frames[1] >= 0.95 * frames[2],
+            "{network}: {found}, {frames:?}"
+        );
+    }
+    let report = study.read("report.html");
+    assert!(section(&report, "search").contains("bisection"));
+    // What it has run it has kept.
+    let kept = study.read("points.jsonl");
+    assert_eq!(study.shown(&["study.toml"]), shown);
+    assert_eq!(study.read("points.jsonl"), kept);
+    commands_run_again(&study);
+}
+
+#[test]
+fn a_goal_that_no_point_reaches_is_told() {
+    // Before anything runs where the MAC array alone says so, else as the result.
+    let goal = |frames: u32| SEARCH.replace("share = 0.95", &format!("frames_per_second = {frames}"));
+    let study = Studied::new(&goal(2_000_000_000));
+    let told = study.told(&["study.toml"]);
+    assert!(
+        told.contains("line 11: [search] frames_per_second = 2000000000: digits on nv_large has at most"),
+        "{told}"
+    );
+    assert!(!study.file("points.jsonl").exists());
+    let study = Studied::new(&goal(1_000_000));
+    let output = study.vp(&["study.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("no value reaches 1000000.0 frames/s, the best has"), "{shown}");
+}
+
+#[test]
+fn what_moved_between_two_studies_is_told_by_layer_with_its_cause() {
+    let (fast, slow) = (
+        Studied::new(SMALL),
+        Studied::new(&SMALL.replace("[sweep]", "[fixed]\n'dbb0.bandwidth' = '100 MB/s'\n[sweep]")),
+    );
+    fast.shown(&["study.toml"]);
+    slow.shown(&["study.toml"]);
+    let folder = |study: &Studied| study.folder.path().join("study.results").display().to_string();
+    let (a, b) = (folder(&fast), folder(&slow));
+    let again = Studied::new(SMALL);
+    again.shown(&["study.toml"]);
+    let same = fast.shown(&["diff", &a, &folder(&again)]);
+    assert!(same.contains("12 points in both, 0 moved by more than 0 %"), "{same}");
+    let output = fast.vp(&["diff", &a, &b]);
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    for part in ["12 points in both, 12 moved", "conv1", "read bandwidth +"] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+    // Faster is no reason to fail, if that is said; and what is within the threshold has not moved.
+    assert!(fast.vp(&["diff", &b, &a, "--allow-faster"]).status.success());
+    assert!(fast.vp(&["diff", &a, &b, "--threshold", "100000%"]).status.success());
+    let output = fast.vp(&["diff", &a, &b, "--json", "--csv", "moved.csv"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((json["points"].as_u64(), json["moved"].as_array().unwrap().len()), (Some(12), 12));
+    let first = &json["moved"][0];
+    assert!(
+        first["change"].as_f64().unwrap() > 0.0
+            && !first["layers"][0]["causes"].as_array().unwrap().is_empty()
+    );
+    let csv = fs::read_to_string(fast.folder.path().join("moved.csv")).unwrap();
+    assert!(csv.starts_with("point,name,cycles_per_frame_a,cycles_per_frame_b,causes\n"), "{csv}");
+    assert!(fast.told(&["diff", &a, "nowhere"]).contains("nowhere"));
+    // In one folder two builds are compared.
+    assert!(fast.told(&["diff", &a, &a]).contains("one build of vp has run points there"));
 }
 
 #[test]
@@ -334,7 +494,7 @@ fn frames_at_once_are_a_parameter_as_any_other() {
     let study = Studied::new(
         "name = 'batches'\nframes = 3\n[fixed]\nnetwork = 'lenet'\nplatform = 'nv_large'\n[sweep]\nbatch = [1, 4, 33]\n",
     );
-    let output = study.vp(&["study.toml"]);
+    let output = study.vp(&["study.toml", "--keep-going"]);
     assert!(text(&output.stdout).contains("3 points, 1 failed"), "{}", text(&output.stdout));
     assert!(
         study.columns("failure")[2]
@@ -403,15 +563,15 @@ fn the_newest_reason_of_a_failure_is_told() {
         assert!(shown.contains("2 points, 1 failed"), "{shown}");
         study.columns("failure")[1].clone()
     };
-    let first = told(&study, &["study.toml"]);
+    let first = told(&study, &["study.toml", "--keep-going"]);
     fs::write(&platform, "name = 'mine'\nbase = 7\n").unwrap();
-    let second = told(&study, &["study.toml"]);
+    let second = told(&study, &["study.toml", "--keep-going"]);
     assert!(first != second && second.contains("base"), "{first} and {second}");
     // Through shards the newest wins too.
     for (platform_is, shards) in [("base = 8", ["1/2", "2/2"]), ("basis = 9", ["1/2", "2/2"])] {
         fs::write(&platform, format!("name = 'mine'\n{platform_is}\n")).unwrap();
         for shard in shards {
-            study.vp(&["study.toml", "--shard", shard]);
+            study.vp(&["study.toml", "--keep-going", "--shard", shard]);
         }
         let why = told(&study, &["merge", "study.toml"]);
         assert!(why.contains(platform_is.split(' ').next().unwrap()), "{why}");

@@ -38,7 +38,7 @@ fn made(study: &str, said: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("it.toml"), study).unwrap();
     let mut vp = Command::new(env!("CARGO_BIN_EXE_vp"));
-    let vp = vp.current_dir(folder.path()).args(["study", "it.toml"]).output().unwrap();
+    let vp = vp.current_dir(folder.path()).args(["study", "it.toml", "--keep-going"]).output().unwrap();
     let shown = String::from_utf8_lossy(&vp.stdout);
     assert!(shown.contains(said), "{shown}");
     let path = folder.path().join("it.results/report.html");
@@ -84,11 +84,21 @@ impl Browser {
     }
 }
 
-/// Runs a script in the page when it is loaded, and gives what it leaves in `found`.
-fn probe(browser: &Browser, page: &Path, script: &str) -> Vec<String> {
-    let page = fs::read_to_string(page).unwrap();
+/// Runs a script in the page when it is loaded, and gives what it leaves in `found`. It may wait; with `scripts` the page's own have
+/// begun, and else they are taken out.
+fn probe_with(browser: &Browser, page: &Path, scripts: bool, script: &str) -> Vec<String> {
+    let mut page = fs::read_to_string(page).unwrap();
+    if !scripts {
+        page = without_scripts(&page);
+    }
+    let begun = if scripts {
+        "for (let at = 0; at < 100 && !document.documentElement.dataset.charts; at++) await pause(20);"
+    } else {
+        ""
+    };
     let script = format!(
-        "<script>addEventListener('load', () => {{ const found = []; {script}; \
+        "<script>addEventListener('load', async () => {{ const found = []; \
+         const pause = time => new Promise(done => setTimeout(done, time)); {begun} {script}; \
          document.body.dataset.found = found.join('|') }})</script></body>"
     );
     let file = browser.profile.path().join("probed.html");
@@ -97,6 +107,29 @@ fn probe(browser: &Browser, page: &Path, script: &str) -> Vec<String> {
     let (_, rest) = seen.split_once("data-found=\"").expect("the script ran");
     let (found, _) = rest.split_once('"').unwrap();
     found.split('|').filter(|it| !it.is_empty()).map(str::to_owned).collect()
+}
+
+/// The same in a page without scripts: what is to be seen there, and on paper.
+fn probe(browser: &Browser, page: &Path, script: &str) -> Vec<String> {
+    probe_with(browser, page, false, script)
+}
+
+/// A page as somebody sees it whose browser runs no scripts.
+fn without_scripts(page: &str) -> String {
+    let parts = page.split("<script").enumerate().map(|(at, part)| match at {
+        0 => part,
+        _ => part.split_once("</script>").expect("scripts end").1,
+    });
+    parts.collect()
+}
+
+/// Brings the chart of a section into sight and waits for it: `plot` is it then.
+fn with_plot(section: &str, script: &str) -> String {
+    format!(
+        "const figure = document.querySelector('#{section} figure'); figure.scrollIntoView(); \
+         for (let at = 0; at < 100 && !figure.querySelector('.js-plotly-plot .plot-container'); at++) await pause(20); \
+         const plot = figure.querySelector('.js-plotly-plot'); await pause(100); {script}"
+    )
 }
 
 fn colours(image: &RgbImage) -> HashMap<[u8; 3], usize> {
@@ -113,15 +146,19 @@ fn every_section_has_its_pictures_and_their_tables() {
     let found = probe(&browser, report(), script);
     // Of each of the two platforms one, of the bounds two: by latency and by layer.
     let expected = [
+        "facts 0 0",
         "failed 0 0",
         "throughput 2 2",
         "bounds 4 4",
         "roofline 2 2",
-        "latency 2 2",
+        // All reads took the same: that is a number, and no picture.
+        "latency 0 0",
         "time 2 2",
         "points 0 0",
     ];
     assert_eq!(found, expected);
+    // Behind a DRAM they did not.
+    assert!(probe(&browser, words(), script).contains(&"latency 1 1".to_owned()));
 }
 
 #[test]
@@ -195,4 +232,113 @@ fn it_can_be_printed() {
     let printed = fs::read(file).unwrap();
     let pages = printed.windows(11).filter(|part| part == b"/Type /Page").count();
     assert!(printed.starts_with(b"%PDF") && pages > 3, "{pages} pages");
+}
+
+#[test]
+fn a_point_under_the_pointer_says_what_it_is() {
+    let Some(browser) = Browser::find("a_point_under_the_pointer_says_what_it_is") else { return };
+    let said = |section: &str, trace: usize| {
+        let script = format!(
+            "Plotly.Fx.hover(plot, [{{ curveNumber: {trace}, pointNumber: 0 }}]); await pause(100); \
+             found.push([...plot.querySelectorAll('.hoverlayer .hovertext text')].map(it => it.textContent).join(' '))"
+        );
+        probe_with(&browser, report(), true, &with_plot(section, &script)).join(" ")
+    };
+    let frames = said("throughput", 0);
+    for part in ["10 cycles", "frames/s", "point 1", "of the ideal", "outstanding at most 2"] {
+        assert!(frames.contains(part), "no `{part}` in {frames}");
+    }
+    let bounds = said("bounds", 1);
+    assert!(bounds.contains("% of the time") && bounds.contains("read latency"), "{bounds}");
+    let time = said("time", 0);
+    assert!(time.contains("conv1") && time.contains("from "), "{time}");
+}
+
+#[test]
+fn a_series_is_switched_off_and_on_in_the_legend() {
+    let Some(browser) = Browser::find("a_series_is_switched_off_and_on_in_the_legend") else { return };
+    let script = "const shown = () => plot.querySelectorAll('.scatterlayer .trace').length; \
+         const click = async () => { const toggle = plot.querySelector('.legendtoggle'); \
+           for (const kind of ['mousedown', 'mouseup']) toggle.dispatchEvent(new MouseEvent(kind, { bubbles: true })); \
+           await pause(700); }; \
+         const before = shown(); await click(); found.push(before - shown()); \
+         found.push(plot.data[0].visible); await click(); found.push(before - shown())";
+    let found = probe_with(&browser, report(), true, &with_plot("throughput", script));
+    assert!(found[0].parse::<usize>().unwrap() >= 1, "{found:?}");
+    assert_eq!(found[1..], ["legendonly", "0"]);
+}
+
+#[test]
+fn a_chart_is_drawn_closer_and_whole_again() {
+    let Some(browser) = Browser::find("a_chart_is_drawn_closer_and_whole_again") else { return };
+    let script = "const range = () => plot._fullLayout.yaxis.range[1]; const whole = range(); \
+         await Plotly.relayout(plot, { 'yaxis.range': [0, whole / 2] }); found.push(whole / range()); \
+         await Plotly.relayout(plot, { 'yaxis.autorange': true }); found.push(whole / range())";
+    assert_eq!(probe_with(&browser, report(), true, &with_plot("throughput", script)), ["2", "1"]);
+}
+
+#[test]
+fn tables_sort_and_filter() {
+    let Some(browser) = Browser::find("tables_sort_and_filter") else { return };
+    let script = "const table = document.querySelector('#points table'); \
+         const numbers = () => [...table.tBodies[0].rows].filter(row => !row.hidden).map(row => row.cells[0].textContent); \
+         const header = [...table.tHead.rows[0].cells].find(it => it.textContent === 'frames/s'); \
+         const frames = () => [...table.tBodies[0].rows].map(row => parseFloat(row.cells[header.cellIndex]?.textContent.replace(/\\u202f/g, ''))) \
+           .filter(it => !isNaN(it)); \
+         const sorted = sign => frames().every((it, at, all) => !at || sign * (it - all[at - 1]) >= 0); \
+         found.push(numbers().length, sorted(1)); header.querySelector('button').click(); found.push(sorted(1), header.ariaSort); \
+         header.querySelector('button').click(); found.push(sorted(-1)); header.querySelector('button').click(); found.push(numbers()[0]); \
+         const filter = document.querySelector('#points .filter input'); filter.value = 'nv_large transactions'; \
+         filter.dispatchEvent(new Event('input')); found.push(numbers().length, document.querySelector('#points .filter small').textContent.trim()); \
+         filter.value = ''; filter.dispatchEvent(new Event('input')); found.push(numbers().length)";
+    let found = probe_with(&browser, report(), true, script);
+    let expected = ["72", "false", "true", "ascending", "true", "1", "9", "9 of 72 rows", "72"];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn charts_take_the_place_of_pictures_on_a_screen_and_nothing_is_fetched() {
+    let name = "charts_take_the_place_of_pictures_on_a_screen_and_nothing_is_fetched";
+    let Some(browser) = Browser::find(name) else { return };
+    let script = "found.push(getComputedStyle(figure.querySelector('.drawn')).display, plot.clientHeight > 200, \
+         performance.getEntriesByType('resource').length, document.documentElement.scrollWidth > innerWidth)";
+    let found = probe_with(&browser, report(), true, &with_plot("roofline", script));
+    assert_eq!(found, ["none", "true", "0", "false"]);
+}
+
+#[test]
+fn a_phone_shows_nothing_wider_than_itself() {
+    let Some(browser) = Browser::find("a_phone_shows_nothing_wider_than_itself") else { return };
+    // A window is never as narrow as a phone; a frame is.
+    let page = fs::read_to_string(report()).unwrap();
+    let inner = browser.profile.path().join("inner.html");
+    let told = "<script>addEventListener('load', async () => { \
+         const charts = () => document.querySelectorAll('.js-plotly-plot .plot-container').length; \
+         for (let at = 0; at < 150 && !charts(); at++) await new Promise(done => setTimeout(done, 20)); \
+         parent.postMessage([document.documentElement.scrollWidth, charts()], '*') })</script></body>";
+    fs::write(&inner, page.replace("</body>", told)).unwrap();
+    let outer = browser.profile.path().join("outer.html");
+    let frame = "<body><iframe src='inner.html' style='width:390px;height:800px;border:0'></iframe><script>\
+         addEventListener('message', it => document.body.dataset.found = it.data.join(' '))</script></body>";
+    fs::write(&outer, frame).unwrap();
+    let seen =
+        browser.look(&outer, &["--dump-dom", "--allow-file-access-from-files", "--window-size=800,900"]);
+    let (_, rest) = seen.split_once("data-found=\"").expect("the page said it");
+    let (found, _) = rest.split_once('"').unwrap();
+    let [wide, charts] = found.split(' ').map(|it| it.parse::<usize>().unwrap()).collect::<Vec<_>>()[..]
+    else {
+        panic!("{found}")
+    };
+    assert!(wide <= 390 && charts > 0, "{wide} pixels, {charts} charts");
+}
+
+#[test]
+fn the_page_is_smaller_than_six_megabytes_and_has_the_licence_of_what_it_carries() {
+    let page = fs::read_to_string(report()).unwrap();
+    assert!(page.len() < 6_000_000, "{} bytes", page.len());
+    assert!(page.contains("Plotly, Inc.") && page.contains("WITHOUT WARRANTY OF ANY KIND"));
+    // And it leads with what each chart says.
+    let answers = page.split_once("class=\"answers\"").unwrap().1.split_once("</ul>").unwrap().0;
+    assert_eq!(answers.matches("<li>").count(), 2, "{answers}");
+    assert!(answers.contains("digits on nv_large keeps"), "{answers}");
 }

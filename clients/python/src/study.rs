@@ -44,6 +44,9 @@ fn tables(
     jobs: NonZeroUsize,
     is_over: &AtomicBool,
 ) -> Result<(Table, Table), String> {
+    if study.search.is_some() {
+        return Err("[search]: a search finds its points one after the other, by `vp study`".to_owned());
+    }
     let bench = Bench::new(study);
     let planned = vp_study::plan(study, &bench, &HashSet::new());
     if let Some(why) = vp_study::none_runs(&planned) {

@@ -51,12 +51,14 @@ use vp_protocols::native::printable::in_lines;
 /// This program's version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// The commit that this program was built of, if it is a release.
+fn commit() -> Option<&'static str> {
+    Some(env!("VP_COMMIT")).filter(|commit| !commit.is_empty())
+}
+
 /// The same, with what decides whether two programs find the same event hash.
 fn long_version() -> String {
-    let commit = match env!("VP_COMMIT") {
-        "" => "a build without one",
-        commit => commit,
-    };
+    let commit = commit().unwrap_or("a build without one");
     format!("{VERSION}\ncommit      {commit}\nevent hash  version {EVENT_HASH_VERSION}")
 }
 

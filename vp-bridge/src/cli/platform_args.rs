@@ -3,6 +3,8 @@
 use super::{Failure, text};
 use clap::Args;
 use std::path::Path;
+use std::str::FromStr;
+use vp_core::Time;
 use vp_models::bus::axi::{Drawn, Latency};
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::host::read_description;
@@ -10,6 +12,7 @@ use vp_models::memory::MemoryModel;
 use vp_models::memory::dram::DramConfig;
 use vp_models::memory::dram::standard::Standard;
 use vp_models::nvdla::timing::RtlTree;
+use vp_models::units::{cycles, parse_rate};
 use vp_models::platform::{Description, DeviceDescription, MemoryDescription, NvdlaDescription};
 
 /// Options that choose a platform and override its memory.
@@ -20,20 +23,20 @@ pub(super) struct PlatformArgs {
     #[arg(long, value_name = "NAME|FILE")]
     pub(super) platform: Option<String>,
 
-    /// Cycles from a read's acceptance to its first data, on DBBIF
-    #[arg(long, value_name = "CYCLES")]
-    dbb_latency: Option<u32>,
+    /// From a read's acceptance to its first data, on DBBIF: cycles, or a time such as 400ns
+    #[arg(long, value_name = "CYCLES|TIME")]
+    dbb_latency: Option<Delay>,
 
-    /// Cycles from a write's last data to its acknowledgement, on DBBIF
-    #[arg(long, value_name = "CYCLES")]
-    dbb_write_latency: Option<u32>,
+    /// From a write's last data to its acknowledgement, on DBBIF: cycles, or a time
+    #[arg(long, value_name = "CYCLES|TIME")]
+    dbb_write_latency: Option<Delay>,
 
     /// Reads, and writes, that DBBIF's memory keeps outstanding at most (1 to 256)
     #[arg(long, value_name = "N")]
     outstanding: Option<u32>,
 
-    /// Bytes a second that DBBIF's memory can move; as much as the bus if left out
-    #[arg(long, value_name = "BYTES")]
+    /// Bytes a second that DBBIF's memory can move, or a rate such as 10GB/s; as much as the bus if left out
+    #[arg(long, value_name = "BYTES|RATE", value_parser = parse_rate)]
     dbb_bandwidth: Option<u64>,
 
     /// The DRAM behind DBBIF, by its speed grade, such as DDR4-2400R or LPDDR4-3200
@@ -50,6 +53,36 @@ pub(super) struct PlatformArgs {
     rtl: Option<RtlTree>,
 }
 
+/// A number of cycles, or a time that becomes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delay {
+    Cycles(u32),
+    Time(Time),
+}
+
+impl FromStr for Delay {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Delay, String> {
+        match (text.parse(), text.parse()) {
+            (Ok(cycles), _) => Ok(Delay::Cycles(cycles)),
+            (_, Ok(time)) => Ok(Delay::Time(time)),
+            _ => Err("a number of cycles, or a time such as 400ns".to_owned()),
+        }
+    }
+}
+
+impl Delay {
+    /// In a clock of this period.
+    fn latency(self, period: Time) -> Latency {
+        Latency::Fixed(match self {
+            Delay::Cycles(cycles) => cycles,
+            // More than any latency may be is refused with the description.
+            Delay::Time(time) => u32::try_from(cycles(time, period)).unwrap_or(u32::MAX),
+        })
+    }
+}
+
 fn rtl_tree(name: &str) -> Result<RtlTree, String> {
     match name {
         "nv_small" => Ok(RtlTree::NvSmall),
@@ -63,6 +96,7 @@ impl PlatformArgs {
     /// The platform asked for, or else `default`, with the changes asked for.
     pub(super) fn description(&self, default: &str) -> Result<Description, Failure> {
         let mut description = load(self.platform.as_deref().unwrap_or(default))?;
+        let period = description.period;
         let MemoryDescription {
             read_latency,
             write_latency,
@@ -72,11 +106,11 @@ impl PlatformArgs {
             model: MemoryModel { dram, .. },
             ..
         } = &mut description.dbb0;
-        if let Some(cycles) = self.dbb_latency {
-            *read_latency = Some(Latency::Fixed(cycles));
+        if let Some(delay) = self.dbb_latency {
+            *read_latency = Some(delay.latency(period));
         }
-        if let Some(cycles) = self.dbb_write_latency {
-            *write_latency = Latency::Fixed(cycles);
+        if let Some(delay) = self.dbb_write_latency {
+            *write_latency = delay.latency(period);
         }
         if let Some(limit) = self.outstanding {
             (*read_outstanding, *write_outstanding) = (limit, limit);

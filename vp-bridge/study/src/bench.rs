@@ -3,7 +3,7 @@
 use super::energy::is_sram;
 use super::file::Study;
 use super::measured::{Direction, Histogram, Machine, Measured, MeasuredLayer, Outcome, Port, Timeline};
-use super::networks;
+use super::networks::{self, NetworkFacts, Read};
 use super::point::Point;
 use super::watch::{Gauge, Latencies, Outstanding};
 use std::cell::RefCell;
@@ -38,6 +38,8 @@ pub struct Job {
     pub frames: u32,
     /// The words of a command line that say which parts of the platform are outside.
     pub outside: Vec<String>,
+    /// What is known of its network.
+    pub network: NetworkFacts,
 }
 
 /// What points share: networks, and what has been planned of them.
@@ -47,7 +49,7 @@ pub struct Bench {
     frames: u32,
     limit: Option<Time>,
     plans: Mutex<HashMap<String, Arc<Once<Planned>>>>,
-    networks: Mutex<HashMap<String, Arc<Once<Loaded>>>>,
+    networks: Mutex<HashMap<String, Arc<Once<Read>>>>,
     outside: Option<Outside>,
 }
 
@@ -68,14 +70,8 @@ pub struct Outside {
 /// Made by the first who asks for it, while others who do wait.
 type Once<T> = OnceLock<Result<Arc<T>, String>>;
 
-/// A network, and what its numbers depend on.
-struct Loaded {
-    network: Network,
-    identity: u64,
-}
-
 struct Planned {
-    loaded: Arc<Loaded>,
+    loaded: Arc<Read>,
     plan: Plan,
 }
 
@@ -126,7 +122,16 @@ impl Bench {
             identity += &format!("\n{}", outside.join("\n"));
         }
         let key = format!("{:016x}", XxHash3_64::oneshot(identity.as_bytes()));
-        Ok(Job { point: point.clone(), key, description, settings, batch, frames, outside })
+        let (point, network) = (point.clone(), network.facts.clone());
+        Ok(Job { point, key, description, settings, batch, frames, outside, network })
+    }
+
+    /// Plans what is to be run, as far as that has not been done.
+    ///
+    /// # Errors
+    /// Why it cannot be run.
+    pub fn check(&self, job: &Job) -> Result<(), String> {
+        self.plan(job).map(|_| ())
     }
 
     /// The key of a point that cannot be run: of what it says.
@@ -152,17 +157,12 @@ impl Bench {
         }
     }
 
-    fn network(&self, point: &Point) -> Result<Arc<Loaded>, String> {
+    fn network(&self, point: &Point) -> Result<Arc<Read>, String> {
         let name = point.network()?;
         let settings = point.network_settings();
         let key = format!("{name} {settings:?}");
         let place = once(&self.networks, key);
-        place
-            .get_or_init(|| {
-                let (network, identity) = networks::load(name, &settings, &self.folder)?;
-                Ok(Arc::new(Loaded { network, identity }))
-            })
-            .clone()
+        place.get_or_init(|| networks::load(name, &settings, &self.folder).map(Arc::new)).clone()
     }
 
     fn plan(&self, job: &Job) -> Result<Arc<Planned>, String> {

@@ -1,8 +1,10 @@
 //! A study as a person writes it down.
 
 use super::energy::{CoefficientError, Coefficients};
+use super::places::Places;
 use super::point::{Chosen, Point};
-use super::sweep::{Product, SweepError};
+use super::search::{self, Goal, Search};
+use super::sweep::{Assignment, Product, SweepError};
 use serde::Deserialize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -42,8 +44,16 @@ pub struct Study {
     pub report: Report,
     /// What operations cost, if it asks for estimates of energy.
     pub energy: Option<Coefficients>,
-    /// The points, each once, in the order of the file.
+    /// The points, each once, in the order of the file. Of a search both ends of its range; [`Study::explored`] has more.
     pub points: Vec<Point>,
+    /// What is searched, if not every point is run.
+    pub search: Option<Search>,
+    /// The combinations of [sweep], each of which is searched.
+    pub(super) cases: Vec<Vec<Assignment>>,
+    /// What [fixed] says.
+    pub(super) fixed: Vec<Assignment>,
+    /// Where its file says what.
+    pub places: Places,
     /// Names of the parameters that vary, in the order of the file.
     pub varied: Vec<String>,
     /// The folder that paths in it are relative to.
@@ -82,7 +92,8 @@ struct Written {
     limit: Option<String>,
     #[serde(default)]
     fixed: Table,
-    sweep: Sweeps,
+    sweep: Option<Sweeps>,
+    search: Option<search::Written>,
     #[serde(default)]
     report: Report,
     /// Read by [`Coefficients::of_study`].
@@ -162,52 +173,113 @@ impl Study {
 
     /// The same of a file of that name.
     fn named(text: &str, (file, folder): (&str, &Path)) -> Result<Study, StudyError> {
-        let Written { name, about, seed, frames, limit, fixed, sweep, report, .. } =
+        let Written { name, about, seed, frames, limit, fixed, sweep, search, report, .. } =
             toml::from_str(text).map_err(|error| StudyError::Text(with_nearest(&error.to_string())))?;
         let energy = Coefficients::of_study(text, (file, folder))?;
-        let wrong = |text: String| Err(StudyError::Wrong(text));
+        let places = Places::of(text);
+        // With the line that it stands in, if that is known.
+        let wrong = |key: &str, why: String| {
+            let line = places.key(key).map_or_else(String::new, |place| format!("line {}: ", place.line));
+            StudyError::Wrong(format!("{line}{why}"))
+        };
         if !(0.0..1.0).contains(&report.knee) {
-            return wrong(format!("[report] knee = {}: a share of one, such as 0.9", report.knee));
+            let why = format!("[report] knee = {}: a share of one, such as 0.9", report.knee);
+            return Err(wrong("report.knee", why));
         }
         if !(1..=100_000).contains(&frames) {
-            return wrong(format!("frames = {frames}: from 1 to 100000"));
+            return Err(wrong("frames", format!("frames = {frames}: from 1 to 100000")));
         }
-        let limit =
-            limit.map(|text| text.parse::<Time>().map_err(|error| format!("limit = \"{text}\": {error}")));
-        let limit = limit.transpose().map_err(StudyError::Wrong)?;
-        let fixed = flat(fixed);
+        let limit = limit
+            .map(|text| text.parse::<Time>().map_err(|error| format!("limit = \"{text}\": {error}")))
+            .transpose()
+            .map_err(|why| wrong("limit", why))?;
+        let search = search.map(Search::of).transpose().map_err(|error| {
+            let search::Wrong { key, why } = error;
+            wrong(&format!("search.{key}"), format!("[search] {key}: {why}"))
+        })?;
         let tables = match sweep {
-            Sweeps::Several(tables) => tables,
-            Sweeps::One(table) => vec![table],
+            Some(Sweeps::Several(tables)) => tables,
+            Some(Sweeps::One(table)) => vec![table],
+            // What is searched needs no other parameter.
+            None if search.is_some() => vec![Table::new()],
+            None => {
+                let why = "there is no [sweep]: name at least a network, or say in [search] what is searched";
+                return Err(StudyError::Wrong(why.to_owned()));
+            }
         };
         let products = tables
             .into_iter()
             .map(|table| Product::of(Table::from_iter(flat(table))))
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut varied: Vec<String> = Vec::new();
-        for name in products.iter().flat_map(Product::names) {
-            if !varied.iter().any(|known| known == name) {
-                varied.push(name.to_owned());
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| match places.parameter(error.name(), "") {
+                Some(place) => StudyError::Wrong(format!("line {}: {error}", place.line)),
+                None => StudyError::Sweep(error),
+            })?;
+        let mut study = Study {
+            name,
+            about,
+            seed,
+            frames,
+            limit,
+            report,
+            energy,
+            points: Vec::new(),
+            search,
+            cases: Vec::new(),
+            fixed: flat(fixed),
+            places,
+            varied: varied(&products),
+            folder: folder.to_owned(),
+        };
+        study.multiply(&products)?;
+        if let Some(Search { names, goal, .. }) = &study.search {
+            study.varied.extend(names.iter().cloned());
+            // Knees are of the goal, where it is a share.
+            if let (Goal::Share(share), None) = (goal, study.places.key("report.knee")) {
+                study.report.knee = *share;
             }
+            study.points = study.explored(|_| None).0.points;
         }
-        let (mut points, mut known) = (Vec::new(), HashSet::new());
+        Ok(study)
+    }
+
+    /// Combinations of [sweep], each of which is searched if there is a search.
+    pub fn combinations(&self) -> usize {
+        self.cases.len()
+    }
+
+    /// Makes points of products, each once; of a search, combinations.
+    fn multiply(&mut self, products: &[Product]) -> Result<(), StudyError> {
+        let mut known = HashSet::new();
         for assignments in products.iter().flat_map(Product::points) {
             let is_set = |name: &str| assignments.iter().any(|(set, _)| set == name);
-            let constant: Vec<_> = fixed.iter().filter(|(name, _)| !is_set(name)).cloned().collect();
-            let point = Point::new(points.len() + 1, assignments, constant);
+            let constant: Vec<_> = self.fixed.iter().filter(|(name, _)| !is_set(name)).cloned().collect();
+            let point = Point::new(self.points.len() + 1, assignments, constant);
             if known.insert(point.to_string()) {
-                points.push(point);
+                self.cases.push(point.varied.clone());
+                self.points.push(point);
             }
-            if points.len() > MOST_POINTS {
-                return wrong(format!("more than {MOST_POINTS} points"));
+            if self.points.len() > MOST_POINTS {
+                return Err(StudyError::Wrong(format!("more than {MOST_POINTS} points")));
             }
         }
-        if points.is_empty() {
-            return wrong("there is nothing in [sweep]: name at least a network".to_owned());
+        if self.points.is_empty() {
+            let why = "there is nothing in [sweep]: name at least a network";
+            return Err(StudyError::Wrong(why.to_owned()));
         }
-        let folder = folder.to_owned();
-        Ok(Study { name, about, seed, frames, limit, report, energy, points, varied, folder })
+        Ok(())
     }
+}
+
+/// The names of the parameters that vary, each once.
+fn varied(products: &[Product]) -> Vec<String> {
+    let mut varied: Vec<String> = Vec::new();
+    for name in products.iter().flat_map(Product::names) {
+        if !varied.iter().any(|known| known == name) {
+            varied.push(name.to_owned());
+        }
+    }
+    varied
 }
 
 /// Sections within a table are written with dots: `[sweep.dbb0] read_latency` is `dbb0.read_latency`. Ranges are values.
@@ -276,13 +348,23 @@ mod tests {
     fn refusals_say_what_would_be_right() {
         let refusal = |text: &str| study(text).unwrap_err();
         assert!(refusal("name = 's'").contains("sweep"));
-        assert_eq!(refusal("name = 's'\n[sweep]\nx = []"), "`x`: there is no value in the list");
+        assert_eq!(refusal("name = 's'\n[sweep]\nx = []"), "line 3: `x`: there is no value in the list");
         let report = "name = 's'\n[sweep]\nnetwork = 'a'\n[report]\n";
-        assert_eq!(refusal(&format!("{report}knee = 2.0")), "[report] knee = 2: a share of one, such as 0.9");
+        assert_eq!(
+            refusal(&format!("{report}knee = 2.0")),
+            "line 5: [report] knee = 2: a share of one, such as 0.9"
+        );
         assert!(refusal(&format!("{report}axis = 'y'")).contains("axis"));
         assert!(
             refusal("name = 's'\nlimit = '3 days'\n[sweep]\nnetwork = 'a'").contains("limit = \"3 days\"")
         );
-        assert!(refusal("name = 's'\nframes = 0\n[sweep]\nnetwork = 'a'").contains("frames = 0"));
+        assert!(refusal("name = 's'\nframes = 0\n[sweep]\nnetwork = 'a'").starts_with("line 2: frames = 0"));
+        let search =
+            "name = 's'\n[fixed]\nnetwork = 'a'\n[search]\nleast = 'x'\nfrom = 1\nto = 9\nshare = 1.5";
+        assert!(
+            refusal(search).starts_with("line 8: [search] share: a share of the frames/s"),
+            "{}",
+            refusal(search)
+        );
     }
 }

@@ -161,6 +161,18 @@ impl Layout {
         self
     }
 
+    /// The same, but of each chart the first of these points that it has is looked at closely.
+    #[must_use]
+    pub fn looking_closely_at(mut self, numbers: &[usize]) -> Layout {
+        for panel in &mut self.panels {
+            let has = |number: &&usize| {
+                panel.curves.iter().flat_map(|curve| &curve.points).any(|(_, own)| own == *number)
+            };
+            panel.chosen = numbers.iter().find(has).copied().unwrap_or(panel.chosen);
+        }
+        self
+    }
+
     /// The word at a place along the axis, if there are words along it.
     pub fn name(&self, place: f64) -> Option<&str> {
         self.names.get(place as usize).map(String::as_str)

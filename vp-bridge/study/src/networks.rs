@@ -1,17 +1,107 @@
 //! Networks by name or path, with values of their files changed.
 
+use super::rtl::modes::Mode;
 use std::path::Path;
 use toml::{Table, Value};
 use twox_hash::XxHash3_64;
-use vp_models::host::network::{Network, digits};
+use vp_models::host::network::{Network, Operation, digits};
 use vp_models::host::{read_description, read_tensor};
 
-/// A network, and a hash of everything that it is made of.
-pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Result<(Network, u64), String> {
+/// Where a network's weights are from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeightSource {
+    /// From files, all of them.
+    Files,
+    /// Drawn at random, all of them.
+    MadeUp,
+    /// Some layers' from files.
+    Mixed,
+}
+
+/// What is to be known of a network before its times are believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkFacts {
+    /// Its layers.
+    pub layers: usize,
+    /// Products that a frame needs.
+    pub macs: u64,
+    /// Where its weights are from.
+    pub weights: WeightSource,
+    /// Layers that the CPU does, in no simulated time: their names.
+    pub cpu: Vec<String>,
+    /// The ways through the hardware that its layers go.
+    pub modes: Vec<Mode>,
+}
+
+impl NetworkFacts {
+    /// Of a network, and the text that it was read from if that is TOML.
+    fn of(network: &Network, text: Option<&str>) -> NetworkFacts {
+        let is_cpu =
+            |operation: &Operation| matches!(operation, Operation::Upsampling(_) | Operation::SoftMax(_));
+        let cpu = network.layers.iter().filter(|layer| is_cpu(&layer.operation));
+        let used = network.layers.iter().flat_map(|layer| modes(&layer.operation).iter().copied());
+        let used: Vec<Mode> = used.chain(network.is_image.then_some(Mode::Image)).collect();
+        NetworkFacts {
+            layers: network.layers.len(),
+            macs: network.macs(),
+            weights: text.map_or(WeightSource::MadeUp, weight_source),
+            cpu: cpu.map(|layer| layer.name.clone()).collect(),
+            modes: Mode::ALL.into_iter().filter(|mode| used.contains(mode)).collect(),
+        }
+    }
+}
+
+/// The ways through the hardware that a layer may go.
+fn modes(operation: &Operation) -> &'static [Mode] {
+    match operation {
+        Operation::Convolution(_) => &[Mode::Features],
+        Operation::Pooling(_) => &[Mode::PdpFromMemory, Mode::PdpBehindSdp],
+        Operation::Sum(_) => &[Mode::SdpFromMemory],
+        Operation::Normalisation(_) => &[Mode::Cdp],
+        _ => &[],
+    }
+}
+
+/// Where the weights of a network's file are from: a file's name is a text.
+fn weight_source(text: &str) -> WeightSource {
+    let table: Table = toml::from_str(text).unwrap_or_default();
+    let layers = table.get("layer").and_then(Value::as_array).cloned().unwrap_or_default();
+    let has_weights = |layer: &&Value| {
+        let kind = layer.get("kind").and_then(Value::as_str);
+        matches!(kind, Some("convolution" | "fully-connected"))
+    };
+    let is_file = |layer: &Value| layer.get("weights").is_some_and(Value::is_str);
+    let (files, made_up): (Vec<bool>, Vec<bool>) =
+        layers.iter().filter(has_weights).map(is_file).partition(|is_file| *is_file);
+    match (files.is_empty(), made_up.is_empty()) {
+        (true, _) => WeightSource::MadeUp,
+        (false, true) => WeightSource::Files,
+        (false, false) => WeightSource::Mixed,
+    }
+}
+
+/// A network as it was read.
+pub(super) struct Read {
+    pub(super) network: Network,
+    /// A hash of everything that it is made of.
+    pub(super) identity: u64,
+    pub(super) facts: NetworkFacts,
+}
+
+impl Read {
+    fn new(network: Network, identity: u64, text: Option<&str>) -> Read {
+        let facts = NetworkFacts::of(&network, text);
+        Read { network, identity, facts }
+    }
+}
+
+/// Reads a network.
+pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Result<Read, String> {
     if let Some(text) = Network::text(name) {
         let text = changed(text, settings)?;
         let network = Network::parse(&text, &mut |file| digits::tensor(file));
-        return Ok((network.map_err(|error| error.to_string())?, XxHash3_64::oneshot(text.as_bytes())));
+        let network = network.map_err(|error| error.to_string())?;
+        return Ok(Read::new(network, XxHash3_64::oneshot(text.as_bytes()), Some(&text)));
     }
     let path = folder.join(name);
     let path = if path.is_dir() { path.join("network.toml") } else { path };
@@ -21,7 +111,7 @@ pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Re
     if path.extension().is_some_and(|extension| extension == "csv") && settings.is_empty() {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let network = Network::of_sheet(&name, &text).map_err(|error| wrong(&error))?;
-        return Ok((network, XxHash3_64::oneshot(text.as_bytes())));
+        return Ok(Read::new(network, XxHash3_64::oneshot(text.as_bytes()), None));
     }
     let text = changed(&text, settings).map_err(|why| wrong(&why))?;
     let mut identity = XxHash3_64::oneshot(text.as_bytes());
@@ -33,7 +123,7 @@ pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Re
         Ok(bytes)
     })
     .map_err(|error| wrong(&error))?;
-    Ok((network, identity))
+    Ok(Read::new(network, identity, Some(&text)))
 }
 
 /// The text with these values changed: sections with dots between, layers by their names, as `layer.conv1.stride`.
@@ -86,15 +176,26 @@ mod tests {
     fn a_built_in_network_can_be_changed() {
         let width: Value = 64.into();
         let settings = [("input.width", &width), ("input.height", &width)];
-        let (small, identity) = load("mobilenet_v1", &settings, Path::new("")).unwrap();
-        let (large, other) = load("mobilenet_v1", &[], Path::new("")).unwrap();
-        assert_eq!((small.input.width, large.input.width), (64, 224));
-        assert_ne!(identity, other);
+        let small = load("mobilenet_v1", &settings, Path::new("")).unwrap();
+        let large = load("mobilenet_v1", &[], Path::new("")).unwrap();
+        assert_eq!((small.network.input.width, large.network.input.width), (64, 224));
+        assert_ne!(small.identity, large.identity);
+    }
+
+    #[test]
+    fn it_is_known_where_weights_are_from_and_what_the_cpu_does() {
+        let facts = |name: &str| load(name, &[], Path::new("")).unwrap().facts;
+        assert_eq!(facts("digits").weights, WeightSource::Files);
+        let yolo = facts("yolov3_tiny");
+        assert_eq!((yolo.weights, yolo.cpu.len()), (WeightSource::MadeUp, 1));
+        assert!(yolo.modes.contains(&Mode::Features) && !yolo.modes.contains(&Mode::Winograd));
+        let mixed = "[[layer]]\nkind = 'convolution'\nweights = 'a.i8'\n[[layer]]\nkind = 'convolution'";
+        assert_eq!(weight_source(mixed), WeightSource::Mixed);
     }
 
     #[test]
     fn a_network_that_is_not_there_is_told() {
-        let error = load("nowhere", &[], Path::new("")).unwrap_err();
+        let error = load("nowhere", &[], Path::new("")).err().unwrap();
         assert!(error.contains("cannot read nowhere"), "{error}");
     }
 }

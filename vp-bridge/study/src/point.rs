@@ -1,11 +1,11 @@
 //! A point of a study: the parameters, and the platform and the network that follow from them.
 
+use super::quantity::{Kind, Quantity};
 use super::sweep::Assignment;
 use serde::Deserialize;
 use std::fmt;
 use std::path::Path;
 use toml::{Table, Value};
-use vp_core::Time;
 use vp_models::host::read_description;
 use vp_models::platform::Description;
 
@@ -78,12 +78,12 @@ impl Point {
         format!("{} on {}", self.get("network").map_or_else(String::new, text), self.platform())
     }
 
-    /// What changes in the platform, as `--set` takes it. Latencies that are times become cycles of this period.
-    fn platform_settings(&self, period: Time) -> Result<Vec<String>, String> {
+    /// What changes in the platform, as `--set` takes it.
+    fn platform_settings(&self) -> Vec<String> {
         let own =
             |name: &str| !["network", "platform", "batch"].contains(&name) && !name.starts_with("network.");
         let own = self.all().filter(|(name, _)| own(name));
-        own.map(|(name, value)| Ok(format!("{name}={}", cycles(name, value, period)?))).collect()
+        own.map(|(name, value)| format!("{name}={value}")).collect()
     }
 
     /// The platform, and the settings that made it of the one named. Drawn latencies start at this seed and arithmetic is
@@ -93,11 +93,7 @@ impl Point {
     /// Why there is no such platform.
     pub fn description(&self, folder: &Path, seed: u64) -> Result<(Description, Vec<String>), String> {
         let base = platform_named(&self.platform(), folder)?;
-        let period = match self.get("period") {
-            None => base.period,
-            Some(value) => text(value).parse().map_err(|error| format!("period = {value}: {error}"))?,
-        };
-        let mut settings = self.platform_settings(period)?;
+        let mut settings = self.platform_settings();
         // Time does not depend on results, and a study asks for time.
         if self.get("arithmetic").is_none() {
             settings.push("arithmetic=skipped".to_owned());
@@ -128,30 +124,20 @@ fn platform_named(name: &str, folder: &Path) -> Result<Description, String> {
     }
 }
 
-/// A latency that is a time, as `400 ns`, in cycles; any other value as it is.
-fn cycles(name: &str, value: &Value, period: Time) -> Result<String, String> {
-    let is_latency = name.ends_with("read_latency") || name.ends_with("write_latency");
-    match value.as_str() {
-        Some(time) if is_latency => {
-            let time: Time = time.parse().map_err(|error| format!("{name} = {value}: {error}"))?;
-            Ok(time.as_ps().div_ceil(period.as_ps().max(1)).to_string())
-        }
-        _ => Ok(value.to_string()),
-    }
-}
-
 /// A value as people write it: text without quotes.
 pub(super) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What a value is as a number, if it is one: a time counts in nanoseconds.
+/// What a value is as a number, if it is one: a time counts in nanoseconds, a rate in bytes a second.
 pub(super) fn number(value: &Value) -> Option<f64> {
-    let time = |text: &str| text.parse::<Time>().ok().map(|time| time.as_ps() as f64 / 1e3);
-    value
-        .as_float()
-        .or_else(|| value.as_integer().map(|number| number as f64))
-        .or_else(|| value.as_str().and_then(time))
+    let quantity = Quantity::of(value)?;
+    Some(if quantity.kind == Kind::Time { quantity.number / 1e3 } else { quantity.number })
+}
+
+/// Whether a value is a time.
+pub(super) fn is_time(value: &Value) -> bool {
+    Quantity::of(value).is_some_and(|quantity| quantity.kind == Kind::Time)
 }
 
 impl Chosen {

@@ -1,5 +1,6 @@
 //! A study's points with what came of them: what tables and reports are made of.
 
+use super::bench::Job;
 use super::command::command;
 use super::energy::{Coefficients, Counts, Energy};
 use super::file::Study;
@@ -17,6 +18,8 @@ use toml::Value;
 pub struct Row<'a> {
     /// The point.
     pub point: &'a Point,
+    /// What was to be run; none if it cannot be.
+    pub job: Option<&'a Job>,
     /// All values of its platform, by their names; none if there is no such platform.
     pub parameters: Vec<(String, Value)>,
     /// What came of it.
@@ -58,7 +61,8 @@ pub fn rows<'a>(
         let command = command(planned, study, file);
         let seen = finished.outcome.measured().filter(|measured| measured.is_seen_inside());
         let energy = seen.zip(study.energy.as_ref()).map(|(measured, known)| estimates(measured, known));
-        Some(Row { point: &planned.point, parameters, outcome: &finished.outcome, command, energy })
+        let (point, job) = (&planned.point, planned.job.as_ref().ok());
+        Some(Row { point, job, parameters, outcome: &finished.outcome, command, energy })
     };
     points.iter().filter_map(row).collect()
 }

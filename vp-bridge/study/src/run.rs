@@ -129,11 +129,12 @@ pub fn run(
             let (key, point) = (planned.key.clone(), planned.point.to_string());
             let at = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis() as u64);
             let finished = Finished { key, program: program.to_owned(), point, outcome, at };
-            told(planned, &finished, took);
             if let Err(error) = store.keep(finished) {
                 stopped.store(1, Ordering::Relaxed);
                 return Err(error);
             }
+            // What is told is on the disk.
+            store.all().last().into_iter().for_each(|finished| told(planned, finished, took));
         }
         Ok(())
     })

@@ -172,8 +172,7 @@ impl Store {
 
     /// What is kept of this program, by key. Of several the last counts.
     pub fn of_program(&self, program: &str) -> HashMap<&str, &Finished> {
-        let own = self.finished.iter().filter(|finished| finished.program == program);
-        own.map(|finished| (finished.key.as_str(), finished)).collect()
+        of_program(&self.finished, program)
     }
 
     /// All that is kept, in the order in which it was.
@@ -184,6 +183,12 @@ impl Store {
     fn io(&self, error: std::io::Error) -> StoreError {
         StoreError::Io { path: self.path.display().to_string(), error }
     }
+}
+
+/// What of these a program has run, by key. Of several the last counts.
+pub fn of_program<'a>(finished: &'a [Finished], program: &str) -> HashMap<&'a str, &'a Finished> {
+    let own = finished.iter().filter(|finished| finished.program == program);
+    own.map(|finished| (finished.key.as_str(), finished)).collect()
 }
 
 /// What stands before the eight digits of a line's checksum, the CRC-32 of all before it; and behind them.

@@ -1,5 +1,6 @@
 //! What a study varies: lists and ranges of values, and the products of them.
 
+use super::quantity::Quantity;
 use serde::{Deserialize, Deserializer};
 use toml::{Table, Value};
 
@@ -60,6 +61,13 @@ enum Scale {
 pub struct SweepError {
     name: String,
     why: String,
+}
+
+impl SweepError {
+    /// The parameter, as its key is written.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 impl Product {
@@ -132,20 +140,23 @@ impl Axis {
     }
 }
 
-fn number(value: &Value) -> Option<f64> {
-    value.as_float().or_else(|| value.as_integer().map(|number| number as f64)).filter(|it| it.is_finite())
-}
-
 impl Range {
-    /// The values, both ends included. Ends that are whole numbers make whole numbers, none of them twice.
+    /// The values, both ends included. Ends that are whole numbers make whole numbers, none of them twice; ends may be times and rates.
     fn values(&self) -> Result<Vec<Value>, String> {
-        let ends = (number(&self.from), number(&self.to));
-        let (Some(from), Some(to)) = ends else { return Err("`from` and `to` are numbers".to_owned()) };
-        let whole = self.from.is_integer() && self.to.is_integer();
+        let ends = (Quantity::of(&self.from), Quantity::of(&self.to));
+        let (Some(from), Some(to)) = ends else {
+            return Err(
+                "`from` and `to` are numbers, times such as \"400 ns\", or rates such as \"10 GB/s\""
+                    .to_owned(),
+            );
+        };
+        let kind = from.common(to).ok_or("`from` and `to` are of one kind: numbers, times or rates")?;
+        let (from, to) = (from.number, to.number);
         let numbers: Vec<f64> = match (self.points, &self.step, self.scale) {
             (Some(points), None, scale) => spaced(from, to, points, scale)?,
             (None, Some(step), Scale::Linear) => {
-                let step = number(step).filter(|step| *step > 0.0).ok_or("`step` is a number above zero")?;
+                let step = Quantity::of(step).filter(|step| step.number > 0.0);
+                let step = step.ok_or("`step` is above zero, and of the kind of `from`")?.number;
                 let count = ((to - from) / step + 1e-9).floor();
                 if !(0.0..f64::from(MOST)).contains(&count) {
                     return Err(format!("from 1 to {MOST} values, `to` not below `from`"));
@@ -153,7 +164,8 @@ impl Range {
                 (0..=count as u32).map(|at| from + step * f64::from(at)).collect()
             }
             (None, Some(step), Scale::Log) => {
-                let step = number(step).filter(|step| *step > 1.0).ok_or("`step` is a factor above one")?;
+                let step = Quantity::of(step).filter(|step| step.number > 1.0);
+                let step = step.ok_or("`step` is a factor above one")?.number;
                 if from <= 0.0 {
                     return Err("a logarithmic range lies above zero".to_owned());
                 }
@@ -166,10 +178,7 @@ impl Range {
         if numbers.is_empty() {
             return Err("`to` is not below `from`".to_owned());
         }
-        let mut values: Vec<Value> = numbers
-            .into_iter()
-            .map(|number| if whole { Value::Integer(number.round() as i64) } else { Value::Float(number) })
-            .collect();
+        let mut values: Vec<Value> = numbers.into_iter().map(|number| kind.value(number)).collect();
         values.dedup();
         Ok(values)
     }
@@ -219,6 +228,12 @@ mod tests {
         assert_eq!(values("{ from = 1, to = 8, step = 3 }"), ["1", "4", "7"]);
         assert_eq!(values("{ from = 1, to = 256, step = 4, scale = 'log' }"), ["1", "4", "16", "64", "256"]);
         assert_eq!(values("7"), ["7"]);
+        let times = values("{ from = '10 ns', to = '1 us', points = 3, scale = 'log' }");
+        assert_eq!(times, ["\"10 ns\"", "\"100 ns\"", "\"1 µs\""]);
+        assert_eq!(
+            values("{ from = '1 GB/s', to = '2 GB/s', step = '500 MB/s' }"),
+            ["1000000000", "1500000000", "2000000000"]
+        );
     }
 
     #[test]
@@ -250,5 +265,6 @@ mod tests {
             "`a`: from 1 to 10000 values, `to` not below `from`"
         );
         assert!(refusal("a = { from = 0, to = 9, pts = 1 }").contains("pts"));
+        assert!(refusal("a = { from = 0, to = '9 ns', points = 3 }").contains("of one kind"));
     }
 }

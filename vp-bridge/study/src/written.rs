@@ -1,24 +1,16 @@
 //! The files that a study leaves: tables, pictures and the page.
 
-use super::file::Study;
-use super::layout::Layout;
-use super::results::Row;
-use super::{report, table};
+use super::report::{self, Page};
+use super::table;
 use std::path::Path;
 use vp_observers::write_whole;
 
-/// Writes tables and report into a folder.
+/// Writes tables, pictures and the page into a folder.
 ///
 /// # Errors
 /// The disk's.
-pub fn write(
-    study: &Study,
-    layout: &Layout,
-    rows: &[Row<'_>],
-    folder: &Path,
-    file: &Path,
-) -> Result<(), String> {
-    for (name, table) in [("results", table::points(rows)), ("layers", table::layers(rows))] {
+pub fn write(page: &Page<'_>, folder: &Path) -> Result<(), String> {
+    for (name, table) in [("results", table::points(page.rows)), ("layers", table::layers(page.rows))] {
         table.write_csv(&folder.join(name).with_extension("csv"))?;
         table.write_parquet(&folder.join(name).with_extension("parquet"))?;
     }
@@ -26,10 +18,10 @@ pub fn write(
         let path = folder.join(name);
         write_whole(&path, text).map_err(|error| format!("{}: {error}", path.display()))
     };
-    for panel in &layout.panels {
-        put(&format!("{}.svg", file_name(&panel.title)), report::picture(study, layout, rows, panel)?)?;
+    for panel in &page.layout.panels {
+        put(&format!("{}.svg", file_name(&panel.title)), report::picture(page, panel)?)?;
     }
-    put("report.html", report::page(study, layout, rows, file)?)
+    put("report.html", report::page(page)?)
 }
 
 /// A title as the name of a file: `resnet50-nv_large`.

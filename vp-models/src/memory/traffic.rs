@@ -31,6 +31,7 @@ pub struct TrafficConfig {
     /// Its name: its statistics are those of `dbb0.NAME`.
     pub name: String,
     /// Bytes a second that it asks for, if the memory keeps up.
+    #[serde(deserialize_with = "crate::units::rate")]
     pub rate: u64,
     /// Which addresses.
     #[serde(default)]

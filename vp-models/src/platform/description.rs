@@ -10,6 +10,7 @@ use crate::nvdla::config::{CapabilityRom, Config, ConfigError};
 use crate::nvdla::timing::RtlTree;
 use crate::outside_device::{OutsideDescription, OutsideError};
 use crate::suggestion::with_nearest;
+use crate::units::{Timed, optional_rate};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -30,7 +31,7 @@ use vp_core::Time;
 /// assert_eq!(description.nvdla().unwrap().config.mac_atomic_c, 8);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Sections", into = "Sections")]
+#[serde(try_from = "Sections<MemoryOverrides>", into = "Sections<MemoryDescription>")]
 pub struct Description {
     /// The platform's name.
     pub name: String,
@@ -67,10 +68,10 @@ impl Arithmetic {
     }
 }
 
-/// A description as it is written: the device is the one section of its name.
+/// A description as it is written: the device is the one section of its name. A memory is what a file says of it, or all of it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sections {
+struct Sections<Memory> {
     name: String,
     #[serde(default = "default_period", with = "time_text")]
     period: Time,
@@ -84,18 +85,22 @@ struct Sections {
     fpga_ai_suite: Option<Box<Architecture>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outside_device: Option<Box<OutsideDescription>>,
-    #[serde(default = "default_dbb", deserialize_with = "dbb")]
-    dbb0: MemoryDescription,
-    #[serde(default = "default_sram", deserialize_with = "sram")]
-    sram0: MemoryDescription,
+    dbb0: Option<Memory>,
+    sram0: Option<Memory>,
 }
 
-impl TryFrom<Sections> for Description {
+impl TryFrom<Sections<MemoryOverrides>> for Description {
     type Error = DescriptionError;
 
-    fn try_from(sections: Sections) -> Result<Description, DescriptionError> {
+    fn try_from(sections: Sections<MemoryOverrides>) -> Result<Description, DescriptionError> {
         let Sections { name, period, threads, arithmetic, nvdla, fpga_ai_suite, .. } = sections;
         let Sections { outside_device, dbb0, sram0, .. } = sections;
+        let memory = |said: Option<MemoryOverrides>, name, default: MemoryDescription| match said {
+            Some(said) => said.over(default, period, name),
+            None => Ok(default),
+        };
+        let dbb0 = memory(dbb0, "dbb0", default_dbb())?;
+        let sram0 = memory(sram0, "sram0", default_sram())?;
         let devices = [
             nvdla.map(DeviceDescription::Nvdla),
             fpga_ai_suite.map(DeviceDescription::FpgaAiSuite),
@@ -111,14 +116,15 @@ impl TryFrom<Sections> for Description {
     }
 }
 
-impl From<Description> for Sections {
-    fn from(description: Description) -> Sections {
+impl From<Description> for Sections<MemoryDescription> {
+    fn from(description: Description) -> Sections<MemoryDescription> {
         let Description { name, period, threads, arithmetic, device, dbb0, sram0 } = description;
         let (nvdla, fpga_ai_suite, outside_device) = match device {
             DeviceDescription::Nvdla(nvdla) => (Some(nvdla), None, None),
             DeviceDescription::FpgaAiSuite(architecture) => (None, Some(architecture), None),
             DeviceDescription::Outside(outside) => (None, None, Some(outside)),
         };
+        let (dbb0, sram0) = (Some(dbb0), Some(sram0));
         Sections { name, period, threads, arithmetic, nvdla, fpga_ai_suite, outside_device, dbb0, sram0 }
     }
 }
@@ -182,48 +188,50 @@ pub struct MemoryDescription {
 struct MemoryOverrides {
     base: Option<u64>,
     size: Option<u64>,
-    read_latency: Option<Latency>,
-    write_latency: Option<Latency>,
+    read_latency: Option<Timed<Latency>>,
+    write_latency: Option<Timed<Latency>>,
     read_outstanding: Option<u32>,
     write_outstanding: Option<u32>,
+    #[serde(default, deserialize_with = "optional_rate")]
     bandwidth: Option<u64>,
     seed: Option<u64>,
     queue: Option<u32>,
-    cache: Option<CacheConfig>,
-    sram: Option<SramConfig>,
+    cache: Option<Timed<CacheConfig>>,
+    sram: Option<Timed<SramConfig>>,
     dram: Option<DramConfig>,
     #[serde(default)]
     traffic: Vec<TrafficConfig>,
 }
 
 impl MemoryOverrides {
-    fn over(self, default: &MemoryDescription) -> MemoryDescription {
-        MemoryDescription {
+    /// Laid over the default of the memory of this name, with times in cycles of this period.
+    fn over(
+        self,
+        default: MemoryDescription,
+        period: Time,
+        name: &str,
+    ) -> Result<MemoryDescription, DescriptionError> {
+        let wrong = |error: toml::de::Error| DescriptionError::Text(format!("[{name}] {}", error.message()));
+        let latency =
+            |said: Option<Timed<Latency>>| said.map(|it| it.resolve(period)).transpose().map_err(wrong);
+        Ok(MemoryDescription {
             base: self.base.unwrap_or(default.base),
             size: self.size.unwrap_or(default.size),
-            read_latency: self.read_latency.or(default.read_latency),
-            write_latency: self.write_latency.unwrap_or(default.write_latency),
+            read_latency: latency(self.read_latency)?.or(default.read_latency),
+            write_latency: latency(self.write_latency)?.unwrap_or(default.write_latency),
             read_outstanding: self.read_outstanding.unwrap_or(default.read_outstanding),
             write_outstanding: self.write_outstanding.unwrap_or(default.write_outstanding),
             bandwidth: self.bandwidth.or(default.bandwidth),
             seed: self.seed.unwrap_or(default.seed),
             model: MemoryModel {
                 queue: self.queue,
-                cache: self.cache,
-                sram: self.sram,
+                cache: self.cache.map(|it| it.resolve(period)).transpose().map_err(wrong)?,
+                sram: self.sram.map(|it| it.resolve(period)).transpose().map_err(wrong)?,
                 dram: self.dram,
                 traffic: self.traffic,
             },
-        }
+        })
     }
-}
-
-fn dbb<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MemoryDescription, D::Error> {
-    Ok(MemoryOverrides::deserialize(deserializer)?.over(&default_dbb()))
-}
-
-fn sram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MemoryDescription, D::Error> {
-    Ok(MemoryOverrides::deserialize(deserializer)?.over(&default_sram()))
 }
 
 fn one() -> NonZeroUsize {
@@ -530,6 +538,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn latencies_may_be_times_and_rates_have_units() {
+        let text = |period: u32| {
+            format!(
+                "name = \"x\"\nperiod = \"{period} ns\"\n[nvdla]\nbase = \"nv_large\"\n[dbb0]\nread_latency = \"400 ns\"\n\
+                 write_latency = {{ distribution = \"uniform\", min = \"10 ns\", max = \"20 ns\" }}\nbandwidth = \"10 GB/s\"\n\
+                 [dbb0.cache]\nhit_latency = \"12 ns\"\n[[dbb0.traffic]]\nname = \"cpu\"\nrate = \"1 GB/s\"\n[sram0]\n\
+                 [sram0.sram]\nlatency = \"5 ns\"\n"
+            )
+        };
+        let [one, three] = [1, 3].map(|period| Description::parse(&text(period)).unwrap());
+        assert_eq!((one.dbb_latency(), three.dbb_latency()), (Latency::Fixed(400), Latency::Fixed(134)));
+        assert_eq!((one.dbb0.bandwidth, three.dbb0.bandwidth), (Some(10_000_000_000), Some(10_000_000_000)));
+        let caches = [&one, &three].map(|it| it.dbb0.model.cache.unwrap().hit_latency);
+        assert_eq!(caches, [12, 4]);
+        assert_eq!(
+            (three.sram0.model.sram.unwrap().latency, one.dbb0.model.traffic[0].rate),
+            (2, 1_000_000_000)
+        );
+        assert_eq!(three.dbb0.write_latency.least(), 4);
+        // What is written has cycles.
+        assert_eq!(Description::parse(&three.to_toml()).unwrap(), three);
+    }
+
     fn refusal(text: &str) -> String {
         Description::parse(text).unwrap_err().to_string()
     }
@@ -545,6 +577,11 @@ mod tests {
         assert!(refusal(&dbb("read_outstanding = 0")).contains("[dbb0] read_outstanding = 0"));
         assert!(refusal(&dbb("read_latency = 9999999")).contains("[dbb0] read_latency"));
         assert!(refusal(&dbb("bandwidth = 0")).contains("[dbb0] bandwidth"));
+        let why = refusal(&dbb("bandwidth = \"10 miles\""));
+        assert!(why.contains("line 7") && why.contains("`10 miles` is no rate"), "{why}");
+        let why = refusal(&dbb("read_latency = \"soon\""));
+        assert!(why.contains("line 7") && why.contains("`\"soon\"` is no latency"), "{why}");
+        assert!(refusal(&dbb("read_latency = \"1 s\"")).contains("[dbb0] read_latency"));
         assert!(refusal(&dbb("latency = 5")).contains("latency"));
         assert!(refusal(&with("mac_atomic_q = 5")).contains("mac_atomic_q"));
         assert!(refusal("name = \"x\"\n[nvdla]\nbase = \"nv_smal\"").contains("nv_smal"));

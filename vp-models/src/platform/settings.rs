@@ -136,6 +136,11 @@ mod tests {
         assert_eq!((names, model.traffic[0].pattern), (vec!["cpu", "gpu"], Pattern::Random));
         assert_eq!(Description::parse(&changed.to_toml()).unwrap().to_toml(), changed.to_toml());
         assert_eq!(with(&["dbb0.read_latency=70"]).unwrap().dbb_latency(), Latency::Fixed(70));
+        // With or without quotes, and in cycles of the period that is set beside it.
+        for setting in ["dbb0.read_latency=400 ns", "dbb0.read_latency=\"400 ns\""] {
+            assert_eq!(with(&[setting, "period=2 ns"]).unwrap().dbb_latency(), Latency::Fixed(200));
+        }
+        assert_eq!(with(&["dbb0.bandwidth=10 GB/s"]).unwrap().dbb0.bandwidth, Some(10_000_000_000));
     }
 
     #[test]

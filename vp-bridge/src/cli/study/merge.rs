@@ -28,6 +28,11 @@ pub(super) struct Args {
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let loaded = Loaded::from(&args.file, &args.parts)?;
+    if loaded.study.search.is_some() {
+        return Err(
+            Failure::new("a search has no shards").hint("vp study FILE runs it, and writes its results")
+        );
+    }
     let folder = args.place.folder(&args.file);
     let places = if args.shards.is_empty() { vec![folder.clone()] } else { args.shards.clone() };
     let mut files = Vec::new();

@@ -1,5 +1,7 @@
 //! `vp study`: a question about a platform, asked at many points.
 
+mod diff;
+mod interrupt;
 mod merge;
 mod progress;
 mod published;
@@ -8,12 +10,15 @@ mod report;
 use super::parts::PartArgs;
 use super::{Failure, Verdict};
 use clap::Subcommand;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use vp_study::energy::Coefficients;
-use vp_study::{self as study, Bench, Layout, OnHost, Outside, Planned, Shard, Store, Study};
+use vp_study::{
+    self as study, Bench, Finding, Finished, Layout, OnHost, Outcome, Outside, Planned, Point, Shard, Store,
+    Study, WrongValue,
+};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -33,6 +38,8 @@ enum Command {
     Energy(NewArgs),
     /// Bring the shards of a study together: tables and report of the whole
     Merge(merge::Args),
+    /// Show what moved between two folders of results, by layer, and why
+    Diff(diff::Args),
     /// Compare with NVIDIA's published estimates, layer by layer
     Published(published::Args),
 }
@@ -68,6 +75,10 @@ struct RunArgs {
     /// Run points that failed again
     #[arg(long)]
     retry: bool,
+
+    /// Run what can be run where values are wrong: points with those fail
+    #[arg(long)]
+    keep_going: bool,
 }
 
 /// Where results go.
@@ -105,6 +116,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
             write_new(args, Coefficients::DEFAULT_TEXT, told)
         }
         Some(Command::Merge(args)) => merge::main(args),
+        Some(Command::Diff(args)) => diff::main(args),
         Some(Command::Published(args)) => published::main(args),
         None => run(&args.run),
     }
@@ -130,6 +142,8 @@ struct Loaded {
     layout: Layout,
     bench: Bench,
     points: Vec<Planned>,
+    /// What its search has found.
+    findings: Vec<Finding>,
     /// Which program this is: what another has run does not count.
     program: String,
 }
@@ -137,7 +151,7 @@ struct Loaded {
 impl Loaded {
     fn from(file: &Path, parts: &PartArgs) -> Result<Loaded, Failure> {
         let study = Study::load(file).map_err(Failure::new)?;
-        let layout = Layout::of(&study).map_err(Failure::new)?;
+        let layout = Layout::of(&study).map_err(|why| Failure::new(format!("{}: {why}", file.display())))?;
         let mut bench = Bench::new(&study);
         if parts.first_given().is_some() {
             let (words, parts) = (parts.words(), parts.clone());
@@ -145,39 +159,143 @@ impl Loaded {
                 move |point, description: &_, run: &mut OnHost<'_>| parts.run_at(point, description, run);
             bench = bench.with_outside(Outside { words, open: Box::new(open) });
         }
-        let chosen: HashSet<usize> = layout.chosen().collect();
+        // What a search has found is looked at closely, and is not known yet.
+        let chosen: HashSet<usize> = match study.search {
+            Some(_) => HashSet::new(),
+            None => layout.chosen().collect(),
+        };
         let points = study::plan(&study, &bench, &chosen);
-        if let Some(why) = study::none_runs(&points) {
-            return Err(Failure::new(format!("{}: no point can run: {why}", file.display())));
-        }
         let program = study::program().map_err(Failure::new)?;
-        Ok(Loaded { study, layout, bench, points, program })
+        Ok(Loaded { study, layout, bench, points, findings: Vec::new(), program })
     }
+
+    /// Takes up what a search's points came to: the points that it needs next, or what it has found. Whether it is over.
+    fn explore(&mut self, kept: &HashMap<&str, &Finished>) -> Result<bool, Failure> {
+        let frames = |point: &Point| {
+            let key = match self.bench.job(point) {
+                Ok(job) => job.key,
+                Err(_) => self.bench.key_of_failure(point),
+            };
+            Some(match &kept.get(key.as_str())?.outcome {
+                Outcome::Ran(measured) => Ok(measured.frames_per_second()),
+                Outcome::Failed(why) => Err(why.clone()),
+            })
+        };
+        let (study, findings) = self.study.explored(frames);
+        let is_over = findings.len() == study.combinations();
+        let found: Vec<usize> = findings.iter().filter_map(|finding| finding.point).collect();
+        self.layout = Layout::of(&study).map_err(Failure::new)?.looking_closely_at(&found);
+        let chosen: HashSet<usize> = if is_over { self.layout.chosen().collect() } else { HashSet::new() };
+        self.points = study::plan(&study, &self.bench, &chosen);
+        (self.study, self.findings) = (study, findings);
+        Ok(is_over)
+    }
+
+    /// Refuses a study whose values are wrong, before anything runs; with `keep_going` if nothing of it can.
+    fn check(
+        &self,
+        file: &Path,
+        missing: &[&Planned],
+        jobs: NonZeroUsize,
+        keep_going: bool,
+    ) -> Result<(), Failure> {
+        let none = study::none_runs(&self.points).is_some();
+        let mut wrong = Vec::new();
+        if none || !keep_going {
+            wrong = study::wrong_values(&self.study, &self.bench, missing, jobs);
+        }
+        let goals = study::impossible_goals(&self.study, &self.points);
+        let hint = match (none, goals.is_empty()) {
+            (false, true) => "nothing has been run; --keep-going runs the points that can",
+            _ => "nothing has been run",
+        };
+        wrong.extend(goals);
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::new(told(file, &wrong, none)).hint(hint))
+    }
+}
+
+/// Wrong values, a line each.
+fn told(file: &Path, wrong: &[WrongValue], none: bool) -> String {
+    /// Lines at most: more say nothing new.
+    const MOST: usize = 20;
+    let head = if none { "no point can run" } else { "values are wrong" };
+    let mut lines = vec![format!("{}: {head}", file.display())];
+    lines.extend(wrong.iter().take(MOST).map(ToString::to_string));
+    if let Some(others) = wrong.len().checked_sub(MOST).filter(|others| *others > 0) {
+        lines.push(format!("and {others} others"));
+    }
+    lines.join("\n")
 }
 
 fn run(args: &RunArgs) -> Result<Verdict, Failure> {
     let Some(file) = &args.file else { return Err(Failure::new("no study is named")) };
-    let loaded = Loaded::from(file, &args.parts)?;
+    let mut loaded = Loaded::from(file, &args.parts)?;
+    let folder = args.place.folder(file);
     if let Some(number) = args.point {
+        if loaded.study.search.is_some() {
+            let kept = Store::read(&folder.join(Shard::WHOLE.file())).unwrap_or_default();
+            loaded.explore(&study::of_program(&kept, &loaded.program))?;
+        }
         return report::point(&loaded, number);
     }
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    let folder = args.place.folder(file);
+    if loaded.study.search.is_some() && shard != Shard::WHOLE {
+        return Err(Failure::new("--shard: a search needs its points one after the other")
+            .hint("run it on one machine: it needs few"));
+    }
+    let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    let own = loaded.points.iter().filter(|planned| shard.has(&planned.point)).collect::<Vec<_>>();
+    let path = folder.join(shard.file());
+    // What was run needs no plan to be told; where nothing was, there is no file yet, and what is wrong leaves none.
+    let kept =
+        if args.fresh || !path.exists() { Vec::new() } else { Store::read(&path).map_err(Failure::new)? };
+    let kept = study::of_program(&kept, &loaded.program);
+    let unknown: Vec<&Planned> = own
+        .into_iter()
+        .filter(|planned| planned.job.is_err() || !kept.contains_key(planned.key.as_str()))
+        .collect();
+    loaded.check(file, &unknown, jobs, args.keep_going)?;
     let open = if args.fresh { Store::begin } else { Store::open };
-    let mut store = open(&folder.join(shard.file())).map_err(Failure::new)?;
+    let mut store = open(&path).map_err(Failure::new)?;
     progress::of_others(&store, &loaded.program)?;
+    let mut is_over = loaded.study.search.is_none() || loaded.explore(&store.of_program(&loaded.program))?;
+    let interrupt = interrupt::Interrupt::listen()?;
+    loop {
+        run_missing(&loaded, &mut store, (shard, jobs), args.retry, &interrupt)?;
+        if is_over {
+            break;
+        }
+        is_over = loaded.explore(&store.of_program(&loaded.program))?;
+    }
+    if shard != Shard::WHOLE {
+        let own: Vec<Planned> =
+            loaded.points.iter().filter(|planned| shard.has(&planned.point)).cloned().collect();
+        return report::shard(&own, &store, &loaded.program, shard, &folder);
+    }
+    report::whole(&loaded, &store, &folder, file)
+}
+
+/// Runs what is not kept yet.
+fn run_missing(
+    loaded: &Loaded,
+    store: &mut Store,
+    (shard, jobs): (Shard, NonZeroUsize),
+    retry: bool,
+    interrupt: &interrupt::Interrupt,
+) -> Result<(), Failure> {
     let own: Vec<Planned> =
         loaded.points.iter().filter(|planned| shard.has(&planned.point)).cloned().collect();
-    let missing = study::missing(&own, &store, &loaded.program, args.retry);
-    let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    let missing = study::missing(&own, store, &loaded.program, retry);
     let mut bar = progress::Bar::new(own.len(), &missing, jobs);
-    study::run(&missing, &loaded.bench, (&mut store, &loaded.program), jobs, |planned, finished, took| {
+    interrupt.stands_at(own.len() - missing.len(), own.len(), bar.handle());
+    study::run(&missing, &loaded.bench, (store, &loaded.program), jobs, |planned, finished, took| {
+        interrupt.kept();
         bar.done(planned, finished, took);
     })
     .map_err(Failure::new)?;
     bar.finish();
-    if shard != Shard::WHOLE {
-        return report::shard(&own, &store, &loaded.program, shard, &folder);
-    }
-    report::whole(&loaded, &store, &folder, file)
+    Ok(())
 }

@@ -49,6 +49,11 @@ impl Bar {
         self.bar.inc(1);
     }
 
+    /// The bar, for who speaks meanwhile.
+    pub(super) fn handle(&self) -> ProgressBar {
+        self.bar.clone()
+    }
+
     /// How long it still takes. Of a kind that has not been seen, nothing is known.
     fn left(&self) -> Option<Duration> {
         let of =

@@ -2,10 +2,11 @@
 
 use super::Loaded;
 use crate::cli::text::{self, counted, grouped, styled, table};
-use crate::cli::{Failure, Verdict};
+use crate::cli::{self, Failure, Verdict};
 use std::io::Write;
 use std::path::Path;
 use vp_models::host::Bound;
+use vp_study::report::Page;
 use vp_study::{self as study, Area, Knee, Measured, Outcome, Planned, Row, Shard, Store};
 
 /// A number as the report has it, with the spaces of a terminal.
@@ -38,7 +39,10 @@ pub(super) fn shard(
 pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) -> Result<Verdict, Failure> {
     let kept = store.of_program(&loaded.program);
     let rows = study::rows(&loaded.points, &kept, &loaded.study, file);
-    study::write(&loaded.study, &loaded.layout, &rows, folder, file).map_err(Failure::new)?;
+    let build = build(&loaded.program);
+    let Loaded { study, layout, findings, .. } = loaded;
+    let page = Page { study, layout, rows: &rows, findings, file, build: &build };
+    study::write(&page, folder).map_err(Failure::new)?;
     let failed: Vec<(&Row<'_>, &str)> = rows
         .iter()
         .filter_map(|row| match row.outcome {
@@ -47,9 +51,10 @@ pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) 
         })
         .collect();
     let mut out = anstream::stdout().lock();
-    match loaded.layout.area {
-        Some(area) => designs(&mut out, loaded, &rows, area)?,
-        None => knees(&mut out, loaded, &rows)?,
+    match (findings.is_empty(), loaded.layout.area) {
+        (true, None) => knees(&mut out, loaded, &rows)?,
+        (true, Some(area)) => designs(&mut out, loaded, &rows, area)?,
+        (false, _) => searched(&mut out, &page)?,
     }
     failures(&mut out, &failed)?;
     writeln!(
@@ -59,7 +64,30 @@ pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) 
         failed.len(),
         folder.display()
     )?;
-    Ok(verdict(failed.len()))
+    let unreached = findings.iter().filter(|finding| !finding.is_found()).count();
+    Ok(verdict(failed.len() + unreached))
+}
+
+/// Which program this is: its version, its commit, and the hash that points are kept with.
+fn build(program: &str) -> String {
+    let commit = cli::commit().map_or_else(String::new, |commit| format!("commit {commit}, "));
+    format!("{} ({commit}program {program})", cli::VERSION)
+}
+
+/// What a search has found, and what that rests on.
+fn searched(out: &mut impl Write, page: &Page<'_>) -> Result<(), Failure> {
+    for finding in page.findings {
+        writeln!(out, "{}", page.found(finding))?;
+        writeln!(
+            out,
+            "{}",
+            styled(
+                text::DIM,
+                format!("  {} run; assumed: {}", counted(finding.ran as u64, "point"), finding.assumption)
+            )
+        )?;
+    }
+    Ok(writeln!(out)?)
 }
 
 /// Points that failed, those for the same reason together.
@@ -129,6 +157,7 @@ fn knees(out: &mut impl Write, loaded: &Loaded, rows: &[Row<'_>]) -> Result<(), 
             let place = match (layout.name(at), study::knee(&points, share)) {
                 (Some(name), _) => name.to_owned(),
                 (None, Some(Knee::At(place))) => format!("{place:.0}"),
+                (None, Some(Knee::Before(first))) => format!("< {first:.0}"),
                 (None, Some(Knee::Beyond(last))) => format!("> {last:.0}"),
                 (None, None) => "-".to_owned(),
             };

@@ -1,11 +1,13 @@
 //! What time goes into: a bar a layer, or a bar a point, its parts stacked.
 
+use super::live::{self, Live};
 use super::look::{LEGEND, Look, Mark, legend, legend_height};
 use super::names::{Below, shortened};
 use super::plot::{self, Axis, BOUNDS, Error, TEXT};
 use crate::results::rounded;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
+use serde_json::{Value, json};
 use vp_models::host::Bound;
 
 /// A bar: its name, and its parts in the order of [`Bound::ALL`].
@@ -15,16 +17,24 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    fn total(&self) -> f64 {
+    pub(super) fn total(&self) -> f64 {
         self.parts.iter().sum()
+    }
+
+    /// A part's share of the whole, in per cent.
+    pub(super) fn share(&self, part: usize) -> f64 {
+        100.0 * self.parts[part] / self.total().max(f64::MIN_POSITIVE)
     }
 }
 
-/// The legend: what at least one bar has.
+/// What at least one bar has.
+fn present(bars: &[Bar]) -> impl Iterator<Item = Bound> {
+    Bound::ALL.into_iter().filter(|bound| bars.iter().any(|bar| bar.parts[*bound as usize] > 0.0))
+}
+
+/// The legend.
 fn names(bars: &[Bar]) -> Vec<(String, Look)> {
-    let is_there = |bound: &Bound| bars.iter().any(|bar| bar.parts[*bound as usize] > 0.0);
-    let named = |bound: Bound| (bound.name().to_owned(), BOUNDS[bound as usize].into());
-    Bound::ALL.into_iter().filter(is_there).map(named).collect()
+    present(bars).map(|bound| (bound.name().to_owned(), BOUNDS[bound as usize].into())).collect()
 }
 
 /// Pixels of a bar, and of the names before and the numbers behind.
@@ -97,6 +107,44 @@ pub(super) fn shares(bars: &[Bar], of: &str, words: bool, size: (u32, u32)) -> R
     })
 }
 
+/// The same as [`layers`] for the page's script; `said` is what else there is to say of each bar.
+pub(super) fn live_layers(bars: &[Bar], unit: &str, said: &[String]) -> Live {
+    let names: Vec<&str> = bars.iter().map(|bar| bar.name.as_str()).collect();
+    let part = |at: usize| {
+        let values: Vec<f64> = bars.iter().map(|bar| live::digits(bar.parts[at])).collect();
+        let hints: Vec<String> =
+            bars.iter().zip(said).map(|(bar, said)| format!("{:.1} % of {said}", bar.share(at))).collect();
+        let hover = format!("<b>%{{y}}</b><br>%{{x:,.4r}} {unit}, %{{customdata}}");
+        trace(
+            at,
+            json!({ "x": values, "y": names, "orientation": "h", "customdata": hints, "hovertemplate": hover }),
+        )
+    };
+    let traces = present(bars).map(|bound| part(bound as usize)).collect();
+    let y = json!({ "type": "category", "autorange": "reversed", "dtick": 1, "tickfont": { "size": 11 } });
+    Live::new(traces, live::axis(unit, false), y, 90 + ROW * bars.len() as u32).with("bargap", 0.25)
+}
+
+/// The same as [`shares`].
+pub(super) fn live_shares(bars: &[Bar], of: &str) -> Live {
+    let names: Vec<&str> = bars.iter().map(|bar| bar.name.as_str()).collect();
+    let part = |at: usize| {
+        let values: Vec<f64> = bars.iter().map(|bar| live::digits(bar.share(at))).collect();
+        let hover = format!("{of}: <b>%{{x}}</b><br>%{{y:.1f}} % of the time");
+        trace(at, json!({ "x": names, "y": values, "hovertemplate": hover }))
+    };
+    let traces = present(bars).map(|bound| part(bound as usize)).collect();
+    Live::new(traces, live::words(of), live::axis("% of the time", false), 380)
+}
+
+/// A part of all bars.
+fn trace(at: usize, mut trace: Value) -> Value {
+    trace["type"] = "bar".into();
+    trace["name"] = Bound::ALL[at].name().into();
+    trace["marker"] = json!({ "color": live::variable(BOUNDS[at]) });
+    trace
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +168,11 @@ mod tests {
             shares(&bars(), "latency", false, (500, 300)).unwrap().matches("<rect").count(),
             3 + 2 + 5
         );
+        let said = ["9 µs".to_owned(), "3 µs".to_owned()];
+        let live = live_layers(&bars(), "µs", &said).element().into_string();
+        assert!(live.contains("55.6 % of 9 µs") && live.contains("var(--bound-7)"), "{live}");
+        let live = live_shares(&bars(), "latency").element().into_string();
+        assert!(live.contains("read latency") && live.contains("66.6667"), "{live}");
     }
 
     #[test]

@@ -1,10 +1,9 @@
-//! Tables, and the frames of pictures with what they show in numbers.
+//! Tables.
 
 use super::bars::Bar;
-use super::plot::themed;
 use crate::measured::{Measured, MeasuredLayer};
 use crate::results::rounded;
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use vp_models::host::Bound;
 
 /// A table as it stands behind a picture: names of columns, then rows. Cells that are no numbers begin with a letter or a sign of their own.
@@ -44,24 +43,6 @@ pub(super) fn layer_cells(measured: &Measured) -> Cells {
 /// A count, thousands apart.
 pub(super) fn rounded_whole(count: u64) -> String {
     if count < 100 { count.to_string() } else { rounded(count as f64) }
-}
-
-pub(super) fn figure(title: &str, said: Option<&str>, svg: &str, cells: &Cells) -> Markup {
-    framed("", title, said, svg, cells)
-}
-
-pub(super) fn wide(title: &str, said: Option<&str>, svg: &str, cells: &Cells) -> Markup {
-    framed("wide", title, said, svg, cells)
-}
-
-pub(super) fn framed(class: &str, title: &str, said: Option<&str>, svg: &str, cells: &Cells) -> Markup {
-    html! {
-        figure class=(class) {
-            figcaption { (title) @if let Some(said) = said { small { (said) } } }
-            (PreEscaped(themed(svg)))
-            details { summary { "The numbers" } (table(cells)) }
-        }
-    }
 }
 
 /// Cells of numbers to the right, of texts to the left.

@@ -71,8 +71,33 @@ impl Designs<'_> {
         })
     }
 
+    /// What the front says: from its smallest design to its largest.
+    pub(super) fn sentence(&self) -> Option<String> {
+        let front = self.front();
+        let (first, last) = (front.first()?, front.last()?);
+        let said = |design: &Design| format!("{} frames/s with {} {}", rounded(design.frames), rounded_whole(design.area as u64), self.area);
+        Some(match front.len() {
+            1 => format!("No design beats point {}: {}.", first.number, said(first)),
+            count => format!("{count} designs that no other beats, from {} (point {}) to {} (point {}).", said(first), first.number, said(last), last.number),
+        })
+    }
+
+    /// All designs, by their area.
+    pub(super) fn all(&self, study: &Study, rows: &[Row<'_>]) -> Cells {
+        let mut designs: Vec<&Design> = self.designs.iter().collect();
+        designs.sort_by(|a, b| a.area.total_cmp(&b.area).then(a.number.cmp(&b.number)));
+        let (mut header, mut rows) = self.table(&designs, study, rows);
+        header.remove(3);
+        rows.iter_mut().for_each(|row| drop(row.remove(3)));
+        (header, rows)
+    }
+
     /// The front: a row a design, with what makes it one.
     pub(super) fn cells(&self, study: &Study, rows: &[Row<'_>]) -> Cells {
+        self.table(&self.front(), study, rows)
+    }
+
+    fn table(&self, designs: &[&Design], study: &Study, rows: &[Row<'_>]) -> Cells {
         let mut header = strings(["point", self.area, "frames/s", "more than the one before"]);
         let hardware: Vec<&String> = study.varied.iter().filter(|name| *name != "network").collect();
         header.extend(hardware.iter().map(|name| (*name).clone()));
@@ -93,7 +118,7 @@ impl Designs<'_> {
             cells.extend(hardware.iter().map(value));
             cells
         };
-        (header, self.front().into_iter().map(row).collect())
+        (header, designs.iter().copied().map(row).collect())
     }
 }
 

@@ -1,9 +1,11 @@
 //! How long reads took: the share of them in each bucket of latency.
 
+use super::live::{self, Live};
 use super::look::{LEGEND, Look, Mark, legend, legend_height};
 use super::plot::{self, Axis, Error};
 use crate::measured::Histogram;
 use plotters::prelude::*;
+use serde_json::json;
 
 /// Draws a histogram for each of some runs.
 pub(super) fn draw(title: &str, runs: &[(String, &Histogram)], size: (u32, u32)) -> Result<String, Error> {
@@ -18,7 +20,7 @@ pub(super) fn draw(title: &str, runs: &[(String, &Histogram)], size: (u32, u32))
         // One latency alone would fill the whole chart.
         let narrow = most < 3.0 * least;
         let x = Axis::log(
-            "cycles from a read's request to its first data",
+            NAME,
             all().flat_map(|&(from, until, _)| [from, until]),
             if narrow { 2.5 } else { 1.25 },
         );
@@ -45,6 +47,40 @@ pub(super) fn draw(title: &str, runs: &[(String, &Histogram)], size: (u32, u32))
     })
 }
 
+/// What is along the axis.
+const NAME: &str = "cycles from a read's request to its first data";
+
+/// The one latency that all reads of all runs took, up to a bucket's width: then there is nothing to draw.
+pub(super) fn without_spread(runs: &[(String, &Histogram)]) -> Option<u64> {
+    let mut buckets = runs.iter().flat_map(|(_, histogram)| histogram.0.iter().map(|(cycles, _)| *cycles));
+    let first = buckets.next()?;
+    buckets.all(|cycles| cycles == first).then_some(first)
+}
+
+/// The same as [`draw`] for the page's script.
+pub(super) fn live(title: &str, runs: &[(String, &Histogram)]) -> Live {
+    let run = |(at, (label, histogram)): (usize, &(String, &Histogram))| {
+        let mut line: [Vec<f64>; 2] = Default::default();
+        let mut hints = Vec::new();
+        for (from, until, share) in shares(histogram) {
+            for (x, y) in [(from, 0.0), (from, share), (until, share), (until, 0.0)] {
+                line[0].push(live::digits(x));
+                line[1].push(live::digits(y));
+                hints.push(format!("{from:.0} to {until:.0} cycles: {share:.2} %"));
+            }
+        }
+        let name = format!("{title} {label}");
+        let [x, y] = line;
+        json!({
+            "type": "scatter", "mode": "lines", "fill": "tozeroy", "name": name.trim(), "x": x, "y": y,
+            "customdata": hints, "hovertemplate": "%{customdata} of the reads",
+            "line": { "color": live::series(at), "width": 1.5 },
+        })
+    };
+    let traces = runs.iter().enumerate().map(run).collect();
+    Live::new(traces, live::axis(NAME, true), live::axis("% of the reads", false), 380)
+}
+
 /// Each bucket's ends and its share in per cent.
 fn shares(histogram: &Histogram) -> Vec<(f64, f64, f64)> {
     let whole = histogram.count().max(1) as f64;
@@ -66,5 +102,20 @@ mod tests {
         assert_eq!(shares(&histogram), [(10.0, 11.0, 75.0), (64.0, 68.0, 25.0)]);
         let svg = draw("outstanding", &[("8".to_owned(), &histogram)], (500, 300)).unwrap();
         assert_eq!(svg.matches("<rect").count(), 2);
+        let live = live("outstanding", &[("8".to_owned(), &histogram)]).element().into_string();
+        assert!(live.contains("64 to 68 cycles: 25.00 %"), "{live}");
+    }
+
+    #[test]
+    fn what_takes_the_same_everywhere_has_no_spread() {
+        let (one, two) = (Histogram(vec![(50, 9)]), Histogram(vec![(50, 9), (60, 1)]));
+        let of = |all: &[&Histogram]| {
+            let runs: Vec<(String, &Histogram)> = all.iter().map(|it| (String::new(), *it)).collect();
+            without_spread(&runs)
+        };
+        assert_eq!(
+            [of(&[&one]), of(&[&one, &one]), of(&[&one, &two]), of(&[])],
+            [Some(50), Some(50), None, None]
+        );
     }
 }

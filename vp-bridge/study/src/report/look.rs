@@ -50,6 +50,24 @@ impl Look {
         self.dash.is_empty() && self.marker == Marker::Disc
     }
 
+    /// Its dash as plotly.js has it.
+    pub(super) fn dash_name(self) -> String {
+        if self.dash.is_empty() {
+            return "solid".to_owned();
+        }
+        self.dash.iter().map(|pixels| format!("{pixels}px")).collect::<Vec<_>>().join(",")
+    }
+
+    /// Its marker as plotly.js has it.
+    pub(super) fn marker_name(self) -> &'static str {
+        match self.marker {
+            Marker::Disc => "circle",
+            Marker::Square => "square",
+            Marker::Triangle => "triangle-up",
+            Marker::Diamond => "diamond",
+        }
+    }
+
     /// Draws a line through places in pixels.
     pub(super) fn line(self, root: &Area<'_>, places: &[(i32, i32)], wide: u32) -> Result<(), Error> {
         for piece in pieces(places, self.dash) {
@@ -91,7 +109,7 @@ impl Look {
 }
 
 /// The pieces of a line that are drawn, dash after dash along it.
-fn pieces(places: &[(i32, i32)], dash: &[u32]) -> Vec<Vec<(i32, i32)>> {
+pub(super) fn pieces(places: &[(i32, i32)], dash: &[u32]) -> Vec<Vec<(i32, i32)>> {
     let Some(first) = dash.first() else { return vec![places.to_vec()] };
     let (mut all, mut at, mut left) = (Vec::new(), 0, f64::from(*first));
     let mut piece: Vec<(i32, i32)> = places.first().into_iter().copied().collect();

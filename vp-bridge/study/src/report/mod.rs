@@ -1,36 +1,41 @@
 //! A study's report: one page with everything in it, that needs no network and no manual.
 //!
-//! Each picture has the table of what it shows behind it. The page has a light and a dark dress, by what its reader's browser asks for, and
-//! can be printed.
+//! The page leads with what each chart says. Each picture has the table of what it shows behind it. Where scripts run they draw charts over
+//! the pictures that a reader can ask ([`live`]), and tables sort and filter; without them, and on paper, nothing is missing. The page is
+//! light or dark, by what its reader's browser asks for.
 
+mod answer;
 mod bars;
 mod cells;
 mod designs;
 mod energy;
+mod facts;
+mod figure;
 mod latency;
+mod live;
 mod look;
 mod names;
 mod page;
 mod plot;
 mod roofline;
 mod said;
+mod sections;
 mod throughput;
 mod timeline;
 
-use super::file::Study;
-use super::layout::{Layout, Panel};
-use super::results::{self, Row};
-use std::path::Path;
+pub use page::Page;
 
-/// The page.
+use super::layout::Panel;
+use super::results;
+
+/// The page as HTML.
 ///
 /// # Errors
 /// When a picture cannot be drawn.
-pub fn page(study: &Study, layout: &Layout, rows: &[Row<'_>], file: &Path) -> Result<String, String> {
-    let layout = &layout.clone().looking_at(|number| results::of(rows, number).is_some());
-    let report = page::Report { study, layout, rows, file };
-    report
-        .page()
+pub fn page(page: &Page<'_>) -> Result<String, String> {
+    let layout = &page.layout.clone().looking_at(|number| results::of(page.rows, number).is_some());
+    let page = Page { layout, ..*page };
+    page.markup()
         .map(maud::Markup::into_string)
         .map_err(|error| format!("the report cannot be drawn: {error}"))
 }
@@ -39,11 +44,10 @@ pub fn page(study: &Study, layout: &Layout, rows: &[Row<'_>], file: &Path) -> Re
 ///
 /// # Errors
 /// When there is no such chart, or it cannot be drawn.
-pub fn picture(study: &Study, layout: &Layout, rows: &[Row<'_>], panel: &Panel) -> Result<String, String> {
-    let report = page::Report { study, layout, rows, file: Path::new("") };
-    let drawn = match layout.area {
-        Some(_) => report.designs(panel).draw((860, 440)),
-        None => throughput::draw(&report.curves(panel), (860, 440)),
+pub fn picture(page: &Page<'_>, panel: &Panel) -> Result<String, String> {
+    let drawn = match page.layout.area {
+        Some(_) => page.designs(panel).draw((860, 440)),
+        None => throughput::draw(&page.curves(panel), (860, 440)),
     };
     drawn.map_err(|error| error.to_string())
 }

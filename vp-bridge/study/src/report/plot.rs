@@ -132,17 +132,24 @@ impl Axis {
             2.4..4.5 => each(&[1.0, 3.0]),
             _ => each(&[1.0]),
         };
-        Axis { name: name.into(), ends: (least, most), log: true, ticks, room: 0 }
+        let name: String = name.into();
+        let name = if name.is_empty() { name } else { format!("{name} (log scale)") };
+        Axis { name, ends: (least, most), log: true, ticks, room: 0 }
     }
 
     /// Logarithmic where values reach over more than a decade, and are above zero.
     pub(super) fn fitting(name: impl Into<String>, values: &[f64]) -> Axis {
-        let least = values.iter().copied().fold(f64::MAX, f64::min);
-        let most = values.iter().copied().fold(0.0, f64::max);
-        match least > 0.0 && most / least > 8.0 {
+        match Axis::fits_log(values) {
             true => Axis::log(name, values.iter().copied(), 1.06),
             false => Axis::linear(name, values.iter().copied()),
         }
+    }
+
+    /// Whether values reach over more than a decade, nearly, and are above zero.
+    pub(super) fn fits_log(values: &[f64]) -> bool {
+        let least = values.iter().copied().fold(f64::MAX, f64::min);
+        let most = values.iter().copied().fold(0.0, f64::max);
+        least > 0.0 && most / least > 8.0
     }
 
     /// Where a value stands.
@@ -279,6 +286,14 @@ impl Labels {
         }
         Ok(())
     }
+}
+
+/// Draws a dashed guide between two places in pixels.
+pub(super) fn dashed(root: &Area<'_>, ends: [(i32, i32); 2]) -> Result<(), Error> {
+    for piece in super::look::pieces(&ends, &[6, 4]) {
+        root.draw(&PathElement::new(piece, GUIDE))?;
+    }
+    Ok(())
 }
 
 /// A chart with both axes and guides, in an area; `left` is room for the labels of the vertical one.

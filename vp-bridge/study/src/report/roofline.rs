@@ -1,9 +1,11 @@
 //! The roofline: how fast each layer could be, by what it does with each byte that it reads, and how fast it is.
 
+use super::live::{self, Live};
 use super::look::{LEGEND, Mark, legend};
 use super::plot::{self, Axis, Error, Labels, SERIES, TEXT};
 use crate::measured::Measured;
 use plotters::prelude::*;
+use serde_json::json;
 
 /// A layer under the roof.
 pub(super) struct RooflinePoint {
@@ -51,6 +53,81 @@ pub(super) fn of(measured: &Measured) -> (Roof, Vec<RooflinePoint>) {
     (roof, places.collect())
 }
 
+impl Roof {
+    /// Bytes a cycle that can be read in the end.
+    pub(super) fn rate(&self) -> f64 {
+        self.hidden.unwrap_or(self.bytes)
+    }
+
+    /// Multiplications a cycle that a layer can come to at most.
+    pub(super) fn limit(&self, intensity: f64) -> f64 {
+        self.macs.min(intensity * self.rate())
+    }
+}
+
+/// What is along its axes.
+const NAMES: [&str; 2] = ["MACs for each byte read", "MACs a cycle"];
+
+fn axes(roof: &Roof, places: &[RooflinePoint]) -> (Axis, Axis) {
+    let ridges = [roof.macs / roof.rate().max(f64::MIN_POSITIVE), roof.macs / roof.bytes];
+    let x = Axis::log(NAMES[0], places.iter().map(|place| place.intensity).chain(ridges), 1.8);
+    let y = Axis::log(NAMES[1], places.iter().map(|place| place.speed).chain([roof.macs]), 1.6);
+    (x, y)
+}
+
+/// The same as [`draw`] for the page's script.
+pub(super) fn live(roof: &Roof, places: &[RooflinePoint]) -> Live {
+    let (x, y) = axes(roof, places);
+    let slope = |name: String, rate: f64, at: usize| {
+        let from = x.start().max(y.start() / rate);
+        let to = (roof.macs / rate).min(x.end());
+        json!({
+            "type": "scatter", "mode": "lines", "name": name, "line": { "color": live::series(at) },
+            "x": [live::digits(from), live::digits(to)], "y": [live::digits(from * rate), live::digits(to * rate)],
+            "hoverinfo": "name",
+        })
+    };
+    let mut traces = vec![slope(format!("{} bytes/cycle", plot::short(roof.bytes)), roof.bytes, 1)];
+    if let Some(hidden) = roof.hidden {
+        traces.push(slope(format!("{} bytes/cycle by latency", plot::short(hidden)), hidden, 0));
+    }
+    let ridge = (roof.macs / roof.bytes).max(x.start());
+    traces.push(json!({
+        "type": "scatter", "mode": "lines", "name": format!("{} MACs/cycle", plot::short(roof.macs)),
+        "line": { "color": live::series(2) }, "x": [live::digits(ridge), live::digits(x.end())],
+        "y": [roof.macs, roof.macs], "hoverinfo": "name",
+    }));
+    let column = |of: &dyn Fn(&RooflinePoint) -> f64| -> Vec<f64> {
+        places.iter().map(|place| live::digits(of(place))).collect()
+    };
+    let hints: Vec<String> = places
+        .iter()
+        .map(|place| {
+            let limit = 100.0 * place.speed / roof.limit(place.intensity).max(f64::MIN_POSITIVE);
+            format!(
+                "<b>{}</b><br>{:.1} % of the time, at {limit:.0} % of its roof",
+                place.name,
+                100.0 * place.share
+            )
+        })
+        .collect();
+    traces.push(json!({
+        "type": "scatter", "mode": "markers", "name": "layers", "customdata": hints,
+        "x": column(&|place| place.intensity), "y": column(&|place| place.speed),
+        "hovertemplate": "%{customdata}<br>%{x:,.4r} MACs for each byte read<br>%{y:,.4r} MACs a cycle<extra></extra>",
+        "marker": {
+            "color": "var(--text)", "opacity": 0.45, "size": column(&|place| f64::from(2 * radius(place.share))),
+            "line": { "width": 0 },
+        },
+    }));
+    Live::new(traces, live::axis(NAMES[0], true), live::axis(NAMES[1], true), 400)
+}
+
+/// How large a layer's disc is, in pixels.
+fn radius(share: f64) -> i32 {
+    (3.0 + 26.0 * share.max(0.0).sqrt()).min(24.0) as i32
+}
+
 /// Names are written at so many of the layers that take longest.
 const NAMED: usize = 4;
 
@@ -65,13 +142,7 @@ pub(super) fn draw(roof: &Roof, places: &[RooflinePoint], size: (u32, u32)) -> R
             entries.push((format!("{} bytes/cycle by latency", plot::short(hidden)), SERIES[0].into()));
         }
         legend(&top, "", &entries, Mark::Line)?;
-        let ridge = roof.macs / roof.hidden.unwrap_or(roof.bytes).max(f64::MIN_POSITIVE);
-        let x = Axis::log(
-            "MACs for each byte read",
-            places.iter().map(|place| place.intensity).chain([ridge, roof.macs / roof.bytes]),
-            1.8,
-        );
-        let y = Axis::log("MACs a cycle", places.iter().map(|place| place.speed).chain([roof.macs]), 1.6);
+        let (x, y) = axes(roof, places);
         let mut chart = plot::chart(&area, &x, &y, 68)?;
         let mut slope = |rate: f64, colour: RGBColor| {
             // From the left or the lower edge up to the flat roof.
@@ -87,7 +158,6 @@ pub(super) fn draw(roof: &Roof, places: &[RooflinePoint], size: (u32, u32)) -> R
         let flat =
             [(roof.macs / roof.bytes).max(x.start()), x.end()].map(|at| (x.place(at), y.place(roof.macs)));
         chart.draw_series([PathElement::new(flat.to_vec(), SERIES[2].stroke_width(2))])?;
-        let radius = |share: f64| (3.0 + 26.0 * share.max(0.0).sqrt()).min(24.0) as i32;
         let dots = places.iter().map(|place| {
             let at = (x.place(place.intensity), y.place(place.speed));
             Circle::new(at, radius(place.share), TEXT.mix(0.35).filled())
@@ -139,5 +209,9 @@ mod tests {
         assert_eq!(roof.hidden, Some(2.56));
         let svg = draw(&roof, &places, (600, 400)).unwrap();
         assert!(svg.contains("c 50 %") && svg.contains("2.56 bytes/cycle by latency"), "{svg}");
+        let live = live(&roof, &places).element().into_string();
+        // The flat roof, two slopes, the layers: 64 MACs a cycle of the 25.6 that ten for each of 2.56 bytes are.
+        assert_eq!(live.matches("\"type\":\"scatter\"").count(), 4);
+        assert!(live.contains("50.0 % of the time, at 250 % of its roof"), "{live}");
     }
 }

@@ -1,10 +1,13 @@
 //! Frames a second over what is varied: over numbers a curve for each limit, its knee marked, and over words bars.
 
+use super::live::{self, Live};
 use super::look::{LEGEND, Look, Mark, legend, legend_height};
 use super::names::Below;
 use super::plot::{self, Area, Axis, Error, Labels};
-use crate::knee::{Knee, knee};
+use crate::ideal::Ideal;
+use crate::knee::Knee;
 use plotters::prelude::*;
+use serde_json::json;
 
 /// Curves over a common axis.
 pub(super) struct Curves<'a> {
@@ -12,18 +15,47 @@ pub(super) struct Curves<'a> {
     pub(super) title: &'a str,
     /// What is along the axis.
     pub(super) x: String,
+    /// In what that is counted.
+    pub(super) x_unit: &'a str,
     /// The words along it, if it has any: places are their indices.
     pub(super) names: Vec<&'a str>,
-    /// A label and the points of each, in order.
-    pub(super) curves: Vec<(String, Vec<(f64, f64)>)>,
-    /// A knee is where a curve falls below this share of its first point.
+    pub(super) lines: Vec<Line>,
+    /// What they are held against.
+    pub(super) ideal: Option<Ideal>,
+    /// A knee is where a curve passes this share of the ideal.
     pub(super) share: f64,
+}
+
+/// A curve.
+pub(super) struct Line {
+    pub(super) label: String,
+    /// Places and frames/s, in order.
+    pub(super) points: Vec<(f64, f64)>,
+    /// What else there is to say of each point.
+    pub(super) hints: Vec<String>,
+}
+
+impl Curves<'_> {
+    fn points(&self) -> impl Iterator<Item = &(f64, f64)> {
+        self.lines.iter().flat_map(|line| &line.points)
+    }
+
+    /// The level whose passing is the knee.
+    fn level(&self) -> Option<f64> {
+        self.ideal.as_ref().map(|ideal| ideal.frames * self.share)
+    }
+
+    fn knee(&self, line: &Line) -> Option<f64> {
+        match self.ideal.as_ref()?.knee(&line.points, self.share)? {
+            Knee::At(place) => Some(place),
+            Knee::Before(_) | Knee::Beyond(_) => None,
+        }
+    }
 }
 
 pub(super) fn draw(curves: &Curves<'_>, (wide, high): (u32, u32)) -> Result<String, Error> {
     let mark = if curves.names.is_empty() { Mark::Line } else { Mark::Box };
-    let entries: Vec<_> =
-        Look::each(&curves.curves).map(|((label, _), look)| (label.clone(), look)).collect();
+    let entries: Vec<_> = Look::each(&curves.lines).map(|(line, look)| (line.label.clone(), look)).collect();
     // One set of bars without a name needs no legend.
     let entries = if entries.iter().all(|(label, _)| label.is_empty()) { Vec::new() } else { entries };
     let legends = legend_height(wide, curves.title, &entries, mark);
@@ -38,30 +70,31 @@ pub(super) fn draw(curves: &Curves<'_>, (wide, high): (u32, u32)) -> Result<Stri
     })
 }
 
-fn points<'a>(curves: &'a Curves<'_>) -> impl Iterator<Item = &'a (f64, f64)> {
-    curves.curves.iter().flat_map(|(_, points)| points)
-}
-
 /// Over numbers. Labels end at `edge`.
 fn lines(root: &Area<'_>, area: &Area<'_>, curves: &Curves<'_>, edge: i32) -> Result<(), Error> {
-    let xs: Vec<f64> = points(curves).map(|point| point.0).collect();
+    let xs: Vec<f64> = curves.points().map(|point| point.0).collect();
     let x = Axis::fitting(curves.x.as_str(), &xs);
-    let y = Axis::linear("frames/s", points(curves).map(|point| point.1));
+    let y = Axis::linear("frames/s", curves.points().map(|point| point.1));
     let mut chart = plot::chart(area, &x, &y, 68)?;
-    for ((_, points), look) in Look::each(&curves.curves) {
+    if let Some(level) = curves.level() {
+        let place = |at: f64| chart.backend_coord(&(x.place(at), level));
+        plot::dashed(root, [place(x.start()), place(x.end())])?;
+    }
+    for (line, look) in Look::each(&curves.lines) {
         let place = |&(at, frames): &(f64, f64)| chart.backend_coord(&(x.place(at), frames));
-        let places: Vec<(i32, i32)> = points.iter().map(place).collect();
+        let places: Vec<(i32, i32)> = line.points.iter().map(place).collect();
         look.line(root, &places, 2)?;
         places.into_iter().try_for_each(|place| look.mark(root, place))?;
     }
     let mut labels = Labels::default();
-    for ((_, points), look) in Look::each(&curves.curves) {
-        if let Some(Knee::At(at)) = knee(points, curves.share) {
-            let place = (x.place(at), points[0].1 * curves.share);
+    for (line, look) in Look::each(&curves.lines) {
+        if let (Some(at), Some(level)) = (curves.knee(line), curves.level()) {
+            let place = (x.place(at), level);
             chart.draw_series([Circle::new(place, 6, look.colour.stroke_width(2))])?;
             let (right, down) = chart.backend_coord(&place);
             // Curves fall: above them there is room.
-            labels.write(root, &format!("{at:.0}"), (right, down - 10), 9, edge)?;
+            let text = format!("{at:.0} {}", curves.x_unit);
+            labels.write(root, text.trim_end(), (right, down - 10), 9, edge)?;
         }
     }
     Ok(())
@@ -71,11 +104,11 @@ fn lines(root: &Area<'_>, area: &Area<'_>, curves: &Curves<'_>, edge: i32) -> Re
 fn bars(root: &Area<'_>, area: &Area<'_>, curves: &Curves<'_>, below: &Below) -> Result<(), Error> {
     let words = curves.names.len().max(1) as f64;
     let x = Axis::up_to(curves.x.as_str(), words).without_ticks().with_room(below.room());
-    let y = Axis::linear("frames/s", points(curves).map(|point| point.1));
+    let y = Axis::linear("frames/s", curves.points().map(|point| point.1));
     let chart = plot::chart(area, &x, &y, 68)?;
-    let share = 0.8 / curves.curves.len().max(1) as f64;
-    for (at, ((_, points), look)) in Look::each(&curves.curves).enumerate() {
-        for &(word, frames) in points {
+    let share = 0.8 / curves.lines.len().max(1) as f64;
+    for (at, (line, look)) in Look::each(&curves.lines).enumerate() {
+        for &(word, frames) in &line.points {
             let left = word + 0.1 + share * at as f64;
             let (from, to) =
                 (chart.backend_coord(&(left, frames)), chart.backend_coord(&(left + share, 0.0)));
@@ -90,13 +123,87 @@ fn bars(root: &Area<'_>, area: &Area<'_>, curves: &Curves<'_>, below: &Below) ->
     below.draw(root, |at| chart.backend_coord(&(at as f64 + 0.5, 0.0)))
 }
 
+/// The same for the page's script.
+pub(super) fn live(curves: &Curves<'_>) -> Live {
+    let y = live::axis("frames/s", false);
+    let named = |label: &str| match (curves.title, label) {
+        (_, "") => "frames/s".to_owned(),
+        ("", label) => label.to_owned(),
+        (title, label) => format!("{title} {label}"),
+    };
+    let looks = || Look::each(&curves.lines).enumerate();
+    if !curves.names.is_empty() {
+        let bar = |(at, (line, _)): (usize, (&Line, Look))| {
+            let (x, y): (Vec<&str>, Vec<f64>) =
+                line.points.iter().map(|it| (curves.names[it.0 as usize], it.1)).unzip();
+            json!({
+                "type": "bar", "name": named(&line.label), "x": x, "y": numbers(y), "customdata": line.hints,
+                "hovertemplate": "<b>%{x}</b><br>%{y:,.4r} frames/s<br>%{customdata}",
+                "marker": { "color": live::series(at) },
+            })
+        };
+        let shown = curves.lines.len() > 1;
+        let live = Live::new(looks().map(bar).collect(), live::words(&curves.x), y, HIGH);
+        return live.with("barmode", "group").with("showlegend", shown);
+    }
+    let xs: Vec<f64> = curves.points().map(|point| point.0).collect();
+    let hover = format!("%{{x:,}} {}<br><b>%{{y:,.4r}} frames/s</b><br>%{{customdata}}", curves.x_unit);
+    let mut traces = Vec::new();
+    for (at, (line, look)) in looks() {
+        let (x, y): (Vec<f64>, Vec<f64>) = line.points.iter().copied().unzip();
+        let group = format!("{at}");
+        traces.push(json!({
+            "type": "scatter", "mode": "lines+markers", "name": named(&line.label), "legendgroup": group,
+            "x": numbers(x), "y": numbers(y), "customdata": line.hints, "hovertemplate": hover,
+            "line": { "color": live::series(at), "dash": look.dash_name() },
+            "marker": { "color": live::series(at), "symbol": look.marker_name(), "size": 7 },
+        }));
+        if let (Some(at_x), Some(level)) = (curves.knee(line), curves.level()) {
+            traces.push(json!({
+                "type": "scatter", "mode": "markers", "legendgroup": group, "showlegend": false,
+                "name": "knee", "x": [live::digits(at_x)], "y": [live::digits(level)],
+                "hovertemplate": format!("knee: %{{x:,.0f}} {}", curves.x_unit),
+                "marker": { "color": live::series(at), "symbol": "circle-open", "size": 13, "line": { "width": 2 } },
+            }));
+        }
+    }
+    let live = Live::new(traces, live::axis(&curves.x, Axis::fits_log(&xs)), y, HIGH);
+    let shown = curves.lines.len() > 1;
+    match curves.level() {
+        Some(level) => live.with(
+            "shapes",
+            json!([{
+                "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": level, "y1": level,
+                "line": { "color": "var(--guide)", "width": 1, "dash": "dash" },
+            }]),
+        ),
+        None => live,
+    }
+    .with("showlegend", shown)
+}
+
+/// Pixels of a chart that has another beside it.
+const HIGH: u32 = 380;
+
+fn numbers(all: Vec<f64>) -> Vec<f64> {
+    all.into_iter().map(live::digits).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn curves<'a>(names: &[&'a str], curves: Vec<(String, Vec<(f64, f64)>)>) -> Curves<'a> {
         let x = if names.is_empty() { "latency, cycles" } else { "platform" };
-        Curves { title: "outstanding", x: x.to_owned(), names: names.to_vec(), curves, share: 0.9 }
+        let all: Vec<Vec<(f64, f64)>> = curves.iter().map(|(_, points)| points.clone()).collect();
+        let ideal = Ideal::among(&all, !names.is_empty());
+        let line = |(label, points): (String, Vec<(f64, f64)>)| {
+            let hints = points.iter().map(|_| "a hint".to_owned()).collect();
+            Line { label, points, hints }
+        };
+        let lines = curves.into_iter().map(line).collect();
+        let (title, names) = ("outstanding", names.to_vec());
+        Curves { title, x: x.to_owned(), x_unit: "cycles", names, lines, ideal, share: 0.9 }
     }
 
     #[test]
@@ -107,9 +214,16 @@ mod tests {
         let svg = draw(&curves, (600, 400)).unwrap();
         // Five points, two marks in the legend, one knee.
         assert_eq!(svg.matches("<circle").count(), 5 + 2 + 1);
-        for text in ["outstanding", "latency, cycles", "frames/s", "200"] {
+        for text in ["outstanding", "latency, cycles (log scale)", "frames/s", "200 cycles"] {
             assert!(svg.contains(text), "no `{text}`");
         }
+        let live = super::live(&curves).element().into_string();
+        // Two curves and a knee.
+        assert_eq!(live.matches("hovertemplate").count(), 3);
+        assert!(
+            live.contains("knee: %{x:,.0f} cycles") && live.contains("latency, cycles (log scale)"),
+            "{live}"
+        );
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! What was outstanding and how full the buffer was, over time, for one point.
 
+use super::live::{self, Live};
 use super::look::{LEGEND, Mark, legend};
 use super::plot::{self, Area, Axis, Error, LABEL, SERIES, TEXT};
 use crate::measured::{Levels, Measured, Timeline};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
+use serde_json::{Value, json};
 
 /// One strip: what it shows, up to where, and by what that is bounded.
 struct Strip<'a> {
@@ -17,7 +19,14 @@ struct Strip<'a> {
 const STRIP: u32 = 170;
 const LAYERS: u32 = 26;
 
-pub(super) fn draw(measured: &Measured, timeline: &Timeline, wide: u32) -> Result<String, Error> {
+/// A level as people say it, with its unit.
+pub(super) fn named(level: &str) -> String {
+    let unit = if level.starts_with("buffer") { "bytes" } else { "outstanding" };
+    format!("{level}, {unit}")
+}
+
+/// The strips of which there are levels, from above.
+fn strips<'a>(measured: &Measured, timeline: &'a Timeline) -> Vec<Strip<'a>> {
     let of = |name: &str| timeline.levels.iter().find(|levels| levels.name == name);
     let named = |names: &[(&'static str, &str)]| -> Vec<(&'static str, &Levels)> {
         names.iter().filter_map(|&(label, name)| Some((label, of(name)?))).collect()
@@ -47,7 +56,11 @@ pub(super) fn draw(measured: &Measured, timeline: &Timeline, wide: u32) -> Resul
             scale: 1.0 / 1024.0,
         },
     ];
-    let strips: Vec<&Strip<'_>> = strips.iter().filter(|strip| !strip.levels.is_empty()).collect();
+    strips.into_iter().filter(|strip| !strip.levels.is_empty()).collect()
+}
+
+pub(super) fn draw(measured: &Measured, timeline: &Timeline, wide: u32) -> Result<String, Error> {
+    let strips = strips(measured, timeline);
     let high = LEGEND + LAYERS + strips.len() as u32 * (STRIP + LEGEND) + 20;
     let end = (timeline.start + measured.time) as f64;
     let (unit, scale) = unit(end);
@@ -66,6 +79,79 @@ pub(super) fn draw(measured: &Measured, timeline: &Timeline, wide: u32) -> Resul
             Some(ends) => layers(&layers_area, timeline, end, ends),
             None => Ok(()),
         }
+    })
+}
+
+/// The same for the page's script: strips one below the other over one axis.
+pub(super) fn live(measured: &Measured, timeline: &Timeline) -> Live {
+    let strips = strips(measured, timeline);
+    let end = (timeline.start + measured.time) as f64;
+    let (unit, scale) = unit(end);
+    let step = timeline.span as f64 / scale;
+    let mut traces = vec![live_layers(timeline, end, (unit, scale))];
+    let x = json!({ "title": { "text": format!("time, {unit}") }, "range": [0.0, live::digits(end / scale)], "anchor": format!("y{}", strips.len()) });
+    let y = json!({ "domain": [0.95, 1.0], "showticklabels": false, "fixedrange": true, "showgrid": false });
+    let mut live = Live::new(Vec::new(), x, y, 90 + STRIP * strips.len() as u32).with("barmode", "overlay");
+    let (share, mut shapes) = (0.93 / strips.len().max(1) as f64, Vec::new());
+    for (at, strip) in strips.iter().enumerate() {
+        let axis = at + 2;
+        let top = 0.93 - share * at as f64;
+        let mut y = live::axis(strip.name, false);
+        y["domain"] = json!([live::digits(top - share + 0.04), live::digits(top)]);
+        live = live.with(&format!("yaxis{axis}"), y);
+        for (place, (label, levels)) in strip.levels.iter().enumerate() {
+            let colour = live::series(if place == 0 { 3 } else { 2 });
+            let name = format!("{}, {label}", strip.name);
+            traces.extend(live_level(levels, &name, &colour, (axis, step, unit), strip.scale));
+        }
+        let highest = strip.levels.iter().flat_map(|(_, levels)| &levels.most).max().copied().unwrap_or(0);
+        if let Some((limit, _)) = strip.limit.as_ref().filter(|it| it.0 <= highest as f64 * strip.scale * 3.0)
+        {
+            shapes.push(json!({
+                "type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": format!("y{axis}"), "y0": limit, "y1": limit,
+                "line": { "color": "var(--text)", "width": 1, "dash": "dash" },
+            }));
+        }
+    }
+    traces.into_iter().fold(live, Live::and).with("shapes", shapes)
+}
+
+/// A level's mean as an area, and its most as a line.
+fn live_level(
+    levels: &Levels,
+    name: &str,
+    colour: &str,
+    (axis, step, unit): (usize, f64, &str),
+    scale: f64,
+) -> [Value; 2] {
+    let means: Vec<f64> = levels.means.iter().map(|mean| live::digits(mean * scale)).collect();
+    let most: Vec<f64> = levels.most.iter().map(|most| live::digits(*most as f64 * scale)).collect();
+    let trace = |values: Vec<f64>, what: &str, fill: &str, width: f64| {
+        json!({
+            "type": "scatter", "mode": "lines", "name": name, "legendgroup": name, "yaxis": format!("y{axis}"),
+            "x0": 0, "dx": step, "y": values, "fill": fill,
+            "line": { "color": colour, "width": width, "shape": "hv" }, "showlegend": what == "mean",
+            "hovertemplate": format!("{what} %{{y:,.4r}} at %{{x:,.5r}} {unit}"),
+        })
+    };
+    [trace(means, "mean", "tozeroy", 0.5), trace(most, "most", "none", 1.2)]
+}
+
+/// Which layer has its turn, as a band.
+fn live_layers(timeline: &Timeline, end: f64, (unit, scale): (&str, f64)) -> Value {
+    let begins: Vec<f64> = timeline.layers.iter().map(|(begin, _)| *begin as f64).collect();
+    let ends = begins.iter().skip(1).copied().chain([end]);
+    let lengths: Vec<f64> =
+        begins.iter().zip(ends).map(|(begin, end)| live::digits((end - begin) / scale)).collect();
+    let names: Vec<&str> = timeline.layers.iter().map(|(_, name)| name.as_str()).collect();
+    let shade = |at: usize| if at.is_multiple_of(2) { "var(--line)" } else { "var(--guide)" };
+    json!({
+        "type": "bar", "orientation": "h", "name": "layers", "showlegend": false,
+        "y": vec!["layers"; names.len()], "x": lengths,
+        "base": begins.iter().map(|begin| live::digits(begin / scale)).collect::<Vec<f64>>(),
+        "text": names, "textposition": "inside", "insidetextanchor": "middle", "constraintext": "inside",
+        "hovertemplate": format!("<b>%{{text}}</b><br>from %{{base:,.5r}} {unit}, for %{{x:,.4r}} {unit}<extra></extra>"),
+        "marker": { "color": (0..names.len()).map(shade).collect::<Vec<_>>() },
     })
 }
 
@@ -165,5 +251,9 @@ mod tests {
             assert!(svg.contains(text), "no `{text}`");
         }
         assert!(!svg.contains("SRAM"));
+        let live = live(&measured, &timeline).element().into_string();
+        for text in ["conv1", "outstanding, reads", "buffer, KiB, data", "\"yaxis3\"", "time, ns"] {
+            assert!(live.contains(text), "no `{text}` in {live}");
+        }
     }
 }

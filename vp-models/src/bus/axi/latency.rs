@@ -45,7 +45,7 @@ impl TryFrom<toml::Value> for Latency {
                 Drawn::deserialize(table).map(Latency::Drawn).map_err(|error| error.message().to_owned())
             }
             other => Err(format!(
-                "`{other}` is no latency: write a number of cycles, or {{ distribution = \"uniform\", min = 40, max = 90 }}"
+                "`{other}` is no latency: write a number of cycles, a time such as \"400 ns\", or {{ distribution = \"uniform\", min = 40, max = 90 }}"
             )),
         }
     }

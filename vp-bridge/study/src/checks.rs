@@ -1,0 +1,223 @@
+//! What is wrong with a study's values, found before anything runs: with the place in the file that is to blame.
+
+use super::bench::{Bench, Job};
+use super::file::Study;
+use super::places::Place;
+use super::point::{Point, text};
+use super::run::Planned;
+use super::search::{Goal, Search};
+use std::collections::HashMap;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A value with which points cannot run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WrongValue {
+    /// Where the study's file says it, if one value is to blame.
+    pub place: Option<Place>,
+    /// The parameter and its value; the first point, if no single value is to blame.
+    pub what: String,
+    /// Why not.
+    pub why: String,
+    /// Points that have it.
+    pub points: usize,
+}
+
+impl fmt::Display for WrongValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WrongValue { place, what, why, points } = self;
+        if let Some(place) = place {
+            write!(f, "line {}: ", place.line)?;
+        }
+        write!(f, "{what}: {why}")?;
+        if *points > 1 { write!(f, " ({points} points)") } else { Ok(()) }
+    }
+}
+
+/// What is wrong with these points: with their platforms, networks and parameters, and with what would be planned of them. Plans are made on
+/// so many threads, and points that run later share them.
+pub fn wrong_values(
+    study: &Study,
+    bench: &Bench,
+    points: &[&Planned],
+    threads: NonZeroUsize,
+) -> Vec<WrongValue> {
+    let reasons = reasons(bench, points, threads);
+    let mut wrong: Vec<WrongValue> = Vec::new();
+    // What is to blame for a reason is looked for once.
+    let mut blamed: HashMap<&str, Option<String>> = HashMap::new();
+    for (planned, why) in points.iter().zip(&reasons) {
+        let Some(why) = why else { continue };
+        let point = &planned.point;
+        let name = blamed.entry(why).or_insert_with(|| blame(bench, point, why));
+        let value = name.as_ref().and_then(|name| Some((name, text(point.get(name)?))));
+        let (place, what) = match value {
+            Some((name, value)) => (study.places.parameter(name, &value), format!("{name} = {value}")),
+            None => (None, format!("point {}", point.number)),
+        };
+        match wrong.iter_mut().find(|it| it.why == *why && it.place == place) {
+            Some(known) => known.points += 1,
+            None => wrong.push(WrongValue { place, what, why: why.clone(), points: 1 }),
+        }
+    }
+    wrong
+}
+
+/// Why each point cannot run, if it cannot.
+fn reasons(bench: &Bench, points: &[&Planned], threads: NonZeroUsize) -> Vec<Option<String>> {
+    let (next, reasons) = (AtomicUsize::new(0), Mutex::new(vec![None; points.len()]));
+    std::thread::scope(|scope| {
+        for _ in 0..threads.get().min(points.len()) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(planned) = points.get(at) else { return };
+                    let why = match &planned.job {
+                        Ok(job) => bench.check(job).err(),
+                        Err(why) => Some(why.clone()),
+                    };
+                    if let Some(why) = why {
+                        reasons.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(why);
+                    }
+                }
+            });
+        }
+    });
+    reasons.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The parameter without which a point could run; or else that without which it fails for another reason.
+fn blame(bench: &Bench, point: &Point, why: &str) -> Option<String> {
+    let mut other = None;
+    for (name, _) in point.all() {
+        let without = |all: &[(String, toml::Value)]| {
+            let kept = all.iter().filter(|(set, _)| set != name || name == "network");
+            // A point has a network.
+            let kept = kept.map(|(set, value)| match set == name {
+                true => (set.clone(), toml::Value::from("digits")),
+                false => (set.clone(), value.clone()),
+            });
+            kept.collect()
+        };
+        let reduced = Point::new(point.number, without(&point.varied), without(&point.fixed));
+        match bench.job(&reduced).and_then(|job| bench.check(&job)) {
+            Ok(()) => return Some(name.clone()),
+            Err(reason) if reason != why && other.is_none() => other = Some(name.clone()),
+            Err(_) => {}
+        }
+    }
+    other
+}
+
+/// The most that Winograd's transformation saves: 16 products for the 36 of four pixels.
+const WINOGRAD: f64 = 36.0 / 16.0;
+
+/// Frames a second that nothing can reach, with whatever memory: beyond what the MAC array can multiply.
+pub fn impossible_goals(study: &Study, points: &[Planned]) -> Vec<WrongValue> {
+    let Some(Search { goal: Goal::FramesPerSecond(wanted), .. }) = &study.search else { return Vec::new() };
+    let mut wrong: Vec<WrongValue> = Vec::new();
+    for job in points.iter().filter_map(|planned| planned.job.as_ref().ok()) {
+        let Some(most) = most_frames(job).filter(|most| most < wanted) else { continue };
+        let network = job.point.get("network").map_or_else(String::new, text);
+        let why = format!(
+            "{network} on {} has at most {most:.1}: the MAC array is busy then",
+            job.description.name
+        );
+        match wrong.iter_mut().find(|it| it.why == why) {
+            Some(known) => known.points += 1,
+            None => wrong.push(WrongValue {
+                place: study.places.key("search.frames_per_second"),
+                what: format!("[search] frames_per_second = {wanted}"),
+                why,
+                points: 1,
+            }),
+        }
+    }
+    // One combination that can is worth a search.
+    let count: usize = wrong.iter().map(|it| it.points).sum();
+    if count == points.len() { wrong } else { Vec::new() }
+}
+
+/// Frames a second at which the MAC array would always be busy.
+fn most_frames(job: &Job) -> Option<f64> {
+    let config = &job.description.nvdla()?.config;
+    let saved = if config.winograd { WINOGRAD } else { 1.0 };
+    let cycles = job.network.macs as f64 / f64::from(config.macs()) / saved;
+    (cycles > 0.0).then(|| 1e12 / (cycles * job.description.period.as_ps() as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::plan;
+    use std::collections::HashSet;
+    use std::path::Path;
+
+    fn checked(text: &str) -> Vec<String> {
+        let study = Study::parse(text, Path::new("")).unwrap();
+        let bench = Bench::new(&study);
+        let points = plan(&study, &bench, &HashSet::new());
+        let all: Vec<&Planned> = points.iter().collect();
+        let two = NonZeroUsize::new(2).unwrap();
+        let wrong =
+            wrong_values(&study, &bench, &all, two).into_iter().chain(impossible_goals(&study, &points));
+        wrong.map(|it| it.to_string()).collect()
+    }
+
+    #[test]
+    fn each_wrong_value_is_told_once_with_its_line() {
+        let wrong = checked(
+            "name = 's'\n[sweep]\nnetwork = ['digits', 'lenett']\nplatform = ['nv_small',\n 'nv_smal']\n\
+             'dbb0.read_latency' = [10, 20]\n'dbb0.read_outstanding' = [8, 300]\n",
+        );
+        let starts = [
+            "line 7: dbb0.read_outstanding = 300: [dbb0] read_outstanding = 300: between 1 and 256",
+            "line 5: platform = nv_smal: ",
+            "line 3: network = lenett: cannot read lenett",
+        ];
+        assert_eq!(wrong.len(), 3, "{wrong:#?}");
+        for start in starts {
+            assert!(wrong.iter().any(|it| it.starts_with(start)), "no {start} in {wrong:#?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_planned_is_found_before_it_is_run() {
+        let wrong = checked(
+            "name = 's'\n[fixed]\nnetwork = 'lenet'\nplatform = 'nv_large'\n[sweep]\nbatch = [1, 33]\n",
+        );
+        assert_eq!(wrong.len(), 1, "{wrong:#?}");
+        assert!(wrong[0].starts_with("line 6: batch = 33: batch = 33: 33 frames at once"), "{wrong:#?}");
+        // The same for a memory in which a network has no room.
+        let wrong = checked("name = 's'\n[sweep]\nnetwork = 'lenet'\n'dbb0.size' = [65536, 0x8000_0000]\n");
+        assert_eq!(wrong.len(), 1, "{wrong:#?}");
+        assert!(wrong[0].starts_with("line 4: dbb0.size = 65536: "), "{wrong:#?}");
+    }
+
+    #[test]
+    fn what_is_right_is_not_told() {
+        assert_eq!(
+            checked("name = 's'\n[sweep]\nnetwork = 'digits'\n'dbb0.read_latency' = [10, '20 ns']\n"),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn a_goal_beyond_the_mac_array_is_told_before_anything_runs() {
+        let search = |frames: u32| {
+            checked(&format!(
+                "name = 's'\n[fixed]\nnetwork = 'resnet50'\n[search]\nmost = 'dbb0.read_latency'\nfrom = 1\nto = 99\nframes_per_second = {frames}"
+            ))
+        };
+        assert_eq!(search(10), [""; 0]);
+        let wrong = search(1000);
+        assert!(
+            wrong[0]
+                .starts_with("line 8: [search] frames_per_second = 1000: resnet50 on nv_small has at most"),
+            "{wrong:#?}"
+        );
+    }
+}

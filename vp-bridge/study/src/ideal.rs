@@ -1,0 +1,109 @@
+//! What the curves of a chart are held against: one point for all of them.
+
+use super::knee::{Knee, falls_below, rises_to};
+use super::layout::Panel;
+use super::results::{Row, curve};
+
+/// Which way the curves of a chart go along its axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trend {
+    /// Down: latency.
+    Falls,
+    /// Up: bandwidth, room, limits.
+    Rises,
+    /// Neither: the first and the last point of each differ by less than a hundredth.
+    Flat,
+}
+
+/// The best point at the end of the axis where a chart's curves are highest: the common ideal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ideal {
+    /// Which way the curves go.
+    pub trend: Trend,
+    /// Where on the axis it is: the smallest place where curves fall, the largest where they rise.
+    pub x: f64,
+    /// Which curve has it.
+    pub curve: usize,
+    /// Its frames/s.
+    pub frames: f64,
+}
+
+impl Ideal {
+    /// That of a chart; none if nothing of it ran. Over words it is the highest point of all.
+    pub fn of(panel: &Panel, rows: &[Row<'_>], words: bool) -> Option<Ideal> {
+        let curves: Vec<Vec<(f64, f64)>> = panel.curves.iter().map(|it| curve(it, rows)).collect();
+        Ideal::among(&curves, words)
+    }
+
+    /// The same of curves' points.
+    pub(super) fn among(curves: &[Vec<(f64, f64)>], words: bool) -> Option<Ideal> {
+        let trend = if words { Trend::Flat } else { trend(curves) };
+        let all = || curves.iter().flatten().map(|point| point.0);
+        let x = match trend {
+            Trend::Falls => all().min_by(f64::total_cmp),
+            Trend::Rises => all().max_by(f64::total_cmp),
+            Trend::Flat => None,
+        };
+        let points =
+            curves.iter().enumerate().flat_map(|(at, points)| points.iter().map(move |point| (at, *point)));
+        let candidates = points.filter(|(_, point)| x.is_none_or(|x| point.0 == x));
+        // Of equal ones the first.
+        let best = candidates.reduce(|best, next| if next.1.1 > best.1.1 { next } else { best });
+        best.map(|(curve, (x, frames))| Ideal { trend, x, curve, frames })
+    }
+
+    /// Where a curve passes this share of the ideal: falls below it, or rises to it.
+    pub fn knee(&self, curve: &[(f64, f64)], share: f64) -> Option<Knee> {
+        match self.trend {
+            Trend::Rises => rises_to(curve, self.frames * share),
+            Trend::Falls | Trend::Flat => falls_below(curve, self.frames * share),
+        }
+    }
+}
+
+fn trend(curves: &[Vec<(f64, f64)>]) -> Trend {
+    let change = |points: &Vec<(f64, f64)>| {
+        let (first, last) = (points.first()?.1, points.last()?.1);
+        let whole = first.max(last);
+        (whole > 0.0).then(|| (last - first) / whole).filter(|change| change.abs() >= 0.01)
+    };
+    let sum: f64 = curves.iter().filter_map(change).sum();
+    match sum {
+        0.0 => Trend::Flat,
+        sum if sum < 0.0 => Trend::Falls,
+        _ => Trend::Rises,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn falling_curves_are_held_against_the_best_at_the_smallest_place() {
+        let curves = [vec![(10.0, 80.0), (100.0, 20.0)], vec![(10.0, 100.0), (100.0, 90.0)]];
+        let ideal = Ideal::among(&curves, false).unwrap();
+        assert_eq!(ideal, Ideal { trend: Trend::Falls, x: 10.0, curve: 1, frames: 100.0 });
+        assert_eq!(ideal.knee(&curves[0], 0.9), Some(Knee::Before(10.0)));
+        assert_eq!(ideal.knee(&curves[1], 0.95), Some(Knee::At(55.0)));
+    }
+
+    #[test]
+    fn rising_curves_are_held_against_the_best_at_the_largest_place() {
+        let curves = [vec![(1.0, 10.0), (9.0, 50.0)], vec![(1.0, 20.0), (9.0, 100.0)]];
+        let ideal = Ideal::among(&curves, false).unwrap();
+        assert_eq!((ideal.trend, ideal.x, ideal.curve), (Trend::Rises, 9.0, 1));
+        assert_eq!(ideal.knee(&curves[1], 0.6), Some(Knee::At(5.0)));
+        assert_eq!(ideal.knee(&curves[0], 0.6), Some(Knee::Beyond(9.0)));
+    }
+
+    #[test]
+    fn what_hardly_changes_is_flat_and_words_have_no_direction() {
+        let flat = [vec![(1.0, 100.0), (2.0, 99.5)]];
+        assert_eq!(Ideal::among(&flat, false).unwrap().trend, Trend::Flat);
+        let words = [vec![(0.0, 10.0), (1.0, 50.0), (2.0, 50.0)]];
+        let ideal = Ideal::among(&words, true).unwrap();
+        assert_eq!((ideal.trend, ideal.x), (Trend::Flat, 1.0));
+        assert_eq!(Ideal::among(&[], false), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! Where a study's file says what: lines of parameters and their values.
+
+use std::fmt;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A place in a study's file: `study.toml:7: dbb0.read_outstanding`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its line, from one.
+    pub line: usize,
+    /// The key, with the names of its sections before it.
+    pub key: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, `{}`", self.line, self.key)
+    }
+}
+
+/// The places of all values of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places(Vec<Entry>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    /// The names of sections and the key.
+    path: Vec<String>,
+    /// The value as it is written, without quotes.
+    value: String,
+    line: usize,
+}
+
+/// Sections that hold parameters.
+const PARAMETERS: [&str; 3] = ["fixed", "sweep", "search"];
+
+impl Places {
+    /// Of a file; none if it is no TOML.
+    pub(super) fn of(text: &str) -> Places {
+        let mut places = Places::default();
+        if let Ok(table) = DeTable::parse(text) {
+            places.add_table(text, &[], table.get_ref());
+        }
+        places
+    }
+
+    fn add_table(&mut self, text: &str, path: &[String], table: &DeTable<'_>) {
+        for (key, value) in table {
+            let path = [path, &[key.get_ref().to_string()]].concat();
+            self.add(text, &path, value, key.span().start);
+        }
+    }
+
+    fn add(&mut self, text: &str, path: &[String], value: &Spanned<DeValue<'_>>, key: usize) {
+        let mut entry = |at: usize, value: String| {
+            let line = 1 + text[..at.min(text.len())].matches('\n').count();
+            self.0.push(Entry { path: path.to_vec(), value, line });
+        };
+        match value.get_ref() {
+            DeValue::Table(table) => {
+                entry(key, String::new());
+                self.add_table(text, path, table);
+            }
+            DeValue::Array(list) => {
+                entry(key, String::new());
+                list.iter().for_each(|it| self.add(text, path, it, it.span().start));
+            }
+            _ => {
+                let span = value.span();
+                let written = text.get(span.clone()).unwrap_or_default().trim_matches(['"', '\'']);
+                entry(span.start, written.to_owned());
+            }
+        }
+    }
+
+    /// The place of a key, such as `report.knee`.
+    pub(super) fn key(&self, key: &str) -> Option<Place> {
+        let entry = self.0.iter().find(|entry| entry.path.join(".") == key)?;
+        Some(Place { line: entry.line, key: key.to_owned() })
+    }
+
+    /// The place of a parameter's value, or of the parameter if its values are a range or a table; `name` is one of the names with
+    /// commas between that a key may be.
+    pub(super) fn parameter(&self, name: &str, value: &str) -> Option<Place> {
+        let of_name = |entry: &&Entry| {
+            let Some((section, rest)) = entry.path.split_first() else { return false };
+            let key = rest.join(".");
+            PARAMETERS.contains(&section.as_str()) && key.split(',').any(|part| part.trim() == name)
+        };
+        let all: Vec<&Entry> = self.0.iter().filter(of_name).collect();
+        let same = |written: &str| written == value || written.replace('_', "") == value;
+        let entry = all.iter().find(|entry| same(&entry.value)).or(all.first())?;
+        Some(Place { line: entry.line, key: entry.path.join(".") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "name = 's'\n[fixed]\nperiod = '1 ns'\n[sweep]\nnetwork = ['digits',\n  'lenett']\n\
+                        'a.b, c' = [1, 2_000]\n[sweep.dbb0]\nread_latency = { from = 1, to = 9, points = 3 }\n[report]\nknee = 2.0\n";
+
+    #[test]
+    fn values_have_their_lines() {
+        let places = Places::of(TEXT);
+        let line = |name: &str, value: &str| places.parameter(name, value).map(|place| place.line);
+        assert_eq!(line("network", "lenett"), Some(6));
+        assert_eq!(line("network", "digits"), Some(5));
+        assert_eq!(line("period", "1 ns"), Some(3));
+        assert_eq!((line("c", "2000"), line("a.b", "1")), (Some(7), Some(7)));
+        // A value of a range has its key's.
+        assert_eq!(line("dbb0.read_latency", "5"), Some(9));
+        assert_eq!(line("nothing", "5"), None);
+        assert_eq!(places.key("report.knee").unwrap().to_string(), "line 11, `report.knee`");
+        assert_eq!(Places::of("= 3"), Places::default());
+    }
+}

@@ -1,0 +1,78 @@
+//! Values that lie on a scale: numbers, times and rates.
+
+use toml::Value;
+use vp_core::Time;
+use vp_models::units::parse_rate;
+
+/// In what a quantity is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Whole numbers.
+    Whole,
+    /// Any numbers.
+    Number,
+    /// Picoseconds.
+    Time,
+    /// Bytes a second.
+    Rate,
+}
+
+/// A number and what it counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Quantity {
+    pub(super) number: f64,
+    pub(super) kind: Kind,
+}
+
+impl Quantity {
+    /// What a value is, if it lies on a scale.
+    pub(super) fn of(value: &Value) -> Option<Quantity> {
+        let of = |number: f64, kind| number.is_finite().then_some(Quantity { number, kind });
+        match value {
+            Value::Integer(number) => of(*number as f64, Kind::Whole),
+            Value::Float(number) => of(*number, Kind::Number),
+            Value::String(text) => match (text.parse::<Time>(), parse_rate(text)) {
+                (Ok(time), _) => of(time.as_ps() as f64, Kind::Time),
+                // Digits alone are a text.
+                (_, Ok(rate)) if text.contains("/s") => of(rate as f64, Kind::Rate),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What two quantities have in common.
+    pub(super) fn common(self, other: Quantity) -> Option<Kind> {
+        match (self.kind, other.kind) {
+            (one, same) if one == same => Some(one),
+            (Kind::Whole | Kind::Number, Kind::Whole | Kind::Number) => Some(Kind::Number),
+            _ => None,
+        }
+    }
+}
+
+impl Kind {
+    /// A number of this kind as a value.
+    pub(super) fn value(self, number: f64) -> Value {
+        match self {
+            Kind::Whole | Kind::Rate => Value::Integer(number.round() as i64),
+            Kind::Number => Value::Float(number),
+            Kind::Time => Value::String(Time::ps(number.round().max(0.0) as u64).to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_rates_lie_on_scales_and_words_do_not() {
+        let of = |value: Value| Quantity::of(&value).map(|it| (it.number, it.kind));
+        assert_eq!(of(7.into()), Some((7.0, Kind::Whole)));
+        assert_eq!(of("400 ns".into()), Some((400_000.0, Kind::Time)));
+        assert_eq!(of("10 GB/s".into()), Some((1e10, Kind::Rate)));
+        assert_eq!((of("nv_small".into()), of("12".into()), of(true.into())), (None, None, None));
+        assert_eq!(Kind::Time.value(2_500.0), Value::String("2.5 ns".into()));
+    }
+}

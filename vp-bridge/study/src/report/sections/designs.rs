@@ -1,0 +1,59 @@
+//! Frames a second by what stands for area.
+
+use crate::layout::{Curve, Panel};
+use crate::report::cells::table;
+use crate::report::designs::{Design, Designs};
+use crate::report::figure::Figure;
+use crate::report::page::{HALF, Page};
+use crate::report::plot::Error;
+use crate::report::said::spoken;
+use crate::results;
+use maud::{Markup, html};
+
+impl Page<'_> {
+    /// The designs of a chart that ran.
+    pub(in crate::report) fn designs<'a>(&'a self, panel: &'a Panel) -> Designs<'a> {
+        let of_curve = |(at, curve): (usize, &Curve)| {
+            let points = results::curve_points(curve, self.rows);
+            points.into_iter().map(move |(area, number, frames)| Design { number, area, frames, curve: at })
+        };
+        Designs {
+            area: &self.layout.x,
+            title: self.layout.curves.as_deref().map_or("", spoken),
+            labels: panel.curves.iter().map(|curve| curve.label.as_str()).collect(),
+            designs: panel.curves.iter().enumerate().flat_map(of_curve).collect(),
+        }
+    }
+
+    pub(in crate::report) fn design_space(&self) -> Result<Markup, Error> {
+        let mut charts = Vec::new();
+        for (at, panel) in self.layout.panels.iter().enumerate() {
+            let designs = self.designs(panel);
+            if designs.designs.is_empty() {
+                continue;
+            }
+            let figure = Figure {
+                title: panel.title.clone(),
+                said: None,
+                answer: designs.sentence(),
+                svg: designs.draw(HALF)?,
+                live: None,
+                cells: designs.all(self.study, self.rows),
+            };
+            charts.push((at + 1, figure, designs.cells(self.study, self.rows)));
+        }
+        Ok(html! {
+            p {
+                "Each mark is a design. The line is the Pareto front: designs of which no other makes as many frames/s with less " b { (self.layout.x) } ". Beside them stand the numbers of their points. "
+                "What stands for area is no area: silicon grows with it, how fast depends on the process."
+            }
+            div.charts {
+                @for (at, figure, _) in &charts { div.chart id={ "chart-" (at) } { (figure.half()) } }
+            }
+            @for (_, figure, cells) in &charts {
+                h3 { "The front: " (figure.title) }
+                (table(cells))
+            }
+        })
+    }
+}

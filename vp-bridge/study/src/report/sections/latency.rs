@@ -1,0 +1,82 @@
+//! Read latency as it was seen at the points that are looked at closely.
+
+use crate::layout::Curve;
+use crate::measured::Histogram;
+use crate::report::cells::strings;
+use crate::report::figure::Figure;
+use crate::report::latency;
+use crate::report::page::{HALF, Page};
+use crate::report::plot::Error;
+use crate::report::said::{spoken, valued};
+use maud::{Markup, html};
+
+impl Page<'_> {
+    pub(in crate::report) fn latencies(&self) -> Result<Markup, Error> {
+        let (mut charts, mut alike) = (Vec::new(), Vec::new());
+        for (panel, _) in self.chosen() {
+            let at = |curve: &Curve| curve.points.iter().find(|it| it.1 == panel.chosen).map(|it| it.0);
+            let Some(x) = panel.curves.iter().find_map(at) else { continue };
+            let runs: Vec<(String, &Histogram)> = panel
+                .curves
+                .iter()
+                .filter_map(|curve| {
+                    let number = curve.points.iter().find(|it| it.0 == x)?.1;
+                    Some((curve.label.clone(), &self.of(number)?.port("dbb0")?.reads.latencies))
+                })
+                .collect();
+            let said = valued(&self.layout.x, &self.place(x));
+            if let Some(cycles) = latency::without_spread(&runs) {
+                alike.push((panel.title.clone(), said, cycles));
+                continue;
+            }
+            let title = self.layout.curves.as_deref().map_or("", spoken);
+            let row = |(label, histogram): &(String, &Histogram)| {
+                let percentile =
+                    |share| histogram.percentile(share).map_or_else(String::new, |it| it.to_string());
+                let shares = [0.5, 0.9, 0.99, 1.0].map(percentile);
+                std::iter::once(label.clone()).chain([histogram.count().to_string()]).chain(shares).collect()
+            };
+            let header = strings([
+                title,
+                "reads",
+                "median, cycles",
+                "90 %, cycles",
+                "99 %, cycles",
+                "longest, cycles",
+            ]);
+            charts.push(Figure {
+                title: panel.title.clone(),
+                said: Some(said),
+                answer: self.spread_said(&runs),
+                svg: latency::draw(title, &runs, HALF)?,
+                live: Some(latency::live(title, &runs)),
+                cells: (header, runs.iter().map(row).collect()),
+            });
+        }
+        Ok(html! {
+            p { "On DBBIF, from a read's acceptance to its first data, waiting in the memory and on the bus included. A latency of more than 32 cycles is told at the lower end of a bucket a sixteenth of its power of two wide." }
+            @if !alike.is_empty() {
+                ul.alike {
+                    @for (title, said, cycles) in &alike {
+                        li { (title) " " small { (said) } ": all reads took " b { (cycles) " cycles" } ". There is no spread to draw." }
+                    }
+                }
+            }
+            div.charts { @for figure in &charts { (figure.half()) } }
+        })
+    }
+
+    /// How far the reads of the last curve are apart: it has the highest limit, and waits most.
+    fn spread_said(&self, runs: &[(String, &Histogram)]) -> Option<String> {
+        let (label, histogram) = runs.last()?;
+        let of = |share| histogram.percentile(share);
+        let with = match (self.layout.curves.as_deref(), label.as_str()) {
+            (Some(name), label) if !label.is_empty() => format!("With {}", valued(name, label)),
+            _ => "Here".to_owned(),
+        };
+        let (median, most, longest) = (of(0.5)?, of(0.99)?, of(1.0)?);
+        Some(format!(
+            "{with} half of the reads take at most {median} cycles, 99 % at most {most}, the longest {longest}."
+        ))
+    }
+}

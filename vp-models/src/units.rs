@@ -1,0 +1,172 @@
+//! Latencies and rates with units: `400 ns` becomes cycles of the platform's clock, `10 GB/s` bytes a second.
+
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
+use std::marker::PhantomData;
+use toml::Value;
+use vp_core::Time;
+
+/// A value of a description in which numbers of cycles may be times. What it is follows from the clock's period, which its
+/// description says elsewhere.
+#[derive(Debug)]
+pub(crate) struct Timed<T> {
+    value: Value,
+    kind: PhantomData<T>,
+}
+
+impl<T: DeserializeOwned> Timed<T> {
+    /// The value for a clock of this period. Times are rounded up to whole cycles, but for means and deviations, which need not be
+    /// whole.
+    pub(crate) fn resolve(self, period: Time) -> Result<T, toml::de::Error> {
+        in_cycles(self.value, period, false).try_into()
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Timed<T> {
+    /// Refuses where the file has it what is wrong with it whatever the period.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Timed<T>, D::Error> {
+        let timed = Timed { value: Value::deserialize(deserializer)?, kind: PhantomData };
+        match timed.clone().resolve(Time::ns(1)) {
+            Ok(_) => Ok(timed),
+            Err(error) => Err(D::Error::custom(error.message())),
+        }
+    }
+}
+
+impl<T> Clone for Timed<T> {
+    fn clone(&self) -> Timed<T> {
+        Timed { value: self.value.clone(), kind: PhantomData }
+    }
+}
+
+/// The cycles of a clock of this period that a time takes, rounded up to whole ones.
+///
+/// ```
+/// use vp_core::Time;
+/// assert_eq!(vp_models::units::cycles(Time::ns(400), Time::ns(3)), 134);
+/// ```
+pub fn cycles(time: Time, period: Time) -> u64 {
+    time.as_ps().div_ceil(period.as_ps().max(1))
+}
+
+/// The same with all times in it as cycles of this period.
+fn in_cycles(value: Value, period: Time, exact: bool) -> Value {
+    match value {
+        Value::String(text) => match text.parse::<Time>() {
+            Ok(time) if exact => Value::Float(time.as_ps() as f64 / period.as_ps().max(1) as f64),
+            Ok(time) => {
+                Value::Integer(i64::try_from(cycles(time, period)).unwrap_or(i64::MAX))
+            }
+            Err(_) => Value::String(text),
+        },
+        Value::Table(table) => {
+            let entry = |(name, value): (String, Value)| {
+                let exact = name == "mean" || name == "deviation";
+                let value = in_cycles(value, period, exact);
+                (name, value)
+            };
+            Value::Table(table.into_iter().map(entry).collect())
+        }
+        value => value,
+    }
+}
+
+/// A text that is no rate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no rate: write bytes a second, or a number and a unit (B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s), such as `10 GB/s`"
+)]
+pub struct ParseRateError(String);
+
+const UNITS: [(&str, f64); 9] = [
+    ("B/s", 1.0),
+    ("kB/s", 1e3),
+    ("KB/s", 1e3),
+    ("MB/s", 1e6),
+    ("GB/s", 1e9),
+    ("TB/s", 1e12),
+    ("KiB/s", 1024.0),
+    ("MiB/s", 1_048_576.0),
+    ("GiB/s", 1_073_741_824.0),
+];
+
+/// Bytes a second of a text such as `10 GB/s`, or a number of them alone.
+///
+/// ```
+/// use vp_models::units::parse_rate;
+/// assert_eq!(parse_rate("10 GB/s"), Ok(10_000_000_000));
+/// assert_eq!(parse_rate("1.5 KiB/s"), Ok(1536));
+/// assert!(parse_rate("10 GHz").is_err());
+/// ```
+///
+/// # Errors
+/// When it is no rate, or more than 64 bits hold.
+pub fn parse_rate(text: &str) -> Result<u64, ParseRateError> {
+    let refuse = || ParseRateError(text.to_owned());
+    let trimmed = text.trim();
+    let end =
+        trimmed.find(|it: char| !(it.is_ascii_digit() || it == '.' || it == '_')).unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(end);
+    let unit = unit.trim();
+    let scale = match unit {
+        "" => 1.0,
+        unit => UNITS.into_iter().find(|(name, _)| *name == unit).ok_or_else(refuse)?.1,
+    };
+    let number = number.replace('_', "");
+    if unit.is_empty() {
+        return number.parse().map_err(|_| refuse());
+    }
+    let rate = (number.parse::<f64>().map_err(|_| refuse())? * scale).round();
+    // What a float holds exactly.
+    if (0.0..=9e15).contains(&rate) { Ok(rate as u64) } else { Err(refuse()) }
+}
+
+/// A rate as a description has it.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a number of bytes a second, or a rate such as \"10 GB/s\"")]
+enum Rate {
+    Bytes(u64),
+    Text(String),
+}
+
+/// Reads a rate.
+pub(crate) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    match Rate::deserialize(deserializer)? {
+        Rate::Bytes(rate) => Ok(rate),
+        Rate::Text(text) => parse_rate(&text).map_err(D::Error::custom),
+    }
+}
+
+/// Reads a rate that may be left out.
+pub(crate) fn optional_rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    rate(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_have_units() {
+        let rates = ["5", "1_000", "3 B/s", "2kB/s", "0.5 MB/s", "1 TB/s", "1 GiB/s"].map(parse_rate);
+        let expected = [5, 1000, 3, 2000, 500_000, 1_000_000_000_000, 1 << 30].map(Ok);
+        assert_eq!(rates, expected);
+        for wrong in
+            ["", "fast", "10 GB", "-1 B/s", "1.2.3 GB/s", "10 Gbit/s", "1.5", "1e9 GB/s", "99999999 TB/s"]
+        {
+            assert!(parse_rate(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_in_a_value_become_cycles_of_the_period() {
+        let of = |text: &str, period| {
+            let table: toml::Table = toml::from_str(text).unwrap();
+            in_cycles(Value::Table(table), Time::ns(period), false).to_string()
+        };
+        assert_eq!(of("x = '10 ns'", 1), "{ x = 10 }");
+        // Up to whole cycles, but for a mean.
+        assert_eq!(of("min = '10 ns'\nmean = '10 ns'", 4), "{ min = 3, mean = 2.5 }");
+        assert_eq!(of("x = 7\nname = 'uniform'", 4), "{ x = 7, name = \"uniform\" }");
+    }
+}
