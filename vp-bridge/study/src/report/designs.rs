@@ -75,10 +75,23 @@ impl Designs<'_> {
     pub(super) fn sentence(&self) -> Option<String> {
         let front = self.front();
         let (first, last) = (front.first()?, front.last()?);
-        let said = |design: &Design| format!("{} frames/s with {} {}", rounded(design.frames), rounded_whole(design.area as u64), self.area);
+        let said = |design: &Design| {
+            format!(
+                "{} frames/s with {} {}",
+                rounded(design.frames),
+                rounded_whole(design.area as u64),
+                self.area
+            )
+        };
         Some(match front.len() {
             1 => format!("No design beats point {}: {}.", first.number, said(first)),
-            count => format!("{count} designs that no other beats, from {} (point {}) to {} (point {}).", said(first), first.number, said(last), last.number),
+            count => format!(
+                "{count} designs that no other beats, from {} (point {}) to {} (point {}).",
+                said(first),
+                first.number,
+                said(last),
+                last.number
+            ),
         })
     }
 
