@@ -62,10 +62,12 @@ impl Browser {
     }
 
     /// Looks at a page; gives what is printed.
+    /// Time in the page is virtual, and jumps to the next timer when the page has nothing to do; what works beside it, such as the
+    /// unpacking of its scripts, takes none. So scripts that wait look often, and may do so for very long.
     fn look(&self, page: &Path, arguments: &[&str]) -> String {
         let output = Command::new(&self.program)
             .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
-            .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=5000"])
+            .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=1000000"])
             .arg(format!("--user-data-dir={}", self.profile.path().display()))
             .args(arguments)
             .arg(format!("file://{}", page.display()))
@@ -92,7 +94,7 @@ fn probe_with(browser: &Browser, page: &Path, scripts: bool, script: &str) -> Ve
         page = without_scripts(&page);
     }
     let begun = if scripts {
-        "for (let at = 0; at < 100 && !document.documentElement.dataset.charts; at++) await pause(20);"
+        "for (let at = 0; at < 40000 && !document.documentElement.dataset.charts; at++) await pause(20);"
     } else {
         ""
     };
@@ -127,7 +129,7 @@ fn without_scripts(page: &str) -> String {
 fn with_plot(section: &str, script: &str) -> String {
     format!(
         "const figure = document.querySelector('#{section} figure'); figure.scrollIntoView(); \
-         for (let at = 0; at < 100 && !figure.querySelector('.js-plotly-plot .plot-container'); at++) await pause(20); \
+         for (let at = 0; at < 40000 && !figure.querySelector('.js-plotly-plot .plot-container'); at++) await pause(20); \
          const plot = figure.querySelector('.js-plotly-plot'); await pause(100); {script}"
     )
 }
@@ -314,7 +316,7 @@ fn a_phone_shows_nothing_wider_than_itself() {
     let inner = browser.profile.path().join("inner.html");
     let told = "<script>addEventListener('load', async () => { \
          const charts = () => document.querySelectorAll('.js-plotly-plot .plot-container').length; \
-         for (let at = 0; at < 150 && !charts(); at++) await new Promise(done => setTimeout(done, 20)); \
+         for (let at = 0; at < 40000 && !charts(); at++) await new Promise(done => setTimeout(done, 20)); \
          parent.postMessage([document.documentElement.scrollWidth, charts()], '*') })</script></body>";
     fs::write(&inner, page.replace("</body>", told)).unwrap();
     let outer = browser.profile.path().join("outer.html");

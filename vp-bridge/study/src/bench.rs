@@ -203,7 +203,7 @@ impl Bench {
             frames: job.frames,
             macs: layers.iter().map(|layer| layer.macs).sum(),
             event_hash: format!("{:016x}", platform.event_hash()),
-            machine: machine(&job.description)?,
+            machine: machine(&job.description, plan)?,
             ports: watched.ports(platform),
             sram_bytes: plan.sram_bytes,
             timeline: closely.then(|| watched.timeline(plan, &inferences, start, end)),
@@ -242,7 +242,7 @@ impl Bench {
                 frames: job.frames,
                 macs: layers.iter().map(|layer| layer.macs).sum(),
                 event_hash: statistics.text("events.hash").unwrap_or_default().to_owned(),
-                machine: machine(&job.description)?,
+                machine: machine(&job.description, plan)?,
                 ports: ["dbb0", "sram0"].iter().filter_map(|name| counted(name, &statistics)).collect(),
                 sram_bytes: plan.sram_bytes,
                 timeline: None,
@@ -282,13 +282,14 @@ fn once<T>(map: &Mutex<HashMap<String, Arc<Once<T>>>>, key: String) -> Arc<Once<
 }
 
 /// What the hardware can do at best.
-fn machine(description: &Description) -> Result<Machine, String> {
+fn machine(description: &Description, plan: &Plan) -> Result<Machine, String> {
     let (config, memory) = (&nvdla(description)?.config, &description.dbb0);
     let interface = config.primary();
     let bus = f64::from(interface.width_bytes);
     let memory_bytes = memory.bandwidth.map(|rate| rate as f64 * description.period.as_ps() as f64 / 1e12);
     Ok(Machine {
-        macs: config.macs().into(),
+        macs: plan.macs_a_cycle,
+        data_type: Some(plan.precision.into()),
         read_bytes: memory_bytes.map_or(bus, |bytes| bytes.min(bus)),
         burst_bytes: u64::from(interface.width_bytes * interface.max_burst),
         read_outstanding: memory.read_outstanding.into(),

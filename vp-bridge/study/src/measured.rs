@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 use vp_models::host::Bound;
+use vp_models::nvdla::config::DataType;
 use vp_models::occupancy::WorkCounts;
 
 /// What came of a point.
@@ -54,8 +55,11 @@ pub struct Measured {
 /// What hardware could do at best.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Multiplications a cycle.
+    /// Multiplications a cycle, in the network's format.
     pub macs: u64,
+    /// That format; of results that do not say it int8.
+    #[serde(default)]
+    pub data_type: Option<DataType>,
     /// Bytes that DBBIF can read a cycle, by its width or its memory's bandwidth.
     pub read_bytes: f64,
     /// Bytes of a burst at most.

@@ -39,7 +39,7 @@ impl Row<'_> {
 
 /// The estimates of a run's layers.
 fn estimates(measured: &Measured, coefficients: &Coefficients) -> Vec<Energy> {
-    let of = |layer| Counts::of_layer(layer, measured.period, measured.machine.macs).energy(coefficients);
+    let of = |layer| Counts::of_layer(layer, measured.period, &measured.machine).energy(coefficients);
     measured.layers.iter().map(of).collect()
 }
 

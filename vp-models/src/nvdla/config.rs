@@ -39,6 +39,16 @@ pub enum DataType {
     Fp16,
 }
 
+impl From<Precision> for DataType {
+    fn from(precision: Precision) -> DataType {
+        match precision {
+            Precision::Int8 => DataType::Int8,
+            Precision::Int16 => DataType::Int16,
+            Precision::Fp16 => DataType::Fp16,
+        }
+    }
+}
+
 impl From<DataType> for Precision {
     fn from(format: DataType) -> Precision {
         match format {

@@ -21,7 +21,7 @@ impl Estimate {
         description: &Description,
         coefficients: Coefficients,
     ) -> Estimate {
-        let of = |layer| Counts::of_figures(layer, description, plan.macs_a_cycle).energy(&coefficients);
+        let of = |layer| Counts::of_figures(layer, description, plan).energy(&coefficients);
         Estimate { layers: measured.layers.iter().map(of).collect(), coefficients }
     }
 

@@ -7,12 +7,12 @@ mod coefficients;
 
 pub use coefficients::{Coefficient, CoefficientError, Coefficients};
 
-use vp_models::host::network::LayerFigures;
-use vp_models::nvdla::config::DataType;
+use vp_models::host::network::{LayerFigures, Plan};
+use vp_models::nvdla::numeric::Precision;
 use vp_models::occupancy::{Work, WorkCounts};
 use vp_models::platform::Description;
 
-use crate::measured::MeasuredLayer;
+use crate::measured::{Machine, MeasuredLayer};
 
 /// What energy goes into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl std::iter::Sum for Energy {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counts {
     /// Format of what is multiplied.
-    pub data_type: DataType,
+    pub precision: Precision,
     /// Products.
     pub macs: u64,
     /// Products that the array could have made in that time.
@@ -124,17 +124,17 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Of a layer that `vp run` has run on this platform; `macs_a_cycle` is what its array makes in a cycle.
-    pub fn of_figures(layer: &LayerFigures, description: &Description, macs_a_cycle: u64) -> Counts {
+    /// Of a layer that `vp run` has run on this platform, as this plan says.
+    pub fn of_figures(layer: &LayerFigures, description: &Description, plan: &Plan) -> Counts {
         let cycles = layer.time().cycles(description.period);
         let bytes = |sram: bool| {
             let moved = layer.moved.iter().filter(|moved| is_sram(description, moved.port) == sram);
             moved.map(|moved| moved.read + moved.written).sum()
         };
         Counts {
-            data_type: DataType::Int8,
+            precision: plan.precision,
             macs: layer.macs,
-            mac_capacity: cycles * macs_a_cycle,
+            mac_capacity: cycles * plan.macs_a_cycle,
             work: layer.work,
             sram: bytes(true),
             dram: bytes(false),
@@ -142,13 +142,13 @@ impl Counts {
         }
     }
 
-    /// Of a layer of a study's point.
-    pub fn of_layer(layer: &MeasuredLayer, period: u64, macs_a_cycle: u64) -> Counts {
+    /// Of a layer of a study's point, on this machine.
+    pub fn of_layer(layer: &MeasuredLayer, period: u64, machine: &Machine) -> Counts {
         let cycles = layer.time / period.max(1);
         Counts {
-            data_type: DataType::Int8,
+            precision: machine.data_type.map_or(Precision::Int8, Precision::from),
             macs: layer.macs,
-            mac_capacity: cycles * macs_a_cycle,
+            mac_capacity: cycles * machine.macs,
             work: layer.work,
             sram: layer.sram,
             dram: (layer.read + layer.written).saturating_sub(layer.sram),
@@ -158,10 +158,10 @@ impl Counts {
 
     /// The estimate.
     pub fn energy(&self, coefficients: &Coefficients) -> Energy {
-        let mac = match self.data_type {
-            DataType::Int8 => Coefficient::MacInt8,
-            DataType::Int16 => Coefficient::MacInt16,
-            DataType::Fp16 => Coefficient::MacFp16,
+        let mac = match self.precision {
+            Precision::Int8 => Coefficient::MacInt8,
+            Precision::Int16 => Coefficient::MacInt16,
+            Precision::Fp16 => Coefficient::MacFp16,
         };
         let costs = |count: u64, coefficient: Coefficient| count as f64 * coefficients.get(coefficient);
         let work = |work: Work, coefficient: Coefficient| costs(self.work[work as usize], coefficient);
@@ -217,7 +217,7 @@ mod tests {
 
     fn counts() -> Counts {
         Counts {
-            data_type: DataType::Int8,
+            precision: Precision::Int8,
             macs: 1000,
             mac_capacity: 1500,
             work: [10, 20, 30, 40, 50, 60],
@@ -257,7 +257,7 @@ mod tests {
             let energy = counts().energy(&only(section, key));
             assert_eq!((energy.get(part), energy.total()), (picojoules, picojoules), "{section}.{key}");
         }
-        let wide = Counts { data_type: DataType::Fp16, ..counts() };
+        let wide = Counts { precision: Precision::Fp16, ..counts() };
         assert_eq!(wide.energy(&only("mac", "fp16")).get(EnergyPart::Macs), 1000.0);
     }
 

@@ -27,6 +27,7 @@ use super::layout::{Place, Tensor};
 use crate::host::program::Program;
 use crate::host::trace::Source;
 use crate::nvdla::config::Config;
+use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::Unit;
 use std::ops::{Range, RangeInclusive};
 
@@ -60,7 +61,9 @@ pub struct Plan {
     pub bytes: u64,
     /// The same of SRAM.
     pub sram_bytes: u64,
-    /// Products that the MAC array makes in a cycle.
+    /// The format of its features and weights.
+    pub precision: Precision,
+    /// Products of that format that the MAC array makes in a cycle: of 16 bits half as many as of 8 (numerics of CMAC).
     pub macs_a_cycle: u64,
 }
 
@@ -250,7 +253,8 @@ impl Plan {
         let strides = ends.map(|value| batch.stride(&values, value.storage));
         let [input, output] = ends.map(|value| value.tensor.clone());
         let (frames, [bytes, sram_bytes]) = (frames as usize, places.used);
-        let macs_a_cycle = config.macs().into();
+        let precision = network.precision;
+        let macs_a_cycle = u64::from(config.macs()) / precision.bytes() as u64;
         let constants = constants.into_iter().zip(places.constants);
         let constants =
             constants.map(|(Unplaced { what, bytes, .. }, place)| Constant { what, place, bytes });
@@ -267,6 +271,7 @@ impl Plan {
             tensors,
             bytes,
             sram_bytes,
+            precision,
             macs_a_cycle,
         })
     }
