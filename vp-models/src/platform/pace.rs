@@ -49,10 +49,16 @@ impl Datapaths<'_> {
         for [feeding, behind] in [[Datapath::Sdp, Datapath::Pdp], [Datapath::Array, Datapath::Sdp]] {
             claim(behind, &self.paced_by(feeding, behind));
         }
-        // The others by who has more work: that is who all wait for.
-        let mut by_work = Datapath::ALL.map(|datapath| (self.busy[datapath as usize].length(), datapath));
-        by_work.sort_by_key(|&(work, _)| std::cmp::Reverse(work));
-        for (_, datapath) in by_work {
+        // The others: in a pipeline the one in front, for which the one behind waits; else who has more work, for that is who all wait for.
+        let work = |datapath: Datapath| self.busy[datapath as usize].length();
+        let work_with_those_behind = |datapath: Datapath| match datapath {
+            Datapath::Array => work(datapath).max(work(Datapath::Sdp)).max(work(Datapath::Pdp)),
+            Datapath::Sdp => work(datapath).max(work(Datapath::Pdp)),
+            Datapath::Pdp | Datapath::Cdp | Datapath::Rubik => work(datapath),
+        };
+        let mut order = Datapath::ALL;
+        order.sort_by_key(|&datapath| std::cmp::Reverse(work_with_those_behind(datapath)));
+        for datapath in order {
             claim(datapath, &self.busy[datapath as usize]);
         }
         for (from, until) in in_pipelines.iter() {

@@ -20,19 +20,17 @@ pub(super) fn by_winograd(
     let chosen = network.choices.winograd;
     let features = matches!(values.of_source(layer.sources[0]).tensor.form, Form::Features { .. });
     let right = features && direct.cubes == 1 && winograd::is_possible(layer, convolution, config);
-    if chosen == Winograd::Never || !right {
+    // A pooling cannot take tiles on the fly. As a layer of its own it reads all of them from memory again, at a latency that a plan does
+    // not know: that is given away only where the network's file asks for it.
+    let keeps_pooling = chosen == Winograd::Auto && direct.pooling.is_some();
+    if chosen == Winograd::Never || !right || keeps_pooling {
         return None;
     }
     let scaling = Scaling::of(convolution, network.precision);
     let part = |direct: &Part| tiles_part(network, layer, convolution, direct, scaling, config);
     let parts = direct.parts.iter().map(part).collect::<Option<Vec<_>>>()?;
-    // A pooling that would take on the fly what is made then has it read from memory.
-    let output = layer.output.elements() as u64 * network.precision.bytes() as u64;
-    let on_the_fly = if direct.pooling.is_some() { output } else { 0 };
-    let [tiles, lines] = [(&parts, 2 * on_the_fly), (&direct.parts, 0)].map(|(parts, more)| {
-        let cycles: u64 = parts.iter().map(|part| part.cycles(layer, config)).sum();
-        cycles + more / u64::from(config.primary_width / 8)
-    });
+    let [tiles, lines] = [&parts, &direct.parts]
+        .map(|parts| parts.iter().map(|part| part.cycles(layer, config)).sum::<u64>());
     chosen.prefers(tiles, lines).then_some(parts)
 }
 
