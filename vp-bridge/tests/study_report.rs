@@ -316,6 +316,7 @@ fn a_phone_shows_nothing_wider_than_itself() {
     let inner = browser.profile.path().join("inner.html");
     let told = "<script>addEventListener('load', async () => { \
          const charts = () => document.querySelectorAll('.js-plotly-plot .plot-container').length; \
+         document.querySelector('#roofline figure').scrollIntoView(); \
          for (let at = 0; at < 40000 && !charts(); at++) await new Promise(done => setTimeout(done, 20)); \
          parent.postMessage([document.documentElement.scrollWidth, charts()], '*') })</script></body>";
     fs::write(&inner, page.replace("</body>", told)).unwrap();
