@@ -138,13 +138,13 @@ proptest! {
     #[test]
     fn any_configuration_reads_the_entries_that_csc_gives_back(
         base in prop::sample::select(Config::NAMES.to_vec()),
-        [lanes, rows] in prop::array::uniform2(0u32..4),
+        lanes in 0u32..3,
         seed: u64,
     ) {
         let mut described = Description::named(base).unwrap();
         let config = &mut described.nvdla_mut().unwrap().config;
         config.mac_atomic_c = config.memory_atom << lanes;
-        config.cbuf_bank_width = config.mac_atomic_c << rows;
+        config.cbuf_bank_width = config.mac_atomic_c;
         prop_assume!(config.check().is_ok());
         let config = &described.nvdla().unwrap().config;
         let row_bytes = if config.family() == Family::Full { 2 } else { 1 };

@@ -89,10 +89,12 @@ fn reasons(bench: &Bench, points: &[&Planned], threads: NonZeroUsize) -> Vec<Opt
     reasons.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The parameter without which a point could run; or else that without which it fails for another reason.
+/// The parameter without which a point could run; or else that without which it fails for another reason. The network comes last: another one
+/// might run as well where a value is wrong that this one needs.
 fn blame(bench: &Bench, point: &Point, why: &str) -> Option<String> {
     let mut other = None;
-    for (name, _) in point.all() {
+    let (networks, others): (Vec<_>, Vec<_>) = point.all().partition(|(name, _)| name == "network");
+    for (name, _) in others.into_iter().chain(networks) {
         let without = |all: &[(String, toml::Value)]| {
             let kept = all.iter().filter(|(set, _)| set != name || name == "network");
             // A point has a network.

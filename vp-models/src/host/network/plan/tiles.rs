@@ -29,8 +29,8 @@ pub(super) fn by_winograd(
     let scaling = Scaling::of(convolution, network.precision);
     let part = |direct: &Part| tiles_part(network, layer, convolution, direct, scaling, config);
     let parts = direct.parts.iter().map(part).collect::<Option<Vec<_>>>()?;
-    let [tiles, lines] = [&parts, &direct.parts]
-        .map(|parts| parts.iter().map(|part| part.cycles(layer, config)).sum::<u64>());
+    let [tiles, lines] =
+        [&parts, &direct.parts].map(|parts| parts.iter().map(|part| part.cycles(layer, config)).sum::<u64>());
     chosen.prefers(tiles, lines).then_some(parts)
 }
 
