@@ -243,7 +243,7 @@ impl Study {
         Ok(study)
     }
 
-    /// Combinations of [sweep], each of which is searched if there is a search.
+    /// Combinations of `[sweep]`, each of which is searched if there is a search.
     pub fn combinations(&self) -> usize {
         self.cases.len()
     }

@@ -1,7 +1,7 @@
 //! A study's report: one page with everything in it, that needs no network and no manual.
 //!
 //! The page leads with what each chart says. Each picture has the table of what it shows behind it. Where scripts run they draw charts over
-//! the pictures that a reader can ask ([`live`]), and tables sort and filter; without them, and on paper, nothing is missing. The page is
+//! the pictures that a reader can ask (`live.rs`), and tables sort and filter; without them, and on paper, nothing is missing. The page is
 //! light or dark, by what its reader's browser asks for.
 
 mod answer;
