@@ -109,6 +109,10 @@ fn commands_are_completed_kept_and_interrupted_at_a_terminal() {
     next.exp_string("(vp) ").unwrap();
     types(&mut next, UP, "quit");
     types(&mut next, &format!("{UP}\r"), ": time 100 s");
+    // Several lines at once, as they are pasted: each is carried out.
+    types(&mut next, "break time 101 s\rbreak time 102 s\rbreak time 103 s\r", ": time 101 s");
+    next.exp_string(": time 102 s").unwrap();
+    next.exp_string(": time 103 s").unwrap();
     // Ctrl-D leaves.
     next.send("\u{4}").unwrap();
     next.flush().unwrap();
