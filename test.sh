@@ -111,8 +111,40 @@ fi
 # What is skipped, for want of the vendor's conformance data, of SystemC or of QEMU, is said line by line, and counted.
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}"
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+checked=$(mktemp)
+checker=""
+trap 'rm -f "$log" "$checked"; [ -z "$checker" ] || kill -- "-$checker" 2>/dev/null || true' EXIT
 status=0
+
+miri() { cargo +nightly miri "$@"; }
+# What checks parts of the code in other ways than running it, each on one processor for minutes.
+check() {
+  local status=0
+  # The register ring in all orders of its two ends' steps, in the model checker loom.
+  RUSTFLAGS="--cfg loom" cargo test --quiet -p vp-shm --release --lib --target-dir target/loom -- ring::model || status=$?
+  # The kernel's unsafe code, under the interpreter that finds undefined behaviour: a part of nightly Rust.
+  if command -v rustup >/dev/null 2>&1 && rustup toolchain list | grep -q '^nightly'; then
+    miri --version >/dev/null 2>&1 || rustup component add --toolchain nightly miri rust-src || true
+  fi
+  if miri --version >/dev/null 2>&1; then
+    export PROPTEST_CASES=1 MIRIFLAGS=-Zmiri-disable-isolation
+    miri test --quiet -p vp-core --lib -- body fifo semaphore signal || status=$?
+    # Of the many delta cycles of `livelock` it would see nothing new, and take minutes.
+    miri test --quiet -p vp-core --test kernel -- combine destructors life methods processes reference --skip livelock || status=$?
+  else
+    echo "skipped: the kernel under Miri: no nightly toolchain with that component (rustup toolchain install nightly -c miri -c rust-src)"
+  fi
+  return "$status"
+}
+
+cargo test --workspace --quiet --no-run || status=$?
+if [ $# -eq 0 ]; then
+  # Beside the tests, many of which use one processor only; what it says follows theirs.
+  set -m
+  (renice -n 19 -p "$BASHPID" >/dev/null 2>&1 || true; check) >"$checked" 2>&1 &
+  checker=$!
+  set +m
+fi
 cargo test --workspace --quiet --no-fail-fast -- "$@" 2>&1 | tee "$log" || status=$?
 # The package for Python: its wheel, tested in an environment of its own. The tests of the workspace have built what it is made of, and `vp`.
 python_tests() {
@@ -158,24 +190,9 @@ if [ $# -eq 0 ]; then
   "${CARGO_TARGET_DIR:-target}/debug/soak" --seconds 45 || status=$?
 fi
 
-# The register ring in all orders of its two ends' steps, in the model checker loom: about a minute.
-if [ $# -eq 0 ]; then
-  RUSTFLAGS="--cfg loom" cargo test --quiet -p vp-shm --release --lib --target-dir target/loom -- ring::model || status=$?
-fi
-
-# The kernel's unsafe code, under the interpreter that finds undefined behaviour: a part of nightly Rust.
-miri() { cargo +nightly miri "$@"; }
-if [ $# -eq 0 ]; then
-  if command -v rustup >/dev/null 2>&1 && rustup toolchain list | grep -q '^nightly'; then
-    miri --version >/dev/null 2>&1 || rustup component add --toolchain nightly miri rust-src || true
-  fi
-  if miri --version >/dev/null 2>&1; then
-    export PROPTEST_CASES=1 MIRIFLAGS=-Zmiri-disable-isolation
-    miri test --quiet -p vp-core --lib -- body fifo semaphore signal || status=$?
-    # Of the many delta cycles of `livelock` it would see nothing new, and take minutes.
-    miri test --quiet -p vp-core --test kernel -- combine destructors life methods processes reference --skip livelock || status=$?
-  else
-    echo "skipped: the kernel under Miri: no nightly toolchain with that component (rustup toolchain install nightly -c miri -c rust-src)"
-  fi
+if [ -n "$checker" ]; then
+  wait "$checker" || status=$?
+  checker=""
+  cat "$checked"
 fi
 exit "$status"

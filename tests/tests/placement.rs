@@ -12,6 +12,9 @@ use vp_tests::effort::cases;
 use vp_tests::random::NetworkDraw;
 use vp_tests::reference::{run_layers, run_network};
 
+/// From hardly any room to room for all.
+const SIZES: [u64; 4] = [3000, 20_000, 200_000, 64 << 20];
+
 /// The built-in platforms with SRAMIF.
 fn with_sram() -> Vec<Description> {
     let all = Description::NAMES.iter().map(|name| Description::named(name).unwrap());
@@ -36,8 +39,8 @@ fn moved(measured: &Measured) -> [u64; 2] {
     })
 }
 
-/// Runs a network with each placement on SRAMs of several sizes.
-fn check(network: &Network, description: &Description) {
+/// Runs a network with each placement on SRAMs of these sizes.
+fn check(network: &Network, description: &Description, sizes: &[u64]) {
     let input = example_input(network.input, 5);
     let expected = run_layers(network, &input).pop().unwrap();
     let name = format!("{} on {}", network.name, description.name);
@@ -48,7 +51,7 @@ fn check(network: &Network, description: &Description) {
     let plain = run(description, Placement::Dram);
     assert_eq!(moved(&plain)[1], 0, "{name}");
     let (mut least, mut described) = (u64::MAX, description.clone());
-    for size in [3000, 20_000, 200_000, 64 << 20] {
+    for &size in sizes {
         described.sram0.size = size;
         for placement in [Placement::Activations, Placement::All] {
             let placed = run(&described, placement);
@@ -76,7 +79,9 @@ fn built_in_networks_leave_the_same_with_tensors_in_sram() {
                 continue;
             }
             let network = Network::named(name, &Options { input_size: size }).unwrap().unwrap();
-            check(&network, &description);
+            // They take long.
+            let sizes = if size.is_some() { &SIZES[2..] } else { &SIZES };
+            check(&network, &description, sizes);
         }
     }
 }
@@ -85,7 +90,7 @@ fn built_in_networks_leave_the_same_with_tensors_in_sram() {
 fn all_kinds_of_layers_leave_the_same_with_tensors_in_sram() {
     let text = include_str!("../data/networks/all_kinds.toml");
     let network = Network::parse(text, &mut |_| Err("none".to_owned())).unwrap();
-    with_sram().iter().for_each(|description| check(&network, description));
+    with_sram().iter().for_each(|description| check(&network, description, &SIZES));
 }
 
 /// Where memories have the same addresses.
@@ -94,7 +99,7 @@ fn addresses_of_both_memories_may_be_the_same() {
     let mut nv_large = Description::named("nv_large").unwrap();
     nv_large.sram0.base = nv_large.dbb0.base;
     let network = Network::named("lenet", &Options::default()).unwrap().unwrap();
-    check(&network, &nv_large);
+    check(&network, &nv_large, &SIZES);
 }
 
 #[test]
