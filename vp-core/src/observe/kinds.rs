@@ -1,4 +1,4 @@
-//! Which kinds of observations somebody wants.
+//! Which kinds of observations are wanted.
 
 use std::ops::{BitOr, BitOrAssign};
 

@@ -1,4 +1,4 @@
-//! Finding a range by address: what routers and maps of direct access have in common.
+//! Finding a range by address: shared by routers and maps of direct access.
 
 /// Ranges that do not overlap, known by where they begin. Finds the one that begins last at or before an
 /// address; where it ends is the caller's to check.

@@ -31,7 +31,7 @@ pub enum DirectError {
         /// The last address that may be used.
         end: u64,
     },
-    /// The memory takes what it was not told to store before no more.
+    /// The memory no longer accepts bytes that it was not told to store before.
     #[error("{bytes} bytes at {address:#x} are more than the memory may store")]
     Full {
         /// Where the access begins.
@@ -94,11 +94,11 @@ impl DirectAccess {
 pub struct DirectRegion {
     /// The first address.
     pub start: u64,
-    /// The last address. May be narrowed, but not beyond what was granted.
+    /// The last address. May be reduced, and increased again up to the granted one.
     pub end: u64,
     /// What may be done.
     pub access: DirectAccess,
-    /// Time per byte read, on average: what the initiator adds to its own time.
+    /// Average time per byte read; the initiator adds it to its own time.
     pub read_latency: Time,
     /// Time per byte written, on average.
     pub write_latency: Time,

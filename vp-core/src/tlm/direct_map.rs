@@ -1,4 +1,4 @@
-//! The direct access that an initiator was granted, by address.
+//! The direct access that an initiator has been granted, by address.
 
 use super::decode::Decoder;
 use super::{Command, DirectRegion, InitiatorSocket};
@@ -6,9 +6,9 @@ use crate::Time;
 use std::cell::RefCell;
 use std::fmt;
 
-/// Keeps the regions to which an initiator has direct access, and uses them.
+/// Keeps the regions to which an initiator has direct access, and accesses them.
 ///
-/// What is not granted, or not any more, goes the long way, as a transaction.
+/// Addresses that are not granted, or no longer granted, are accessed by a transaction.
 ///
 /// ```
 /// use vp_core::tlm::{Command, DirectMap, Flow, Initiator, InitiatorSocket, Payload, QuantumKeeper};
@@ -53,8 +53,8 @@ impl DirectMap {
         DirectMap::default()
     }
 
-    /// Asks a socket's target for direct access around `address`, and keeps what it grants. Gives whether
-    /// it did.
+    /// Asks a socket's target for direct access around `address`, and keeps the granted region. Returns whether
+    /// there was one.
     pub fn request(&self, socket: &InitiatorSocket, address: u64, command: Command) -> bool {
         let granted = socket.direct(address, command);
         let whether = granted.is_some();
@@ -62,8 +62,7 @@ impl DirectMap {
         whether
     }
 
-    /// Keeps a region, in place of all that have addresses in common with it and are for the same
-    /// direction.
+    /// Keeps a region. It replaces all regions that overlap it and are for the same direction.
     ///
     /// ```
     /// use vp_core::Time;
@@ -87,7 +86,7 @@ impl DirectMap {
         self.writes.borrow_mut().insert(region);
     }
 
-    /// Forgets every region that touches `start..=end`: what [`super::Initiator::invalidate_direct`] asks for.
+    /// Forgets every region that touches `start..=end`, as [`super::Initiator::invalidate_direct`] requires.
     pub fn invalidate(&self, start: u64, end: u64) {
         self.reads.borrow_mut().remove(start, end);
         self.writes.borrow_mut().remove(start, end);
@@ -110,7 +109,7 @@ impl DirectMap {
         }
     }
 
-    /// Copies from `address` on to `data`, if that is granted as a whole; gives the time it takes.
+    /// Copies from `address` on to `data`, if all of it is granted; returns the time it takes.
     #[inline]
     pub fn read(&self, address: u64, data: &mut [u8]) -> Option<Time> {
         let granted = self.reads.borrow();
@@ -119,7 +118,7 @@ impl DirectMap {
         Some(region.read_latency * data.len() as u64)
     }
 
-    /// Copies `data` to `address` and on, if that is granted as a whole; gives the time it takes.
+    /// Copies `data` to `address` and on, if all of it is granted; returns the time it takes.
     #[inline]
     pub fn write(&self, address: u64, data: &[u8]) -> Option<Time> {
         let granted = self.writes.borrow();

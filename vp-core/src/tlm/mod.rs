@@ -1,8 +1,8 @@
 //! Transactions: reads and writes between initiators and targets, at the speed of a function call.
 //!
-//! TLM-2.0's ideas in Rust's idiom. An initiator (a CPU, a DMA engine) owns an [`InitiatorSocket`], bound
-//! to a [`Target`] (a memory, a device) or to a [`Router`] that finds the target by address. What travels
-//! is a [`Payload`]. Models use this; it knows no particular bus.
+//! TLM-2.0's ideas in Rust's idiom. An initiator (a CPU, a DMA engine) owns an [`InitiatorSocket`], bound to a
+//! [`Target`] (a memory, a device) or to a [`Router`] that finds the target by address. A transaction carries a
+//! [`Payload`]. This module has no particular bus.
 //!
 //! | style | call | for |
 //! | --- | --- | --- |

@@ -9,8 +9,8 @@ use std::rc::{Rc, Weak};
 
 /// How far a transaction is (`tlm_phase`).
 ///
-/// In two phases, `BeginReq` and `BeginResp` are calls, which the return values `EndReq` and `EndResp` answer;
-/// in four, each is a call.
+/// With two phases, `BeginReq` and `BeginResp` are calls, and their return values answer `EndReq` and
+/// `EndResp`. With four phases, each is a call.
 ///
 /// ```
 /// use vp_core::tlm::{Phase, Sync};
@@ -53,7 +53,7 @@ pub enum Phase {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sync {
-    /// Took note; phase and delay are as they were. It calls back later.
+    /// The step was accepted; phase and delay are unchanged. The target calls back later.
     Accepted,
     /// Went on: phase and delay say how far.
     Updated,
@@ -83,8 +83,8 @@ impl Shared {
     }
 }
 
-/// A payload that is shared while it is on its way; made by [`Pool::take`]. Clones are handles of the same
-/// one; with the last handle it returns to its pool.
+/// A payload that is shared during its transaction; made by [`Pool::take`]. Clones are handles of the same
+/// payload. When the last handle is dropped, it returns to its pool.
 ///
 /// ```
 /// use vp_core::tlm::{Payload, Response, Transaction};
@@ -105,7 +105,7 @@ impl Transaction {
     /// The payload, to look at.
     ///
     /// # Panics
-    /// While somebody holds [`Transaction::payload_mut`]: keep neither across a call or a wait.
+    /// While [`Transaction::payload_mut`] is borrowed: keep neither borrow across a call or a wait.
     #[inline]
     pub fn payload(&self) -> Ref<'_, Payload> {
         self.0.payload.borrow()
@@ -114,7 +114,7 @@ impl Transaction {
     /// The payload, to change.
     ///
     /// # Panics
-    /// While somebody else holds the payload: keep it neither across a call nor across a wait.
+    /// While the payload is borrowed elsewhere: keep the borrow neither across a call nor across a wait.
     #[inline]
     pub fn payload_mut(&self) -> RefMut<'_, Payload> {
         self.0.payload.borrow_mut()
@@ -178,7 +178,7 @@ struct Store {
     free: RefCell<Vec<Rc<Shared>>>,
 }
 
-/// Lends transactions and gets them back by itself (`tlm_mm_interface`): once there are as many as are ever
+/// A pool of transactions that return to it by themselves (`tlm_mm_interface`). Once it has as many as are ever
 /// outstanding, it allocates nothing.
 ///
 /// ```
@@ -212,8 +212,8 @@ impl Pool {
         transaction
     }
 
-    /// A read of `len` bytes. As with [`Payload::set_read`], what an earlier transaction left in their place
-    /// stays there until a target fills them.
+    /// A read of `len` bytes. As with [`Payload::set_read`], the bytes of an earlier transaction stay there
+    /// until a target overwrites them.
     ///
     /// ```
     /// use vp_core::tlm::Pool;
@@ -275,8 +275,8 @@ fn insert_before_later<T>(queue: &mut VecDeque<(Time, T)>, time: Time, item: T) 
     queue.insert(at, (time, item));
 }
 
-/// Keeps transactions until they are due (`peq_with_get`): what comes with a delay in one call is taken
-/// by a process at its time, ordered by time and then by arrival.
+/// Keeps transactions until they are due (`peq_with_get`). An item that arrives with a delay is taken by a
+/// process at its time, ordered by time and then by arrival.
 ///
 /// ```
 /// use std::rc::Rc;
@@ -326,8 +326,8 @@ impl<T> PayloadEventQueue<T> {
         self.due.notify_after(delay);
     }
 
-    /// Takes the next item that is due (`get_next_transaction`). After `None`, [`PayloadEventQueue::due`]
-    /// fires when there is one again; so ask until then.
+    /// Takes the next item that is due (`get_next_transaction`). After `None`, [`PayloadEventQueue::due`] fires
+    /// when there is one again; so call this until it returns `None`.
     ///
     /// ```
     /// use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! What travels: a command, an address, data, and how it went (`tlm_generic_payload`).
+//! The payload of a transaction: a command, an address, data, and the response (`tlm_generic_payload`).
 
 use super::{DirectError, DirectMemory};
 use std::any::Any;
@@ -37,9 +37,9 @@ pub enum Response {
     Incomplete,
     /// Done.
     Ok,
-    /// Could not be done, for a reason that none of the others tells.
+    /// The access failed for a reason that no other value describes.
     GenericError,
-    /// Nothing at this address, or not as much of it.
+    /// There is nothing at this address, or fewer bytes than requested.
     AddressError,
     /// The target does not do this command here.
     CommandError,
@@ -63,8 +63,8 @@ impl Response {
 
 /// A read or write on its way (`tlm_generic_payload`).
 ///
-/// Fill it, send it through a socket, look at [`Payload::response`]. It can be used again and keeps its
-/// storage: [`Payload::set_read`] and [`Payload::set_write`] allocate only when the data grows.
+/// Fill it, send it through a socket, check [`Payload::response`]. It can be used again and keeps its storage:
+/// [`Payload::set_read`] and [`Payload::set_write`] allocate only when the data grows.
 ///
 /// ```
 /// use vp_core::tlm::{Command, Payload, Response};
@@ -77,20 +77,20 @@ impl Response {
 pub struct Payload {
     /// What is to be done.
     pub command: Command,
-    /// Byte address of the first byte, as the party that looks at it counts. Routers rebase it in place, so
-    /// an initiator sets it anew for each transaction.
+    /// Byte address of the first byte, in the address space of the party that reads it. Routers rebase it in
+    /// place, so an initiator sets it again for each transaction.
     pub address: u64,
     /// The bytes to write, or room for the bytes to read.
     pub data: Vec<u8>,
     /// One byte for each byte of data, 0xff to transfer it and 0x00 to leave it, repeated if shorter.
     /// `None` transfers all.
     pub byte_enable: Option<Vec<u8>>,
-    /// Bytes after which the address starts over, as at the data register of a FIFO. The length of the
-    /// data, or more, if it does not.
+    /// Number of bytes after which the address starts over, as at the data register of a FIFO. If it never
+    /// starts over, the length of the data, or more.
     pub streaming_width: usize,
     /// How it went.
     pub response: Response,
-    /// Set by a target that would also grant direct access here: worth asking for.
+    /// Set by a target that would also grant direct access here, so that asking for it is worthwhile.
     pub direct_allowed: bool,
     extensions: Vec<Box<dyn Any>>,
 }
@@ -123,8 +123,7 @@ impl Payload {
 
     /// Makes it a read of `len` bytes, without byte enables, not yet answered.
     ///
-    /// Bytes that were there before stay until a target fills them: they mean something only where the
-    /// response is [`Response::Ok`].
+    /// Old bytes stay until a target overwrites them. They are valid only if the response is [`Response::Ok`].
     ///
     /// ```
     /// use vp_core::tlm::Payload;
@@ -163,7 +162,7 @@ impl Payload {
         self.direct_allowed = false;
     }
 
-    /// Makes it as good as new, with its storage kept.
+    /// Resets it to a new payload, but keeps its storage.
     ///
     /// ```
     /// use vp_core::tlm::{Command, Payload};
@@ -219,7 +218,7 @@ impl Payload {
         }
     }
 
-    /// The number of bytes of the target's address space that it touches.
+    /// The number of bytes of the target's address space that the access touches.
     ///
     /// ```
     /// use vp_core::tlm::Payload;
@@ -231,8 +230,8 @@ impl Payload {
         self.data.len().min(self.streaming_width) as u64
     }
 
-    /// Does what is asked on a memory whose first byte has address 0, and answers: all that a plain memory
-    /// does, with byte enables and streaming. Gives the response, which it has also set.
+    /// Carries out the access on a memory whose first byte has address 0, and sets the response: all that a
+    /// plain memory does, with byte enables and streaming. Returns the response as well.
     ///
     /// ```
     /// use vp_core::tlm::{Payload, Response, Storage};

@@ -4,8 +4,8 @@ use crate::{Sim, Time};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// How far initiators may run ahead (`tlm_global_quantum`): one for all that shall meet at the same points
-/// in time. Clones are handles of the same quantum.
+/// How far initiators may run ahead (`tlm_global_quantum`): one for all initiators that synchronise at the same
+/// points in time. Clones are handles of the same quantum.
 ///
 /// ```
 /// use vp_core::Time;
@@ -29,7 +29,7 @@ impl Quantum {
         self.0.get()
     }
 
-    /// Changes its length; counts from each keeper's next synchronisation on.
+    /// Changes its length; takes effect from each keeper's next synchronisation on.
     pub fn set(&self, span: Time) {
         self.0.set(span);
     }
@@ -37,7 +37,7 @@ impl Quantum {
 
 /// Keeps the time by which one initiator is ahead of the simulation (`tlm_quantumkeeper`).
 ///
-/// Synchronisation points lie on multiples of the quantum, so that all who share it meet there.
+/// Synchronisation points are multiples of the quantum, so all keepers that share it meet there.
 ///
 /// ```
 /// use vp_core::tlm::{Quantum, QuantumKeeper};
@@ -83,7 +83,7 @@ impl QuantumKeeper {
         self.local.set(self.local.get() + span);
     }
 
-    /// Sets by how much it is ahead: what a transport made of the delay it was given.
+    /// Sets by how much it is ahead: the delay that a transport has returned.
     #[inline]
     pub fn set(&self, local: Time) {
         self.local.set(local);
@@ -95,7 +95,7 @@ impl QuantumKeeper {
         self.local.get()
     }
 
-    /// The same in place: what a transport may work on directly, by one who does not share the keeper.
+    /// The same value in place: a transport may change it directly, if the keeper is not shared.
     ///
     /// ```
     /// use vp_core::tlm::{InitiatorSocket, Payload, QuantumKeeper};
@@ -146,7 +146,7 @@ impl QuantumKeeper {
         self.reset();
     }
 
-    /// Goes ahead by `span`, and synchronises if that uses up the quantum.
+    /// Runs ahead by `span`, and synchronises if that uses up the quantum.
     ///
     /// ```
     /// use vp_core::tlm::{Quantum, QuantumKeeper};
@@ -169,7 +169,7 @@ impl QuantumKeeper {
         }
     }
 
-    /// Forgets the time by which it is ahead, and finds the next synchronisation point.
+    /// Sets the time by which it is ahead to zero, and finds the next synchronisation point.
     pub fn reset(&self) {
         self.local.set(Time::ZERO);
         let (now, span) = (self.sim.now(), self.quantum.get());

@@ -107,9 +107,9 @@ impl Region {
 
 /// Finds targets by address and rebases addresses, so that each target counts from its own zero.
 ///
-/// An access must lie in one range as a whole; any other is answered with [`Response::AddressError`]. All
-/// styles of transport pass, and direct access is granted in the initiator's addresses. It takes no time:
-/// latency and arbitration are for bus models.
+/// An access must be completely in one range; any other is answered with [`Response::AddressError`]. All styles
+/// of transport are supported, and direct access is granted in the initiator's addresses. A router takes no
+/// time: latency and arbitration belong in bus models.
 ///
 /// Each initiator is bound to a port of its own.
 ///
@@ -258,7 +258,7 @@ impl Router {
         &self.name
     }
 
-    /// What lies at an address: the range's name, and the address as its target counts.
+    /// The range that contains an address: its name, and the address as its target counts.
     ///
     /// ```
     /// # use vp_core::tlm::Router;

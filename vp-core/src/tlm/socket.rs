@@ -31,8 +31,8 @@ pub enum BindError {
 
 /// Where an initiator sends its transactions (`tlm_initiator_socket`).
 ///
-/// Bound once. Until then every transaction is answered with [`Response::GenericError`];
-/// [`InitiatorSocket::require_bound`] finds that out before the run.
+/// It is bound once. Before that every transaction is answered with [`Response::GenericError`].
+/// [`InitiatorSocket::require_bound`] detects an unbound socket before the run.
 ///
 /// ```
 /// use std::rc::Rc;
@@ -63,13 +63,13 @@ pub struct InitiatorSocket {
 }
 
 impl InitiatorSocket {
-    /// A socket of someone who is never called back: blocking transport, debug, and direct access to
+    /// A socket of an initiator that is never called back: blocking transport, debug, and direct access to
     /// memory that is never withdrawn.
     pub fn new(name: impl Into<Rc<str>>) -> InitiatorSocket {
         InitiatorSocket { name: name.into(), initiator: None, target: OnceCell::new() }
     }
 
-    /// A socket of someone who is called back. The link is weak, so that the initiator can own its socket
+    /// A socket of an initiator that is called back. The link is weak, so that the initiator can own its socket
     /// (see [`Rc::new_cyclic`]).
     pub fn with_initiator(name: impl Into<Rc<str>>, initiator: Weak<dyn Initiator>) -> InitiatorSocket {
         InitiatorSocket { name: name.into(), initiator: Some(initiator), target: OnceCell::new() }
@@ -99,7 +99,7 @@ impl InitiatorSocket {
         self.target.get().is_some()
     }
 
-    /// Makes sure it has a target: for the end of a platform's assembly.
+    /// Checks that it has a target. Call it at the end of a platform's assembly.
     ///
     /// # Errors
     /// [`BindError::Unbound`].
@@ -112,7 +112,7 @@ impl InitiatorSocket {
 
     /// Sends a transaction and waits until it is over; see [`Target::b_transport`].
     ///
-    /// The payload may come back with another address, as the target counts.
+    /// The payload may come back with another address, that of the target's address space.
     #[inline]
     pub fn b_transport<'a>(&'a self, payload: &'a mut Payload, delay: &'a mut Time) -> Flow<'a> {
         match self.target.get() {
@@ -165,8 +165,8 @@ impl fmt::Debug for InitiatorSocket {
 
 /// Where a target calls its initiator back (`tlm_target_socket`).
 ///
-/// A target that calls back owns one, and gives it what [`Target::connect`] brings. If nobody is there,
-/// or not any more, calls back are answered with [`Sync::Completed`].
+/// A target that calls back owns one, and gives it the initiator that [`Target::connect`] brings. If there is
+/// no initiator, or no longer, calls back are answered with [`Sync::Completed`].
 ///
 /// ```
 /// use std::rc::{Rc, Weak};

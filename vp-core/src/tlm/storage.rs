@@ -9,8 +9,8 @@ use super::DirectError;
 
 /// Memory that several parties read and write, in slices.
 ///
-/// Ready-made for [`Storage`] and for `[Cell<u8>]`, and so for a `Box` or `Rc` of it; whoever has memory of
-/// another kind (a guest's RAM, say) implements it.
+/// Implemented for [`Storage`] and for `[Cell<u8>]`, and so for a `Box` or `Rc` of it. Implement it for memory
+/// of another kind, such as a guest's RAM.
 ///
 /// ```
 /// use std::cell::Cell;
@@ -137,8 +137,8 @@ by_its_content!(Box Rc);
 
 /// Bytes of a memory, to be shared: clones are handles of the same bytes.
 ///
-/// Used as a slice of cells. The first byte lies on a cache line's boundary of the machine that simulates,
-/// so that a burst that is aligned in the model touches as few lines as it can.
+/// It is used as a slice of cells. Its first byte is on a cache line's boundary of the host, so that a burst
+/// that is aligned in the model touches as few lines as possible.
 ///
 /// ```
 /// use vp_core::tlm::{DirectMemory, Storage};

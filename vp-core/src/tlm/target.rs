@@ -1,4 +1,5 @@
-//! The two parties: who serves transactions, and who sends them and is called back.
+//! The two parties of a transaction: the target that serves it, and the initiator that sends it and is called
+//! back.
 
 use super::{Command, DirectRegion, Payload, Phase, Response, Sync, Transaction};
 use crate::Time;
@@ -7,7 +8,7 @@ use std::pin::Pin;
 use std::rc::Weak;
 use std::task::{Context, Poll};
 
-/// How a blocking transport goes on. Awaiting it finishes the transaction.
+/// The rest of a blocking transport. Awaiting it finishes the transaction.
 ///
 /// ```
 /// use vp_core::Time;
@@ -25,7 +26,7 @@ use std::task::{Context, Poll};
 /// ```
 #[must_use = "the transaction may not be over: await it"]
 pub enum Flow<'a> {
-    /// The transaction is over; what time it took is in the delay.
+    /// The transaction is over; the time that it took is in the delay.
     Done,
     /// The target has to wait for something: this is the rest of its work.
     Blocked(Pin<Box<dyn Future<Output = ()> + 'a>>),
@@ -66,8 +67,8 @@ impl Future for Flow<'_> {
 
 /// Serves transactions: a memory, a device, one port of an interconnect (`tlm_fw_transport_if`).
 ///
-/// A model with several ports has one target for each. Only [`Target::b_transport`] must be written; the
-/// rest has honest defaults.
+/// A model with several ports has one target for each. Only [`Target::b_transport`] must be written; the other
+/// functions have defaults.
 ///
 /// ```
 /// use vp_core::tlm::{Flow, Payload, Response, Target};
@@ -90,14 +91,15 @@ pub trait Target {
     /// Does a transaction and sets its response.
     ///
     /// `delay` is how far ahead of simulated time the initiator is: the transaction takes place at now +
-    /// `delay`. A target adds the time it takes, or lets the time pass itself and sets it to what is left.
+    /// `delay`. A target either adds the time that it takes, or lets the time pass itself and sets `delay` to
+    /// the rest.
     fn b_transport<'a>(&'a self, payload: &'a mut Payload, delay: &'a mut Time) -> Flow<'a>;
 
     /// Takes a step of a transaction in the non-blocking style. Never waits.
     ///
-    /// By default a request is done at once by [`Target::b_transport`] and is [`Sync::Completed`]; if that
-    /// would wait, the rest of its work is dropped and the answer is [`Response::GenericError`]: a target
-    /// that waits writes its own.
+    /// By default [`Target::b_transport`] completes a request at once, and the result is [`Sync::Completed`].
+    /// If the request would have to wait, the rest of its work is dropped and the response is
+    /// [`Response::GenericError`]. So a target that waits has to implement this itself.
     fn nb_transport_fw(&self, transaction: &Transaction, phase: &mut Phase, delay: &mut Time) -> Sync {
         if *phase == Phase::BeginReq {
             let mut payload = transaction.payload_mut();
@@ -115,14 +117,14 @@ pub trait Target {
         0
     }
 
-    /// Grants direct access around `address`, as large a region as there is, or declines.
+    /// Grants direct access around `address`, to a region as large as possible, or declines.
     fn direct(&self, address: u64, command: Command) -> Option<DirectRegion> {
         let _ = (address, command);
         None
     }
 
-    /// Told when a socket is bound: whom to call back. Hand it to a [`super::TargetSocket`] if there is
-    /// one.
+    /// Called when a socket is bound, with the initiator to call back. Give it to a [`super::TargetSocket`] if
+    /// the target has one.
     ///
     /// # Errors
     /// [`super::BindError::AlreadyBound`] if only one initiator can be served.
@@ -132,7 +134,8 @@ pub trait Target {
     }
 }
 
-/// Is called back by targets (`tlm_bw_transport_if`); who only sends blocking transactions needs none.
+/// An initiator that is called back by targets (`tlm_bw_transport_if`). An initiator that sends only blocking
+/// transactions needs none.
 ///
 /// ```
 /// use std::rc::{Rc, Weak};
@@ -161,7 +164,7 @@ pub trait Target {
 /// assert!(!dma.socket.is_bound());
 /// ```
 pub trait Initiator {
-    /// Takes a step of a transaction that came back. Never waits.
+    /// Takes a step of a transaction on its way back. Never waits.
     ///
     /// By default accepts every step and ends the transaction with the response.
     fn nb_transport_bw(&self, transaction: &Transaction, phase: &mut Phase, delay: &mut Time) -> Sync {
