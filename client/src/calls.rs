@@ -1,4 +1,4 @@
-//! What a client can have done: blocking calls, one request each or a few.
+//! The calls of a client: blocking, with one request each or a few.
 
 use std::os::fd::BorrowedFd;
 
@@ -25,7 +25,8 @@ const COUNTERS: u32 = 65_536;
 /// Bytes of them, at most.
 const COUNTER_BYTES: usize = 16 << 20;
 
-/// Whether a port is a memory, which a client may own. What has no place for an owner is a stream into the device.
+/// Whether a port is a memory, which a client may own. A memory port that takes no owner is a stream into the
+/// device.
 pub fn is_memory(port: &Port) -> bool {
     port.kind == PortKind::Axi && port.roles.contains(Role::Target)
 }
@@ -47,7 +48,7 @@ impl<H: Handler> Client<H> {
         self.welcome.ports.get(usize::from(id.0))
     }
 
-    /// Takes a role at a port; of a memory, if only a range is given, as the owner of that.
+    /// Takes a role at a port; for a memory with only a range given, as the owner of that range.
     ///
     /// # Errors
     /// [`Error`]: among others, somebody else has it.
@@ -63,8 +64,8 @@ impl<H: Handler> Client<H> {
         self.ask(Request::Detach { port }, &[]).map(|_| ())
     }
 
-    /// Has the server map the memory of which this session is the target, for the platform to reach by itself. What no
-    /// region covers stays with the [`Handler`].
+    /// Makes the server map the memory of which this session is the target, so that the platform accesses it
+    /// directly. The [`Handler`] serves addresses that no region covers.
     ///
     /// # Errors
     /// [`Error`]: among others, [`Error::Unsent`] where it was not granted.
@@ -81,8 +82,8 @@ impl<H: Handler> Client<H> {
 
 /// Faults.
 impl<H: Handler> Client<H> {
-    /// Has things go wrong at the platform from now on: what, a TOML text says (docs/inside.md, "Fault injection"). All of it is armed, or
-    /// none.
+    /// Arms faults at the platform, described by a TOML text (docs/inside.md, "Fault injection"). Either all of
+    /// it is armed, or none.
     ///
     /// # Errors
     /// [`Error`]: among others, [`Error::Refused`] with the line of a fault that cannot be, and [`Error::Unsent`] where the server
@@ -95,8 +96,8 @@ impl<H: Handler> Client<H> {
 
 /// Registers.
 impl<H: Handler> Client<H> {
-    /// Has registers of a port accessed through a ring from now on, which shows the level of an interrupt line as well.
-    /// `false`: the server grants none, and all goes over the stream as before.
+    /// Makes accesses to the registers of a port go through a ring from now on, which also shows the level of
+    /// an interrupt line. `false`: the server grants no ring, and accesses go over the stream as before.
     ///
     /// # Errors
     /// [`Error`].
@@ -115,13 +116,13 @@ impl<H: Handler> Client<H> {
         Ok(true)
     }
 
-    /// Takes the ring out, for accesses of another thread than the one that serves the stream. Calls of the client go
-    /// over the stream from then on.
+    /// Takes the ring out, for accesses from another thread than the one that serves the stream. From then on
+    /// this client's calls use the stream.
     pub fn take_ring(&mut self) -> Option<Ring> {
         self.ring.take().map(|ring| *ring)
     }
 
-    /// Tells the [`Handler`] the level that the ring shows now, if that is news. `false`: there is no ring.
+    /// Tells the [`Handler`] the level that the ring shows now, if it is new. `false`: there is no ring.
     pub fn look_at_line(&mut self) -> bool {
         let Some(line) = self.line.clone() else { return false };
         let time = self.time();
@@ -156,8 +157,8 @@ impl<H: Handler> Client<H> {
         self.ask(Request::RegisterWrite(write), &[]).map(|_| ())
     }
 
-    /// Writes a register without an answer. What follows on the port comes after it. In lockstep, where nothing happens
-    /// before somebody waits, such writes are collected, and go out with what is waited for.
+    /// Writes a register without an answer. Later accesses to the port come after it. In lockstep nothing
+    /// happens before a call waits, so such writes are collected and sent with the next call that waits.
     ///
     /// # Errors
     /// [`Error`].
@@ -173,8 +174,9 @@ impl<H: Handler> Client<H> {
         Ok(())
     }
 
-    /// What `count` registers from an address on hold, without what reads do besides: of that group, or else of the one that
-    /// accesses go to. The session need not be attached to the port.
+    /// The contents of `count` registers from an address on, without the side effects of a read: of that
+    /// register group, or otherwise of the group that accesses go to. The session need not be attached to the
+    /// port.
     ///
     /// # Errors
     /// [`Error`].
@@ -191,7 +193,8 @@ impl<H: Handler> Client<H> {
         Ok(words.map(|word| u32::from_le_bytes(*word)).collect())
     }
 
-    /// Writes a register at once, beside the bus: with all that a write does. The session need not be attached to the port.
+    /// Writes a register at once, without the bus, with all effects of a write. The session need not be
+    /// attached to the port.
     ///
     /// # Errors
     /// [`Error`].
@@ -270,7 +273,7 @@ impl<H: Handler> Client<H> {
 
 /// Memory.
 impl<H: Handler> Client<H> {
-    /// Reads memory of the platform's, or of another session: beside the bus, as a debugger does.
+    /// Reads memory of the platform, or of another session, without the bus, as a debugger does.
     ///
     /// # Errors
     /// [`Error`].
@@ -312,7 +315,7 @@ impl<H: Handler> Client<H> {
         )
     }
 
-    /// Sends bytes into a stream of the platform's. They take simulated time; at most a payload at once.
+    /// Sends bytes into a stream of the platform, at most one payload at a time. They take simulated time.
     ///
     /// # Errors
     /// [`Error`].
@@ -396,7 +399,8 @@ impl<H: Handler> Client<H> {
         stopped(answer.reply)
     }
 
-    /// Lets time go on, as far as others let it move. The [`Handler`] is told when it [stands](Handler::stopped) again.
+    /// Lets time go on, as far as other sessions let it move. The [`Handler`] is told when it is
+    /// [stopped](Handler::stopped) again.
     ///
     /// # Errors
     /// [`Error`].
@@ -404,7 +408,8 @@ impl<H: Handler> Client<H> {
         self.debug(DebugCommand::Continue).map(|_| ())
     }
 
-    /// Lets time go on by so many steps, and waits until it stands again: in lockstep that takes another session which lets it move.
+    /// Lets time go on by so many steps, and waits until it is stopped again. In lockstep another session has
+    /// to let it move.
     ///
     /// # Errors
     /// [`Error`].
@@ -413,7 +418,7 @@ impl<H: Handler> Client<H> {
         stopped(answer.reply)
     }
 
-    /// Has time stop where something happens, and gives the breakpoint's number.
+    /// Makes time stop at an event, and returns the breakpoint's number.
     ///
     /// # Errors
     /// [`Error`].
@@ -446,7 +451,7 @@ fn stopped(reply: Reply) -> Result<StopReport, Error> {
 
 /// The platform as a whole, and its time.
 impl<H: Handler> Client<H> {
-    /// Lets time pass in lockstep, and says why and when it stopped.
+    /// Lets time pass in lockstep, and returns why and when it stopped.
     ///
     /// # Errors
     /// [`Error`]: refused in other time modes.
@@ -458,7 +463,7 @@ impl<H: Handler> Client<H> {
         }
     }
 
-    /// Does in lockstep all that is due until a moment, and says when the next thing is due.
+    /// Does in lockstep everything that is due up to a time, and returns the time of the next event.
     ///
     /// # Errors
     /// [`Error`].
@@ -469,10 +474,10 @@ impl<H: Handler> Client<H> {
         }
     }
 
-    /// Makes this session a partner: one that has a clock of its own. What it attaches from then on is timed: the [`Handler`] is told what
-    /// the ports [drive](Handler::driven), the program [drives](Client::drive) its side, and simulated time waits for its
-    /// [promises](Client::promise). `quantum`: edges
-    /// by which a link between both delays what crosses it, each way.
+    /// Makes this session a partner: one that has a clock of its own. Ports that it attaches from then on are
+    /// timed: the [`Handler`] is told what the ports [drive](Handler::driven), the program
+    /// [drives](Client::drive) its side, and simulated time waits for its [promises](Client::promise).
+    /// `quantum` is the delay of a link between both sides in each direction, in edges.
     ///
     /// # Errors
     /// [`Error`]: among others, a port is attached already.
@@ -507,7 +512,7 @@ impl<H: Handler> Client<H> {
         self.ask(Request::Ping, &[]).map(|_| ())
     }
 
-    /// What the platform says of itself: counters whose names begin so; all of them for an empty prefix.
+    /// The platform's statistics: counters whose names begin with the prefix; all of them if it is empty.
     ///
     /// # Errors
     /// [`Error`].
@@ -515,7 +520,8 @@ impl<H: Handler> Client<H> {
         self.all_counters(|first| Request::Statistics { prefix: prefix.to_owned(), first })
     }
 
-    /// How things stand: sessions, ports, what is at work. An observer that has named no platform is told which there are.
+    /// The present state: sessions, ports, units at work. An observer that has named no platform gets the list
+    /// of platforms.
     ///
     /// # Errors
     /// [`Error`].
@@ -523,7 +529,8 @@ impl<H: Handler> Client<H> {
         self.all_counters(|first| Request::Inspect { first })
     }
 
-    /// The platforms of the server, by the names that observers have for them: told to an observer that has named none.
+    /// The platforms of the server, by the names that observers use for them; for an observer that has named
+    /// none.
     ///
     /// # Errors
     /// [`Error`].
@@ -559,7 +566,8 @@ impl<H: Handler> Client<H> {
         }
     }
 
-    /// Writes the platform, saved at this time, into `into`; says when that is. From these bytes `vp serve --restore` goes on.
+    /// Writes the platform, saved at this time, into `into`; returns the time of the saved state. `vp serve
+    /// --restore` continues from these bytes.
     ///
     /// # Errors
     /// [`Error`], such as a refusal with [`ErrorCode::NotAtRest`]; [`SaveError::Write`], after which the session goes on.

@@ -1,4 +1,4 @@
-//! The session: opening it, moving it on, and waiting for answers.
+//! The session: opening it, exchanging messages, and waiting for answers.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -34,29 +34,30 @@ const READS: u32 = 64;
 pub struct Options {
     /// This program and its version, as the server's log shows them.
     pub agent: String,
-    /// The shared platform of that name; a fresh one without.
+    /// The name of a shared platform; without it a new platform.
     pub platform: Option<String>,
     /// How simulated time moves.
     pub time_mode: TimeMode,
-    /// What this side can do beyond the bare protocol. Among it is, unless taken out,
+    /// The capabilities of this side. They include, unless it is removed,
     /// [`Capabilities::MEMORY_IN_ORDER`]: the promise to carry out accesses to memory in the order in which they come,
-    /// which holds for a [`Handler`] that answers at once. A program that [serves](Client::serve) its session at any time, and
-    /// not only in calls that wait, may add [`Capabilities::HEARTBEAT`]: the server then finds out when it is stopped.
+    /// which is right for a [`Handler`] that answers at once. A program that [serves](Client::serve) its
+    /// session at any time, and not only in calls that wait, may add [`Capabilities::HEARTBEAT`]: the server
+    /// then notices when the program is stopped.
     pub capabilities: Capabilities,
-    /// Whether the capabilities of one host are wanted too, where the transport has them: rings and shared memory.
+    /// Whether to use the capabilities of one host too, where the transport has them: rings and shared memory.
     pub share: bool,
-    /// What is shown to a server that wants to know who comes.
+    /// The credentials for a server that asks for authentication.
     pub credentials: Credentials,
     /// How long to wait for the connection and for the welcome.
     pub timeout: Duration,
-    /// How long the server may say nothing while a call waits, from the welcome on. One that is silent for longer, and answers no
-    /// Ping either, is taken for stopped or out of reach, and the call fails. Over TCP, also how long the server's host may be out
-    /// of reach between two calls ([`Stream::keep_alive`]).
+    /// How long the server may be silent while a call waits, from the welcome on. A server that is silent for
+    /// longer, and answers no Ping, is taken to be stopped or out of reach, and the call fails. Over TCP this
+    /// is also how long the server's host may be out of reach between two calls ([`Stream::keep_alive`]).
     pub heartbeat: SilenceLimit,
 }
 
 impl Options {
-    /// A fresh platform in lockstep, for a program of this name and version.
+    /// A new platform in lockstep, for a program of this name and version.
     pub fn new(agent: impl Into<String>) -> Self {
         Self {
             agent: agent.into(),
@@ -72,7 +73,7 @@ impl Options {
 }
 
 impl Options {
-    /// Only to look at a platform, which others use, or, without a name, to ask the server which platforms there are.
+    /// Only looks at a platform that others use, or, without a name, asks the server which platforms there are.
     pub fn observer(agent: impl Into<String>, platform: Option<String>) -> Self {
         let capabilities = Capabilities::INSPECTION.union(Capabilities::OBSERVER).union(Capabilities::DEVICE);
         Self { platform, capabilities, share: false, ..Self::new(agent) }
@@ -92,7 +93,8 @@ pub struct Answer {
 
 /// One session with a server. Dropping it says goodbye and ends the stream.
 ///
-/// Every call that waits takes in what the server sends meanwhile, and tells the [`Handler`] of it, in order.
+/// Every call that waits also receives the server's other messages, and tells the [`Handler`] of them, in
+/// order.
 pub struct Client<H> {
     /// Where the server is, for errors.
     peer: String,
@@ -184,12 +186,12 @@ impl<H: Handler> Client<H> {
         Ok(())
     }
 
-    /// The terms of the session: platform and ports, session number, what was granted.
+    /// The terms of the session: platform and ports, session number, granted capabilities.
     pub fn welcome(&self) -> &Welcome {
         &self.welcome
     }
 
-    /// The latest simulated time that the server has spoken of.
+    /// The latest simulated time in a message of the server.
     pub fn time(&self) -> Time {
         self.time
     }
@@ -204,18 +206,19 @@ impl<H: Handler> Client<H> {
         &mut self.handler
     }
 
-    /// Until when calls that wait may take, from now on. One that takes longer fails, and ends the session.
+    /// Sets a time limit, from now on, for calls that wait. A call that takes longer fails, and ends the
+    /// session.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.wire.deadline = deadline;
     }
 
-    /// Asks, every 20 ms while a call sleeps, whether it goes on. One that does not ends the session: what it has asked the server for
-    /// is still under way.
+    /// Sets a function that is called every 20 ms while a call sleeps, and says whether the call goes on. If
+    /// not, the session ends, because its request to the server is still under way.
     pub fn ask_whether(&mut self, goes_on: impl FnMut() -> bool + Send + 'static) {
         self.goes_on = Some(Box::new(goes_on));
     }
 
-    /// What another thread waits with for what the server sends.
+    /// A handle with which another thread waits for messages of the server.
     ///
     /// # Errors
     /// What the system says.
@@ -223,12 +226,12 @@ impl<H: Handler> Client<H> {
         self.wire.stream.watch()
     }
 
-    /// What the server has said when it ended the session, if it has.
+    /// The server's reason, if it has ended the session.
     pub fn bye(&self) -> Option<&Bye> {
         self.bye.as_ref()
     }
 
-    /// Says goodbye, with what is still to be written before.
+    /// Writes what is still to be written, and says goodbye.
     ///
     /// # Errors
     /// [`Error::Ended`]: posted writes may not have arrived.
@@ -240,7 +243,7 @@ impl<H: Handler> Client<H> {
         flushed
     }
 
-    /// Ends the session without a word; every later call fails with this reason.
+    /// Ends the session without a message; every later call fails with this reason.
     pub fn end(&mut self, why: impl Into<String>) -> Error {
         let why = self.ended.get_or_insert_with(|| why.into());
         self.over.store(true, Ordering::Release);
@@ -264,8 +267,8 @@ impl<H: Handler> Client<H> {
         }
     }
 
-    /// Makes a request. It goes out with the next call that waits, or with [`flush`](Client::flush) or
-    /// [`progress`](Client::progress); its answer is kept until it is [taken](Client::take_answer).
+    /// Makes a request. It is sent with the next call that waits, or with [`flush`](Client::flush) or
+    /// [`progress`](Client::progress). Its answer is kept until it is [taken](Client::take_answer).
     ///
     /// # Errors
     /// [`Error::Ended`], [`Error::Unsent`].
@@ -290,7 +293,7 @@ impl<H: Handler> Client<H> {
         }
     }
 
-    /// Makes a write that is not answered. It goes out as requests do.
+    /// Makes a write that gets no answer. It is sent as requests are.
     ///
     /// # Errors
     /// [`Error::Ended`], [`Error::Unsent`].
@@ -300,8 +303,8 @@ impl<H: Handler> Client<H> {
         sent.map_err(|error| self.unsent(error))
     }
 
-    /// Drives something at a timed port, to be seen at that clock edge; `data` is the bytes of a beat. It goes out as requests do: what is
-    /// driven and promised between two waits goes out in one write.
+    /// Drives something at a timed port, to be seen at that clock edge; `data` has the bytes of a beat. It is
+    /// sent as requests are: all that is driven and promised between two waits is one write.
     ///
     /// # Errors
     /// [`Error::Ended`], [`Error::Unsent`].
@@ -317,8 +320,9 @@ impl<H: Handler> Client<H> {
         sent.map_err(|error| self.unsent(error))
     }
 
-    /// Promises that so many events of the platform's, from the first one on, are taken into account, and that nothing more is
-    /// driven to be seen before `next` (`None`: ever), unless another one comes. It goes out as requests do.
+    /// Promises two things: so many events of the platform, from the first one on, are taken into account; and
+    /// nothing more is driven to be seen before `next` (`None`: ever), unless another event comes. It is sent
+    /// as requests are.
     ///
     /// # Errors
     /// [`Error::Ended`], [`Error::Unsent`].
@@ -328,7 +332,8 @@ impl<H: Handler> Client<H> {
         sent.map_err(|error| self.unsent(error))
     }
 
-    /// Answers a request of the platform that was left [for later](Answered::Later). It goes out as requests do.
+    /// Answers a request of the platform that was left [for later](Answered::Later). It is sent as requests
+    /// are.
     ///
     /// # Errors
     /// [`Error::Ended`], [`Error::Unsent`].
@@ -349,7 +354,7 @@ impl<H: Handler> Client<H> {
         self.wire.connection.output().len()
     }
 
-    /// Writes all that was made. It waits for the server to take it, and tells of nothing.
+    /// Sends everything that was made. It waits for the server to accept it, but receives nothing.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -399,14 +404,14 @@ impl<H: Handler> Client<H> {
         }
     }
 
-    /// The answer to a request, if it has come: a refusal too.
+    /// The answer to a request, if it has come; it may be a refusal.
     pub fn take_answer(&mut self, id: RequestId) -> Option<Answer> {
         let place = self.answers.iter().position(|(of, _)| *of == id)?;
         Some(self.answers.swap_remove(place).1)
     }
 
-    /// Waits until `done` gives something, at most for so long; it is asked whenever something has come. `None`: it did
-    /// not in that time.
+    /// Waits until `done` returns something, up to a time limit. `done` is called whenever a message has come.
+    /// `None`: the time is over.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -451,9 +456,9 @@ impl<H: Handler> Client<H> {
         }
     }
 
-    /// Asks a server that is silent whether it is there, when that is due; says how long it may be before this is called again.
-    /// Calls that wait do it by themselves; it is for a program that sleeps at the stream itself, behind
-    /// [`progress`](Client::progress) or [`serve`](Client::serve).
+    /// Sends Ping to a server that is silent, when that is due; returns the time until this has to be called
+    /// again. Calls that wait do this by themselves. It is for a program that sleeps at the stream itself,
+    /// after [`progress`](Client::progress) or [`serve`](Client::serve).
     ///
     /// # Errors
     /// [`Error::Ended`]: the server has been silent for [so long](Options::heartbeat).
@@ -493,11 +498,11 @@ impl<H: Handler> Client<H> {
 
     // Moving on.
 
-    /// Takes in what is there now, some MiB at most, tells of it, and writes what there is room for; never waits. `false`:
-    /// nothing had come.
+    /// Receives what is there now, some MiB at most, tells the handler, and writes what there is room for;
+    /// never waits. `false`: nothing had come.
     ///
-    /// For programs with a loop of their own: they sleep until the stream has bytes, or room while something is [to be
-    /// written](Client::unwritten), and call this.
+    /// For programs with a loop of their own. They sleep until the stream has bytes, or has room while
+    /// something is [to be written](Client::unwritten), and then call this.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -505,8 +510,8 @@ impl<H: Handler> Client<H> {
         self.move_on(|client| client.wire.write().map_err(|error| client.end(error.to_string())))
     }
 
-    /// Takes in what is there now, some MiB at most, and tells of it. All the answers that this causes are written before it returns,
-    /// which waits for the server to take them. `false`: nothing had come.
+    /// Receives what is there now, some MiB at most, and tells the handler. All answers that this causes are
+    /// written before it returns, which waits for the server to accept them. `false`: nothing had come.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -514,8 +519,8 @@ impl<H: Handler> Client<H> {
         self.move_on(|client| client.flush().map(|()| true))
     }
 
-    /// What becomes readable when [`progress`](Client::progress) has something to take in, where the transport has a
-    /// descriptor.
+    /// The descriptor that becomes readable when [`progress`](Client::progress) has something to receive, where
+    /// the transport has one.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.wire.stream.descriptor()
     }

@@ -1,4 +1,4 @@
-//! What a client shows a server to be let in.
+//! The credentials of a client.
 
 use std::env;
 use std::io;
@@ -10,21 +10,22 @@ use vp_transport::{secret_file, tls};
 
 /// The variable that has the token.
 pub const TOKEN: &str = "VP_TOKEN";
-/// The variable that has the name of a file with the token.
+/// The environment variable with the name of a file that has the token.
 pub const TOKEN_FILE: &str = "VP_TOKEN_FILE";
-/// The variable that has the name of a file, in PEM, with the certificate of the authority whose servers are trusted.
+/// The environment variable with the name of a file, in PEM, that has the certificate of the authority whose
+/// servers are trusted.
 pub const AUTHORITY: &str = "VP_CA";
-/// The variable that has the name of a file, in PEM, with this client's own certificate.
+/// The environment variable with the name of a file, in PEM, that has this client's own certificate.
 pub const CERTIFICATE: &str = "VP_CERTIFICATE";
-/// The variable that has the name of the file with that certificate's key.
+/// The environment variable with the name of the file that has this certificate's key.
 pub const KEY: &str = "VP_KEY";
 
-/// What a client shows a server to be let in. Nothing of it is shown by [`Debug`].
+/// The credentials of a client. [`Debug`] shows nothing of them.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
-    /// For servers that want to know who comes.
+    /// For servers that ask for authentication.
     pub token: Option<Token>,
-    /// Whom it trusts with TLS, and the certificate that it shows.
+    /// The authority that it trusts with TLS, and its own certificate.
     pub tls: Option<tls::Client>,
 }
 
@@ -55,8 +56,8 @@ pub enum CredentialsError {
 }
 
 impl Credentials {
-    /// What the environment has: the token in [`TOKEN`], or in the file that [`TOKEN_FILE`] names; for TLS [`AUTHORITY`], and
-    /// [`CERTIFICATE`] with [`KEY`].
+    /// The credentials in the environment: the token in [`TOKEN`], or in the file that [`TOKEN_FILE`] names;
+    /// for TLS [`AUTHORITY`], and [`CERTIFICATE`] with [`KEY`].
     ///
     /// # Errors
     /// [`CredentialsError`]: a file is named that is none.
@@ -64,7 +65,7 @@ impl Credentials {
         Self::with(None, None)
     }
 
-    /// The same, but for the files of the token and of the authority that are named here.
+    /// The same, but with these files for the token and the authority, where they are given.
     ///
     /// # Errors
     /// [`CredentialsError`].

@@ -34,7 +34,7 @@ pub enum ConnectError {
         /// Why.
         why: String,
     },
-    /// Who answered speaks another protocol, or breaks this one.
+    /// The peer speaks another protocol, or breaks this one.
     #[error("{peer} is no server of platforms: {what}")]
     Protocol {
         /// Who answered.
@@ -61,10 +61,10 @@ pub enum Error {
         /// Why, for people; may be empty.
         reason: String,
     },
-    /// It cannot be sent, and was not. The session goes on.
+    /// The message cannot be sent, and was not. The session goes on.
     #[error("{0}")]
     Unsent(SendError),
-    /// An answer of another kind than asked for.
+    /// An answer of another kind than the request's.
     #[error("{0} is no answer to what was asked")]
     Unfit(&'static str),
 }

@@ -1,4 +1,4 @@
-//! What a program is told of, and asked for, while it uses a session.
+//! The handler of a program: events that it is told, and requests that it answers, while it uses a session.
 
 use bytes::Bytes;
 use vp_protocols::native::{
@@ -21,7 +21,7 @@ impl Refusal {
     }
 }
 
-/// What comes of a request of the platform.
+/// The result of a request of the platform.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answered {
     /// The answer.
@@ -50,23 +50,25 @@ impl From<Refusal> for Answered {
     }
 }
 
-/// Told of events and asked for memory, in the order in which the server has sent it, by whichever call of the
-/// [`Client`](crate::Client) takes it in. It must not wait for anybody who waits for the session.
+/// Gets events and memory requests in the order in which the server has sent them, from the call of the
+/// [`Client`](crate::Client) that receives them. It must not wait for another thread that waits for the
+/// session.
 ///
-/// A program that only accesses registers uses `()`, which hears of nothing and has no memory.
+/// A program that only accesses registers uses `()`, which ignores events and has no memory.
 pub trait Handler {
-    /// An interrupt line has this level since then. Also called with the level that is found on attaching.
+    /// An interrupt line has had this level since that time. Also called with the present level on attaching.
     fn interrupt(&mut self, line: PortId, level: bool, time: Time) {
         let _ = (line, level, time);
     }
 
-    /// The platform has something to say to people.
+    /// A message of the platform for people.
     fn warning(&mut self, time: Time, text: String) {
         let _ = (time, text);
     }
 
-    /// Simulated time stands, by a debugger's will: told to a session that has debugged, but where the answer of its own call says so,
-    /// and to every one when another session does it for the first time, or when it comes while time stands.
+    /// A debugger has stopped simulated time. Called for a session that has sent a debug command, unless its
+    /// own call gets the answer. Called for every other session when a debugger stops time for the first time,
+    /// or when it joins while time is stopped.
     fn stopped(&mut self, report: StopReport) {
         let _ = report;
     }
@@ -80,7 +82,7 @@ pub trait Handler {
         Err(no_memory())
     }
 
-    /// Stores into that memory. A write with strobes comes as one call for each run of bytes that it has.
+    /// Stores into that memory. A write with strobes comes as one call for each contiguous range of bytes.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -89,15 +91,16 @@ pub trait Handler {
         Err(no_memory())
     }
 
-    /// Carries out any request of the platform; as it is, what [`serve_memory`] does. Whoever answers some memory
-    /// access later must not promise the server to serve them in order
+    /// Carries out any request of the platform. The default is what [`serve_memory`] does. A program that
+    /// answers some memory accesses later must not promise the server to serve them in order
     /// ([`Options::capabilities`](crate::Options::capabilities)).
     fn request(&mut self, id: RequestId, request: &Request, payload: &Bytes) -> Answered {
         let _ = id;
         serve_memory(self, request, payload)
     }
 
-    /// Carries out what is not answered. As it is, memory writes go to [`write`](Handler::write).
+    /// Carries out a posted write, which has no answer. By default, memory writes go to
+    /// [`write`](Handler::write).
     fn posted(&mut self, posted: &Posted, payload: &Bytes) {
         if let Posted::MemoryWrite(write) = posted {
             // Nobody asked to be told.
@@ -105,12 +108,13 @@ pub trait Handler {
         }
     }
 
-    /// A port drives something for this session, a [partner](crate::Client::clock); `data` is the bytes of a beat.
+    /// A port drives something for this session, a [partner](crate::Client::clock); `data` has the bytes of a
+    /// beat.
     fn driven(&mut self, driven: Driven, data: &Bytes) {
         let _ = (driven, data);
     }
 
-    /// The platform promises this session, a partner, to be silent.
+    /// A promise of the platform to this session, a partner, to be silent.
     fn promised(&mut self, promised: Promised) {
         let _ = promised;
     }
@@ -118,7 +122,7 @@ pub trait Handler {
 
 impl Handler for () {}
 
-/// Has memory accesses done by [`Handler::read`] and [`Handler::write`], and refuses all else.
+/// Passes memory accesses to [`Handler::read`] and [`Handler::write`], and refuses everything else.
 pub fn serve_memory(handler: &mut (impl Handler + ?Sized), request: &Request, payload: &Bytes) -> Answered {
     let done = match request {
         Request::MemoryRead(read) => {

@@ -1,13 +1,13 @@
 //! One session with a server of virtual platforms, over any transport: registers, interrupt lines, memories, time.
 //!
-//! [`Client`] is what clients in all languages, the plug-in for QEMU and the command line are made of. It has no thread
-//! and no async runtime: calls block until they are answered, and whatever call waits takes in what the server sends
-//! meanwhile and tells the program's [`Handler`]: levels of interrupt lines, warnings, accesses to the memory that this
-//! side owns. A program with a loop of its own sends requests ([`Client::send`]), moves the session on without waiting
-//! ([`Client::progress`]), and takes answers when they are there ([`Client::take_answer`]).
+//! Clients in all languages, the plug-in for QEMU and the command line use [`Client`]. It has no thread and no
+//! async runtime: calls block until they are answered. A call that waits also receives the server's other
+//! messages and tells the program's [`Handler`]: levels of interrupt lines, warnings, accesses to the memory
+//! that this side owns. A program with a loop of its own sends requests ([`Client::send`]), exchanges messages
+//! without waiting ([`Client::progress`]), and takes answers when they are there ([`Client::take_answer`]).
 //!
-//! On one host, over a Unix socket, a client may share memory with the server ([`Client::share_memory`]) and access
-//! registers through a ring without system calls ([`Client::open_ring`]); calls are the same with and without.
+//! On one host, over a Unix socket, a client may share memory with the server ([`Client::share_memory`]) and
+//! access registers through a ring without system calls ([`Client::open_ring`]). The other calls do not change.
 //!
 //! ```
 //! # use vp_client::native::{Connection, Event, Notice, Offer, Port, Roles, Request, Reply, Terms};
@@ -84,7 +84,8 @@
 //! A program with a clock of its own (an RTL simulator, another platform) is a partner ([`Client::clock`]): it drives pins at clock
 //! edges and promises how long it is silent, as the platform does.
 //!
-//! `examples/registers.rs` is a program for a server that runs. The messages are those of `docs/protocol.md` ([`native`]).
+//! `examples/registers.rs` is a program for a running server. The messages are those of `docs/protocol.md`
+//! ([`native`]).
 
 mod calls;
 mod client;

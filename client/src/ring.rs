@@ -1,8 +1,8 @@
 //! Register accesses through a ring in memory that the server maps too: no system call while both sides are awake.
 //!
-//! A [`Client`](crate::Client) with a ring uses it by itself, and serves the stream while it waits. A program of
-//! several threads takes the ring out ([`Client::take_ring`](crate::Client::take_ring)): one accesses registers while
-//! another serves the stream, whose end is the end of the ring.
+//! A [`Client`](crate::Client) with a ring uses it by itself, and serves the stream while it waits. A program
+//! of several threads takes the ring out ([`Client::take_ring`](crate::Client::take_ring)). One thread then
+//! accesses registers while another serves the stream; the end of the stream is the end of the ring.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,8 +13,8 @@ use vp_protocols::native::PortId;
 use vp_shm::ring::{Access, Client, Line, LineReader, Reply, Request, Wait};
 use vp_transport::Watch;
 
-/// The interrupt line beside a ring. The ring's answers show its level as notices on the stream do; each is counted, and an
-/// older one that comes late is no news.
+/// The interrupt line beside a ring. The ring's answers show its level, as notices on the stream do. Each level
+/// has a count, so an older one that comes late is ignored.
 #[derive(Debug)]
 pub struct RingLine {
     port: PortId,
@@ -52,7 +52,7 @@ impl RingLine {
 /// Why a ring gives no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RingError {
-    /// The session has ended, as who serves the stream has found out.
+    /// The session has ended, as the thread that serves the stream has noticed.
     #[error("the session is over")]
     Over,
     /// The server has closed the stream.
@@ -99,8 +99,8 @@ impl Ring {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Accesses a register while another thread serves the stream; waits at most so long for room and for the answer,
-    /// which a posted write has none of. `tell` hears of the line's level, if the answer brings news of it.
+    /// Accesses a register while another thread serves the stream. Waits up to a time limit for room and for
+    /// the answer; a posted write has no answer. `tell` gets the line's level, if the answer has a new one.
     ///
     /// # Errors
     /// [`RingError`]: the ring is of no more use.

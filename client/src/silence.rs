@@ -1,4 +1,4 @@
-//! Silence of the server while something is waited for: how long it is borne, and when the server is asked whether it is there.
+//! Silence of the server while a call waits: how long it is accepted, and when the server gets a Ping.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,8 +10,8 @@ use vp_protocols::native::RequestId;
 /// itself, in a debugger or with its whole machine, finds one part gone and not all of them.
 const PARTS: u32 = 4;
 
-/// How long somebody may be silent, by the wall clock: a whole number of seconds, or `none` for ever, such as for a program in a
-/// debugger.
+/// How long a peer may be silent, in wall-clock time: a whole number of seconds, or `none` for no limit, for
+/// example for a program in a debugger.
 ///
 /// ```
 /// use vp_client::SilenceLimit;
@@ -24,7 +24,7 @@ const PARTS: u32 = 4;
 pub struct SilenceLimit(Option<Duration>);
 
 impl SilenceLimit {
-    /// The environment variable that programs take it from which have no option for it.
+    /// The environment variable for programs that have no option for it.
     pub const VARIABLE: &str = "VP_HEARTBEAT";
     /// For ever.
     pub const NONE: Self = Self(None);
@@ -39,10 +39,10 @@ impl SilenceLimit {
         self.0
     }
 
-    /// What the environment says, or the default where it says nothing.
+    /// The value from the environment, or the default if it is not set.
     ///
     /// # Errors
-    /// What is wrong with the variable's value, for people.
+    /// The error in the variable's value, for people.
     pub fn from_environment() -> Result<Self, String> {
         match std::env::var(Self::VARIABLE) {
             Ok(text) => text.parse().map_err(|why| format!("{} is `{text}`: {why}", Self::VARIABLE)),
@@ -84,7 +84,7 @@ impl fmt::Display for SilenceLimit {
 pub(crate) enum Due {
     /// Nothing, for so long.
     Wait(Duration),
-    /// To ask whether the server is there, unless it is asked already.
+    /// Send a Ping now, unless one is unanswered.
     Ask,
     /// To take it for gone.
     GiveUp,

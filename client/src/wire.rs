@@ -1,4 +1,4 @@
-//! One session's stream beside the protocol's state: bytes in, bytes out, the greeting.
+//! One session's stream together with the protocol's state: bytes in, bytes out, the greeting.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;

@@ -1,4 +1,4 @@
-//! What wakes a process that sleeps: an eventfd, and the sleep itself.
+//! Waking a process that sleeps: an eventfd, and the sleep itself.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -10,13 +10,13 @@ use rustix::io::ReadWriteFlags;
 use crate::descriptors::Passed;
 use crate::signal::Signaller;
 
-/// Rung by one side, heard by another, which may be in another process.
+/// Rung by one side and waited for by another, which may be in another process.
 ///
-/// No call but [`wait`](Self::wait) waits, whatever a process does that has the bell too.
+/// Only [`wait`](Self::wait) may wait, whatever another process that has the bell does.
 #[derive(Debug)]
 pub struct Bell {
     file: OwnedFd,
-    /// How a bell is rung whose flags are not ours alone.
+    /// How to ring a bell whose flags another process may change.
     shared: Option<&'static Signaller>,
 }
 
@@ -29,10 +29,10 @@ impl Bell {
         Ok(Self { file: new()?, shared: None })
     }
 
-    /// A new one that a peer is to have too.
+    /// A new bell that is shared with a peer.
     ///
     /// # Errors
-    /// What the system says: it may have no way to ring such a bell.
+    /// The system's error: it may have no way to ring such a bell.
     pub fn shared() -> io::Result<Self> {
         Self::with(new()?)
     }
@@ -40,8 +40,8 @@ impl Bell {
     /// One that came from a peer.
     ///
     /// # Errors
-    /// When it is no eventfd, or one that counts as a semaphore does: reading and writing a file of another kind may take as long as
-    /// the peer wants.
+    /// When it is not an eventfd, or is one that counts as a semaphore. Reading and writing a file of another
+    /// kind may take as long as the peer wants.
     pub fn from_peer(file: impl Into<Passed>) -> io::Result<Self> {
         let file = file.into();
         let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))?;
@@ -62,7 +62,7 @@ impl Bell {
         }
     }
 
-    /// Rings: who sleeps wakes, and who will sleep does not.
+    /// Rings: wakes a sleeping process, and keeps one that is about to sleep from sleeping.
     pub fn ring(&self) {
         // A bell that is full has been rung.
         _ = self.add();
@@ -84,7 +84,7 @@ impl Bell {
         Ok(u64::from_ne_bytes(count))
     }
 
-    /// Sleeps until it is rung, as [`wait`] does: until then, or for one of these files or streams.
+    /// Sleeps as [`wait`] does until it is rung, or one of these files or streams is ready.
     pub fn wait(
         &self,
         files: &[BorrowedFd<'_>],
@@ -112,8 +112,8 @@ fn new() -> io::Result<OwnedFd> {
     Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
 }
 
-/// Sleeps until one of `files` can be read, or one of these or `streams` is at its end, at most for so long. Says whether
-/// something of that is so.
+/// Sleeps until one of `files` can be read, one of these or of `streams` is at its end, or the time is over.
+/// Returns whether one of them is ready.
 pub fn wait(files: &[BorrowedFd<'_>], streams: &[BorrowedFd<'_>], timeout: Option<Duration>) -> bool {
     let readable = files.iter().map(|&file| PollFd::from_borrowed_fd(file, PollFlags::IN));
     // The end of a stream is always told.

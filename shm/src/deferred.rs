@@ -1,8 +1,9 @@
-//! Work that may take as long as a peer wants, in threads that may wait.
+//! Work that may take as long as a peer wants, done in threads that may wait.
 //!
-//! What a peer has passed is given up by closing and unmapping it, and neither is sure to return. close(2) of a socket lingers when its peer has
-//! asked for that (`SO_LINGER`, socket(7)), a file of a file system in user space is closed when its server says so (FUSE), and the last one who has a
-//! memory file frees all of its pages. So this is done in threads of its own, which end when they have nothing to do.
+//! Files and memory that a peer has passed are released by closing and unmapping, and neither is sure to
+//! return. close(2) of a socket lingers when its peer has asked for that (`SO_LINGER`, socket(7)). A file of a
+//! file system in user space is closed when its server says so (FUSE). The last holder of a memory file frees
+//! all of its pages. So this is done in separate threads, which end when they have nothing to do.
 
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};

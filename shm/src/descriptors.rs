@@ -1,10 +1,12 @@
-//! Open files that ride beside the bytes of a Unix socket (`SCM_RIGHTS`, unix(7)).
+//! Open files that are sent with the bytes of a Unix socket (`SCM_RIGHTS`, unix(7)).
 //!
-//! They come in order, and with or before the last byte of what they were sent with. Whose they are is for the bytes to say.
+//! They come in order, with or before the last byte of the data they were sent with. The bytes say what they
+//! belong to.
 //!
-//! A peer may pass files of any kind, beside any byte. Files for which a receiver has no room are closed by the system, in the thread that
-//! receives, and so are those that nobody has received when a socket is closed. That may take as long as the peer wants. So whoever reads a
-//! Unix socket reads with [`receive`], and [`drain`]s it before it is closed; and a file that came is [`Passed`].
+//! A peer may pass files of any kind, with any byte. The system closes files for which a receiver has no room,
+//! in the thread that receives. When a socket is closed it also closes files that were not received. That may
+//! take as long as the peer wants. So read a Unix socket with [`receive`], and [`drain`] it before it is
+//! closed. A received file is [`Passed`].
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -37,7 +39,7 @@ static MOST_CLOSING: LazyLock<usize> = LazyLock::new(|| {
 
 /// An open file that a peer has passed. It is closed in a thread that may wait.
 ///
-/// Nothing is known of it, and its flags are the peer's to change at any time: it is not for reading and writing.
+/// Nothing is known of it, and the peer can change its flags at any time. So it is not for reading and writing.
 #[derive(Debug)]
 pub struct Passed(Option<OwnedFd>);
 
@@ -73,10 +75,10 @@ impl Drop for Passed {
     }
 }
 
-/// Writes bytes, as many as there is room for, with files beside them.
+/// Writes as many bytes as there is room for, together with files.
 ///
 /// # Errors
-/// What the system says; more than [`MOST`] files are an error too.
+/// The system's error; more than [`MOST`] files are an error too.
 pub fn send(stream: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
@@ -86,7 +88,7 @@ pub fn send(stream: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Re
     Ok(sendmsg(stream, &[IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL)?)
 }
 
-/// Reads bytes, and appends the files that came beside them. 0: the stream is at its end.
+/// Reads bytes, and appends the files that came with them. 0: the stream is at its end.
 ///
 /// # Errors
 /// What the system says.
@@ -104,7 +106,8 @@ pub fn receive(stream: impl AsFd, into: &mut [u8], files: &mut VecDeque<Passed>)
     Ok(received.bytes)
 }
 
-/// Ends a Unix socket, for all who have it, and receives what nobody will: whoever then closes it last does not wait.
+/// Ends a Unix socket, for all holders, and receives the remaining files, so that closing it later does not
+/// wait.
 pub fn drain(stream: impl AsFd) {
     // An error says that it has ended.
     let _ = shutdown(&stream, Shutdown::Both);
@@ -113,7 +116,7 @@ pub fn drain(stream: impl AsFd) {
     while matches!(receive(&stream, &mut rest, &mut VecDeque::new()), Ok(1..)) {}
 }
 
-/// The same for a Unix socket that listens, and all whom nobody has accepted.
+/// The same for a Unix socket that listens, and for all connections that were not accepted.
 pub fn drain_listener(listener: impl AsFd) {
     // From now on nobody connects, and there is an end to those who have.
     let _ = shutdown(&listener, Shutdown::Both);

@@ -1,9 +1,10 @@
-//! Mapped memory that others change while we look: every access is an atomic one of a whole word or byte.
+//! Mapped memory that other processes change meanwhile: every access is an atomic one of a whole word or byte.
 //!
-//! Rust knows no other process. To it the mapping is memory outside of all its allocations, reached by raw pointers only,
-//! never by a reference to plain bytes; atomic accesses are those that are defined when somebody else writes meanwhile.
-//! Of this process's threads one at a time copies bytes ([`crate::Region`] is used by the thread of one platform), and the
-//! words of a ring are always accessed with their own size, so accesses of two sizes do not race.
+//! Rust's memory model has no other processes. For it the mapping is memory outside all its allocations. It is
+//! accessed only by raw pointers, never by a reference to plain bytes, and atomic accesses are defined even
+//! when another process writes meanwhile. In this process one thread at a time copies bytes ([`crate::Region`]
+//! is used by the thread of one platform). The words of a ring are always accessed with their own size, so
+//! accesses of two sizes do not race.
 
 #![expect(unsafe_code, reason = "mapped memory is reached by raw pointers")]
 

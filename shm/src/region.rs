@@ -1,4 +1,4 @@
-//! Memory of the peer's, mapped here.
+//! The peer's memory, mapped here.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,10 +17,11 @@ const HUGE_PAGES: u64 = 0x9584_58f6;
 /// Why a file's bytes cannot be a region.
 #[derive(Debug, Error)]
 pub enum RegionError {
-    /// The file might become shorter, and whoever then accesses what is gone is killed.
+    /// The file might become shorter, and a process that then accesses the missing part is killed.
     #[error("the file is not sealed against shrinking (a memfd with F_SEAL_SHRINK)")]
     NotSealed,
-    /// Its owner may punch a hole into it, which is filled again only while the system has a huge page left.
+    /// Its owner may punch a hole into it, which can be filled again only while the system has a huge page
+    /// left.
     #[error("the file has huge pages, and its owner might take them away again")]
     HugePages,
     /// The file ends before the region does.
@@ -48,9 +49,9 @@ impl Region {
     /// Maps `size` bytes of a file from `offset` on.
     ///
     /// # Errors
-    /// [`RegionError`]. A file without [`SealFlags::SHRINK`] is refused; the seal is looked at before the length, so the
-    /// length that was found stays. Nothing else is asked of a file before it is known that it has seals: files of other kinds may take
-    /// long to answer.
+    /// [`RegionError`]. A file without [`SealFlags::SHRINK`] is refused. The seal is checked before the length,
+    /// so that the length stays valid. Before the seals are known no other call is made on the file, because
+    /// files of other kinds may take long to answer.
     pub fn map(file: impl AsFd, offset: u64, size: u64) -> Result<Self, RegionError> {
         let file = file.as_fd();
         match fcntl_get_seals(file) {
@@ -75,20 +76,20 @@ impl Region {
         self.memory.size() as u64
     }
 
-    /// Copies bytes out. `false`: not all of them are inside, and none was copied.
+    /// Copies bytes out. `false`: the range is not completely inside, and nothing was copied.
     #[must_use]
     pub fn read(&self, offset: u64, into: &mut [u8]) -> bool {
         usize::try_from(offset).is_ok_and(|offset| self.memory.read(offset, into))
     }
 
-    /// Copies bytes in. `false`: not all of them would be inside, and none was copied.
+    /// Copies bytes in. `false`: the range is not completely inside, and nothing was copied.
     #[must_use]
     pub fn write(&self, offset: u64, bytes: &[u8]) -> bool {
         usize::try_from(offset).is_ok_and(|offset| self.memory.write(offset, bytes))
     }
 }
 
-/// New memory of so many bytes, zero, that never changes its size: to be offered to a peer.
+/// New memory of so many bytes, zero, that never changes its size: to be shared with a peer.
 ///
 /// # Errors
 /// What the system says.

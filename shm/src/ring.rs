@@ -1,13 +1,15 @@
 //! Register accesses and their answers in shared memory, without a system call while both sides are awake.
 //!
-//! The *client* makes the memory and asks; the *server* maps it and answers. There are [`ENTRIES`] places for accesses
-//! and as many for answers. An entry carries its own number, stored last: who waits for an entry looks at its number alone,
-//! and one cache line has to come. No side takes a place in memory from the other: each counts by itself, and a number that
-//! is not the expected one is an entry that has not come. So a peer can write what it likes and is at most not understood.
+//! The *client* makes the memory and sends accesses; the *server* maps it and answers. There are [`ENTRIES`]
+//! places for accesses and as many for answers. An entry carries its own number, stored last. So a side that
+//! waits for an entry reads only its number, and one cache line has to come. No side takes a position in memory
+//! from the other. Each counts by itself, and a number that is not the expected one means that the entry has
+//! not come yet. So whatever a peer writes, the worst result is that it is not understood.
 //!
-//! A side that sleeps says so first and then looks once more (`wakeup.rs`); a side that has written an entry, or taken one, looks
-//! whether the other sleeps, and rings its bell. [`Client::wait`] and [`Server::fall_asleep`] are the ways to sleep.
-//! The layout is specified in `docs/protocol.md`, "The register ring".
+//! A side that is about to sleep sets a flag first and then looks once more (`wakeup.rs`). A side that has
+//! written or taken an entry checks whether the other sleeps, and rings its bell. [`Client::wait`] and
+//! [`Server::fall_asleep`] are the ways to sleep. The layout is specified in `docs/protocol.md`, "The register
+//! ring".
 //!
 //! Built with `--cfg loom`, the same code runs in the model checker loom: `model.rs`.
 
@@ -70,7 +72,7 @@ pub struct Reply {
     pub line: Line,
 }
 
-/// The level of an interrupt line, and how often it has changed: of two the newer can be told.
+/// The level of an interrupt line, and the number of its changes, which tells the newer of two levels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Line(u32);
 
@@ -99,7 +101,7 @@ pub enum RingError {
     /// The memory cannot be used.
     #[error("the ring's memory: {0}")]
     Memory(#[from] RegionError),
-    /// It is no ring, or one of another kind.
+    /// It is not a ring, or is one of another kind.
     #[error("the ring's memory does not begin as one of {ENTRIES} entries and {BYTES} bytes does")]
     Layout,
     /// The system refuses.

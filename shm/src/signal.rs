@@ -1,9 +1,10 @@
-//! Adding to an eventfd that a peer has too, without ever waiting.
+//! Adding to an eventfd that is shared with a peer, without ever waiting.
 //!
-//! `O_NONBLOCK` belongs to the open file, which all who have it share: a peer clears it whenever it likes, and fills the counter, and
-//! write(2) waits until somebody reads. No flag of a single call prevents that: an eventfd is written without `RWF_NOWAIT`. The system itself
-//! signals one by `eventfd_signal()`, which never sleeps and leaves a full counter full (fs/eventfd.c), and does so for who asks it
-//! to when a request of asynchronous I/O is complete (`IOCB_FLAG_RESFD`, io_submit(2)). The request here reads 0 bytes of an empty file.
+//! `O_NONBLOCK` belongs to the open file, which all its holders share. A peer can clear it at any time and fill
+//! the counter; write(2) then waits until somebody reads. No flag of a single call prevents that: an eventfd is
+//! written without `RWF_NOWAIT`. But the system itself signals an eventfd by `eventfd_signal()`, which never
+//! sleeps and leaves a full counter full (fs/eventfd.c). It does so on request when an asynchronous I/O
+//! operation is complete (`IOCB_FLAG_RESFD`, io_submit(2)). The request here reads 0 bytes of an empty file.
 
 #![expect(unsafe_code, reason = "system calls that no crate wraps")]
 

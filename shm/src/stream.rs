@@ -1,4 +1,4 @@
-//! Streams that never block: reading to where bytes stay, and whether more will come.
+//! Streams that never block: reading directly to the final place, and whether more will come.
 
 #![expect(unsafe_code, reason = "bytes that the system has written are there")]
 
@@ -8,10 +8,10 @@ use std::os::fd::AsFd;
 use bytes::{BufMut as _, BytesMut};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Reads at most so many bytes, and appends them. 0: the stream is at its end.
+/// Reads bytes, up to a limit, and appends them. 0: the stream is at its end.
 ///
-/// A long payload is so neither copied nor overwritten with zeros first. Not for Unix sockets, which are read with
-/// [`receive`](crate::descriptors::receive).
+/// So a long payload is neither copied nor overwritten with zeros first. Not for Unix sockets, which are read
+/// with [`receive`](crate::descriptors::receive).
 ///
 /// # Errors
 /// What the system says.
@@ -26,7 +26,7 @@ pub fn read_onto(stream: impl AsFd, most: usize, onto: &mut BytesMut) -> io::Res
     Ok(read)
 }
 
-/// Whether the other side has sent its last byte, though some may still be to be read.
+/// Whether the other side has sent its last byte; some bytes may still have to be read.
 pub fn has_sent_all(stream: impl AsFd) -> bool {
     let mut polled = [PollFd::new(&stream, PollFlags::RDHUP)];
     // Interrupted by a signal: not yet, as far as is known.

@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 /// Connections that wait to be taken, at most; the system has a limit of its own (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
 
-/// Whether this names an abstract socket: one without a file, which is gone with who listens.
+/// Whether this names an abstract socket: one without a file, which disappears with the listening process.
 pub fn is_abstract(path: &Path) -> bool {
     path.as_os_str().as_bytes().starts_with(b"@")
 }
@@ -26,7 +26,7 @@ fn address_of(path: &Path) -> io::Result<SocketAddrUnix> {
     })
 }
 
-/// Listens, without blocking. A socket's file is its owner's alone (mode 0600) from its first moment on.
+/// Listens, without blocking. Only the owner may use a socket's file (mode 0600), from its first moment on.
 ///
 /// # Errors
 /// What the system says.
@@ -41,10 +41,10 @@ pub fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
-/// Connects; waits at most so long for room among those that nobody has accepted yet.
+/// Connects; waits up to a time limit for a place in the accept queue.
 ///
 /// # Errors
-/// What the system says. [`TimedOut`](io::ErrorKind::TimedOut): there was no room.
+/// The system's error. [`TimedOut`](io::ErrorKind::TimedOut): there was no place in the queue.
 pub fn connect(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let address = address_of(path)?;
     let socket =

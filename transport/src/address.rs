@@ -1,4 +1,4 @@
-//! Where a server is. One address has one text: `tcp:HOST:PORT`, `tls:HOST:PORT` or `unix:PATH`.
+//! The address of a server. Each address has one text: `tcp:HOST:PORT`, `tls:HOST:PORT` or `unix:PATH`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,20 +19,22 @@ use thiserror::Error;
 pub enum Address {
     /// `tcp:HOST:PORT`. A port of 0 listens on any free one.
     Tcp {
-        /// Name or number; an IPv6 number without its brackets.
+        /// Name or IP address; an IPv6 address without its brackets.
         host: String,
         /// Port number.
         port: u16,
     },
-    /// `tls:HOST:PORT`: TLS over TCP. A client looks for the host's name, or number, in the server's certificate.
+    /// `tls:HOST:PORT`: TLS over TCP. A client checks that the server's certificate has the host's name or IP
+    /// address.
     Tls {
         /// As with TCP.
         host: String,
         /// Port number.
         port: u16,
     },
-    /// `unix:PATH`: a socket in the file system. `unix:@NAME`: one in Linux's abstract namespace, which has no file and is
-    /// gone with who listens; processes of the same user and of root are let in.
+    /// `unix:PATH`: a socket in the file system. `unix:@NAME`: a socket in Linux's abstract namespace, which
+    /// has no file and disappears with the listening process. Processes of the same user and of root are let
+    /// in.
     Unix(PathBuf),
 }
 

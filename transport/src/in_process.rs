@@ -27,7 +27,7 @@ pub struct End(pub(crate) Pipe);
 #[derive(Debug, Clone)]
 pub(crate) struct Pipe {
     pipes: Arc<Pipes>,
-    /// Which of the two: it reads the buffer of its number, and writes the other.
+    /// The number of this end: it reads the buffer of its number, and writes the other one.
     side: usize,
 }
 

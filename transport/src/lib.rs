@@ -1,13 +1,15 @@
-//! Transports: addresses, and the streams of bytes that lead there.
+//! Transports: addresses, and streams of bytes to them.
 //!
 //! * [`Address`]: `tcp:HOST:PORT`, `tls:HOST:PORT`, `unix:PATH`, `unix:@NAME`.
 //! * [`Stream`]: bytes in both directions over any transport. It never blocks; [`Stream::wait`] sleeps until bytes can be
 //!   read or written, and [`Watch`] does so from another thread.
-//! * [`Socket`]: the streams of the system, TCP, TLS over TCP ([`tls`]) and Unix, for who has a descriptor to be watched with others.
+//! * [`Socket`]: the streams of the operating system, TCP, TLS over TCP ([`tls`]) and Unix, for programs that
+//!   watch a descriptor with others.
 //! * [`in_process`]: two ends in one process, without the system.
 //!
-//! What beside a stream is shared with a process of the same host, memory and rings of accesses, is `vp_shm`'s; the
-//! files for it ride on Unix sockets ([`Stream::send_with`]). Nothing here knows what the bytes mean.
+//! `vp_shm` has what is shared beside a stream with a process of the same host: memory and rings of accesses.
+//! The files for it are sent over Unix sockets ([`Stream::send_with`]). This crate does not know the meaning of
+//! the bytes.
 
 mod address;
 pub mod in_process;

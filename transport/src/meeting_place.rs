@@ -1,4 +1,4 @@
-//! Where a peer is met whose protocol lets either side listen.
+//! The address of a peer whose protocol lets either side listen.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use crate::{Address, AddressError};
 /// Who listens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
-    /// The peer, if it does already; else this side.
+    /// The peer listens, if it does so already; otherwise this side.
     #[default]
     Either,
     /// This side.

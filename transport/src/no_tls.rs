@@ -1,4 +1,4 @@
-//! In place of TLS, where this library is built without it.
+//! Replaces TLS where this library is built without it.
 
 use std::io;
 use std::net::{Shutdown, TcpStream};

@@ -1,5 +1,5 @@
-//! A stream for tests that does all that the system may do: takes and gives less than is asked for, is interrupted by signals, and
-//! is not ready.
+//! A stream for tests that shows all difficult behaviour of the system: it reads and writes less than
+//! requested, is interrupted by signals, and is not ready.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};

@@ -5,11 +5,11 @@ use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// Reads a text that not everybody on this host may read, of at most so many bytes.
+/// Reads a text file that not every user of this host may read, of limited length.
 ///
 /// # Errors
-/// What the system says; [`ErrorKind::PermissionDenied`] if everybody may read or write it, [`ErrorKind::InvalidData`] if it is longer,
-/// or no text.
+/// The system's error; [`ErrorKind::PermissionDenied`] if every user may read or write the file,
+/// [`ErrorKind::InvalidData`] if it is longer, or is not text.
 pub fn read(path: &Path, most: u64) -> io::Result<String> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;

@@ -21,7 +21,7 @@ const PROBES: u32 = 4;
 /// Bytes of a Unix socket that are read at once: as many as mostly wait there.
 const WAITING: usize = 256 << 10;
 
-/// A connected socket, set not to block: what cannot be done now is `None`.
+/// A connected, non-blocking socket: an operation that cannot be done now gives `None`.
 #[derive(Debug)]
 pub enum Socket {
     /// Over TCP.
@@ -33,11 +33,12 @@ pub enum Socket {
 }
 
 impl Socket {
-    /// Connects; blocks meanwhile. The time-out is for each of a name's addresses, for TLS's handshake, and at a Unix socket for
-    /// room among those who wait to be accepted.
+    /// Connects; blocks meanwhile. The time-out applies to each of a name's addresses, to TLS's handshake, and
+    /// at a Unix socket to the wait for a place in the accept queue.
     ///
     /// # Errors
-    /// What the system says, or TLS. [`ErrorKind::InvalidInput`]: it is an address for TLS, and nothing is said of whom to trust.
+    /// The error of the system, or of TLS. [`ErrorKind::InvalidInput`]: the address needs TLS, and no trusted
+    /// authority is given.
     pub fn connect(address: &Address, tls: Option<&tls::Client>, timeout: Duration) -> io::Result<Self> {
         match address {
             Address::Tcp { host, port } => {
@@ -61,11 +62,12 @@ impl Socket {
         }
     }
 
-    /// Goes on with what comes before the first byte: with TLS a handshake. What to wait for until it is called again; `None`: it
-    /// is done.
+    /// Continues the work before the first byte: with TLS a handshake. Returns what to wait for before the next
+    /// call; `None`: it is done.
     ///
     /// # Errors
-    /// The handshake failed, and why, for people. [`ErrorKind::Unsupported`]: the peer, a client, does not speak TLS.
+    /// The handshake failed, with the reason for people. [`ErrorKind::Unsupported`]: the peer, a client, does
+    /// not speak TLS.
     pub fn begin(&self) -> io::Result<Option<Readiness>> {
         let Self::Tls(socket) = self else { return Ok(None) };
         Ok(match socket.handshake()? {
@@ -75,12 +77,13 @@ impl Socket {
         })
     }
 
-    /// Whether bytes wait to be read that the system does not tell of: after a read that has filled all its room.
+    /// Whether there are bytes to be read that the system does not report: after a read that has filled all its
+    /// room.
     pub fn has_buffered(&self) -> bool {
         matches!(self, Self::Tls(socket) if socket.has_buffered())
     }
 
-    /// The bare TCP socket of one whose peer does not speak TLS.
+    /// The plain TCP socket, for a peer that does not speak TLS.
     ///
     /// # Errors
     /// What the system says.
@@ -103,9 +106,9 @@ impl Socket {
         }
     }
 
-    /// Over TCP: lets what has been received be acknowledged at once, as long as nothing is sent. Peers that send a message
-    /// in two pieces and wait for the acknowledgement of the first one (J. Nagle, RFC 896) would otherwise wait for the
-    /// system's delayed one, some 40 ms.
+    /// Over TCP: acknowledges received data at once, as long as nothing is sent. Some peers send a message in
+    /// two pieces and wait for the acknowledgement of the first one (J. Nagle, RFC 896). They would otherwise
+    /// wait for the system's delayed acknowledgement, some 40 ms.
     pub fn acknowledge_at_once(&self) {
         if let Self::Tcp(socket) = self {
             // An error says that it has ended, which is seen elsewhere.
@@ -113,9 +116,9 @@ impl Socket {
         }
     }
 
-    /// Over TCP: has the system find out whether the peer's host is there. One of which nothing is heard for so long ends the
-    /// socket with an error; one that acknowledges but takes nothing, six times as long. The process behind it may sleep or be
-    /// stopped: its system answers.
+    /// Over TCP: makes the system check whether the peer's host is there. A host that is silent for so long
+    /// ends the socket with an error; one that acknowledges but takes no data does so after six times as long.
+    /// The process behind it may sleep or be stopped: its system answers.
     ///
     /// # Errors
     /// What the system says.
@@ -136,8 +139,8 @@ impl Socket {
         Ok(sockopt::set_socket_keepalive(socket, true)?)
     }
 
-    /// Ends it, for all handles. A Unix socket is ended before its last handle is dropped: else that may
-    /// [wait for the peer](vp_shm::descriptors).
+    /// Ends it, for all handles. A Unix socket is ended before its last handle is dropped, because otherwise
+    /// dropping may [wait for the peer](vp_shm::descriptors).
     pub fn shut_down(&self) {
         match self {
             Self::Unix(socket) => descriptors::drain(socket),
@@ -149,7 +152,7 @@ impl Socket {
     /// Says that nothing more is written.
     ///
     /// # Errors
-    /// What the system says: often that it has ended.
+    /// The system's error: often that the socket has ended.
     pub fn end_writing(&self) -> io::Result<()> {
         self.shut(Shutdown::Write)
     }
@@ -167,7 +170,8 @@ impl Socket {
         vp_shm::wait(&[], &[self.as_fd()], Some(Duration::ZERO))
     }
 
-    /// Reads what is there. `None`: nothing is there. 0: the end. Files that come beside it are closed.
+    /// Reads the bytes that are there. `None`: there are none. 0: the end. Files that come with them are
+    /// closed.
     ///
     /// # Errors
     /// What the system says.
@@ -190,9 +194,9 @@ impl Socket {
         }
     }
 
-    /// Reads at most so many bytes, of those that are there, to where they stay. `None`: nothing is there. 0: the end.
+    /// Reads available bytes, up to a limit, directly to their final place. `None`: there are none. 0: the end.
     ///
-    /// Only for bytes beside which no files should come, the inside of a frame: those that do are closed.
+    /// Only where no files should come with the bytes, inside a frame. Files that come are closed.
     ///
     /// # Errors
     /// What the system says.
@@ -210,11 +214,11 @@ impl Socket {
         }
     }
 
-    /// Writes what there is room for, several pieces at once, and takes it off the front of `bytes`. `None`: there is
-    /// no room, and the same bytes are to be shown again, with more behind them or not.
+    /// Writes what there is room for, several pieces at once, and removes it from the front of `bytes`. `None`:
+    /// there is no room; the next call must begin with the same bytes, and may have more after them.
     ///
     /// # Errors
-    /// What the system says; [`ErrorKind::WriteZero`] when it takes nothing more for ever.
+    /// The system's error; [`ErrorKind::WriteZero`] when the socket will never take more.
     pub fn write(&self, bytes: &mut impl Buf) -> io::Result<Option<usize>> {
         match self {
             Self::Tcp(socket) => ready(write_to(&mut &*socket, bytes)),
@@ -223,10 +227,11 @@ impl Socket {
         }
     }
 
-    /// Writes the first of the bytes with files beside them, and takes it off their front. `None`: there is no room.
+    /// Writes the first of the bytes together with files, and removes it from their front. `None`: there is no
+    /// room.
     ///
     /// # Errors
-    /// What the system says; [`ErrorKind::Unsupported`] for a socket that carries no files.
+    /// The system's error; [`ErrorKind::Unsupported`] for a socket that carries no files.
     pub fn send_with(&self, bytes: &mut impl Buf, files: &[BorrowedFd<'_>]) -> io::Result<Option<usize>> {
         let Self::Unix(socket) = self else { return Err(ErrorKind::Unsupported.into()) };
         let sent = ready(descriptors::send(socket, bytes.chunk(), files))?;

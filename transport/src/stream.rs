@@ -1,4 +1,4 @@
-//! A stream over any transport, as who speaks a protocol over it sees it.
+//! A stream over any transport, for the code that speaks a protocol over it.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,16 +10,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::in_process::{End, Pipe};
 use crate::{Address, Socket, tls};
 
-/// What is waited for at a stream. Its end is waited for too.
+/// The condition to wait for at a stream. The end of the stream ends the wait too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readiness {
     /// Bytes can be read.
     Bytes,
-    /// Bytes can be read, or some can be written.
+    /// Bytes can be read, or can be written.
     BytesOrRoom,
 }
 
-/// Bytes in both directions. What cannot be done now is `None`; only [`wait`](Stream::wait) blocks. Dropping it ends it.
+/// Bytes in both directions. An operation that cannot be done now gives `None`; only [`wait`](Stream::wait)
+/// blocks. Dropping it ends it.
 #[derive(Debug)]
 pub enum Stream {
     /// Over a socket of the system.
@@ -29,15 +30,15 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Connects to where a server listens; blocks meanwhile.
+    /// Connects to a server's address; blocks meanwhile.
     ///
     /// # Errors
-    /// What the system says, or TLS; [`Socket::connect`] has more.
+    /// The error of the system, or of TLS; see [`Socket::connect`].
     pub fn connect(address: &Address, tls: Option<&tls::Client>, timeout: Duration) -> io::Result<Self> {
         Socket::connect(address, tls, timeout).map(Self::Socket)
     }
 
-    /// As [`Socket::keep_alive`]; within a process there is nothing to find out.
+    /// As [`Socket::keep_alive`]; within a process there is nothing to check.
     ///
     /// # Errors
     /// What the system says.
@@ -48,7 +49,7 @@ impl Stream {
         }
     }
 
-    /// Reads what is there. `None`: nothing is there. 0: the end.
+    /// Reads the bytes that are there. `None`: there are none. 0: the end.
     ///
     /// # Errors
     /// What the transport says.
@@ -59,8 +60,8 @@ impl Stream {
         }
     }
 
-    /// Reads at most so many bytes, of those that are there, behind what is in `onto`: a long payload is so not copied
-    /// once more. `None`: nothing is there. 0: the end.
+    /// Reads available bytes, up to a limit, and appends them to `onto`, which saves a copy of a long payload.
+    /// `None`: there are none. 0: the end.
     ///
     /// # Errors
     /// What the transport says.
@@ -77,8 +78,8 @@ impl Stream {
         }
     }
 
-    /// Writes what there is room for, several pieces at once, and takes it off the front of `bytes`. `None`: there is
-    /// no room.
+    /// Writes what there is room for, several pieces at once, and removes it from the front of `bytes`. `None`:
+    /// there is no room.
     ///
     /// # Errors
     /// What the transport says.
@@ -89,10 +90,10 @@ impl Stream {
         }
     }
 
-    /// Writes the first of the bytes with open files beside them. `None`: there is no room.
+    /// Writes the first of the bytes together with open files. `None`: there is no room.
     ///
     /// # Errors
-    /// What the transport says; [`ErrorKind::Unsupported`] for one that carries no files: all but Unix sockets.
+    /// The transport's error; [`ErrorKind::Unsupported`] for one that carries no files: all but Unix sockets.
     pub fn send_with(&self, bytes: &mut impl Buf, files: &[BorrowedFd<'_>]) -> io::Result<Option<usize>> {
         match self {
             Self::Socket(socket) => socket.send_with(bytes, files),
@@ -105,7 +106,7 @@ impl Stream {
         matches!(self, Self::Socket(Socket::Unix(_)))
     }
 
-    /// Sleeps until what is wanted is there, or the stream is at its end; at most for so long. It may wake for nothing.
+    /// Sleeps until the condition is true, the stream ends, or the time is over. It may wake without a reason.
     pub fn wait(&self, wanted: Readiness, timeout: Option<Duration>) {
         match self {
             Self::Socket(socket) => wait_for(socket, wanted, timeout),
@@ -124,9 +125,9 @@ impl Stream {
         }))
     }
 
-    /// For callers that sleep in a loop of their own: what becomes readable (as poll(2) has it) when, after
-    /// [`read`](Stream::read) has said `None`, there is more. `None` for a transport that has no such thing: such a
-    /// stream is waited for with [`wait`](Stream::wait).
+    /// For callers that sleep in a loop of their own: the descriptor that becomes readable (as in poll(2)) when
+    /// there are more bytes after [`read`](Stream::read) has returned `None`. `None` for a transport that has
+    /// no descriptor: use [`wait`](Stream::wait) for such a stream.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Socket(socket) => Some(socket.as_fd()),
@@ -134,7 +135,7 @@ impl Stream {
         }
     }
 
-    /// Ends the stream, on both sides and for all who watch it.
+    /// Ends the stream, on both sides and for every [`Watch`].
     pub fn shut_down(&self) {
         match self {
             Self::Socket(socket) => socket.shut_down(),

@@ -136,8 +136,8 @@ pub enum SendError {
     /// The packet would break a rule.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// The basic layout, for peers that have not announced the extended one, has 16 bits for the master id. The
-    /// value 0xffff marks the extended layout.
+    /// The basic layout, for peers that have not announced the extended one, has 16 bits for the master id;
+    /// values up to 0xfffe are allowed.
     #[error("master id {master:#x}: at most 0xfffe for a peer without the extended layout")]
     MasterId {
         /// As given.

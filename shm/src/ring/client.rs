@@ -1,4 +1,4 @@
-//! The side that asks.
+//! The client's end of a ring.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::sync::{Bell, Ordering};
 use super::wakeup::Sleeper;
 use super::{Access, Line, Reply, Request, Wait};
 
-/// A client's end of a ring. One access after the other: who shares it among threads locks it.
+/// A client's end of a ring. It makes one access after the other: threads that share it have to lock it.
 #[derive(Debug)]
 pub struct Client {
     memory: Arc<Memory>,
@@ -74,7 +74,7 @@ impl Client {
         self.asked.wrapping_sub(self.taken) < ENTRIES
     }
 
-    /// Asks. `false`: there is no room, and nothing was asked.
+    /// Sends an access. `false`: there is no room, and nothing was sent.
     #[must_use]
     pub fn ask(&mut self, request: Request) -> bool {
         if !self.has_room() {
@@ -121,17 +121,17 @@ impl Client {
         Line(self.memory.line().load(Ordering::Acquire))
     }
 
-    /// A way to the interrupt line for other threads.
+    /// A handle to the interrupt line for other threads.
     pub fn line_reader(&self) -> LineReader {
         LineReader(self.memory.clone())
     }
 
-    /// Waits until `take` gives something, a turn at a time: room to [`ask`](Self::ask), an [`answer`](Self::answer), or either.
-    /// `None`: nothing yet. Then the caller sees to its stream, if it listens to it here, finds out whether to go on, and
-    /// calls again with the same `wait`.
+    /// Waits, in several turns, until `take` returns something: room to [`ask`](Self::ask), an
+    /// [`answer`](Self::answer), or either. `None`: nothing yet. Then the caller looks at its stream, if it
+    /// listens to it here, decides whether to go on, and calls again with the same `wait`.
     ///
-    /// The first turns only look; later ones sleep until the server rings, one of `files` can be read, one of these or of `streams`
-    /// ends, or `wait` is over. Both the server's answers and its taking accesses ring.
+    /// The first turns only poll. Later ones sleep until the server rings, one of `files` can be read, one of
+    /// these or of `streams` ends, or `wait` is over. The server rings for an answer and for taking an access.
     pub fn wait<T>(
         &mut self,
         wait: &mut Wait,

@@ -1,4 +1,4 @@
-//! Where everything lies: `docs/protocol.md`, "The register ring".
+//! The layout of a ring: `docs/protocol.md`, "The register ring".
 
 use super::sync::{AtomicU32, AtomicU64, Mapping};
 

@@ -1,8 +1,8 @@
-//! What a ring is made of in the model checker loom, which runs its two ends in every order there is, and with every value that
-//! a load may give by the rules of memory.
+//! The parts of a ring in the model checker loom. It runs the two ends in every possible order, and with every
+//! value that a load may give by the rules of the memory model.
 //!
-//! Words are loom's. A bell is a flag behind loom's lock. Nothing else wakes who sleeps, and time does not pass: a side
-//! that would sleep for ever is a deadlock, which loom reports.
+//! Words are loom's. A bell is a flag behind loom's lock. Nothing else wakes a sleeping side, and time does not
+//! pass: a side that would sleep for ever is a deadlock, which loom reports.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test -p vp-shm --release --lib ring::model --target-dir target/loom

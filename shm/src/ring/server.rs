@@ -1,4 +1,4 @@
-//! The side that answers.
+//! The server's end of a ring.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::sync::{Bell, Ordering};
 use super::wakeup::Sleeper;
 use super::{Access, Line, Reply, Request};
 
-/// An entry that is none: the client has broken the rules.
+/// An invalid entry: the client has broken the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("access {number} in the ring is of kind {kind}, which there is none of")]
 pub struct BadEntry {
@@ -51,7 +51,7 @@ impl Server {
         self.memory.request(self.taken).turn.load(Ordering::Acquire) == self.taken.wrapping_add(1)
     }
 
-    /// Takes the next access, if one has come. None is taken while [`ENTRIES`] answers are owed.
+    /// Takes the next access, if one has come. None is taken while [`ENTRIES`] accesses are unanswered.
     ///
     /// # Errors
     /// [`BadEntry`]: the ring is not to be used any more.
@@ -80,8 +80,8 @@ impl Server {
         Ok(Some(Request { access, address, at }))
     }
 
-    /// Answers the access that was taken first of those that are not answered. Its line is as it was last
-    /// [set](Self::set_line). Nothing happens when no answer is owed.
+    /// Answers the oldest access that has no answer. The answer has the line's level as last
+    /// [set](Self::set_line). Does nothing when no access waits for an answer.
     pub fn answer(&mut self, code: u32, value: u32, time: u64) {
         if self.given == self.owed {
             return;
@@ -101,26 +101,27 @@ impl Server {
         self.owed.wrapping_sub(self.given)
     }
 
-    /// The interrupt line has another level. Stands in memory, and in the answers from now on.
+    /// Sets the level of the interrupt line, in memory and in the answers from now on.
     pub fn set_line(&mut self, level: bool) {
         self.line = self.line.changed(level);
         self.memory.line().store(self.line.0, Ordering::Release);
     }
 
-    /// Says that we are about to sleep, or busy for long: the client rings when it has asked. `false`: an access is there, do
-    /// not. After the sleep, and before the next look, [`wake`](Self::wake).
+    /// Announces that this side is about to sleep, or busy for long: the client rings after an access. `false`:
+    /// an access is there, do not sleep. After the sleep, and before the next look, call [`wake`](Self::wake).
     pub fn fall_asleep(&self) -> bool {
         self.sleeper().announce();
         !self.is_asked()
     }
 
-    /// Ends the sleep: we look, so that nobody rings. Forgets that the bell was rung.
+    /// Ends the sleep: this side looks again, so the client need not ring. Clears the bell.
     pub fn wake(&self) {
         self.sleeper().end();
     }
 
-    /// Sleeps until an access has come, one of `files` can be read, or one of these or of `streams` ends. For who has this
-    /// ring alone; others announce the sleep to all of theirs, and wait for all [bells](Self::bell).
+    /// Sleeps until an access has come, one of `files` can be read, or one of these or of `streams` ends. For a
+    /// side with only this ring. With several rings, announce the sleep to all of them, and wait for all
+    /// [bells](Self::bell).
     pub fn sleep(&self, files: &[BorrowedFd<'_>], streams: &[BorrowedFd<'_>]) {
         if self.fall_asleep() {
             self.own.wait(files, streams, None);

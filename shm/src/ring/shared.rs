@@ -20,7 +20,7 @@ impl Memory {
 }
 
 impl Client {
-    /// A new ring. What [`files`](Self::files) gives is for the server.
+    /// A new ring. Send its [`files`](Self::files) to the server.
     ///
     /// # Errors
     /// What the system says.
@@ -33,7 +33,7 @@ impl Client {
         Ok(Self::on(memory, file, Bell::shared()?, Bell::shared()?))
     }
 
-    /// The ring's memory, the server's bell, the client's bell: in the order in which the server wants them.
+    /// The ring's memory, the server's bell, the client's bell, in the order that the server expects.
     pub fn files(&self) -> [BorrowedFd<'_>; 3] {
         [self.file.as_fd(), self.server.as_fd(), self.own.as_fd()]
     }
@@ -59,7 +59,7 @@ impl Server {
         Ok(Self::on(memory, Bell::from_peer(own)?, Bell::from_peer(client)?))
     }
 
-    /// What becomes readable when an access has come while we slept.
+    /// The descriptor that becomes readable when an access has come during the sleep.
     pub fn bell(&self) -> BorrowedFd<'_> {
         self.own.as_fd()
     }

@@ -1,4 +1,5 @@
-//! What a ring is made of: words that two processes share, and bells. Under `--cfg loom` the [model checker](super::model)'s.
+//! The parts of a ring: words that two processes share, and bells. With `--cfg loom` they are the [model
+//! checker](super::model)'s.
 
 #[cfg(not(loom))]
 pub(super) use {

@@ -9,8 +9,8 @@ const ROUNDS: u32 = if cfg!(loom) { 1 } else { 8 };
 /// How long to look before sleeping. The model checker tries all orders and needs no time for that.
 const LOOK: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_micros(50) };
 
-/// One wait at a ring: [`Client::wait`](super::Client::wait) looks first, because waking a thread takes tens of microseconds,
-/// and sleeps later.
+/// One wait at a ring: [`Client::wait`](super::Client::wait) polls first, because waking a thread takes tens of
+/// microseconds, and sleeps later.
 #[derive(Debug, Default)]
 pub struct Wait {
     /// When it turned out to last.
@@ -24,7 +24,7 @@ impl Wait {
         Self::default()
     }
 
-    /// A wait that is [over](Self::over) after so long.
+    /// A wait that is [over](Self::over) after this time.
     pub fn within(limit: Duration) -> Self {
         Self { began: None, limit: Some(limit) }
     }
@@ -35,7 +35,7 @@ impl Wait {
         Self { began: Instant::now().checked_sub(LOOK), limit: Some(limit) }
     }
 
-    /// How long it was to last, if that time has passed.
+    /// Its length, if that time has passed.
     pub fn over(&self) -> Option<Duration> {
         self.limit.filter(|&limit| self.waited() >= limit)
     }

@@ -1,8 +1,9 @@
-//! How neither side misses what it sleeps for: the one place where a ring's flags *sleeps* and its bells are used.
+//! The rule by which neither side misses a wake-up: the only code that uses a ring's flags *sleeps* and its
+//! bells.
 //!
-//! Who sleeps announces it, looks again, and sleeps only if what it waits for is still not there. Who has changed something
-//! that the other may wait for then looks at the other's flag, and rings. A full fence lies between the store and the look on
-//! both sides, so one of the two sees the other.
+//! A side that is about to sleep announces it and looks again. It sleeps only if what it waits for is still not
+//! there. A side that has changed something that the other may wait for then looks at the other's flag, and
+//! rings. On both sides there is a full fence between the store and the look, so one of the two sees the other.
 
 use super::sync::{AtomicU32, Bell, Ordering, fence};
 

@@ -1,4 +1,5 @@
-//! TLS 1.3 over TCP, as state beside the socket: nothing here blocks, and a thread that polls sockets polls these alike.
+//! TLS 1.3 over TCP, as state beside the socket. Nothing here blocks, and a thread can poll such sockets like
+//! others.
 
 mod settings;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Certificates and keys: what a side shows, and what it trusts.
+//! Certificates and keys: those that a side presents, and those that it trusts.
 
 use std::fmt;
 use std::fs::File;
@@ -19,7 +19,7 @@ use crate::secret_file;
 /// Bytes of a file of certificates or of a key, at most.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// A file that is not what TLS needs.
+/// A file that TLS cannot use.
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// It cannot be read.
@@ -30,7 +30,7 @@ pub enum TlsError {
         /// Why.
         source: io::Error,
     },
-    /// It has no certificate, or no key, in it, or one that cannot be used.
+    /// It has no certificate, or no key, or one that cannot be used.
     #[error("{}: {what}", path.display())]
     Unfit {
         /// The file.
@@ -44,7 +44,7 @@ pub enum TlsError {
 #[derive(Clone)]
 pub struct Client(pub(super) Arc<ClientConfig>);
 
-/// What a server shows, and whose certificates it takes.
+/// The certificate that a server presents, and the client certificates that it accepts.
 #[derive(Clone)]
 pub struct Server {
     pub(super) config: Arc<ServerConfig>,
@@ -99,8 +99,8 @@ fn authorities(path: &Path) -> Result<RootCertStore, TlsError> {
 }
 
 impl Client {
-    /// Trusts servers whose certificates are of the authority in that file. `own` is a certificate to be shown, and the file with
-    /// its key. All files are in PEM.
+    /// Trusts servers whose certificates are from the authority in that file. `own` is the file of a
+    /// certificate to present, and the file of its key. All files are in PEM.
     ///
     /// # Errors
     /// [`TlsError`].
@@ -120,8 +120,8 @@ impl Client {
 }
 
 impl Server {
-    /// Shows the certificate in that file, whose key is in the other one, and takes certificates of clients, if they show any,
-    /// that are of the authority in `clients`. All files are in PEM.
+    /// Presents the certificate in that file, whose key is in the other one. Clients need no certificate; if
+    /// they present one, it must be from the authority in `clients`. All files are in PEM.
     ///
     /// # Errors
     /// [`TlsError`].

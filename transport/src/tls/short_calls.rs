@@ -1,4 +1,4 @@
-//! TLS over a stream whose every call may be cut short, be interrupted, or find nothing.
+//! TLS over a stream whose calls may be partial, be interrupted, or find nothing.
 
 use std::io::{self, Read, Write};
 

@@ -1,4 +1,4 @@
-//! A TCP socket with TLS beside it.
+//! A TCP socket with its TLS state.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -22,7 +22,7 @@ const WRITE: usize = 32 << 10;
 /// How a TLS client begins: a record of the handshake, version 3 (RFC 8446, 5.1).
 const BEGINNING: [u8; 2] = [0x16, 0x03];
 
-/// A connected TCP socket with TLS, set not to block. Several handles may share it.
+/// A connected, non-blocking TCP socket with TLS. Several handles may share it.
 pub struct TlsSocket(Arc<Shared>);
 
 struct Shared {
@@ -102,7 +102,7 @@ impl TlsSocket {
         self.session().handshake(&mut &self.0.stream)
     }
 
-    /// Whether the peer has shown a certificate, which is of an authority that is trusted, with that name in it.
+    /// Whether the peer has presented a certificate from a trusted authority with that name in it.
     pub fn peer_is(&self, name: &str) -> bool {
         let session = self.session();
         let certificate = session.tls.peer_certificates().and_then(|shown| shown.first());
@@ -111,7 +111,7 @@ impl TlsSocket {
         parsed.is_ok_and(|parsed| verify_server_name(&parsed, &name).is_ok())
     }
 
-    /// Whether the peer has shown a certificate, which is of an authority that is trusted.
+    /// Whether the peer has presented a certificate from a trusted authority.
     pub fn has_certificate(&self) -> bool {
         self.session().tls.peer_certificates().is_some_and(|shown| !shown.is_empty())
     }
