@@ -1,4 +1,4 @@
-//! What was seen, as it goes to the thread that writes a file.
+//! Observations, in the form in which they go to the thread that writes a file.
 
 use vp_core::Time;
 use vp_core::observe::{SourceKind, Stage};
@@ -16,7 +16,7 @@ pub(crate) struct Event {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Seen {
     Level(u64),
-    /// A level is so much higher, or lower, than it was.
+    /// A level has changed by this amount.
     Change(i64),
     Register {
         write: bool,
@@ -47,7 +47,7 @@ pub(crate) enum Seen {
     Busy {
         until: Time,
     },
-    /// What was under way is under way no more.
+    /// Open transfers have ended.
     Reset,
 }
 

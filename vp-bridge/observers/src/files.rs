@@ -1,4 +1,4 @@
-//! Which files are to be written about a run.
+//! The files to be written about a run.
 
 use std::path::{Path, PathBuf};
 
@@ -13,28 +13,29 @@ use crate::trigger::Trigger;
 use crate::waves::{FileKind, Waveform};
 use crate::{LayerNames, ObserveError, Observers, WholeFile};
 
-/// The files that are to be written about the run of a platform.
+/// The files to be written about the run of a platform.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
     /// A waveform.
     pub trace: Option<TraceFile>,
-    /// The log of register accesses: text for people if it ends in `.txt` or `.log`, else JSON, which can be played again.
+    /// The log of register accesses: text for people if its name ends in `.txt` or `.log`, otherwise JSON,
+    /// which can be played again.
     pub registers: Option<PathBuf>,
     /// A timeline in Perfetto's format.
     pub timeline: Option<PathBuf>,
-    /// The layers of the network that runs, if one does.
+    /// The layers of the network, if one is run.
     pub layers: LayerNames,
 }
 
-/// A waveform, and from when to when it is recorded.
+/// A waveform, and the part of the run that it covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceFile {
-    /// Its name, which says its format: .fst or .vcd.
+    /// Its file name, whose extension gives the format: .fst or .vcd.
     pub path: PathBuf,
-    /// What it begins with: a time, or `register:NAME[=VALUE]`, `interrupt`, `address:HEX[..HEX]`, `layer:N`, `layer:UNIT.N`,
-    /// `layer:NAME`. Left out: the beginning of the run.
+    /// Where it begins: a time, or `register:NAME[=VALUE]`, `interrupt`, `address:HEX[..HEX]`, `layer:N`,
+    /// `layer:UNIT.N`, `layer:NAME`. Left out: the beginning of the run.
     pub start: Option<String>,
-    /// What it ends with; a layer with its end.
+    /// Where it ends; for a layer, at its end.
     pub stop: Option<String>,
 }
 
@@ -63,8 +64,8 @@ impl Files {
         trace.chain(self.timeline.as_deref()).chain(self.registers.as_deref())
     }
 
-    /// Those of a command's platform of that number, from 0: the first has the names as they are, the second `run-2.fst` in place
-    /// of `run.fst`.
+    /// The files of a command's platform of that number, from 0: the first has the names as they are, the
+    /// second `run-2.fst` in place of `run.fst`.
     #[must_use]
     pub fn of_platform(&self, number: usize) -> Files {
         let mut files = self.clone();
@@ -74,7 +75,7 @@ impl Files {
         files
     }
 
-    /// Whether they can be written about such a platform: before anything runs.
+    /// Checks whether they can be written about such a platform, before anything runs.
     ///
     /// # Errors
     /// As of [`attach`](Files::attach).
@@ -98,7 +99,7 @@ impl Files {
         Ok(())
     }
 
-    /// Begins the files, and puts the observers that write them beside a hub's platform.
+    /// Begins the files, and adds the observers that write them to a hub's platform.
     ///
     /// # Errors
     /// [`ObserveError`]: a file cannot be begun, or something that is named is not there.
@@ -124,7 +125,7 @@ impl Files {
     }
 }
 
-/// The name of a further file: `run-2.fst` of `run.fst`.
+/// The name of a further file: `run-2.fst` for `run.fst`.
 #[must_use]
 pub fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 0 {

@@ -1,15 +1,16 @@
-//! Which layer of a network each hardware layer of a unit is.
+//! The layer of a network for each hardware layer of a unit.
 
 use std::collections::BTreeMap;
 
 use vp_models::host::network::Plan;
 
-/// The names of a network's layers, by unit, in the order in which a driver that follows the plan enables them there.
+/// The names of a network's layers, by unit, in the order in which a driver that follows the plan enables them
+/// there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LayerNames(BTreeMap<String, Vec<String>>);
 
 impl LayerNames {
-    /// Those of a plan. It may be run several times.
+    /// The names from a plan. It may be run several times.
     #[must_use]
     pub fn of(plan: &Plan) -> LayerNames {
         let mut names = BTreeMap::<String, Vec<String>>::new();

@@ -1,9 +1,9 @@
-//! Files about a platform's run: what looks on and writes them.
+//! Files about a platform's run: the observers that write them.
 //!
-//! [`Files`] says which. [`Files::attach`] puts observers beside a platform that has not run, and [`Observers::finish`] ends them: a
-//! file has its name only when it is whole ([`WholeFile`]).
+//! [`Files`] says which files. [`Files::attach`] adds observers to a platform that has not run, and
+//! [`Observers::finish`] ends them. A file gets its name only when it is complete ([`WholeFile`]).
 //!
-//! Observers look on: a run with them has the events, and the event hash, of one without.
+//! Observers do not change a run: it has the same events, and the same event hash, as one without them.
 
 mod error;
 mod event;

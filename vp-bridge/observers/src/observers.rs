@@ -12,8 +12,8 @@ pub(crate) trait FileObserver: Observer {
     /// Whether the file cannot be written any more: [`finish`](FileObserver::finish) says why.
     fn has_failed(&self) -> bool;
 
-    /// All has been told that happened up to `now`: completes the file and gives it its name, or says why not. Gives what a
-    /// person should know of the file, in one line.
+    /// Everything up to `now` has been reported: completes the file and gives it its name, or says why not.
+    /// Returns a note about the file for people, in one line.
     fn finish(&self, now: Time) -> Result<Option<String>, ObserveError>;
 }
 
@@ -27,7 +27,7 @@ pub struct Observers {
 /// What came of the files.
 #[derive(Debug, Default)]
 pub struct Finished {
-    /// What a person should know of them, a line each.
+    /// Notes about the files for people, one line each.
     pub notes: Vec<String>,
     /// Those that could not be written.
     pub errors: Vec<ObserveError>,
@@ -43,7 +43,8 @@ impl Observers {
         self.attached.push((self.sim.observe(observer.clone()), observer));
     }
 
-    /// Ends those whose files cannot be written any more, such as on a full disk, and says why. The others go on.
+    /// Ends the observers whose files cannot be written any more, for example on a full disk, and says why. The
+    /// others go on.
     pub fn take_failures(&mut self) -> Vec<ObserveError> {
         let now = self.sim.now();
         let failed = self.attached.extract_if(.., |(_, observer)| observer.has_failed());
@@ -54,7 +55,7 @@ impl Observers {
         failed.filter_map(end).collect()
     }
 
-    /// Ends them, where the run is, and puts their files in their places.
+    /// Ends them at the present point of the run, and puts their files in place.
     #[must_use]
     pub fn finish(mut self) -> Finished {
         let (now, mut finished) = (self.sim.now(), Finished::default());

@@ -1,4 +1,4 @@
-//! The register log: each access, with who asked for it, and what else it takes to play it again.
+//! The register log: each access, who made it, and what else is needed to play it again.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ pub(crate) struct RegisterLog {
     line: Cell<Option<Source>>,
     /// The group that accesses of a unit go to, where one has been chosen.
     producers: RefCell<BTreeMap<&'static str, u8>>,
-    /// None once it is in its place, or cannot be written.
+    /// None once it is in place, or cannot be written.
     file: RefCell<Option<WholeFile>>,
     failed: RefCell<Option<io::Error>>,
 }

@@ -1,8 +1,9 @@
-//! An observer whose file is written by a thread of its own.
+//! An observer whose file is written by a separate thread.
 //!
-//! The simulation's thread packs what it sees and hands it over in chunks, each with the watermark: that is all that it spends. The writer's
-//! thread puts the observations of all sources in the order of time, up to the watermark, and gives them to a [`Sink`]. What is kept is
-//! a few chunks and what lies beyond the watermark. A thread that cannot keep up holds the simulation back.
+//! The simulation's thread packs its reports and passes them on in chunks, each with the watermark; it does
+//! nothing more. The writer's thread puts the observations of all sources in the order of time, up to the
+//! watermark, and gives them to a [`Sink`]. Memory holds only a few chunks and the observations beyond the
+//! watermark. A thread that cannot keep up delays the simulation.
 
 use std::cell::{Cell, RefCell};
 use std::panic::resume_unwind;
@@ -30,16 +31,16 @@ const WAITING: usize = 8;
 
 /// Takes what was seen in the order of time, in a thread of its own.
 pub(crate) trait Sink: Send + 'static {
-    /// There is a source. It has not reported yet.
+    /// A source was announced. It has not reported yet.
     fn announced(&mut self, source: Announced);
 
-    /// A label of things that are counted has that number from now on.
+    /// A label of counted things has this number from now on.
     fn labelled(&mut self, label: u32, text: String);
 
     /// Something was seen. Says whether more is wanted.
     fn seen(&mut self, event: &Event) -> Result<bool, ObserveError>;
 
-    /// That was all, up to `now`. Gives what a person should know of the file.
+    /// The end, at `now`. Returns a note about the file for people.
     fn finish(self: Box<Self>, now: Time) -> Result<Option<String>, ObserveError>;
 }
 
@@ -82,7 +83,7 @@ pub(crate) struct Threaded {
     names: LayerNames,
     chunk: RefCell<Vec<Event>>,
     watermark: Cell<Time>,
-    /// How full the convolution buffer was told to be.
+    /// The last reported level of the convolution buffer.
     buffer: Cell<Option<BufferFill>>,
     /// Chunks whose memory can be used again.
     empty: Receiver<Vec<Event>>,

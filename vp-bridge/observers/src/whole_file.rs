@@ -1,12 +1,12 @@
-//! Files of results: there whole or not at all, whatever kills the program that writes them.
+//! Result files that are either complete or not there at all, whatever kills the program that writes them.
 
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile};
 
-/// A file of results on its way: written under another name in the same folder, and put in its place when it is on the disk. If
-/// it is dropped before, what was in its place stays.
+/// A result file that is being written: it has another name in the same folder, and is renamed when it is on
+/// the disk. If it is dropped before, the old file stays.
 #[derive(Debug)]
 pub struct WholeFile(Place);
 
@@ -44,7 +44,7 @@ impl WholeFile {
         Ok(WholeFile(Place::Beside(BufWriter::new(file), path)))
     }
 
-    /// Whether one can be begun. A pipe is not opened: who reads it would find its end.
+    /// Checks whether one can be begun. A pipe is not opened, because its reader would then see its end.
     ///
     /// # Errors
     /// As of [`create`](WholeFile::create).
@@ -55,10 +55,10 @@ impl WholeFile {
         }
     }
 
-    /// The same for a format that goes back in its file, which a pipe cannot.
+    /// The same for a format that seeks in its file, which a pipe cannot.
     ///
     /// # Errors
-    /// The disk's, and that of a file that is no plain one.
+    /// The disk's error, and an error for a file that is not a regular one.
     pub fn create_plain(path: &Path) -> io::Result<WholeFile> {
         let file = WholeFile::create(path)?;
         match file.0 {
@@ -67,7 +67,7 @@ impl WholeFile {
         }
     }
 
-    /// Puts the file in its place; it is on the disk when this returns.
+    /// Puts the file in place; it is on the disk when this returns.
     ///
     /// # Errors
     /// The disk's.

@@ -1,4 +1,4 @@
-//! Who a newcomer is: between its welcome and its platform, which it has nothing to do with before.
+//! Authentication of a new connection: after its welcome and before it joins a platform.
 
 use std::sync::Arc;
 use std::time::Instant;

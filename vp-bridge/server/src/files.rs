@@ -1,5 +1,5 @@
-//! Open files of this process: how many there may be, how many sessions and newcomers these are enough for, and one that is kept
-//! for when there are no more.
+//! Open files of this process: how many there may be, for how many sessions and new connections they are
+//! enough, and one that is kept in reserve.
 
 use std::fs::File;
 use std::io;
@@ -27,8 +27,8 @@ fn of_session(address: &Address) -> u64 {
     }
 }
 
-/// Lets this process open as many files as so many sessions at an address need, as far as the system allows it. For a program to
-/// call before it serves: its children inherit the limit.
+/// Raises this process's limit of open files to what so many sessions at an address need, as far as the system
+/// allows it. Call it before serving: child processes inherit the limit.
 pub fn allow_files_for(sessions: usize, address: &Address) {
     let limit = getrlimit(Resource::Nofile);
     let beside = BESIDE + NEWCOMERS[0] * OF_NEWCOMER;

@@ -1,7 +1,8 @@
-//! Memory of platforms that have ended, given back to the system.
+//! Returning the memory of ended platforms to the system.
 //!
-//! glibc's allocator keeps what is freed below something that is still in use, in as many arenas as there were threads: after many
-//! sessions hundreds of megabytes that nobody uses (mallopt(3), M_ARENA_MAX and M_TRIM_THRESHOLD; malloc_trim(3)).
+//! glibc's allocator keeps freed memory that is below memory in use, in as many arenas as there were threads.
+//! After many sessions these are hundreds of unused megabytes (mallopt(3), M_ARENA_MAX and M_TRIM_THRESHOLD;
+//! malloc_trim(3)).
 
 use std::sync::Arc;
 use std::time::Duration;

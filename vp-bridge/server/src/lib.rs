@@ -13,9 +13,9 @@
 //! # }
 //! ```
 //!
-//! A platform is one thread. A session begins as an async task, which waits for its hello, gives its socket to the thread of its
-//! platform, and has it back for the farewell. A session that errs, lags or vanishes takes nothing from others but what they
-//! had from it.
+//! A platform is one thread. A session begins as an async task, which waits for its hello, gives its socket to
+//! the thread of its platform, and gets it back for the goodbye. A session that makes errors, lags or vanishes
+//! takes nothing from others except what it provided.
 
 mod access;
 mod adapted;
@@ -78,73 +78,80 @@ pub mod remote_port {
     pub use crate::adapters::remote_port::{Channels, ChannelsError, Peer, PortChannel, TimeSource};
 }
 
-/// Renode, of which a platform is a co-simulated peripheral.
+/// Renode, with a platform as its co-simulated peripheral.
 pub mod renode {
     use vp_transport::Address;
 
-    /// Where Renode listens for one peripheral: as long as nobody has connected, and for three seconds at most.
+    /// The port where Renode listens for one peripheral: as long as nobody has connected, and for three seconds
+    /// at most.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Sockets {
-        /// Renode's requests, and all answers but those to ticks. It is connected to first.
+        /// Renode's requests, and all answers except those to ticks. It is connected to first.
         pub main: Address,
         /// The peripheral's requests.
         pub asynchronous: Address,
     }
 }
 
-/// The `tracing` target of a platform's warnings that a session has been told. A program whose session says them on the
-/// same terminal leaves it out of its log.
+/// The `tracing` target of a platform's warnings that a session has been told. A program whose session prints
+/// them on the same terminal leaves this target out of its log.
 pub const TOLD: &str = "vp_server::told";
 
 /// What a server bears.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Most sessions at a time. Who comes beyond is told that the server is full. Connections that have not said hello, or not shown who
-    /// they are where the server asks, do not count: they have places of their own. Fewer where the process may not open as many files
-    /// as these need ([`allow_files_for`]).
+    /// Most sessions at a time. Further clients are told that the server is full. Connections that have not
+    /// sent their hello, or not authenticated where the server asks for it, do not count: they have a limit of
+    /// their own. The limit is lower where the process may not open as many files as these need
+    /// ([`allow_files_for`]).
     pub max_sessions: usize,
-    /// How long a newcomer may take to say hello.
+    /// How long a new connection may take to send its hello.
     pub handshake_timeout: Duration,
-    /// How long a session that ends may take to read why.
+    /// How long a session that is ended may take to read the reason.
     pub farewell_timeout: Duration,
-    /// How long a session that owns memory may leave a request to it unanswered, by the wall clock. Simulated time waits
-    /// for the answer, so others wait as well; who takes longer is put out and the platform goes on without. So is a partner
-    /// for whose promise simulated time waits so long.
+    /// How long a session that owns memory may leave a request to it unanswered, in wall-clock time. Simulated
+    /// time waits for the answer, so other sessions wait as well. A session that takes longer is disconnected,
+    /// and the platform goes on without it. The same holds for a partner for whose promise simulated time waits
+    /// so long.
     pub owner_timeout: Duration,
-    /// Most bytes of the host's memory that the RAM of all platforms together takes. A newcomer whose platform would have none is
-    /// told that the server is full; a platform that needs more than is left stands until a reset.
+    /// Most bytes of the host's memory that the RAM of all platforms together takes. A client whose platform
+    /// would get none is told that the server is full. A platform that needs more than is left is stopped until
+    /// a reset.
     pub memory_limit: u64,
     /// Most bytes of the host's memory that the RAM of one platform takes. A write that needs more is refused.
     pub platform_memory_limit: u64,
-    /// How long nothing may come of a session that has promised to answer Pings at any time
-    /// ([`Capabilities::HEARTBEAT`]): it is asked after a quarter of that, and put out at the end. Others may be silent. Over TCP,
-    /// also how long a peer's host may be out of reach. None: for ever.
+    /// How long a session may be silent that has promised to answer Pings at any time
+    /// ([`Capabilities::HEARTBEAT`]): it gets a Ping after a quarter of that, and is disconnected at the end.
+    /// Others may be silent. Over TCP this is also how long a peer's host may be out of reach. None: no limit.
     pub heartbeat: Option<Duration>,
-    /// How long a session may ask and be told nothing, when nothing of its is under way either. None: for ever.
+    /// How long a session may be idle, without messages in either direction and without work under way. None:
+    /// no limit.
     pub idle_timeout: Option<Duration>,
-    /// Delta cycles of a platform without simulated time moving on, after which its run is ended and its sessions are
-    /// told ([`vp_core::Simulation::set_delta_limit`]).
+    /// Delta cycles of a platform without simulated time moving on, after which its run is ended and its
+    /// sessions are told ([`vp_core::Simulation::set_delta_limit`]).
     pub delta_limit: u64,
-    /// Whether all sessions have one platform, those that name another one apart.
+    /// Whether all sessions share one platform, except those that name another one.
     pub one_platform: bool,
-    /// Whether time stands on each platform from its beginning on, until a debugger lets it go on.
+    /// Whether time is stopped on each platform from its beginning on, until a debugger lets it go on.
     pub stopped: bool,
-    /// A saved platform ([`vp_models::platform::Platform::save`]) from which each platform goes on, in place of power-on.
+    /// A saved platform ([`vp_models::platform::Platform::save`]) from which each platform continues, in place
+    /// of power-on.
     pub saved: Option<Bytes>,
-    /// Longest payload in bytes, requests in flight, capabilities. Those of one host are granted on Unix sockets only.
+    /// Longest payload in bytes, requests in flight, capabilities. Those for one host are granted only on Unix
+    /// sockets.
     pub terms: Terms,
     /// Program and version, as sessions are told.
     pub agent: String,
     /// Who may come in.
     pub access: Access,
-    /// Who is told what a platform came to when its last session has left. It has heard of all when nobody else has the
-    /// channel any more: when the server has ended too.
+    /// Receives the results of a platform when its last session has left. The channel is closed when all
+    /// results are sent: when the server has ended too.
     pub ended: Option<Sender<EndedPlatform>>,
-    /// Who is told what is driven at ports that partners hold ([`vp_models::hub::Hub::on_driven`]).
+    /// Called with what is driven at ports that partners hold ([`vp_models::hub::Hub::on_driven`]).
     pub pins: Option<Sender<PinEvent>>,
-    /// Who looks on at each platform, and for as long as it is there.
+    /// The observers of each platform, for as long as it exists.
     pub observe: Option<Arc<dyn ObservePlatforms>>,
-    /// What goes wrong at each platform from its beginning on ([`vp_models::faults`]), as a TOML text.
+    /// Faults of each platform from its beginning on ([`vp_models::faults`]), as a TOML text.
     pub faults: Option<Arc<str>>,
 }
 
@@ -375,14 +382,14 @@ impl Server {
         Ok(Self { listener, peers: Vec::new(), connected: Vec::new(), house: Arc::new(house) })
     }
 
-    /// Where it listens, with the port that was really taken.
+    /// The address where it listens, with the real port.
     pub fn local_address(&self) -> &Address {
         self.listener.local_address()
     }
 
-    /// Meets a peer that speaks Remote-Port, once the server runs; and others after it. Gives where, with the port that was really
-    /// taken. It shares the platform with all sessions that name none, if the server has
-    /// [one platform](Options::one_platform); else it has its own.
+    /// Connects to a peer that speaks Remote-Port, or waits for it, once the server runs; and to others after
+    /// it. Returns the address, with the real port. It shares the platform with all sessions that name none, if
+    /// the server has [one platform](Options::one_platform); otherwise it has its own.
     ///
     /// # Errors
     /// The place cannot be listened on.
@@ -397,9 +404,9 @@ impl Server {
         self.add_peer("Remote-Port", place, adapter, time_mode).await
     }
 
-    /// Connects to Renode, which is served once the server runs. The memory interfaces named in `masters` are masters on its bus; the
-    /// others have the platform's own memory. Gives how that session ends, and why: as it should, or not.
-    /// Which platform it is at [`add_remote_port`](Self::add_remote_port) says.
+    /// Connects to Renode, which is served once the server runs. The memory interfaces named in `masters` are
+    /// masters on its bus; the others have the platform's own memory. Returns how that session ends, and why.
+    /// [`add_remote_port`](Self::add_remote_port) says which platform it gets.
     ///
     /// # Errors
     /// Renode does not listen there.
@@ -431,7 +438,7 @@ impl Server {
         Ok(address)
     }
 
-    /// Serves until `shutdown` is there. Sessions are then told, and have a moment to read it.
+    /// Serves until `shutdown` is complete. Sessions are then told, and have a moment to read it.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { listener, peers, connected, house } = self;
         let tasks = TaskTracker::new();

@@ -1,4 +1,4 @@
-//! Listening: connections at an address, one by one, within the async runtime.
+//! Listening: accepts connections at an address, one by one, within the async runtime.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,13 +20,13 @@ pub enum ListenError {
         /// The place.
         address: Address,
     },
-    /// A file that is no socket lies at the path: it is left alone.
+    /// A file that is not a socket is at the path; it is not changed.
     #[error("cannot listen on {address}: a file that is no socket is in the way")]
     NoSocket {
         /// The place.
         address: Address,
     },
-    /// Others than this host's could come in, and nobody would know who they are.
+    /// Other hosts could connect, and there is no authentication.
     #[error(
         "cannot listen on {address}: other hosts can reach it, and {why}\n\
          listen on tcp:127.0.0.1:PORT, on tls:HOST:PORT with --certificate, --key and --tokens or --client-ca of `vp serve` (--make-certificates \
@@ -38,7 +38,7 @@ pub enum ListenError {
         /// What it lacks.
         why: &'static str,
     },
-    /// An address for TLS, and no certificate to be shown.
+    /// An address for TLS, without a certificate to present.
     #[error(
         "cannot listen on {address}: there is no certificate to be shown\n\
          pass --certificate and --key to `vp serve`; --make-certificates DIR makes some"

@@ -1,4 +1,4 @@
-//! Observers that look at no platform: they ask the server which there are.
+//! Observers without a platform: they ask the server which platforms there are.
 
 use std::io;
 

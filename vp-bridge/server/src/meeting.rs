@@ -1,4 +1,4 @@
-//! How a stream with a peer comes about whose protocol lets either side listen.
+//! Getting a stream to a peer whose protocol lets either side listen.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};

@@ -1,5 +1,6 @@
-//! Newcomers: connections that have not said hello, or not shown yet who they are. They have places apart from those of sessions, so
-//! who says nothing keeps nobody out; and when theirs are all taken one that has waited for long has to go, so the next one is heard.
+//! New connections: they have not sent their hello, or not authenticated yet. They have places apart from those
+//! of sessions, so a silent one keeps nobody out. When all places are taken, one that has waited for long has
+//! to go, so the next one is heard.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,8 @@
-//! How many platforms' threads work for long at a time: as many as there are processors, in turns.
+//! Limits how many platforms' threads do long work at a time: as many as there are processors, in turns.
 //!
-//! The system gives each thread that wants to run an equal part, so a platform that is asked for something now and then would share
-//! the processors with 500 that never have nothing to do. Those wait for each other in a line ([`Shift::go_on`]). A thread that has nothing
-//! to do now and then is left to the system, which has it run soon.
+//! The system gives each runnable thread an equal part. So a platform with little work would share the
+//! processors with 500 platforms that always have work. Those wait for each other in a queue
+//! ([`Shift::go_on`]). A thread that is idle now and then is scheduled by the system, which lets it run soon.
 
 use std::collections::VecDeque;
 use std::num::NonZero;

@@ -1,4 +1,4 @@
-//! Newcomers for whom there is no place: told so, as long as that costs little.
+//! New connections for which there is no place: they are told so, as long as that costs little.
 
 use std::io;
 use std::sync::Arc;

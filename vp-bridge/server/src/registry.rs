@@ -1,4 +1,4 @@
-//! Which platforms there are, by name, and how many sessions each has.
+//! The platforms by name, and the number of sessions of each.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

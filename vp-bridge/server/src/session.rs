@@ -1,5 +1,5 @@
-//! One session from the first byte to the last: the greeting, a platform, and the farewell. In between the socket is the platform's
-//! thread's, and the session's task waits for it.
+//! One session from the first byte to the last: the greeting, a platform, and the goodbye. In between the
+//! platform's thread has the socket, and the session's task waits for it.
 
 use std::io::ErrorKind;
 use std::slice;

@@ -1,4 +1,4 @@
-//! A connection within the async runtime: as long as it is greeted, and when it is bidden farewell.
+//! A connection within the async runtime: during the greeting, and for the goodbye.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};

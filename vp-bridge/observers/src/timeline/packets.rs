@@ -27,7 +27,7 @@ pub(super) type Track = u64;
 pub(super) struct Packets {
     file: WholeFile,
     block: Vec<u8>,
-    /// By time, and of one time in the order in which they were told.
+    /// By time, and within one time in the order of the reports.
     waiting: BinaryHeap<Reverse<(Time, u64, Vec<u8>)>>,
     number: u64,
     tracks: u64,

@@ -1,4 +1,4 @@
-//! The messages of Perfetto's trace format that a timeline has, with their numbers.
+//! The messages of Perfetto's trace format that a timeline uses, with their numbers.
 //!
 //! From `protos/perfetto/trace/` of Perfetto: `trace_packet.proto` and, below `track_event/`, `track_event.proto`,
 //! `track_descriptor.proto`, `counter_descriptor.proto`, `debug_annotation.proto`.
@@ -62,7 +62,7 @@ pub struct TrackDescriptor {
     /// How those below it are ordered.
     #[prost(enumeration = "Ordering", optional, tag = "11")]
     pub child_ordering: Option<i32>,
-    /// Where it is among them: the least comes first.
+    /// Its rank among its siblings: the lowest comes first.
     #[prost(int32, optional, tag = "12")]
     pub sibling_order_rank: Option<i32>,
 }

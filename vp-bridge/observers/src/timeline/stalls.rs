@@ -1,7 +1,7 @@
-//! When nothing moves though something is to be done, and what is waited for then.
+//! Times when nothing moves although there is work, and what is waited for then.
 //!
-//! As [`vp_models::host::Bounds`] has it: a moment at which no datapath is at work and no data moves goes to what is outstanding, reads
-//! before writes. A moment without any layer is the driver's.
+//! As in [`vp_models::host::Bounds`]: a time at which no datapath is at work and no data moves is attributed to
+//! what is outstanding, reads before writes. A time without any layer is attributed to the driver.
 
 use vp_core::Time;
 use vp_core::observe::Transfer;
@@ -34,7 +34,7 @@ pub(super) struct Stalls {
     datapaths: [Spans; Datapath::ALL.len()],
     /// When there were layers.
     layers: Spans,
-    /// Layers that have not ended, and since when there are some.
+    /// Layers that have not ended, and since when there are any.
     open: u64,
     since: Time,
     /// Up to when it was looked at.

@@ -1,4 +1,4 @@
-//! What writes a timeline.
+//! The writer of a timeline.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,7 +29,7 @@ pub(crate) struct Timeline {
     map: RegisterMap,
     is_nvdla: bool,
     root: Track,
-    /// Those of units, stalls, the CPU with the line, and of counters.
+    /// The tracks of units, stalls, the CPU with the line, and counters.
     groups: [Track; 4],
     stall_track: Track,
     sources: BTreeMap<u32, Source>,
@@ -46,7 +46,7 @@ pub(crate) struct Timeline {
     /// The end of the window that events come in.
     window_end: Time,
     now: Time,
-    /// What could not be written while sources were announced.
+    /// An error while sources were announced.
     wrong: Option<io::Error>,
 }
 

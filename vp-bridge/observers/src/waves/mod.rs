@@ -1,6 +1,7 @@
-//! Waveforms: what buses, units, lines and buffers do, as signals over time.
+//! Waveforms: buses, units, lines and buffers as signals over time.
 //!
-//! [`signals`](self) of a source follow from its kind; their places in the hierarchy from its name. The file is FST or VCD, by its ending.
+//! [`signals`](self) of a source follow from its kind; their places in the hierarchy follow from its name. The
+//! file is FST or VCD, by its extension.
 
 mod fst;
 mod recorder;

@@ -1,4 +1,4 @@
-//! The values of all signals, of which the file has the changes as long as it is recorded.
+//! The values of all signals; while recording, their changes go to the file.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The signals of each kind of source, and how what it reports changes them.
+//! The signals of each kind of source, and how its reports change them.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,7 +26,7 @@ pub(super) struct Around {
 pub(super) enum Signals {
     /// A line, or a level.
     Level(Signal),
-    /// A datapath that is active at times: a pulse.
+    /// A datapath that is sometimes active: a pulse.
     Active(usize),
     Registers(Registers),
     Bus(Bus),
@@ -80,7 +80,7 @@ pub(super) struct Unit {
     layer: Signal,
     name: Signal,
     begun: u64,
-    /// Those that have not ended, the oldest first: group, number, name.
+    /// Layers that have not ended, the oldest first: group, number, name.
     open: Vec<(u64, u64, String)>,
 }
 

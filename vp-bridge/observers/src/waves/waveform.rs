@@ -1,4 +1,4 @@
-//! What writes a waveform.
+//! The writer of a waveform.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -31,7 +31,7 @@ pub(crate) struct Waveform {
     start: Option<Trigger>,
     stop: Option<Trigger>,
     state: State,
-    /// Sources that came when the file had begun, whose signals it does not have.
+    /// Sources that were announced after the file had begun, whose signals it does not have.
     late: Vec<String>,
 }
 

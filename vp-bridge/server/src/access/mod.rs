@@ -1,4 +1,4 @@
-//! Who may come in, and what each may do there.
+//! Access control: who may connect, and what each session may do.
 
 mod rights;
 mod tokens;
@@ -21,13 +21,16 @@ pub(crate) use tries::{Place, Tries};
 /// Who may come in.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    /// Whether whoever can reach the server may come in: it listens beyond this host without TLS or without knowing who comes.
+    /// Whether anybody who can reach the server may connect: it listens beyond this host without TLS or without
+    /// authentication.
     pub insecure: bool,
-    /// The group whose users may come in at Unix sockets, besides the server's own user and root.
+    /// The group whose users may connect at Unix sockets, besides the server's own user and root.
     pub group: Option<UserGroup>,
-    /// Who is known. If anybody is, all others are kept out, but for processes of the server's own user and of root at Unix sockets.
+    /// The known tokens and certificates. If there are any, all other connections are refused, except those of
+    /// the server's own user and of root at Unix sockets.
     pub tokens: Tokens,
-    /// What is shown at addresses for TLS, and whose certificates are taken there.
+    /// The certificate that is presented at addresses for TLS, and the client certificates that are accepted
+    /// there.
     pub tls: Option<tls::Server>,
 }
 

@@ -1,4 +1,4 @@
-//! What a session may do.
+//! The rights of a session.
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ impl fmt::Display for Right {
     }
 }
 
-/// What a token is for: rights that belong together.
+/// The role of a token: a set of rights that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {

@@ -1,4 +1,4 @@
-//! Those whom a server knows: by tokens, or by names in certificates.
+//! The clients that a server knows: by tokens, or by names in certificates.
 
 use std::fmt;
 use std::io;
@@ -36,7 +36,7 @@ pub enum TokensError {
         /// Why.
         source: io::Error,
     },
-    /// What it says makes no sense. Nothing of a token is in the text.
+    /// An entry that makes no sense. No part of a token is in the text.
     #[error("{}{what}", place(path, *line))]
     Wrong {
         /// The file; empty for a token from elsewhere.

@@ -1,4 +1,4 @@
-//! Tokens that were wrong: who shows one is made to wait.
+//! Wrong tokens: a host that sends one has to wait.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ const QUEUE: Duration = Duration::from_secs(8);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     Host(IpAddr),
-    /// The upper half of an IPv6 address: the lower one is the host's to choose (RFC 4291, 2.5.1).
+    /// The upper half of an IPv6 address: a host can choose the lower half itself (RFC 4291, 2.5.1).
     Network(u64),
     User(u32),
     Unknown,

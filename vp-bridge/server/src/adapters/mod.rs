@@ -1,7 +1,7 @@
-//! Protocols other than the native one: what a peer says becomes inputs of the platform's hub, and its outputs what the peer is
-//! told.
+//! Protocols other than the native one: an adapter converts a peer's messages to inputs of the platform's hub,
+//! and the hub's outputs to messages for the peer.
 //!
-//! An [`Adapter`] has no socket and no clock. Its session's sockets are the platform's thread's
+//! An [`Adapter`] has no socket and no clock. The platform's thread has its session's sockets
 //! (`instance/adapted.rs`).
 
 pub(crate) mod remote_port;
@@ -33,15 +33,17 @@ pub(crate) trait Adapter: Send {
     /// The platform is not what the peer needs.
     fn begin(&mut self, beginning: &Beginning<'_>) -> Result<(), Parting>;
 
-    /// Whether the first bytes that have come on the first stream show that a peer is there: a greeting, whole, or what is none. The
-    /// peer is told what there is to be told, and nothing more happens, before that.
+    /// Whether the first bytes on the first stream show that a peer is there: a complete greeting, or something
+    /// that is not a greeting. Before that the peer is sent the adapter's own greeting, and nothing else
+    /// happens.
     fn is_greeted(&self, bytes: &[u8]) -> bool;
 
-    /// Takes what is complete of the bytes that have come on a stream: the first stream is 0. What is left is shown again with
-    /// what follows it.
+    /// Takes the complete messages from the bytes that have come on a stream: the first stream is 0. The
+    /// remaining bytes are passed again, with those that follow.
     ///
     /// # Errors
-    /// The peer has broken a rule of its protocol, or says that it goes. After a rule is broken it is not called any more.
+    /// The peer has broken a rule of its protocol, or has said goodbye. After a broken rule this is not called
+    /// any more.
     fn receive(&mut self, stream: usize, bytes: &mut BytesMut, now: Time) -> Result<(), Parting>;
 
     /// Takes what the hub tells this party.
@@ -50,7 +52,7 @@ pub(crate) trait Adapter: Send {
     /// Nothing more can be done for the peer.
     fn tell(&mut self, output: Output, now: Time) -> Result<(), Parting>;
 
-    /// Simulated time waits for this party, a partner, to promise more.
+    /// Simulated time waits for a further promise of this party, a partner.
     ///
     /// # Errors
     /// Nothing more can be done for the peer.
@@ -63,7 +65,7 @@ pub(crate) trait Adapter: Send {
         false
     }
 
-    /// Nothing has come from the peer for a millisecond by the wall clock.
+    /// Nothing has come from the peer for a millisecond of wall-clock time.
     ///
     /// # Errors
     /// Nothing more can be done for the peer.
@@ -71,19 +73,20 @@ pub(crate) trait Adapter: Send {
         Ok(())
     }
 
-    /// The next thing that the hub is to be told.
+    /// The next input for the hub.
     fn next_input(&mut self) -> Option<Input>;
 
-    /// What is to be written next, and on which stream: by one call, as far as the stream takes it.
+    /// The next bytes to write, and on which stream: by one call, as far as the stream takes it.
     fn next_output(&mut self) -> Option<(usize, &mut BytesMut)>;
 
-    /// Whether the peer may ask for more. If not, its streams are left unread.
+    /// Whether the peer may send more requests. If not, its streams are not read.
     fn takes_more(&self) -> bool;
 
-    /// Whether the peer waits for answers that come without another word of it: they are its, even if it has done wrong since.
+    /// Whether the peer waits for answers that need no further message of it. It gets them even if it has
+    /// broken a rule since.
     fn owes_answers(&self) -> bool;
 
-    /// What it is when the peer's stream ends, and nothing was left unsaid.
+    /// How the session ends if the peer's stream ends at the end of a message.
     fn gone(&self) -> Parting {
         Parting::Fine("the peer is gone".to_owned())
     }

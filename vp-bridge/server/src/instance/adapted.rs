@@ -36,7 +36,7 @@ pub(super) struct AdaptedSession {
     landing: Box<[u8]>,
     /// When something last came.
     heard: Instant,
-    /// What the peer did wrong: the session ends when what came before is answered.
+    /// The rule that the peer broke: the session ends when earlier requests are answered.
     broken: Option<End>,
     /// Why the session ends.
     end: Option<End>,

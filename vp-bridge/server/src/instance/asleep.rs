@@ -1,8 +1,8 @@
-//! Sessions from which nothing comes, or who do not read, on platforms with many sessions: the system watches their sockets, all at
-//! once.
+//! Sessions that send nothing, or do not read, on platforms with many sessions: the system watches all their
+//! sockets together.
 //!
-//! To look at a socket is a call of the system, and each access is followed by a look at all of them. 500 sessions that say nothing
-//! would make an access of another one 20 times as long.
+//! Looking at a socket is a system call, and after each access all of them are looked at. 500 silent sessions
+//! would make an access of another session 20 times as long.
 
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;

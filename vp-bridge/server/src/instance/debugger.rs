@@ -1,4 +1,4 @@
-//! Debuggers' commands: the native protocol's words and the hub's.
+//! Debuggers' commands: translation between the native protocol and the hub.
 
 use bytes::Bytes;
 use vp_models::hub::{self, Input, Tag};

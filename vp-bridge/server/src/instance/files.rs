@@ -1,4 +1,4 @@
-//! Files that have come beside a session's stream and that no request has taken.
+//! Files that have come with a session's stream and that no request has taken.
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,7 +1,7 @@
-//! What a platform's thread does when it has nothing to do.
+//! A platform's thread while it is idle.
 //!
 //! It polls the rings and the sockets of its sessions for 50 µs, because waking a sleeping thread costs tens of
-//! microseconds; then it sleeps until one of them has something, or a session comes.
+//! microseconds. Then it sleeps until one of them has something, or a session joins.
 
 use std::hint;
 use std::thread;

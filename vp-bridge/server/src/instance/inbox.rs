@@ -1,4 +1,5 @@
-//! The way into a platform's thread from others: sessions that come or have to go. What sessions say does not pass here.
+//! Messages to a platform's thread from other threads: sessions that join or have to leave. Requests of
+//! sessions do not pass here.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,7 @@ pub(crate) enum PlatformCommand {
     Join(Box<Newcomer>),
     /// To take a session of another protocol in.
     JoinAdapted(Box<AdaptedNewcomer>),
-    /// To tell which mode of time a session would have that wants this one.
+    /// Asks which mode of time a session would get that wants this one.
     TellMode { wanted: TimeMode, tell: oneshot::Sender<TimeMode> },
     /// To end a session, which may have ended already.
     Dismiss { session: SessionId, code: ErrorCode, reason: &'static str },
@@ -31,7 +32,7 @@ pub(crate) enum PlatformCommand {
 pub(crate) struct Inbox {
     /// `None` once the thread has ended.
     commands: Mutex<Option<Vec<PlatformCommand>>>,
-    /// Whether commands wait; a hint for who looks without the lock.
+    /// Whether commands wait; a hint for reading without the lock.
     is_waiting: AtomicBool,
     bell: Bell,
 }

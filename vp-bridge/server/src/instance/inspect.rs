@@ -1,4 +1,4 @@
-//! Sessions that look in: how things stand, and what debuggers do beside the buses.
+//! Sessions that read the platform's state, and the accesses of debuggers without the buses.
 
 use bytes::Bytes;
 use vp_models::host::{Statistics, Value};

@@ -1,4 +1,4 @@
-//! The sessions that share an instance, as it sees them.
+//! The sessions of an instance.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -46,9 +46,9 @@ pub(super) struct Member {
     /// Posted writes that failed since the last reply.
     pub(super) failures: Warnings,
     pub(super) lost_warnings: u64,
-    /// Looks at its stream, one after the other, at which nothing was there or to be done.
+    /// Number of consecutive looks at its stream without anything there or to be done.
     quiet_looks: usize,
-    /// Whether its socket had something, when that was looked at last.
+    /// Whether its socket had something at the last look.
     has_input: bool,
     /// The platform, as it was saved for the session last.
     pub(super) saved: Option<Bytes>,
@@ -153,8 +153,8 @@ pub(super) struct Members {
     awake: Vec<(SessionId, Box<Member>)>,
     asleep: Asleep,
     waiting: Waiting,
-    /// Those of whom a part of something long has come, until it is their turn to be read. Awake or asleep, they would be in turn woken and
-    /// put to sleep.
+    /// Sessions that have sent a part of a long message, until it is their turn to be read. They are neither
+    /// awake nor asleep, because otherwise they would be woken and put to sleep again and again.
     receiving: BTreeMap<SessionId, Box<Member>>,
 }
 

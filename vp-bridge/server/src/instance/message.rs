@@ -1,4 +1,4 @@
-//! What passes between sessions and their platform's thread.
+//! Messages between sessions and their platform's thread.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ pub(crate) struct AdaptedNewcomer {
 pub(super) enum ToSession {
     /// The answer to a request. The permit, if any, is for its payload.
     Reply { id: RequestId, time: native::Time, reply: Reply, payload: Bytes, permit: Option<Permit> },
-    /// All counters that were asked for; the session cuts them to what a frame holds.
+    /// All requested counters; the session cuts them to what a frame holds.
     Statistics { id: RequestId, time: native::Time, counters: Vec<Counter>, first: u32 },
     /// A saved platform, from a byte on; the session cuts it to what a frame holds.
     Saved { id: RequestId, time: native::Time, bytes: Bytes, first: usize },

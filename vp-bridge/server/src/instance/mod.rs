@@ -1,13 +1,14 @@
 //! One platform on a thread of its own, and the sessions that share it.
 //!
-//! The thread alone touches the platform, and the sockets of the sessions that have joined it. It is one loop
-//! ([`PlatformThread::serve`]): carry out what the sessions want, let simulated time move for a while (`run.rs`), write the
-//! answers, read the sockets; with nothing left to do, poll and then sleep until something comes (`idle.rs`). So no request
-//! passes through another thread, and nothing here needs a lock but the [`Inbox`], through which sessions come.
+//! Only this thread touches the platform and the sockets of the sessions that have joined it. It is one loop
+//! ([`PlatformThread::serve`]): carry out the sessions' requests, let simulated time move for a while
+//! (`run.rs`), write the answers, read the sockets. With nothing left to do, it polls and then sleeps until
+//! something comes (`idle.rs`). So no request passes through another thread, and nothing here needs a lock
+//! except the [`Inbox`], through which sessions join.
 //!
-//! This is an adapter: what sessions say becomes inputs of the platform's [`Hub`], and its outputs become what they are told
-//! (`translate.rs`, `told.rs`). The rules of time, and of who may do what, are the hub's. What is here are threads, the
-//! wall clock, and what a session may take of the server.
+//! This is an adapter: messages of sessions become inputs of the platform's [`Hub`], and its outputs become
+//! messages to them (`translate.rs`, `told.rs`). The hub has the rules of time and of who may do what. This
+//! module has threads, the wall clock, and the limits of what a session may use of the server.
 
 mod adapted;
 mod asleep;

@@ -1,4 +1,4 @@
-//! Who looks on at the platform.
+//! The observers of the platform.
 
 use vp_models::hub::Input;
 

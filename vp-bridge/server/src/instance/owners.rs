@@ -1,4 +1,4 @@
-//! What the owners of memory have been asked and have not answered: for how long, by the wall clock.
+//! Requests to the owners of memory that are not answered yet, and for how long, in wall-clock time.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

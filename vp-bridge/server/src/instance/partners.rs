@@ -1,5 +1,5 @@
-//! Sessions with a clock of their own: what they drive and promise, what is driven and promised to them, and how long simulated
-//! time waits for them.
+//! Sessions with a clock of their own: events and promises in both directions, and how long simulated time
+//! waits for the sessions.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! What a session has put into its platform and not got back: the measure for its back-pressure.
+//! The work that a session has given to its platform and that is not finished: the measure for its
+//! back-pressure.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,7 +1,9 @@
-//! What sessions of the same host may have of the server: mapped regions of memory, their bytes, and files that no request has taken.
+//! Limits for sessions of the same host: mapped regions of memory, their bytes, and files that no request has
+//! taken.
 //!
-//! A process has only so many mappings, addresses and descriptors, and one without room for a new thread's stack, or for more heap, is
-//! ended. So each session has a quota, and all sessions of the process have one together, which leaves half of it to others.
+//! A process has a limited number of mappings, addresses and descriptors. A process without room for a new
+//! thread's stack, or for more heap, is ended. So each session has a quota, and all sessions of the process
+//! have one together, which leaves half of it to others.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 

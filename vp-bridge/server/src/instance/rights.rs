@@ -1,4 +1,4 @@
-//! What sessions have a right to. Here, and nowhere else, it is looked at, before what they want becomes an input of the hub.
+//! The rights of sessions. They are checked only here, before a request becomes an input of the hub.
 
 use vp_models::platform::{Port, PortKind};
 use vp_protocols::native::{

@@ -1,4 +1,4 @@
-//! How the platform's thread lets its hub run: piece by piece, so that sessions are heard while a run lasts.
+//! How the platform's thread runs its hub: in pieces, so that sessions are heard during a run.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,8 @@ const SHARE_OF_RUN: u32 = 16;
 /// When the sockets are looked at while a run lasts.
 #[derive(Clone, Copy)]
 pub(super) struct Looks {
-    /// Not known before somebody asks: most register accesses are over by then, and to ask the clock takes a part of theirs.
+    /// Read from the clock only when needed: most register accesses are over by then, and reading the clock
+    /// takes a part of their time.
     next: Option<Instant>,
     interval: Duration,
 }

@@ -1,4 +1,4 @@
-//! Saved platforms, on their way to who asks for them.
+//! Saved platforms, while they are sent to the session that asks for them.
 
 use std::io::ErrorKind;
 

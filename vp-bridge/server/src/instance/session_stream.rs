@@ -1,8 +1,9 @@
-//! A session's stream within its platform's thread: bytes become the session's commands, and what the platform tells the
-//! session becomes bytes.
+//! A session's stream within its platform's thread: bytes become the session's commands, and messages of the
+//! platform become bytes.
 //!
-//! The socket never blocks. [`SessionStream::poll`] moves on what can be moved: it writes, decodes and reads once. Who has no
-//! time to look again soon sleeps until the socket is ready for [what the stream waits for](SessionStream::wanted).
+//! The socket never blocks. [`SessionStream::poll`] does what can be done: it writes, decodes and reads once. A
+//! thread that will not look again soon sleeps until the socket is ready for [what the stream waits
+//! for](SessionStream::wanted).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -68,18 +69,18 @@ pub(super) struct SessionStream {
     files: Files,
     quotas: Quotas,
     permits: Rc<Permits>,
-    /// Decoded, and not yet handed to the platform; and what they cost.
+    /// Decoded commands that are not yet passed to the platform, and their costs.
     commands: VecDeque<SessionCommand>,
     asked: u64,
     /// From the platform, not yet encoded: collected, or the peer lags behind.
     outgoing: VecDeque<ToSession>,
-    /// Requests of the platform, while the peer has as many as it takes.
+    /// Requests of the platform that wait while the peer has its maximum.
     asks: VecDeque<(Token, Request, Bytes)>,
     tokens: BTreeMap<RequestId, Token>,
     max_bytes: usize,
     /// Since the last look at it.
     signs: Signs,
-    /// Whether something has come since somebody asked for that.
+    /// Whether something has come since the last call that asks for this.
     is_fresh: bool,
     /// Whether something has come at the last look at the socket.
     has_come: bool,
@@ -91,7 +92,7 @@ pub(super) struct SessionStream {
     is_partner: bool,
     /// Whether all that was read is decoded, as far as it is whole: more may be read.
     wants_input: bool,
-    /// A rule that the peer broke: the session ends when what came before is answered.
+    /// A rule that the peer broke: the session ends when earlier requests are answered.
     broken: Option<Broken>,
     /// Why the session ends.
     end: Option<End>,

@@ -1,7 +1,8 @@
-//! Sessions from which nothing comes: who is asked whether it is there, who is told that the server is, and who is put out.
+//! Silent sessions: which get a Ping, which are told that the server is there, and which are disconnected.
 //!
-//! Silence alone is no fault, since a client may compute for minutes between two calls. It is one of a session that has promised to
-//! answer Pings at any time, and of any session where the server's user sets a limit for idle ones.
+//! Silence alone is not an error, because a client may compute for minutes between two calls. It is an error
+//! for a session that has promised to answer Pings at any time, and for every session where the server's user
+//! sets a limit for idle ones.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What sessions are told of the hub's outputs.
+//! The messages to sessions about the hub's outputs.
 
 use bytes::Bytes;
 use vp_core::observe::Warning;

@@ -1,4 +1,4 @@
-//! The native protocol's words for what a hub takes and tells, and back.
+//! Translation between the native protocol and a hub's inputs and outputs.
 
 use super::debugger;
 use bytes::{Bytes, BytesMut};

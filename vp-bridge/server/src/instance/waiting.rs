@@ -1,6 +1,8 @@
-//! Sessions that wait for their turn ([`turns`](super::turns)), on platforms with many sessions: nobody looks at them until then.
+//! Sessions that wait for their turn ([`turns`](super::turns)), on platforms with many sessions: their sockets
+//! are not looked at until then.
 //!
-//! They have commands, so there is nothing to be read of them meanwhile. To look at 500 of them takes longer than a register access.
+//! They have commands, so nothing needs to be read from them meanwhile. Looking at 500 of them takes longer
+//! than a register access.
 
 use std::collections::BTreeSet;
 

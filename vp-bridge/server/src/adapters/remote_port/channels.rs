@@ -1,4 +1,4 @@
-//! Which channel of a Remote-Port stream each port of a platform is.
+//! The channel of a Remote-Port stream for each port of a platform.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,9 +26,9 @@ pub struct PortChannel {
     pub port: String,
     /// The channel: `dev` of its packets.
     pub channel: u32,
-    /// The address on the channel that is address 0 of the port. Not of lines.
+    /// The address on the channel that is address 0 of the port. Not for lines.
     pub base: u64,
-    /// Of a line: which wire of the channel it is.
+    /// For a line: the wire of the channel.
     pub wire: u32,
 }
 
@@ -42,7 +42,7 @@ impl Default for Channels {
 }
 
 impl Channels {
-    /// Of one memory port alone: the peer is the memory behind it.
+    /// Exactly one memory port is named: the peer is the memory behind it.
     pub fn memory(port: &str, channel: u32) -> Channels {
         Channels(vec![PortChannel { port: port.to_owned(), channel, base: 0, wire: 0 }])
     }

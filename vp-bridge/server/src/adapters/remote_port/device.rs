@@ -1,12 +1,13 @@
 //! A peer that is the device of a platform, such as a model in SystemC.
 //!
-//! At the hub it is a partner: accesses to its registers come as they are driven at the pins, and simulated time stands until the
-//! peer has answered. In between time moves by one quantum for each sync that the peer answers. The SystemC library answers
-//! a sync before it has simulated up to it, so what it has done until then is known with the answer to the next one.
+//! For the hub it is a partner. Accesses to its registers come as they are driven at the pins, and simulated
+//! time waits until the peer has answered. Otherwise time moves by one quantum for each sync that the peer
+//! answers. The SystemC library answers a sync before it has simulated up to the sync's time. So everything
+//! that it has done up to that time is known with the answer to the next one.
 //!
-//! Its time is loose (IEEE 1666-2011, "loosely-timed"), and so are its accesses to memory: they happen at once, and the
-//! response's time stamp tells how long each takes by itself: the interface's latency, and a cycle a beat. They do not wait for
-//! each other.
+//! Its time is loose (IEEE 1666-2011, "loosely-timed"), and so are its accesses to memory. They happen at once,
+//! and the response's time stamp says how long each takes by itself: the interface's latency, and a cycle a
+//! beat. They do not wait for each other.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -39,12 +40,12 @@ pub(in crate::adapters) struct Device {
     /// By the index of their ports.
     memories: Vec<Memory>,
     quantum: Time,
-    /// The simulated time at which the session began: 0 of its time stamps.
+    /// The simulated time at which the session began: 0 in its time stamps.
     began: Time,
     inputs: VecDeque<Input>,
     next_tag: u64,
     commands: BTreeMap<Tag, Purpose>,
-    /// What the platform has driven and is not yet heard, oldest first.
+    /// Events that the platform has driven and that are not yet heard, oldest first.
     driven: VecDeque<Driven>,
     /// How many events of the platform are heard.
     heard: u64,
@@ -52,13 +53,13 @@ pub(in crate::adapters) struct Device {
     promised: Time,
     /// The edge of the last event driven.
     last: Time,
-    /// The time of the sync before the last one that was answered: the peer has simulated up to there.
+    /// The time of the sync before the last answered one: the peer has simulated up to there.
     simulated: Time,
-    /// The time of the last sync that was answered.
+    /// The time of the last answered sync.
     answered: Time,
     /// The sync that is under way.
     sync: Option<(RequestId, Time)>,
-    /// Whether more was wanted while one was under way.
+    /// Whether another sync was wanted while one was under way.
     wants_sync: bool,
 }
 

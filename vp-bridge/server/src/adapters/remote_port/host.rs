@@ -36,7 +36,7 @@ pub(in crate::adapters) struct Host {
     time: TimeSource,
     party: PartyId,
     routes: Routes,
-    /// The simulated time at which the session began: 0 of its time stamps.
+    /// The simulated time at which the session began: 0 in its time stamps.
     began: Time,
     inputs: VecDeque<Input>,
     next_tag: u64,
@@ -44,13 +44,13 @@ pub(in crate::adapters) struct Host {
     commands: BTreeMap<Tag, Purpose>,
     /// Requests of the peer that wait for words of registers, by the tag of the first.
     accesses: BTreeMap<Tag, RegisterAccess>,
-    /// Of the platform for the peer's memory, not yet sent: the peer has as many as it bears.
+    /// Requests of the platform for the peer's memory that are not sent yet, because the peer has its maximum.
     outgoing: VecDeque<(u32, Transaction, Part)>,
     /// Sent.
     asked: BTreeMap<RequestId, Part>,
     /// Requests of the platform that wait for the peer's memory.
     requests: BTreeMap<HubRequest, MemoryRequest>,
-    /// Posted writes since the last access that was none.
+    /// Posted writes since the last access that was not posted.
     posted: u32,
     /// The level that the peer has been told.
     level: bool,

@@ -25,19 +25,19 @@ pub enum TimeSource {
     /// The platform's own work.
     #[default]
     Free,
-    /// The times of the peer's packets: those of its syncs, and of accesses between them.
+    /// The time stamps in the peer's packets: those of its syncs, and of accesses between them.
     Peer,
 }
 
 /// What the peer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
-    /// The CPU, or memories, or both: it has requests for registers, and answers those of the memory ports.
+    /// The CPU, or memories, or both: it sends register requests, and answers requests at the memory ports.
     Host {
         /// What lets time move.
         time: TimeSource,
     },
-    /// The device, of a platform that has it outside.
+    /// The device of a platform with an outside device.
     Device {
         /// How far time moves for each sync of the peer, in clock cycles; at least 1.
         quantum: u32,

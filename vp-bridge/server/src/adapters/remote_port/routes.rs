@@ -1,4 +1,4 @@
-//! Which port of the platform a channel is, and the other way round.
+//! The mapping between channels and the platform's ports, in both directions.
 
 use vp_models::hub::PortIndex;
 use vp_models::platform::{Port, PortKind};

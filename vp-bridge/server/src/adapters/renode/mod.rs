@@ -1,8 +1,10 @@
-//! Renode, whose co-simulated peripheral the platform is: Renode is the CPU and the memory, and leads time.
+//! Renode, with the platform as its co-simulated peripheral: Renode is the CPU and the memory, and controls
+//! time.
 //!
-//! Two streams: 0 is the main socket, 1 the async one. A tick of *n* lets simulated time move to *n* nanoseconds behind where
-//! the ticks before have asked it to be. Accesses to registers take the time that they take in the platform, and ticks make
-//! up for it, as Renode's own library for simulators in SystemVerilog does.
+//! Stream 0 is the main socket, stream 1 the async one. A tick of *n* lets simulated time move by *n*
+//! nanoseconds beyond the end of the previous tick. Accesses to registers take the time that they take in the
+//! platform, and the following ticks are shorter by it, as in Renode's own library for simulators in
+//! SystemVerilog.
 
 mod transfers;
 
@@ -67,10 +69,11 @@ pub(crate) struct Renode {
     next_tag: u64,
     commands: BTreeMap<Tag, Purpose>,
     access: Option<RegisterAccess>,
-    /// Where the ticks up to now have asked time to be.
+    /// The end of the ticks up to now, in simulated time.
     time: Time,
     transfers: Transfers,
-    /// How Renode calls this peripheral when it accesses its registers: so it calls itself when it accesses Renode's bus.
+    /// The index by which Renode accesses this peripheral's registers; the peripheral uses it for its own
+    /// accesses to Renode's bus.
     index: i32,
     /// Milliseconds of silence before the handshake.
     silence: u32,
