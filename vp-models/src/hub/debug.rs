@@ -1,7 +1,8 @@
-//! What is seen and set beside the buses, by debuggers: at once, without a role at a port, while the platform runs or stands.
+//! Debug accesses: reading and setting state without the buses, at once, without a role at a port, while time
+//! moves or is stopped.
 //!
-//! To look changes nothing, so it is no input and stands in no recording. What sets something, or has to ask another party,
-//! is an [`Input::Debug`](super::Input::Debug).
+//! Reading changes nothing, so it is no input and is in no recording. An access that sets something, or has to
+//! ask another party, is an [`Input::Debug`](super::Input::Debug).
 
 use bytes::Bytes;
 use vp_core::Time;
@@ -13,15 +14,16 @@ use super::jobs::{check_bytes, register_of};
 use super::output::{Completion, Failure, FailureKind};
 use crate::platform::{Port, PortKind};
 
-/// Registers that are looked at together, at most: as many as a unit's slot has.
+/// Most registers in one access: as many as a unit's slot has.
 pub const MOST_REGISTERS: u32 = 1024;
 
 impl Hub {
-    /// The words of `count` registers from an address on, as reads would give them now, without what reads do besides. With a
-    /// group those of the group, whichever one accesses go to; single registers are in each.
+    /// The words of `count` registers from an address on, as reads would give them now, without the side
+    /// effects of a read. With a group, those of this register group, whichever one accesses go to; registers
+    /// that exist once are in each group.
     ///
     /// # Errors
-    /// There are none there, or no such group, or the device is outside the platform.
+    /// There are no registers there, or no such group, or the device is outside the platform.
     pub fn peek_registers(
         &self,
         port: PortIndex,
@@ -127,7 +129,7 @@ impl Hub {
         }
     }
 
-    /// What a party waits for, in words for people; `None`: for nothing.
+    /// What a party waits for, for people; `None`: for nothing.
     #[must_use]
     pub fn waits_for(&self, party: PartyId) -> Option<String> {
         let queued = self.waiting(party);
@@ -154,7 +156,8 @@ impl Hub {
         Some(first + &behind)
     }
 
-    /// How many requests of the platform, or of others, to its memory a party has not answered.
+    /// The number of requests to a party's memory, of the platform or of other parties, that it has not
+    /// answered.
     #[must_use]
     pub fn owes(&self, party: PartyId) -> usize {
         self.requests.borrow().unanswered_of(party)

@@ -1,4 +1,4 @@
-//! Faults at a hub: arming them, and those of the parties themselves.
+//! Faults at a hub: arming them, and faults of parties.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ impl Hub {
         self.platform.arm(faults).map_err(refuse)
     }
 
-    /// Whether a fault lets nothing come any more of a party.
+    /// Whether a fault suppresses everything that a party sends.
     #[must_use]
     pub fn is_silent(&self, party: PartyId) -> bool {
         self.silent.contains(&party)

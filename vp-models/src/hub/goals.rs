@@ -1,4 +1,4 @@
-//! Lockstep: the job for which time moves, and when it is over.
+//! Lockstep: the job for which time moves, and when the job is over.
 
 use vp_core::Time;
 
@@ -25,7 +25,7 @@ impl Current {
 
 /// What the job waits for.
 pub(super) enum Goal {
-    /// The moment at which a job is to begin.
+    /// The time at which a job is to begin.
     Begin(Time, Job),
     /// The answer from the bus.
     Answer { bus_tag: u64 },
@@ -33,7 +33,7 @@ pub(super) enum Goal {
     Time(Time, Tag),
     /// An Advance to an interrupt.
     Interrupt(Option<Time>, Tag),
-    /// An Advance to where nothing is left to do.
+    /// An Advance until nothing is left to do.
     Idle(Tag),
     /// A Step.
     Step(Time, Tag),

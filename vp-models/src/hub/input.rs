@@ -1,4 +1,4 @@
-//! What a hub is told: plain values that can be written down, and that name no protocol.
+//! The inputs of a hub: plain values that can be stored, and that belong to no protocol.
 
 use std::ops::Range;
 
@@ -11,11 +11,12 @@ use super::output::Failure;
 use super::partner::{Clock, PortEvent, Promise};
 use super::time::TimeMode;
 
-/// Names a party. The adapter that brings the party in chooses the number and does not use it for another one.
+/// Identifies a party. The adapter that brings in the party chooses the number and does not use it for another
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PartyId(pub u64);
 
-/// Names a command of a party until it is completed. The party chooses it.
+/// Identifies a command of a party until it is completed. The party chooses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tag(pub u64);
 
@@ -23,7 +24,7 @@ pub struct Tag(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PortIndex(pub u16);
 
-/// Names a request to the owner of a memory outside until it is answered. The hub chooses it.
+/// Identifies a request to the owner of a memory outside until it is answered. The hub chooses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestId(pub u64);
 
@@ -41,7 +42,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// What the other side of a link between two ports is.
+    /// The other side of a link between two ports.
     #[must_use]
     pub fn opposite(self) -> Role {
         match self {
@@ -64,37 +65,38 @@ impl Role {
     }
 }
 
-/// One thing that a hub is told. It takes effect at the simulated time at which it is handled.
+/// One input. It takes effect at the simulated time at which it is handled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Input {
     /// A party comes.
     Enter {
         /// Its number.
         party: PartyId,
-        /// How messages to people name it, such as `session 3`.
+        /// Its name in messages for people, such as `session 3`.
         name: String,
-        /// What the hub may rely on if the party owns a memory.
+        /// The guarantees of the party, if it owns a memory.
         memory: MemoryPromise,
     },
-    /// Who lets time move from now on. Taken as long as all parties are partners, who have no part in that.
+    /// Sets the mode of time from now on. Accepted as long as all parties are partners, which do not influence
+    /// the mode.
     Mode(TimeMode),
-    /// A party goes; all that it holds or asked for ends.
+    /// A party leaves. It gives up its ports, and its open commands are cancelled.
     Leave {
         /// Who.
         party: PartyId,
         /// Why, for people.
         why: String,
     },
-    /// A party wants something, and is told by one [`Output::Completed`](super::Output::Completed) what came of it.
+    /// A command of a party. One [`Output::Completed`](super::Output::Completed) tells the party its result.
     Command {
         /// Who.
         party: PartyId,
-        /// By which name the completion comes; not one that is under way.
+        /// The tag of the completion; different from those of open commands.
         tag: Tag,
         /// What.
         command: PartyCommand,
     },
-    /// A write that is not completed. One that fails causes a warning to its party.
+    /// A write without completion. If it fails, its party gets a warning.
     Posted {
         /// Who.
         party: PartyId,
@@ -107,7 +109,7 @@ pub enum Input {
         party: PartyId,
         /// The request.
         request: RequestId,
-        /// The bytes read, or nothing for a write; or why there are none.
+        /// The bytes read, or nothing for a write; or the reason of a failure.
         result: Result<Bytes, Failure>,
     },
     /// A partner drives something. It takes effect at the edge at which it is seen.
@@ -128,16 +130,18 @@ pub enum Input {
         /// What.
         promise: Promise,
     },
-    /// Of what repeats is told how often it has happened; if it does again, that is told anew.
+    /// Reports how often repeated warnings have occurred; if one occurs again, it is reported anew.
     SumUp,
-    /// Everybody is warned of something that is around the platform, such as that a file about its run cannot be written.
+    /// Warns everybody of a problem outside the platform, for example that a file about its run cannot be
+    /// written.
     Warn {
         /// What.
         text: String,
     },
-    /// Somebody who need be no party accesses registers or memory beside the buses, at once, and is told by one
-    /// [`Output::Completed`](super::Output::Completed) what came of it. What only looks at what is inside the platform is no
-    /// input: [`Hub::peek_registers`](super::Hub::peek_registers), [`Hub::peek_memory`](super::Hub::peek_memory).
+    /// A debug access to registers or memory, at once and without the buses. The sender need not be a party.
+    /// One [`Output::Completed`](super::Output::Completed) tells it the result. An access that only reads state
+    /// inside the platform is no input: [`Hub::peek_registers`](super::Hub::peek_registers),
+    /// [`Hub::peek_memory`](super::Hub::peek_memory).
     Debug {
         /// Who.
         party: PartyId,
@@ -146,8 +150,8 @@ pub enum Input {
         /// What; its `at` is not looked at.
         access: Access,
     },
-    /// A debugger, who need be no party, wants something, and is told by one [`Output::Completed`](super::Output::Completed) what
-    /// came of it. It leaves as a party does.
+    /// A debugger's command. The debugger need not be a party. One
+    /// [`Output::Completed`](super::Output::Completed) tells it the result. It leaves as a party does.
     Debugger {
         /// Who.
         party: PartyId,
@@ -156,26 +160,28 @@ pub enum Input {
         /// What.
         command: DebugCommand,
     },
-    /// The platform is to be saved: time moves on to where that can be, if that is near and nobody else lets it move.
+    /// Prepares saving the platform: time moves on to where it can be saved, if that is near and no other party
+    /// lets time move.
     Settle {
-        /// How far at most: as far as it is granted ([`Hub::grant`](super::Hub::grant)).
+        /// The latest time: as far as it is granted ([`Hub::grant`](super::Hub::grant)).
         limit: Time,
     },
 }
 
-/// What the hub may rely on if a party owns a memory.
+/// The guarantees of a party that owns a memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPromise {
-    /// The party carries out all that it is told in the order in which it is told, by one way only, and takes so many
-    /// requests at a time. Then writes to memory that it has confirmed to have need not be waited for.
+    /// The party carries out all messages in the order in which they are sent to it, over one connection only,
+    /// and takes so many requests at a time. Then the hub need not wait for writes to memory that the party has
+    /// confirmed to have.
     pub in_order: Option<u32>,
 }
 
 /// What a party wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PartyCommand {
-    /// To be a partner: to have a clock. Whatever it attaches from then on is timed, and simulated time waits for its
-    /// promises.
+    /// Becomes a partner, with a clock. Ports that it attaches from then on are timed, and simulated time waits
+    /// for its promises.
     Clock(Clock),
     /// To take a role at a port.
     Attach {
@@ -195,14 +201,14 @@ pub enum PartyCommand {
     Access(Access),
     /// Lockstep: that time moves.
     Advance(Until),
-    /// Lockstep: that all is done up to a time, and to know when the next thing is due.
+    /// Lockstep: does everything up to a time, and asks for the time of the next event.
     Step {
         /// How far time moves.
         to: Time,
     },
-    /// That everything goes back to power-on. Time goes on, ports stay attached.
+    /// Resets everything to power-on. Time goes on, ports stay attached.
     Reset,
-    /// That things go wrong from now on ([`crate::faults`]). Takes its turn among the party's accesses.
+    /// Arms faults from now on ([`crate::faults`]). Takes its turn among the party's accesses.
     Inject {
         /// What, as a TOML text.
         faults: String,
@@ -255,7 +261,7 @@ pub enum Operation {
         /// Whether it takes part in the simulation.
         kind: AccessKind,
     },
-    /// Sends bytes into an input stream: the stream accepts all of them, behind what was sent before, or none.
+    /// Sends bytes into an input stream: the stream accepts all of them, after earlier bytes, or none.
     StreamSend {
         /// The bytes.
         data: Bytes,
@@ -288,7 +294,7 @@ impl Operation {
 pub enum AccessKind {
     /// Takes its turn among the party's accesses.
     Timed,
-    /// Happens at once, beside the bus: loaders and debuggers (`transport_dbg`).
+    /// Happens at once, without the bus: for loaders and debuggers (`transport_dbg`).
     Debug,
 }
 

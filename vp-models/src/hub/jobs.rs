@@ -1,11 +1,12 @@
-//! Jobs: what moves simulated time, or must keep its place among that which does.
+//! Jobs: commands that move simulated time, or must keep their place among those that do.
 //!
-//! Register accesses, timed accesses to memory and streams, Advance and Step are jobs. In lockstep one job at a time is *current*, and time
-//! moves for it alone: a register read until its answer is there, an Advance until what it waits for. A posted write is
-//! over as soon as the bus has queued it: time does not move for it, the next job carries it along.
+//! Register accesses, timed accesses to memory and streams, Advance and Step are jobs. In lockstep one job at a
+//! time is *current*, and time moves only for it: for a register read until its answer is there, for an Advance
+//! until its condition is true. A posted write is over as soon as the bus has queued it: time does not move for
+//! it, but passes during the next job.
 //!
-//! Timed memory accesses of a party without a clock find their place among its jobs and take effect there at once: they are no
-//! bursts. A master that makes bursts is a partner.
+//! Timed memory accesses of a party without a clock have their place among its jobs and take effect there at
+//! once: they are not bursts. A master that makes bursts is a partner.
 
 use vp_core::Time;
 
@@ -22,8 +23,8 @@ const MOST_QUEUED: usize = 65_536;
 /// How far time moves at once for posted writes that are too many, in cycles.
 const DRAIN: u64 = 4_096;
 
-/// The latest moment that a party may name, about 53 days. Far from the end of all time: whatever moment the platform is
-/// taken to, there is time left to work in.
+/// The latest time that a party may give, about 53 days. It is far from the largest possible time, so that
+/// there is time left to work in, whatever time the platform is moved to.
 pub const HORIZON: Time = Time::ps(1 << 62);
 
 /// Something to be done in its turn.
@@ -78,7 +79,8 @@ pub(super) struct OnBus {
 }
 
 impl Hub {
-    /// How many commands and posted writes of a party wait for their turn: what back-pressure is decided by.
+    /// The number of a party's commands and posted writes that wait for their turn: the measure for
+    /// back-pressure.
     #[must_use]
     pub fn waiting(&self, party: PartyId) -> usize {
         self.parties.get(party).map_or(0, |party| party.jobs().len())

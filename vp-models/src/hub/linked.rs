@@ -1,7 +1,7 @@
 //! A hub as the partner of another one, in the same thread.
 //!
-//! Two platforms that are one, cut at ports: what one drives there the other sees. Both keep to the contract of time; so the
-//! whole takes the cycles that it would take uncut.
+//! Two platforms that together are one, cut at ports: each sees what the other drives there. Both keep the
+//! contract of time, so the whole takes the cycles of the uncut platform.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ pub struct LinkedPort {
     pub here: PortIndex,
 }
 
-/// A hub that takes part in another one as a party.
+/// A hub that is a party of another one.
 pub struct LinkedHub {
     hub: Hub,
     /// Who it is there.
@@ -34,7 +34,7 @@ pub struct LinkedHub {
     ports: Vec<LinkedPort>,
     /// Accesses round time that wait for a reset before them.
     waiting: VecDeque<(Tag, Access)>,
-    /// What the other hub has broken, if it has.
+    /// The rule that the other hub has broken, if any.
     broken: Option<Failure>,
 }
 
@@ -42,7 +42,8 @@ pub struct LinkedHub {
 const OTHER: PartyId = PartyId(u64::MAX);
 
 impl LinkedHub {
-    /// Links ports of `hub`, which nobody holds in those roles, to ports of `other`, as a party of that number there.
+    /// Links ports of `hub`, on which these roles are free, to ports of `other`, as a party of that number
+    /// there.
     ///
     /// # Errors
     /// One of the hubs refuses a port.
@@ -59,7 +60,8 @@ impl LinkedHub {
         LinkedHub::to_elsewhere(hub, party, clock.quantum, ports)
     }
 
-    /// The same for a hub in another process, where somebody else takes the ports for this one, with a clock of that quantum.
+    /// The same for a hub in another process, where another program takes the ports for this one, with a clock
+    /// of that quantum.
     ///
     /// # Errors
     /// The hub refuses a port.
@@ -86,13 +88,13 @@ impl LinkedHub {
         &self.hub
     }
 
-    /// The rule that the other side has broken, if it has: this hub hears it no more.
+    /// The rule that the other side has broken, if any: this hub ignores it from then on.
     #[must_use]
     pub fn broken(&self) -> Option<&Failure> {
         self.broken.as_ref()
     }
 
-    /// The party that it is in the other hub.
+    /// This hub's party number in the other hub.
     #[must_use]
     pub fn party(&self) -> PartyId {
         self.party
@@ -145,7 +147,7 @@ impl LinkedHub {
         }
     }
 
-    /// Goes on as far as can be, and gives what the other hub is to be told.
+    /// Runs as far as possible, and returns the inputs for the other hub.
     pub fn run(&mut self) -> Vec<Input> {
         self.run_hub();
         let mut inputs = Vec::new();

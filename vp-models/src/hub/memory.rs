@@ -1,4 +1,4 @@
-//! Accesses of parties to memories and streams, when their turn has come.
+//! Accesses of parties to memories and streams, at their turn.
 
 use std::ops::Range;
 

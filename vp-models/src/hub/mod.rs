@@ -1,16 +1,17 @@
-//! The hub: one piece between a platform and everything outside it.
+//! The hub: the layer between a platform and everything outside it.
 //!
-//! Adapters (a session of a server, a CPU in the same process, a recording) turn what they hear into [`Input`]s and hand on
-//! the [`Output`]s; all rules of time, and of who may do what at which port, are here and nowhere else.
+//! Adapters (a session of a server, a CPU in the same process, a recording) convert their messages to
+//! [`Input`]s and pass on the [`Output`]s. All rules of time, and of who may do what at which port, are here
+//! and nowhere else.
 //!
 //! ```text
 //! handle(Input) → run(until) → poll() → Output
 //! ```
 //!
-//! [`Hub::handle`] takes an input at the present simulated time, [`Hub::run`] lets time move as far as the rules allow, and
-//! [`Hub::poll`] gives what came of both, in order. The hub knows no sockets, threads, wall clock or wire format: the same
-//! inputs at the same times give the same outputs and the same event hash, and a list of [`Recorded`] inputs is all that
-//! running again takes.
+//! [`Hub::handle`] takes an input at the present simulated time, [`Hub::run`] lets time move as far as the
+//! rules allow, and [`Hub::poll`] returns the outputs of both, in order. The hub has no sockets, threads, wall
+//! clock or wire format: the same inputs at the same times give the same outputs and the same event hash. So a
+//! list of [`Recorded`] inputs is all that is needed to repeat a run.
 //!
 //! ```
 //! use vp_core::Time;
@@ -126,14 +127,14 @@ pub struct Hub {
     /// Free mode: time moves no further.
     granted: Time,
     port_events: Rc<RefCell<VecDeque<Happened>>>,
-    /// How often something at a port has ended a run.
+    /// The number of times that something at a port has ended a run.
     stops: Rc<Cell<u64>>,
     requests: Rc<RefCell<Requests>>,
     holdings: Holdings,
     parties: Parties,
     /// The parties that have a clock.
     partners: BTreeMap<PartyId, Partner>,
-    /// Of whom a fault lets nothing come any more.
+    /// Parties whose messages a fault suppresses.
     silent: BTreeSet<PartyId>,
     driven: Rc<DrivenEvents>,
     reset_round: ResetRound,
@@ -145,21 +146,21 @@ pub struct Hub {
     next_bus_tag: u64,
     /// How many commands have begun.
     begun: u64,
-    /// Accesses of a partner to registers that are not answered: by the bus's tag.
+    /// Register accesses of a partner that are not answered: by the bus's tag.
     driven_accesses: VecDeque<(u64, PartyId, PortIndex)>,
     /// Lockstep: the job for which time moves.
     current: Option<Current>,
     /// Where the next round over the parties' jobs begins, so that none waits for ever.
     turn: PartyId,
-    /// Delta cycles of one instant after which its run is ended.
+    /// The number of delta cycles of one instant after which its run is ended.
     delta_limit: u64,
-    /// The instant whose delta cycles have been many, and how many of them are over.
+    /// The instant with many delta cycles, and how many of them are over.
     long_instant: (Time, u64),
-    /// Why simulated time moves no more until a reset, if it does not.
+    /// Why simulated time does not move any more until a reset, if so.
     standstill: Option<Failure>,
     /// Whether a memory owner's answer is needed before time may move on.
     is_held: bool,
-    /// What debuggers have asked for, while there are any.
+    /// The state of debuggers, while there are any.
     debugging: Option<Box<Debugging>>,
     outputs: VecDeque<Output>,
     /// How many outputs have been polled.
@@ -168,7 +169,7 @@ pub struct Hub {
     pin_watcher: Option<PinWatcher>,
     askers: Option<Askers>,
     load_listener: Option<LoadListener>,
-    /// Whether the present instant is done, as far as nothing new comes.
+    /// Whether the present instant is done, unless new input comes.
     is_instant_over: bool,
 }
 
@@ -266,7 +267,7 @@ impl Hub {
         self.mode
     }
 
-    /// The platform's counters, and who lets its time move.
+    /// The platform's counters, and the parties that let its time move.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let mut statistics = self.platform.statistics();
@@ -280,7 +281,7 @@ impl Hub {
         self.platform.simulation().now()
     }
 
-    /// When the next thing happens by itself, if anything does.
+    /// The time of the next event, if there is one.
     #[must_use]
     pub fn next_time(&self) -> Option<Time> {
         let job = self.next_job_time().filter(|_| self.mode == TimeMode::Free);
@@ -306,7 +307,7 @@ impl Hub {
         self.parties.contains(party)
     }
 
-    /// No more parties come: partners need not count on what one without a clock may do.
+    /// No more parties join: partners need not expect accesses of one without a clock.
     pub fn close(&mut self) {
         self.is_closed = true;
     }
@@ -454,12 +455,13 @@ impl Hub {
         Ok(())
     }
 
-    /// Saves the platform, as [`Platform::save`] does, if it comes to rest within some thousand cycles of lockstep in which nobody
-    /// else lets time move; and moves on by the few in which nothing happens. If it does not, time has moved, and the next call may find it at rest.
-    /// Parties are not saved: who goes on with it comes anew.
+    /// Saves the platform, as [`Platform::save`] does, if it comes to rest within some thousand cycles of
+    /// lockstep in which no party lets time move; then moves on by the few cycles in which nothing happens.
+    /// Otherwise time has moved, and the next call may find it at rest. Parties are not saved: they join the
+    /// restored platform anew.
     ///
     /// # Errors
-    /// As there; and a party has asked for accesses that wait, or is a part of the hardware.
+    /// As there; also if a party has accesses that wait, or is a part of the hardware.
     pub fn save(&mut self, into: &mut dyn Write) -> Result<(), SaveError> {
         if let Some(party) = self.partners.keys().next() {
             let text = format!("{} is a part of its hardware", self.parties.name(*party));

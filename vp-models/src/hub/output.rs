@@ -1,4 +1,4 @@
-//! What a hub tells: plain values that can be written down, and that name no protocol.
+//! The outputs of a hub: plain values that can be stored, and that belong to no protocol.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub enum Output {
         /// What is asked for.
         access: MemoryAccess,
     },
-    /// An interrupt line has changed, or is as a party finds it on attaching.
+    /// An interrupt line has changed; also sent to a party on attaching, with the present level.
     Level {
         /// Who listens.
         party: PartyId,
@@ -72,7 +72,7 @@ pub enum Output {
         /// What.
         promise: Promise,
     },
-    /// A party has broken the contract of time, or the rules of a port. It holds nothing any more.
+    /// A party has broken the contract of time, or the rules of a port. It holds no ports any more.
     Expelled {
         /// Who.
         party: PartyId,
@@ -83,13 +83,13 @@ pub enum Output {
     },
     /// Time stands, by a debugger's will.
     Stopped {
-        /// Who is told: each debugger, but the one whose command is completed by it, and all parties when a debugger does it for the first
-        /// time.
+        /// The receivers: each debugger, except the one whose command this completes; and all parties when a
+        /// debugger stops time for the first time.
         party: PartyId,
         /// Where, and why.
         report: StopReport,
     },
-    /// Something that a person should know, at whatever party.
+    /// A warning for people, at every party.
     Warning {
         /// Whether anything is wrong.
         severity: Severity,
@@ -134,8 +134,8 @@ pub struct MemoryAccess {
     pub address: u64,
     /// Number of bytes.
     pub length: u32,
-    /// The bytes to write and which of them (see [`Operation::MemoryWrite`](super::Operation::MemoryWrite)); `None`: a
-    /// read.
+    /// The bytes to write and which of them (see [`Operation::MemoryWrite`](super::Operation::MemoryWrite));
+    /// `None`: a read.
     pub write: Option<(Bytes, Option<Bytes>)>,
     /// Whether it is a burst of the simulated bus.
     pub kind: AccessKind,
@@ -156,9 +156,9 @@ pub enum Completion {
     Data(Bytes),
     /// Time has moved.
     Reached(Why),
-    /// All is done up to the time of a Step, and the memories outside have answered.
+    /// Everything up to the time of a Step is done, and the memories outside have answered.
     Stepped {
-        /// When something happens next, if nothing comes before; `None`: nothing does.
+        /// The time of the next event, if nothing comes before; `None`: there is none.
         next: Option<Time>,
     },
     /// Time stands, by a debugger's will.
@@ -168,7 +168,7 @@ pub enum Completion {
 /// Why time stopped moving.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Why {
-    /// The time asked for, or the limit, is reached.
+    /// The requested time, or the limit, is reached.
     Time,
     /// The line is high.
     Interrupt,
@@ -181,7 +181,7 @@ pub enum Why {
     },
 }
 
-/// Why a command was not done. It was not done by half either, unless the reason says so.
+/// Why a command was not carried out. No part of it was, unless the reason says so.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[error("{reason}")]
 pub struct Failure {
@@ -204,13 +204,13 @@ impl Failure {
 pub enum FailureKind {
     /// There is no such port.
     NoSuchPort,
-    /// The port does not take that role, or not this command in it.
+    /// The port does not have that role, or the role does not allow this command.
     WrongRole,
     /// Somebody holds the port already.
     PortBusy,
-    /// The party does not hold the port, or what the command needs.
+    /// The party does not hold the port, or lacks what the command needs.
     NotAttached,
-    /// Addresses or times that are none of the port's.
+    /// Addresses outside the port's window, or invalid times.
     BadRange,
     /// A register address that is no multiple of 4.
     Misaligned,
@@ -218,20 +218,20 @@ pub enum FailureKind {
     DecodeError,
     /// The target could not do it.
     SlaveError,
-    /// The stream has no room for the bytes now, or the device does not listen to it: none was accepted.
+    /// The stream has no room for the bytes now, or the device does not listen to it; no byte was accepted.
     NotAccepted,
     /// Not in this time mode.
     WrongTimeMode,
     /// A partner does not keep to the contract of time, or to the rules of its port.
     ContractBroken,
-    /// Simulated time stands still, however much the platform does; nothing but a reset helps.
+    /// Simulated time does not move, however much the platform does; only a reset helps.
     Livelock,
-    /// It was under way when a reset or a departure ended it.
+    /// It was cancelled by a reset, or because a party left.
     Cancelled,
     /// Nobody can do that here.
     Unsupported,
     /// The platform's own fault.
     Internal,
-    /// The host's memory that the platform may take is used up.
+    /// The limit of the host's memory for the platform is reached.
     OutOfMemory,
 }

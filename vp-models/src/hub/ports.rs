@@ -1,4 +1,4 @@
-//! Who holds which port as what, and who may do what there.
+//! Which party holds which port in which role, and what it may do there.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -62,7 +62,7 @@ impl Hub {
         self.holdings.of(party, port).is_some_and(|holding| holding.role == role)
     }
 
-    /// All holds, in the order in which they were taken.
+    /// All roles held at ports, in the order in which they were taken.
     pub fn holdings(&self) -> impl Iterator<Item = (PartyId, PortIndex, Role)> {
         self.holdings.iter().map(|holding| (holding.party, holding.port, holding.role))
     }
@@ -70,7 +70,7 @@ impl Hub {
     /// The port, if the party holds it as initiator.
     ///
     /// # Errors
-    /// The port is not there, of another kind, or not held so.
+    /// There is no such port, or it is of another kind, or the party does not hold it in this role.
     pub fn initiated(&self, party: PartyId, port: PortIndex, kinds: &[PortKind]) -> Result<&Port, Failure> {
         let described = self.port(port)?;
         let name = described.name;
@@ -139,7 +139,7 @@ impl Hub {
         Err(Failure::new(FailureKind::BadRange, reason))
     }
 
-    /// The party, which may be the same, beside which a party cannot have that role at a port.
+    /// The party (it may be the same one) that prevents a party from having that role at a port.
     #[must_use]
     pub fn in_the_way(&self, party: PartyId, port: PortIndex, role: Role) -> Option<PartyId> {
         self.holding_in_the_way(party, port, role).map(|holding| holding.party)
@@ -255,11 +255,11 @@ impl Hub {
         }
     }
 
-    /// Has the platform access parts of a party's memory directly from now on, in place of asking the party. Replaces the
-    /// parts named before.
+    /// Makes the platform access parts of a party's memory directly from now on, instead of asking the party.
+    /// Replaces the parts given before.
     ///
     /// # Errors
-    /// The party does not own that memory, or a part is not all its own or lies over another.
+    /// The party does not own that memory, or a part is outside the party's range or overlaps another one.
     pub fn access_directly(
         &mut self,
         party: PartyId,

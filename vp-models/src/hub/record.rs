@@ -1,9 +1,10 @@
-//! The form of a recording: every input of a hub, with where in the run it took effect. Running that again is the replay
-//! (`replay.rs`).
+//! The entries of a recording: every input of a hub, with the point of the run at which it took effect.
+//! `replay.rs` runs them again.
 //!
-//! Between two inputs the hub may run. A recording says where it stood when the next input came, by a [`Position`], which
-//! does not depend on how the run was cut into pieces. Inputs that come while the simulation runs take effect at the end
-//! of an instant, or where an answer or a line has ended the run: both are found again.
+//! Between two inputs the hub may run. A recording says where the run stood when the next input came, by a
+//! [`Position`], which does not depend on how the run was cut into pieces. Inputs that come while the
+//! simulation runs take effect at the end of an instant, or where an answer or a line has ended the run. A
+//! replay can find both points.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -32,22 +33,23 @@ pub enum Recorded {
         /// The addresses of each part.
         ranges: Vec<Range<u64>>,
     },
-    /// What came of a direct access in the run that follows: the bytes read, or none for a write; nothing, if not all were there.
+    /// The result of a direct access in the run that follows: the bytes read, or none for a write; nothing, if
+    /// not all bytes existed.
     Accessed(Option<Bytes>),
     /// The event hash of the run so far ([`Platform::event_hash`](crate::platform::Platform::event_hash)).
     Hash(u64),
 }
 
-/// Keeps a recording as it is made. A function that takes entries is one, too.
+/// Stores a recording while it is made. A function that takes entries is one, too.
 pub trait Recorder {
     /// Takes the next entry.
     fn record(&mut self, entry: Recorded);
 
-    /// Outputs that follow from the entries so far are about to leave the hub: brings those entries to where they outlive the
-    /// program.
+    /// Outputs that follow from the entries so far are about to leave the hub: stores those entries where they
+    /// survive the end of the program.
     ///
     /// # Errors
-    /// They cannot be kept. The recording ends, and everybody is told this sentence before the outputs.
+    /// They cannot be stored. The recording ends, and everybody is told this message before the outputs.
     fn commit(&mut self) -> Result<(), String> {
         Ok(())
     }
@@ -72,7 +74,7 @@ pub(super) struct Recording {
     is_committed: bool,
     /// Whether the hub has run since the last entry.
     has_run: bool,
-    /// What came of direct accesses, and is to be recorded.
+    /// Results of direct accesses that are to be recorded.
     accessed: Accessed,
 }
 
@@ -123,11 +125,12 @@ pub struct Position {
     pub begun: u64,
     /// Whether all of the present instant was done.
     pub is_instant_over: bool,
-    /// Whether something is to be done in the present instant, such as a command that has begun since.
+    /// Whether there is still work in the present instant, such as a command that has begun since.
     pub has_work_now: bool,
-    /// Free mode: whether time may come no further, by what was granted ([`Hub::grant`]).
+    /// Free mode: whether time has reached the granted limit ([`Hub::grant`]).
     pub is_at_grant: bool,
-    /// How many delta cycles of the present instant are over, if they are too many for one run and there are more.
+    /// How many delta cycles of the present instant are over, if they are too many for one run and there are
+    /// more.
     pub cycles: u64,
 }
 
@@ -150,8 +153,8 @@ impl Hub {
         }
     }
 
-    /// Records every input from now on, before it takes effect, and what comes of direct accesses to parts named from now on
-    /// ([`Hub::access_directly`]). The recording ends with the hub.
+    /// Records every input from now on, before it takes effect, and the results of direct accesses to parts
+    /// named from now on ([`Hub::access_directly`]). The recording ends with the hub.
     pub fn record_to(&mut self, recorder: impl Recorder + 'static) {
         let accessed = self.recording.accessed.clone();
         self.recording = Recording { recorder: Some(Box::new(recorder)), accessed, ..Recording::default() };

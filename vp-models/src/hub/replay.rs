@@ -1,4 +1,4 @@
-//! Running a recording again, without those whose inputs it has.
+//! Running a recording again, without the parties of the recorded run.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -32,7 +32,7 @@ impl DirectMemory for ReplayedMemory {
 /// A recording that does not fit the platform, or is damaged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ReplayError {
-    /// The run does not come to where it stood.
+    /// The run does not reach the recorded position.
     #[error(
         "the run does not come to entry {entry} of the recording: it stands at {at:?}, recorded at {recorded:?}"
     )]
@@ -44,7 +44,7 @@ pub enum ReplayError {
         /// Where it stood when it was recorded.
         recorded: Position,
     },
-    /// The run comes to where it stood, and something else has happened on the way.
+    /// The run reaches the recorded position, but something else has happened on the way.
     #[error(
         "at entry {entry} of the recording, at {time}, the event hash is {hash:016x}, and {recorded:016x} in the recording"
     )]
@@ -58,7 +58,7 @@ pub enum ReplayError {
         /// That of the recorded one.
         recorded: u64,
     },
-    /// A memory that was accessed directly is not there.
+    /// A memory that was accessed directly does not exist.
     #[error("entry {entry} of the recording, at {time}: {why}")]
     NoMemory {
         /// Position of the entry in the recording, from 0.
@@ -70,7 +70,7 @@ pub enum ReplayError {
     },
 }
 
-/// Runs a recording again on a hub that is as the recorded one was at the beginning, entry by entry.
+/// Runs a recording again, entry by entry, on a hub in the initial state of the recorded one.
 #[derive(Default)]
 pub struct Replay {
     accessed: Accessed,
@@ -92,17 +92,19 @@ impl Replay {
         self.entries
     }
 
-    /// What an observer sets, before it stops the simulation ([`vp_core::Sim::stop`]), to have the replay stand there.
+    /// The flag that an observer sets, before it stops the simulation ([`vp_core::Sim::stop`]), to end the
+    /// replay there.
     #[must_use]
     pub fn stop(&self) -> Rc<Cell<bool>> {
         self.stop.clone()
     }
 
-    /// Takes the next entry, with time going no further than `until`. Says whether it is done: if not, the run stands where it is
-    /// for good, because cutting it there may have changed what partners are promised.
+    /// Takes the next entry, with time going no further than `until`. Returns whether it is done. If not, the
+    /// replay cannot continue, because cutting it there may have changed what partners are promised.
     ///
     /// # Errors
-    /// The run comes to another place than the recorded one: another platform, another build, or a damaged recording.
+    /// The run reaches another position than the recorded one: another platform, another build, or a damaged
+    /// recording.
     pub fn take(&mut self, hub: &mut Hub, recorded: &Recorded, until: Time) -> Result<bool, ReplayError> {
         let entry = self.entries;
         match recorded {
@@ -180,7 +182,7 @@ fn promise_to_reach(hub: &mut Hub, position: Position) -> bool {
     promised == position && hub.tell_promises(promises)
 }
 
-/// Runs a whole recording on a hub that is as the recorded one was at the beginning, and gives its outputs.
+/// Runs a whole recording on a hub in the initial state of the recorded one, and returns its outputs.
 ///
 /// # Errors
 /// As [`Replay::take`].

@@ -16,10 +16,10 @@ const CYCLES_AT_ONCE: u64 = 20_000;
 /// Who lets simulated time move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TimeMode {
-    /// The commands of the parties: time moves only for the one under way. A run then depends on the commands alone, and
-    /// not on when they came.
+    /// The commands of the parties: time moves only for the current one. So a run depends only on the commands,
+    /// and not on when they came.
     Lockstep,
-    /// The work there is, as far as [`Hub::grant`] lets it.
+    /// The platform's own work, as far as [`Hub::grant`] lets it.
     Free,
 }
 
@@ -39,8 +39,8 @@ impl TimeMode {
 pub enum Ran {
     /// There may be more to do at once.
     Again,
-    /// Many delta cycles of one instant are over, and there is more to do at once. What comes before its end takes effect in
-    /// its middle.
+    /// Many delta cycles of one instant are over, and there is more to do at once. Input that comes before the
+    /// instant's end takes effect within it.
     InInstant,
     /// The time given to the run, or granted to free mode, is reached.
     Limit,
@@ -53,7 +53,7 @@ pub enum Ran {
 pub enum Activity {
     /// Time moves.
     Running,
-    /// There is work, and time stands still until somebody lets it move.
+    /// There is work, but time does not move until a party lets it move.
     Held,
     /// Nothing to do until an input comes.
     Idle,
@@ -66,13 +66,13 @@ pub enum Activity {
 pub struct Pace {
     /// Picoseconds of simulated time for each nanosecond on the clock.
     pub picoseconds_per_nanosecond: u64,
-    /// The simulated time at which the clock showed nothing.
+    /// The simulated time at which the clock showed zero.
     pub from: Time,
 }
 
 impl Pace {
-    /// How far simulated time may have come when the clock shows `elapsed`: a whole number of cycles, so that inputs
-    /// between two runs take effect on a clock edge.
+    /// How far simulated time may have moved when the clock shows `elapsed`: a whole number of cycles, so that
+    /// inputs between two runs take effect on a clock edge.
     #[must_use]
     pub fn limit(self, elapsed: Duration, cycle: Time) -> Time {
         let elapsed = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
@@ -84,7 +84,7 @@ impl Pace {
             .unwrap_or(Time::MAX)
     }
 
-    /// What the clock shows when simulated time may come to `time`.
+    /// What the clock shows when simulated time may reach `time`.
     #[must_use]
     pub fn due(self, time: Time) -> Duration {
         Duration::from_nanos(time.since(self.from).as_ps() / self.picoseconds_per_nanosecond.max(1) + 1)
@@ -92,32 +92,35 @@ impl Pace {
 }
 
 impl Hub {
-    /// Lets time pass to a moment before anybody is here: a hub that becomes a part of another one has that one's time.
+    /// Moves time on before any party has joined: a hub that becomes a part of another one takes over that
+    /// one's time.
     pub fn start_at(&mut self, time: Time) {
         // An interruption ends a run early.
         while self.now() < time && self.platform.simulation_mut().run_until(time) == Stop::Requested {}
     }
 
-    /// Free mode: lets time move up to this moment, and no further; [`Time::MAX`], as at the beginning, is no limit.
+    /// Free mode: lets time move up to this time, and no further; [`Time::MAX`], the initial value, is no
+    /// limit.
     pub fn grant(&mut self, to: Time) {
         self.granted = to;
     }
 
-    /// Says after how many delta cycles of one instant a run is ended ([`vp_core::Simulation::set_delta_limit`]): what is under
-    /// way then fails, and what needs time to move, until a reset.
+    /// Sets the number of delta cycles of one instant after which a run is ended
+    /// ([`vp_core::Simulation::set_delta_limit`]). Open commands then fail, and so do commands that need time
+    /// to move, until a reset.
     pub fn set_delta_limit(&mut self, cycles: u64) {
         self.delta_limit = cycles;
         self.platform.simulation_mut().set_delta_limit(cycles.min(CYCLES_AT_ONCE));
     }
 
-    /// After how many delta cycles of one instant a run is ended.
+    /// The number of delta cycles of one instant after which a run is ended.
     #[must_use]
     pub fn delta_limit(&self) -> u64 {
         self.delta_limit
     }
 
-    /// Lets simulated time move as far as the mode and the parties allow, and no further than `until`. Time stands then
-    /// where the last thing happened, unless the parties' or the grant's limit is reached.
+    /// Lets simulated time move as far as the mode and the parties allow, and no further than `until`. Time is
+    /// then that of the last event, unless the parties' or the grant's limit is reached.
     pub fn run(&mut self, until: Time) -> Ran {
         let ran = self.run_unpromised(until);
         if matches!(ran, Ran::Waiting | Ran::Limit) && self.tell_promises(self.due_promises()) {

@@ -1,4 +1,5 @@
-//! What a log of register accesses has to know besides what the bus reports: who asked, and what was loaded into memories.
+//! Information for a log of register accesses that the bus does not report: who made them, and what was loaded
+//! into memories.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -7,22 +8,22 @@ use std::rc::Rc;
 use super::{Hub, PartyId};
 use crate::bus::register::RegisterAccess;
 
-/// Who has asked for a register access, and how.
+/// The party that has made a register access, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asker {
     /// How messages to people name it.
     pub name: String,
-    /// Whether it is a write that goes without an answer.
+    /// Whether it is a write without an answer.
     pub is_posted: bool,
 }
 
-/// Who has asked for register accesses that the bus has not reported, in the order in which it will.
+/// The makers of register accesses that the bus has not reported, in the order in which it will.
 #[derive(Debug, Clone, Default)]
 pub struct Askers(Rc<RefCell<VecDeque<Asker>>>);
 
 impl Askers {
-    /// Whose access is reported next: to be called once for each report, by whoever looks on at the register bus. `None`: the access
-    /// was under way before anybody wanted to know.
+    /// The maker of the access that is reported next: to be called once for each report, by the observer of the
+    /// register bus. `None`: the access was under way before the log began.
     pub fn next(&self) -> Option<Asker> {
         self.0.borrow_mut().pop_front()
     }
@@ -32,16 +33,16 @@ impl Askers {
     }
 }
 
-/// Is told of bytes that were loaded: into which memory, from which address on.
+/// Called with bytes that were loaded: into which memory, from which address on.
 pub type LoadListener = Box<dyn Fn(&str, u64, &[u8])>;
 
 impl Hub {
-    /// Notes from now on who asks for register accesses.
+    /// Notes from now on who makes register accesses.
     pub fn askers(&mut self) -> Askers {
         self.askers.get_or_insert_default().clone()
     }
 
-    /// Tells this from now on what parties write into memories inside the platform beside the bus.
+    /// Calls this from now on with what parties write into memories inside the platform without the bus.
     pub fn on_load(&mut self, told: LoadListener) {
         self.load_listener = Some(told);
     }

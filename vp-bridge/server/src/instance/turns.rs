@@ -1,13 +1,17 @@
-//! Whose commands are carried out next: what one session asks for, however much, delays another by little.
+//! The order in which sessions' commands are carried out: a session that asks for very much delays another one
+//! only a little.
 //!
-//! There are three kinds of sessions. Who asks for *little*, as one does that waits for each answer, comes first. Then who asks for
-//! *much*, but has had nothing to ask for a short while ago: a driver that starts a layer, a client that loads. Last is a *backlog*: of
-//! who has asked without an end for long, or for something that takes long in one piece. As long as sessions of an earlier kind go on
-//! asking, a turn of much is followed by as long a time without one, and a turn of the backlog by [three times](REST) as long a time: nobody waits
-//! without end. So a flow that is sparse passes by those that are backlogged, as in fq_codel (RFC 8290, 4.2).
+//! There are three kinds of sessions. Those that ask for *little* come first, such as one that waits for each
+//! answer. Then come those that ask for *much*, but had nothing to ask for a short while ago: a driver that
+//! starts a layer, a client that loads. The last kind is the *backlog*: sessions that have asked without an end
+//! for long, or for something that takes long in one piece. While sessions of an earlier kind go on asking, a
+//! turn for much is followed by as long a time without one, and a turn of the backlog by [three times](REST) as
+//! long a time. So no session waits without end, and a sparse flow passes backlogged ones, as in fq_codel (RFC
+//! 8290, 4.2).
 //!
-//! Within a kind sessions have equal parts by what their commands cost: start-time fair queueing (Goyal, Vin, Cheng, 1996). All
-//! this is the order of commands only: what a command does, and when in simulated time, is the hub's.
+//! Within a kind sessions get equal parts by the cost of their commands: start-time fair queueing (Goyal, Vin,
+//! Cheng, 1996). All this is only the order of commands: the hub decides what a command does, and when in
+//! simulated time.
 
 use std::time::{Duration, Instant};
 
@@ -149,16 +153,17 @@ type Candidate<'a> = (SessionId, Asked, &'a Account);
 /// The order of turns.
 #[derive(Debug)]
 pub(super) struct Turns {
-    /// The most that a session had cost, in each of the queues, when it had its turn.
+    /// The largest cost of a session at its turn, in each of the queues.
     reached: [u64; 2],
     /// When one of little, or of little or much, had its turn last or sent a part of what it asks for, and who.
     answered: [Option<(Instant, SessionId)>; 2],
-    /// Whether the next turn of much is of who has cost least since it had nothing to ask for, which many that begin at once do not
-    /// delay; else it is of who has cost least at all, so that nobody waits without end.
+    /// Whether the next turn for much goes to the session with the least cost since it had nothing to ask for,
+    /// so that many sessions that begin at once do not delay it. Otherwise it goes to the session with the
+    /// least cost at all, so that none waits without end.
     is_for_shortest: bool,
-    /// Who sends much in one piece, and was read last.
+    /// The session that sends much in one piece, and was read last.
     read: SessionId,
-    /// When it is the turn again of much, and of the backlog, whoever else asks.
+    /// The time of the next turn for much, and for the backlog, whatever other sessions ask.
     due: [Option<Instant>; 2],
 }
 

@@ -1,11 +1,13 @@
-//! Debuggers: who stops simulated time, lets it go on step by step, and has it stop where something happens.
+//! Debuggers: stopping simulated time, stepping it, and making it stop at chosen events.
 //!
-//! While the platform is stopped time does not move and no command begins that waits for its turn; what goes round time, such as
-//! a look at registers or memory, is done as ever. What a debugger wants is an input, and stands in a recording.
+//! While the platform is stopped time does not move, and no command begins that waits for its turn. Accesses
+//! that need no time, such as reading registers or memory for a debugger, are done as usual. A debugger's
+//! command is an input, and is in a recording.
 //!
-//! A debugger lets time move no further than without it, and no other way: a run with stops has the events, and the event
-//! hash, of the one without. So it stops between two instants, or where an answer or the interrupt ends a run in the middle of
-//! one: what a breakpoint has seen is done then. In lockstep time moves only for others' commands; a step waits for them.
+//! A debugger never lets time move further than it would without the debugger: a run with stops has the same
+//! events, and the same event hash, as one without. So a stop is between two instants, or where an answer or
+//! the interrupt ends a run within an instant; the event of the breakpoint is then complete. In lockstep time
+//! moves only for commands of other parties, and a step waits for them.
 
 mod stopping;
 mod watcher;
@@ -18,7 +20,7 @@ use vp_core::Time;
 use super::input::{PartyId, PortIndex};
 pub(super) use stopping::Debugging;
 
-/// Breakpoints that there are at a time, at most: all debuggers' together.
+/// Most breakpoints at a time, of all debuggers together.
 pub const MOST_BREAKPOINTS: usize = 32;
 /// What is told of one stop, at most.
 const MOST_HITS: usize = 8;
@@ -31,9 +33,9 @@ const MOST_UNIT: usize = 32;
 pub enum DebugCommand {
     /// That time stands, from now on.
     Stop,
-    /// That it moves again, as far as the others let it.
+    /// Lets time move again, as far as the other parties let it.
     Continue,
-    /// That it moves so far, and stands again. Completed when it does, for whatever reason.
+    /// Lets time move by so many steps, and stops it again. Completed when it stops, for whatever reason.
     Step {
         /// By what.
         by: StepBy,
@@ -69,7 +71,7 @@ pub struct Breakpoint {
     pub on: BreakOn,
     /// How often it may happen before.
     pub skip: u32,
-    /// Whether the breakpoint goes when it has stopped time. One at a time always does.
+    /// Whether the breakpoint is removed when it has stopped time. One at a time always is.
     pub once: bool,
 }
 
@@ -91,10 +93,11 @@ pub enum BreakOn {
     Layer {
         /// Which, such as `sdp`; empty: any.
         unit: String,
-        /// Whether its end is meant, and not its beginning.
+        /// Whether to stop at the end, and not at the beginning.
         end: bool,
     },
-    /// A burst of the device touches one of these bytes: of a read when it is on the bus, of a write when it is acknowledged.
+    /// A burst of the device touches one of these bytes: for a read when it is on the bus, for a write when it
+    /// is acknowledged.
     Memory {
         /// Which memory.
         port: PortIndex,
@@ -103,7 +106,7 @@ pub enum BreakOn {
         /// How.
         access: Accesses,
     },
-    /// That time, or the next clock edge after it. Nothing that is due there is left over.
+    /// That time, or the next clock edge after it. Everything that is due at it is done.
     Time(Time),
 }
 
@@ -144,7 +147,7 @@ pub struct SetBreakpoint {
 /// That time stands, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopReport {
-    /// The debugger whose stop, step or breakpoint it is.
+    /// The debugger that stopped time, stepped, or set the breakpoint.
     pub by: PartyId,
     /// Where time stands.
     pub time: Time,
@@ -170,13 +173,13 @@ pub enum StopWhy {
 pub struct Hit {
     /// The breakpoint; `None`: the step.
     pub breakpoint: Option<u32>,
-    /// When it happened: not later than where time stands.
+    /// When it happened: not later than the time of the stop.
     pub time: Time,
     /// What.
     pub seen: Seen,
 }
 
-/// Something that a debugger waits for and that has happened.
+/// An event that a debugger waits for and that has happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Seen {
     /// A register was accessed.

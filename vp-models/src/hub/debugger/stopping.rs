@@ -1,4 +1,4 @@
-//! How time is stopped, and goes on.
+//! The rules by which time is stopped, and goes on.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ use crate::platform::PortKind;
 pub(in crate::hub) struct Debugging {
     watcher: Rc<Watcher>,
     subscription: Option<Subscription>,
-    /// All of them, and those of whom the others have been told that they stop time.
+    /// All debuggers, and those that the other parties have been told of.
     debuggers: BTreeSet<PartyId>,
     told_of: BTreeSet<PartyId>,
     next_number: u32,
@@ -29,7 +29,7 @@ pub(in crate::hub) struct Debugging {
     /// Whether the debuggers are still to be told.
     is_untold: bool,
     step: Option<Step>,
-    /// Up to where the present run may go for a breakpoint or a step.
+    /// The latest time of the present run because of a breakpoint or a step.
     bound: Option<Time>,
 }
 
@@ -45,7 +45,7 @@ struct Step {
 }
 
 impl Hub {
-    /// That time stands because a debugger has stopped it, and why.
+    /// Whether a debugger has stopped time, and why.
     #[must_use]
     pub fn stopped(&self) -> Option<&StopReport> {
         self.debugging.as_ref()?.stopped.as_ref()
@@ -57,7 +57,7 @@ impl Hub {
         self.debugging.as_ref().is_some_and(|debugging| debugging.debuggers.contains(&party))
     }
 
-    /// The breakpoints that are set, in the order of their numbers.
+    /// The breakpoints, in the order of their numbers.
     #[must_use]
     pub fn breakpoints(&self) -> Vec<SetBreakpoint> {
         let watched = self.debugging.as_ref().map(|debugging| debugging.watcher.breakpoints.borrow());

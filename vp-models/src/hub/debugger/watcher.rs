@@ -1,4 +1,4 @@
-//! What sees that a breakpoint is hit, or that a step is over.
+//! The observer that detects a hit breakpoint or the end of a step.
 
 use std::cell::{Cell, RefCell};
 
@@ -11,7 +11,7 @@ use crate::platform::Port;
 /// An observer that ends a run at what it was told to look for.
 pub(super) struct Watcher {
     sim: Sim,
-    /// Whether the hub lets time move: what a debugger itself does while it stands is not looked for.
+    /// Whether the hub lets time move: accesses of a debugger itself, while time is stopped, are ignored.
     is_running: Cell<bool>,
     /// The names of ports, by their numbers.
     ports: Vec<&'static str>,

@@ -1,13 +1,14 @@
 //! A memory that a party owns, as the platform's bus sees it.
 //!
-//! What a run does must not depend on how fast the owner answers. A burst's data is due a known number of cycles after
-//! its address, by the platform's own latency; until then the simulation may run on, and further bursts may follow. Each
-//! request here has that moment as its *deadline*: the hub never lets simulated time come to it before the answer is
-//! there. So the simulation goes exactly as with the memory inside.
+//! A run must not depend on how fast the owner answers. A burst's data is due a known number of cycles after
+//! its address, by the platform's own latency. Until then the simulation may run on, and further bursts may
+//! follow. This time is the *deadline* of each request here: the hub never lets simulated time reach it before
+//! the answer is there. So the simulation is exactly the same as with the memory inside.
 //!
-//! What is waited for with a write is only whether there is memory. Where its owner has once said so, the write is
-//! *trusted*: time goes on, and the answer may come when it comes. That is so only as long as nobody could tell: the owner
-//! is the only party, hears of all that follows behind the write, by the same way, and says that it keeps to its order.
+//! For a write, only one thing has to be known: whether there is memory. Where its owner has once confirmed
+//! this, the write is *trusted*: time goes on, and the answer may come at any time. This is allowed only as
+//! long as no party can notice: the owner is the only party, receives everything that follows the write over
+//! the same connection, and guarantees that it keeps the order.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;

@@ -10,12 +10,12 @@ use std::rc::Rc;
 pub(super) use memory::OutsideMemory;
 pub(super) use requests::{News, OrderedOwner, Requests, Waits};
 
-/// Bytes that a platform can reach without asking their owner, such as mapped memory.
+/// Bytes that a platform can access without asking their owner, such as mapped memory.
 pub trait DirectMemory {
-    /// Reads bytes from an offset on. `false`: they are not all there.
+    /// Reads bytes from an offset on. `false`: not all of them exist.
     fn read(&self, offset: u64, into: &mut [u8]) -> bool;
 
-    /// Writes bytes from an offset on. `false`: they are not all there.
+    /// Writes bytes from an offset on. `false`: not all of them exist.
     fn write(&self, offset: u64, bytes: &[u8]) -> bool;
 }
 

@@ -18,7 +18,7 @@ pub(in crate::hub) struct Requests {
     open: BTreeMap<RequestId, Open>,
     deadlines: BTreeSet<(Time, RequestId)>,
     outbox: Vec<Output>,
-    /// What each owner has been asked and has not answered, whether or not somebody still waits for it.
+    /// The requests that each owner has not answered, whether or not something still waits for them.
     unanswered: BTreeMap<PartyId, usize>,
     ordered: Option<OrderedOwner>,
     /// Where the present run ends; a deadline before it ends the run.

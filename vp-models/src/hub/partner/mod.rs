@@ -1,14 +1,14 @@
 //! Partners: parties that have a clock of their own, such as an RTL simulator or another platform.
 //!
-//! Interfaces are registered: what one side drives at a clock edge the other sees at the next one. Each event carries the edge
-//! at which it is seen, and each side promises from time to time: *nothing more from me before this edge, unless something of
-//! yours comes*. A side may compute an edge as soon as it knows all that it sees there, so both compute the same edge at the
-//! same time where both are busy, and one message passes over the edges at which nothing happens (conservative parallel
-//! simulation; K. M. Chandy and J. Misra, 1979).
+//! Interfaces are registered: what one side drives at a clock edge the other sees at the next one. Each event
+//! carries the edge at which it is seen, and from time to time each side promises: *nothing more from me before
+//! this edge, unless something of yours comes*. A side may compute an edge as soon as it knows all that it sees
+//! there. So both compute the same edge at the same time while both are busy, and one message skips the edges
+//! at which nothing happens (conservative parallel simulation; K. M. Chandy and J. Misra, 1979).
 //!
-//! An instant of the platform has two halves. First happens what follows from earlier instants, and is told; then what
-//! partners drive at that edge takes effect. So the simulation may come to the edge up to which a partner has promised
-//! silence ([`Partner::horizon`]), and stands there until the promise goes further.
+//! An instant of the platform has two halves. First the consequences of earlier instants happen, and are told.
+//! Then what partners drive at that edge takes effect. So the simulation may run to the edge up to which a
+//! partner has promised silence ([`Partner::horizon`]), and waits there until the promise goes further.
 
 mod pins;
 mod promise;
@@ -46,9 +46,9 @@ const MOST_BEAT: usize = 64;
 pub struct Clock {
     /// When its outputs follow its inputs.
     pub reaction: Reaction,
-    /// Edges by which all that crosses its ports, either way, is seen later: the delay of a link (H. Li, J. Li and A. Kaufmann,
-    /// "SimBricks", SIGCOMM 2022). Each side may then go so many edges further beyond what it knows of the other one. At most
-    /// 1024.
+    /// The delay of a link in each direction, in edges: everything that crosses the partner's ports is seen so
+    /// much later (H. Li, J. Li and A. Kaufmann, "SimBricks", SIGCOMM 2022). Each side may then run so many
+    /// edges further beyond what it knows of the other one. At most 1024.
     pub quantum: u32,
 }
 
@@ -89,18 +89,19 @@ pub enum PortEvent {
     RegisterAnswer(u32),
     /// At an interrupt line: its level.
     Level(bool),
-    /// At any port, from the platform: all that was in flight there, both ways, is void, and the port is as at the beginning. The
-    /// partner drives it back when its side is so, too: what it has driven before is void.
+    /// At any port, from the platform: all that was in flight there, in both directions, is void, and the port
+    /// is as at the beginning. The partner drives it back when its side is reset, too: what it has driven
+    /// before that is void.
     Reset,
 }
 
 /// What a side has promised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promise {
-    /// So many events of the other side, from the first one on, are taken into account.
+    /// The number of events of the other side, from the first one on, that are taken into account.
     pub heard: u64,
-    /// No more events from here are seen before this, unless another one of the other side's comes; then none before the
-    /// reaction to it.
+    /// No more events from this side are seen before this time, unless another event of the other side comes;
+    /// then none is seen before the reaction to it.
     pub next: Time,
 }
 
@@ -132,15 +133,16 @@ pub(super) struct Partner {
     promise: Promise,
     /// How many events it was sent.
     sent: u64,
-    /// Of those that it has not taken into account, the edge at which it may react to each.
+    /// For the events that it has not taken into account, the edge at which it may react to each.
     reactions: VecDeque<Time>,
     /// How many events it has driven.
     driven: u64,
-    /// How many resets it was sent at a port that it has not driven back: until then what it drives there is void.
+    /// The number of resets at a port that it was sent and has not driven back: until then what it drives there
+    /// is void.
     resets: BTreeMap<PortIndex, u32>,
-    /// Whether its resets are obeyed: this platform is a part of its own.
+    /// Whether its resets are carried out: this platform is a part of the partner's.
     is_leader: bool,
-    /// What it has driven, in the order of the edges, that has not taken effect.
+    /// Events that it has driven and that have not taken effect, in the order of the edges.
     queue: VecDeque<(Time, PortIndex, PortEvent)>,
     /// What it was promised last…
     told: Promise,

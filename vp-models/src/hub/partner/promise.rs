@@ -1,4 +1,4 @@
-//! How far simulated time may come beside partners, and what they are promised.
+//! How far simulated time may move with partners, and what they are promised.
 
 use vp_core::Time;
 
@@ -129,8 +129,8 @@ impl Hub {
         self.partners.values().all(|partner| partner.horizon() == Time::MAX)
     }
 
-    /// The partner for whose promise simulated time waits, though there is something to do, and the edge up to which it has
-    /// promised to be silent.
+    /// The partner for whose promise simulated time waits, though there is something to do, and the edge up to
+    /// which it has promised to be silent.
     #[must_use]
     pub fn held_by(&self) -> Option<(PartyId, Time)> {
         let goal = match self.mode {

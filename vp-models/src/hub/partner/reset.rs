@@ -1,8 +1,9 @@
 //! A reset of a platform with partners.
 //!
-//! The platform drives a reset at each port that a partner holds. From then on all that was in flight there, both ways, is void: what the
-//! platform drives next is driven at a port as at the beginning, and what the partner has driven before it drives the reset back is
-//! not looked at. Promises, and counts of events, stay as they are.
+//! The platform drives a reset at each port that a partner holds. From then on all that was in flight there, in
+//! both directions, is void. What the platform drives next is driven at a port as at the beginning, and what
+//! the partner has driven before it drives the reset back is ignored. Promises, and counts of events, stay as
+//! they are.
 
 use vp_core::Time;
 

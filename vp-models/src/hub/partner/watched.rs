@@ -1,4 +1,4 @@
-//! What is driven at the ports that partners hold, for whoever looks on.
+//! Watching what is driven at the ports that partners hold.
 
 use vp_core::Time;
 
@@ -15,7 +15,7 @@ pub struct PinEvent {
     pub role: Role,
     /// The edge at which the other side sees it for the first time.
     pub at: Time,
-    /// What is driven. Which side drives it follows from the role.
+    /// The driven event. Which side drives it follows from the role.
     pub event: PortEvent,
 }
 
@@ -23,8 +23,9 @@ pub struct PinEvent {
 pub(in crate::hub) type PinWatcher = Box<dyn FnMut(PinEvent)>;
 
 impl Hub {
-    /// Tells from now on what is driven at ports that partners hold: by the platform when it drives it, and by a partner when it takes
-    /// effect. Of one channel and direction events come in the order of their edges.
+    /// Reports from now on what is driven at ports that partners hold: events of the platform when it drives
+    /// them, and those of a partner when they take effect. Events of one channel and direction come in the
+    /// order of their edges.
     pub fn on_driven(&mut self, told: impl FnMut(PinEvent) + 'static) {
         self.pin_watcher = Some(Box::new(told));
     }
