@@ -1,7 +1,7 @@
 //! AXI4-Lite in front of a block of registers: one access a cycle, each to one 32-bit word.
 //!
-//! Unlike AXI4-Lite's, reads and writes are one sequence here, as a CPU that waits for each has it. Their times are the
-//! device's to say ([`AxiLiteTiming`]).
+//! Unlike those of AXI4-Lite, reads and writes are one sequence here, as for a CPU that waits for each. Their
+//! times are the device's ([`AxiLiteTiming`]).
 
 use std::rc::Rc;
 

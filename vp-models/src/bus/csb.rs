@@ -1,9 +1,8 @@
 //! CSB, the configuration space bus of NVDLA: 32-bit registers at 16-bit word addresses.
 //!
-//! Requests are taken one after the other, travel through a pipeline to the device's decoder, take effect
-//! there, and answers travel back: in request order, since nothing on the way overtakes. A posted write has
-//! no answer. Whoever is the CPU ([`RegisterBus`]) and whatever is the device ([`RegisterTarget`]) know nothing of
-//! each other.
+//! Requests are taken one after the other, travel through a pipeline to the device's decoder and take effect
+//! there. Answers travel back in request order, since nothing overtakes. A posted write has no answer. The CPU
+//! ([`RegisterBus`]) and the device ([`RegisterTarget`]) do not depend on each other.
 //!
 //! Architecture text, "Configuration Space Bus"; cycles as seen on the RTL (see [`CsbTiming`]).
 
@@ -17,19 +16,20 @@ use vp_core::{Sim, Time};
 
 /// How long the bus takes, in clock cycles.
 ///
-/// The FIFO between bus and device drains in groups: after the first request of a run, a group of requests
-/// is taken no faster than one in `group_period`, and the last of a group waits for the next one.
+/// The FIFO between bus and device drains in groups: after the first request of a run, a group of requests is
+/// taken no faster than one in `group_period`, and the last request of a group waits for the next group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CsbTiming {
     /// Requests in a group.
     pub group: u32,
-    /// From the acceptance of a request to that of the one a group later, at least.
+    /// From the acceptance of a request to that of the request one group later, at least.
     pub group_period: u32,
     /// How much later than the others the last request of a group takes effect.
     pub group_delay: u32,
     /// From the acceptance of a request to its effect in the register file.
     pub effect: u32,
-    /// From the effect to the cycle in which the CPU can act on the answer, which is on the bus in the one before.
+    /// From the effect to the cycle in which the CPU can act on the answer, which is on the bus in the previous
+    /// cycle.
     pub answer: u32,
 }
 

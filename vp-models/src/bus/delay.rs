@@ -1,4 +1,4 @@
-//! A pipeline of fixed depth: what goes in comes out later, in order.
+//! A pipeline of fixed depth: items come out later, in order.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
@@ -30,7 +30,8 @@ impl<T> DelayLine<T> {
         self.push_at(self.sim.now() + self.latency.get(), item);
     }
 
-    /// Puts an item in that comes out at `due`, or with its predecessor if that is later; gives the time at which it does.
+    /// Puts an item in that comes out at `due`, or with its predecessor if that is later; returns the time at
+    /// which it does.
     pub fn push_at(&self, due: Time, item: T) -> Time {
         let mut items = self.items.borrow_mut();
         let due = items.back().map_or(due, |&(last, _)| due.max(last));

@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use vp_core::{Event, Name, Sim, Time};
 
-/// A FIFO of fixed depth whose full and empty signals are registered: an item can be taken `forward` after
-/// it was put, and its place used again `backward` after it was taken.
+/// A FIFO of fixed depth whose full and empty signals are registered: an item can be taken `forward` after it
+/// was put, and its place can be used again `backward` after it was taken.
 ///
 /// One process puts, one takes. [`Handoff::room`] and [`Handoff::ready`] wait; [`Handoff::put`] and
 /// [`Handoff::take`] then act at that very time, so that a stage can join several of them.
@@ -38,8 +38,8 @@ impl<T> Handoff<T> {
         }
     }
 
-    /// From now on there are that many places, at least one, and each can be used again `backward` after an item was taken out of it.
-    /// Of what is in them nothing is lost: it leaves first.
+    /// Changes the number of places, at least one; from now on each can be used again `backward` after an item
+    /// was taken out of it. Items in the FIFO are not lost: they leave first.
     pub fn set_depth(&self, depth: usize, backward: Time) {
         self.depth.set(depth.max(1));
         self.backward.set(backward);
@@ -65,7 +65,7 @@ impl<T> Handoff<T> {
         self.put_later(item, Time::ZERO);
     }
 
-    /// The same of an item that is on its way for so much longer.
+    /// The same for an item that is on its way for so much longer.
     pub fn put_later(&self, item: T, later: Time) {
         self.places.borrow_mut().pop_front();
         self.items.borrow_mut().push_back((self.sim.now() + self.forward + later, item));
@@ -90,7 +90,7 @@ impl<T> Handoff<T> {
         }
     }
 
-    /// Since when the oldest item could be taken, if there is one.
+    /// The time since which the oldest item can be taken, if there is one.
     pub fn since(&self) -> Option<Time> {
         self.items.borrow().front().map(|&(due, _)| due)
     }

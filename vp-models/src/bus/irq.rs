@@ -9,7 +9,7 @@ use vp_core::{Event, Signal, Sim, Time};
 
 type Sink = Box<dyn Fn(bool, Time)>;
 
-/// A level interrupt line between one device and whoever listens.
+/// A level interrupt line between one device and its listeners.
 ///
 /// The line follows the last level it was driven to, one delta cycle later; sinks are told of each change.
 #[derive(Clone)]
@@ -19,7 +19,7 @@ pub struct IrqLine {
     level: Signal<bool>,
     since: Rc<Cell<Time>>,
     sinks: Rc<RefCell<Vec<Sink>>>,
-    /// What is between the device and the line, if faults are.
+    /// The fault between the device and the line, if faults are armed.
     faulty: Rc<RefCell<Option<Rc<FaultyLine>>>>,
 }
 

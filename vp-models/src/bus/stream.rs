@@ -1,7 +1,8 @@
-//! An input stream (AXI4-Stream): bytes in order, a beat a cycle, held back where nobody takes them.
+//! An input stream (AXI4-Stream): bytes in order, a beat a cycle, held back while the device takes none.
 //!
-//! Who sends knows nothing of time: the port keeps what was sent until the device takes it, as a FIFO in front of the
-//! device does, and refuses what it has no room for. A device turns its stream on and off (`InputStream::listen`).
+//! The sender does not depend on time: the port keeps the bytes until the device takes them, as a FIFO in front
+//! of the device does, and refuses bytes that it has no room for. A device turns its stream on and off
+//! (`InputStream::listen`).
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
@@ -43,14 +44,14 @@ pub struct InputStream {
     capacity: usize,
     waiting: RefCell<VecDeque<u8>>,
     is_on: Cell<bool>,
-    /// How often it was turned off: who takes may not look in between.
+    /// How often it was turned off: the reader may not look in between.
     turned_off: Cell<u64>,
     /// Bytes came, or the stream was turned off.
     changed: Event,
 }
 
 impl InputStream {
-    /// A stream, off, of beats of `beat_bytes`, that keeps up to `capacity` bytes.
+    /// A stream, turned off, with beats of `beat_bytes`, that keeps up to `capacity` bytes.
     pub fn new(
         sim: &Sim,
         name: &'static str,

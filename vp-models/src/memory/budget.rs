@@ -1,9 +1,10 @@
-//! How much of the host's memory the memories of platforms may take: a limit for each platform, and one for all that share
+//! Limits of the host's memory for the memories of platforms: one for each platform, and one for all that share
 //! a [`MemoryPool`].
 //!
-//! A platform counts what it takes by itself, by a rule that depends on its writes alone. So whether it stays within its own
-//! limit is the same in every run. The pool is another matter: what is left there depends on other platforms. A platform that
-//! the pool refuses is [short](MemoryBudget::shortage), and its hub ends its run: it goes no other way than alone.
+//! A platform counts its own use by a rule that depends only on its writes. So whether it stays within its own
+//! limit is the same in every run. What is left in the pool depends on other platforms. A platform that the
+//! pool refuses is [short](MemoryBudget::shortage), and its hub ends its run. So a run is either as it would be
+//! alone, or it ends.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// What a platform takes out of a pool at once, the first time when it is made: it has at least that.
 const GRANT: u64 = 1 << 20;
 
-/// No memory of the host is left to store what was not written before.
+/// The host's memory is used up for bytes that were not written before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OutOfMemory {
     /// The platform's own limit.
@@ -63,7 +64,7 @@ impl MemoryPool {
     }
 }
 
-/// What the memories of one platform may take, and have taken. What it has from a pool goes back when it is dropped.
+/// The limit and the use of one platform's memories. When it is dropped, the pool gets its share back.
 #[derive(Debug)]
 pub struct MemoryBudget {
     limit: u64,
@@ -93,7 +94,8 @@ impl MemoryBudget {
         MemoryBudget::new(u64::MAX)
     }
 
-    /// A budget of so many bytes, as long as the pool has them. The first mebibyte, or all if that is less, is taken now.
+    /// A budget of so many bytes, as long as the pool has them. The first mebibyte, or all if that is less, is
+    /// reserved now.
     ///
     /// # Errors
     /// The pool has not even that.
@@ -112,7 +114,8 @@ impl MemoryBudget {
         self.limit
     }
 
-    /// Why a write was refused though it would have been taken if this platform were alone, if one was since the last call.
+    /// The reason why a write was refused since the last call that would have been taken if this platform were
+    /// alone.
     pub fn take_shortage(&self) -> Option<OutOfMemory> {
         let pool = self.pool.as_ref().filter(|_| self.is_short.load(Ordering::Relaxed))?;
         self.is_short.store(false, Ordering::Relaxed);
@@ -160,7 +163,7 @@ impl Drop for MemoryBudget {
     }
 }
 
-/// Bytes that are counted in a budget as long as they are kept.
+/// Bytes that are counted in a budget as long as this exists.
 #[derive(Debug)]
 pub struct CountedBytes {
     bytes: Vec<u8>,

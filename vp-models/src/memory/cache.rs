@@ -1,6 +1,7 @@
 //! A last-level cache in front of a memory: write-back, write-allocate, with misses in flight.
 //!
-//! It keeps no data, as nothing here does: which lines there are and which are dirty is what time depends on.
+//! It stores no data, like all memory models here: only which lines are present and which are dirty, because
+//! time depends on that.
 
 use super::level::{Answers, Done, Level, Part, parts};
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -36,9 +37,9 @@ pub struct CacheConfig {
     pub ways: u32,
     /// Bytes of a line: a power of two.
     pub line: u32,
-    /// Lines that can be on their way from the memory (miss status holding registers).
+    /// Lines that can be fetched from the memory at a time (miss status holding registers).
     pub mshrs: u32,
-    /// Cycles from a request to its data, if the line is there.
+    /// Cycles from a request to its data, if the line is present.
     pub hit_latency: u32,
     /// Which line makes room.
     pub replacement: Replacement,

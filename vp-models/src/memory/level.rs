@@ -1,4 +1,4 @@
-//! What a memory system is made of: levels that take transfers, and answer each once.
+//! The levels of a memory system: each takes transfers, and answers each once.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
@@ -22,7 +22,7 @@ pub(crate) type Done = Box<dyn Fn(u64)>;
 
 /// A cache, or what lies behind it.
 pub(crate) trait Level {
-    /// Bytes that are served at once: a part never crosses a multiple of it. A power of two.
+    /// Bytes that are served at once: a part never crosses a multiple of this. A power of two.
     fn granule(&self) -> u32;
 
     /// Takes a part; false if there is no room for it now.
@@ -31,10 +31,11 @@ pub(crate) trait Level {
     /// Fires when there may be room again.
     fn room(&self) -> &Event;
 
-    /// Who is told, once for each part taken: for a read that its data is there, for a write that it is taken care of.
+    /// Sets the function that is called once for each part taken: for a read when its data is there, for a
+    /// write when the level has accepted it for good.
     fn on_done(&self, done: Done);
 
-    /// Saves what outlives an access, or takes it up.
+    /// Saves or restores the state that outlives an access.
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError>;
 }
 

@@ -1,7 +1,8 @@
-//! What lies behind the AXI interfaces: bytes, and when they come.
+//! The memories behind the AXI interfaces: bytes, and when they come.
 //!
-//! A [`Ram`] holds the bytes, within a [`MemoryBudget`]. When they come is said by a latency ([`crate::bus::axi::AxiConfig`]), or by a [`MemoryModel`]: a
-//! cache, an SRAM or a [`dram`], shared by several masters. A model never touches data.
+//! A [`Ram`] holds the bytes, within a [`MemoryBudget`]. Their time is determined by a latency
+//! ([`crate::bus::axi::AxiConfig`]), or by a [`MemoryModel`]: a cache, an SRAM or a [`dram`], shared by several
+//! masters. A model never touches data.
 
 mod budget;
 mod cache;

@@ -1,4 +1,4 @@
-//! A memory that takes its own time, as it is described and as it is built.
+//! A memory that takes its own time: its description, and the model built from it.
 
 use super::cache::{Cache, CacheConfig};
 use super::dram::{Dram, DramConfig, DramError};
@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 use vp_core::Sim;
 
-/// What is behind a memory interface beside a latency. Nothing of it means that there is only that.
+/// The memory model behind a memory interface. If nothing is set, there is only a latency.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemoryModel {
-    /// Bursts of each direction that wait at a master's place.
+    /// Bursts of each direction that wait at a master's port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<u32>,
     /// A cache in front of the rest.

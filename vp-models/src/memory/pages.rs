@@ -23,7 +23,7 @@ pub(super) struct Pages {
     /// Their places by their numbers.
     places: FxHashMap<u64, usize>,
     pages: Vec<Page>,
-    /// Number and place of the last one used, which is mostly the next as well.
+    /// Number and place of the last page used, which is mostly the next one as well.
     last: Cell<Option<(u64, usize)>>,
 }
 

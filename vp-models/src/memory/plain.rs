@@ -1,5 +1,5 @@
-//! The memory of [`AxiConfig`](crate::bus::axi::AxiConfig), as one that several masters share: latencies that are fixed or
-//! drawn, and a limit on bandwidth.
+//! The memory of [`AxiConfig`](crate::bus::axi::AxiConfig), as one that several masters share: fixed or random
+//! latencies, and a limit on bandwidth.
 
 use super::level::{Answers, Done, Level, Part};
 use crate::bus::axi::{AxiConfig, LatencySource};
@@ -18,7 +18,8 @@ pub(crate) struct Plain {
     /// Reads and writes have a port each.
     duplex: bool,
     latency: RefCell<LatencySource>,
-    /// When all that a port was asked to move has been moved: the reads' or only one, and the writes'.
+    /// When a port has moved all that it was asked to move: for reads or both directions together, and for
+    /// writes.
     free: [Cell<Time>; 2],
     last_read: Cell<Time>,
     answers: Rc<Answers>,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use vp_core::Time;
 use vp_core::tlm::{DirectError, DirectMemory, Flow, Payload, Target};
 
-/// An access that lies outside a memory, in whole or in part.
+/// An access that is completely or partly outside a memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{bytes} bytes at 0x{address:x} are not inside the memory from 0x{start:x} to 0x{last:x}")]
 pub struct OutOfRange {
@@ -24,13 +24,13 @@ pub struct OutOfRange {
     pub last: u64,
 }
 
-/// A write that a RAM did not take: no byte of it.
+/// A write that a RAM refused completely.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
     /// It lies outside.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
-    /// The host's memory that the RAM may take is used up.
+    /// The limit of the host's memory for the RAM is reached.
     #[error("{bytes} bytes at 0x{address:x} are not stored: {limit}")]
     OutOfMemory {
         /// Address of the first byte.
@@ -43,7 +43,7 @@ pub enum WriteError {
     },
 }
 
-/// A RAM of any size; only what was written costs memory of the host.
+/// A RAM of any size; only bytes that were written cost memory of the host.
 #[derive(Debug)]
 pub struct Ram {
     range: Range<u64>,
@@ -58,7 +58,7 @@ impl Ram {
         Ram::within(range, Arc::new(MemoryBudget::unlimited()))
     }
 
-    /// A RAM at the addresses of `range`, which takes no more memory of the host than a budget has.
+    /// A RAM at the addresses of `range`, which takes at most a budget's memory of the host.
     pub fn within(range: Range<u64>, budget: Arc<MemoryBudget>) -> Ram {
         Ram { range, pages: RefCell::default(), budget, taken: Cell::new(0) }
     }

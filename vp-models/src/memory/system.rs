@@ -1,7 +1,7 @@
-//! A memory with several masters: a place for each, and turns among them.
+//! A memory with several masters: a port for each, and arbitration among them.
 //!
-//! Each master has a queue for reads and one for writes. Of each direction one burst a cycle is handed on, in turns; it is
-//! cut at the granules of the first level and served when all its parts are.
+//! Each master has a queue for reads and one for writes. In each direction one burst a cycle is passed on, in
+//! turns. It is cut at the boundaries of the first level's units and served when all its parts are.
 
 use super::level::{Level, Part, parts};
 use crate::bus::axi::{Burst, Served, TimedPort};

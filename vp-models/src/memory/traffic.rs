@@ -1,4 +1,4 @@
-//! A master beside NVDLA: it loads the memory, and measures what latency it gets.
+//! A master beside NVDLA: it loads the memory, and measures its own latency.
 
 use super::system::MasterPort;
 use crate::bus::axi::{Burst, TimedPort};
@@ -11,7 +11,7 @@ use std::rc::Rc;
 use vp_core::observe::{Source, SourceKind, Stage, Transfer, What};
 use vp_core::{Event, Sim, Time};
 
-/// In which order a generator goes through its range.
+/// The order in which a generator goes through its range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
@@ -30,7 +30,7 @@ pub enum Pattern {
 pub struct TrafficConfig {
     /// Its name: its statistics are those of `dbb0.NAME`.
     pub name: String,
-    /// Bytes a second that it asks for, if the memory keeps up.
+    /// Bytes a second that it requests, if the memory keeps up.
     #[serde(deserialize_with = "crate::units::rate")]
     pub rate: u64,
     /// Which addresses.
@@ -54,7 +54,7 @@ pub struct TrafficConfig {
     /// Bursts that it has outstanding, at most.
     #[serde(default = "default_outstanding")]
     pub outstanding: u32,
-    /// Cycles without a transfer of NVDLA's after which it rests, until there is one.
+    /// Cycles without a transfer of NVDLA after which it pauses, until there is one.
     #[serde(default = "default_rest")]
     pub rest: u32,
     /// Where what it draws starts.
@@ -92,7 +92,7 @@ pub(crate) struct Traffic {
     own: Rc<MasterPort>,
     /// The place of the one it runs beside.
     beside: Rc<MasterPort>,
-    /// What is under way and when it was asked for, each under an id of its own.
+    /// The transfers under way and the times of their requests, each under its own id.
     under_way: RefCell<Vec<Option<(Burst, Time)>>>,
     served: Event,
     at: Cell<u64>,

@@ -1,9 +1,9 @@
-//! Bursts, and how a run of bytes is cut into them.
+//! Bursts, and how a range of bytes is cut into them.
 
 /// One AXI burst of incrementing addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Burst {
-    /// The transaction identifier (AxID): which client of the interface it serves.
+    /// The transaction identifier (AxID): the interface's client that it serves.
     pub id: u32,
     /// Address of the first byte.
     pub address: u64,

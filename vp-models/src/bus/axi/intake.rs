@@ -1,9 +1,10 @@
-//! Read data on its way from the bus into an engine that does not promise to take it at once.
+//! Read data on its way from the bus into an engine that may not take it at once.
 //!
-//! A client with a latency-hiding FIFO asks for no more than it has room for, and its data never waits on the bus.
-//! Others ask for all they need; between the bus and the engine there are then a few [`IntakeStage`]s, and when these are
-//! full the data waits on the bus, and everything behind it. All is in order, so the way of a beat is known as soon
-//! as the beats before it are: nothing here waits, it only says when.
+//! A client with a latency-hiding FIFO requests no more than it has room for, so its data never waits on the
+//! bus. Other clients request all that they need. Between the bus and such an engine there are a few
+//! [`IntakeStage`]s. When these are full the data waits on the bus, and so does everything behind it. All data
+//! is in order, so the path of a beat is known as soon as the beats before it are known. So nothing waits in
+//! this code: it only computes times.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::collections::VecDeque;
@@ -13,18 +14,18 @@ use vp_core::Time;
 /// A stage between bus and engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntakeStage {
-    /// Holds that many beats; room that a beat leaves can be used a cycle later.
+    /// Holds so many beats; room that a beat leaves can be used a cycle later.
     Fifo(usize),
-    /// Holds one, and takes the next in the cycle in which that one leaves.
+    /// Holds one beat, and takes the next in the cycle in which that one leaves.
     Register,
-    /// A register with a second one in front, which catches what comes when the first cannot move: after a cycle in
-    /// which the first could not move, nothing is taken.
+    /// A register with a second one (a skid register) in front, which catches a beat that comes when the first
+    /// cannot move. After a cycle in which the first could not move, it takes nothing.
     Skid,
 }
 
 /// An engine that takes beats.
 pub trait BeatConsumer {
-    /// Offered a beat at `offered`, when does it take it? Asked once for each beat, in order.
+    /// When the stage takes a beat that is offered at `offered`. Called once for each beat, in order.
     fn take(&self, offered: Time) -> Time;
 }
 
@@ -71,7 +72,7 @@ pub(super) struct Intake {
     cycle: Time,
     stages: Vec<Stage>,
     taker: Option<Rc<dyn BeatConsumer>>,
-    /// When each beat can be seen at each place: kept for its allocation.
+    /// The times at which each beat can be seen at each place: kept to reuse the allocation.
     seen: Vec<(Time, Time)>,
 }
 

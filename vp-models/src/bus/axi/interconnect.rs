@@ -1,9 +1,10 @@
 //! One memory interface (NVDLA's MCIF and SRAMIF): its DMA clients, their arbitration, and the channels behind it.
 //!
-//! All of it is one process. What happens at an interface follows from what its clients ask for and from what is in
-//! flight, by rules that give each step its time; the process goes from one step to the next. Where nobody else has
-//! anything to do meanwhile it does so without the scheduler ([`Sim::advance`]), so that a burst costs little more than
-//! its arithmetic; where somebody has, it waits like any process. Steps and times are the same either way.
+//! All of it is one process. What happens at an interface follows from its clients' requests and from the
+//! transfers in flight, by rules that give each step its time; the process goes from one step to the next.
+//! While no other process has anything to do it moves on without the scheduler ([`Sim::advance`]), so that a
+//! burst costs little more than its arithmetic. Otherwise it waits like any process. Steps and times are the
+//! same either way.
 
 use super::observed::Observed;
 use super::read::{Advance, Next, Pending, Reads};
@@ -35,11 +36,11 @@ pub struct Interconnect {
     due: [Cell<Time>; 2],
     /// There is something to do.
     work: Event,
-    /// When that was said to fire; [`Time::ZERO`] while the process runs.
+    /// The time for which `work` is set to fire; [`Time::ZERO`] while the process runs.
     next: Cell<Time>,
-    /// Every step through the scheduler, as a check on those that are not.
+    /// Takes every step through the scheduler, as a check of the steps that do not.
     stepwise: Cell<bool>,
-    /// Where its clients tell how much their FIFOs hold.
+    /// Where its clients report the levels of their FIFOs.
     fifos: RefCell<Rc<Fifos>>,
 }
 
@@ -49,7 +50,7 @@ impl Interconnect {
         Interconnect::timed_by(sim, name, config, target, None)
     }
 
-    /// The same, in front of a memory whose answers come when `timed` says.
+    /// The same, in front of a memory that decides by `timed` when its answers come.
     pub fn timed_by(
         sim: &Sim,
         name: &str,
@@ -123,7 +124,7 @@ impl Interconnect {
         &self.sim
     }
 
-    /// The FIFOs of clients that are added from now on are among these.
+    /// Adds the FIFOs of later clients to these.
     pub fn set_fifos(&self, fifos: Rc<Fifos>) {
         *self.fifos.borrow_mut() = fifos;
     }
@@ -132,19 +133,19 @@ impl Interconnect {
         self.fifos.borrow().clone()
     }
 
-    /// Takes every step through the scheduler, even where nobody could tell the difference: slower, and otherwise the
-    /// same. For tests of just that.
+    /// Takes every step through the scheduler, even where no process could notice the difference: slower, and
+    /// otherwise the same. For tests of exactly that.
     pub fn set_stepwise(&self, stepwise: bool) {
         self.stepwise.set(stepwise);
     }
 
-    /// How many requests the read client of this transaction id may be granted in a row.
+    /// The number of requests that the read client of this transaction id may be granted in a row.
     pub fn set_read_weight(&self, id: u32, weight: u32) {
         let changed = self.reads.set_weight(id, weight);
         self.weight_changed(changed, READS, id);
     }
 
-    /// How many requests the write client of this transaction id may be granted in a row.
+    /// The number of requests that the write client of this transaction id may be granted in a row.
     pub fn set_write_weight(&self, id: u32, weight: u32) {
         let changed = self.writes.set_weight(id, weight);
         self.weight_changed(changed, WRITES, id);
@@ -172,7 +173,7 @@ impl Interconnect {
         self.reads.is_idle(now) && self.writes.is_idle(now)
     }
 
-    /// Limits what is in flight further than the memory does: beats of reads, and writes.
+    /// Limits the transfers in flight further than the memory does: beats of reads, and writes.
     pub fn set_outstanding(&self, read_beats: u32, writes: u32) {
         self.reads.set_beats(read_beats);
         self.writes.set_outstanding(writes);

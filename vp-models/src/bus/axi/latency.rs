@@ -55,14 +55,14 @@ impl TryFrom<toml::Value> for Latency {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "distribution", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Drawn {
-    /// Every whole number of cycles from `min` to `max` alike.
+    /// Every whole number of cycles from `min` to `max` with the same probability.
     Uniform {
         /// The shortest.
         min: u32,
         /// The longest.
         max: u32,
     },
-    /// Bell-shaped, rounded, cut at `min` below and at ten deviations above.
+    /// Normal distribution, rounded, cut at `min` below and at ten deviations above.
     Normal {
         /// The mean.
         mean: f64,
@@ -71,7 +71,7 @@ pub enum Drawn {
         /// The shortest.
         min: u32,
     },
-    /// `min` and an exponentially distributed wait, as behind a loaded controller; cut at ten means.
+    /// `min` plus an exponentially distributed wait, as behind a loaded controller; cut at ten means.
     Exponential {
         /// The shortest.
         min: u32,
@@ -94,7 +94,7 @@ pub enum LatencyError {
         /// The longest asked for.
         max: u32,
     },
-    /// A mean or deviation that is negative or no number.
+    /// A mean or deviation that is negative or not a number.
     #[error("`{name}` of a latency must be a number from zero on, not {value}")]
     Negative {
         /// Which parameter.
@@ -108,7 +108,7 @@ pub enum LatencyError {
 const MAX: u32 = 1_000_000;
 
 impl Latency {
-    /// The fewest cycles that it can come out as.
+    /// The smallest possible number of cycles.
     #[must_use]
     pub fn least(&self) -> u32 {
         match *self {

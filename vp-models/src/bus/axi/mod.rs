@@ -1,9 +1,9 @@
 //! AXI: memory reads and writes in bursts, many in flight, answered in order.
 //!
 //! An engine has a [`ReadStream`] or a [`WriteStream`] for each of its DMA clients. An [`Interconnect`]
-//! arbitrates among the clients of one memory interface, by weight, one address a cycle. Behind it the
-//! read and the write channel hold what is in flight, say when data and acknowledgements come back, and
-//! reach the memory, an [`AxiTarget`], which may be in this process or beyond a socket.
+//! arbitrates among the clients of one memory interface, by weight, one address a cycle. Behind it the read and
+//! the write channel hold the transfers in flight, determine when data and acknowledgements come back, and
+//! access the memory, an [`AxiTarget`], which may be in this process or behind a socket.
 //!
 //! ```text
 //! engine → ReadStream ─┐                      ┌→ read channel  → AxiTarget
@@ -11,9 +11,9 @@
 //! engine → WriteStream ┘                      └→ write channel → AxiTarget
 //! ```
 //!
-//! When answers come is [`AxiConfig`]'s to say, or, if the memory takes its own time, a [`TimedPort`]'s. Where a partner with a
-//! clock is the memory, `ManagerPins` drive the five channels and sample them in the memory's place; where it is a further
-//! master, `SubordinatePins` stand before the arbiter.
+//! [`AxiConfig`] determines when answers come, or a [`TimedPort`] if the memory takes its own time. Where a
+//! partner with a clock is the memory, `ManagerPins` drive the five channels and sample them in the memory's
+//! place. Where it is another master, `SubordinatePins` are in front of the arbiter.
 
 mod burst;
 mod bytes;
@@ -62,7 +62,7 @@ pub use write_stream::WriteStream;
 use std::cell::Cell;
 use vp_core::Time;
 
-/// The shape of one AXI interface and of the memory behind it.
+/// The parameters of one AXI interface and of the memory behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AxiConfig {
     /// One clock cycle.
@@ -71,11 +71,11 @@ pub struct AxiConfig {
     pub beat_bytes: u32,
     /// Longest burst in beats: a power of two.
     pub burst_beats: u32,
-    /// Bits of an address; what the device asks for beyond them is not on the bus.
+    /// Bits of an address; higher bits of the device's addresses are not on the bus.
     pub address_bits: u32,
     /// Reads accepted and not yet completely returned, at most.
     pub read_outstanding: u32,
-    /// Reads that the arbiter has chosen and the memory not accepted, at most.
+    /// Reads that the arbiter has chosen and the memory has not accepted, at most.
     pub read_pipeline: ReadPipelineConfig,
     /// Writes accepted and not yet acknowledged, at most.
     pub write_outstanding: u32,
@@ -85,11 +85,11 @@ pub struct AxiConfig {
     pub write_latency: Latency,
     /// Bytes a second that the memory can move, reads and writes together; the bus's own rate if `None`.
     pub bandwidth: Option<u64>,
-    /// Whether the memory moves as much of reads, and beside them as much of writes: it has a port for each.
+    /// Whether reads and writes have that rate each, because the memory has a port for each.
     pub duplex: bool,
     /// Where the drawing of latencies starts.
     pub seed: u64,
-    /// Whether a write client's next burst enters its buffer at the arbiter while the one before leaves it.
+    /// Whether a write client's next burst enters its buffer at the arbiter while the previous one leaves it.
     pub write_overlap: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What an interface has done and its observers have not been told yet.
+//! Observations of an interface that its observers have not been told yet.
 
 use super::{Burst, Unmapped};
 use std::cell::RefCell;

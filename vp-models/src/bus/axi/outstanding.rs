@@ -1,4 +1,4 @@
-//! How many transactions of one direction are in flight, and when there is room for another.
+//! The transactions of one direction in flight, and when there is room for another.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use vp_core::Time;
@@ -41,12 +41,12 @@ impl Places {
 
 /// Transactions, of which so many have a place at the same time.
 pub(super) struct Outstanding {
-    /// From a transaction's end to the use of its place by another.
+    /// From a transaction's end until another one can use its place.
     lag: Time,
     most: u32,
     limit: u32,
     places: Places,
-    /// How many there are of which it is not known yet when they are over.
+    /// The number of transactions whose end is not known yet.
     open: usize,
 }
 
@@ -95,13 +95,13 @@ impl Outstanding {
 
 /// How many beats of reads the device has asked for and not seen come.
 pub(super) struct Beats {
-    /// From a beat's being on the bus to the first address that may use its place: it is registered, counted, and
-    /// the address goes out (RTL, `NV_NVDLA_MCIF_READ_IG_cvt.v`, `os_cnt`).
+    /// From a beat on the bus to the first address that may use its place: it is registered, counted, and the
+    /// address goes out (RTL, `NV_NVDLA_MCIF_READ_IG_cvt.v`, `os_cnt`).
     lag: Time,
     period: Time,
     limit: Option<u32>,
     places: Places,
-    /// How many there are of which that is not known yet.
+    /// The number of those whose end is not known yet.
     open: usize,
 }
 

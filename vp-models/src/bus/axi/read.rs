@@ -49,16 +49,16 @@ pub(super) trait Advance {
     /// The present.
     fn now(&self) -> Time;
 
-    /// Moves time on, if nobody else does anything until then.
+    /// Moves time on, if no other process does anything until then.
     fn advance(&self, to: Time) -> bool;
 
-    /// A time until which it could be moved on.
+    /// A time up to which it could be moved on.
     fn quiet_until(&self) -> Time;
 }
 
 /// What a side of an interface does next.
 pub(super) enum Next {
-    /// Something, at that time; [`Time::MAX`]: nothing, until somebody asks.
+    /// There is something to do at that time; [`Time::MAX`]: nothing, until there is a request.
     At(Time),
     /// It waits for a memory's answer, whose modelled time has come.
     Answer(Pending),
@@ -79,7 +79,7 @@ pub(super) struct Reads {
     clients: RefCell<Vec<Rc<ReadClient>>>,
     /// Clients with reads that wait for the arbiter.
     pub(super) asking: Cell<Clients>,
-    /// Those that ask and whose weight is zero: the arbiter passes them over (RTL, `NV_NVDLA_*_IG_arb`, `wt*`).
+    /// Clients that request and whose weight is zero: the arbiter skips them (RTL, `NV_NVDLA_*_IG_arb`, `wt*`).
     asking_in_vain: Cell<Clients>,
     /// Clients that make reads by themselves.
     making: Cell<Clients>,
@@ -112,7 +112,8 @@ pub(super) struct Channel {
     pub(super) bus_queue: VecDeque<Queued>,
     /// …and what that one is taking.
     pub(super) driving: Option<Driving>,
-    /// What is asked of a [`TimedPort`] and not on its way back: by transaction id in the order of the bus…
+    /// Reads that a [`TimedPort`] has and that are not on their way back: by transaction id in the order of the
+    /// bus…
     asked: BTreeMap<u32, VecDeque<Asked>>,
     /// …and which id a tag belongs to.
     ids: BTreeMap<u64, u32>,

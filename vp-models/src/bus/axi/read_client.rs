@@ -1,4 +1,4 @@
-//! A read client as its memory interface sees it: what it asks for, and where its data goes.
+//! A read client as its memory interface sees it: its requests, and where its data goes.
 
 use super::burst::{Cut, Run, bursts};
 use super::bytes::Bytes;
@@ -45,13 +45,15 @@ pub(super) struct Unnoticed {
     pub(super) ends: bool,
 }
 
-/// Knows which reads a client makes, one after the other.
+/// Generates the reads of a client, one after the other.
 pub trait Requester {
-    /// The next read, the one before having been made at `now`. `None`: it is not known yet, or that was all.
+    /// The next read, when the previous one was made at `now`. `None`: it is not known yet, or there are no
+    /// more.
     fn next(&self, now: Time) -> Option<Request>;
 
-    /// The same, if there is one and nobody is woken by it: then it may be asked before simulated time has come to `now`.
-    /// `None`, and nothing has happened, if it is to be asked by [`Requester::next`] at that time.
+    /// The same, if there is one and it wakes no process; then it may be called before simulated time has
+    /// reached `now`. `None` means that nothing has happened and that [`Requester::next`] is to be called at
+    /// that time.
     fn ahead(&self, now: Time) -> Option<Request> {
         let _ = now;
         None
@@ -77,7 +79,7 @@ pub(super) struct ReadClient {
     /// …in so many bursts.
     waiting: Cell<usize>,
     making: RefCell<Option<Making>>,
-    /// When its requester makes the next read; [`Time::MAX`] if there is no room for what it makes.
+    /// The time at which its requester makes the next read; [`Time::MAX`] if there is no room for its data.
     makes: Cell<Time>,
     /// Its requester has nothing more to make.
     pub(super) made: Event,
@@ -85,9 +87,9 @@ pub(super) struct ReadClient {
     pub(super) path: RefCell<Option<RequestPath>>,
     /// For a client whose data may have to wait on the bus: the places behind it…
     pub(super) intake: RefCell<Option<Intake>>,
-    /// …and when the beats asked for will be on the bus.
+    /// …and when the requested beats will be on the bus.
     expected: RefCell<Ring<Time>>,
-    /// What the memory is to be asked for, and up to how many bytes it has there.
+    /// The next request to the memory, and how many bytes the memory has there.
     reading: Cell<(Run, u64)>,
     /// What was asked for, from the first byte that is not taken; what has not come yet holds its place.
     pub(super) data: RefCell<Bytes>,
@@ -95,7 +97,7 @@ pub(super) struct ReadClient {
     pub(super) beats: RefCell<Ring<(Time, u32)>>,
     /// Bytes of these.
     come: Cell<usize>,
-    /// For a client with a latency FIFO: the bytes that are in it.
+    /// For a client with a latency FIFO: the number of bytes in it.
     level: Option<FifoLevel>,
     pub(super) arrived: Event,
     /// Bytes that the engine waits for; 0 if it does not.
@@ -106,7 +108,7 @@ pub(super) struct ReadClient {
     pub(super) awaits_grant: Cell<bool>,
     /// The first burst that was answered with an error, among those that nobody has asked about.
     pub(super) refused: RefCell<Option<Unmapped>>,
-    /// For a master outside: its bursts that wait for the arbiter, as it has made them.
+    /// For a master outside: its bursts that wait for the arbiter.
     outside: Option<RefCell<VecDeque<Burst>>>,
 }
 

@@ -1,8 +1,8 @@
-//! Reads where somebody outside, who has a clock, is the memory or a master.
+//! Reads where a partner with a clock is the memory or a master.
 //!
-//! What happens at pins is known edge by edge only. A memory outside says when each beat comes; a master outside says when it
-//! takes one. Until then nobody behind it on the data bus knows when its own data comes: such reads wait in a queue for
-//! the bus, in the order in which the memory has served them.
+//! What happens at pins is known only edge by edge. A memory outside determines when each beat comes; a master
+//! outside determines when it takes one. Until then the time of the data behind it on the data bus is not
+//! known. Such reads wait in a queue for the bus, in the order in which the memory has served them.
 
 use super::observed::Observed;
 use super::pins::{ManagerPins, OpenRead, SubordinatePins};

@@ -1,15 +1,16 @@
 //! The registers between the arbiter and AR, and the reads that wait in them.
 //!
-//! When the memory takes no address, or the device has too many beats outstanding, the arbiter goes on choosing until these registers are
-//! full. What is in them goes first, whoever asks meanwhile.
+//! While the memory takes no address, or the device has too many beats outstanding, the arbiter goes on
+//! choosing until these registers are full. The reads in them go first, whichever clients request meanwhile.
 //!
 //! ```text
 //! arbiter → before the count → count of outstanding beats → behind the count, the last one on AR
 //! ```
 //!
-//! Times are those at which a read would be on AR if nothing held it, so one that passes freely is chosen, counted and on AR at
-//! the same time. Each of the two parts holds as many reads as cycles go by from a read's leaving it, through the
-//! registers of `ready` and then those of data, to the same place's being left by the next one that is chosen for it.
+//! Times are those at which a read would be on AR if nothing held it back. So an unhindered read is chosen,
+//! counted and on AR at the same time. Each of the two parts holds as many reads as a round trip has cycles:
+//! from a read's leaving it, through the registers of `ready` and then those of data, until the next read that
+//! is chosen for this place leaves it.
 
 use super::Burst;
 use super::outstanding::Outstanding;
@@ -17,12 +18,12 @@ use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::collections::VecDeque;
 use vp_core::Time;
 
-/// How many reads the registers between the arbiter and AR hold.
+/// The number of reads that the registers between the arbiter and AR hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadPipelineConfig {
-    /// In front of the count of outstanding beats; at least one.
+    /// In front of the beat counter; at least one.
     pub before_count: u32,
-    /// Behind it, with the one that is on AR; at least one.
+    /// Behind the beat counter, including the one that is on AR; at least one.
     pub behind_count: u32,
 }
 
@@ -44,7 +45,7 @@ pub(super) struct ReadPipeline {
     counted: usize,
     before_count: Outstanding,
     behind_count: Outstanding,
-    /// When the next can be chosen, counted, and put on AR: one a cycle.
+    /// When the next read can be chosen, counted, and put on AR: one a cycle.
     free: [Time; 3],
 }
 

@@ -1,8 +1,8 @@
-//! Reads granted one after the other while nobody could notice a single one.
+//! Reads granted together while no other process could notice a single one.
 //!
-//! Much of what an engine reads is a long run of bursts: weights above all. As long as nobody else has anything to do, and the
-//! engines wait for more than what comes next, nothing happens that anybody could react to. Then grants need no steps;
-//! each still has its own times, by the rules of [`super::read`].
+//! Much of what an engine reads is a long run of bursts, above all weights. As long as no other process has
+//! anything to do, and the engines wait for more than the next burst, nothing can react to a single burst. Then
+//! grants need no steps; each still has its own times, by the rules of [`super::read`].
 
 use super::Burst;
 use super::observed::Observed;
@@ -19,13 +19,13 @@ const TOGETHER: usize = 64;
 /// What of a client is being granted.
 #[derive(Default)]
 pub(super) struct Granting {
-    /// The next burst; the others are as long and follow it.
+    /// The next burst; the others have the same length and follow it.
     burst: Burst,
     /// Of so many bursts…
     count: usize,
     /// …so many were granted.
     done: usize,
-    /// With the last, all of what the client's requester is making waits.
+    /// With the last one, the current request of the client's requester is complete.
     ends: bool,
     /// When the last was granted.
     last: Time,

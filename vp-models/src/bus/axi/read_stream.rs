@@ -1,4 +1,4 @@
-//! What an engine's read DMA sees of the memory: bytes in the order in which it asked for them.
+//! The memory as an engine's read DMA sees it: bytes in the order of the requests.
 
 use super::intake::{BeatConsumer, Intake, IntakeStage};
 use super::read_client::{Events, REQUESTS_AHEAD, ReadClient, Requester};
@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
 
-/// The size of a read client's latency-hiding FIFO, and how its room is given back.
+/// The size of a read client's latency-hiding FIFO, and how its room becomes free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadStreamConfig {
-    /// Bytes asked for and not yet taken, at most.
+    /// Bytes requested and not yet taken, at most.
     pub capacity: u32,
     /// Requests ([`ReadStream::request`]) whose last byte is not taken, at most.
     pub lines: u32,
@@ -23,8 +23,8 @@ pub struct ReadStreamConfig {
 
 /// One DMA read client: a FIFO that is filled from memory and emptied by the engine.
 ///
-/// One process asks ([`ReadStream::request`]), another takes ([`ReadStream::take`]); the FIFO between hides
-/// the memory's latency as far as it reaches.
+/// One process requests ([`ReadStream::request`]), another takes ([`ReadStream::take`]). The FIFO between them
+/// hides the memory's latency as far as its size allows.
 pub struct ReadStream {
     sim: Sim,
     interconnect: Rc<Interconnect>,
@@ -32,24 +32,25 @@ pub struct ReadStream {
     /// Its number at the interface.
     number: usize,
     config: ReadStreamConfig,
-    /// It has a FIFO; if not, its data may have to wait on the bus.
+    /// Whether it has a FIFO; if not, its data may have to wait on the bus.
     buffered: bool,
-    /// Bytes asked for whose room has not come back.
+    /// Requested bytes whose room is not free again.
     used: Cell<u32>,
-    /// Requests whose place has not come back, and of each that is not taken how many bytes are to be taken yet.
+    /// Requests whose place is not free again; for each that is not completely taken, the number of bytes still
+    /// to take.
     lines_used: Cell<u32>,
     lines: RefCell<VecDeque<u32>>,
-    /// Bytes asked for and not yet taken, of a client with a FIFO.
+    /// Bytes requested and not yet taken, for a client with a FIFO.
     pending: Cell<u64>,
     emptied: Event,
-    /// When so many bytes' room comes back, and so many requests' places.
+    /// The times at which the room of so many bytes, and the places of so many requests, become free.
     returning: RefCell<VecDeque<(Time, u32, u32)>>,
     returned: Event,
-    /// Somebody waits for room that was not yet given back.
+    /// A process waits for room that was not yet free.
     awaits_room: Cell<bool>,
     /// When the last request was made. One that follows at once could have been made before, but for this one.
     requested: Cell<Time>,
-    /// Which counter counts the stalls of what is requested.
+    /// The counter that counts the stalls of these requests.
     counter: Cell<usize>,
 }
 
@@ -64,8 +65,8 @@ impl ReadStream {
         ReadStream::build(interconnect, name, id, config, None)
     }
 
-    /// A client without a latency FIFO: it asks for all it needs, and its data waits on the bus when `places` are
-    /// full.
+    /// A client without a latency FIFO: it requests all it needs, and its data waits on the bus when `places`
+    /// are full.
     pub fn unbuffered(
         interconnect: &Rc<Interconnect>,
         name: &str,
@@ -116,12 +117,12 @@ impl ReadStream {
         })
     }
 
-    /// Says who takes the beats asked for from now on; at once, if nobody.
+    /// Sets the receiver of the requested beats from now on; without one they are taken at once.
     pub fn set_taker(&self, taker: Option<Rc<dyn BeatConsumer>>) {
         self.client.set_taker(taker);
     }
 
-    /// Asks for `bytes` from `address` on; waits as long as the FIFO has no room for what comes next.
+    /// Requests `bytes` from `address` on; waits as long as the FIFO has no room for the next part.
     pub async fn request(&self, address: u64, bytes: u32) {
         let mut place = 1;
         if self.buffered && bytes > 0 {
@@ -152,8 +153,8 @@ impl ReadStream {
         self.requested.set(self.sim.now());
     }
 
-    /// Has the interface make the reads of `requester` of a client without a FIFO, each when it is due, as far as those before have
-    /// been granted; waits until it knows no more.
+    /// Makes the interface issue the reads of `requester` for a client without a FIFO, each when it is due and
+    /// the earlier ones have been granted; waits until it has no more.
     pub async fn make(&self, requester: Rc<dyn Requester>) {
         let Some(due) = self.client.start(requester, self.sim.now()) else { return };
         self.interconnect.makes(self.number, due);
@@ -194,14 +195,14 @@ impl ReadStream {
         }
     }
 
-    /// Says which counter, below [`STALL_COUNTERS`](super::STALL_COUNTERS), counts the stalls of what is requested from now on; at
-    /// first it is 0.
+    /// Sets which counter, below [`STALL_COUNTERS`](super::STALL_COUNTERS), counts the stalls of requests from
+    /// now on; at first it is 0.
     pub fn count_stalls_in(&self, counter: usize) {
         self.counter.set(counter);
     }
 
-    /// How long requests of a counter, whose data has come, have waited for `ready` since this was last asked; of a client with a
-    /// FIFO.
+    /// How long the requests of a counter, whose data has come, have waited for `ready` since the last call;
+    /// for a client with a FIFO.
     pub fn take_stalled(&self, counter: usize) -> Time {
         let mut stalled = Time::ZERO;
         self.client.on_path(|path| stalled = path.take_stalled(counter));
@@ -226,7 +227,7 @@ impl ReadStream {
         look(self.client.data.borrow().first(bytes));
     }
 
-    /// When the next bytes were on the bus, which have come.
+    /// When the next bytes, which have come, were on the bus.
     pub fn due(&self, bytes: usize) -> Time {
         self.client.due(bytes).unwrap_or(self.sim.now())
     }
@@ -247,12 +248,12 @@ impl ReadStream {
         self.sim.wait_until(due).await;
     }
 
-    /// The first burst that was answered with an error since this was last asked, among those whose data has come.
+    /// The first burst that was answered with an error since the last call, among those whose data has come.
     pub fn take_refused(&self) -> Option<Unmapped> {
         self.client.refused.take()
     }
 
-    /// Waits until all that was asked for is taken.
+    /// Waits until everything requested is taken.
     pub async fn emptied(&self) {
         while self.pending.get() > 0 {
             self.emptied.wait().await;

@@ -1,9 +1,10 @@
-//! How long the requests of a read client have waited for `ready`, which its engine counts.
+//! The time that a read client's requests have waited for `ready`, which its engine counts.
 //!
-//! An engine requests a line at a time. Registers hold a few requests in front of the unit that splits them into bursts, and others a few
-//! bursts in front of the arbiter (RTL, nv_small: `NV_NVDLA_DMAIF_rdreq`, then pipe_p1 and pipe_p2 of
-//! `NV_NVDLA_NOCIF_DRAM_READ_IG_bpt`; pipe_p1 of `_arb`). When all are full, because the latency FIFO has no room or others have their
-//! turn, the engine's `valid` waits for `ready`.
+//! An engine requests a line at a time. Registers hold a few requests in front of the unit that splits them
+//! into bursts, and others hold a few bursts in front of the arbiter (RTL, nv_small: `NV_NVDLA_DMAIF_rdreq`,
+//! then pipe_p1 and pipe_p2 of `NV_NVDLA_NOCIF_DRAM_READ_IG_bpt`; pipe_p1 of `_arb`). When all are full,
+//! because the latency FIFO has no room or other clients have their turn, the engine's `valid` waits for
+//! `ready`.
 //!
 //! ```text
 //! engine → 6 requests → split into bursts, room in the FIFO → 2 bursts → arbiter
@@ -12,8 +13,9 @@
 //! An engine whose context queue (`NV_NVDLA_PDP_RDMA_cq`, `_CDP_RDMA_cq`) has no place makes no request: its `valid` is low, and nothing is
 //! counted.
 //!
-//! Nothing waits here: what is asked for and granted is known from the interface, and from it follows how long the engine's
-//! `valid` was high in vain. Times are those of the arbiter: what passes freely is requested, split and granted at the same time.
+//! Nothing waits in this code. The interface knows the requests and grants, and from them follows how long the
+//! engine's `valid` was high without `ready`. Times are those of the arbiter: an unhindered request is made,
+//! split and granted at the same time.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::collections::VecDeque;
@@ -25,7 +27,7 @@ const REQUESTS: usize = 6;
 /// Bursts in front of the arbiter: the same, once.
 const BURSTS: usize = 2;
 
-/// How many stall counters a read client has: BDMA has one for each of its groups.
+/// The number of stall counters of a read client: BDMA has one for each of its groups.
 pub const STALL_COUNTERS: usize = 2;
 
 /// A client's requests between its engine and the arbiter.
@@ -36,11 +38,12 @@ pub(super) struct RequestPath {
     /// The same of the places for requests, and for bursts.
     free_requests: VecDeque<Time>,
     free_bursts: VecDeque<Time>,
-    /// Requests that wait for a place: when they could be made but for those before, and which counter counts.
+    /// Requests that wait for a place: when they could be made but for earlier ones, and which counter counts.
     requests: VecDeque<(Time, usize)>,
-    /// Bursts that wait for a place: since when they have room in the FIFO, and whether they are their request's last.
+    /// Bursts that wait for a place: since when there is room for them in the FIFO, and whether they are their
+    /// request's last.
     bursts: VecDeque<(Time, bool)>,
-    /// When the next request is made, or burst split off, at the earliest: one a cycle.
+    /// The earliest time at which the next request is made, or burst is split off: one a cycle.
     next_request: Time,
     next_burst: Time,
     stalled: [Time; STALL_COUNTERS],

@@ -1,11 +1,11 @@
-//! A queue of small values for the innermost steps: like a `VecDeque`, with a power of two of places.
+//! A queue of small values for the innermost steps: like a `VecDeque`, with a capacity that is a power of two.
 
 /// A queue of values that are copied.
 #[derive(Debug, Default)]
 pub(super) struct Ring<T> {
     /// As many as a power of two, or none.
     places: Vec<T>,
-    /// How many values were ever taken, and put: their places follow from that.
+    /// How many values were taken and put in total: their places follow from that.
     taken: usize,
     put: usize,
 }

@@ -99,10 +99,10 @@ pub struct Traffic {
     /// Bytes asked for or written.
     pub bytes: u64,
     clients: Vec<Client>,
-    /// Which of them the last transfer belonged to: mostly the next one as well.
+    /// The client of the last transfer: mostly that of the next one as well.
     last_client: usize,
-    /// Most bursts outstanding at the end of a cycle: one that ends in the cycle in which another begins
-    /// makes room for it.
+    /// Most bursts outstanding at the end of a cycle: a burst that ends in the cycle in which another begins
+    /// does not count.
     most_outstanding: u64,
     /// Bursts that are over.
     pub completed: u64,
@@ -128,7 +128,7 @@ impl Traffic {
         (self.completed > 0).then(|| self.latency_sum / self.completed)
     }
 
-    /// The latency within which this part of the completed bursts was, 0 to 1; to three digits.
+    /// The latency that this part of the completed bursts, 0 to 1, did not exceed; to three digits.
     pub fn latency_quantile(&self, quantile: f64) -> Option<Time> {
         Some(self.latencies.quantile(quantile)?.min(self.latency_max))
     }

@@ -1,4 +1,4 @@
-//! The memory side of an AXI interface: in this process, or beyond a socket.
+//! The memory side of an AXI interface: in this process, or behind a socket.
 
 use super::Burst;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use vp_core::{Event, Sim};
 
-/// A burst that nobody could serve (an AXI DECERR or SLVERR response).
+/// A burst that no memory could serve (an AXI DECERR or SLVERR response).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("no memory at 0x{address:x} ({bytes} bytes): {why}")]
 pub struct Unmapped {
@@ -14,7 +14,7 @@ pub struct Unmapped {
     pub address: u64,
     /// Number of bytes.
     pub bytes: u32,
-    /// What there is instead, or why the memory refused.
+    /// What is at the address instead, or why the memory refused.
     pub why: String,
 }
 
@@ -22,7 +22,8 @@ pub struct Unmapped {
 pub enum Answer<T> {
     /// It is done.
     Now(Result<T, Unmapped>),
-    /// It is under way; the interface holds simulated time if its modelled latency has passed before.
+    /// It is under way; the interface holds simulated time if the answer is not there when its modelled latency
+    /// is over.
     Later(Rc<Completion<T>>),
 }
 
@@ -71,26 +72,26 @@ impl<T> Completion<T> {
     }
 }
 
-/// A memory that serves bursts. It is asked in the order of the bus; it may answer at once or later.
+/// A memory that serves bursts. It is called in the order of the bus; it may answer at once or later.
 pub trait AxiTarget {
     /// Reads `burst.bytes` bytes.
     fn read(&self, burst: &Burst) -> Answer<Vec<u8>>;
 
-    /// Reads them behind other bytes, if it can answer at once; `None`: it is to be asked by [`AxiTarget::read`]. Adds
-    /// nothing unless it is done.
+    /// Appends the bytes to the output, if it can answer at once. `None`: call [`AxiTarget::read`] instead. It
+    /// appends nothing unless the read is done.
     fn read_onto(&self, burst: &Burst, onto: &mut Vec<u8>) -> Option<Result<(), Unmapped>> {
         let _ = (burst, onto);
         None
     }
 
-    /// How many bytes from an address on it has there, to be read at once and in any pieces; 0 if it is to be asked burst by
-    /// burst.
+    /// The number of bytes from an address on that can be read at once and in any pieces; 0 if each burst has
+    /// to be read by itself.
     fn held(&self, address: u64) -> u64 {
         let _ = address;
         0
     }
 
-    /// Reads bytes behind other bytes: no more than [`AxiTarget::held`] says.
+    /// Appends bytes to the output: no more than [`AxiTarget::held`] says.
     fn read_held(&self, address: u64, bytes: u32, onto: &mut Vec<u8>) {
         let _ = address;
         onto.resize(onto.len() + bytes as usize, 0);

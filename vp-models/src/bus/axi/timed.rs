@@ -1,4 +1,4 @@
-//! The way into a memory that takes its own time.
+//! The interface of a memory that takes its own time.
 //!
 //! A memory whose latency does not depend on what else it has to do is described by [`super::AxiConfig`], and an interface
 //! knows at once when its answers come. Others (a DRAM, a cache, a memory with several masters) do not know it themselves
@@ -9,10 +9,10 @@ use super::Burst;
 use std::rc::Rc;
 use vp_core::Event;
 
-/// Who is told that a transfer has been served: by the tag that it was given.
+/// The receiver of the tags of served transfers.
 pub type Served = Rc<dyn Fn(u64)>;
 
-/// One master's place at a memory. Reads and writes each have a queue of their own.
+/// One master's port at a memory. Reads and writes have separate queues.
 pub trait TimedPort {
     /// Whether another transfer of that direction is taken now.
     fn has_room(&self, write: bool) -> bool;
@@ -20,10 +20,10 @@ pub trait TimedPort {
     /// Fires when there may be room again.
     fn room(&self, write: bool) -> &Event;
 
-    /// Takes a transfer, of which `tag` is the name. Of a write, all data is there.
+    /// Takes a transfer, identified by `tag`. For a write, all data is there.
     fn request(&self, write: bool, tag: u64, burst: &Burst);
 
-    /// Who is told of reads whose data can be on the bus, or of writes that the memory has taken. They may be served in
-    /// another order than that in which they were asked for.
+    /// Sets who is told of reads whose data can be on the bus, or of writes that the memory has taken. They may
+    /// be served in another order than that of the requests.
     fn on_served(&self, write: bool, served: Served);
 }

@@ -1,4 +1,4 @@
-//! Who of several clients is granted next.
+//! Arbitration: which of several clients is granted next.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 
@@ -9,7 +9,7 @@ pub(crate) type Clients = u64;
 /// are not among them that ask.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Turn {
-    /// Who was granted last; nobody at the start, so the first client comes first.
+    /// The client granted last; none at the start, so the first client comes first.
     granted: Option<u32>,
     left: u32,
 }

@@ -68,7 +68,7 @@ pub(super) struct Writes {
     clients: RefCell<Vec<Rc<WriteClient>>>,
     /// Clients with bursts that wait for the arbiter, or are to come.
     asking: Cell<Clients>,
-    /// Those that ask and whose weight is zero: the arbiter passes them over (RTL, `NV_NVDLA_*_IG_arb`, `wt*`).
+    /// Clients that request and whose weight is zero: the arbiter skips them (RTL, `NV_NVDLA_*_IG_arb`, `wt*`).
     asking_in_vain: Cell<Clients>,
     channel: RefCell<Channel>,
     /// Who is at the interface with a clock of its own…
@@ -97,9 +97,9 @@ pub(super) struct Channel {
     /// …and which id a tag belongs to.
     ids: BTreeMap<u64, u32>,
     tags: u64,
-    /// A write that was granted, of whose client, and from when on AW takes its address: a fault holds it up.
+    /// A granted write, its client, and the time from which AW takes its address: a fault delays it.
     standing: Option<(Burst, usize, Time)>,
-    /// How much later the next response is on B, of a memory with a time of its own.
+    /// How much later the next response is on B, for a memory with a time of its own.
     response_held_up: Time,
 }
 

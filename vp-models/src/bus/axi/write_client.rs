@@ -22,25 +22,26 @@ pub(super) struct WriteClient {
     pub(super) name: Name,
     pub(super) id: u32,
     pub(super) weight: Cell<u32>,
-    /// From its buffer's being free until a burst of one beat is in it.
+    /// From the time when its buffer is free until a burst of one beat is in it.
     enters: Time,
     period: Time,
     /// Bursts announced and not yet complete, in order.
     pub(super) planned: RefCell<VecDeque<Burst>>,
     /// Bytes of the first of them.
     filled: Cell<u32>,
-    /// Complete bursts that were not granted, also those that are still to come.
+    /// Complete bursts that were not granted, including those that are still to come.
     queue: RefCell<VecDeque<Complete>>,
-    /// When each of those came that wait for the arbiter: `limit` of them at most, others wait before.
+    /// The times at which the bursts that wait for the arbiter came: `limit` of them at most, others wait
+    /// before.
     waiting: RefCell<VecDeque<Time>>,
     limit: usize,
-    /// Data of all bursts that the memory was not given.
+    /// Data of all bursts that the memory has not got yet.
     data: RefCell<Bytes>,
-    /// When its last burst has left its buffer: the next one enters only then, a beat a cycle.
+    /// When its last burst has left its buffer: only then the next one enters, one beat a cycle.
     buffer_free: Cell<Time>,
-    /// Pieces put that do not wait for the arbiter yet…
+    /// Pieces that were put and do not wait for the arbiter yet…
     under_way: Cell<u64>,
-    /// …and of those, the ones that end in a burst that is not complete.
+    /// …and of those, the ones that end in an incomplete burst.
     incomplete: Cell<u64>,
     last_granted: Cell<Time>,
     /// How long complete bursts have waited.
@@ -56,7 +57,7 @@ pub(super) struct WriteClient {
     pub(super) acknowledged: Event,
     /// The first burst that was answered with an error, among those that nobody has asked about.
     pub(super) refused: RefCell<Option<Unmapped>>,
-    /// For a master outside: its next burst, and from when on it asks.
+    /// For a master outside: its next burst, and the time of its request.
     outside: Option<Cell<(Option<Burst>, Option<Time>)>>,
 }
 

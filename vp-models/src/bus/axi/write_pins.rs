@@ -1,4 +1,4 @@
-//! Writes where somebody outside, who has a clock, is the memory or a master.
+//! Writes where a partner with a clock is the memory or a master.
 
 use super::pins::{Arrived, ManagerPins, SubordinatePins};
 use super::write::{Asked, Channel, Given, Moving, Writes};

@@ -1,4 +1,4 @@
-//! What an engine's write DMA sees of the memory: lines that it fills piece by piece.
+//! The memory as an engine's write DMA sees it: lines that are filled piece by piece.
 
 use super::write_client::WriteClient;
 use super::{Interconnect, Unmapped, bursts};
@@ -37,8 +37,8 @@ impl WriteStream {
         self.client.planned.borrow_mut().extend(line);
     }
 
-    /// Puts the next piece into the bursts announced; those that it completes are sent at `due`, and not before
-    /// others. If no burst was announced for it, it is dropped.
+    /// Puts the next piece into the announced bursts. The bursts that it completes are sent at `due`, and not
+    /// before earlier ones. If no burst was announced for it, it is dropped.
     pub fn put_at(&self, due: Time, piece: &[u8]) {
         let waited = self.client.asks().is_some();
         if !self.client.fill(due, piece) {
@@ -59,7 +59,7 @@ impl WriteStream {
         }
     }
 
-    /// How many pieces were put and are not yet with the arbiter.
+    /// The number of pieces that were put and are not yet with the arbiter.
     pub fn under_way(&self) -> u64 {
         self.client.under_way(self.sim.now())
     }
@@ -91,12 +91,12 @@ impl WriteStream {
         }
     }
 
-    /// How many bursts are complete so far, since the beginning.
+    /// The number of complete bursts since the beginning.
     pub fn bursts(&self) -> u64 {
         self.client.acknowledged_count.get() + self.client.unacknowledged.get()
     }
 
-    /// Waits until the memory has acknowledged the first so many bursts. One waits at a time.
+    /// Waits until the memory has acknowledged the first so many bursts. Only one process may wait at a time.
     pub async fn acknowledged(&self, bursts: u64) {
         while self.client.acknowledged_count.get() < bursts {
             self.client.awaited_count.set(bursts);
@@ -104,13 +104,13 @@ impl WriteStream {
         }
     }
 
-    /// The first burst that was answered with an error since this was last asked, among those that are acknowledged.
+    /// The first acknowledged burst with an error since the last call.
     pub fn take_refused(&self) -> Option<Unmapped> {
         self.client.refused.take()
     }
 
-    /// How long complete bursts have waited for the arbiter since this was last asked; several that wait at the
-    /// same time count once.
+    /// How long complete bursts have waited for the arbiter since the last call; several that wait at the same
+    /// time count once.
     pub fn take_stalled(&self) -> Time {
         self.client.stalled.take()
     }

@@ -1,8 +1,9 @@
 //! Register buses: a CPU reads and writes a device's 32-bit registers, one access after the other.
 //!
-//! [`RegisterBus`] is what a CPU's side knows of one; each kind of bus says in its own module how long it takes: [`csb`],
-//! [`axi_lite`](super::axi_lite). A device inside the platform stands behind its bus as a [`RegisterTarget`]. One that is
-//! elsewhere implements [`RegisterBus`] itself: nobody counts on an answer at once.
+//! [`RegisterBus`] is the interface to a CPU's side. The module of each kind of bus says how long it takes:
+//! [`csb`], [`axi_lite`](super::axi_lite). A device inside the platform is behind its bus as a
+//! [`RegisterTarget`]. One that is elsewhere implements [`RegisterBus`] itself: its answers need not come at
+//! once.
 //!
 //! [`csb`]: super::csb
 
@@ -21,11 +22,12 @@ pub trait RegisterTarget {
     /// The value of a register.
     fn read(&self, address: u32) -> u32;
 
-    /// What a read would give, without what it does besides: nothing that can be observed changes. With a group, which is
-    /// below [`groups`](RegisterTarget::groups), it is that of the group, whichever one accesses go to.
+    /// The value that a read would give, without its side effects: nothing that can be observed changes. With a
+    /// group, which is below [`groups`](RegisterTarget::groups), the value is that of the group, whichever one
+    /// accesses go to.
     fn peek(&self, address: u32, group: Option<usize>) -> u32;
 
-    /// How many groups of registers there are at the same addresses.
+    /// The number of register groups at the same addresses.
     fn groups(&self) -> usize {
         1
     }
@@ -33,7 +35,7 @@ pub trait RegisterTarget {
     /// Stores a value; `accepted` is when the bus took the request.
     fn write(&self, address: u32, value: u32, accepted: Time);
 
-    /// Cycles that an answer from there takes longer than others: the registers on the way.
+    /// Additional cycles that an answer from this address takes, for the registers on the way.
     fn distance(&self, _address: u32) -> u32 {
         0
     }
@@ -81,7 +83,7 @@ pub struct RegisterResponse {
     pub result: Result<u32, RegisterError>,
 }
 
-/// The target did not carry the access out (SLVERR or DECERR of AXI; a target outside that has gone).
+/// The target did not carry out the access (SLVERR or DECERR of AXI; a target outside that has left).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{reason}")]
 pub struct RegisterError {
@@ -89,15 +91,15 @@ pub struct RegisterError {
     pub reason: String,
 }
 
-/// Is told of an answer, and the edge at which it is on the bus.
+/// A function that gets an answer, and the edge at which it is on the bus.
 pub type AnswerListener = Box<dyn Fn(Time, RegisterResponse)>;
 
-/// Is told of an access, by its byte address.
+/// A function that gets the byte address of an access.
 pub type AccessListener = Box<dyn Fn(u32)>;
 
 /// A register bus, as the CPU's side sees it.
 ///
-/// Requests are accepted and take effect in the order in which they were sent, and are answered in that order.
+/// Requests are accepted, take effect and are answered in the order in which they were sent.
 pub trait RegisterBus {
     /// The port's name, `csb0`.
     fn name(&self) -> &'static str;
@@ -105,31 +107,34 @@ pub trait RegisterBus {
     /// Queues a request; the bus accepts it when its turn comes. Never blocks, and never answers before it returns.
     fn send(&self, request: RegisterRequest);
 
-    /// Says who gets the answers, in place of whoever got them before: at the edge at which a CPU can act on them. It may send.
+    /// Sets the receiver of the answers, in place of an earlier one: at the edge at which a CPU can act on
+    /// them. It may send.
     fn on_response(&self, responder: Box<dyn Fn(RegisterResponse)>);
 
-    /// Says who is told of each answer as soon as it is known: the edge at which it is on the bus, which is the one before
-    /// [`on_response`](RegisterBus::on_response) gets it.
+    /// Sets the function that gets each answer as soon as it is known: with the edge at which it is on the bus,
+    /// which is the one before [`on_response`](RegisterBus::on_response) gets it.
     fn on_answer(&self, told: Option<AnswerListener>);
 
-    /// Says who is told when the bus stops accepting requests, and when it goes on: from which edge on, ahead of it. One that
-    /// accepts a request an edge tells nothing.
+    /// Sets the function that is called when the bus stops accepting requests, and when it goes on, with the
+    /// edge, in advance. A bus that accepts a request at each edge never calls it.
     fn on_ready(&self, told: Box<dyn Fn(Time, bool)>) {
         let _ = told;
     }
 
-    /// The registers, to be looked at beside the bus, as debuggers do; `None`: they are outside the platform.
+    /// The registers, for accesses without the bus, as debuggers make them; `None`: they are outside the
+    /// platform.
     fn target(&self) -> Option<&dyn RegisterTarget> {
         None
     }
 
-    /// Writes a register at once, beside the bus: it does all that a CPU's write does, and is reported like one. Nothing happens
-    /// without a [`target`](RegisterBus::target).
+    /// Writes a register at once, without the bus: it has all effects of a CPU's write, and is reported like
+    /// one. Nothing happens without a [`target`](RegisterBus::target).
     fn poke(&self, address: u32, value: u32) {
         let _ = (address, value);
     }
 
-    /// Says who is told the address of each access when it has taken effect, where the registers are in this platform.
+    /// Sets the function that gets the address of each access when it has taken effect, where the registers are
+    /// in this platform.
     fn on_access(&self, told: AccessListener) {
         let _ = told;
     }
@@ -137,6 +142,6 @@ pub trait RegisterBus {
     /// How many requests wait to be accepted.
     fn backlog(&self) -> usize;
 
-    /// Whether every request has been accepted, has taken effect and, if an answer is due, got it.
+    /// Whether every request has been accepted, has taken effect and, if an answer is due, has been answered.
     fn is_quiet(&self) -> bool;
 }

@@ -1,7 +1,8 @@
 //! Registers that are outside the platform, behind a partner with a clock.
 //!
-//! An access is on the bus until it is taken, as [`Driven`] has it. One that is answered holds back all behind it until its
-//! answer is there: NVDLA's response pulses have no tag and cannot wait (RTL, `NV_NVDLA_csb_master.v`).
+//! An access is on the bus until it is taken, as for [`Driven`]. An access that needs an answer delays all
+//! others behind it until its answer is there: NVDLA's response pulses have no tag and cannot wait (RTL,
+//! `NV_NVDLA_csb_master.v`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

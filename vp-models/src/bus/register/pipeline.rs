@@ -1,4 +1,4 @@
-//! What the buses inside a platform share: a queue, a pipeline to the device's decoder, and one back.
+//! The common part of the buses inside a platform: a queue, a pipeline to the device's decoder, and one back.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

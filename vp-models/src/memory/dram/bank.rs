@@ -1,7 +1,7 @@
 //! When a channel may be given which command.
 //!
-//! All times are in clocks of the command bus. Each command leaves behind the earliest clock of those that it holds back;
-//! a command may be given when none of them is later.
+//! All times are in clocks of the command bus. Each command sets the earliest clock of the commands that it
+//! delays; a command may be given when none of these is later.
 
 use super::standard::{Organisation, Timing};
 use crate::checkpoint::{Checkpoint, CheckpointError};

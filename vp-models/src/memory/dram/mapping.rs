@@ -57,7 +57,7 @@ pub enum MappingError {
          field is in several places, such as `column:3`"
     )]
     Word(String),
-    /// A field whose bits are not all said, or said more than once.
+    /// A field whose bits are not all given, or given more than once.
     #[error("`{field}` has {bits} bits here, and the mapping gives it {given}")]
     Bits {
         /// The field.
@@ -74,7 +74,7 @@ pub enum MappingError {
     Twice(&'static str),
 }
 
-/// An address's fields, from the least significant up; what is below them lies in one burst.
+/// An address's fields, from the least significant up; the bits below them are within one burst.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapping {
     fields: Vec<(Field, u32)>,
@@ -82,8 +82,8 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Bursts that follow each other are in different channels, then in different groups; a row of all of them is one
-    /// run of addresses.
+    /// Consecutive bursts are in different channels, then in different groups; one row in all of them is one
+    /// contiguous range of addresses.
     pub const DEFAULT: &'static str = "row bank column group channel";
 
     /// Reads a mapping: fields from the most significant down, such as `row bank column group channel`.
@@ -116,7 +116,7 @@ impl Mapping {
         Ok(Mapping { fields, offset: organisation.burst_bytes().trailing_zeros() })
     }
 
-    /// Where an address lies. Those beyond the last row begin again at the first.
+    /// The location of an address. Addresses beyond the last row wrap around to the first.
     pub fn locate(&self, address: u64) -> Location {
         let mut left = address >> self.offset;
         let mut at = Location::default();

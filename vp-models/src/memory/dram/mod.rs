@@ -1,8 +1,8 @@
 //! DRAM behind a controller, by the rules of DDR4 and LPDDR4.
 //!
-//! [`standard`] says how long everything takes, [`bank`] when a command may be given, `queue` whose turn it is, and
-//! `channel` gives the commands. A burst of a master is cut into the DRAM's bursts; addresses become channels, banks and rows by
-//! a [`mapping::Mapping`].
+//! [`standard`] has the durations, [`bank`] says when a command may be given, `queue` chooses the next access,
+//! and `channel` gives the commands. A burst of a master is cut into the DRAM's bursts; a [`mapping::Mapping`]
+//! converts addresses to channels, banks and rows.
 
 pub mod bank;
 mod channel;
@@ -22,7 +22,7 @@ use standard::{Organisation, Standard, Timing};
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
 
-/// What happens to a row that nobody wants more of.
+/// What happens to a row that no access waits for any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PagePolicy {
@@ -37,7 +37,7 @@ pub enum PagePolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
-    /// What the open rows can serve, then the oldest (first ready, first come first served).
+    /// First the accesses to open rows, then the oldest (first ready, first come first served).
     #[default]
     FrFcfs,
     /// The oldest, of reads or of writes.
@@ -48,7 +48,7 @@ pub enum Scheduler {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DramConfig {
-    /// The speed grade, which says the rest of what is not said.
+    /// The speed grade, which gives all values that are not set here.
     pub standard: Standard,
     /// Channels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,7 +166,7 @@ pub enum DramError {
         /// What is wrong with it.
         source: MappingError,
     },
-    /// A figure that no standard has, or that is none.
+    /// A figure that no standard has, or an invalid one.
     #[error("timing.{0}: figures of the timing are {names}, each a whole number of clocks (tCK: picoseconds) up to 1 000 000", names = timing_names())]
     Figure(String),
     /// A figure that must not be zero.
@@ -186,7 +186,7 @@ fn timing_names() -> String {
 }
 
 impl DramConfig {
-    /// A DRAM of that grade, with all else as usual.
+    /// A DRAM of that grade, with the defaults for everything else.
     pub fn of(standard: Standard) -> DramConfig {
         DramConfig {
             standard,
@@ -224,7 +224,7 @@ impl DramConfig {
         }
     }
 
-    /// The grade's timing, with what differs from it; the grade's if that is wrong.
+    /// The grade's timing, with the figures that differ from it; only the grade's if they are wrong.
     pub fn timing_in_force(&self) -> Timing {
         self.timing().unwrap_or_else(|_| self.standard.timing())
     }

@@ -1,4 +1,4 @@
-//! What waits for a channel, and whose turn it is.
+//! The accesses that wait for a channel, and the choice of the next one.
 
 use super::bank::{Banks, DramCommand};
 use super::mapping::Location;
@@ -26,7 +26,7 @@ pub(super) struct Entry {
 /// What a channel does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// This command, now; of a column command, for the entry of that number. Of a row command, on its behalf.
+    /// This command, now. A column command is for the entry of that number; a row command is on its behalf.
     Give(DramCommand, u64),
     /// Nothing before that clock.
     NotBefore(u64),

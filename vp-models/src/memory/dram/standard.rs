@@ -1,7 +1,8 @@
 //! The timing of DDR4 and LPDDR4 by speed grade, as JEDEC gives it: JESD79-4 (DDR4) and JESD209-4 (LPDDR4).
 //!
-//! Figures stand here as the standards write them, in nanoseconds with a floor in clocks, and become clocks by DDR4's
-//! rounding rule (JESD79-4, "Rounding algorithms": what exceeds a whole clock by less than 2.6 % does not count).
+//! The figures are as the standards write them, in nanoseconds with a minimum in clocks. They become clocks by
+//! DDR4's rounding rule (JESD79-4, "Rounding algorithms": an excess of less than 2.6 % over a whole clock does
+//! not count).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -195,9 +196,9 @@ pub struct Timing {
     pub CL: u64,
     /// Write command to data (CWL, WL).
     pub CWL: u64,
-    /// What the data of a read comes after CL (LPDDR4: tDQSCK).
+    /// Delay of the data of a read after CL (LPDDR4: tDQSCK).
     pub tDQSCK: u64,
-    /// What the data of a write comes after CWL (LPDDR4: tDQSS).
+    /// Delay of the data of a write after CWL (LPDDR4: tDQSS).
     pub tDQSS: u64,
     /// Clocks that a burst is on the data bus.
     pub tBURST: u64,

@@ -1,4 +1,5 @@
-//! What one side has driven on a channel with a handshake, and when the other one has taken it.
+//! The transfers that one side has driven on a channel with a handshake, and when the other side has taken
+//! them.
 
 use std::collections::VecDeque;
 
@@ -45,9 +46,9 @@ impl Ready {
 pub(crate) struct Driven {
     period: Time,
     ready: Ready,
-    /// From when on each transfer is valid that is not known to be taken.
+    /// For each transfer that is not known to be taken, the time from which it is valid.
     waiting: VecDeque<Time>,
-    /// The edge after the one at which the last was taken.
+    /// The edge after the one at which the last transfer was taken.
     free: Time,
     /// How many were taken.
     taken: u64,

@@ -38,7 +38,7 @@ pub(in crate::bus::axi) struct Beat {
 pub(crate) struct ManagerPins {
     period: Time,
     width: u32,
-    /// Whether AW has the first byte's address, and not that of its beat.
+    /// Whether AW has the address of the first byte, and not that of its beat.
     is_exact: bool,
     sink: AxiSink,
     state: RefCell<State>,

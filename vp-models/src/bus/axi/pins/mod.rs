@@ -1,9 +1,9 @@
-//! An AXI interface at its pins, where somebody outside the platform is at one end of it.
+//! An AXI interface at its pins, with a partner outside the platform at one end of it.
 //!
-//! What is driven carries the clock edge at which the other side sees it for the first time. A transfer stays on its
-//! channel until it is taken: at the first edge from then on at which the channel's ready is high, and not before the one in
-//! front of it was taken. So both sides know when a handshake was, without a message for it; and a sender may drive
-//! several transfers ahead.
+//! A driven transfer carries the clock edge at which the other side sees it for the first time. A transfer
+//! stays on its channel until it is taken: at the first edge from then on at which the channel's ready is high,
+//! and not before the previous one was taken. So both sides know when a handshake took place, without a message
+//! for it, and a sender may drive several transfers ahead.
 //!
 //! AMBA AXI specification, "Channel handshake"; NVDLA's pins have no response, size, burst type or lock.
 
@@ -84,7 +84,7 @@ pub enum AxiEvent {
         /// AWLEN and one.
         beats: u16,
     },
-    /// W: one beat, of the first burst on AW whose beats are not complete.
+    /// W: one beat of the first burst on AW whose beats are not complete.
     WriteData {
         /// WDATA: as many bytes as the bus is wide, the lowest address first.
         data: Bytes,
@@ -115,13 +115,13 @@ pub(crate) type AxiSink = Box<dyn Fn(Time, AxiEvent)>;
 /// A rule of the interface that the other side has broken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AxiViolation {
-    /// Data of a read that was not asked for, or has all its data.
+    /// Data of a read that was not requested, or that has all its data.
     #[error("R with id {id}: no read of that id is open")]
     NoRead {
         /// RID.
         id: u16,
     },
-    /// A response to a write that was not sent, or has its response.
+    /// A response to a write that was not sent, or that has its response.
     #[error("B with id {id}: no write of that id is open")]
     NoWrite {
         /// BID.
@@ -143,7 +143,7 @@ pub(crate) enum AxiViolation {
         /// What is right.
         width: u32,
     },
-    /// The last beat is not marked as such, or another one is.
+    /// The last beat is not marked as last, or another one is.
     #[error("{channel}: beat {beat} of {beats} with last = {last}")]
     Last {
         /// On which channel.
@@ -155,7 +155,7 @@ pub(crate) enum AxiViolation {
         /// What came.
         last: bool,
     },
-    /// A burst without beats, or longer than AXI3 has it.
+    /// A burst without beats, or longer than AXI3 allows.
     #[error("{channel} with {beats} beats: a burst has 1 to {MOST_BEATS}")]
     Length {
         /// On which channel.
@@ -179,7 +179,7 @@ pub(crate) enum AxiViolation {
         /// The channel.
         channel: &'static str,
     },
-    /// More beats wait on a channel than anybody drives ahead.
+    /// More beats wait on a channel than may be driven ahead.
     #[error("{channel}: {beats} beats driven ahead")]
     Ahead {
         /// The channel.
@@ -187,7 +187,7 @@ pub(crate) enum AxiViolation {
         /// How many.
         beats: usize,
     },
-    /// More addresses on a channel than one that waits.
+    /// More than one address waits on a channel.
     #[error("{channel}: another address before the one in front of it was taken")]
     Unstable {
         /// The channel.
