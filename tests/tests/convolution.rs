@@ -236,15 +236,15 @@ proptest! {
 
 /// Fields of each unit that a convolution passes, and a value that none of them takes.
 const WRONG: [(Unit, FieldRef, u32); 9] = [
-    (Unit::Cdma, cdma::d_misc_cfg::CONV_MODE, 1),
-    (Unit::Cdma, cdma::d_weight_bytes::WEIGHT_BYTES, 0),
-    (Unit::Csc, csc::d_misc_cfg::CONV_MODE, 1),
-    (Unit::Csc, csc::d_datain_size_ext_0::DATAIN_HEIGHT_EXT, 4000),
-    (Unit::Csc, csc::d_weight_size_ext_1::WEIGHT_KERNEL, 7777),
-    (Unit::CmacA, cmac::d_misc_cfg::CONV_MODE, 1),
-    (Unit::CmacB, cmac::d_misc_cfg::PROC_PRECISION, 3),
-    (Unit::Cacc, cacc::d_misc_cfg::PROC_PRECISION, 3),
-    (Unit::Sdp, sdp::d_data_format::PROC_PRECISION, 3),
+    (Unit::Cdma, cdma::D_MISC_CFG::CONV_MODE, 1),
+    (Unit::Cdma, cdma::D_WEIGHT_BYTES::WEIGHT_BYTES, 0),
+    (Unit::Csc, csc::D_MISC_CFG::CONV_MODE, 1),
+    (Unit::Csc, csc::D_DATAIN_SIZE_EXT_0::DATAIN_HEIGHT_EXT, 4000),
+    (Unit::Csc, csc::D_WEIGHT_SIZE_EXT_1::WEIGHT_KERNEL, 7777),
+    (Unit::CmacA, cmac::D_MISC_CFG::CONV_MODE, 1),
+    (Unit::CmacB, cmac::D_MISC_CFG::PROC_PRECISION, 3),
+    (Unit::Cacc, cacc::D_MISC_CFG::PROC_PRECISION, 3),
+    (Unit::Sdp, sdp::D_DATA_FORMAT::PROC_PRECISION, 3),
 ];
 
 /// Whichever unit refuses a layer, all of them end it, and the next one runs.

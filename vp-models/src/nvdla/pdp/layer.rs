@@ -229,21 +229,21 @@ impl Strips {
 
 /// Where PDP reads.
 pub(super) const SOURCE: Place = Place {
-    ram: rdma_reg::d_src_ram_cfg::SRC_RAM_TYPE,
+    ram: rdma_reg::D_SRC_RAM_CFG::SRC_RAM_TYPE,
     base: [
-        rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW,
-        rdma_reg::d_src_base_addr_high::SRC_BASE_ADDR_HIGH,
+        rdma_reg::D_SRC_BASE_ADDR_LOW::SRC_BASE_ADDR_LOW,
+        rdma_reg::D_SRC_BASE_ADDR_HIGH::SRC_BASE_ADDR_HIGH,
     ],
-    line_stride: rdma_reg::d_src_line_stride::SRC_LINE_STRIDE,
-    surface_stride: rdma_reg::d_src_surface_stride::SRC_SURFACE_STRIDE,
+    line_stride: rdma_reg::D_SRC_LINE_STRIDE::SRC_LINE_STRIDE,
+    surface_stride: rdma_reg::D_SRC_SURFACE_STRIDE::SRC_SURFACE_STRIDE,
 };
 
 /// Where it writes.
 pub(super) const DESTINATION: Place = Place {
-    ram: reg::d_dst_ram_cfg::DST_RAM_TYPE,
-    base: [reg::d_dst_base_addr_low::DST_BASE_ADDR_LOW, reg::d_dst_base_addr_high::DST_BASE_ADDR_HIGH],
-    line_stride: reg::d_dst_line_stride::DST_LINE_STRIDE,
-    surface_stride: reg::d_dst_surface_stride::DST_SURFACE_STRIDE,
+    ram: reg::D_DST_RAM_CFG::DST_RAM_TYPE,
+    base: [reg::D_DST_BASE_ADDR_LOW::DST_BASE_ADDR_LOW, reg::D_DST_BASE_ADDR_HIGH::DST_BASE_ADDR_HIGH],
+    line_stride: reg::D_DST_LINE_STRIDE::DST_LINE_STRIDE,
+    surface_stride: reg::D_DST_SURFACE_STRIDE::DST_SURFACE_STRIDE,
 };
 
 impl PdpLayer {
@@ -294,24 +294,24 @@ impl PdpLayer {
 
     /// Whether a layer that these PDP registers describe needs PDP_RDMA.
     pub fn needs_rdma(pdp: &Group) -> bool {
-        pdp.get(reg::d_operation_mode_cfg::FLYING_MODE) == reg::d_operation_mode_cfg::FLYING_MODE::OFF_FLYING
+        pdp.get(reg::D_OPERATION_MODE_CFG::FLYING_MODE) == reg::D_OPERATION_MODE_CFG::FLYING_MODE::OFF_FLYING
     }
 
     /// Decodes and checks a group of PDP and, if the layer reads memory, of PDP_RDMA (not looked at otherwise).
     ///
     /// PDP's own source address and PDP_RDMA's flying mode are left to their reset values by drivers: neither counts.
     pub fn decode(pdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<PdpLayer, Refused> {
-        use reg::d_data_format::INPUT_DATA;
+        use reg::D_DATA_FORMAT::INPUT_DATA;
         let precision = hardware.formats.decode(pdp, INPUT_DATA)?;
-        if pdp.get(reg::d_data_cube_out_channel::CUBE_OUT_CHANNEL)
-            != pdp.get(reg::d_data_cube_in_channel::CUBE_IN_CHANNEL)
+        if pdp.get(reg::D_DATA_CUBE_OUT_CHANNEL::CUBE_OUT_CHANNEL)
+            != pdp.get(reg::D_DATA_CUBE_IN_CHANNEL::CUBE_IN_CHANNEL)
         {
             let why = format!(
                 "pooling keeps the channels, PDP.{} is {}",
-                reg::d_data_cube_in_channel::CUBE_IN_CHANNEL,
-                pdp.get(reg::d_data_cube_in_channel::CUBE_IN_CHANNEL)
+                reg::D_DATA_CUBE_IN_CHANNEL::CUBE_IN_CHANNEL,
+                pdp.get(reg::D_DATA_CUBE_IN_CHANNEL::CUBE_IN_CHANNEL)
             );
-            return Err(Refused::new(pdp, reg::d_data_cube_out_channel::CUBE_OUT_CHANNEL, why));
+            return Err(Refused::new(pdp, reg::D_DATA_CUBE_OUT_CHANNEL::CUBE_OUT_CHANNEL, why));
         }
         let horizontal = axis(pdp, &HORIZONTAL)?;
         let vertical = axis(pdp, &VERTICAL)?;
@@ -324,10 +324,10 @@ impl PdpLayer {
         };
         Ok(PdpLayer {
             atom: hardware.atom,
-            channels: pdp.actual(reg::d_data_cube_in_channel::CUBE_IN_CHANNEL),
+            channels: pdp.actual(reg::D_DATA_CUBE_IN_CHANNEL::CUBE_IN_CHANNEL),
             precision,
             // Of what comes from SDP it flushes nothing.
-            nan_to_zero: source != PdpSource::Sdp && pdp.flag(reg::d_nan_flush_to_zero::NAN_TO_ZERO),
+            nan_to_zero: source != PdpSource::Sdp && pdp.flag(reg::D_NAN_FLUSH_TO_ZERO::NAN_TO_ZERO),
             method: method(pdp, precision)?,
             horizontal,
             vertical,
@@ -340,25 +340,25 @@ impl PdpLayer {
 
 /// The new input columns of the strips: first, middle, last.
 pub(super) const PARTIAL_IN: [FieldRef; 3] = {
-    use reg::d_partial_width_in::*;
+    use reg::D_PARTIAL_WIDTH_IN::*;
     [PARTIAL_WIDTH_IN_FIRST, PARTIAL_WIDTH_IN_MID, PARTIAL_WIDTH_IN_LAST]
 };
 
 /// Their output columns.
 pub(super) const PARTIAL_OUT: [FieldRef; 3] = {
-    use reg::d_partial_width_out::*;
+    use reg::D_PARTIAL_WIDTH_OUT::*;
     [PARTIAL_WIDTH_OUT_FIRST, PARTIAL_WIDTH_OUT_MID, PARTIAL_WIDTH_OUT_LAST]
 };
 
 /// What 1 to 7 missing pixels add.
 pub(super) const PADDING: [FieldRef; 7] = [
-    reg::d_pooling_padding_value_1_cfg::PAD_VALUE_1X,
-    reg::d_pooling_padding_value_2_cfg::PAD_VALUE_2X,
-    reg::d_pooling_padding_value_3_cfg::PAD_VALUE_3X,
-    reg::d_pooling_padding_value_4_cfg::PAD_VALUE_4X,
-    reg::d_pooling_padding_value_5_cfg::PAD_VALUE_5X,
-    reg::d_pooling_padding_value_6_cfg::PAD_VALUE_6X,
-    reg::d_pooling_padding_value_7_cfg::PAD_VALUE_7X,
+    reg::D_POOLING_PADDING_VALUE_1_CFG::PAD_VALUE_1X,
+    reg::D_POOLING_PADDING_VALUE_2_CFG::PAD_VALUE_2X,
+    reg::D_POOLING_PADDING_VALUE_3_CFG::PAD_VALUE_3X,
+    reg::D_POOLING_PADDING_VALUE_4_CFG::PAD_VALUE_4X,
+    reg::D_POOLING_PADDING_VALUE_5_CFG::PAD_VALUE_5X,
+    reg::D_POOLING_PADDING_VALUE_6_CFG::PAD_VALUE_6X,
+    reg::D_POOLING_PADDING_VALUE_7_CFG::PAD_VALUE_7X,
 ];
 
 impl Average {
@@ -394,12 +394,12 @@ impl Average {
 }
 
 fn method(pdp: &Group, precision: Precision) -> Result<Method, Refused> {
-    use reg::d_operation_mode_cfg::POOLING_METHOD;
+    use reg::D_OPERATION_MODE_CFG::POOLING_METHOD;
     Ok(match pdp.get(POOLING_METHOD) {
         POOLING_METHOD::POOLING_METHOD_AVERAGE => Method::Average(
             Average {
-                reciprocal_width: pdp.get(reg::d_recip_kernel_width::RECIP_KERNEL_WIDTH),
-                reciprocal_height: pdp.get(reg::d_recip_kernel_height::RECIP_KERNEL_HEIGHT),
+                reciprocal_width: pdp.get(reg::D_RECIP_KERNEL_WIDTH::RECIP_KERNEL_WIDTH),
+                reciprocal_height: pdp.get(reg::D_RECIP_KERNEL_HEIGHT::RECIP_KERNEL_HEIGHT),
                 padding: PADDING.map(|field| pdp.sign_extended(field)),
             }
             .with_signs_of(precision),
@@ -421,21 +421,21 @@ pub(super) struct AxisFields {
 }
 
 pub(super) const HORIZONTAL: AxisFields = AxisFields {
-    input: reg::d_data_cube_in_width::CUBE_IN_WIDTH,
-    output: reg::d_data_cube_out_width::CUBE_OUT_WIDTH,
-    kernel: reg::d_pooling_kernel_cfg::KERNEL_WIDTH,
-    stride: reg::d_pooling_kernel_cfg::KERNEL_STRIDE_WIDTH,
-    padding: reg::d_pooling_padding_cfg::PAD_LEFT,
-    padding_after: reg::d_pooling_padding_cfg::PAD_RIGHT,
+    input: reg::D_DATA_CUBE_IN_WIDTH::CUBE_IN_WIDTH,
+    output: reg::D_DATA_CUBE_OUT_WIDTH::CUBE_OUT_WIDTH,
+    kernel: reg::D_POOLING_KERNEL_CFG::KERNEL_WIDTH,
+    stride: reg::D_POOLING_KERNEL_CFG::KERNEL_STRIDE_WIDTH,
+    padding: reg::D_POOLING_PADDING_CFG::PAD_LEFT,
+    padding_after: reg::D_POOLING_PADDING_CFG::PAD_RIGHT,
 };
 
 pub(super) const VERTICAL: AxisFields = AxisFields {
-    input: reg::d_data_cube_in_height::CUBE_IN_HEIGHT,
-    output: reg::d_data_cube_out_height::CUBE_OUT_HEIGHT,
-    kernel: reg::d_pooling_kernel_cfg::KERNEL_HEIGHT,
-    stride: reg::d_pooling_kernel_cfg::KERNEL_STRIDE_HEIGHT,
-    padding: reg::d_pooling_padding_cfg::PAD_TOP,
-    padding_after: reg::d_pooling_padding_cfg::PAD_BOTTOM,
+    input: reg::D_DATA_CUBE_IN_HEIGHT::CUBE_IN_HEIGHT,
+    output: reg::D_DATA_CUBE_OUT_HEIGHT::CUBE_OUT_HEIGHT,
+    kernel: reg::D_POOLING_KERNEL_CFG::KERNEL_HEIGHT,
+    stride: reg::D_POOLING_KERNEL_CFG::KERNEL_STRIDE_HEIGHT,
+    padding: reg::D_POOLING_PADDING_CFG::PAD_TOP,
+    padding_after: reg::D_POOLING_PADDING_CFG::PAD_BOTTOM,
 };
 
 fn axis(pdp: &Group, fields: &AxisFields) -> Result<Axis, Refused> {
@@ -476,7 +476,7 @@ fn axis(pdp: &Group, fields: &AxisFields) -> Result<Axis, Refused> {
 }
 
 fn strips(pdp: &Group, horizontal: &Axis, vertical: &Axis, source: PdpSource) -> Result<Strips, Refused> {
-    use reg::{d_operation_mode_cfg::SPLIT_NUM, d_partial_width_in::*, d_partial_width_out::*};
+    use reg::{D_OPERATION_MODE_CFG::SPLIT_NUM, D_PARTIAL_WIDTH_IN::*, D_PARTIAL_WIDTH_OUT::*};
     let count = pdp.actual(SPLIT_NUM);
     let lines = vertical.open_windows();
     let fits = |field: FieldRef, columns: u32| {
@@ -489,7 +489,7 @@ fn strips(pdp: &Group, horizontal: &Axis, vertical: &Axis, source: PdpSource) ->
         Err(Refused::new(pdp, field, why))
     };
     if count == 1 {
-        fits(reg::d_data_cube_out_width::CUBE_OUT_WIDTH, horizontal.output)?;
+        fits(reg::D_DATA_CUBE_OUT_WIDTH::CUBE_OUT_WIDTH, horizontal.output)?;
         return Ok(Strips::whole(horizontal));
     }
     if source == PdpSource::Sdp {
@@ -541,23 +541,23 @@ fn strips(pdp: &Group, horizontal: &Axis, vertical: &Axis, source: PdpSource) ->
 /// PDP_RDMA must deliver what PDP expects: hardware would wait for the rest for ever.
 fn check_rdma_agrees(pdp: &Group, rdma: &Group) -> Result<(), Refused> {
     let mut pairs = vec![
-        (reg::d_data_cube_in_width::CUBE_IN_WIDTH, rdma_reg::d_data_cube_in_width::CUBE_IN_WIDTH),
-        (reg::d_data_cube_in_height::CUBE_IN_HEIGHT, rdma_reg::d_data_cube_in_height::CUBE_IN_HEIGHT),
-        (reg::d_data_cube_in_channel::CUBE_IN_CHANNEL, rdma_reg::d_data_cube_in_channel::CUBE_IN_CHANNEL),
-        (reg::d_data_format::INPUT_DATA, rdma_reg::d_data_format::INPUT_DATA),
-        (reg::d_operation_mode_cfg::SPLIT_NUM, rdma_reg::d_operation_mode_cfg::SPLIT_NUM),
+        (reg::D_DATA_CUBE_IN_WIDTH::CUBE_IN_WIDTH, rdma_reg::D_DATA_CUBE_IN_WIDTH::CUBE_IN_WIDTH),
+        (reg::D_DATA_CUBE_IN_HEIGHT::CUBE_IN_HEIGHT, rdma_reg::D_DATA_CUBE_IN_HEIGHT::CUBE_IN_HEIGHT),
+        (reg::D_DATA_CUBE_IN_CHANNEL::CUBE_IN_CHANNEL, rdma_reg::D_DATA_CUBE_IN_CHANNEL::CUBE_IN_CHANNEL),
+        (reg::D_DATA_FORMAT::INPUT_DATA, rdma_reg::D_DATA_FORMAT::INPUT_DATA),
+        (reg::D_OPERATION_MODE_CFG::SPLIT_NUM, rdma_reg::D_OPERATION_MODE_CFG::SPLIT_NUM),
     ];
-    if pdp.actual(reg::d_operation_mode_cfg::SPLIT_NUM) > 1 {
-        use {rdma_reg::d_partial_width_in as of_rdma, reg::d_partial_width_in as of_pdp};
+    if pdp.actual(reg::D_OPERATION_MODE_CFG::SPLIT_NUM) > 1 {
+        use {rdma_reg::D_PARTIAL_WIDTH_IN as of_rdma, reg::D_PARTIAL_WIDTH_IN as of_pdp};
         // The strips' overlap is the reader's business: it needs the window too.
         pairs.extend([
             (of_pdp::PARTIAL_WIDTH_IN_FIRST, of_rdma::PARTIAL_WIDTH_IN_FIRST),
             (of_pdp::PARTIAL_WIDTH_IN_MID, of_rdma::PARTIAL_WIDTH_IN_MID),
             (of_pdp::PARTIAL_WIDTH_IN_LAST, of_rdma::PARTIAL_WIDTH_IN_LAST),
-            (reg::d_pooling_kernel_cfg::KERNEL_WIDTH, rdma_reg::d_pooling_kernel_cfg::KERNEL_WIDTH),
+            (reg::D_POOLING_KERNEL_CFG::KERNEL_WIDTH, rdma_reg::D_POOLING_KERNEL_CFG::KERNEL_WIDTH),
             (
-                reg::d_pooling_kernel_cfg::KERNEL_STRIDE_WIDTH,
-                rdma_reg::d_pooling_kernel_cfg::KERNEL_STRIDE_WIDTH,
+                reg::D_POOLING_KERNEL_CFG::KERNEL_STRIDE_WIDTH,
+                rdma_reg::D_POOLING_KERNEL_CFG::KERNEL_STRIDE_WIDTH,
             ),
         ]);
     }
@@ -646,7 +646,7 @@ mod tests {
     #[test]
     fn the_rdmas_flying_mode_does_not_count_and_pdps_does() {
         let (mut pdp, rdma) = groups();
-        assert_eq!(rdma.get(rdma_reg::d_flying_mode::FLYING_MODE), 0);
+        assert_eq!(rdma.get(rdma_reg::D_FLYING_MODE::FLYING_MODE), 0);
         let layer = PdpLayer::decode(&pdp, &rdma, &SMALL).unwrap();
         let PdpSource::Memory(source) = layer.source else { panic!("{:?}", layer.source) };
         assert_eq!(source.base, 0x8000_9000);
@@ -660,7 +660,7 @@ mod tests {
     #[test]
     fn padding_registers_are_signed() {
         let (mut pdp, rdma) = groups();
-        pdp.set(reg::d_operation_mode_cfg::POOLING_METHOD, 0);
+        pdp.set(reg::D_OPERATION_MODE_CFG::POOLING_METHOD, 0);
         pdp.set_word(reg::D_POOLING_PADDING_VALUE_2_CFG, 0x7_fffe);
         let Method::Average(average) = PdpLayer::decode(&pdp, &rdma, &SMALL).unwrap().method else {
             panic!("method")
@@ -702,18 +702,18 @@ mod tests {
         let (mut pdp, mut rdma) = groups();
         // Windows of three lines, every line: 32 columns.
         for field in
-            [reg::d_pooling_kernel_cfg::KERNEL_STRIDE_WIDTH, reg::d_pooling_kernel_cfg::KERNEL_STRIDE_HEIGHT]
+            [reg::D_POOLING_KERNEL_CFG::KERNEL_STRIDE_WIDTH, reg::D_POOLING_KERNEL_CFG::KERNEL_STRIDE_HEIGHT]
         {
             pdp.set_actual(field, 1);
         }
-        pdp.set_actual(reg::d_pooling_kernel_cfg::KERNEL_HEIGHT, 3);
-        pdp.set_actual(reg::d_data_cube_out_height::CUBE_OUT_HEIGHT, 5);
-        pdp.set(reg::d_operation_mode_cfg::SPLIT_NUM, 0);
-        rdma.set(rdma_reg::d_operation_mode_cfg::SPLIT_NUM, 0);
+        pdp.set_actual(reg::D_POOLING_KERNEL_CFG::KERNEL_HEIGHT, 3);
+        pdp.set_actual(reg::D_DATA_CUBE_OUT_HEIGHT::CUBE_OUT_HEIGHT, 5);
+        pdp.set(reg::D_OPERATION_MODE_CFG::SPLIT_NUM, 0);
+        rdma.set(rdma_reg::D_OPERATION_MODE_CFG::SPLIT_NUM, 0);
         let mut wide = |columns| {
-            pdp.set_actual(reg::d_data_cube_in_width::CUBE_IN_WIDTH, columns + 2);
-            rdma.set_actual(rdma_reg::d_data_cube_in_width::CUBE_IN_WIDTH, columns + 2);
-            pdp.set_actual(reg::d_data_cube_out_width::CUBE_OUT_WIDTH, columns);
+            pdp.set_actual(reg::D_DATA_CUBE_IN_WIDTH::CUBE_IN_WIDTH, columns + 2);
+            rdma.set_actual(rdma_reg::D_DATA_CUBE_IN_WIDTH::CUBE_IN_WIDTH, columns + 2);
+            pdp.set_actual(reg::D_DATA_CUBE_OUT_WIDTH::CUBE_OUT_WIDTH, columns);
             PdpLayer::decode(&pdp, &rdma, &SMALL)
                 .map(|layer| layer.horizontal.output)
                 .map_err(|it| it.to_string())
@@ -745,15 +745,15 @@ mod tests {
     fn refuses_a_second_strip_that_begins_in_the_padding() {
         let (mut pdp, mut rdma) = groups();
         // Five windows, one pixel apart; the second strip's first one would begin two columns outside.
-        pdp.set(reg::d_pooling_padding_cfg::PAD_LEFT, 3);
-        pdp.set_actual(reg::d_pooling_kernel_cfg::KERNEL_STRIDE_WIDTH, 1);
-        rdma.set_actual(rdma_reg::d_pooling_kernel_cfg::KERNEL_STRIDE_WIDTH, 1);
-        pdp.set_actual(reg::d_data_cube_out_width::CUBE_OUT_WIDTH, 5);
+        pdp.set(reg::D_POOLING_PADDING_CFG::PAD_LEFT, 3);
+        pdp.set_actual(reg::D_POOLING_KERNEL_CFG::KERNEL_STRIDE_WIDTH, 1);
+        rdma.set_actual(rdma_reg::D_POOLING_KERNEL_CFG::KERNEL_STRIDE_WIDTH, 1);
+        pdp.set_actual(reg::D_DATA_CUBE_OUT_WIDTH::CUBE_OUT_WIDTH, 5);
         for (field, widths) in [
-            (reg::d_partial_width_in::PARTIAL_WIDTH_IN_FIRST, 1),
-            (reg::d_partial_width_in::PARTIAL_WIDTH_IN_LAST, 4),
-            (reg::d_partial_width_out::PARTIAL_WIDTH_OUT_FIRST, 1),
-            (reg::d_partial_width_out::PARTIAL_WIDTH_OUT_LAST, 4),
+            (reg::D_PARTIAL_WIDTH_IN::PARTIAL_WIDTH_IN_FIRST, 1),
+            (reg::D_PARTIAL_WIDTH_IN::PARTIAL_WIDTH_IN_LAST, 4),
+            (reg::D_PARTIAL_WIDTH_OUT::PARTIAL_WIDTH_OUT_FIRST, 1),
+            (reg::D_PARTIAL_WIDTH_OUT::PARTIAL_WIDTH_OUT_LAST, 4),
         ] {
             pdp.set_actual(field, widths);
         }
@@ -782,10 +782,10 @@ mod tests {
             }
             pdp.set_word(reg::D_DATA_FORMAT, 0);
             let rdma = Group::new(Unit::PdpRdma, RegisterMap::Small);
-            for field in [reg::d_data_cube_out_channel::CUBE_OUT_CHANNEL, reg::d_operation_mode_cfg::FLYING_MODE] {
+            for field in [reg::D_DATA_CUBE_OUT_CHANNEL::CUBE_OUT_CHANNEL, reg::D_OPERATION_MODE_CFG::FLYING_MODE] {
                 pdp.set(field, 0);
             }
-            pdp.set(reg::d_data_cube_in_channel::CUBE_IN_CHANNEL, 0);
+            pdp.set(reg::D_DATA_CUBE_IN_CHANNEL::CUBE_IN_CHANNEL, 0);
             let _ = PdpLayer::decode(&pdp, &rdma, &SMALL);
         }
     }

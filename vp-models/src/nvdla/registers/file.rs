@@ -14,7 +14,7 @@ use crate::registers::Rights;
 
 use super::{
     Access, Direction, FieldRef, Group, Grouping, LutPort, LutRules, RegisterMap, RegisterRef, Table, Unit,
-    sdp::{d_op_enable, s_lut_access_cfg, s_lut_access_data, s_pointer, s_status},
+    sdp::{D_OP_ENABLE, S_LUT_ACCESS_CFG, S_LUT_ACCESS_DATA, S_POINTER, S_STATUS},
 };
 
 /// What became of a write.
@@ -120,7 +120,7 @@ impl RegisterFile {
     /// A software read of a word. Reading a lookup table's data port moves its index.
     pub fn read(&mut self, offset: u32) -> u32 {
         let value = self.peek(offset, None);
-        if self.is_lut_register(offset, s_lut_access_data::LUT_DATA) {
+        if self.is_lut_register(offset, S_LUT_ACCESS_DATA::LUT_DATA) {
             if let Some(lut) = &mut self.lut {
                 lut.read();
             }
@@ -136,7 +136,7 @@ impl RegisterFile {
     ///
     /// When `group` is neither 0 nor 1.
     pub fn peek(&self, offset: u32, group: Option<usize>) -> u32 {
-        if self.is_lut_register(offset, s_lut_access_data::LUT_DATA)
+        if self.is_lut_register(offset, S_LUT_ACCESS_DATA::LUT_DATA)
             && let Some(lut) = &self.lut
         {
             return u32::from(lut.peek() as u16);
@@ -230,10 +230,10 @@ impl RegisterFile {
     fn after_write(&mut self, register: RegisterRef) -> Written {
         let group = self.producer;
         if self.op_enable.is_some() {
-            if register.offset == s_pointer::PRODUCER.offset {
+            if register.offset == S_POINTER::PRODUCER.offset {
                 self.producer = usize::from(self.groups[0].word(register) & 1 != 0);
             } else if Some(register) == self.op_enable
-                && self.groups[group].word(register) & d_op_enable::OP_EN.bits(self.groups[0].family()).mask()
+                && self.groups[group].word(register) & D_OP_ENABLE::OP_EN.bits(self.groups[0].family()).mask()
                     != 0
             {
                 self.enabled[group] = true;
@@ -242,9 +242,9 @@ impl RegisterFile {
                 return Written::Enabled { group };
             }
         }
-        if self.is_lut_register(u32::from(register.offset), s_lut_access_cfg::LUT_ADDR) {
+        if self.is_lut_register(u32::from(register.offset), S_LUT_ACCESS_CFG::LUT_ADDR) {
             self.configure_lut(register);
-        } else if self.is_lut_register(u32::from(register.offset), s_lut_access_data::LUT_DATA) {
+        } else if self.is_lut_register(u32::from(register.offset), S_LUT_ACCESS_DATA::LUT_DATA) {
             let entry = self.groups[0].word(register) as u16 as i16;
             if let Some(lut) = &mut self.lut {
                 lut.write(entry);
@@ -271,16 +271,16 @@ impl RegisterFile {
             self.groups[group].set_word(op_enable, u32::from(self.enabled[group]));
         }
         let status = [0, 1].map(|group| match (self.enabled[group], self.consumer == group) {
-            (false, _) => s_status::STATUS_0::IDLE,
-            (true, true) => s_status::STATUS_0::RUNNING,
-            (true, false) => s_status::STATUS_0::PENDING,
+            (false, _) => S_STATUS::STATUS_0::IDLE,
+            (true, true) => S_STATUS::STATUS_0::RUNNING,
+            (true, false) => S_STATUS::STATUS_0::PENDING,
         });
         let family = self.groups[0].family();
-        let status = s_status::STATUS_0.bits(family).insert(0, status[0])
-            | s_status::STATUS_1.bits(family).insert(0, status[1]);
-        let pointer = s_pointer::PRODUCER.bits(family).insert(0, self.producer as u32)
-            | s_pointer::CONSUMER.bits(family).insert(0, self.consumer as u32);
-        for (field, word) in [(s_status::STATUS_0, status), (s_pointer::PRODUCER, pointer)] {
+        let status = S_STATUS::STATUS_0.bits(family).insert(0, status[0])
+            | S_STATUS::STATUS_1.bits(family).insert(0, status[1]);
+        let pointer = S_POINTER::PRODUCER.bits(family).insert(0, self.producer as u32)
+            | S_POINTER::CONSUMER.bits(family).insert(0, self.consumer as u32);
+        for (field, word) in [(S_STATUS::STATUS_0, status), (S_POINTER::PRODUCER, pointer)] {
             if let Some(register) = self.unit().register_at(u32::from(field.offset)) {
                 self.set(0, register, word);
             }
@@ -296,28 +296,28 @@ impl RegisterFile {
         let word = self.groups[0].word(register);
         let family = self.groups[0].family();
         let get = |field: FieldRef| field.bits(family).extract(word);
-        let table = if get(s_lut_access_cfg::LUT_TABLE_ID) == s_lut_access_cfg::LUT_TABLE_ID::LO {
+        let table = if get(S_LUT_ACCESS_CFG::LUT_TABLE_ID) == S_LUT_ACCESS_CFG::LUT_TABLE_ID::LO {
             Table::Lo
         } else {
             Table::Le
         };
-        let direction = if get(s_lut_access_cfg::LUT_ACCESS_TYPE) == s_lut_access_cfg::LUT_ACCESS_TYPE::WRITE
+        let direction = if get(S_LUT_ACCESS_CFG::LUT_ACCESS_TYPE) == S_LUT_ACCESS_CFG::LUT_ACCESS_TYPE::WRITE
         {
             Direction::Write
         } else {
             Direction::Read
         };
         if let Some(lut) = &mut self.lut {
-            lut.configure(get(s_lut_access_cfg::LUT_ADDR) as u16, table, direction);
+            lut.configure(get(S_LUT_ACCESS_CFG::LUT_ADDR) as u16, table, direction);
         }
     }
 
     fn show_lut_index(&mut self) {
         if let (Some(lut), Some(register)) =
-            (&self.lut, self.unit().register_at(u32::from(s_lut_access_cfg::LUT_ADDR.offset)))
+            (&self.lut, self.unit().register_at(u32::from(S_LUT_ACCESS_CFG::LUT_ADDR.offset)))
         {
             let index = u32::from(lut.visible_index());
-            let bits = s_lut_access_cfg::LUT_ADDR.bits(self.groups[0].family());
+            let bits = S_LUT_ACCESS_CFG::LUT_ADDR.bits(self.groups[0].family());
             self.set(0, register, bits.insert(self.groups[0].word(register), index));
         }
     }
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(file.read(at(pdp::D_DATA_CUBE_IN_WIDTH)), 7);
         file.write(at(pdp::S_POINTER), 0);
         assert_eq!(file.read(at(pdp::D_DATA_CUBE_IN_WIDTH)), 0);
-        assert_eq!(file.group(1).actual(pdp::d_data_cube_in_width::CUBE_IN_WIDTH), 8);
+        assert_eq!(file.group(1).actual(pdp::D_DATA_CUBE_IN_WIDTH::CUBE_IN_WIDTH), 8);
     }
 
     #[test]
@@ -429,8 +429,8 @@ mod tests {
         let mut file = RegisterFile::new(Unit::Sdp, RegisterMap::Large);
         file.write(at(sdp::D_OP_ENABLE), 1);
         assert_eq!(file.write(at(sdp::S_LUT_CFG), 0x70), Written::Stored(sdp::S_LUT_CFG));
-        assert!(file.group(0).flag(sdp::s_lut_cfg::LUT_UFLOW_PRIORITY));
-        assert!(file.group(1).flag(sdp::s_lut_cfg::LUT_UFLOW_PRIORITY));
+        assert!(file.group(0).flag(sdp::S_LUT_CFG::LUT_UFLOW_PRIORITY));
+        assert!(file.group(1).flag(sdp::S_LUT_CFG::LUT_UFLOW_PRIORITY));
     }
 
     #[test]
@@ -455,7 +455,7 @@ mod tests {
     fn hardware_sets_what_software_may_only_read() {
         let mut file = RegisterFile::new(Unit::Cdma, RegisterMap::Small);
         assert_eq!(file.read(at(cdma::S_CBUF_FLUSH_STATUS)), 0);
-        file.set_field(0, cdma::s_cbuf_flush_status::FLUSH_DONE, 1);
+        file.set_field(0, cdma::S_CBUF_FLUSH_STATUS::FLUSH_DONE, 1);
         file.set(1, cdma::D_PERF_DAT_READ_STALL, 99);
         assert_eq!(file.read(at(cdma::S_CBUF_FLUSH_STATUS)), 1);
         assert_eq!(file.read(at(cdma::D_PERF_DAT_READ_STALL)), 0);

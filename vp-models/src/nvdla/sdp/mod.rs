@@ -81,7 +81,7 @@ impl Engine for Sdp {
     }
 
     fn decode(&self, registers: &Group, rdma: &Group) -> Result<SdpLayer, Refused> {
-        if !self.hardware.ew && !registers.flag(reg::d_dp_ew_cfg::EW_BYPASS) {
+        if !self.hardware.ew && !registers.flag(reg::D_DP_EW_CFG::EW_BYPASS) {
             self.common
                 .control
                 .warn("EW is not bypassed, but this configuration has no such stage: data passes");
@@ -121,7 +121,7 @@ impl Engine for Sdp {
         }
         let stalled = |input: &Input| input.dma.take_stalled(0).cycles(self.common.cycle);
         self.common.rdma.count_running(
-            rdma_reg::d_perf_enable::PERF_DMA_EN,
+            rdma_reg::D_PERF_ENABLE::PERF_DMA_EN,
             &[
                 (rdma_reg::D_PERF_MRDMA_READ_STALL, stalled(&self.main)),
                 (rdma_reg::D_PERF_BRDMA_READ_STALL, stalled(&self.bs)),
@@ -172,7 +172,7 @@ impl Engine for Sdp {
     }
 
     async fn release_partner(&self, registers: &Group) {
-        use reg::d_feature_mode_cfg::{FLYING_MODE, OUTPUT_DST};
+        use reg::D_FEATURE_MODE_CFG::{FLYING_MODE, OUTPUT_DST};
         if registers.get(OUTPUT_DST) == OUTPUT_DST::PDP {
             self.pooling.room().await;
             self.pooling.put(Passed::ABANDONED);
@@ -224,9 +224,9 @@ impl Sdp {
     /// Says which operands nobody takes.
     fn warn_of_untaken(&self, layer: &SdpLayer) {
         let stages = [
-            ("BS", rdma_reg::d_brdma_cfg::BRDMA_DATA_USE, layer.bs.and_then(|stage| stage.operands)),
-            ("BN", rdma_reg::d_nrdma_cfg::NRDMA_DATA_USE, layer.bn.and_then(|stage| stage.operands)),
-            ("EW", rdma_reg::d_erdma_cfg::ERDMA_DATA_USE, layer.ew.and_then(|stage| stage.operands)),
+            ("BS", rdma_reg::D_BRDMA_CFG::BRDMA_DATA_USE, layer.bs.and_then(|stage| stage.operands)),
+            ("BN", rdma_reg::D_NRDMA_CFG::NRDMA_DATA_USE, layer.bn.and_then(|stage| stage.operands)),
+            ("EW", rdma_reg::D_ERDMA_CFG::ERDMA_DATA_USE, layer.ew.and_then(|stage| stage.operands)),
         ];
         for (stage, field, _) in
             stages.into_iter().filter(|(.., stream)| stream.is_some_and(|stream| stream.is_half_taken))
@@ -506,7 +506,7 @@ impl Sdp {
 
     /// Puts a layer's counters into its group's registers, those that are switched on.
     fn show(&self, layer: &SdpLayer, group: usize, counters: &Counters) {
-        use reg::d_perf_enable::{PERF_DMA_EN, PERF_LUT_EN, PERF_NAN_INF_COUNT_EN, PERF_SAT_EN};
+        use reg::D_PERF_ENABLE::{PERF_DMA_EN, PERF_LUT_EN, PERF_NAN_INF_COUNT_EN, PERF_SAT_EN};
         let Common { control, rdma, cycle, .. } = &self.common;
         control.registers().borrow_mut().set(group, reg::D_STATUS, counters.unequal.into());
         let stalled = self.output.take_stalled().cycles(*cycle);
@@ -519,7 +519,7 @@ impl Sdp {
         if layer.input == Precision::Fp16 && layer.source != SdpSource::Accumulator {
             rdma.count(
                 group,
-                rdma_reg::d_perf_enable::PERF_NAN_INF_COUNT_EN,
+                rdma_reg::D_PERF_ENABLE::PERF_NAN_INF_COUNT_EN,
                 &[
                     (rdma_reg::D_STATUS_NAN_INPUT_NUM, counters.input.nan),
                     (rdma_reg::D_STATUS_INF_INPUT_NUM, counters.input.infinite),
