@@ -7,7 +7,7 @@ use vp_models::host::{Host as _, HostError, Memory};
 use vp_models::nvdla::registers::{FieldRef, Unit, cacc, cdma, cmac, csc, sdp};
 use vp_tests::device::Device;
 use vp_tests::effort::cases;
-use vp_tests::program::{BufferUse, Program};
+use vp_tests::program::BufferUse;
 use vp_tests::random::{Draw, Kind};
 use vp_tests::reference::{self, ConvLayer, Image, WeightOrder};
 
@@ -318,21 +318,6 @@ fn a_layer_whose_sizes_and_masks_contradict_each_other_ends_early() {
 /// Long enough for any layer drawn here to end.
 const PATIENCE: Time = Time::us(100);
 
-/// Starts whatever the registers hold and waits: for the interrupts, for everything to stand still, or for the
-/// limit. Only what the host itself does wrong is an error.
-fn is_survived(device: &mut Device, program: &Program) {
-    device.host.set_limit(PATIENCE);
-    device.run(program);
-    loop {
-        match device.try_interrupt() {
-            Ok(_) => {}
-            Err(HostError::Idle { .. } | HostError::Limit { .. }) => break,
-            Err(other) => panic!("{other}"),
-        }
-    }
-    device.host.statistics().unwrap();
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 
@@ -342,22 +327,7 @@ proptest! {
         words in prop::collection::vec(any::<u32>(), 1..200),
         sparse: bool,
     ) {
-        let mut device = Device::named(platform);
-        let mut words = words.into_iter().cycle();
-        let mut program = device.program();
-        for unit in UNITS {
-            for register in unit.registers() {
-                let word = words.next().unwrap_or_default();
-                let shared = register.name.starts_with("S_POINTER") || register.name == "D_OP_ENABLE";
-                if !shared && (!sparse || word % 4 == 0) {
-                    program.word(unit, register, if sparse { word >> (word % 29) } else { word });
-                }
-            }
-        }
-        for unit in UNITS {
-            program.word(unit, unit.op_enable().unwrap(), 1);
-        }
-        is_survived(&mut device, &program);
+        Device::named(platform).survives_words(&UNITS, &words, sparse, PATIENCE);
     }
 
     #[test]
@@ -378,7 +348,7 @@ proptest! {
             program.writes[place.index(count)].value ^= word >> shift;
         }
         program.enable_convolution(&layer, 0, true);
-        is_survived(&mut device, &program);
+        device.survives(&program, PATIENCE);
     }
 }
 

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use vp_client::native::{Capabilities, Role};
 use vp_client::{Address, Client, Options};
 use vp_partner::pins::{LineSource, RegisterAccess, RegisterTarget, TargetPins};
-use vp_partner::{DebugTarget, FixedLatency, Partner, PartnerError, PartnerOptions, RemoteLink};
+use vp_partner::{FixedLatency, Partner, PartnerError, PartnerOptions, RemoteLink};
 
 use crate::callable::CallableMemory;
 use crate::calls;

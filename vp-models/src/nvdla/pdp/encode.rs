@@ -1,9 +1,7 @@
 //! The registers of PDP and PDP_RDMA that say a layer: the inverse of [`PdpLayer::decode`].
 
-use super::layer::{
-    Average, DESTINATION, HORIZONTAL, Hardware, Method, PADDING, PARTIAL_IN, PARTIAL_OUT, PdpLayer,
-    PdpSource, SOURCE, VERTICAL,
-};
+use super::decode::{DESTINATION, HORIZONTAL, PADDING, PARTIAL_IN, PARTIAL_OUT, SOURCE, VERTICAL};
+use super::layer::{Average, Hardware, Method, PdpLayer, PdpSource};
 use crate::nvdla::cube::Surface;
 use crate::nvdla::encode::{self, Encoded, Fields};
 use crate::nvdla::numeric::Precision;

@@ -4,6 +4,7 @@
 //! here is the engine that joins them.
 
 pub mod compute;
+mod decode;
 mod encode;
 mod float;
 pub mod layer;
