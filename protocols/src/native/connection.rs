@@ -268,7 +268,7 @@ pub enum SendError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+enum Side {
     Client,
     Server,
 }
@@ -537,7 +537,11 @@ impl Connection {
                 return Err(Violation::Unexpected { message: name, recipient, moment });
             }
         };
-        printable::event(&mut event, self.side);
+        let fit = match self.side {
+            Side::Client => printable::in_lines,
+            Side::Server => printable::in_one_line,
+        };
+        printable::event(&mut event, fit);
         Ok(Some(event))
     }
 

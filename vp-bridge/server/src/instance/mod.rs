@@ -16,6 +16,7 @@ mod files;
 mod idle;
 mod inbox;
 mod inspect;
+mod member;
 mod members;
 mod message;
 mod observed;
@@ -48,7 +49,8 @@ use vp_protocols::native::{ErrorCode, Offer, Reply, Request, RequestId, SessionI
 
 use adapted::{AdaptedSession, AdaptedSessions};
 pub(super) use inbox::{Inbox, PlatformCommand};
-use members::{Member, Members};
+use member::Member;
+use members::Members;
 pub(super) use message::{AdaptedNewcomer, Newcomer};
 use message::{SessionCommand, ToSession};
 use owners::Owners;
