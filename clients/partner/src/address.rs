@@ -80,11 +80,9 @@ fn given(address: Option<&str>) -> Result<String, String> {
 /// A built-in platform, or the file of one.
 fn described(name: &str) -> Result<Description, String> {
     let path = Path::new(name);
-    match path.extension() {
-        Some(_) => {
-            let text = read_description(path).map_err(|error| error.to_string())?;
-            Description::parse(&text).map_err(|error| error.to_string())
-        }
-        None => Description::named(name).map_err(|error| error.to_string()),
-    }
+    let described = match path.extension() {
+        Some(_) => Description::load(path),
+        None => Description::named(name),
+    };
+    described.map_err(|error| error.to_string())
 }

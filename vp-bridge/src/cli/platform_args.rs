@@ -184,9 +184,7 @@ pub(super) fn load(name: &str) -> Result<Description, Failure> {
         let built_in = Description::named(name).map_or_else(|error| error.to_string(), |_| String::new());
         return Err(Failure::new(built_in).hint("or name a TOML file, such as my-platform.toml"));
     }
-    let text = read_description(path)
-        .map_err(|error| Failure::new(format!("cannot read the platform `{name}`: {error}")))?;
-    Description::parse(&text).map_err(|error| Failure::new(format!("{name}: {error}")))
+    Description::load(path).map_err(Failure::new)
 }
 
 /// The NVDLA that a platform carries.
