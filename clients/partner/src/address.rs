@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use vp_client::Address;
-use vp_models::host::read_description;
 use vp_models::platform::{Description, Platform};
 
 use crate::{LocalLink, PartnerError, PlatformLink, RemoteLink};

@@ -7,7 +7,6 @@ use std::str::FromStr;
 use vp_core::Time;
 use vp_models::bus::axi::{Drawn, Latency};
 use vp_models::fpga_ai_suite::Architecture;
-use vp_models::host::read_description;
 use vp_models::memory::MemoryModel;
 use vp_models::memory::dram::DramConfig;
 use vp_models::memory::dram::standard::Standard;

@@ -283,7 +283,7 @@ mod tests {
 
     fn search(text: &str) -> Result<Search, String> {
         let written: Written = toml::from_str(text).map_err(|error| error.message().to_owned())?;
-        Search::of(&written).map_err(|wrong| format!("{}: {}", wrong.key, wrong.why))
+        Search::of(&written).map_err(|wrong| format!("{}: {}", wrong.key, wrong.what))
     }
 
     /// Runs what is asked for until it is over; gives the outcome, and which places were run.

@@ -7,7 +7,7 @@ use crate::cli::platform_args::nvdla;
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 use vp_core::Time;
 use vp_models::host::network::{LayerFigures, Measured, Memories, Network, Options, Place, Plan, PlanError};
