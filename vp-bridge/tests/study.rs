@@ -296,7 +296,7 @@ fn a_study_that_cannot_run_is_refused_before_it_begins() {
     let told = study.told(&["study.toml"]);
     assert!(told.contains("no point can run") && told.contains("raed_latency"), "{told}");
     assert!(!study.file("points.jsonl").exists());
-    assert!(study.told(&["nowhere.toml"]).contains("cannot read the study nowhere.toml"));
+    assert!(study.told(&["nowhere.toml"]).contains("nowhere.toml: cannot read: "));
     assert!(study.told(&[]).contains("<FILE>"));
 }
 

@@ -118,7 +118,7 @@ fn coefficients_that_are_wrong_are_refused_before_anything_runs() {
         told
     };
     assert!(told("energy = 'mine.toml'").contains("mine.toml:4: [cbuf] has no `raed`; nearest: read"));
-    assert!(told("energy = 'none.toml'").contains("study.toml:2: energy = \"none.toml\": cannot be read"));
+    assert!(told("energy = 'none.toml'").contains("study.toml:2: energy = \"none.toml\": cannot read: "));
     assert!(told("[energy.mac]\nint8 = 1").contains("[energy.mac] int16 is missing"));
     let study = Studied::new(&text(""));
     fs::write(study.0.path().join("mine.toml"), "base = 'default'\n[memory]\ndram = -1\n").unwrap();

@@ -256,8 +256,9 @@ fn a_text_that_is_refused_arms_nothing() {
     let mut host = host_with("");
     let text = "[[fault]]\nkind = 'lost-interrupt'\n[[fault]]\nkind = 'error'\nport = 'dbb1'\n";
     let refused = host.inject_faults(text).unwrap_err();
-    let said =
-        HostError::Refused("line 5: port = \"dbb1\": of this platform, error can be at dbb0".to_owned());
+    let said = HostError::Refused(
+        "line 5: fault 2: port = \"dbb1\": of this platform, error can be at dbb0".to_owned(),
+    );
     assert_eq!(refused, said);
     assert!(host.platform().faults().report().is_empty());
     assert!(host.inject_faults(&"#".repeat(1 << 17)).is_err());

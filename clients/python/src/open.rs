@@ -42,7 +42,7 @@ pub(crate) fn description(named: &str, changes: &[String]) -> PyResult<Descripti
         true => {
             let path = Path::new(named);
             let text = read_description(path).map_err(|error| errors::file(path, &error))?;
-            Description::parse(&text).map_err(|error| errors::description(format!("{named}: {error}")))?
+            Description::parse(&text).map_err(|error| errors::description(error.in_file(path)))?
         }
         false => Description::named(named).map_err(errors::description)?,
     };

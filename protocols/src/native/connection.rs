@@ -559,7 +559,7 @@ impl Connection {
         let Terms { mut capabilities, max_payload, max_in_flight } = terms.agreed(hello);
         let device = offer.device.filter(|_| capabilities.contains(Capabilities::DEVICE));
         if device.is_none() {
-            capabilities = capabilities.without(Capabilities::DEVICE);
+            capabilities = capabilities.difference(Capabilities::DEVICE);
         }
         let welcome = Welcome {
             version: VERSION,

@@ -1,17 +1,17 @@
 //! A study as a person writes it down.
 
-use super::energy::{CoefficientError, Coefficients};
+use super::energy::Coefficients;
 use super::places::Places;
 use super::point::{Chosen, Point};
 use super::search::{self, Goal, Search};
-use super::sweep::{Assignment, Product, SweepError};
+use super::sweep::{Assignment, Product};
 use serde::Deserialize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use vp_core::Time;
 use vp_models::host::read_description;
-use vp_models::suggestion::with_nearest;
+use vp_models::toml_text::{KeyError, TextError, TomlText};
 
 /// A study: which points there are, and what its report shows of them.
 ///
@@ -117,31 +117,6 @@ enum Sweeps {
     One(Table),
 }
 
-/// Why there is no study.
-#[derive(Debug, thiserror::Error)]
-pub enum StudyError {
-    /// The file cannot be read.
-    #[error("cannot read the study {path}: {error}")]
-    File {
-        /// Which file.
-        path: String,
-        /// Why not.
-        error: std::io::Error,
-    },
-    /// It is no TOML, or not of this shape.
-    #[error("{0}")]
-    Text(String),
-    /// Values that are none.
-    #[error(transparent)]
-    Sweep(#[from] SweepError),
-    /// Coefficients of energy that cannot be used.
-    #[error(transparent)]
-    Energy(#[from] CoefficientError),
-    /// Something is wrong with what it says.
-    #[error("{0}")]
-    Wrong(String),
-}
-
 /// More points than this are a slip of the pen.
 const MOST_POINTS: usize = 1_000_000;
 
@@ -150,40 +125,24 @@ impl Study {
     ///
     /// # Errors
     /// Says what is wrong with the file.
-    pub fn load(path: &Path) -> Result<Study, StudyError> {
-        let text = read_description(path)
-            .map_err(|error| StudyError::File { path: path.display().to_string(), error })?;
+    pub fn load(path: &Path) -> Result<Study, TextError> {
+        let text = read_description(path).map_err(|error| TextError::unreadable(path, error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let name = path.display().to_string();
-        Study::named(&text, (&name, folder)).map_err(|error| match error {
-            // It has said where it is.
-            error @ StudyError::Energy(_) => error,
-            StudyError::Text(text) => StudyError::Text(format!("{}: {text}", path.display())),
-            error => StudyError::Wrong(format!("{}: {error}", path.display())),
-        })
+        Study::parse(&text, folder).map_err(|error| error.in_file(path))
     }
 
     /// Reads a study; paths in it are relative to this folder.
     ///
     /// # Errors
     /// Says what is wrong with it.
-    pub fn parse(text: &str, folder: &Path) -> Result<Study, StudyError> {
-        Study::named(text, ("the study", folder))
-    }
-
-    /// The same of a file of that name.
-    fn named(text: &str, (file, folder): (&str, &Path)) -> Result<Study, StudyError> {
-        let Written { name, about, seed, frames, limit, fixed, sweep, search, report, .. } =
-            toml::from_str(text).map_err(|error| StudyError::Text(with_nearest(&error.to_string())))?;
-        let energy = Coefficients::of_study(text, (file, folder))?;
-        let places = Places::of(text);
-        // With the line that it stands in, if that is known.
-        let wrong = |key: &str, why: String| {
-            let line = places.key(key).map_or_else(String::new, |place| format!("line {}: ", place.line));
-            StudyError::Wrong(format!("{line}{why}"))
-        };
+    pub fn parse(text: &str, folder: &Path) -> Result<Study, TextError> {
+        let text = TomlText::parse(text)?;
+        let Written { name, about, seed, frames, limit, fixed, sweep, search, report, .. } = text.read()?;
+        let energy = Coefficients::of_study(&text, folder)?;
+        let places = Places::of(&text);
+        let wrong = |key: &str, why: String| text.wrong(key, why);
         if !(0.0..1.0).contains(&report.knee) {
-            let why = format!("[report] knee = {}: a share of one, such as 0.9", report.knee);
+            let why = format!("knee = {}: a share of one, such as 0.9", report.knee);
             return Err(wrong("report.knee", why));
         }
         if !(1..=100_000).contains(&frames) {
@@ -194,8 +153,8 @@ impl Study {
             .transpose()
             .map_err(|why| wrong("limit", why))?;
         let search = search.as_ref().map(Search::of).transpose().map_err(|error| {
-            let search::Wrong { key, why } = error;
-            wrong(&format!("search.{key}"), format!("[search] {key}: {why}"))
+            let KeyError { key, what } = error;
+            wrong(&format!("search.{key}"), format!("{key}: {what}"))
         })?;
         let tables = match sweep {
             Some(Sweeps::Several(tables)) => tables,
@@ -204,16 +163,16 @@ impl Study {
             None if search.is_some() => vec![Table::new()],
             None => {
                 let why = "there is no [sweep]: name at least a network, or say in [search] what is searched";
-                return Err(StudyError::Wrong(why.to_owned()));
+                return Err(TextError::whole(why));
             }
         };
         let products = tables
             .into_iter()
             .map(|table| Product::of(Table::from_iter(flat(table))))
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| match places.parameter(error.name(), "") {
-                Some(place) => StudyError::Wrong(format!("line {}: {error}", place.line)),
-                None => StudyError::Sweep(error),
+            .map_err(|error| {
+                let line = places.parameter(error.name(), "").map(|place| place.line);
+                TextError { line, ..TextError::whole(error) }
             })?;
         let mut study = Study {
             name,
@@ -249,7 +208,7 @@ impl Study {
     }
 
     /// Makes points of products, each once; of a search, combinations.
-    fn multiply(&mut self, products: &[Product]) -> Result<(), StudyError> {
+    fn multiply(&mut self, products: &[Product]) -> Result<(), TextError> {
         let mut known = HashSet::new();
         for assignments in products.iter().flat_map(Product::points) {
             let is_set = |name: &str| assignments.iter().any(|(set, _)| set == name);
@@ -260,12 +219,12 @@ impl Study {
                 self.points.push(point);
             }
             if self.points.len() > MOST_POINTS {
-                return Err(StudyError::Wrong(format!("more than {MOST_POINTS} points")));
+                return Err(TextError::whole(format!("more than {MOST_POINTS} points")));
             }
         }
         if self.points.is_empty() {
             let why = "there is nothing in [sweep]: name at least a network";
-            return Err(StudyError::Wrong(why.to_owned()));
+            return Err(TextError::whole(why));
         }
         Ok(())
     }

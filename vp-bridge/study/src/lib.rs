@@ -40,7 +40,7 @@ pub use bench::{Bench, Job, OnHost, Open, Outside};
 pub use checks::{WrongValue, impossible_goals, wrong_values};
 pub use difference::{Cause, Difference, LayerDifference, PointDifference, RunFigures, change};
 pub use explore::Finding;
-pub use file::{Report, Study, StudyError};
+pub use file::{Report, Study};
 pub use ideal::{Ideal, Trend};
 pub use knee::{Knee, falls_below, knee, rises_to};
 pub use layout::{Curve, Layout, Panel};

@@ -6,6 +6,7 @@ use toml::{Table, Value};
 use twox_hash::XxHash3_64;
 use vp_models::host::network::{Network, Operation, digits};
 use vp_models::host::{read_description, read_tensor};
+use vp_models::toml_text::TomlText;
 
 /// Where a network's weights are from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,13 +109,12 @@ pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Re
     let path = file(name, folder);
     let cannot = |path: &Path, error| format!("cannot read {}: {error}", path.display());
     let text = read_description(&path).map_err(|error| cannot(&path, error))?;
-    let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
     if path.extension().is_some_and(|extension| extension == "csv") && settings.is_empty() {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let network = Network::of_sheet(&name, &text).map_err(|error| wrong(&error))?;
+        let network = Network::of_sheet(&name, &text).map_err(|error| error.in_file(&path).to_string())?;
         return Ok(Read::new(network, XxHash3_64::oneshot(text.as_bytes()), None));
     }
-    let text = changed(&text, settings).map_err(|why| wrong(&why))?;
+    let text = changed(&text, settings).map_err(|why| format!("{}: {why}", path.display()))?;
     let mut identity = XxHash3_64::oneshot(text.as_bytes());
     let home = path.parent().unwrap_or(Path::new(""));
     let network = Network::parse(&text, &mut |file| {
@@ -123,7 +123,7 @@ pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Re
         identity = XxHash3_64::oneshot_with_seed(identity, &bytes);
         Ok(bytes)
     })
-    .map_err(|error| wrong(&error))?;
+    .map_err(|error| error.in_file(&path).to_string())?;
     let file = settings.is_empty().then_some(path);
     Ok(Read { file, ..Read::new(network, identity, Some(&text)) })
 }
@@ -139,7 +139,8 @@ fn changed(text: &str, settings: &[(&str, &Value)]) -> Result<String, String> {
     if settings.is_empty() {
         return Ok(text.to_owned());
     }
-    let mut table: Table = toml::from_str(text).map_err(|error| error.to_string())?;
+    let mut table: Table =
+        TomlText::parse(text).and_then(|text| text.read()).map_err(|error| error.to_string())?;
     for &(name, value) in settings {
         let wrong = || format!("network.{name}: there is nothing of that name");
         let (sections, key) = name.rsplit_once('.').unwrap_or(("", name));
