@@ -4,6 +4,7 @@
 use super::area::Area;
 use super::file::Study;
 use super::point::{Chosen, Point, number, text};
+use super::said::valued;
 use toml::Value;
 
 /// How a study's points are laid out.
@@ -86,6 +87,11 @@ impl Layout {
         let mut told: Vec<&str> =
             study.varied.iter().map(String::as_str).filter(|name| differs(study, name)).collect();
         let subjects = ["network", "platform"];
+        // Nor does what changes together with an axis.
+        told.retain(|name| {
+            let axes = [Some(x.as_str()), curves.as_deref()];
+            subjects.contains(name) || !axes.iter().flatten().any(|axis| follows(study, name, axis))
+        });
         told.extend(subjects.iter().filter(|name| !study.varied.iter().any(|varied| varied == **name)));
         let mut panels: Vec<Panel> = Vec::new();
         for point in &study.points {
@@ -178,6 +184,12 @@ impl Layout {
         self.names.get(place as usize).map(String::as_str)
     }
 
+    /// Where a point stands along the axis of its chart.
+    pub fn place_of(&self, number: usize) -> Option<f64> {
+        let mut all = self.panels.iter().flat_map(|panel| &panel.curves).flat_map(|curve| &curve.points);
+        all.find(|point| point.1 == number).map(|point| point.0)
+    }
+
     /// Points that are looked at closely.
     pub fn chosen(&self) -> impl Iterator<Item = usize> + '_ {
         self.panels.iter().map(|panel| panel.chosen)
@@ -213,7 +225,7 @@ fn title(point: &Point, told: &[&str], (x, curves): (&str, Option<&str>)) -> Str
     let words: Vec<String> = own
         .map(|(name, value)| match name.as_str() {
             "network" | "platform" => text(value),
-            name => format!("{name} {}", text(value)),
+            name => valued(name, &text(value)),
         })
         .collect();
     if words.is_empty() { "all points".to_owned() } else { words.join(" · ") }
@@ -230,10 +242,30 @@ fn goes_with(point: &Point, name: &str, value: &Value, other: &str) -> bool {
     name.replace("write", "read") == other && point.get(other) == Some(value)
 }
 
+/// Parameters that may have an axis: not what has one, nor what changes together with it.
+fn free<'a>(study: &'a Study, taken: &'a [Option<&str>]) -> impl DoubleEndedIterator<Item = &'a String> {
+    let is_taken = |name: &str| taken.iter().flatten().any(|it| *it == name || follows(study, name, it));
+    study.varied.iter().filter(move |name| !is_taken(name))
+}
+
+/// Whether a parameter has one value for each value of another, as what a key names with commas between.
+fn follows(study: &Study, name: &str, other: &str) -> bool {
+    let mut seen: Vec<(&Value, &Value)> = Vec::new();
+    study.points.iter().all(|point| match (point.get(other), point.get(name)) {
+        (Some(is), Some(value)) => match seen.iter().find(|(known, _)| *known == is) {
+            Some((_, known)) => *known == value,
+            None => {
+                seen.push((is, value));
+                true
+            }
+        },
+        _ => false,
+    })
+}
+
 /// The usual parameter if it is varied, or else the one with the most values that are numbers.
 fn usual(study: &Study, name: &str, taken: &[Option<&str>]) -> Option<String> {
-    let free = study.varied.iter().filter(|name| !taken.contains(&Some(name.as_str())));
-    let counted = free.map(|name| (values(study, name).len(), name)).filter(|(count, _)| *count > 1);
+    let counted = free(study, taken).map(|name| (values(study, name).len(), name)).filter(|(count, _)| *count > 1);
     let best = counted.rev().max_by_key(|(count, of)| (*of == name, *count));
     best.map(|(_, name)| name.clone())
 }
@@ -249,8 +281,7 @@ fn values(study: &Study, name: &str) -> Vec<f64> {
 
 /// The parameter with the most values, of whatever kind they are.
 fn most_words(study: &Study, taken: &[Option<&str>]) -> Option<String> {
-    let free = study.varied.iter().filter(|name| !taken.contains(&Some(name.as_str())));
-    let counted = free.map(|name| (words(study, name).len(), name)).filter(|(count, _)| *count > 1);
+    let counted = free(study, taken).map(|name| (words(study, name).len(), name)).filter(|(count, _)| *count > 1);
     // Of several the first.
     counted.rev().max_by_key(|(count, _)| *count).map(|(_, name)| name.clone())
 }
@@ -307,6 +338,14 @@ mod tests {
         assert_eq!((curve.label.as_str(), &curve.points[..]), ("16", &[(50.0, 12), (400.0, 9)][..]));
         // The middle of the values, the larger of two.
         assert_eq!(layout.panels[0].chosen, 2);
+    }
+
+    #[test]
+    fn what_changes_together_with_the_axis_is_no_curve_and_in_no_title() {
+        let study = study("[report]\nx = 'a'\n[sweep]\n'a, b' = [[1, 8], [2, 16], [3, 32]]\nnetwork = 'n'");
+        let layout = Layout::of(&study).unwrap();
+        assert_eq!((layout.curves, layout.panels.len()), (None, 1));
+        assert_eq!((layout.panels[0].title.as_str(), layout.panels[0].curves[0].points.len()), ("n", 3));
     }
 
     #[test]
