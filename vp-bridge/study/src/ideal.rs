@@ -1,8 +1,8 @@
 //! What the curves of a chart are held against: one point for all of them.
 
 use super::knee::{Knee, falls_below, first_at};
-use super::layout::Panel;
-use super::results::{Row, curve};
+use super::layout::{IdealPoint, Panel};
+use super::results::{Row, curve, of};
 
 /// Which way the curves of a chart go along its axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +15,9 @@ pub enum Trend {
     Flat,
 }
 
-/// The best point at the end of the axis where a chart's curves are highest: the common ideal.
-#[derive(Clone, Debug, PartialEq)]
+/// What all curves of a chart are held against: the best of the points that the study says are ideal, or else the best at the end of the
+/// axis where curves are highest.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ideal {
     /// Which way the curves go.
     pub trend: Trend,
@@ -32,7 +33,13 @@ impl Ideal {
     /// That of a chart; none if nothing of it ran. Over words it is the highest point of all.
     pub fn of(panel: &Panel, rows: &[Row<'_>], words: bool) -> Option<Ideal> {
         let curves: Vec<Vec<(f64, f64)>> = panel.curves.iter().map(|it| curve(it, rows)).collect();
-        Ideal::among(&curves, words)
+        let among = Ideal::among(&curves, words)?;
+        let said = panel.ideals.iter().filter_map(|&IdealPoint { curve, place, point }| {
+            Some(Ideal { x: place, curve, frames: of(rows, point)?.frames_per_second(), ..among })
+        });
+        // Of equal ones the first.
+        let best = said.reduce(|best, next| if next.frames > best.frames { next } else { best });
+        Some(best.unwrap_or(among))
     }
 
     /// The same of curves' points.
@@ -110,7 +117,10 @@ mod tests {
         // The least that was run: a size between two may not exist.
         assert_eq!(ideal.knee(&curves[1], 0.6), Some(Knee::At(9.0)));
         assert_eq!(ideal.knee(&curves[0], 0.6), Some(Knee::Beyond(9.0)));
-        assert_eq!([0.6, 0.1].map(|share| ideal.own_knee(&curves[0], share)), [Some(Knee::At(9.0)), Some(Knee::Before(1.0))]);
+        assert_eq!(
+            [0.6, 0.1].map(|share| ideal.own_knee(&curves[0], share)),
+            [Some(Knee::At(9.0)), Some(Knee::Before(1.0))]
+        );
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub use explore::Finding;
 pub use file::{Report, Study, StudyError};
 pub use ideal::{Ideal, Trend};
 pub use knee::{Knee, falls_below, first_at};
-pub use layout::{Curve, Layout, Panel};
+pub use layout::{Curve, IdealPoint, Layout, Panel};
 pub use measured::{Direction, Histogram, Levels, Machine, Measured, MeasuredLayer, Outcome, Port, Timeline};
 pub use networks::{NetworkFacts, WeightSource};
 pub use places::{Place, Places};

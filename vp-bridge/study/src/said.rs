@@ -41,6 +41,7 @@ impl Unit {
     pub(crate) fn said(self, number: f64) -> String {
         match self {
             Unit::Plain => plain(number),
+            Unit::Cycles if number == 1.0 => "1 cycle".to_owned(),
             Unit::Cycles => format!("{} cycles", plain(number)),
             Unit::Nanoseconds => format!("{} ns", plain(number)),
             Unit::Bytes => bytes(number),

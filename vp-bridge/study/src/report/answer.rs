@@ -171,8 +171,13 @@ impl Page<'_> {
         };
         let rest = match self.layout.x.as_str() {
             "network" => {
-                let each = places.iter().map(|(x, frames)| format!("{} {}", self.place(*x), rounded(*frames)));
-                format!("Frames/s with {}: {}.", self.curve_said(&first.label), each.collect::<Vec<_>>().join(", "))
+                let each =
+                    places.iter().map(|(x, frames)| format!("{} {}", self.place(*x), rounded(*frames)));
+                format!(
+                    "Frames/s with {}: {}.",
+                    self.curve_said(&first.label),
+                    each.collect::<Vec<_>>().join(", ")
+                )
             }
             _ => {
                 let label = panel.curves.get(ideal.curve).map_or("", |curve| curve.label.as_str());
@@ -187,7 +192,11 @@ impl Page<'_> {
     fn beside_the_best(&self, curve: &Curve) -> Option<String> {
         let points = results::curve(curve, self.rows);
         let [(best, most), _] = results::ends(&points)?;
-        let of = if curve.label.is_empty() { String::new() } else { format!("{}: ", self.curve_said(&curve.label)) };
+        let of = if curve.label.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", self.curve_said(&curve.label))
+        };
         if self.layout.x == "network" {
             let each = points.iter().map(|(x, frames)| format!("{} {}", self.place(*x), rounded(*frames)));
             return Some(format!("{of}frames/s of each network: {}", each.collect::<Vec<_>>().join(", ")));

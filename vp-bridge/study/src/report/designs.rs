@@ -47,8 +47,7 @@ impl Designs<'_> {
 
     /// Each design a mark; the front a line of steps, and the numbers of its points beside them.
     pub(super) fn draw(&self, (wide, high): (u32, u32)) -> Result<String, Error> {
-        let entries: Vec<_> =
-            Look::each(&self.labels).map(|(label, look)| (label.clone(), look)).collect();
+        let entries: Vec<_> = Look::each(&self.labels).map(|(label, look)| (label.clone(), look)).collect();
         let entries = if self.labels.iter().all(|label| label.is_empty()) { Vec::new() } else { entries };
         let legends = legend_height(wide, self.title, &entries, Mark::Line);
         plot::svg((wide, high + legends - LEGEND), |root| {
@@ -126,7 +125,10 @@ impl Designs<'_> {
             )
         };
         if front.len() == 1 {
-            return Some(Answer { head: format!("{title}: no design beats {}", said(first)), rest: String::new() });
+            return Some(Answer {
+                head: format!("{title}: no design beats {}", said(first)),
+                rest: String::new(),
+            });
         }
         let head = format!(
             "{title}: {} are the least for {} of the most frames/s",
@@ -176,8 +178,11 @@ impl Designs<'_> {
                 more.unwrap_or_default(),
             ];
             let point = rows.iter().find(|row| row.point.number == design.number).map(|row| row.point);
-            let value =
-                |name: &&String| point.and_then(|point| point.get(name)).map_or_else(String::new, |it| quantity(name, &text(it)));
+            let value = |name: &&String| {
+                point
+                    .and_then(|point| point.get(name))
+                    .map_or_else(String::new, |it| quantity(name, &text(it)))
+            };
             cells.extend(hardware.iter().map(value));
             cells
         };
@@ -225,7 +230,12 @@ mod tests {
         assert_eq!(designs().front().iter().map(|design| design.number).collect::<Vec<_>>(), [1, 3]);
         assert!(svg.contains("MACs") && svg.contains("frames/s"));
         let live = designs().live().element().into_string();
-        for part in ["Pareto front", "point 3: 256 MACs<br>nvdla.cbuf_banks 16", "in front", "\"text\":[\"1\",\"\",\"3\",\"\"]"] {
+        for part in [
+            "Pareto front",
+            "point 3: 256 MACs<br>nvdla.cbuf_banks 16",
+            "in front",
+            "\"text\":[\"1\",\"\",\"3\",\"\"]",
+        ] {
             assert!(live.contains(part), "no {part} in {live}");
         }
     }

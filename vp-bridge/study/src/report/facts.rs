@@ -2,13 +2,13 @@
 
 use super::cells::{Cells, rounded_whole, strings, table};
 use super::page::Page;
-use crate::said::{Unit, short};
 use crate::bench::Job;
 use crate::networks::{NetworkFacts, WeightSource};
 use crate::point::text;
 use crate::results::rounded;
 use crate::rtl::modes::Mode;
 use crate::rtl::proven::{self, Evidence};
+use crate::said::{Unit, short};
 use maud::{Markup, html};
 use vp_models::bus::axi::Latency;
 use vp_models::platform::Description;
@@ -87,7 +87,8 @@ impl Page<'_> {
         let is_used = |job: &&&Job| self.of(job.point.number).is_some_and(|measured| measured.sram_bytes > 0);
         let srams = || jobs.iter().filter(is_used).map(|job| &job.description.sram0);
         let span = |unit: Unit, all: Vec<f64>| {
-            let (least, most) = all.iter().fold((f64::MAX, 0.0_f64), |ends, it| (ends.0.min(*it), ends.1.max(*it)));
+            let (least, most) =
+                all.iter().fold((f64::MAX, 0.0_f64), |ends, it| (ends.0.min(*it), ends.1.max(*it)));
             match all.is_empty() {
                 true => None,
                 false if least == most => Some(unit.said(most)),
@@ -125,8 +126,9 @@ impl Page<'_> {
 
 /// A table without columns in which nothing stands.
 fn without_empty((header, rows): Cells) -> Cells {
-    let shown: Vec<bool> =
-        (0..header.len()).map(|at| rows.iter().any(|row| row.get(at).is_some_and(|it| !it.is_empty()))).collect();
+    let shown: Vec<bool> = (0..header.len())
+        .map(|at| rows.iter().any(|row| row.get(at).is_some_and(|it| !it.is_empty())))
+        .collect();
     let kept = |row: Vec<String>| row.into_iter().zip(&shown).filter(|it| *it.1).map(|it| it.0).collect();
     (kept(header), rows.into_iter().map(kept).collect())
 }
@@ -239,7 +241,10 @@ mod tests {
         let of = |texts: &[&str]| range(texts.iter().map(|text| (*text).to_owned()));
         assert_eq!(of(&["64", "64"]), "64");
         assert_eq!(of(&["16", "256", "64"]), "16, 64 or 256");
-        assert_eq!(of(&["100 cycles", "25 cycles", "400 cycles", "1\u{202f}000 cycles"]), "25 to 1\u{202f}000 cycles");
+        assert_eq!(
+            of(&["100 cycles", "25 cycles", "400 cycles", "1\u{202f}000 cycles"]),
+            "25 to 1\u{202f}000 cycles"
+        );
         assert_eq!(of(&["8 GB/s", "none"]), "8 GB/s or none");
         assert_eq!(of(&["a", "b", "c", "d"]), "varies");
     }

@@ -49,7 +49,7 @@ fn axis<'a>(buckets: impl Iterator<Item = &'a (f64, f64, f64)>) -> Axis {
 }
 
 /// What is along the axis.
-const NAME: &str = "cycles from a read's request to its first data";
+const NAME: &str = "read latency, cycles";
 
 /// The one latency that all reads of all runs took, up to a bucket's width: then there is nothing to draw.
 pub(super) fn without_spread(runs: &[(String, &Histogram)]) -> Option<u64> {

@@ -1,8 +1,8 @@
 //! Charts that a reader can ask: what a point is, without a curve, closer. The page's script draws them over the pictures with
 //! plotly.js, which the page carries; without scripts, and on paper, the pictures stand.
 
-use maud::{Markup, PreEscaped, html};
 use super::plot::Axis;
+use maud::{Markup, PreEscaped, html};
 use plotters::style::RGBColor;
 use serde_json::{Map, Value, json};
 

@@ -4,13 +4,13 @@ use super::answer::Answer;
 use super::cells::{Cells, strings, table};
 use super::live;
 use super::plot::Error;
-use crate::said::{Unit, amount, measured_in, plain, quantity, valued};
 use crate::explore::Finding;
 use crate::file::Study;
 use crate::layout::{Layout, Panel};
 use crate::measured::{Measured, Outcome};
 use crate::point::{is_time, text};
 use crate::results::{self, Row};
+use crate::said::{Unit, amount, measured_in, plain, quantity, valued};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::path::Path;
 
@@ -50,9 +50,7 @@ impl Page<'_> {
         if !self.findings.is_empty() {
             sections.push(section("search", "What was searched", self.search()));
         }
-        sections.extend([
-            section("throughput", "Frames a second", self.throughput()?),
-        ]);
+        sections.extend([section("throughput", "Frames a second", self.throughput()?)]);
         sections.extend(self.energy().map(|content| section("energy", "Energy, an estimate", content)));
         sections.extend([
             section("bounds", "What bounds it", self.bounds()?),

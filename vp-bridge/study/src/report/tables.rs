@@ -88,7 +88,9 @@ impl Page<'_> {
         match (knee, trend) {
             (Knee::At(place), Trend::Rises) => format!("from {} on", self.knee_place(place)),
             (Knee::At(place), _) => format!("up to {}", self.knee_place(place)),
-            (Knee::Before(_), Trend::Rises) | (Knee::Beyond(_), Trend::Falls | Trend::Flat) => "everywhere".to_owned(),
+            (Knee::Before(_), Trend::Rises) | (Knee::Beyond(_), Trend::Falls | Trend::Flat) => {
+                "everywhere".to_owned()
+            }
             (Knee::Beyond(_), Trend::Rises) | (Knee::Before(_), _) => "nowhere".to_owned(),
         }
     }

@@ -234,10 +234,7 @@ mod tests {
         let live = super::live(&curves).element().into_string();
         // Two curves and a knee.
         assert_eq!(live.matches("hovertemplate").count(), 3);
-        assert!(
-            live.contains("knee: 200 cycles") && live.contains("latency, cycles (log scale)"),
-            "{live}"
-        );
+        assert!(live.contains("knee: 200 cycles") && live.contains("latency, cycles (log scale)"), "{live}");
     }
 
     #[test]

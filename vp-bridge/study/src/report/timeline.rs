@@ -64,6 +64,7 @@ pub(super) fn draw(measured: &Measured, timeline: &Timeline, wide: u32) -> Resul
     let high = LEGEND + LAYERS + strips.len() as u32 * (STRIP + LEGEND) + 20;
     let end = (timeline.start + measured.time) as f64;
     let (unit, scale) = unit(end);
+    let along = format!("time, {unit}");
     plot::svg((wide, high), |root| {
         let (layers_area, mut rest) = root.split_vertically(LEGEND + LAYERS);
         let mut first = None;
@@ -71,7 +72,7 @@ pub(super) fn draw(measured: &Measured, timeline: &Timeline, wide: u32) -> Resul
             let last = at + 1 == strips.len();
             let (own, below) = rest.split_vertically(STRIP + LEGEND + if last { 20 } else { 0 });
             rest = below;
-            let x = Axis::up_to(if last { unit } else { "" }, end / scale);
+            let x = Axis::up_to(if last { along.as_str() } else { "" }, end / scale);
             let origin = self::strip(root, &own, strip, &x, timeline.span as f64 / scale)?;
             first.get_or_insert(origin);
         }
@@ -254,7 +255,14 @@ mod tests {
         }
         assert!(!svg.contains("SRAM"));
         let live = live(&measured, &timeline).element().into_string();
-        for text in ["conv1", "outstanding, reads", "buffer, KiB, data", "\"yaxis3\"", "\"anchor\":\"y3\"", "time, ns"] {
+        for text in [
+            "conv1",
+            "outstanding, reads",
+            "buffer, KiB, data",
+            "\"yaxis3\"",
+            "\"anchor\":\"y3\"",
+            "time, ns",
+        ] {
             assert!(live.contains(text), "no `{text}` in {live}");
         }
     }

@@ -9,9 +9,9 @@ use crate::report::cells::{bound_cells, layer_cells};
 use crate::report::figure::{Figure, side_by_side};
 use crate::report::page::{HALF, Page, WHOLE};
 use crate::report::plot::Error;
-use crate::said::valued;
 use crate::report::timeline;
 use crate::results::rounded;
+use crate::said::valued;
 use maud::{Markup, html};
 use vp_models::host::Bound;
 
@@ -95,7 +95,11 @@ impl Page<'_> {
         Some(match change(at) < 1.0 {
             true => "The shares hardly change.".to_owned(),
             false => {
-                format!("From {} to {} the share of {name} goes from {from} to {to}.", places.first()?, places.last()?)
+                format!(
+                    "From {} to {} the share of {name} goes from {from} to {to}.",
+                    places.first()?,
+                    places.last()?
+                )
             }
         })
     }

@@ -1,7 +1,7 @@
 //! Frames a second by what stands for area.
 
-use crate::layout::{Curve, Panel};
 use super::points::largest;
+use crate::layout::{Curve, Panel};
 use crate::point::text;
 use crate::report::answer::Answer;
 use crate::report::cells::table;
@@ -9,8 +9,8 @@ use crate::report::designs::{Design, Designs};
 use crate::report::figure::Figure;
 use crate::report::page::{HALF, Page};
 use crate::report::plot::Error;
-use crate::said::{spoken, valued};
 use crate::results;
+use crate::said::{spoken, valued};
 use maud::{Markup, html};
 
 impl Page<'_> {
@@ -18,8 +18,12 @@ impl Page<'_> {
     pub(in crate::report) fn designs<'a>(&'a self, panel: &'a Panel) -> Designs<'a> {
         let of_curve = |(at, curve): (usize, &Curve)| {
             let points = results::curve_points(curve, self.rows);
-            points.into_iter().map(move |(area, number, frames)| {
-                Design { number, area, frames, curve: at, hint: self.design_said(number) }
+            points.into_iter().map(move |(area, number, frames)| Design {
+                number,
+                area,
+                frames,
+                curve: at,
+                hint: self.design_said(number),
             })
         };
         Designs {
@@ -35,9 +39,8 @@ impl Page<'_> {
     fn design_said(&self, number: usize) -> String {
         let point = self.study.points.get(number - 1);
         let hardware = self.study.varied.iter().filter(|name| *name != "network");
-        let mut lines: Vec<String> = hardware
-            .filter_map(|name| Some(valued(name, &text(point?.get(name)?))))
-            .collect();
+        let mut lines: Vec<String> =
+            hardware.filter_map(|name| Some(valued(name, &text(point?.get(name)?)))).collect();
         if let Some(measured) = self.of(number) {
             lines.push(format!("most of the time bound by {}", largest(measured.bounds())));
         }

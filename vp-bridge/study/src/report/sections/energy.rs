@@ -21,7 +21,8 @@ impl Page<'_> {
             let parts = energy.parts();
             let (part, most) = parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
             let share = percent(most / energy.total().max(f64::MIN_POSITIVE));
-            let head = format!("{}: {} a frame, {share} of it {}", self.subject(panel), said(frame), part.name());
+            let head =
+                format!("{}: {} a frame, {share} of it {}", self.subject(panel), said(frame), part.name());
             let rest = format!(
                 "An estimate ({}), at {}; {} frames/s.",
                 coefficients.technology,

@@ -2,8 +2,8 @@
 
 use crate::measured::Outcome;
 use crate::point::text;
-use crate::report::page::Page;
 use crate::report::cells::is_number;
+use crate::report::page::Page;
 use crate::results::{Row, rounded};
 use crate::said::quantity;
 use maud::{Markup, html};

@@ -4,8 +4,8 @@ use crate::explore::Finding;
 use crate::measured::Measured;
 use crate::report::cells::{strings, table};
 use crate::report::page::Page;
-use crate::said::{amount, quantity};
 use crate::results::rounded;
+use crate::said::{amount, quantity};
 use crate::search::SearchEnd;
 use maud::{Markup, html};
 
@@ -23,7 +23,10 @@ impl Page<'_> {
             vec![
                 if finding.case.is_empty() { "all".to_owned() } else { finding.case.clone() },
                 level,
-                finding.value.as_deref().map_or_else(|| "not reached".to_owned(), |value| quantity(name, value)),
+                finding
+                    .value
+                    .as_deref()
+                    .map_or_else(|| "not reached".to_owned(), |value| quantity(name, value)),
                 frames.map_or_else(String::new, rounded),
                 finding.point.map_or_else(String::new, |number| number.to_string()),
                 finding.ran.to_string(),

@@ -3,14 +3,15 @@
 use super::points::largest;
 use crate::ideal::{Ideal, Trend};
 use crate::layout::{Curve, Panel};
+use crate::point::text;
 use crate::report::answer::{Answer, percent};
 use crate::report::cells::{Cells, table};
 use crate::report::figure::Figure;
 use crate::report::page::{HALF, Page};
 use crate::report::plot::Error;
-use crate::said::spoken;
 use crate::report::throughput::{self, Curves, Line};
 use crate::results::rounded;
+use crate::said::{spoken, valued};
 use maud::{Markup, html};
 
 impl Page<'_> {
@@ -53,12 +54,22 @@ impl Page<'_> {
         let trends = self.layout.panels.iter().filter_map(|panel| Ideal::of(panel, self.rows, false));
         let rises = trends.filter(|ideal| ideal.trend == Trend::Rises).count();
         let ring = match (rises, rises == self.layout.panels.len()) {
-            (0, _) => "a ring marks where a curve falls below that, on the straight line between the two points around it",
+            (0, _) => {
+                "a ring marks where a curve falls below that, on the straight line between the two points around it"
+            }
             (_, true) => "a ring marks the first point of a curve that comes to that",
-            (_, false) => "a ring marks where a curve falls below that, or the first of its points that comes to it",
+            (_, false) => {
+                "a ring marks where a curve falls below that, or the first of its points that comes to it"
+            }
+        };
+        let values: Vec<String> =
+            self.study.report.ideal.iter().map(|(name, value)| valued(name, &text(value))).collect();
+        let ideal = match values.is_empty() {
+            true => "the best of its points where the curves are highest, at the end of the axis".to_owned(),
+            false => format!("the best point with {}, which was run for that", values.join(" and ")),
         };
         format!(
-            "All curves of a chart are held against one ideal: the best of its points where the curves are highest, at the end of the axis. \
+            "All curves of a chart are held against one ideal: {ideal}. \
              The dashed line is {share} of it, and {ring}. \
              The table has the same of each curve, and beside it where it has {share} of what is good on the curve itself."
         )
