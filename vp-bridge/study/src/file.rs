@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use vp_core::Time;
 use vp_models::host::read_description;
+use vp_models::suggestion::hint;
 use vp_models::toml_text::{KeyError, TextError, TomlText};
 
 /// A study: which points there are, and what its report shows of them.
@@ -50,6 +51,8 @@ pub struct Study {
     pub search: Option<Search>,
     /// The combinations of [sweep], each of which is searched.
     pub(super) cases: Vec<Vec<Assignment>>,
+    /// How many of the points, from the first, are combinations of [sweep]; those behind them are the ideal ones that are none.
+    pub(super) swept: usize,
     /// What [fixed] says.
     pub(super) fixed: Vec<Assignment>,
     /// Where its file says what.
@@ -72,11 +75,13 @@ pub struct Report {
     pub knee: f64,
     /// Which point of each chart is looked at closely: the nearest to these values.
     pub chosen: Chosen,
+    /// What is ideal, as values of parameters: what curves are held against is run with these. The best point on the axis if none are said.
+    pub ideal: Table,
 }
 
 impl Default for Report {
     fn default() -> Report {
-        Report { x: None, curves: None, knee: 0.9, chosen: Chosen::default() }
+        Report { x: None, curves: None, knee: 0.9, chosen: Chosen::default(), ideal: Table::new() }
     }
 }
 
@@ -185,12 +190,15 @@ impl Study {
             points: Vec::new(),
             search,
             cases: Vec::new(),
+            swept: 0,
             fixed: flat(fixed),
-            places,
+            places: places.clone(),
             varied: varied(&products),
             folder: folder.to_owned(),
         };
         study.multiply(&products)?;
+        study.check_chosen().map_err(|why| wrong("report.chosen", why))?;
+        study.add_ideals().map_err(|why| wrong("report.ideal", why))?;
         if let Some(Search { names, goal, .. }) = &study.search {
             study.varied.extend(names.iter().cloned());
             // Knees are of the goal, where it is a share.
@@ -205,6 +213,59 @@ impl Study {
     /// Combinations of `[sweep]`, each of which is searched if there is a search.
     pub fn combinations(&self) -> usize {
         self.cases.len()
+    }
+
+    /// Refuses to look closely at values of what no point has.
+    fn check_chosen(&self) -> Result<(), String> {
+        let searched = self.search.iter().flat_map(|search| &search.names);
+        let known: Vec<&str> = self
+            .fixed
+            .iter()
+            .map(|(name, _)| name)
+            .chain(&self.varied)
+            .chain(searched)
+            .map(String::as_str)
+            .collect();
+        let is_known = |name: &str| name == "platform" || known.contains(&name);
+        let unknown = self.report.chosen.names().find(|name| !is_known(name));
+        unknown.map_or(Ok(()), |name| {
+            Err(format!(
+                "[report] chosen = {{ \"{name}\" }}: no point has it{}",
+                hint(name, known.iter().copied())
+            ))
+        })
+    }
+
+    /// Adds points with the values that are ideal, for each combination of the others.
+    fn add_ideals(&mut self) -> Result<(), String> {
+        self.swept = self.points.len();
+        let ideal = flat(std::mem::take(&mut self.report.ideal));
+        for (name, _) in &ideal {
+            if !self.varied.contains(name) {
+                return Err(format!(
+                    "[report] ideal = {{ \"{name}\" }}: [sweep] varies {}",
+                    self.varied.join(", ")
+                ));
+            }
+        }
+        if self.search.is_some() && !ideal.is_empty() {
+            return Err("[report] ideal: a search has a goal, and no ideal beside it".to_owned());
+        }
+        let mut known: HashSet<String> = self.points.iter().map(Point::to_string).collect();
+        for at in 0..self.swept {
+            let mut varied = self.points[at].varied.clone();
+            for (name, value) in &mut varied {
+                if let Some((_, wanted)) = ideal.iter().find(|(of, _)| of == name) {
+                    *value = wanted.clone();
+                }
+            }
+            let point = Point::new(self.points.len() + 1, varied, self.points[at].fixed.clone());
+            if known.insert(point.to_string()) {
+                self.points.push(point);
+            }
+        }
+        self.report.ideal = ideal.into_iter().collect();
+        Ok(())
     }
 
     /// Makes points of products, each once; of a search, combinations.
@@ -304,6 +365,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_ideal_is_run_beside_what_is_swept() {
+        let text = |latencies: &str| {
+            format!(
+                "name = 's'\n[sweep]\nnetwork = 'a'\n'dbb0.read_latency' = {latencies}\nx = [3, 4]\n[report]\nideal = {{ 'dbb0.read_latency' = 1 }}\n"
+            )
+        };
+        let all = points(&text("[50, 400]"));
+        let ideal = ["network=a dbb0.read_latency=1 x=3", "network=a dbb0.read_latency=1 x=4"];
+        assert_eq!((all.len(), &all[4..]), (6, &ideal.map(str::to_owned)[..]));
+        // What is swept anyway is run once.
+        assert_eq!(points(&text("[1, 50]")).len(), 4);
+        let told = study(&text("[50, 400]").replace("{ 'dbb0.read_latency'", "{ 'latency'")).unwrap_err();
+        assert_eq!(
+            told,
+            "line 7: [report] ideal = { \"latency\" }: [sweep] varies network, dbb0.read_latency, x"
+        );
+    }
+
+    #[test]
     fn refusals_say_what_would_be_right() {
         let refusal = |text: &str| study(text).unwrap_err();
         assert!(refusal("name = 's'").contains("sweep"));
@@ -312,6 +392,10 @@ mod tests {
         assert_eq!(
             refusal(&format!("{report}knee = 2.0")),
             "line 5: [report] knee = 2: a share of one, such as 0.9"
+        );
+        assert_eq!(
+            refusal(&format!("{report}chosen = {{ networc = 'b' }}")),
+            "line 5: [report] chosen = { \"networc\" }: no point has it; nearest: network"
         );
         assert!(refusal(&format!("{report}axis = 'y'")).contains("axis"));
         assert!(

@@ -28,6 +28,7 @@ pub mod report;
 mod results;
 pub mod rtl;
 mod run;
+mod said;
 mod search;
 mod store;
 mod sweep;
@@ -42,8 +43,8 @@ pub use difference::{Cause, Difference, LayerDifference, PointDifference, RunFig
 pub use explore::Finding;
 pub use file::{Report, Study};
 pub use ideal::{Ideal, Trend};
-pub use knee::{Knee, falls_below, knee, rises_to};
-pub use layout::{Curve, Layout, Panel};
+pub use knee::{Knee, falls_below, first_at};
+pub use layout::{Curve, IdealPoint, Layout, Panel};
 pub use measured::{Direction, Histogram, Levels, Machine, Measured, MeasuredLayer, Outcome, Port, Timeline};
 pub use networks::{NetworkFacts, WeightSource};
 pub use places::{Place, Places};

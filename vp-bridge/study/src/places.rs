@@ -88,7 +88,13 @@ impl Places {
         };
         let all: Vec<&Entry> = self.0.iter().filter(of_name).collect();
         let same = |written: &str| written == value || written.replace('_', "") == value;
-        let entry = all.iter().find(|entry| same(&entry.value)).or(all.first())?;
+        // A search names its parameter as a value.
+        let is_searched = |entry: &&Entry| {
+            let names = |entry: &Entry| entry.value.split(',').any(|part| part.trim() == name);
+            matches!(entry.path.join(".").as_str(), "search.least" | "search.most") && names(entry)
+        };
+        let searched = self.0.iter().find(is_searched);
+        let entry = all.iter().find(|entry| same(&entry.value)).or(all.first()).copied().or(searched)?;
         Some(Place { line: entry.line, key: entry.path.join(".") })
     }
 }
@@ -112,5 +118,7 @@ mod tests {
         assert_eq!(line("dbb0.read_latency", "5"), Some(9));
         assert_eq!(line("nothing", "5"), None);
         assert_eq!(places.key("report.knee").unwrap().to_string(), "line 11, `report.knee`");
+        let searched = Places::of(&TomlText::parse("[search]\nfrom = 1\nleast = 'a.b, c'").unwrap());
+        assert_eq!(searched.parameter("c", "7").unwrap().to_string(), "line 3, `search.least`");
     }
 }

@@ -174,6 +174,11 @@ impl Chosen {
         self.0.iter().map(far).sum()
     }
 
+    /// The parameters that it says values of.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// Whether no values are given.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

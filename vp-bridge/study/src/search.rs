@@ -99,7 +99,9 @@ pub enum SearchEnd {
     },
     /// The goal is reached nowhere: not at the good end.
     Unreached {
-        /// The frames/s at the good end.
+        /// The good end.
+        place: u64,
+        /// The frames/s there.
         best: f64,
         /// What the goal asked for.
         level: f64,
@@ -219,7 +221,7 @@ impl Search {
             Goal::Share(share) => share * best,
         };
         if best < level {
-            return Ok(State::Done(SearchEnd::Unreached { best, level }));
+            return Ok(State::Done(SearchEnd::Unreached { place: self.at(last), best, level }));
         }
         let (mut below, mut reached) = (0, if worst >= level { 0 } else { last });
         while reached - below > 1 {
