@@ -1,8 +1,8 @@
-//! Bytes on the wire, without I/O.
+//! Wire protocols as bytes, without I/O.
 //!
-//! One module a protocol; each turns bytes into meaning and back, and keeps the rules of a session. The bridge and
-//! the glue that a CPU emulator loads put sockets and clocks around them. Nothing here opens a socket, reads a clock,
-//! starts a thread or knows what a platform is, and no input makes it panic or allocate without bound.
+//! One module for each protocol. It converts between bytes and messages, and keeps the rules of a session. The
+//! bridge, and the glue that a CPU emulator loads, add sockets and clocks. Nothing here opens a socket, reads a
+//! clock, starts a thread or knows what a platform is, and no input makes it panic or allocate without bound.
 //!
 //! * [`native`]: the platform's own protocol, described byte by byte in `docs/protocol.md`.
 //! * [`remote_port`]: between Xilinx's QEMU and SystemC.

@@ -1,4 +1,4 @@
-//! The table of a protocol's rules: each said once, with its name, its sentence and where it is from.
+//! The table of a protocol's rules: each defined once, with its name, its sentence and its source.
 
 /// Defines the enum `Rule` of a module: a variant a line, `Variant: "name", "sentence", "source";`.
 macro_rules! rule_table {

@@ -1,4 +1,4 @@
-//! What a process runs: a future on the heap that the run loop polls where it lies.
+//! The body of a process: a future on the heap that the run loop polls in place.
 
 #![expect(
     unsafe_code,

@@ -9,8 +9,8 @@ use crate::time::Time;
 
 /// A line that rises every period (`sc_clock`), first at time zero, high for half of it.
 ///
-/// A clock makes the simulation busy for ever: bound such runs with `run_until`. Models that only count
-/// cycles do better with a period and [`Sim::wait`].
+/// A simulation with a clock always has something to do: bound such runs with `run_until`. For models that only
+/// count cycles, a period and [`Sim::wait`] are faster.
 ///
 /// ```
 /// use vp_core::{Clock, Simulation, Time};

@@ -133,7 +133,7 @@ pub async fn wait_all(events: &[&Event]) {
 }
 
 impl Sim {
-    /// Waits for `future`, but no longer than `limit`; `None` says that time ran out.
+    /// Waits for `future`, but no longer than `limit`; `None` means that time ran out.
     ///
     /// ```
     /// use vp_core::{Simulation, Time};

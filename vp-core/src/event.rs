@@ -11,9 +11,9 @@ use std::task::Poll;
 
 /// Something that can happen, and be waited for (`sc_event`).
 ///
-/// An event keeps no memory: a notification reaches those who wait at that moment. At most one later
-/// notification is outstanding, the earliest asked for: a delta notification replaces a timed one, an
-/// earlier timed one a later one, and an immediate notification cancels what is outstanding.
+/// An event has no memory: a notification reaches only the processes that wait at that moment. At most one
+/// later notification is pending, the earliest that was requested: a delta notification replaces a timed one,
+/// an earlier timed one replaces a later one, and an immediate notification cancels the pending one.
 ///
 /// Clones are handles of the same event.
 ///
@@ -78,7 +78,7 @@ impl Event {
         self.kernel.schedule.event_name(self.id)
     }
 
-    /// Makes those who wait runnable in this very evaluation phase (`notify()`).
+    /// Makes waiting processes runnable in the present evaluation phase (`notify()`).
     ///
     /// Prefer [`Event::notify_delta`] where the order of processes must not matter.
     ///
@@ -101,13 +101,13 @@ impl Event {
         kernel.schedule.notify_now(self.id, kernel.running_or_nobody());
     }
 
-    /// Makes those who wait runnable in the next delta cycle (`notify(SC_ZERO_TIME)`).
+    /// Makes waiting processes runnable in the next delta cycle (`notify(SC_ZERO_TIME)`).
     #[inline]
     pub fn notify_delta(&self) {
         self.kernel.schedule.notify_delta(self.id);
     }
 
-    /// Makes those who wait runnable `delay` from now, unless an earlier notification is outstanding
+    /// Makes waiting processes runnable `delay` from now, unless an earlier notification is pending
     /// (`notify(t)`).
     pub fn notify_after(&self, delay: Time) {
         if delay == Time::ZERO {

@@ -19,8 +19,8 @@ struct State<T> {
     data_read: Event,
 }
 
-/// A bounded queue (`sc_fifo`): what is put in a delta cycle can be taken from the next one on, and the
-/// room that a reader makes can be used from the next one on; so the order of processes does not matter.
+/// A bounded queue (`sc_fifo`). An item that is put in one delta cycle can be taken from the next one on, and
+/// the room that a reader makes can be used from the next one on. So the order of processes does not matter.
 ///
 /// Clones are handles of the same queue.
 ///

@@ -1,4 +1,5 @@
-//! Injectors: the one way in which the outside world enters: from any thread, in order, at a point in simulated time.
+//! Injectors: the only way into a simulation from outside. Any thread may send; items arrive in order, at a
+//! point in simulated time.
 //!
 //! Nothing else that happens in a run depends on the outside, so recording what is injected,
 //! and when it took effect, is enough to replay the run.
@@ -9,7 +10,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Rung when something was injected; the thread that drives the simulation can sleep on it.
+/// A bell that rings when something was injected; the thread that drives the simulation can sleep on it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -64,7 +65,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The outer end of a queue; made by [`Sim::injector`], sent to any thread.
+/// The sending end of an injection queue; made by [`Sim::injector`], may be moved to any thread.
 ///
 /// ```
 /// use vp_core::{Signal, Simulation};
@@ -95,7 +96,7 @@ impl<T> Injector<T> {
         self.bell.ring();
     }
 
-    /// How many items wait to be let in: what back-pressure is decided by.
+    /// The number of items that wait to be delivered. Use it for back-pressure.
     ///
     /// ```
     /// use vp_core::{Injector, Simulation};

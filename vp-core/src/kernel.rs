@@ -1,6 +1,6 @@
 //! The scheduler: evaluate, update, delta notification, timed notification, and again.
 //!
-//! [`Simulation`] owns everything and is driven from outside; [`Sim`] is the handle that models keep.
+//! [`Simulation`] owns everything and is driven from outside; [`Sim`] is the handle for models.
 
 mod advance;
 mod observing;
@@ -356,16 +356,18 @@ impl Kernel {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// The time limit is reached; later things are still to come.
+    /// The time limit is reached; there are later events.
     Limit,
     /// A model called [`Sim::stop`].
     Requested,
-    /// Nothing is left that could happen by itself. [`Simulation::idle_report`] says who still waits.
+    /// Nothing is left that could happen by itself. [`Simulation::idle_report`] says which processes still
+    /// wait.
     Idle,
     /// A process holds time until something from outside arrives; see [`Sim::hold`].
     Held,
     /// Time has not moved on for more delta cycles than [`Simulation::set_delta_limit`] allows.
-    /// [`Simulation::livelock`] says who ran again and again. The run can be continued, for as many more.
+    /// [`Simulation::livelock`] names the processes that ran again and again. The run can be continued, for as
+    /// many delta cycles more.
     Livelock,
 }
 
@@ -442,9 +444,9 @@ impl Simulation {
         self.run_until(self.now() + span)
     }
 
-    /// Runs everything up to and including `limit`, where time then stands, even if nothing was left to do
-    /// before (unless the run came back for another reason). A limit of [`Time::MAX`] is none: time then
-    /// stands where the last thing happened.
+    /// Runs everything up to and including `limit`. Time is then `limit`, even if nothing was left to do before
+    /// (unless the run returned for another reason). [`Time::MAX`] means no limit: time is then that of the
+    /// last event.
     pub fn run_until(&mut self, limit: Time) -> Stop {
         let stop = self.run_unflushed(limit);
         // Time was granted up to the limit, whether or not anything used it.
@@ -456,8 +458,8 @@ impl Simulation {
         stop
     }
 
-    /// Runs everything up to and including `limit`; time then stands where the last thing happened. Who drives a simulation
-    /// in pieces gets the same as from one run, whatever the pieces.
+    /// Runs everything up to and including `limit`. Time is then that of the last event. So a simulation that
+    /// is driven in pieces gives the same as one run, whatever the pieces.
     ///
     /// ```
     /// use vp_core::{Simulation, Stop, Time};
@@ -485,9 +487,9 @@ impl Simulation {
         stop
     }
 
-    /// Ends all processes and methods, and takes back every notification that is outstanding: what a reset of everything
-    /// begins with. Channels are updated before. Time, events, injectors and observers stay as they are. Who then announces a source as before
-    /// gets the same one, so that observers of it need not be told.
+    /// Ends all processes and methods, and cancels every pending notification: the first step of a reset of
+    /// everything. Channels are updated before. Time, events, injectors and observers stay as they are. A
+    /// source that is announced again as before gets the same number, so its observers need not be told.
     ///
     /// What a destructor starts meanwhile is ended too.
     ///
@@ -517,7 +519,7 @@ impl Simulation {
         kernel.observing.disown_sources();
     }
 
-    /// When the next thing happens by itself, if anything does.
+    /// The time of the next event, if there is one.
     pub fn next_time(&self) -> Option<Time> {
         let schedule = &self.kernel.schedule;
         if schedule.is_busy() || self.kernel.bell.is_rung() {
@@ -528,20 +530,21 @@ impl Simulation {
 
     /// Who still waits, and for what: the deadlock report.
     ///
-    /// A server ([`Sim::server`]) that waits for work only ([`Sim::work_event`]) is at rest, which is normal;
-    /// whoever else waits is stuck.
+    /// A server ([`Sim::server`]) that waits for work only ([`Sim::work_event`]) is at rest, which is normal.
+    /// Every other process that waits is stuck.
     pub fn idle_report(&self) -> IdleReport {
         self.kernel.schedule.idle_report(self.now())
     }
 
-    /// How many delta cycles there may be at one moment of time before a run ends with [`Stop::Livelock`];
+    /// Sets the number of delta cycles at one moment of time after which a run ends with [`Stop::Livelock`];
     /// [`Simulation::DELTA_LIMIT`] unless this is called. At least 1, [`u64::MAX`] for no limit.
     ///
-    /// The kernel looks at the time now and then only: a run ends after the limit has been reached and before there
-    /// are twice as many, and a few more to see who runs. What is driven from outside at one moment, by run after
-    /// run, counts together. Two ways to do much in no time count like delta cycles: activations in one evaluation
-    /// phase, by immediate notification, beyond one for each process; and waits for times that have passed, which
-    /// do not wait, in one activation (a quarter of a million of them as an eighth of the limit).
+    /// The kernel checks the limit only now and then. So a run ends after the limit has been reached and before
+    /// there are twice as many delta cycles, plus a few more to see which processes run. Delta cycles of
+    /// several runs at one moment, when the simulation is driven from outside, count together. Two other kinds
+    /// of work without time count like delta cycles: activations in one evaluation phase by immediate
+    /// notification, beyond one for each process; and waits for past times, which return at once, in one
+    /// activation (a quarter of a million of them count as an eighth of the limit).
     ///
     /// ```
     /// use vp_core::{Simulation, Stop, Time};
@@ -563,7 +566,7 @@ impl Simulation {
         self.kernel.set_delta_limit(cycles.max(1));
     }
 
-    /// The usual limit of delta cycles at one moment: a legal model has at most some thousands.
+    /// The default limit of delta cycles at one moment: a legal model has at most some thousands.
     ///
     /// ```
     /// use vp_core::Simulation;
@@ -573,12 +576,12 @@ impl Simulation {
     /// ```
     pub const DELTA_LIMIT: u64 = 10_000_000;
 
-    /// Who ran again and again when a run last ended with [`Stop::Livelock`].
+    /// The processes that ran again and again when a run last ended with [`Stop::Livelock`].
     pub fn livelock(&self) -> Option<Livelock> {
         self.kernel.watchdog.found()
     }
 
-    /// How many activations of processes and methods there have been.
+    /// The number of activations of processes and methods so far.
     ///
     /// ```
     /// use vp_core::{Simulation, Time};
@@ -606,7 +609,7 @@ impl Simulation {
         self.kernel.schedule.pending()
     }
 
-    /// The bell that every injector rings: lets the thread that drives the simulation sleep until
+    /// The bell that every injector rings. The thread that drives the simulation can sleep on it until
     /// something comes.
     ///
     /// ```
@@ -710,7 +713,8 @@ impl Sim {
         self.0.spawn(name.into(), Body::new(body), Kind::Process, Vec::new(), true)
     }
 
-    /// Starts a process that serves for ever: that it waits for work when all else has ended is no deadlock.
+    /// Starts a process that serves for ever. If it waits for work when everything else has ended, this is no
+    /// deadlock.
     pub fn server(&self, name: impl Into<Name>, body: impl Future<Output = ()> + 'static) -> Process {
         self.0.spawn(name.into(), Body::new(body), Kind::Server, Vec::new(), true)
     }
@@ -720,8 +724,8 @@ impl Sim {
         MethodBuilder { kernel: self.0.clone(), name: name.into(), events: Vec::new(), initialize: true }
     }
 
-    /// Inside a method: what calls it next, in place of its static sensitivity (`next_trigger`).
-    /// Said twice in one call, the last counts; anywhere else it has no effect.
+    /// Inside a method: sets what calls it next, in place of its static sensitivity (`next_trigger`). If it is
+    /// called twice in one activation, the last call counts. Anywhere else it has no effect.
     ///
     /// ```
     /// use std::{cell::Cell, rc::Rc};
@@ -757,9 +761,9 @@ impl Sim {
 
     /// Waits until a point in time; returns at once if that is not in the future.
     ///
-    /// A process that calls this in a loop which never waits would run for ever: after a quarter of a million calls in one
-    /// activation that returned at once, one waits for the next delta cycle, so that the run can end
-    /// ([`Simulation::set_delta_limit`]).
+    /// A process that calls this in a loop and never waits would run for ever. So after a quarter of a million
+    /// calls in one activation that returned at once, one call waits for the next delta cycle, so that the run
+    /// can end ([`Simulation::set_delta_limit`]).
     pub async fn wait_until(&self, time: Time) {
         if time > self.now() {
             self.wait(time - self.now()).await;
@@ -786,8 +790,8 @@ impl Sim {
         self.0.stop.set(Some(Stop::Requested));
     }
 
-    /// Keeps time from moving on while the guard lives: for a process that awaits an answer from
-    /// outside whose modelled time has come. The present time's delta cycles go on.
+    /// Keeps time from moving on while the guard exists. A process uses it when it awaits an answer from
+    /// outside whose modelled time has come. Delta cycles of the present time go on.
     ///
     /// ```
     /// use vp_core::{Simulation, Stop, Time};
@@ -812,8 +816,8 @@ impl Sim {
         Hold(self.0.clone())
     }
 
-    /// Gives another thread a way in: what it sends is given to `handle` at the time at which it
-    /// takes effect, in order, between two delta cycles.
+    /// Makes a way in for another thread. The items that it sends are given to `handle` in order, between two
+    /// delta cycles, at the time at which they take effect.
     pub fn injector<T: Send + 'static>(&self, handle: impl FnMut(&Sim, T) + 'static) -> Injector<T> {
         let (injector, queue) = crate::inject::injector(self.0.bell.clone(), handle);
         self.0.injected.borrow_mut().push(queue);
@@ -825,7 +829,7 @@ impl Sim {
     }
 }
 
-/// Keeps simulated time where it is while it lives; made by [`Sim::hold`].
+/// A guard that keeps simulated time from moving on while it exists; made by [`Sim::hold`].
 ///
 /// ```
 /// use vp_core::{Hold, Simulation, Stop};

@@ -1,13 +1,13 @@
 //! The discrete-event kernel: time, processes, events and channels.
 //!
-//! SystemC's semantics in Rust's idiom. A simulation repeats, at each point in time: *evaluate* (run every
-//! runnable process), *update* (channels take their new values), *delta notification* (who waits for what
-//! changed becomes runnable, and the time stays), until nothing is left at this time; then the earliest
-//! *timed notification* moves time on. One thread runs it all, ordered by time, then delta cycle, then
+//! SystemC's semantics in Rust's idiom. At each point in time a simulation repeats three phases: *evaluate*
+//! (run every runnable process), *update* (channels take their new values), and *delta notification* (processes
+//! that wait for a change become runnable, at the same time). When nothing is left at this time, the earliest
+//! *timed notification* moves time on. One thread runs everything, ordered by time, then delta cycle, then
 //! order of notification: the same inputs give the same run, event for event.
 //!
-//! The kernel knows no hardware, no sockets, no files and no wall clock. The outside enters in one way,
-//! the [`Injector`]; what happens leaves by one interface, the [`observe::Observer`].
+//! The kernel has no hardware, no sockets, no files and no wall clock. Input from outside comes only through
+//! the [`Injector`]; reports leave only through [`observe::Observer`].
 //!
 //! # A first model
 //!

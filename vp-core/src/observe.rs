@@ -1,6 +1,6 @@
-//! The one interface through which everything that happens is seen.
+//! The one interface for observing a simulation.
 //!
-//! Models report; observers count, draw and write files. A model never does any of that itself.
+//! Models report. Observers count, draw and write files; a model never does that itself.
 
 use crate::time::Time;
 
@@ -46,13 +46,13 @@ pub struct Transfer {
     pub stage: Stage,
     /// Whether it writes.
     pub write: bool,
-    /// The client or identifier on the bus it belongs to.
+    /// The bus client or identifier to which it belongs.
     pub id: u32,
     /// Byte address.
     pub address: u64,
     /// Length in bytes.
     pub bytes: u32,
-    /// When its request was on the bus: of each stage, so that nobody has to remember it.
+    /// When its request was on the bus. Each stage has this time, so that observers need not remember it.
     pub requested: Time,
 }
 
@@ -86,11 +86,11 @@ pub enum What<'a> {
         /// Which one.
         id: u64,
     },
-    /// Something of a kind that is counted, such as a row that was found open.
+    /// A countable event, such as a row that was found open.
     Count {
         /// Which kind.
         label: &'a str,
-        /// Of what, or where: the source says how it is to be read.
+        /// The object or place of the event; the source says how to read it.
         value: u64,
     },
     /// Something a person should know.
@@ -118,14 +118,14 @@ impl What<'_> {
     }
 }
 
-/// Something seen, with when and where. Its time may lie before the simulation's, where a source tells several at once
-/// ([`BufferedSource`]), or behind it, up to which nobody else has anything to do ([`crate::Sim::quiet_until`]). Of one source, times never
-/// decrease.
+/// An observation, with its time and place. Its time may be earlier than the simulation's, where a source
+/// reports several at once ([`BufferedSource`]). It may also be later, up to the time until which no other
+/// process has anything to do ([`crate::Sim::quiet_until`]). The times of one source never decrease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation<'a> {
     /// When.
     pub time: Time,
-    /// In which delta cycle it was told, counted from the start.
+    /// The delta cycle in which it was reported, counted from the start.
     pub delta: u64,
     /// Who reports.
     pub source: Source,
@@ -133,7 +133,7 @@ pub struct Observation<'a> {
     pub what: What<'a>,
 }
 
-/// Someone who is told. Observers look on: what they do never changes a run.
+/// A receiver of observations. An observer never changes a run.
 ///
 /// ```
 /// use std::cell::Cell;
@@ -165,13 +165,13 @@ pub struct Observation<'a> {
 /// assert_eq!(warnings.0.get(), 1);
 /// ```
 pub trait Observer {
-    /// What it wants to be told: asked once, when it joins. All observations, unless it says otherwise.
+    /// The kinds of observations that it wants; called once, when it joins. The default is all.
     fn wants(&self) -> Kinds {
         Kinds::ALL
     }
 
-    /// Called for each source, whatever it reports, in the order in which they were announced: those that there are when the observer
-    /// joins, and then each that comes, before it reports anything.
+    /// Called for each source, whatever it reports, in the order in which they were announced: first for those
+    /// that exist when the observer joins, then for each new one before it reports anything.
     fn announced(&self, source: Source, info: &SourceInfo) {
         let _ = (source, info);
     }
@@ -180,11 +180,12 @@ pub trait Observer {
     /// different sources need not.
     fn observe(&self, observation: &Observation<'_>);
 
-    /// Called with the watermark, if the observer wants [`Kinds::WATERMARKS`]: nothing earlier than `watermark` comes any
-    /// more, though more at that very time may. It never decreases.
+    /// Called with the watermark, if the observer wants [`Kinds::WATERMARKS`]: no later observation has an
+    /// earlier time than `watermark`, though it may have exactly that time. The watermark never decreases.
     ///
-    /// Called before the scheduler moves time on, if the watermark has moved; and whenever observers are flushed
-    /// ([`crate::Sim::flush_observers`]), as at the end of a run, when all that has happened up to `watermark` has been told.
+    /// Called before the scheduler moves time on, if the watermark has moved. Also called whenever observers
+    /// are flushed ([`crate::Sim::flush_observers`]), as at the end of a run, when everything up to `watermark`
+    /// has been reported.
     fn complete_until(&self, watermark: Time) {
         let _ = watermark;
     }

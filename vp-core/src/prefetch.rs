@@ -1,4 +1,4 @@
-//! A hint to the processor that something will be needed soon. Changes nothing but speed.
+//! A hint to the processor that data will be needed soon. It changes only speed.
 
 #![cfg_attr(
     all(target_arch = "x86_64", not(miri)),

@@ -1,4 +1,4 @@
-//! Processes: `async` blocks that wait (`SC_THREAD`) and methods that are called (`SC_METHOD`).
+//! Processes: `async` blocks that wait (`SC_THREAD`), and methods that are called (`SC_METHOD`).
 
 use crate::body::Body;
 use crate::event::{Event, EventWait};
@@ -36,8 +36,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// An event that fires when the process has returned or was killed. If that has happened already, it
-    /// never fires: see [`Process::has_ended`].
+    /// An event that fires when the process returns or is killed. If that has happened already, it never fires:
+    /// see [`Process::has_ended`].
     ///
     /// ```
     /// use vp_core::{Process, Simulation, Time};

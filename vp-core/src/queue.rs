@@ -1,14 +1,15 @@
-//! The timed queue: what happens later, ordered by time and, within one time, by insertion.
+//! The timed queue: future events, ordered by time and, within one time, by insertion.
 //!
-//! Two parts. What is *near* lies in one short sorted list, from whose end the next entry is taken. What is
-//! later lies in a wheel of eight levels with 256 slots each: an entry is on the level of the highest 8-bit
-//! digit in which its time differs from the cursor, in the slot that digit names, so the earliest entry is in
-//! the first slot of the lowest occupied level. When nothing is near, that slot is emptied: sorted into the
-//! near list if it holds few entries, spread over the levels below if it holds many. So an entry is moved two
-//! or three times however many others wait, and a queue of a few entries is the sorted list alone.
+//! The queue has two parts. The *near* entries are in one short sorted list, and the next entry is taken from
+//! its end. Later entries are in a wheel of eight levels with 256 slots each. An entry is on the level of the
+//! highest 8-bit digit in which its time differs from the cursor, in the slot that this digit names. So the
+//! earliest entry is in the first slot of the lowest occupied level. When the near list is empty, that slot is
+//! emptied: it is sorted into the near list if it holds few entries, and spread over the levels below if it
+//! holds many. So an entry is moved two or three times, however many others wait, and a queue of a few entries
+//! is the sorted list alone.
 //!
-//! A slot is a list in one piece of memory, in order of insertion: taking one touches neighbours, not
-//! places all over. An entry that is removed stays where it lies and is passed over.
+//! A slot is a list in one piece of memory, in order of insertion, so taking it is friendly to the cache. A
+//! removed entry stays in place and is skipped.
 
 use rustc_hash::FxHashSet;
 use std::ops::Range;

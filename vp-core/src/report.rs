@@ -1,4 +1,5 @@
-//! What is said when nothing happens any more, or time does not move on: who waits for what, and who runs.
+//! Reports for when nothing happens any more, or time does not move on: which processes wait for what, and
+//! which run.
 
 use crate::name::Name;
 use crate::time::Time;
@@ -91,7 +92,7 @@ impl fmt::Display for IdleReport {
 pub struct Livelock {
     /// The time that does not pass.
     pub time: Time,
-    /// Who ran in the last delta cycles, or was about to.
+    /// The processes that ran in the last delta cycles, or were about to.
     pub processes: Vec<Name>,
 }
 

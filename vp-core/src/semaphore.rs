@@ -15,11 +15,11 @@ struct State {
     queue: RefCell<VecDeque<(u32, Event)>>,
 }
 
-/// A number of permits, given out in the order in which they were asked for.
+/// A number of permits, given out in the order of the requests.
 ///
-/// What is given back goes to who waits first, at once: that process goes on in the same delta cycle, and
-/// nobody who asks later comes before it. (SystemC lets whoever runs first have it, so a process that
-/// gives a lock back and wants it again may keep others out.)
+/// Released permits go at once to the process that waits first. That process continues in the same delta cycle,
+/// and no later request overtakes it. (In SystemC the process that runs first gets the permit. So a process
+/// that releases a lock and takes it again may keep others out.)
 ///
 /// Clones are handles of the same semaphore.
 ///
@@ -61,7 +61,7 @@ impl Semaphore {
         place.served = true;
     }
 
-    /// Takes `n` permits if they are free and nobody waits before.
+    /// Takes `n` permits if they are free and no process waits before this one.
     ///
     /// ```
     /// use vp_core::{Semaphore, Simulation};

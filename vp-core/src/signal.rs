@@ -1,4 +1,4 @@
-//! Signals: values that change in the update phase, so that all who read in one delta cycle see the same
+//! Signals: values that change in the update phase, so that all readers in one delta cycle see the same value
 //! (`sc_signal`).
 
 use crate::event::Event;
@@ -76,7 +76,7 @@ impl<T: Clone + PartialEq + 'static> Signal<T> {
         self.0.current.borrow().clone()
     }
 
-    /// Gives the value that the signal has after this delta cycle's update phase; the last write counts.
+    /// Sets the value that the signal has after this delta cycle's update phase; the last write counts.
     pub fn write(&self, value: T) {
         match self.0.next.replace(Some(value)) {
             None => self.0.sim.request_update(self.0.clone()),
@@ -85,8 +85,8 @@ impl<T: Clone + PartialEq + 'static> Signal<T> {
         }
     }
 
-    /// Fires in the delta cycle after the value has become another one. The event exists, and counts, from the
-    /// first call on: a signal that nobody asks for it notifies nobody.
+    /// Fires in the delta cycle after the value has changed. The event exists, and counts, from the first call
+    /// on: a signal whose event was never requested notifies nothing.
     pub fn changed(&self) -> &Event {
         self.0.event(&self.0.changed, "changed")
     }

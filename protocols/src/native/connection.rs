@@ -1,6 +1,6 @@
 //! One session, seen from one side: handshake, ids, order, limits. No socket and no clock.
 //!
-//! Who owns a socket owns a [`Connection`] beside it, feeds it what it reads and writes what it finds in
+//! The owner of a socket keeps a [`Connection`] beside it, feeds it what it reads, and writes what it finds in
 //! [`output`](Connection::output):
 //!
 //! ```
@@ -30,12 +30,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The caller bounds what a peer can make it hold: it takes events one at a time, none while the connection
-//! [is backlogged](Connection::is_backlogged), and reads more only when the last [`receive`](Connection::receive) gave
-//! `None`.
+//! The caller bounds what a peer can make it store: it takes events one at a time, takes none while the
+//! connection [is backlogged](Connection::is_backlogged), and reads more only when the last
+//! [`receive`](Connection::receive) gave `None`.
 //!
-//! A peer that breaks a rule ends the session: [`receive`](Connection::receive) says which rule, and the parting frame that
-//! tells the peer is already in the output. What ports and roles allow is not judged here; that takes a platform.
+//! A peer that breaks a rule ends the session: [`receive`](Connection::receive) says which rule, and the last
+//! frame, which tells the peer, is already in the output. Rules of ports and roles are not checked here; that
+//! takes a platform.
 
 use bytes::{Bytes, BytesMut};
 use thiserror::Error;
@@ -50,10 +51,10 @@ use super::{
     printable,
 };
 
-/// What a server can bear, before it knows who comes.
+/// A server's limits and capabilities, before it knows the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// What it can do beyond the bare protocol.
+    /// What it can do beyond the basic protocol.
     pub capabilities: Capabilities,
     /// Longest payload it takes, in bytes.
     pub max_payload: u32,
@@ -62,7 +63,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// What both sides can bear: the terms of a session with who says this hello.
+    /// The limits of both sides together: the terms of a session with a client that sends this hello.
     pub fn agreed(self, hello: &Hello) -> Self {
         Self {
             capabilities: self.capabilities.intersection(hello.capabilities),
@@ -97,7 +98,8 @@ pub struct Offer {
     pub session: SessionId,
     /// The platform's ports.
     pub ports: Vec<Port>,
-    /// What the platform carries: for clients that take [`Capabilities::DEVICE`]. Without it nobody is granted that.
+    /// The platform's device, for clients that support [`Capabilities::DEVICE`]. Without it no client is
+    /// granted that capability.
     pub device: Option<Device>,
 }
 
@@ -118,8 +120,8 @@ impl Default for Offer {
 /// What came in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// Server: a client wants in. Answer with [`Connection::accept`] or [`Connection::refuse`]; until then nothing else
-    /// is read.
+    /// Server: a client wants to open a session. Answer with [`Connection::accept`] or [`Connection::refuse`];
+    /// until then nothing else is read.
     Hello(Box<Hello>),
     /// Client: the session is open.
     Welcome(Box<Welcome>),
@@ -149,7 +151,7 @@ pub enum Event {
         time: Time,
         /// The answer, of the kind the request asks for or [`Reply::Failed`].
         reply: Reply,
-        /// Data of a memory read, as much as was asked for, or counters; else empty.
+        /// Data of a memory read, as much as was requested, or counters; otherwise empty.
         payload: Bytes,
     },
     /// Something happened.
@@ -158,10 +160,10 @@ pub enum Event {
     Driven {
         /// What, where, from when on.
         driven: Driven,
-        /// The bytes of a beat of data; else empty.
+        /// The bytes of a beat of data; otherwise empty.
         payload: Bytes,
     },
-    /// The other side of timed ports promises something.
+    /// The other side of timed ports makes a promise.
     Promised(Promised),
     /// The peer has ended the session. The connection is closed.
     Bye(Bye),
@@ -181,7 +183,7 @@ pub enum Violation {
         /// The peer's highest.
         max: u16,
     },
-    /// A limit that cannot be worked with, or that goes beyond what was offered.
+    /// A limit that is too small to work with, or larger than the offered one.
     #[error("{field} of {value}; must be {low} to {high}")]
     Limit {
         /// `max_payload` or `max_in_flight`.
@@ -234,7 +236,7 @@ impl Violation {
     }
 }
 
-/// Something that cannot be sent. Nothing was; the session is as it was.
+/// The message cannot be sent. Nothing was sent; the session is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SendError {
     /// A rule about requests and replies. [`Breach::TooManyInFlight`] is back-pressure: try again after a reply.
@@ -243,7 +245,7 @@ pub enum SendError {
     /// It makes no frame.
     #[error(transparent)]
     Emit(#[from] EmitError),
-    /// The session is not, or no longer, in a state to send it.
+    /// The state of the session does not, or no longer, allow to send it.
     #[error("cannot send {message} {moment}")]
     NotNow {
         /// What was to be sent.
@@ -374,7 +376,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A hello with this crate's version, the capabilities that any stream can have and the default limits.
+    /// A hello with this crate's version, the capabilities that any stream supports and the default limits.
     pub fn hello(agent: &str, platform: Option<&str>, time_mode: TimeMode) -> Hello {
         Hello {
             magic: Magic,
@@ -406,14 +408,15 @@ impl Connection {
         Self { side: Side::Server, state, decoder: Decoder::new(Phase::Hello), output: Output::default() }
     }
 
-    /// Bytes to be written to the peer. The caller takes them off the front as the socket takes them; how many wait here is
-    /// how far the peer lags behind.
+    /// Bytes to be written to the peer. The caller removes them from the front as the socket accepts them.
+    /// Their number is how far the peer lags behind.
     pub fn output(&mut self) -> &mut Output {
         &mut self.output
     }
 
-    /// Whether the peer lags behind by more than the longest payload. Take no more events until it has caught up: each may
-    /// cause a reply, and a peer that asks without reading would fill our memory with them.
+    /// Whether the peer lags behind by more than the longest payload. Take no more events until it has caught
+    /// up: each may cause a reply, and a peer that sends requests without reading would fill our memory with
+    /// replies.
     pub fn is_backlogged(&self) -> bool {
         self.output.len() > self.max_payload().max(MIN_MAX_PAYLOAD) as usize
     }
@@ -433,7 +436,7 @@ impl Connection {
         self.session().map_or(0, |session| session.asked.in_flight())
     }
 
-    /// Requests of the peer's that we have not answered.
+    /// Requests of the peer that we have not answered.
     pub fn to_answer(&self) -> usize {
         self.session().map_or(0, |session| session.to_answer.in_flight())
     }
@@ -455,8 +458,9 @@ impl Connection {
         }
     }
 
-    /// Takes the next event off the front of `input`. `Ok(None)`: more bytes are needed, or a hello waits to be answered; in
-    /// that case read nothing more into `input` before it is. After the end of the session input is thrown away.
+    /// Takes the next event off the front of `input`. `Ok(None)`: more bytes are needed, or a hello waits for
+    /// an answer; in that case read nothing more into `input` before it has one. After the end of the session
+    /// input is discarded.
     ///
     /// # Errors
     /// [`Violation`]: the peer broke a rule. The session is over, and the output tells the peer why.
@@ -465,8 +469,8 @@ impl Connection {
             .inspect_err(|violation| self.part(Some(violation.code()), violation.to_string()))
     }
 
-    /// The same, but after a violation the session is open, for the answers to what came before it. The caller then takes no more
-    /// events, and says [`bye`](Self::bye) with the violation's code.
+    /// The same, but after a violation the session stays open for the answers to earlier messages. The caller
+    /// then takes no more events, and sends [`bye`](Self::bye) with the violation's code.
     ///
     /// # Errors
     /// [`Violation`]: the peer broke a rule.
@@ -482,8 +486,9 @@ impl Connection {
         self.take(input)
     }
 
-    /// How many bytes the frame at the front of `input` still lacks, once its lengths are known and allowed; else 0. A caller
-    /// can then make room for all of it at once, and read the bytes to where they stay.
+    /// The number of bytes that the frame at the front of `input` still lacks, once its lengths are known and
+    /// allowed; otherwise 0. A caller can then make room for all of it at once, and read the bytes directly to
+    /// their final place.
     pub fn lacking(&self, input: &[u8]) -> usize {
         self.decoder.lacking(input)
     }
@@ -550,7 +555,7 @@ impl Connection {
         self.state = State::Open(Session::new(welcome));
     }
 
-    /// Server: opens the session that the hello asked for. Gives the welcome as sent.
+    /// Server: opens the session that the hello asked for. Returns the welcome as sent.
     ///
     /// # Errors
     /// [`SendError::NotNow`] without a hello to answer, [`SendError::Emit`] when the ports do not fit a header.
@@ -580,14 +585,14 @@ impl Connection {
         Ok(welcome)
     }
 
-    /// Server: turns the client away and closes the connection. Does nothing once the session is open.
+    /// Server: refuses the client and closes the connection. Does nothing once the session is open.
     pub fn refuse(&mut self, code: ErrorCode, reason: impl Into<String>) {
         if self.side == Side::Server && !self.is_open() {
             self.part(Some(code), reason.into());
         }
     }
 
-    /// Sends a request, and gives the id that its reply will have.
+    /// Sends a request, and returns the id that its reply will have.
     ///
     /// # Errors
     /// [`Breach::TooManyInFlight`] is back-pressure. Others are the caller's mistakes.
@@ -610,11 +615,11 @@ impl Connection {
         Ok(id)
     }
 
-    /// Answers a request of the peer's. `time` is the simulated time at which the request took effect.
+    /// Answers a request of the peer. `time` is the simulated time at which the request took effect.
     ///
     /// # Errors
-    /// [`Breach`] when there is no such request, when the reply does not fit it, or when an earlier register request of the
-    /// same port is still to be answered.
+    /// [`Breach`] when there is no such request, when the reply does not fit it, or when an earlier register
+    /// request of the same port is not answered yet.
     pub fn reply<'a>(
         &mut self,
         id: RequestId,
@@ -632,7 +637,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends a write that will not be answered.
+    /// Sends a write that gets no answer.
     ///
     /// # Errors
     /// [`SendError`]: the caller's mistakes.
@@ -640,7 +645,7 @@ impl Connection {
         self.send_plain(Message::Posted(posted), payload)
     }
 
-    /// Tells the peer that something happened. A warning that the peer does not want is quietly left out.
+    /// Sends a notice. A warning that the peer does not want is silently left out.
     ///
     /// # Errors
     /// [`SendError`]: the caller's mistakes.
@@ -656,7 +661,7 @@ impl Connection {
         self.send_plain(Message::Notice(notice), &[])
     }
 
-    /// Drives something at a timed port; the payload is the bytes of a beat of data.
+    /// Drives something at a timed port; the payload has the bytes of a beat of data.
     ///
     /// # Errors
     /// [`SendError`]: the caller's mistakes.
@@ -682,7 +687,7 @@ impl Connection {
         send(session, &message, payload.into(), &mut self.output)
     }
 
-    /// Ends the session, and says why: `None` when all is well. Does nothing when it is over already.
+    /// Ends the session with a reason: `None` when all is well. Does nothing when it is over already.
     pub fn bye(&mut self, code: Option<ErrorCode>, reason: impl Into<String>) {
         self.part(code, reason.into());
     }

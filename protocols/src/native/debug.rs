@@ -1,4 +1,4 @@
-//! Debuggers: who stops simulated time, and has it stop where something happens.
+//! Debuggers: stopping simulated time, and making it stop at chosen events.
 //!
 //! The order of the variants of every enum is their number on the wire: new ones go to the end, none is ever removed.
 
@@ -9,20 +9,22 @@ use super::{PortId, SessionId, Time};
 /// What a debugger wants of a platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DebugCommand {
-    /// To know whether time is stopped, and which breakpoints there are. [`Reply::DebugState`](super::Reply::DebugState).
+    /// Asks whether time is stopped, and which breakpoints there are.
+    /// [`Reply::DebugState`](super::Reply::DebugState).
     State,
     /// That time stands from now on. [`Reply::Stopped`](super::Reply::Stopped).
     Stop,
     /// That it goes on. [`Reply::Done`](super::Reply::Done).
     Continue,
-    /// That it goes on so far. [`Reply::Stopped`](super::Reply::Stopped), when it stands again, for whatever reason.
+    /// Lets time go on for so many steps. [`Reply::Stopped`](super::Reply::Stopped), when it is stopped again,
+    /// for whatever reason.
     Step {
         /// By what.
         by: StepBy,
         /// How many; at least 1.
         count: u32,
     },
-    /// That it stands where something happens. [`Reply::Value`](super::Reply::Value): the breakpoint's number.
+    /// Makes time stop at an event. [`Reply::Value`](super::Reply::Value): the breakpoint's number.
     Break(Breakpoint),
     /// That a breakpoint goes. [`Reply::Done`](super::Reply::Done).
     Clear {
@@ -51,7 +53,7 @@ pub struct Breakpoint {
     pub on: BreakOn,
     /// How often it may happen before.
     pub skip: u32,
-    /// Whether the breakpoint goes when it has stopped time.
+    /// Whether the breakpoint is removed when it has stopped time.
     pub once: bool,
 }
 
@@ -71,9 +73,9 @@ pub enum BreakOn {
     Interrupt,
     /// A unit begins or ends a layer, or a job.
     Layer {
-        /// Which, such as `sdp`, at most 32 bytes; empty: any.
+        /// The unit, such as `sdp`, at most 32 bytes; empty: any.
         unit: String,
-        /// Whether its end is meant, and not its beginning.
+        /// Whether to stop at the end, and not at the beginning.
         end: bool,
     },
     /// A burst of the device touches a memory.
@@ -89,7 +91,7 @@ pub enum BreakOn {
     },
     /// A time comes.
     Time {
-        /// Which; one between two clock edges means the later edge.
+        /// The time; one between two clock edges means the later edge.
         time: Time,
     },
 }
@@ -130,7 +132,7 @@ pub struct DebugState {
 /// That time stands, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopReport {
-    /// The session whose stop, step or breakpoint it is.
+    /// The session that stopped time, stepped, or set the breakpoint.
     pub by: SessionId,
     /// Where time stands.
     pub time: Time,
@@ -156,13 +158,13 @@ pub enum StopWhy {
 pub struct Hit {
     /// The breakpoint; `None`: the step.
     pub breakpoint: Option<u32>,
-    /// When it happened: not later than where time stands.
+    /// When it happened: not later than the time of the stop.
     pub time: Time,
     /// What.
     pub seen: Seen,
 }
 
-/// Something that a debugger waited for and that has happened.
+/// An event that a debugger waited for and that has happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Seen {
     /// A register was accessed.
@@ -184,10 +186,10 @@ pub enum Seen {
         unit: String,
         /// The register group, or the job's number.
         number: u64,
-        /// What kind of layer; its beginning, if that is long.
+        /// The kind of layer; only the start of a long text.
         label: String,
     },
-    /// A burst of the device: of a read its request, of a write its end.
+    /// A burst of the device: for a read its request, for a write its end.
     Burst {
         /// The memory.
         port: PortId,

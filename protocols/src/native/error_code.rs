@@ -1,10 +1,10 @@
-//! Why something was refused: stable numbers that programs act upon, beside the sentence that people read.
+//! Error codes: stable numbers for programs, beside the message for people.
 
 use serde::{Deserialize, Serialize};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)*) => {
-        /// Why something was refused. On the wire a `u16`; numbers are never reused.
+        /// The reason of a refusal. On the wire a `u16`; numbers are never reused.
         ///
         /// New numbers may appear without a new protocol version, therefore [`Other`](ErrorCode::Other): a receiver
         /// treats a number it does not know as a failure of unknown kind and shows the reason that came with it.
@@ -48,53 +48,53 @@ codes! {
     UnsupportedVersion = 1, "no common protocol version";
     /// An offered limit is below what the protocol needs.
     BadLimits = 2, "unusable limits";
-    /// The time mode cannot be had on this platform.
+    /// This platform does not support the requested time mode.
     TimeModeUnavailable = 3, "time mode unavailable";
-    /// The platform named does not exist and cannot be created, or may not be joined.
+    /// The platform with that name does not exist and cannot be created, or may not be joined.
     PlatformUnavailable = 4, "platform unavailable";
-    /// The server has as many sessions as it will take.
+    /// The server has its maximum number of sessions.
     ServerFull = 5, "server full";
 
     // 16..: the session is closed, because the peer broke a rule.
-    /// Bytes that are no frame of the protocol.
+    /// Bytes that are not a frame of the protocol.
     Malformed = 16, "malformed frame";
     /// A well-formed message at the wrong moment or in the wrong direction.
     UnexpectedMessage = 17, "unexpected message";
-    /// A request with the id of another that is still unanswered.
+    /// A request with the id of another one that is still unanswered.
     DuplicateId = 18, "request id already in flight";
     /// A reply to no request.
     UnknownId = 19, "reply to an unknown request";
     /// More unanswered requests than agreed.
     TooManyInFlight = 20, "too many requests in flight";
-    /// A reply of another kind, or with more or fewer bytes, than the request asks for.
+    /// A reply of another kind, or with more or fewer bytes, than the request requires.
     ReplyMismatch = 21, "reply does not fit its request";
     /// A register reply that overtook an earlier one of the same port.
     ReplyOutOfOrder = 22, "register reply out of order";
     /// Use of a capability that was not granted.
     NotGranted = 23, "capability not granted";
-    /// A request of the server was left without an answer for too long.
+    /// A request of the server was not answered in time.
     NotAnswered = 24, "request left unanswered";
-    /// Fewer files beside the stream than a request needs, or files that none does.
+    /// Fewer files beside the stream than a request needs, or files that no request needs.
     WrongFiles = 25, "wrong files beside the stream";
-    /// An entry of the register ring that is none.
+    /// An invalid entry in the register ring.
     BadEntry = 26, "bad entry in the register ring";
-    /// A partner does not keep to the contract of time, or to the rules of its port. Also of one request: a port has a
-    /// partner already beside which this one cannot be.
+    /// A partner does not keep the contract of time, or the rules of its port. Also for one request: the port
+    /// already has a partner with which this one cannot share it.
     ContractBroken = 27, "contract of time broken";
-    /// Who the peer is was not shown, or is not known here. Also of one request: it comes before
-    /// [`Authenticate`](super::Request::Authenticate), or what that shows is not known.
+    /// The peer has not authenticated, or is not known here. Also for one request: it comes before
+    /// [`Authenticate`](super::Request::Authenticate), or the token is not known.
     NotAuthenticated = 28, "not authenticated";
-    /// Nothing was asked or told for as long as the server lets a session be idle.
+    /// There was no activity for as long as the server lets a session be idle.
     Idle = 29, "session idle";
 
     // 32..: one request failed, the session goes on.
     /// The port number is not in the list of the welcome.
     NoSuchPort = 32, "no such port";
-    /// Another session holds that end of the port; the reason names it.
+    /// Another session holds that role at the port; the reason names it.
     PortBusy = 33, "port busy";
     /// The request needs an attached port.
     NotAttached = 34, "port not attached";
-    /// The port does not offer that role, or the request does not fit the role attached.
+    /// The port does not have that role, or the request does not fit the attached role.
     WrongRole = 35, "wrong role";
     /// The address range is empty, overflows, or lies outside the port's window.
     BadRange = 36, "bad address range";
@@ -102,18 +102,20 @@ codes! {
     WrongTimeMode = 37, "wrong time mode";
     /// The request is understood, but this platform or port cannot do it.
     Unsupported = 38, "unsupported";
-    /// The request was given up: a reset, or the other end of the port went away.
+    /// The request was cancelled: by a reset, or because the other end of the port went away.
     Cancelled = 39, "cancelled";
-    /// Simulated time stands still, however much the platform does. Nothing but a reset helps; the reason names who runs.
+    /// Simulated time does not move, however much the platform does. Only a reset helps; the reason names the
+    /// processes that run.
     Livelock = 40, "simulated time stands still";
     /// The session lacks the right to do that; the reason names it.
     NotPermitted = 41, "not permitted";
-    /// It would be more than a session may have of the server, or than all of its sessions may together.
+    /// It would exceed what a session, or all sessions together, may use of the server.
     QuotaExceeded = 42, "quota exceeded";
-    /// The memory that the platform, or all platforms of the server, may take is used up; the reason names the limit.
+    /// The memory limit of the platform, or of all platforms of the server, is reached; the reason names the
+    /// limit.
     OutOfMemory = 44, "out of memory";
 
-    /// The platform is in the middle of something; the reason names it. Try again when it is over.
+    /// The platform has work in progress; the reason names it. Try again when it is over.
     NotAtRest = 60, "not at rest";
 
     // 64..: the simulated bus answered with an error.

@@ -9,7 +9,8 @@
 //!   u16 LE   u16 LE   u32 LE
 //! ```
 //!
-//! Parsing and emitting are each other's inverse: a message has one image in bytes, and all else is malformed.
+//! Parsing and emitting are each other's inverse: a message has exactly one encoding, and all other bytes are
+//! malformed.
 
 use std::cell::Cell;
 
@@ -38,7 +39,7 @@ pub struct Frame {
     pub payload: Bytes,
 }
 
-/// How far a stream has come: what may stand in its next frame.
+/// The phase of a stream, which decides what its next frame may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// A server before the hello: a short header, no payload, and nothing but a hello.
@@ -76,23 +77,24 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder for a stream that has come to this phase.
+    /// A decoder for a stream in this phase.
     pub fn new(phase: Phase) -> Self {
         Self { phase, broken: None }
     }
 
-    /// The stream has come to another phase; counts from the next frame.
+    /// Sets the phase; it applies from the next frame on.
     pub fn set_phase(&mut self, phase: Phase) {
         self.phase = phase;
     }
 
-    /// Takes one frame off the front of `input`; `Ok(None)` leaves it as it is and asks for more bytes.
+    /// Takes one frame off the front of `input`. `Ok(None)` leaves the input unchanged and means that more
+    /// bytes are needed.
     ///
-    /// Lengths are judged as soon as the prefix is there, so a caller that reads on after every `Ok(None)` never holds more
-    /// than one frame of the phase's limits plus one read.
+    /// Lengths are checked as soon as the prefix is there. So a caller that reads on after every `Ok(None)`
+    /// never stores more than one frame of the phase's limits plus one read.
     ///
     /// # Errors
-    /// [`Malformed`], from then on for ever: a stream that lost its frames does not find them again.
+    /// [`Malformed`], and again for every later call: a stream cannot be resynchronised.
     pub fn decode(&mut self, input: &mut BytesMut) -> Result<Option<Frame>, Malformed> {
         if let Some(broken) = self.broken {
             return Err(broken);
@@ -102,8 +104,8 @@ impl Decoder {
         result
     }
 
-    /// How many bytes the frame at the front of `input` still lacks, as far as its prefix says. 0: it is whole, or its lengths are
-    /// not known, or wrong: then [`decode`](Self::decode) says so.
+    /// The number of bytes that the frame at the front of `input` still lacks, by its prefix. 0 if it is
+    /// complete, or if its lengths are not known or wrong; then [`decode`](Self::decode) says so.
     pub fn lacking(&self, input: &[u8]) -> usize {
         let Some(mut prefix) = input.get(..PREFIX) else { return 0 };
         let header_length = usize::from(prefix.get_u16_le());
@@ -265,8 +267,9 @@ pub struct EmitError {
 /// Appends a frame to `out`.
 ///
 /// # Errors
-/// [`EmitError`] when the frame would be malformed to any receiver: texts or lists too long for the header, a payload of
-/// another length than the message calls for. The agreed payload limit is [`Connection`](super::Connection)'s to keep.
+/// [`EmitError`] when the frame would be malformed for every receiver: texts or lists too long for the header,
+/// or a payload of another length than the message requires. [`Connection`](super::Connection) checks the
+/// agreed payload limit.
 pub fn emit(message: &Message, payload: &[u8], out: &mut BytesMut) -> Result<(), EmitError> {
     let refuse = |rule| EmitError { message: message.name(), rule };
     message.check(payload, HARD_MAX_PAYLOAD).map_err(refuse)?;
@@ -278,10 +281,11 @@ pub fn emit(message: &Message, payload: &[u8], out: &mut BytesMut) -> Result<(),
     Ok(())
 }
 
-/// Appends prefix and header only, for a caller that writes the payload itself, from where it lies.
+/// Appends only prefix and header, for a caller that writes the payload itself, without a copy.
 ///
 /// # Errors
-/// [`EmitError`] when header or payload are too long. That the payload fits the message is the caller's promise.
+/// [`EmitError`] when header or payload are too long. The caller has to make sure that the payload fits the
+/// message.
 pub fn emit_header(message: &Message, payload_length: usize, out: &mut BytesMut) -> Result<(), EmitError> {
     let refuse = |rule| EmitError { message: message.name(), rule };
     let payload = match u32::try_from(payload_length) {

@@ -1,6 +1,7 @@
-//! The messages that open a session: who is there, what each side can bear, which ports there are.
+//! The messages that open a session: identity, limits and capabilities of each side, and the list of ports.
 //!
-//! [`Hello`] and [`Refused`] keep their bytes in every future version, so that strangers can always part politely.
+//! [`Hello`] and [`Refused`] keep their bytes in every future version, so that two versions can always refuse
+//! each other properly.
 
 use std::fmt;
 
@@ -8,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
 use super::{ErrorCode, MAGIC, SessionId, Time};
 
-/// The four bytes `VPNP`. Carries nothing; refuses to be read from anything else.
+/// The four bytes `VPNP`. It has no value; parsing other bytes fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Magic;
 
@@ -27,7 +28,7 @@ impl<'de> Deserialize<'de> for Magic {
     }
 }
 
-/// Client → server, first frame of a session: who I am, what I can bear, what I want.
+/// Client → server, first frame of a session: identity, limits and requested platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// `VPNP`.
@@ -38,15 +39,16 @@ pub struct Hello {
     pub version_max: u16,
     /// Program and version, for people: `qemu-glue 0.1.0`. At most 64 bytes are useful.
     pub agent: String,
-    /// What the client can do beyond the bare protocol.
+    /// What the client can do beyond the basic protocol.
     pub capabilities: Capabilities,
     /// Longest payload the client takes, in bytes.
     pub max_payload: u32,
-    /// Most requests the client takes, or wants to have, unanswered in one direction.
+    /// Most unanswered requests in one direction that the client accepts, or wants to send.
     pub max_in_flight: u32,
-    /// `None`: a fresh platform that nobody else sees and that ends with the session. `Some(name)`: the shared platform of
-    /// that name, created when it is not there. Of an [observer](Capabilities::OBSERVER): the platform that it looks at, which has to
-    /// be there; `None`: it asks the server which there are.
+    /// `None`: a new platform that no other session sees and that ends with the session. `Some(name)`: the
+    /// shared platform of that name, created if it does not exist. For an [observer](Capabilities::OBSERVER)
+    /// `Some(name)` is the existing platform that it looks at, and with `None` it asks the server which
+    /// platforms there are.
     pub platform: Option<String>,
     /// How simulated time should move.
     pub time_mode: TimeMode,
@@ -59,13 +61,13 @@ pub struct Welcome {
     pub version: u16,
     /// Program and version of the server, for people.
     pub agent: String,
-    /// Capabilities both sides have: those that may be used.
+    /// Capabilities that both sides have: only these may be used.
     pub capabilities: Capabilities,
-    /// Longest payload in either direction, in bytes: the smaller of both wishes.
+    /// Longest payload in either direction, in bytes: the smaller of both offers.
     pub max_payload: u32,
-    /// Most unanswered requests, each direction on its own: the smaller of both wishes.
+    /// Most unanswered requests, for each direction separately: the smaller of both offers.
     pub max_in_flight: u32,
-    /// The time mode granted. A shared platform may already have another one than was asked for.
+    /// The time mode granted. A shared platform may already have another one than the requested one.
     pub time_mode: TimeMode,
     /// Picoseconds of one unit of every time on the wire. 1 in version 1.
     pub time_resolution: u64,
@@ -75,10 +77,10 @@ pub struct Welcome {
     pub platform: String,
     /// Names this session in status and busy reports. Unique while the server runs.
     pub session: SessionId,
-    /// The platform's ports. A [`PortId`](super::PortId) is a position in this list. At most 32 with names of at most
-    /// 64 bytes are sure to fit the header.
+    /// The platform's ports. A [`PortId`](super::PortId) is a position in this list. At most 32 ports with
+    /// names of at most 64 bytes are guaranteed to fit the header.
     pub ports: Vec<Port>,
-    /// What the platform carries. On the wire if, and only if, [`Capabilities::DEVICE`] is among the capabilities.
+    /// The platform's device. On the wire if, and only if, [`Capabilities::DEVICE`] is among the capabilities.
     pub device: Option<Device>,
 }
 
@@ -87,7 +89,7 @@ pub struct Welcome {
 pub struct Device {
     /// The kind of device: `nvdla`, `fpga-ai-suite`.
     pub kind: String,
-    /// The names by which drivers find it in a device tree, the most special first.
+    /// The names by which drivers find it in a device tree, the most specific first.
     pub compatible: Vec<String>,
     /// The name of its register map, if its kind has several: of an NVDLA `nv_full`, `nv_small` or `nv_large`.
     pub register_map: Option<String>,
@@ -167,7 +169,7 @@ impl<'de> de::Visitor<'de> for WelcomeVisitor {
 pub struct Refused {
     /// Why, for programs.
     pub code: ErrorCode,
-    /// Why, and what would be right, for people.
+    /// The reason, and what would be right, for people.
     pub reason: String,
 }
 
@@ -202,9 +204,9 @@ pub enum PortKind {
 /// What the outside is to a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Role {
-    /// Asks: a CPU on CSB, a loader or a DMA engine on AXI.
+    /// Initiator of accesses: a CPU on CSB, a loader or a DMA engine on AXI.
     Initiator,
-    /// Answers: a memory on AXI, a device on CSB.
+    /// Target of accesses: a memory on AXI, a device on CSB.
     Target,
     /// Drives an interrupt line.
     Source,
@@ -238,13 +240,13 @@ impl Roles {
     }
 }
 
-/// How simulated time moves in a session. Runs are reproducible in lockstep only: in the other modes the simulated time at
-/// which a request takes effect depends on when it arrives.
+/// How simulated time moves in a session. Runs are reproducible only in lockstep: in the other modes the
+/// simulated time at which a request takes effect depends on when it arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TimeMode {
     /// The platform runs whenever it has work.
     Free,
-    /// Time moves only while the server works on a request of the client's that takes time: the client owns time.
+    /// Time moves only while the server works on a client's request that takes time: the client controls time.
     Lockstep,
     /// Time follows the wall clock.
     Paced {
@@ -266,7 +268,7 @@ impl fmt::Display for TimeMode {
     }
 }
 
-/// What a side can do beyond the bare protocol. Bits without a meaning are kept and ignored.
+/// What a side can do beyond the basic protocol. Bits without a meaning are kept and ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Capabilities(u64);
 
@@ -278,30 +280,31 @@ bitflags::bitflags! {
         const WARNINGS = 1 << 1;
         /// Respects the `at` of a request. Without it `at` is ignored.
         const SCHEDULED = 1 << 2;
-        /// May share memory of its own, in files that ride beside the stream.
+        /// May share memory of its own, in files that are sent beside the stream.
         const SHARED_MEMORY = 1 << 3;
         /// May access registers through a ring in shared memory.
         const REGISTER_RING = 1 << 4;
         /// Takes [`Step`](super::Request::Step).
         const STEPPING = 1 << 5;
-        /// Carries out the platform's memory writes in the order of the stream: whatever stands behind one there, in whichever
-        /// direction it then acts, finds it done. A promise that the caller has to give, so it is not in [`ALL`](Self::ALL).
+        /// Carries out the platform's memory writes in the order of the stream: everything after a write in the
+        /// stream, whatever its direction, sees the write done. The caller has to guarantee this, so it is not in
+        /// [`ALL`](Self::ALL).
         const MEMORY_IN_ORDER = 1 << 6;
         /// The [`Welcome`] says what device there is.
         const DEVICE = 1 << 7;
         /// Takes [`Clock`](super::Request::Clock), [`Driven`](super::Driven) and [`Promised`](super::Promised).
         const PARTNERS = 1 << 8;
-        /// Shows who it is by [`Authenticate`](super::Request::Authenticate), before anything else. A server that grants it wants
-        /// that. A client must have something to show, so it is not in [`ALL`](Self::ALL).
+        /// Authenticates by [`Authenticate`](super::Request::Authenticate), before anything else. A server that
+        /// grants this capability requires it. A client must have a token, so it is not in [`ALL`](Self::ALL).
         const AUTHENTICATION = 1 << 9;
-        /// Answers the server's Pings at any time, also between two calls. A promise that the caller has to give, so it is not in
-        /// [`ALL`](Self::ALL).
+        /// Answers the server's Pings at any time, also between two calls. The caller has to guarantee this, so it
+        /// is not in [`ALL`](Self::ALL).
         const HEARTBEAT = 1 << 10;
         /// Takes [`Inspect`](super::Request::Inspect), [`RegisterPeek`](super::Request::RegisterPeek) and
         /// [`RegisterPoke`](super::Request::RegisterPoke).
         const INSPECTION = 1 << 11;
-        /// The session only looks at a platform that others use. What kind of session it is, and not what a client can do, so it is
-        /// not in [`ALL`](Self::ALL).
+        /// The session only looks at a platform that others use. This is the kind of session, not an ability of a
+        /// client, so it is not in [`ALL`](Self::ALL).
         const OBSERVER = 1 << 12;
         /// Takes [`Inject`](super::Request::Inject).
         const FAULTS = 1 << 13;
@@ -317,6 +320,6 @@ impl Capabilities {
     pub const NONE: Self = Self(0);
     /// All that this crate knows and any client and stream can do.
     pub const ALL: Self = Self(0b1110_1001_1010_0111);
-    /// What only a stream between processes of one host can carry: one that takes files beside its bytes.
+    /// Capabilities that need a stream between processes of one host: one that can carry files.
     pub const LOCAL: Self = Self(0b11000);
 }

@@ -1,6 +1,7 @@
 //! Requests in flight in one direction, and what their replies must be.
 //!
-//! Both sides of a connection keep two: one for what they asked, one for what they have to answer.
+//! Each side of a connection has two of these: one for the requests that it sent, one for those that it has to
+//! answer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,16 +12,16 @@ use super::{DebugCommand, PortId, Reply, Request, RequestId};
 /// Requests that are looked through one by one.
 const FEW: usize = 8;
 
-/// A rule about requests and replies that was broken, by the peer or by the caller.
+/// A rule about requests and replies that the peer or the caller broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Breach {
-    /// The id is that of a request still unanswered.
+    /// The id belongs to a request that is still unanswered.
     #[error("request id {} is already in flight", .id.0)]
     DuplicateId {
         /// The id.
         id: RequestId,
     },
-    /// As many requests as agreed are unanswered: wait for a reply.
+    /// The agreed number of requests is unanswered: wait for a reply.
     #[error("{limit} requests are in flight, the most agreed")]
     TooManyInFlight {
         /// How many.
@@ -42,7 +43,7 @@ pub enum Breach {
         /// What was answered.
         reply: &'static str,
     },
-    /// Read data of another length than asked for.
+    /// Read data of another length than requested.
     #[error("{length} bytes are no answer to request {}, a read of {asked} bytes", .id.0)]
     WrongLength {
         /// The request's id.

@@ -1,10 +1,10 @@
-//! Which rule bytes broke, and where.
+//! Which rule the bytes break, and where.
 
 use thiserror::Error;
 
 use super::MAX_BEAT;
 
-/// Bytes that are no frame. The stream they came from cannot be read on.
+/// Bytes that are not a frame. Their stream cannot be read any further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("malformed frame: byte {offset}: {rule}")]
 pub struct Malformed {
@@ -43,7 +43,7 @@ pub enum FrameRule {
     /// The header ends inside a field, or is empty.
     #[error("header ends inside a field")]
     HeaderTruncated,
-    /// The header goes on behind its last field.
+    /// The header has bytes after its last field.
     #[error("{count} bytes behind the last field of the header")]
     TrailingBytes {
         /// How many.
@@ -64,7 +64,7 @@ pub enum FrameRule {
         /// As found.
         number: u32,
     },
-    /// An enum inside a message has a number that means nothing.
+    /// An enum inside a message has an unknown number.
     #[error("no such variant")]
     UnknownVariant,
     /// A bool is neither 0 nor 1.
@@ -88,7 +88,7 @@ pub enum FrameRule {
         /// In bytes.
         length: u64,
     },
-    /// The header says another length than the payload has.
+    /// The header gives another length than the payload has.
     #[error("payload of {length} bytes; the header calls for {expected}")]
     PayloadLength {
         /// In bytes.
@@ -99,7 +99,7 @@ pub enum FrameRule {
     /// A memory access of no bytes.
     #[error("memory access of 0 bytes")]
     ZeroLength,
-    /// A memory access that no payload can carry.
+    /// A memory access that is larger than any payload.
     #[error("memory access of {length} bytes; at most {limit} here")]
     LengthBeyondLimit {
         /// In bytes.
@@ -107,7 +107,7 @@ pub enum FrameRule {
         /// In bytes.
         limit: u32,
     },
-    /// A beat of data that no bus has.
+    /// A beat of a width that no bus has.
     #[error("beat of {length} bytes; a beat has 1 to {MAX_BEAT}")]
     BeatLength {
         /// In bytes.
@@ -116,7 +116,7 @@ pub enum FrameRule {
     /// A strobe bit for a byte that is not there.
     #[error("strobe set behind the last data byte")]
     StrobesBeyondData,
-    /// Other bytes than the header's number of counters.
+    /// The bytes do not match the header's number of counters.
     #[error("payload does not hold the counters the header tells of")]
     BadCounters,
 }

@@ -1,4 +1,4 @@
-//! What frames mean once a session is open.
+//! The messages of an open session.
 //!
 //! The order of the variants of every enum is their number on the wire: new ones go to the end, none is ever removed.
 
@@ -16,7 +16,7 @@ use super::{
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Time(pub u64);
 
-/// Names a request until it is answered. Chosen by who asks; each direction has its own.
+/// Identifies a request until it is answered. Chosen by the sender; each direction has its own ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestId(pub u32);
 
@@ -37,11 +37,11 @@ pub enum Message {
     Welcome(Box<Welcome>),
     /// Server → client: there will be no session.
     Refused(Refused),
-    /// Either way: the last frame of its sender. What is in flight is dropped.
+    /// In both directions: the last frame of its sender. Open requests are dropped.
     Bye(Bye),
-    /// Either way: something to do, answered by exactly one reply.
+    /// In both directions: a request, answered by exactly one reply.
     Request {
-        /// Chosen by the sender, not in flight already.
+        /// Chosen by the sender, different from those of its open requests.
         id: RequestId,
         /// What to do.
         request: Request,
@@ -55,13 +55,14 @@ pub enum Message {
         /// The answer.
         reply: Reply,
     },
-    /// Either way: a write that is never answered.
+    /// In both directions: a write that is never answered.
     Posted(Posted),
     /// Either way: something that happened.
     Notice(Notice),
-    /// Either way: what a side of a timed port drives. Needs [`Capabilities::PARTNERS`](super::Capabilities::PARTNERS).
+    /// In both directions: what a side of a timed port drives. Needs
+    /// [`Capabilities::PARTNERS`](super::Capabilities::PARTNERS).
     Driven(Driven),
-    /// Either way: a partner's promise, or one to a partner. Needs
+    /// In both directions: a partner's promise, or one to a partner. Needs
     /// [`Capabilities::PARTNERS`](super::Capabilities::PARTNERS).
     Promised(Promised),
 }
@@ -69,13 +70,13 @@ pub enum Message {
 /// The end of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bye {
-    /// `None`: all is well. `Some`: what the other side broke, or why the sender cannot go on.
+    /// `None`: all is well. `Some`: the rule that the other side broke, or why the sender cannot go on.
     pub code: Option<ErrorCode>,
     /// The same for people.
     pub reason: String,
 }
 
-/// Something to do. Answered by the reply named, or by [`Reply::Failed`].
+/// A request. It is answered by the named reply, or by [`Reply::Failed`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
     /// Client → server: take a role at a port. [`Reply::Done`].
@@ -100,70 +101,73 @@ pub enum Request {
     },
     /// Client → server: reset the whole platform. Time goes on, ports stay attached. [`Reply::Done`].
     Reset,
-    /// Client → server: how is it going? [`Reply::Status`].
+    /// Client → server: the state of the platform. [`Reply::Status`].
     Status,
     /// Client → server: counters. [`Reply::Statistics`].
     Statistics {
-        /// Only counters whose name starts so; empty for all.
+        /// Only counters whose name starts with this; empty for all.
         prefix: String,
-        /// Skip so many of them: how a client reads on when they do not fit one payload.
+        /// Number of counters to skip: to read on when they do not fit one payload.
         first: u32,
     },
-    /// Either way: are you there? [`Reply::Pong`], at once and without moving time.
+    /// In both directions: asks for a sign of life. [`Reply::Pong`], at once and without moving time.
     Ping,
-    /// Client → server: here is the memory of which I am the target; go there yourself. [`Reply::Done`].
+    /// Client → server: the memory of which I am the target, for the server to access directly.
+    /// [`Reply::Done`].
     ShareMemory(ShareMemory),
     /// Client → server: I will access registers through this ring. [`Reply::Done`].
     OpenRing(OpenRing),
-    /// Client → server, lockstep only: do what is to be done until then, and say when the next thing is due.
-    /// [`Reply::Stepped`]. Needs [`Capabilities::STEPPING`](super::Capabilities::STEPPING).
+    /// Client → server, lockstep only: do everything that is due until then, and say when the next event is
+    /// due. [`Reply::Stepped`]. Needs [`Capabilities::STEPPING`](super::Capabilities::STEPPING).
     Step {
-        /// How far time moves; when that is over, what is left of the present moment is done.
+        /// How far time moves. If that time is over, the rest of the present moment is done.
         to: Time,
     },
-    /// Client → server, before the first Attach: I have a clock of my own. What this session attaches from then on is driven
-    /// at clock edges, both ways, and simulated time waits for its promises ([`partner`](super::partner)). [`Reply::Done`].
-    /// Needs [`Capabilities::PARTNERS`](super::Capabilities::PARTNERS).
+    /// Client → server, before the first Attach: I have a clock of my own. Ports that this session attaches
+    /// from then on are driven at clock edges, in both directions, and simulated time waits for its promises
+    /// ([`partner`](super::partner)). [`Reply::Done`]. Needs
+    /// [`Capabilities::PARTNERS`](super::Capabilities::PARTNERS).
     Clock {
         /// When the client's outputs follow its inputs.
         reaction: Reaction,
-        /// All that crosses the session's ports, either way, is seen so many clock edges later.
+        /// Delay of everything that crosses the session's ports, in each direction, in clock edges.
         quantum: u32,
     },
-    /// Client → server: I am who has this. [`Reply::Done`]: everything else may follow. Needs
+    /// Client → server: authenticates with a token. [`Reply::Done`]: everything else may follow. Needs
     /// [`Capabilities::AUTHENTICATION`](super::Capabilities::AUTHENTICATION).
     Authenticate {
         /// What the server knows the client by.
         token: Token,
     },
-    /// Client → server: how do things stand at the platform, or at the server? [`Reply::Statistics`]. Needs
+    /// Client → server: the present state of the platform, or of the server. [`Reply::Statistics`]. Needs
     /// [`Capabilities::INSPECTION`](super::Capabilities::INSPECTION).
     Inspect {
         /// As in [`Request::Statistics`].
         first: u32,
     },
-    /// Client → server: what registers hold, without what reads do besides. [`Reply::Data`]: the words, little endian. Needs
-    /// [`Capabilities::INSPECTION`](super::Capabilities::INSPECTION).
+    /// Client → server: the contents of registers, without the side effects of a read. [`Reply::Data`]: the
+    /// words, little endian. Needs [`Capabilities::INSPECTION`](super::Capabilities::INSPECTION).
     RegisterPeek(RegisterPeek),
-    /// Client → server: write a register now, beside the bus. [`Reply::Done`]. Needs
+    /// Client → server: writes a register now, without the bus. [`Reply::Done`]. Needs
     /// [`Capabilities::INSPECTION`](super::Capabilities::INSPECTION).
     RegisterPoke(RegisterPoke),
-    /// Client → server: have things go wrong from now on; payload is a TOML text that says what. [`Reply::Done`]: they are armed.
-    /// Needs [`Capabilities::FAULTS`](super::Capabilities::FAULTS).
+    /// Client → server: arms faults; the payload is a TOML text that describes them. [`Reply::Done`]: they are
+    /// armed. Needs [`Capabilities::FAULTS`](super::Capabilities::FAULTS).
     Inject {
         /// Bytes of the text: at least 1.
         length: u32,
     },
-    /// Client → server: what a debugger wants, and is answered with. Needs
+    /// Client → server: a debugger's command; the command says which reply it has. Needs
     /// [`Capabilities::DEBUGGING`](super::Capabilities::DEBUGGING).
     Debug {
         /// What.
         command: DebugCommand,
     },
-    /// Client → server: what a saved platform consists of, byte after byte. [`Reply::Saved`], with as many of the bytes as fit its payload.
-    /// Needs [`Capabilities::SAVING`](super::Capabilities::SAVING).
+    /// Client → server: the bytes of a saved platform. [`Reply::Saved`], with as many of the bytes as fit its
+    /// payload. Needs [`Capabilities::SAVING`](super::Capabilities::SAVING).
     Save {
-        /// The first byte. 0 saves the platform, if it is at rest; another number reads on in what this session has saved last.
+        /// The first byte. 0 saves the platform, if it is at rest; another number continues with what this
+        /// session saved last.
         first: u64,
     },
 }
@@ -175,9 +179,9 @@ pub struct RegisterPeek {
     pub port: PortId,
     /// Byte address of the first one.
     pub address: u64,
-    /// How many: at least 1, at most [`MAX_PEEKED`](super::MAX_PEEKED).
+    /// The number of registers: at least 1, at most [`MAX_PEEKED`](super::MAX_PEEKED).
     pub count: u32,
-    /// Of which group; `None`: of the one that accesses go to.
+    /// The register group; `None`: the group that accesses go to.
     pub group: Option<u8>,
 }
 
@@ -230,7 +234,7 @@ pub struct ShareMemory {
     pub port: PortId,
     /// How many files ride beside this message.
     pub files: u8,
-    /// Where in them the port's bytes are. What no region covers stays with messages.
+    /// Where in them the port's bytes are. Addresses that no region covers are accessed by messages.
     pub regions: Vec<SharedRegion>,
 }
 
@@ -247,8 +251,8 @@ pub struct SharedRegion {
     pub offset: u64,
 }
 
-/// A ring in shared memory. Three files ride beside it: the memory, the server's bell, the client's bell. Needs
-/// [`Capabilities::REGISTER_RING`](super::Capabilities::REGISTER_RING).
+/// A ring in shared memory. Three files are sent with it: the memory, the server's bell, the client's bell.
+/// Needs [`Capabilities::REGISTER_RING`](super::Capabilities::REGISTER_RING).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenRing {
     /// A CSB port that this session is attached to as initiator.
@@ -264,7 +268,7 @@ pub struct Attach {
     pub port: PortId,
     /// What the client will be to it.
     pub role: Role,
-    /// The part of the port's window that the client takes. `None` for all of it. Only targets take parts.
+    /// The part of the port's window that the client takes. `None` for all of it. Only targets may take a part.
     pub range: Option<Range>,
 }
 
@@ -284,7 +288,7 @@ pub struct RegisterRead {
     pub port: PortId,
     /// Byte address.
     pub address: u64,
-    /// Client → server: not earlier than this (a moment already past means now). Server → client: when it was issued.
+    /// Client → server: not earlier than this (a past time means now). Server → client: when it was issued.
     pub at: Option<Time>,
 }
 
@@ -308,11 +312,11 @@ pub struct MemoryRead {
     pub port: PortId,
     /// Byte address, of any alignment.
     pub address: u64,
-    /// How many bytes: at least 1, at most the payload limit.
+    /// The number of bytes: at least 1, at most the payload limit.
     pub length: u32,
     /// Whether it takes simulated time.
     pub access: Access,
-    /// The bus's transaction id. 0 when the asker has none.
+    /// The bus's transaction id. 0 when the initiator has none.
     pub axi_id: u16,
     /// As in [`RegisterRead::at`].
     pub at: Option<Time>,
@@ -320,19 +324,19 @@ pub struct MemoryRead {
 
 /// Write bytes of memory.
 ///
-/// The payload is `length` bytes of data and, with `strobes`, one bit for each of them behind: bit *i* mod 8 of byte *i*/8
-/// says whether data byte *i* is written. Bits beyond the last are 0.
+/// The payload is `length` bytes of data. With `strobes` they are followed by one bit for each byte: bit *i*
+/// mod 8 of byte *i*/8 says whether data byte *i* is written. Bits beyond the last are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryWrite {
     /// An AXI port.
     pub port: PortId,
     /// Byte address, of any alignment.
     pub address: u64,
-    /// How many bytes, strobed out or not: at least 1.
+    /// The number of bytes, whether their strobes are set or not: at least 1.
     pub length: u32,
     /// Whether it takes simulated time.
     pub access: Access,
-    /// The bus's transaction id. 0 when the asker has none.
+    /// The bus's transaction id. 0 when the initiator has none.
     pub axi_id: u16,
     /// Whether strobes follow the data. Needs [`Capabilities::STROBES`](super::Capabilities::STROBES).
     pub strobes: bool,
@@ -346,9 +350,9 @@ impl MemoryWrite {
         u64::from(self.length) + if self.strobes { u64::from(self.length.div_ceil(8)) } else { 0 }
     }
 
-    /// Parts a payload into data and strobes, without a copy.
+    /// Splits a payload into data and strobes, without a copy.
     ///
-    /// For payloads of received frames, whose length was checked; one that is too short gives what is there.
+    /// For payloads of received frames, whose length was checked; of a shorter one it returns what is there.
     pub fn split(&self, payload: &Bytes) -> (Bytes, Option<Bytes>) {
         let data = payload.slice(..payload.len().min(self.length as usize));
         (data.clone(), self.strobes.then(|| payload.slice(data.len()..)))
@@ -360,7 +364,7 @@ impl MemoryWrite {
 pub enum Access {
     /// Goes over the simulated bus, takes its turn and its time.
     Timed,
-    /// Happens at once, beside the bus: loaders and debuggers.
+    /// Happens at once, without the bus: for loaders and debuggers.
     Debug,
 }
 
@@ -369,7 +373,7 @@ pub enum Access {
 pub enum Until {
     /// To this time, also when nothing happens.
     Time(Time),
-    /// Until the line rises, or is high already.
+    /// Until the line rises, or at once if it is high.
     Interrupt {
         /// An interrupt port that this session is attached to as sink.
         port: PortId,
@@ -383,7 +387,7 @@ pub enum Until {
 /// Why time stopped moving.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Why {
-    /// The time asked for, or the limit, is reached.
+    /// The requested time, or the limit, is reached.
     Time,
     /// The line is high.
     Interrupt,
@@ -394,8 +398,8 @@ pub enum Why {
         /// Who waits for what.
         report: String,
     },
-    /// Reserved: someone stopped the platform. Today's server does not send it; an Advance that a reset ends fails with
-    /// [`ErrorCode::Cancelled`].
+    /// Reserved: the platform was stopped. Today's server does not send it; an Advance that a reset ends fails
+    /// with [`ErrorCode::Cancelled`].
     Stopped,
 }
 
@@ -409,13 +413,13 @@ pub enum Reply {
         /// The word.
         value: u32,
     },
-    /// The memory's bytes, as many as asked for, are the payload.
+    /// The memory's bytes, as many as requested, are the payload.
     Data,
-    /// It could not be done, and was not done by half unless the reason says so.
+    /// The request could not be carried out. No part of it was, unless the reason says so.
     Failed {
         /// Why, for programs.
         code: ErrorCode,
-        /// Why, and what would be right, for people.
+        /// The reason, and what would be right, for people.
         reason: String,
     },
     /// Time has moved.
@@ -429,21 +433,21 @@ pub enum Reply {
     Statistics {
         /// How many the prefix selects in all.
         total: u32,
-        /// How many the payload holds, starting with the first asked for.
+        /// The number of counters in the payload, starting with the first requested one.
         count: u32,
     },
     /// Here I am.
     Pong,
-    /// All is done up to this moment, and the memories outside have answered what was asked of them.
+    /// Everything up to this moment is done, and the memories outside have answered their requests.
     Stepped {
-        /// When something happens next, if no request comes before; `None`: nothing does.
+        /// The time of the next event, if no request comes before; `None`: there is none.
         next: Option<Time>,
     },
     /// Simulated time stands, by a debugger's will.
     Stopped(Box<StopReport>),
     /// What debuggers have done.
     DebugState(Box<DebugState>),
-    /// Bytes of a saved platform, in the payload, from the first that was asked for on.
+    /// Bytes of a saved platform, in the payload, from the first requested one on.
     Saved {
         /// How many there are in all.
         total: u64,
@@ -472,7 +476,7 @@ pub struct StatusReport {
 pub enum Activity {
     /// Time moves.
     Running,
-    /// There is work, and time stands still until somebody advances it.
+    /// There is work, and time does not move until a session advances it.
     Held,
     /// Nothing to do until a request comes.
     Idle,
@@ -503,7 +507,8 @@ pub enum Posted {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Notice {
-    /// Source → sink of an interrupt port: the line changed. Also sent once on attaching, with the level found.
+    /// Source → sink of an interrupt port: the line changed. Also sent once on attaching, with the present
+    /// level.
     Interrupt {
         /// The interrupt port.
         port: PortId,
@@ -519,8 +524,10 @@ pub enum Notice {
         /// What, where, what would be right.
         text: String,
     },
-    /// Server → client: simulated time stands, by a debugger's will. Told each time to who has debugged, but who has asked for that, or
-    /// steps, is answered instead; to others when a debugger does it for the first time, and when they come while it stands. Needs [`Capabilities::DEBUGGING`](super::Capabilities::DEBUGGING).
+    /// Server → client: a debugger has stopped simulated time. Sent each time to sessions that have sent a
+    /// debug command; but the session that asked for the stop, or steps, gets an answer instead. Other sessions
+    /// get it when a debugger stops time for the first time, and when they join while time is stopped. Needs
+    /// [`Capabilities::DEBUGGING`](super::Capabilities::DEBUGGING).
     Stopped(Box<StopReport>),
 }
 
@@ -658,7 +665,7 @@ impl Request {
         }
     }
 
-    /// How many files ride beside the request, where the stream carries files.
+    /// The number of files sent with the request, where the stream carries files.
     pub fn files(&self) -> usize {
         match self {
             Self::ShareMemory(share) => usize::from(share.files),

@@ -5,12 +5,11 @@
 //! payload bytes. The layers, from the bytes up:
 //!
 //! * [`frame`]: prefix, header, payload. [`Decoder`] takes frames out of a stream, [`emit`] appends one.
-//! * [`message`], [`greeting`], [`partner`], [`statistics`]: what frames mean.
+//! * [`message`], [`greeting`], [`partner`], [`statistics`]: the meaning of frames.
 //! * [`connection`]: the rules of one session (handshake, ids, order, limits), seen from either side; [`rule`]: their numbers.
 //!
-//! Who only wants to speak the protocol uses [`Connection`]; who wants to look at recorded bytes uses [`Decoder`].
-//! `docs/protocol.md` says the same for implementers in other languages, and the byte vectors in
-//! `protocols/vectors/` hold both to it.
+//! To speak the protocol use [`Connection`]; to read recorded bytes use [`Decoder`]. `docs/protocol.md`
+//! describes the same for implementers in other languages. The byte vectors in `protocols/vectors/` test both.
 
 pub mod connection;
 pub mod debug;
@@ -52,7 +51,7 @@ pub const MAGIC: [u8; 4] = *b"VPNP";
 pub const PREFIX: usize = 8;
 /// Longest header, in bytes.
 pub const MAX_HEADER: usize = 4096;
-/// Longest header of a [`Hello`], in bytes: all that a stranger can make a server hold.
+/// Longest header of a [`Hello`], in bytes. It bounds what an unknown peer can make a server store.
 pub const MAX_HELLO: usize = 512;
 /// Payload limit that both sides should offer unless they have a reason, in bytes.
 pub const DEFAULT_MAX_PAYLOAD: u32 = 1 << 20;
@@ -68,7 +67,7 @@ pub const HARD_MAX_IN_FLIGHT: u32 = 4096;
 pub const MAX_BEAT: usize = 128;
 /// Free text (reasons, reports, warnings) is cut to this many bytes of UTF-8 by [`Connection`], so that it fits a header.
 pub const MAX_TEXT: usize = 2048;
-/// Registers that are looked at together, at most.
+/// Most registers in one RegisterPeek.
 pub const MAX_PEEKED: u32 = 1024;
 /// Bytes of a [`Token`], at most.
 pub const MAX_TOKEN: usize = 256;

@@ -1,4 +1,4 @@
-//! What is to be written to the peer: small frames one behind the other, long payloads where they lie.
+//! Output for the peer: small frames one after the other, long payloads without a copy.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -56,7 +56,8 @@ impl From<Bytes> for Payload<'_> {
     }
 }
 
-/// Bytes to be written, in order. As a [`Buf`] it gives them up from the front, and several pieces at once for a vectored write.
+/// Bytes to be written, in order. As a [`Buf`] it gives them from the front, and several pieces at once for a
+/// vectored write.
 #[derive(Debug, Default)]
 pub struct Output {
     /// What comes before the tail.

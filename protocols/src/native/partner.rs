@@ -1,4 +1,5 @@
-//! What partners drive and promise: sessions with a clock of their own, such as RTL simulators and other platforms.
+//! What partners drive and promise. A partner is a session with a clock of its own, such as an RTL simulator or
+//! another platform.
 //!
 //! Interfaces are registered: what one side drives at a clock edge the other one sees at the next. `docs/protocol.md` has the rules ("The
 //! contract of time").
@@ -31,10 +32,10 @@ pub struct Driven {
 /// A promise to be silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promised {
-    /// So many events that the other side has driven, from the first one on, are taken into account.
+    /// The number of events driven by the other side, from the first one on, that are taken into account.
     pub heard: u64,
-    /// No more events from here are seen before this, unless another one of the other side's comes; then none before the reaction
-    /// to it. `None`: for ever.
+    /// No more events from this side are seen before this time, unless another event of the other side comes;
+    /// then none is seen before the reaction to it. `None`: never.
     pub next: Option<Time>,
 }
 
@@ -68,14 +69,15 @@ pub enum PortEvent {
         /// AWLEN and one.
         beats: u16,
     },
-    /// AXI W, from the manager: one beat of the first burst on AW whose beats are not complete; payload is WDATA, as for R.
+    /// AXI W, from the manager: one beat of the first burst on AW whose beats are not complete; the payload is
+    /// WDATA, as for R.
     WriteData {
         /// WSTRB: byte *i* of the data is written if bit *i* is set.
         strobes: u64,
         /// WLAST.
         last: bool,
     },
-    /// AXI B, from the subordinate: a burst is written.
+    /// AXI B, from the subordinate: a burst has been written.
     WriteResponse {
         /// BID.
         id: u16,
@@ -113,8 +115,9 @@ pub enum PortEvent {
         /// Whether it is high from then on.
         level: bool,
     },
-    /// At any port, from the server: all that was in flight there, both ways, is void, and the port is as at the beginning. From the
-    /// client, once for each of the server's: its side is so, too, and what it has driven before is void.
+    /// At any port, from the server: all that was in flight there, in both directions, is void, and the port is
+    /// as at the beginning. From the client, once for each of the server's: its side is reset too, and what it
+    /// has driven before is void.
     Reset,
 }
 

@@ -1,10 +1,10 @@
-//! Text of a peer, made fit for a terminal and a log where it comes in: [`Connection`](super::Connection) and
-//! [`parse_counters`](super::statistics::parse_counters) hand on no control characters, with which a peer could move the cursor,
-//! hide or rename what others wrote, or forge lines.
+//! Text of a peer is made safe for a terminal and a log on receipt: [`Connection`](super::Connection) and
+//! [`parse_counters`](super::statistics::parse_counters) pass on no control characters. With these a peer could
+//! move the cursor, hide or change the output of others, or forge lines.
 
 use super::{BreakOn, Counter, CounterValue, Device, Event, Notice, Reply, Seen, StopReport, Welcome, Why};
 
-/// Replaces control characters, but line ends and tabs, by `?`.
+/// Replaces control characters, except line ends and tabs, by `?`.
 pub fn in_lines(text: &mut String) {
     replace(text, |c| c.is_control() && c != '\n' && c != '\t');
 }

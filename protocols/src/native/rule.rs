@@ -1,4 +1,4 @@
-//! The rules of a session by number, as `docs/protocol.md` gives them and checks of peers name them.
+//! The rules of a session by number, as `docs/protocol.md` and checks of peers name them.
 
 use super::{Breach, FrameRule, Violation};
 use crate::rule_table::rule_table;
@@ -15,7 +15,8 @@ const AUTHENTICATION: &str = "docs/protocol.md, Authentication";
 const CODES: &str = "docs/protocol.md, Error codes";
 
 rule_table! {
-    /// A rule of a session. Of those from NP-18 on no single message tells: a check of a peer sees them.
+    /// A rule of a session. From NP-18 on no single message shows that a rule is broken: a check of a peer
+    /// does.
     Flags: "NP-01", "the flags of a frame are 0", FRAMES;
     HeaderLength: "NP-02", "a header has at most 4 096 bytes, that of a hello 512", FRAMES;
     PayloadLimit: "NP-03", "a payload is no longer than agreed; before the welcome there is none", FRAMES;

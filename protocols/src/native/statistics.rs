@@ -1,7 +1,7 @@
-//! The payload of a statistics report: counters, one behind the other, each in postcard.
+//! The payload of a statistics report: counters, one after the other, each in postcard.
 //!
-//! Reports may be long, so they travel as payload and come in pieces: the report tells how many counters there are and how
-//! many it holds; the client asks again from there.
+//! Reports may be long, so they travel as payload and in pieces. The report gives the number of counters and
+//! how many it holds; the client asks again from there.
 
 use bytes::BytesMut;
 use serde::{Deserialize, Serialize};
@@ -26,11 +26,11 @@ pub enum CounterValue {
     Count(u64),
     /// A measure or ratio.
     Real(f64),
-    /// Something that is no number: a state, a name.
+    /// A value that is not a number: a state, a name.
     Text(String),
 }
 
-/// Packs as many counters, in order, as fit `limit` bytes. Gives the payload and how many it holds.
+/// Packs as many counters, in order, as fit `limit` bytes. Returns the payload and their number.
 pub fn emit_counters<'a>(counters: impl IntoIterator<Item = &'a Counter>, limit: usize) -> (BytesMut, u32) {
     let mut payload = BytesMut::new();
     let mut count = 0;

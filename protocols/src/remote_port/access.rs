@@ -11,7 +11,7 @@ pub(super) const BASIC_FIELDS: usize = 58;
 /// Bytes of header and fields in the extended layout.
 pub(super) const EXTENDED_FIELDS: usize = 80;
 
-/// Where things are in an access. A packet says itself which it has.
+/// The positions of the fields in an access. A packet says itself which layout it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// 58 bytes of header and fields; the low 16 bits of the master id, no byte enables.
@@ -30,7 +30,7 @@ impl Layout {
     }
 }
 
-/// How a response says whether its access was done.
+/// The result of an access, in its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseCode {
     /// It was.
@@ -64,7 +64,8 @@ bitflags::bitflags! {
         const END_OF_PACKET = 1;
         /// A secure access.
         const SECURE = 1 << 1;
-        /// The [extended layout](Layout::Extended). [`Connection`](super::Connection) sets it as its peer can take it.
+        /// The [extended layout](Layout::Extended). [`Connection`](super::Connection) sets it if its peer supports
+        /// it.
         const EXTENDED = 1 << 2;
         /// The address was translated by an ATS request.
         const TRANSLATED = 1 << 3;
@@ -109,7 +110,7 @@ impl Attributes {
 /// A read or a write, or the response to one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
-    /// In nanoseconds of the sender's virtual time. What QEMU answers repeats the request's.
+    /// In nanoseconds of the sender's virtual time. An answer of QEMU repeats the request's.
     pub time: i64,
     /// How; in a response also whether it was done.
     pub attributes: Attributes,
@@ -117,13 +118,16 @@ pub struct Access {
     pub address: u64,
     /// In bytes, at most [`MAX_DATA`].
     pub length: u32,
-    /// After so many bytes the address starts again; [`length`](Self::length) for an ordinary access. At least 1.
+    /// The number of bytes after which the address starts again; [`length`](Self::length) for an ordinary
+    /// access. At least 1.
     pub stream_width: u32,
-    /// Who wants it. The basic layout carries the low 16 bits.
+    /// The master that makes the access. The basic layout carries the low 16 bits.
     pub master: u64,
-    /// The bytes of a write request or of a read response, as many as `length`, in the order of their addresses; else empty.
+    /// The bytes of a write request or of a read response, as many as `length`, in the order of their
+    /// addresses; otherwise empty.
     pub data: Bytes,
-    /// A byte for each of the data: 0 leaves it alone. Repeated if there are fewer; empty: all count.
+    /// One byte for each data byte: 0 leaves it unchanged. Repeated if there are fewer; empty: all bytes are
+    /// transferred.
     pub byte_enables: Bytes,
 }
 
@@ -149,7 +153,7 @@ impl Access {
         }
     }
 
-    /// An ordinary write. Of data longer than a `u32` can tell nothing can be sent.
+    /// An ordinary write. If the length of the data does not fit a `u32`, it cannot be sent.
     pub fn write(time: i64, address: u64, data: impl Into<Bytes>) -> Self {
         let data = data.into();
         let length = u32::try_from(data.len()).unwrap_or(u32::MAX);

@@ -1,6 +1,8 @@
-//! One stream, seen from either of its equal sides: hello, ids, responses, what the peer can take. No socket and no clock.
+//! One stream, seen from either of its equal sides: hello, ids, responses, capabilities of the peer. No socket
+//! and no clock.
 //!
-//! Who owns a socket feeds a [`Connection`] what it reads, and writes what it finds in [`output`](Connection::output):
+//! The owner of a socket feeds a [`Connection`] what it reads, and writes what it finds in
+//! [`output`](Connection::output):
 //!
 //! ```
 //! use vp_protocols::remote_port::*;
@@ -24,13 +26,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The caller bounds what a peer can make it hold: it takes events one at a time, none while the connection
-//! [is backlogged](Connection::is_backlogged), and reads more only when the last [`receive`](Connection::receive) gave `None`. It
-//! answers the peer's requests also while its own wait.
+//! The caller bounds what a peer can make it store: it takes events one at a time, takes none while the
+//! connection [is backlogged](Connection::is_backlogged), and reads more only when the last
+//! [`receive`](Connection::receive) gave `None`. It answers the peer's requests also while its own wait.
 //!
-//! A peer that breaks a rule ends the session; the protocol has no packet that would tell it. Which channels, addresses and wires
-//! there are is not judged here: an access to a channel that nobody owns is answered with [`ResponseCode::AddressError`] by
-//! whoever knows the channels.
+//! A peer that breaks a rule ends the session; the protocol has no packet to tell it. Channels, addresses and
+//! wires are not checked here: the owner of the channels answers an access to an unknown channel with
+//! [`ResponseCode::AddressError`].
 
 use bytes::{Bytes, BytesMut};
 use thiserror::Error;
@@ -44,7 +46,7 @@ use super::{
 /// Most requests of one channel that wait for a response. QEMU ends itself when it has more.
 pub const MAX_IN_FLIGHT: usize = 32;
 
-/// Names a request of ours until its response.
+/// Identifies a request of ours until its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId {
     /// The channel.
@@ -66,17 +68,17 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether the peer waits for a response: not for one to a posted request, nor, if it has not announced
-    /// [`Capabilities::INTERRUPT_RESPONSES`], for one to an interrupt.
+    /// Whether the peer waits for a response. It does not for a posted request. Unless it has announced
+    /// [`Capabilities::INTERRUPT_RESPONSES`], it does not for an interrupt either.
     pub fn wants_response(&self) -> bool {
         self.wants_response
     }
 }
 
-/// What a request of the peer's is answered with.
+/// The answer to a request of the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer<'a> {
-    /// To a read: the bytes, as many as asked for.
+    /// To a read: the bytes, as many as requested.
     Data(&'a [u8]),
     /// To a translation request: rights, physical address, bytes from there.
     Translated {
@@ -84,20 +86,20 @@ pub enum Answer<'a> {
         rights: u64,
         /// The physical address.
         address: u64,
-        /// For how many bytes from there it holds.
+        /// The number of bytes from there for which it is valid.
         length: u64,
     },
     /// To all others: it was done.
     Done,
-    /// To a read, a write or a translation request: it was not done. A read gets zeros, since peers take as many bytes as they
-    /// asked for without a look at the code; a translation request is not told the code.
+    /// To a read, a write or a translation request: it was not done. A read gets zeros, because peers take the
+    /// requested number of bytes without checking the code. A translation request has no code.
     Failed(ResponseCode),
 }
 
 /// What came in.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The peer's hello. What it announced counts from here on, and requests may have come before.
+    /// The peer's hello. Its capabilities apply from here on; requests may have come before.
     Hello(Hello),
     /// A request of the peer's, for [`Connection::respond`].
     Request(Request),
@@ -110,7 +112,7 @@ pub enum Event {
     },
 }
 
-/// Something that cannot be sent. Nothing was; the session is as it was.
+/// The packet cannot be sent. Nothing was sent; the session is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SendError {
     /// Back-pressure: try again after a response on this channel.
@@ -119,7 +121,7 @@ pub enum SendError {
         /// The channel.
         channel: u32,
     },
-    /// The peer has not announced that it can take this, or its hello has not come yet.
+    /// The peer has not announced that it supports this, or its hello has not come yet.
     #[error("{what}: the peer has not announced that it can take it")]
     NotAnnounced {
         /// What was to be sent.
@@ -134,7 +136,8 @@ pub enum SendError {
     /// The packet would break a rule.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// The basic layout, for peers that have not announced the extended one, has 16 bits for the master id, and 0xffff ends them.
+    /// The basic layout, for peers that have not announced the extended one, has 16 bits for the master id. The
+    /// value 0xffff marks the extended layout.
     #[error("master id {master:#x}: at most 0xfffe for a peer without the extended layout")]
     MasterId {
         /// As given.
@@ -148,7 +151,7 @@ pub enum SendError {
         /// What was to be answered.
         answer: &'static str,
     },
-    /// The peer broke a rule, and the session is over but for answers to what came before.
+    /// The peer broke a rule. The session is over, except for answers to earlier requests.
     #[error("the session is over")]
     Over,
 }
@@ -184,19 +187,20 @@ impl Connection {
         connection
     }
 
-    /// Bytes to be written to the peer, whole packets each time it is asked. Written at once they reach it at once: peers leave
-    /// delays on that wait for more.
+    /// Bytes to be written to the peer, whole packets at each call. Write them at once, so that they arrive at
+    /// once: peers do not switch off the system's delays for small writes.
     pub fn output(&mut self) -> &mut BytesMut {
         &mut self.output
     }
 
-    /// Whether the peer lags behind by more than the longest packet. Take no more events until it has caught up: each may cause a
-    /// response, and a peer that asks without reading would fill our memory with them.
+    /// Whether the peer lags behind by more than the longest packet. Take no more events until it has caught
+    /// up: each may cause a response, and a peer that sends requests without reading would fill our memory with
+    /// responses.
     pub fn is_backlogged(&self) -> bool {
         self.output.len() > MAX_PACKET
     }
 
-    /// Whether the peer broke a rule: nothing more of it is taken, and nothing asked of it.
+    /// Whether the peer broke a rule: nothing more of it is read, and no requests are sent to it.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
@@ -211,8 +215,8 @@ impl Connection {
         self.peer
     }
 
-    /// Takes the next event off the front of `input`. `Ok(None)`: more bytes are needed. Responses to posted requests, which QEMU
-    /// sends, are dropped. After the end of the session input is thrown away.
+    /// Takes the next event off the front of `input`. `Ok(None)`: more bytes are needed. Responses to posted
+    /// requests, which QEMU sends, are dropped. After the end of the session input is discarded.
     ///
     /// # Errors
     /// [`Violation`]: the peer broke a rule. The session is over, but for [answers](Self::respond) to what came before it.
@@ -300,7 +304,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request, and gives the id that its response will have.
+    /// Sends a request, and returns the id that its response will have.
     ///
     /// # Errors
     /// [`SendError::TooManyInFlight`] is back-pressure. [`SendError::NotAnnounced`]: of byte enables, of a translation request, and of
@@ -375,9 +379,9 @@ impl Connection {
         Ok(id)
     }
 
-    /// Answers a request of the peer's; nothing is sent to what [wants no response](Request::wants_response). `time` is in nanoseconds
-    /// of our virtual time; QEMU looks at none. Post the interrupts that an access caused before its response: QEMU takes what
-    /// came before a response into account before its guest goes on.
+    /// Answers a request of the peer; nothing is sent if it [wants no response](Request::wants_response).
+    /// `time` is in nanoseconds of our virtual time; QEMU ignores it. Post the interrupts that an access caused
+    /// before its response: QEMU handles packets before a response before its guest goes on.
     ///
     /// # Errors
     /// [`SendError`]: the caller's mistakes. The peer still waits.

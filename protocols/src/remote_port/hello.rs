@@ -1,4 +1,4 @@
-//! The first packet of each side: its version, and what it can take.
+//! The first packet of each side: its version and its capabilities.
 
 use bytes::{Buf, BufMut, BytesMut};
 
@@ -12,7 +12,7 @@ const FIELDS: usize = 12;
 /// Major and minor version of the protocol. Peers of another major version cannot be talked to.
 pub const VERSION: (u16, u16) = (4, 3);
 
-/// A set of capabilities. What a peer announces is what may be sent *to* it; nothing is negotiated.
+/// A set of capabilities. A peer announces what may be sent *to* it; there is no negotiation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Capabilities(u8);
 

@@ -1,4 +1,4 @@
-//! Remote-Port, the protocol of Xilinx's QEMU and of SystemC models beside it, version 4.3.
+//! Remote-Port, the protocol of Xilinx's QEMU and of SystemC models, version 4.3.
 //!
 //! Two programs exchange packets over one reliable, ordered byte stream. Both are equal: each sends a [`Hello`] at once, and
 //! requests when it likes; each answers the other's requests also while its own wait. Integers are big-endian; data are
@@ -6,10 +6,10 @@
 //!
 //! * [`packet`], [`access`], [`hello`]: what packets mean, and their bytes ([`Packet::decode`], [`Packet::encode`]).
 //! * [`connection`]: the rules of one stream: ids, responses, capabilities.
-//! * [`rule`]: every rule by its name, and what is said of who broke one.
+//! * [`rule`]: every rule by its name, and the message about a peer that broke one.
 //!
 //! Sources: `libremote-port/remote-port-proto.h` and the rest of that folder in Xilinx's libsystemctlm-soc, and
-//! `hw/core/remote-port*.c` in Xilinx's QEMU. Both have the same encoder, and differ in what they bear.
+//! `hw/core/remote-port*.c` in Xilinx's QEMU. Both have the same encoder, but accept different packets.
 
 pub mod access;
 pub mod connection;
@@ -30,5 +30,5 @@ pub const HEADER: usize = 20;
 pub const MAX_DATA: usize = 1 << 20;
 /// Most bytes of a packet: an access with all its fields, data and as many byte enables.
 pub const MAX_PACKET: usize = access::EXTENDED_FIELDS + 2 * MAX_DATA;
-/// Most bytes behind the header of a packet that is no access.
+/// Most bytes after the header of a packet that is not an access.
 pub const MAX_SHORT: usize = 4096;

@@ -113,7 +113,7 @@ bitflags::bitflags! {
     impl Flags: u32 {
         /// Never used.
         const OPTIONAL = 1;
-        /// The answer to a request; the request's other flags stand beside it.
+        /// The answer to a request; the request's other flags are kept.
         const RESPONSE = 1 << 1;
         /// Its answer is not waited for.
         const POSTED = 1 << 2;
@@ -147,7 +147,8 @@ pub struct Interrupt {
     pub level: bool,
 }
 
-/// A request to translate an address, its answer, or translations that are void (PCI's Address Translation Services).
+/// A request to translate an address, its answer, or an invalidation of translations (PCI's Address Translation
+/// Services).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ats {
     /// In nanoseconds of the sender's virtual time. In answers of QEMU its bytes are in the wrong order.
@@ -156,13 +157,13 @@ pub struct Ats {
     pub rights: u64,
     /// Virtual; in an answer physical.
     pub address: u64,
-    /// Bytes from there; in an answer those for which the translation holds.
+    /// Number of bytes from there; in an answer, those for which the translation is valid.
     pub length: u64,
     /// In an answer 0: translated, 1: not.
     pub result: u32,
 }
 
-/// A request, or the answer to one: which, its packet's flags say.
+/// A request or its answer; the packet's flags say which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transaction {
     /// Reads.
@@ -173,7 +174,7 @@ pub enum Transaction {
     Interrupt(Interrupt),
     /// Tells a time.
     Sync {
-        /// In nanoseconds of the sender's virtual time. An answer's may be before or behind the request's.
+        /// In nanoseconds of the sender's virtual time. An answer's time may be before or after the request's.
         time: i64,
     },
     /// Asks a host for a translation.
@@ -236,7 +237,7 @@ impl Body {
 /// A packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
-    /// Chosen by who asks; the answer repeats it.
+    /// Chosen by the sender of the request; the answer repeats it.
     pub id: u32,
     /// Request or answer, posted or not.
     pub flags: Flags,
@@ -262,8 +263,8 @@ fn header(input: &[u8]) -> Result<Option<(Command, usize)>, Malformed> {
     Ok(Some((command, HEADER + length as usize)))
 }
 
-/// How many bytes the packet at the front of `input` still lacks, as far as its header says. 0: it is whole, or its header is not
-/// there, or wrong: then [`Packet::decode`] says so.
+/// The number of bytes that the packet at the front of `input` still lacks, by its header. 0 if it is complete,
+/// or if its header is not there or wrong; then [`Packet::decode`] says so.
 pub fn lacking(input: &[u8]) -> usize {
     match header(input) {
         Ok(Some((_, length))) => length.saturating_sub(input.len()),
@@ -272,14 +273,15 @@ pub fn lacking(input: &[u8]) -> usize {
 }
 
 impl Packet {
-    /// Takes one packet off the front of `input`; `Ok(None)` leaves it as it is and asks for more bytes.
+    /// Takes one packet off the front of `input`. `Ok(None)` leaves the input unchanged and means that more
+    /// bytes are needed.
     ///
-    /// The length is judged as soon as the header is there, so a caller that reads on after every `Ok(None)` never holds more than
-    /// [`MAX_PACKET`] bytes plus one read. Data share memory with `input`. Bytes behind the last field of a packet that is no access
-    /// are skipped, as both known implementations do.
+    /// The length is checked as soon as the header is there. So a caller that reads on after every `Ok(None)`
+    /// never stores more than [`MAX_PACKET`] bytes plus one read. Data share memory with `input`. Bytes after
+    /// the last field of a packet that is not an access are skipped, as both known implementations do.
     ///
     /// # Errors
-    /// [`Malformed`]; `input` is left as it is. The stream cannot be read on.
+    /// [`Malformed`]; `input` is unchanged. The stream cannot be read any further.
     pub fn decode(input: &mut BytesMut) -> Result<Option<Self>, Malformed> {
         let Some((command, length)) = header(input)? else { return Ok(None) };
         let Some(packet) = input.get(..length) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The rules of Remote-Port that this module keeps, and what it says of a peer that broke one.
+//! The rules of Remote-Port that this module checks, and the messages about a peer that broke one.
 
 use std::fmt;
 
@@ -14,8 +14,8 @@ const QEMU_SLAVE: &str = "Xilinx QEMU, hw/core/remote-port-memory-slave.c";
 const OURS: &str = "a bound of this implementation";
 
 rule_table! {
-    /// A rule. Up to RP-19 they are about packets, and [`Connection`](super::Connection) keeps and checks them; of the others no single
-    /// packet tells: a check of a peer sees them.
+    /// A rule. Rules up to RP-19 are about packets, and [`Connection`](super::Connection) keeps and checks
+    /// them. For the others no single packet shows that a rule is broken: a check of a peer does.
     UnknownCommand: "RP-01", "a command is one of 0 to 8", PROTO;
     UnusedCommand: "RP-02", "commands 0 (nop) and 2 (cfg) are defined, but never sent", TLM;
     PacketTooLong: "RP-03", "behind its header a packet has at most 2 097 212 bytes, other than reads and writes 4 096", OURS;
@@ -42,7 +42,7 @@ rule_table! {
 }
 
 impl Rule {
-    /// Those that one packet can break: the codec checks them.
+    /// The rules that one packet can break: the codec checks them.
     pub const OF_PACKETS: &'static [Self] = Self::ALL.split_at(19).0;
 }
 
@@ -52,7 +52,8 @@ impl Rule {
 pub struct Malformed {
     /// The rule.
     pub rule: Rule,
-    /// The value that breaks it: a field, a length in bytes, an end of a range in bytes from the packet's start.
+    /// The value that breaks it: a field, a length in bytes, or the end of a range in bytes from the packet's
+    /// start.
     pub found: u64,
 }
 

@@ -1,7 +1,7 @@
 //! A peripheral's side. No socket and no clock.
 //!
-//! Who owns the two sockets feeds a [`Connection`] what it reads from main, and writes what [`output`](Connection::output)
-//! gives, a call each:
+//! The owner of the two sockets feeds a [`Connection`] what it reads from main, and writes what
+//! [`output`](Connection::output) gives, one write call for each item:
 //!
 //! ```
 //! use bytes::BytesMut;
@@ -22,8 +22,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Times are Renode's: a tick says how many units of its own choice have passed (a peripheral in SystemVerilog takes them for
-//! nanoseconds). Renode gives an answer 3 s of the host's time, unless it was told another `timeout`.
+//! Times are Renode's: a tick says how many units of Renode's choice have passed (a peripheral in SystemVerilog
+//! takes them as nanoseconds). Renode waits for an answer for 3 s of the host's time, unless another `timeout`
+//! is set.
 
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -65,25 +66,26 @@ pub enum Event {
         /// Which peripheral.
         index: i32,
     },
-    /// Time passes. When the peripheral is there too, and has told of its interrupts, answer with [`Connection::ticked`].
+    /// Time passes. When the peripheral has reached the end of the tick, and has sent its interrupts, answer
+    /// with [`Connection::ticked`].
     Tick {
         /// In units of Renode's choice.
         ticks: u64,
     },
-    /// Everything is to be as at the beginning. No answer.
+    /// Reset to the initial state. No answer.
     Reset,
     /// The answer to [`Connection::get`].
     Got {
-        /// The value, no wider than what was asked for. Renode reads 0 where nothing is.
+        /// The value, no wider than requested. Renode reads 0 where there is no memory.
         data: u64,
     },
     /// The answer to [`Connection::push`].
     Pushed,
-    /// The end; it is answered. When that is written close both sockets.
+    /// The end; it is answered. When the answer is written close both sockets.
     Disconnected,
 }
 
-/// What a read, a write or an input is answered with.
+/// The answer to a read, a write or an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// To a read.
@@ -162,13 +164,14 @@ impl Connection {
         self.state == State::Open
     }
 
-    /// Whether a get or a push waits for its answer. Renode may ask meanwhile, and is to be answered.
+    /// Whether a get or a push waits for its answer. Renode may send requests meanwhile, and they have to be
+    /// answered.
     pub fn is_on_bus(&self) -> bool {
         self.bus_access.is_some()
     }
 
-    /// Takes the next event off the front of what came on that socket. `Ok(None)`: more bytes are needed. After the end input is
-    /// thrown away.
+    /// Takes the next event off the front of the bytes from that socket. `Ok(None)`: more bytes are needed.
+    /// After the end input is discarded.
     ///
     /// # Errors
     /// [`Violation`]: Renode broke a rule. The session is over, but for answers to what came before it.
@@ -259,7 +262,7 @@ impl Connection {
         Ok(Some(event))
     }
 
-    /// Answers the read, write or input that came last.
+    /// Answers the last read, write or input.
     ///
     /// # Errors
     /// [`SendError`]: the caller's mistakes.
@@ -279,7 +282,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Tells that the tick is done. Interrupts within it are to be told before.
+    /// Tells that the tick is done. Send interrupts within it before.
     ///
     /// # Errors
     /// [`SendError`]: the caller's mistakes.
@@ -293,7 +296,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Tells a new level of an interrupt line. Its number is the connection's, not a peripheral's.
+    /// Sends a new level of an interrupt line. Its number is the connection's, not a peripheral's.
     ///
     /// # Errors
     /// [`SendError::NoSession`].
@@ -302,8 +305,8 @@ impl Connection {
         self.tell(told)
     }
 
-    /// Reads from Renode's bus. The index is the peripheral that reads: 0 if there is one. To an index it does not know Renode
-    /// never answers.
+    /// Reads from Renode's bus. The index is that of the peripheral that reads: 0 if there is one. For an
+    /// unknown index Renode never answers.
     ///
     /// # Errors
     /// [`SendError::Busy`]: one get or push at a time.
@@ -312,7 +315,7 @@ impl Connection {
         self.access_bus(BusAccess::Get(width), message)
     }
 
-    /// Writes to Renode's bus: those bits of data that the width says. Index as for [`get`](Self::get).
+    /// Writes to Renode's bus the bits of data that the width selects. Index as for [`get`](Self::get).
     ///
     /// # Errors
     /// [`SendError::Busy`]: one get or push at a time.
@@ -333,8 +336,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Puts a line into Renode's log: cut to [`MAX_LOG`] bytes, and with `?` for what is not ASCII, as Renode reads no other. Nothing
-    /// is sent of an empty one.
+    /// Puts a line into Renode's log: cut to [`MAX_LOG`] bytes, and with `?` in place of characters that are
+    /// not ASCII, because Renode reads only ASCII. An empty line is not sent.
     ///
     /// # Errors
     /// [`SendError::NoSession`].
@@ -350,7 +353,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Gives up: Renode ends the session and stops the CPU that is in it.
+    /// Gives up: Renode ends the session and stops the CPU that uses it.
     ///
     /// # Errors
     /// [`SendError::NoSession`].

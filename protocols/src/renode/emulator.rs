@@ -1,4 +1,4 @@
-//! Renode's side, as Renode is: for tests of peripherals, ours and others'. No socket and no clock.
+//! Renode's side, as Renode behaves: for tests of peripherals, ours and others. No socket and no clock.
 
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -12,7 +12,7 @@ pub enum Heard {
     Connected,
     /// The answer to [`Emulator::read`].
     Value {
-        /// The value, no wider than what was asked for.
+        /// The value, no wider than requested.
         data: u64,
     },
     /// The answer to [`Emulator::write`] or [`Emulator::input`].
@@ -104,7 +104,7 @@ impl Default for Emulator {
 }
 
 impl Emulator {
-    /// A Renode to whom both sockets have connected; its handshake is in the output.
+    /// A Renode to which both sockets have connected; its handshake is in the output.
     pub fn new() -> Self {
         let mut output = Output::default();
         output.push(Socket::Main, Message::plain(Action::Handshake));
@@ -122,8 +122,8 @@ impl Emulator {
         self.state == State::Open
     }
 
-    /// Takes what is next off the front of what came on that socket. `Ok(None)`: more bytes are needed. After the end input is thrown
-    /// away.
+    /// Takes the next event off the front of the bytes from that socket. `Ok(None)`: more bytes are needed.
+    /// After the end input is discarded.
     ///
     /// # Errors
     /// [`Violation`]: the peripheral broke a rule. The session is over.
@@ -250,7 +250,7 @@ impl Emulator {
         self.ask(Asked::Read(width), Message { action: Action::read(width), address, data: 0, index })
     }
 
-    /// Writes to a peripheral: those bits of data that the width says.
+    /// Writes to a peripheral the bits of data that the width selects.
     ///
     /// # Errors
     /// [`SendError::Busy`]: one request at a time.
@@ -290,7 +290,7 @@ impl Emulator {
         Ok(())
     }
 
-    /// Resets all that is simulated beside it. There is no answer.
+    /// Resets all peripherals. There is no answer.
     ///
     /// # Errors
     /// [`SendError::NoSession`].

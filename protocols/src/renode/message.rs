@@ -52,7 +52,7 @@ impl Width {
 
 macro_rules! actions {
     ($($(#[$about:meta])* $action:ident = $number:literal, $name:literal;)+) => {
-        /// What a message is for. Numbers are added at the end, by whoever adds them to Renode.
+        /// The kind of a message. Renode's authors add numbers at the end.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(i32)]
         pub enum Action {
@@ -84,9 +84,9 @@ actions! {
     Invalid = 0, "invalid";
     /// From Renode: so much time has passed. Back: it is done.
     TickClock = 1, "tick clock";
-    /// From Renode: the answer to a get. Long ago: a write of 32 bits.
+    /// From Renode: the answer to a get. In old versions: a write of 32 bits.
     WriteToBus = 2, "write to bus";
-    /// The answer to a read. Long ago, from Renode: a read of 32 bits.
+    /// The answer to a read. In old versions, from Renode: a read of 32 bits.
     ReadFromBus = 3, "read from bus";
     /// From Renode, without an answer.
     ResetPeripheral = 4, "reset peripheral";
@@ -211,14 +211,15 @@ pub enum LogLevel {
     Error = 3,
 }
 
-/// A message. What address and data are, the action says.
+/// A message. The action defines the meaning of address and data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     /// What it is for.
     pub action: Action,
-    /// Of an access: the offset in the peripheral's window, or on Renode's bus. Else a line, a length, or 0.
+    /// For an access: the offset in the peripheral's window, or on Renode's bus. Otherwise a line, a length, or
+    /// 0.
     pub address: u64,
-    /// Of an access: the value. Else ticks, a level, or 0.
+    /// For an access: the value. Otherwise ticks, a level, or 0.
     pub data: u64,
     /// Which of the connection's peripherals; [`NO_INDEX`]: none in particular.
     pub index: i32,

@@ -1,4 +1,4 @@
-//! What is to be written: whole messages, in one order for both sockets.
+//! Output: whole messages, in one order for both sockets.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -30,8 +30,8 @@ impl fmt::Display for Socket {
 pub struct Output(VecDeque<(Socket, Bytes)>);
 
 impl Output {
-    /// The next message, or the text of a log message. Write it by one call, before those behind it: who receives it takes it by one
-    /// call, and order between the sockets counts.
+    /// The next message, or the text of a log message. Write it by one call, before later ones: the receiver
+    /// takes it by one call, and the order between the sockets matters.
     pub fn next_write(&mut self) -> Option<(Socket, Bytes)> {
         self.0.pop_front()
     }

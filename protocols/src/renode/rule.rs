@@ -1,4 +1,4 @@
-//! The rules of the protocol, and what is said of a peer that broke one.
+//! The rules of the protocol, and the messages about a peer that broke one.
 
 use std::fmt;
 
@@ -14,8 +14,9 @@ const BUS: &str = "Renode, CoSimulationPlugin/IntegrationLibrary/src/renode_bus.
 const OURS: &str = "a bound of this implementation";
 
 rule_table! {
-    /// A rule. Up to RN-13 they are about messages, and [`Connection`](super::Connection) and [`Emulator`](super::Emulator) check them; of the
-    /// others no single message tells: a check of a peer sees them.
+    /// A rule. Rules up to RN-13 are about messages, and [`Connection`](super::Connection) and
+    /// [`Emulator`](super::Emulator) check them. For the others no single message shows that a rule is broken:
+    /// a check of a peer does.
     UnknownAction: "RN-01", "an action is one of 0 to 31, or 100", ACTIONS;
     NotForPeripheral: "RN-02", "Renode asks a peripheral that is no CPU for ticks, reads, writes, inputs, reset and end", BUS;
     Handshake: "RN-03", "the first message of each side on the main socket is a handshake, and no other is", SOCKETS;
@@ -36,7 +37,7 @@ rule_table! {
 }
 
 impl Rule {
-    /// Those that one message can break: the codec checks them.
+    /// The rules that one message can break: the codec checks them.
     pub const OF_MESSAGES: &'static [Self] = Self::ALL.split_at(13).0;
 }
 
@@ -53,7 +54,7 @@ pub struct Violation {
     pub socket: Socket,
     /// The message's place in the stream of that socket, from 1.
     pub message: u64,
-    /// The message; of one on a socket that should be silent its first bytes, then zeros.
+    /// The message; on a socket that should be silent, its first bytes, then zeros.
     pub bytes: [u8; MESSAGE],
 }
 
@@ -71,7 +72,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Something that cannot be sent. Nothing was; the session is as it was.
+/// The message cannot be sent. Nothing was sent; the session is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SendError {
     /// Before the handshake, or after the end.

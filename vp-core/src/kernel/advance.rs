@@ -1,17 +1,18 @@
-//! Moving time on from within a process, where nobody could tell the difference.
+//! Moving time on from within a process, where no other process could notice.
 
 use super::Sim;
 use crate::schedule::NOBODY;
 use crate::time::Time;
 
 impl Sim {
-    /// Inside a process (elsewhere it is false): moves time on to `time`, as if the process had waited until then and nobody else had run
-    /// meanwhile. False, and time stays, if anybody else might: if something else is to happen at the present time or
-    /// up to and including `time`, or the run ends before. The process then waits as usual. A time that is not in the
-    /// future takes no moving, but counts as a wait for it ([`Sim::wait_until`]).
+    /// Moves time on to `time` inside a process, as if the process had waited until then and no other process
+    /// had run meanwhile. Returns false, and time stays, if another process might run: if something else
+    /// happens at the present time or up to and including `time`, or if the run ends before. The process then
+    /// waits as usual. Outside a process it is false. If the time is not in the future nothing moves, but it
+    /// counts as a wait ([`Sim::wait_until`]).
     ///
-    /// For models of many small steps, such as a bus: where such a model is all that moves, its steps cost no more than
-    /// calls.
+    /// This is for models of many small steps, such as a bus: while only such a model is active, a step costs
+    /// no more than a call.
     ///
     /// ```
     /// use vp_core::{Simulation, Time};
@@ -58,8 +59,9 @@ impl Sim {
         true
     }
 
-    /// The latest time to which [`Sim::advance`] would move time on now, or an earlier one that is quicker to tell; the
-    /// present one if it would not. For models that do many steps at once when nobody looks.
+    /// The latest time to which [`Sim::advance`] would move time on now, or an earlier one that is quicker to
+    /// find; the present time if it would not move. For models that do many steps at once when nothing else
+    /// happens.
     ///
     /// ```
     /// use vp_core::{Simulation, Time};

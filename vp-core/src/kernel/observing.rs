@@ -1,4 +1,5 @@
-//! Who is told what happens: sources, observers that join and leave, and up to when observations are complete.
+//! Reporting to observers: sources, observers that join and leave, and the time up to which observations are
+//! complete.
 
 use super::{Kernel, Sim};
 use crate::name::Name;
@@ -128,7 +129,7 @@ impl Kernel {
     }
 }
 
-/// The place of an observer among those of a simulation, by which it leaves again; made by [`Sim::observe`].
+/// An observer's registration at a simulation, by which it leaves again; made by [`Sim::observe`].
 ///
 /// Who drops this has the observer stay.
 pub struct Subscription {
@@ -137,7 +138,8 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Takes the observer away. Before, it is told what sources have kept back; from then on, nothing.
+    /// Removes the observer. Before that it gets the buffered observations of all sources; afterwards it gets
+    /// nothing.
     ///
     /// ```
     /// use std::rc::Rc;
@@ -161,9 +163,10 @@ impl Subscription {
 }
 
 impl Sim {
-    /// Adds an observer. It is told at once of all sources that there are, and from now on what it wants.
+    /// Adds an observer. It is told of all existing sources at once, and from now on it gets the observations
+    /// that it wants.
     ///
-    /// It may join at any time; what had begun before then may end without a beginning, or not be seen.
+    /// It may join at any time. For work that had begun before, it may see only the end, or nothing.
     pub fn observe(&self, observer: Rc<dyn Observer>) -> Subscription {
         // What happened before is for those who were there.
         self.flush_observers();
@@ -180,7 +183,7 @@ impl Sim {
         Subscription { sim: self.clone(), member }
     }
 
-    /// Announces something that reports to observers, and what it reports.
+    /// Announces a source of observations, and what it reports.
     pub fn source(&self, name: impl Into<Name>, kind: SourceKind) -> Source {
         let (observing, info) = (&self.0.observing, SourceInfo { name: name.into(), kind });
         let (mut sources, mut ownerless) = (observing.sources.borrow_mut(), observing.ownerless.borrow_mut());
@@ -199,7 +202,7 @@ impl Sim {
         self.0.observing.sources.borrow()[source.0 as usize].name.clone()
     }
 
-    /// Registers a source that keeps observations back, until it is dropped.
+    /// Registers a source that buffers observations, until it is dropped.
     pub fn add_buffered<B: BufferedSource + 'static>(&self, source: &Rc<B>) {
         let source: Weak<B> = Rc::downgrade(source);
         let mut buffered = self.0.observing.buffered.borrow_mut();
@@ -233,7 +236,7 @@ impl Sim {
         self.report_at(self.now(), source, what);
     }
 
-    /// Tells the observers what happened at `time`: for sources that tell several observations at once
+    /// Reports to the observers what happened at `time`: for sources that report several observations at once
     /// ([`BufferedSource`]). A source reports in the order of time.
     #[inline]
     pub fn report_at(&self, time: Time, source: Source, what: What<'_>) {
@@ -247,10 +250,11 @@ impl Sim {
         }
     }
 
-    /// Has all sources tell what they keep back. Who wants it is then told the watermark, which is the present time, unless a
-    /// source still keeps something back.
+    /// Makes all sources report their buffered observations. Observers that want it are then told the
+    /// watermark. It is the present time, unless a source still buffers something.
     ///
-    /// The end of each run does that by itself, and so does an observer that joins or leaves. It is of no effect while an observer is being told.
+    /// This happens by itself at the end of each run, and when an observer joins or leaves. It has no effect
+    /// while an observer is being called.
     ///
     /// ```
     /// use std::cell::Cell;

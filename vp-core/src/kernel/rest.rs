@@ -1,7 +1,8 @@
-//! A simulation at rest, written down, and going on from there in another one.
+//! Saving a simulation at rest, and continuing it in another one.
 //!
-//! At rest nothing is under way: nothing is to run, nothing is notified, nobody holds time. Then all that is left of the past in
-//! the kernel are a few counts and the numbers of the sources. What models remember is theirs to write down.
+//! At rest nothing is under way: no process is runnable, nothing is notified, no process holds time. Then the
+//! kernel's only state from the past is a few counts and the numbers of the sources. Models save their own
+//! state.
 
 use super::Simulation;
 use crate::name::Name;
@@ -9,7 +10,7 @@ use crate::observe::{SourceInfo, SourceKind};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
-/// What is under way in a simulation that is not at rest.
+/// What is still under way in a simulation that is not at rest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Busy {
     /// Something happens by itself, then at the earliest.
@@ -20,10 +21,10 @@ pub enum Busy {
     Held,
 }
 
-/// Why a simulation cannot go on from where another one was at rest: it is not built as that one was.
+/// Why a simulation cannot continue from the saved state of another one: it is not built in the same way.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResumeError {
-    /// A source reports another kind of observation, or is not there.
+    /// A source reports another kind of observation, or does not exist.
     #[error("`{0}` is not observed as it was")]
     Source(String),
     /// Its numbers are none that a simulation comes to.
@@ -149,8 +150,9 @@ impl Simulation {
         })
     }
 
-    /// A simulation at the time at which another one was at rest. Who builds there what was there announces the same sources, and
-    /// gets the same numbers for them. Nobody is told anything before [`Simulation::resume`].
+    /// A simulation at the time at which another one was at rest. If the same models are built in it, they
+    /// announce the same sources and get the same numbers. Observers are told nothing before
+    /// [`Simulation::resume`].
     ///
     /// ```
     /// use vp_core::{Simulation, Time};
@@ -184,7 +186,7 @@ impl Simulation {
     /// ```
     ///
     /// # Errors
-    /// A source is of a kind that there is not, or a number beyond all that a simulation comes to.
+    /// A source is of an unknown kind, or its number is larger than a simulation can have.
     pub fn at_rest(rest: &Rest) -> Result<Simulation, ResumeError> {
         // Far from the end of all numbers, so that there is room to go on.
         let most = rest.now.as_ps().max(rest.delta_cycles).max(rest.activations);
@@ -203,11 +205,11 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// Lets what was built since [`Simulation::at_rest`] come to rest, and goes on from there: with the counts of the other one,
-    /// and telling observers.
+    /// Lets what was built since [`Simulation::at_rest`] come to rest, and continues from there, with the
+    /// counts of the saved simulation and with reports to observers.
     ///
     /// # Errors
-    /// It does not come to rest, or has announced other sources. The simulation is of no use then.
+    /// It does not come to rest, or has announced other sources. The simulation cannot be used then.
     pub fn resume(&mut self, rest: &Rest) -> Result<(), ResumeError> {
         self.run_until(rest.now);
         self.rest()?;

@@ -1,6 +1,6 @@
-//! The watchdog of the run loop: ends a run in which much is done and time does not move on.
+//! The watchdog of the run loop: ends a run in which much is done but time does not move on.
 //!
-//! It looks rarely, so that the loop pays one comparison a delta cycle, and nothing where time moves on.
+//! It checks rarely. So the loop pays one comparison a delta cycle, and nothing where time moves on.
 
 use super::{Kernel, Simulation, Stop};
 use crate::report::Livelock;

@@ -1,8 +1,8 @@
-//! Sources that tell several observations at once, and what is certain in spite of that.
+//! Sources that report several observations at once, and what observers can rely on nevertheless.
 
 use crate::time::Time;
 
-/// A source that keeps observations back, to report several at once ([`crate::Sim::report_at`]).
+/// A source that buffers observations and reports several at once ([`crate::Sim::report_at`]).
 ///
 /// Registered by [`crate::Sim::add_buffered`]. The *watermark* of a simulation is the earliest of all
 /// [`BufferedSource::told_until`] and the present time: no observation that comes later has an earlier time.
@@ -66,10 +66,10 @@ use crate::time::Time;
 /// assert_eq!(hash.count(), 4);
 /// ```
 pub trait BufferedSource {
-    /// Nothing that it has not told is earlier than this, nor will be; [`Time::MAX`] if it keeps nothing back. It may be later
-    /// than the present time.
+    /// No observation that it still buffers, or will make, is earlier than this; [`Time::MAX`] if it buffers
+    /// nothing. It may be later than the present time.
     fn told_until(&self) -> Time;
 
-    /// Tells the observers what it has seen up to `now`, the present time.
+    /// Reports to the observers what it has buffered up to `now`, the present time.
     fn flush(&self, now: Time);
 }

@@ -1,13 +1,13 @@
-//! One number for a whole run.
+//! One number that identifies a whole run.
 
 use super::{Observation, Observer, Source, Transfer, Warning, What};
 use crate::time::Time;
 use std::cell::Cell;
 
-/// Hashes all it is told into 64 bits: two runs with the same hash went the same way.
+/// Hashes all observations into 64 bits: two runs with the same hash had the same events.
 ///
-/// Each observation is hashed by itself, with its time, and the hashes are added up. So delta cycle numbers are left
-/// out, and so is the order of what happens at one time: both may differ where nothing else does.
+/// Each observation is hashed by itself, with its time, and the hashes are added up. So delta cycle numbers and
+/// the order of events at one time are left out: they may differ where nothing else does.
 ///
 /// ```
 /// use std::rc::Rc;
@@ -50,7 +50,7 @@ impl EventHash {
         self.count.set(0);
     }
 
-    /// Goes on from where another one stood, with its value and count.
+    /// Continues from another hash, with its value and count.
     ///
     /// ```
     /// use vp_core::observe::EventHash;

@@ -1,4 +1,4 @@
-//! Which kinds of observations somebody wants.
+//! Which kinds of observations are wanted.
 
 /// A set of kinds of observations: what an observer wants to be told ([`crate::observe::Observer::wants`]), or what a model
 /// is about to report ([`crate::Sim::is_observed`]).

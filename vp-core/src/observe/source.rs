@@ -1,9 +1,9 @@
-//! Who reports, and what.
+//! Sources of observations, and what they report.
 
 use crate::name::Name;
 use serde::{Deserialize, Serialize};
 
-/// Something that reports: a port, an engine, a channel. Announced once, by [`crate::Sim::source`].
+/// A source of observations: a port, an engine, a channel. Announced once, by [`crate::Sim::source`].
 ///
 /// ```
 /// use vp_core::Simulation;
@@ -61,7 +61,7 @@ impl SourceKind {
     pub const LINE: SourceKind = SourceKind::Level { bits: 1, unit: "" };
 }
 
-/// What is known of a source when it is announced.
+/// The description of a source, given when it is announced.
 ///
 /// ```
 /// use std::cell::RefCell;

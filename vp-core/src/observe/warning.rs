@@ -1,7 +1,7 @@
-//! What a person should know, as models report it.
+//! Warnings of models for people.
 
-/// Something a person should know. A model reports it each time that it happens; how often that is told to people is for
-/// observers to say.
+/// A warning for people. A model reports it each time that it occurs. Observers decide how often people are
+/// told.
 ///
 /// ```
 /// use vp_core::Simulation;
@@ -25,7 +25,7 @@ pub enum Warning<'a> {
         /// What happened this time.
         text: &'a str,
     },
-    /// Memory did not serve a burst; whatever asks for one such burst mostly asks for many.
+    /// Memory did not serve a burst. A unit that makes one such burst mostly makes many.
     Access {
         /// Who asked; empty if that is not known.
         client: &'a str,
@@ -35,7 +35,7 @@ pub enum Warning<'a> {
         address: u64,
         /// Length in bytes.
         bytes: u32,
-        /// Why it was not served, and what became of it.
+        /// Why it was not served, and what happened to it.
         text: &'a str,
     },
 }

@@ -1,4 +1,4 @@
-//! Events: their notifications, who waits for them and who listens.
+//! Events: their notifications, the processes that wait for them, and the methods that are sensitive to them.
 
 use super::{Crowd, EventDetails, EventSlot, NOBODY, Pending, Schedule, Slot, Standing, Target};
 use crate::name::Name;

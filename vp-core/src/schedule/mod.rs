@@ -1,10 +1,10 @@
-//! Who runs when: processes, events and notifications as plain tables, and the rules between them.
+//! The schedule: processes, events and notifications as plain tables, and the rules between them.
 //!
-//! The kernel ([`crate::kernel`]) enters here by one step at a time ([`Shared`]) and leaves before any user
-//! code runs: nothing here calls a process, a method or a destructor of theirs.
+//! The kernel ([`crate::kernel`]) makes one step at a time here ([`Shared`]) and leaves before any user code
+//! runs. Nothing here calls a process, a method or one of their destructors.
 //!
-//! What every activation touches is kept small and by itself ([`Slot`], [`EventSlot`]); what few look at
-//! lies in tables beside them ([`Details`], [`EventDetails`]), under the same numbers.
+//! Data that every activation touches is kept small and together ([`Slot`], [`EventSlot`]). Data that is seldom
+//! used is in separate tables ([`Details`], [`EventDetails`]), under the same numbers.
 
 mod events;
 mod processes;

@@ -1,4 +1,4 @@
-//! Processes: what makes them runnable, how they come and how they go.
+//! Processes: what makes them runnable, how they start and how they end.
 
 use super::{Details, Kind, More, NOBODY, Pending, Schedule, Slot, Standing, Target};
 use crate::body::{Body, Running};

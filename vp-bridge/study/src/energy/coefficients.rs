@@ -361,7 +361,7 @@ mod tests {
         assert!(
             of("\nenergy = 'no/such.toml'")
                 .unwrap_err()
-                .starts_with("s.toml:2: energy = \"no/such.toml\": cannot be read")
+                .starts_with("s.toml:2: energy = \"no/such.toml\": cannot read: ")
         );
         assert!(of("energy = 5").unwrap_err().starts_with("s.toml:1: energy is a file"));
     }
