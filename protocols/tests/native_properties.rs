@@ -54,7 +54,7 @@ fn hello() -> impl Strategy<Value = Hello> {
                 version_min,
                 version_max,
                 agent,
-                capabilities: Capabilities::from_bits(capabilities),
+                capabilities: Capabilities::from_bits_retain(capabilities),
                 max_payload,
                 max_in_flight,
                 platform,
@@ -88,7 +88,7 @@ fn welcome() -> impl Strategy<Value = Welcome> {
             agent: hello.agent,
             capabilities: match device {
                 Some(_) => hello.capabilities.union(Capabilities::DEVICE),
-                None => hello.capabilities.without(Capabilities::DEVICE),
+                None => hello.capabilities.difference(Capabilities::DEVICE),
             },
             max_payload: hello.max_payload,
             max_in_flight: hello.max_in_flight,

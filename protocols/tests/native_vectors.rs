@@ -58,7 +58,7 @@ fn reply(id: u32, time: u64, reply: Reply) -> Message {
 
 fn hello(platform: Option<&str>, time_mode: TimeMode) -> Hello {
     Hello {
-        capabilities: Capabilities::from_bits(7),
+        capabilities: Capabilities::from_bits_retain(7),
         ..Connection::hello("example 1.0", platform, time_mode)
     }
 }
@@ -76,7 +76,7 @@ fn welcome() -> Welcome {
     Welcome {
         version: 1,
         agent: "vp 0.1.0".into(),
-        capabilities: Capabilities::from_bits(7),
+        capabilities: Capabilities::from_bits_retain(7),
         max_payload: 1 << 20,
         max_in_flight: 256,
         time_mode: TimeMode::Lockstep,
@@ -99,7 +99,7 @@ fn welcome_with_device() -> Welcome {
         compatible: vec!["nvidia,nv_small".into(), "nvidia,nvdla_2".into()],
         register_map: Some("nv_small".into()),
     };
-    Welcome { capabilities: Capabilities::from_bits(0x87), device: Some(device), ..welcome() }
+    Welcome { capabilities: Capabilities::from_bits_retain(0x87), device: Some(device), ..welcome() }
 }
 
 fn driven(name: &'static str, port: PortId, event: PortEvent) -> (&'static str, Message, Vec<u8>) {
@@ -150,8 +150,10 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
     let busy = "dbb0 is held as target by session 3; detach it there first";
     let deadlock = "pdp waits for dbb0 read data that no request asks for";
     let paced = TimeMode::Paced { picoseconds_per_nanosecond: 1000 };
-    let observer =
-        Hello { capabilities: Capabilities::from_bits(0x1800), ..hello(Some("lab"), TimeMode::Lockstep) };
+    let observer = Hello {
+        capabilities: Capabilities::from_bits_retain(0x1800),
+        ..hello(Some("lab"), TimeMode::Lockstep)
+    };
     let none = Vec::new;
     let debug = |name, command| (name, request(23, Request::Debug { command }), Vec::new());
     let register = BreakOn::Register { address: 0xb038, access: Accesses::Write, value: Some(1) };

@@ -14,7 +14,7 @@ fn access(has_data: bool) -> impl Strategy<Value = Access> {
     let numbers = (any::<i64>(), any::<u64>(), any::<u64>(), any::<u64>());
     (numbers, vec(any::<u8>(), 0..80), 1u32.., vec(any::<u8>(), 0..20)).prop_map(
         move |((time, attributes, address, master), data, stream_width, byte_enables)| {
-            let attributes = Attributes::from_bits(attributes);
+            let attributes = Attributes::from_bits_retain(attributes);
             let is_extended = attributes.contains(Attributes::EXTENDED);
             Access {
                 time,
@@ -62,7 +62,7 @@ fn packet() -> impl Strategy<Value = Packet> {
     ];
     (any::<u32>(), any::<u32>(), body).prop_map(|(id, channel, (body, flags))| Packet {
         id,
-        flags: Flags::from_bits(flags),
+        flags: Flags::from_bits_retain(flags),
         channel,
         body,
     })

@@ -102,10 +102,6 @@ pingpong-method      | vp: pingpong-method 40000000 1       | systemc: pingpong-
 pingpong-thread      | vp: pingpong-thread 40000000 1       | systemc: pingpong-thread 12000000 1           | odem-rs: pingpong 15000000 1               | limit: switch-stackless 300000000 1
 fifo16               | vp: fifo16 50000000 1                | systemc: fifo16 40000000 1                    | nexosim: fifo16 8000000 1                  | odem-rs: fifo16 25000000 1         | limit: fifo16 150000000 1
 fifo1                | vp: fifo1 20000000 1                 | systemc: fifo1 8000000 1                      | nexosim: fifo1 4000000 1                   | odem-rs: fifo1 10000000 1
-lt                   | vp: lt 60000000 1                    | systemc: lt 25000000 1                        | nexosim: lt 2000000 1                      | limit: lt-table 200000000 1
-lt-dmi               | vp: lt-dmi 100000000 1               | systemc: lt-dmi 40000000 1                    | limit: lt-dmi-table 300000000 1
-at2                  | vp: at2 10000000 1                   | systemc: at2 5000000 1                        | nexosim: at2 1200000 1                     | limit: at2 150000000 1
-at4                  | vp: at4 5000000 1                    | systemc: at4 2500000 1
 clocked              | vp: clocked 1000000 100              | systemc: clocked 800000 100                   | nexosim: clocked 60000 100                 | odem-rs: clocked 120000 100        | limit: clocked 6000000 100
 clocked-reg          | vp: clocked-reg 600000 100           | systemc: clocked-reg 400000 100               | limit: clocked-reg 3000000 100
 spawn/1              | vp: spawn 8000000 1                  | systemc: spawn 100000 1                       | odem-rs: spawn 8000000 1                   | limit: spawn 50000000 1

@@ -54,6 +54,46 @@ impl Device {
         self.host.write_acknowledged(address, value).expect("written");
     }
 
+    /// Starts whatever the registers hold and waits: for the interrupts, for everything to stand still, or for the
+    /// limit.
+    ///
+    /// # Panics
+    /// When the host itself does something wrong: whatever the registers hold must not come to that.
+    pub fn survives(&mut self, program: &Program, limit: Time) {
+        self.host.set_limit(limit);
+        self.run(program);
+        loop {
+            match self.try_interrupt() {
+                Ok(_) => {}
+                Err(HostError::Idle { .. } | HostError::Limit { .. }) => break,
+                Err(other) => panic!("{other}"),
+            }
+        }
+        self.host.statistics().expect("statistics");
+    }
+
+    /// Starts units with these words, again and again, in their registers: in all of them, or in some.
+    ///
+    /// # Panics
+    /// As [`survives`](Self::survives).
+    pub fn survives_words(&mut self, units: &[Unit], words: &[u32], sparse: bool, limit: Time) {
+        let mut words = words.iter().copied().cycle();
+        let mut program = self.program();
+        for &unit in units {
+            for register in unit.registers() {
+                let word = words.next().unwrap_or_default();
+                let shared = register.name.starts_with("S_POINTER") || register.name == "D_OP_ENABLE";
+                if !shared && (!sparse || word % 4 == 0) {
+                    program.word(unit, register, if sparse { word >> (word % 29) } else { word });
+                }
+            }
+        }
+        for &unit in units {
+            program.word(unit, unit.op_enable().expect("a unit that is enabled"), 1);
+        }
+        self.survives(&program, limit);
+    }
+
     /// A program without writes for this device.
     pub fn program(&self) -> Program {
         Program::new(self.host.map())

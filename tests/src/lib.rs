@@ -5,7 +5,8 @@
 //! [`reference`](mod@reference) computes layers the slow and obvious way, [`program`] writes them into registers
 //! as a driver would, [`random`] draws them, [`layers`] has a few plain ones, [`compression`] compresses their weights,
 //! [`device`] runs them, [`mutation`] runs what is near them, and [`traces`] makes the project's own traces. [`stage`] has
-//! parties at a hub, [`fuzz`] takes any bytes. [`effort`] says how long to search.
+//! parties at a hub, [`fuzz`] takes any bytes. [`effort`] says how long to search. [`platform_file`] makes a page of the
+//! documentation from the types.
 
 pub mod compression;
 pub mod conformance;
@@ -14,6 +15,7 @@ pub mod effort;
 pub mod fuzz;
 pub mod layers;
 pub mod mutation;
+pub mod platform_file;
 pub mod program;
 pub mod progress;
 pub mod proven;

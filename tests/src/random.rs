@@ -8,7 +8,7 @@ mod pixels;
 mod sequence;
 
 pub use modes::Kind;
-pub use network::NetworkDraw;
+pub use network::{NetworkDraw, network_of};
 pub use sequence::{Layer, Leaves, Sequence};
 
 use rand::{Rng, SeedableRng as _};

@@ -4,8 +4,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
-use vp_models::host::{Host, HostError, Memory, Statistics, Warning};
-use vp_models::nvdla::registers::RegisterMap;
+use vp_models::host::Host;
 use vp_models::platform::Description;
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::{Options, Server};
@@ -71,51 +70,5 @@ impl Drop for Served {
 }
 
 impl Host for ServedHost {
-    fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
-        self.host.write(address, value)
-    }
-
-    fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
-        self.host.write_acknowledged(address, value)
-    }
-
-    fn read(&mut self, address: u32) -> Result<u32, HostError> {
-        self.host.read(address)
-    }
-
-    fn wait_interrupt(&mut self) -> Result<vp_core::Time, HostError> {
-        self.host.wait_interrupt()
-    }
-
-    fn now(&mut self) -> Result<vp_core::Time, HostError> {
-        self.host.now()
-    }
-
-    fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
-        self.host.load(memory, address, bytes)
-    }
-
-    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
-        self.host.fetch(memory, address, bytes)
-    }
-
-    fn map(&self) -> RegisterMap {
-        self.host.map()
-    }
-
-    fn device(&self) -> &str {
-        self.host.device()
-    }
-
-    fn statistics(&mut self) -> Result<Statistics, HostError> {
-        self.host.statistics()
-    }
-
-    fn warnings(&mut self) -> Vec<Warning> {
-        self.host.warnings()
-    }
-
-    fn set_limit(&mut self, limit: vp_core::Time) {
-        self.host.set_limit(limit);
-    }
+    vp_models::forward_host!(host: write, write_acknowledged, read, wait_interrupt, now, load, fetch, map, device, statistics, warnings, set_limit);
 }

@@ -13,7 +13,6 @@
 #include "life.h"
 #include "methods.h"
 #include "processes.h"
-#include "tlm.h"
 #include "waits.h"
 
 int sc_main(int argc, char* argv[]) {

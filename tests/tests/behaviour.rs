@@ -126,8 +126,8 @@ mod time {
             program.fields(
                 Unit::Mcif,
                 &[
-                    (mcif::cfg_rd_weight_0::RD_WEIGHT_SDP, main),
-                    (mcif::cfg_rd_weight_1::RD_WEIGHT_SDP_B, operand),
+                    (mcif::CFG_RD_WEIGHT_0::RD_WEIGHT_SDP, main),
+                    (mcif::CFG_RD_WEIGHT_1::RD_WEIGHT_SDP_B, operand),
                 ],
             );
             device.run(program);

@@ -7,7 +7,7 @@ use vp_models::host::{Host as _, HostError, Memory};
 use vp_models::nvdla::registers::{FieldRef, Unit, cacc, cdma, cmac, csc, sdp};
 use vp_tests::device::Device;
 use vp_tests::effort::cases;
-use vp_tests::program::{BufferUse, Program};
+use vp_tests::program::BufferUse;
 use vp_tests::random::{Draw, Kind};
 use vp_tests::reference::{self, ConvLayer, Image, WeightOrder};
 
@@ -236,15 +236,15 @@ proptest! {
 
 /// Fields of each unit that a convolution passes, and a value that none of them takes.
 const WRONG: [(Unit, FieldRef, u32); 9] = [
-    (Unit::Cdma, cdma::d_misc_cfg::CONV_MODE, 1),
-    (Unit::Cdma, cdma::d_weight_bytes::WEIGHT_BYTES, 0),
-    (Unit::Csc, csc::d_misc_cfg::CONV_MODE, 1),
-    (Unit::Csc, csc::d_datain_size_ext_0::DATAIN_HEIGHT_EXT, 4000),
-    (Unit::Csc, csc::d_weight_size_ext_1::WEIGHT_KERNEL, 7777),
-    (Unit::CmacA, cmac::d_misc_cfg::CONV_MODE, 1),
-    (Unit::CmacB, cmac::d_misc_cfg::PROC_PRECISION, 3),
-    (Unit::Cacc, cacc::d_misc_cfg::PROC_PRECISION, 3),
-    (Unit::Sdp, sdp::d_data_format::PROC_PRECISION, 3),
+    (Unit::Cdma, cdma::D_MISC_CFG::CONV_MODE, 1),
+    (Unit::Cdma, cdma::D_WEIGHT_BYTES::WEIGHT_BYTES, 0),
+    (Unit::Csc, csc::D_MISC_CFG::CONV_MODE, 1),
+    (Unit::Csc, csc::D_DATAIN_SIZE_EXT_0::DATAIN_HEIGHT_EXT, 4000),
+    (Unit::Csc, csc::D_WEIGHT_SIZE_EXT_1::WEIGHT_KERNEL, 7777),
+    (Unit::CmacA, cmac::D_MISC_CFG::CONV_MODE, 1),
+    (Unit::CmacB, cmac::D_MISC_CFG::PROC_PRECISION, 3),
+    (Unit::Cacc, cacc::D_MISC_CFG::PROC_PRECISION, 3),
+    (Unit::Sdp, sdp::D_DATA_FORMAT::PROC_PRECISION, 3),
 ];
 
 /// Whichever unit refuses a layer, all of them end it, and the next one runs.
@@ -318,21 +318,6 @@ fn a_layer_whose_sizes_and_masks_contradict_each_other_ends_early() {
 /// Long enough for any layer drawn here to end.
 const PATIENCE: Time = Time::us(100);
 
-/// Starts whatever the registers hold and waits: for the interrupts, for everything to stand still, or for the
-/// limit. Only what the host itself does wrong is an error.
-fn is_survived(device: &mut Device, program: &Program) {
-    device.host.set_limit(PATIENCE);
-    device.run(program);
-    loop {
-        match device.try_interrupt() {
-            Ok(_) => {}
-            Err(HostError::Idle { .. } | HostError::Limit { .. }) => break,
-            Err(other) => panic!("{other}"),
-        }
-    }
-    device.host.statistics().unwrap();
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 
@@ -342,22 +327,7 @@ proptest! {
         words in prop::collection::vec(any::<u32>(), 1..200),
         sparse: bool,
     ) {
-        let mut device = Device::named(platform);
-        let mut words = words.into_iter().cycle();
-        let mut program = device.program();
-        for unit in UNITS {
-            for register in unit.registers() {
-                let word = words.next().unwrap_or_default();
-                let shared = register.name.starts_with("S_POINTER") || register.name == "D_OP_ENABLE";
-                if !shared && (!sparse || word % 4 == 0) {
-                    program.word(unit, register, if sparse { word >> (word % 29) } else { word });
-                }
-            }
-        }
-        for unit in UNITS {
-            program.word(unit, unit.op_enable().unwrap(), 1);
-        }
-        is_survived(&mut device, &program);
+        Device::named(platform).survives_words(&UNITS, &words, sparse, PATIENCE);
     }
 
     #[test]
@@ -378,7 +348,7 @@ proptest! {
             program.writes[place.index(count)].value ^= word >> shift;
         }
         program.enable_convolution(&layer, 0, true);
-        is_survived(&mut device, &program);
+        device.survives(&program, PATIENCE);
     }
 }
 

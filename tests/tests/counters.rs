@@ -56,25 +56,25 @@ fn dma_stalls_are_counted_when_asked_for() {
             start: &start_sdp(&sdp_layer, 0),
             done: SDP_0,
             stalls: &[
-                (Unit::Sdp, sdp::d_perf_enable::PERF_DMA_EN, sdp::D_PERF_WDMA_WRITE_STALL),
-                (Unit::SdpRdma, sdp_rdma::d_perf_enable::PERF_DMA_EN, sdp_rdma::D_PERF_MRDMA_READ_STALL),
-                (Unit::SdpRdma, sdp_rdma::d_perf_enable::PERF_DMA_EN, sdp_rdma::D_PERF_BRDMA_READ_STALL),
+                (Unit::Sdp, sdp::D_PERF_ENABLE::PERF_DMA_EN, sdp::D_PERF_WDMA_WRITE_STALL),
+                (Unit::SdpRdma, sdp_rdma::D_PERF_ENABLE::PERF_DMA_EN, sdp_rdma::D_PERF_MRDMA_READ_STALL),
+                (Unit::SdpRdma, sdp_rdma::D_PERF_ENABLE::PERF_DMA_EN, sdp_rdma::D_PERF_BRDMA_READ_STALL),
             ],
         },
         Case {
             start: &start_pdp(&pdp_layer, 0),
             done: PDP_0,
             stalls: &[
-                (Unit::Pdp, pdp::d_perf_enable::DMA_EN, pdp::D_PERF_WRITE_STALL),
-                (Unit::PdpRdma, pdp_rdma::d_perf_enable::DMA_EN, pdp_rdma::D_PERF_READ_STALL),
+                (Unit::Pdp, pdp::D_PERF_ENABLE::DMA_EN, pdp::D_PERF_WRITE_STALL),
+                (Unit::PdpRdma, pdp_rdma::D_PERF_ENABLE::DMA_EN, pdp_rdma::D_PERF_READ_STALL),
             ],
         },
         Case {
             start: &start_cdp(&cdp_layer, 0),
             done: CDP_0,
             stalls: &[
-                (Unit::Cdp, cdp::d_perf_enable::DMA_EN, cdp::D_PERF_WRITE_STALL),
-                (Unit::CdpRdma, cdp_rdma::d_perf_enable::DMA_EN, cdp_rdma::D_PERF_READ_STALL),
+                (Unit::Cdp, cdp::D_PERF_ENABLE::DMA_EN, cdp::D_PERF_WRITE_STALL),
+                (Unit::CdpRdma, cdp_rdma::D_PERF_ENABLE::DMA_EN, cdp_rdma::D_PERF_READ_STALL),
             ],
         },
     ];
@@ -103,7 +103,7 @@ fn requests_wait_for_ready_while_a_slow_bus_takes_the_lines_before() {
     description.dbb0.read_latency = Some(Latency::Fixed(400));
     description.dbb0.read_outstanding = 1;
     let mut device = Device::new(&description);
-    let enables = [(Unit::SdpRdma, sdp_rdma::d_perf_enable::PERF_DMA_EN)];
+    let enables = [(Unit::SdpRdma, sdp_rdma::D_PERF_ENABLE::PERF_DMA_EN)];
     run(&mut device, &start_sdp(&doubling(32, 16, INPUT, OUTPUT), 0), &enables, true, SDP_0);
     let stalled = u64::from(device.read(Unit::SdpRdma, sdp_rdma::D_PERF_MRDMA_READ_STALL));
     let split: u64 = (10 * 32 - 8) * 401;
@@ -119,7 +119,7 @@ fn an_unhindered_layer_stalls_nowhere() {
     let mut description = Description::named("nv_small").unwrap();
     description.dbb0.read_latency = Some(Latency::Fixed(1));
     let mut device = Device::new(&description);
-    let enables = [(Unit::Pdp, pdp::d_perf_enable::DMA_EN), (Unit::PdpRdma, pdp_rdma::d_perf_enable::DMA_EN)];
+    let enables = [(Unit::Pdp, pdp::D_PERF_ENABLE::DMA_EN), (Unit::PdpRdma, pdp_rdma::D_PERF_ENABLE::DMA_EN)];
     run(&mut device, &start_pdp(&halving(4, 4, Some(INPUT), OUTPUT), 0), &enables, true, PDP_0);
     assert_eq!(device.read(Unit::Pdp, pdp::D_PERF_WRITE_STALL), 0);
     assert_eq!(device.read(Unit::PdpRdma, pdp_rdma::D_PERF_READ_STALL), 0);
@@ -137,7 +137,7 @@ const LUT_COUNTERS: [RegisterRef; 5] = [
 fn each_element_of_cdp_is_counted_once_in_its_groups_registers() {
     let mut device = slow();
     device.load(&image(&[(INPUT, 8 * 9 * 5)], &[]));
-    let enables = [(Unit::Cdp, cdp::d_perf_enable::LUT_EN)];
+    let enables = [(Unit::Cdp, cdp::D_PERF_ENABLE::LUT_EN)];
     run(&mut device, &start_cdp(&normalising(9, 5, INPUT, OUTPUT), 0), &enables, true, CDP_0);
     let counted = LUT_COUNTERS.map(|register| device.read(Unit::Cdp, register));
     assert_eq!(counted.iter().sum::<u32>(), 8 * 9 * 5, "{counted:?}");
@@ -180,14 +180,14 @@ proptest! {
         let mut device = Device::named("nv_small_256_full");
         device.load(&before);
         device.run_new(|program| {
-            use sdp::d_dp_ew_cfg::EW_ALU_ALGO;
+            use sdp::D_DP_EW_CFG::EW_ALU_ALGO;
             program.sdp(&layer, 0);
             let config = program.writes.iter_mut().rfind(|write| write.register == sdp::D_DP_EW_CFG).unwrap();
             let mut group = Group::new(Unit::Sdp, RegisterMap::Large);
             group.set_word(sdp::D_DP_EW_CFG, config.value);
             group.set(EW_ALU_ALGO, EW_ALU_ALGO::EQL);
             config.value = group.word(sdp::D_DP_EW_CFG);
-            program.fields(Unit::Sdp, &[(sdp::d_cvt_scale::CVT_SCALE, 1)]);
+            program.fields(Unit::Sdp, &[(sdp::D_CVT_SCALE::CVT_SCALE, 1)]);
             program.enable_sdp(0);
         });
         prop_assert_eq!(device.interrupt(), SDP_0);

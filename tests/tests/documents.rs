@@ -113,6 +113,22 @@ fn each_page_is_linked_to() {
 }
 
 #[test]
+fn the_page_about_platform_files_is_what_the_types_say() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/platform-file.md");
+    let written = std::fs::read_to_string(file).expect("docs/platform-file.md");
+    assert!(
+        written == vp_tests::platform_file::page(),
+        "cargo run -p vp-tests --bin make-platform-file docs/platform-file.md"
+    );
+}
+
+#[test]
+fn the_readme_is_short() {
+    let readme = include_str!("../../README.md");
+    assert!(readme.lines().count() <= 130, "{} lines", readme.lines().count());
+}
+
+#[test]
 fn the_site_has_every_page() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let listed = Document::read(&root.join("docs/book/SUMMARY.md")).links;

@@ -254,8 +254,8 @@ fn in_fp16() -> (Own, Vec<u16>) {
     let mut program = Program::new(RegisterMap::Full);
     program.sdp(&layer, 0);
     // The registers as a whole: int8 comes and is processed, fp16 goes.
-    use sdp::d_data_format as format;
-    use sdp_rdma::d_feature_mode_cfg as mode;
+    use sdp::D_DATA_FORMAT as format;
+    use sdp_rdma::D_FEATURE_MODE_CFG as mode;
     let precisions = [(mode::IN_PRECISION, 0), (mode::PROC_PRECISION, 0), (mode::OUT_PRECISION, 2)];
     program.fields(Unit::SdpRdma, &precisions);
     program.fields(Unit::Sdp, &[(format::PROC_PRECISION, 0), (format::OUT_PRECISION, 2)]);

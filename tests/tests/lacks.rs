@@ -20,20 +20,20 @@ fn lacks(platform: &str, write: impl FnOnce(&mut Program)) -> Vec<bool> {
 fn a_format_that_other_configurations_have_is_the_configurations_lack() {
     let sdp = lacks("nv_small", |program| {
         program.sdp(&doubling(4, 4, INPUT, OUTPUT), 0);
-        program.fields(Unit::Sdp, &[(sdp::d_data_format::PROC_PRECISION, 1)]);
+        program.fields(Unit::Sdp, &[(sdp::D_DATA_FORMAT::PROC_PRECISION, 1)]);
         program.enable_sdp(0);
     });
     assert_eq!(sdp, [true]);
     let pdp = lacks("nv_small", |program| {
         let layer = halving(4, 4, Some(INPUT), OUTPUT);
         program.pdp(&layer, 0);
-        program.fields(Unit::Pdp, &[(pdp::d_data_format::INPUT_DATA, 1)]);
+        program.fields(Unit::Pdp, &[(pdp::D_DATA_FORMAT::INPUT_DATA, 1)]);
         program.enable_pdp(&layer, 0);
     });
     assert_eq!(pdp, [true]);
     let cdp = lacks("nv_small", |program| {
         program.cdp(&normalising(4, 4, INPUT, OUTPUT), 0);
-        program.fields(Unit::Cdp, &[(cdp::d_data_format::INPUT_DATA_TYPE, 1)]);
+        program.fields(Unit::Cdp, &[(cdp::D_DATA_FORMAT::INPUT_DATA_TYPE, 1)]);
         program.enable_cdp(0);
     });
     assert_eq!(cdp, [true]);
@@ -43,18 +43,18 @@ fn a_format_that_other_configurations_have_is_the_configurations_lack() {
 #[test]
 fn a_mode_of_convolution_that_others_have_is_the_configurations_lack() {
     let modes = [
-        (Unit::Cdma, cdma::d_misc_cfg::CONV_MODE),
-        (Unit::Csc, csc::d_misc_cfg::CONV_MODE),
-        (Unit::CmacA, cmac::d_misc_cfg::CONV_MODE),
-        (Unit::CmacB, cmac::d_misc_cfg::CONV_MODE),
-        (Unit::Cacc, cacc::d_misc_cfg::CONV_MODE),
-        (Unit::Sdp, sdp::d_feature_mode_cfg::WINOGRAD),
-        (Unit::Cdma, cdma::d_batch_number::BATCHES),
-        (Unit::Csc, csc::d_batch_number::BATCHES),
-        (Unit::Cacc, cacc::d_batch_number::BATCHES),
-        (Unit::Sdp, sdp::d_feature_mode_cfg::BATCH_NUMBER),
-        (Unit::Cdma, cdma::d_weight_format::WEIGHT_FORMAT),
-        (Unit::Csc, csc::d_weight_format::WEIGHT_FORMAT),
+        (Unit::Cdma, cdma::D_MISC_CFG::CONV_MODE),
+        (Unit::Csc, csc::D_MISC_CFG::CONV_MODE),
+        (Unit::CmacA, cmac::D_MISC_CFG::CONV_MODE),
+        (Unit::CmacB, cmac::D_MISC_CFG::CONV_MODE),
+        (Unit::Cacc, cacc::D_MISC_CFG::CONV_MODE),
+        (Unit::Sdp, sdp::D_FEATURE_MODE_CFG::WINOGRAD),
+        (Unit::Cdma, cdma::D_BATCH_NUMBER::BATCHES),
+        (Unit::Csc, csc::D_BATCH_NUMBER::BATCHES),
+        (Unit::Cacc, cacc::D_BATCH_NUMBER::BATCHES),
+        (Unit::Sdp, sdp::D_FEATURE_MODE_CFG::BATCH_NUMBER),
+        (Unit::Cdma, cdma::D_WEIGHT_FORMAT::WEIGHT_FORMAT),
+        (Unit::Csc, csc::D_WEIGHT_FORMAT::WEIGHT_FORMAT),
     ];
     for platform in ["nv_small", "nv_large_master"] {
         let mut draw = Draw::new(platform, 5);
@@ -107,7 +107,7 @@ fn a_wrong_value_is_nobodys_lack() {
     let wrong = lacks("nv_small", |program| {
         let layer = halving(4, 4, Some(INPUT), OUTPUT);
         program.pdp(&layer, 0);
-        program.fields(Unit::Pdp, &[(pdp::d_data_format::INPUT_DATA, 3)]);
+        program.fields(Unit::Pdp, &[(pdp::D_DATA_FORMAT::INPUT_DATA, 3)]);
         program.enable_pdp(&layer, 0);
     });
     assert_eq!(wrong, [false]);

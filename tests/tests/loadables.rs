@@ -4,11 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use vp_core::Time;
 use vp_models::host::loadable::{self, Generation, Kind, Loadable};
 use vp_models::host::trace::player::{self, PlayOptions};
 use vp_models::host::trace::{Body, Trace, discover};
-use vp_models::host::{Host, HostError, Memory, Statistics, Warning};
+use vp_models::host::{Host, HostError, Warning};
 use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
@@ -87,6 +86,8 @@ struct Recorder {
 }
 
 impl Host for Recorder {
+    vp_models::forward_host!(host: read, wait_interrupt, now, load, fetch, map, device, statistics, set_limit);
+
     fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         self.writes.push((address, value));
         self.host.write(address, value)
@@ -94,34 +95,6 @@ impl Host for Recorder {
     fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         self.writes.push((address, value));
         self.host.write_acknowledged(address, value)
-    }
-    fn read(&mut self, address: u32) -> Result<u32, HostError> {
-        self.host.read(address)
-    }
-    fn wait_interrupt(&mut self) -> Result<Time, HostError> {
-        self.host.wait_interrupt()
-    }
-    fn now(&mut self) -> Result<Time, HostError> {
-        self.host.now()
-    }
-    fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
-        self.host.load(memory, address, bytes)
-    }
-    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
-        self.host.fetch(memory, address, bytes)
-    }
-    fn map(&self) -> RegisterMap {
-        self.host.map()
-    }
-
-    fn device(&self) -> &str {
-        self.host.device()
-    }
-    fn statistics(&mut self) -> Result<Statistics, HostError> {
-        self.host.statistics()
-    }
-    fn set_limit(&mut self, limit: Time) {
-        self.host.set_limit(limit);
     }
 }
 

@@ -4,17 +4,16 @@
 use proptest::prelude::*;
 use vp_models::bus::axi::Latency;
 use vp_models::host::network::{
-    Activation, Choices, Converter, Convolution, Form, Inference, Method, Network, NetworkLayer, Operation,
-    Plan, PlanError, Pooling, RunError, Runner, Shape, Step, Window, Work, digits,
+    Activation, Converter, Convolution, Form, Inference, Method, Network, NetworkLayer, Operation, Plan,
+    PlanError, Pooling, RunError, Runner, Shape, Step, Window, Work, digits,
 };
 use vp_models::host::{Host, Statistics};
 use vp_models::nvdla::config::Config;
-use vp_models::nvdla::numeric::Precision;
 use vp_models::nvdla::registers::pdp;
 use vp_models::platform::Description;
 use vp_tests::conformance::{Way, local};
 use vp_tests::effort::cases;
-use vp_tests::random::NetworkDraw;
+use vp_tests::random::{NetworkDraw, network_of};
 use vp_tests::reference::run_network;
 
 fn description(platform: &str) -> Description {
@@ -152,15 +151,7 @@ fn pooling_from(before: u32) -> Network {
         output: Shape { width: 8 + before, ..input },
         operation: Operation::Pooling(Pooling { method: Method::Max, window }),
     };
-    Network {
-        name: "wide".into(),
-        input,
-        is_image: false,
-        precision: Precision::Int8,
-        choices: Choices::default(),
-        layers: vec![layer],
-        demands: Vec::new(),
-    }
+    network_of("wide", input, vec![layer])
 }
 
 #[test]
@@ -242,15 +233,7 @@ fn a_layer_that_is_cut_reads_its_weights_once() {
     let output = Shape { width: 54, height: 54, channels: 8 };
     let operation = Operation::Convolution(convolution);
     let layer = NetworkLayer { name: "large".into(), sources: vec![None], input, output, operation };
-    let network = Network {
-        name: "large".into(),
-        input,
-        is_image: false,
-        precision: Precision::Int8,
-        choices: Choices::default(),
-        layers: vec![layer],
-        demands: Vec::new(),
-    };
+    let network = network_of("large", input, vec![layer]);
     let plan = plan(&network, &nv_small);
     assert_eq!(plan.steps.len(), 2);
     let image: Vec<i8> = (0..input.elements()).map(|_| draw.element()).collect();
@@ -314,15 +297,7 @@ fn a_layer_that_is_cut_by_kernels_and_lines_leaves_the_references_output() {
     convolution.groups = 1;
     convolution.weights = (0..384 * 256).map(|_| draw.element()).collect();
     layer.output = Shape { channels: 384, ..input };
-    let network = Network {
-        name: "large".into(),
-        input,
-        is_image: false,
-        precision: Precision::Int8,
-        choices: Choices::default(),
-        layers: vec![layer],
-        demands: Vec::new(),
-    };
+    let network = network_of("large", input, vec![layer]);
     let plan = plan(&network, &nv_small);
     let kernels = |step: &Step| {
         let Work::Hardware { program, .. } = &step.work else { unreachable!() };

@@ -46,7 +46,7 @@ fn asked(
         Rc::new(Asked { ids: (read, write_id::SDP), reads: RefCell::default(), writes: RefCell::default() });
     device.host.platform().sim().observe(asked.clone());
     device.run_new(|program| {
-        use cdma::s_arbiter::{ARB_WEIGHT, ARB_WMB};
+        use cdma::S_ARBITER::{ARB_WEIGHT, ARB_WMB};
         program.fields(Unit::Cdma, &[(ARB_WEIGHT, arbiter[0] - 1), (ARB_WMB, arbiter[1] - 1)]);
         program.convolution(layer, buffer, 0);
         program.enable_convolution(layer, 0, true);

@@ -43,11 +43,11 @@ fn written(program: &Program, family: Family, unit: Unit, field: FieldRef) -> Op
 /// before; where these are too few, one more entry is read.
 fn entries_read(program: &Program, config: &Config, entry: u32) -> Option<u32> {
     let field = |field| written(program, config.family(), Unit::Csc, field);
-    let columns = field(csc::d_weight_size_ext_0::WEIGHT_WIDTH_EXT)?;
-    let rows = field(csc::d_weight_size_ext_0::WEIGHT_HEIGHT_EXT)?;
-    let channels = field(csc::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT)?;
-    let kernels = field(csc::d_weight_size_ext_1::WEIGHT_KERNEL)?;
-    let at_once = 1 << field(csc::d_post_y_extension::Y_EXTENSION)?;
+    let columns = field(csc::D_WEIGHT_SIZE_EXT_0::WEIGHT_WIDTH_EXT)?;
+    let rows = field(csc::D_WEIGHT_SIZE_EXT_0::WEIGHT_HEIGHT_EXT)?;
+    let channels = field(csc::D_WEIGHT_SIZE_EXT_1::WEIGHT_CHANNEL_EXT)?;
+    let kernels = field(csc::D_WEIGHT_SIZE_EXT_1::WEIGHT_KERNEL)?;
+    let at_once = 1 << field(csc::D_POST_Y_EXTENSION::Y_EXTENSION)?;
     let part = |whole: u32, size: u32, number: u32| size.min(whole - number * size);
     let (group, block) = (config.mac_atomic_k, config.mac_atomic_c / at_once);
     let (mut read, mut available) = (0, 0);
@@ -80,19 +80,19 @@ fn check(plan: &Plan, config: &Config, entry: u32) -> usize {
         let Some(entries) = entries_read(program, config, entry) else { continue };
         let of = |unit, field| written(program, config.family(), unit, field).expect("written");
         let layer = format!("{} on {}", step.name, config.name);
-        let bytes = of(Unit::Cdma, cdma::d_weight_bytes::WEIGHT_BYTES);
+        let bytes = of(Unit::Cdma, cdma::D_WEIGHT_BYTES::WEIGHT_BYTES);
         // The full family's register counts 128 bytes at least.
         let least = if config.family() == Family::Full { 128 } else { 1 };
         assert_eq!(bytes, (entries * entry).next_multiple_of(least), "{layer}");
-        assert_eq!(bytes, of(Unit::Csc, csc::d_weight_bytes::WEIGHT_BYTES), "{layer}");
-        let kernels = of(Unit::Cdma, cdma::d_weight_size_1::WEIGHT_KERNEL)
-            * of(Unit::Cdma, cdma::d_weight_size_0::BYTE_PER_KERNEL);
+        assert_eq!(bytes, of(Unit::Csc, csc::D_WEIGHT_BYTES::WEIGHT_BYTES), "{layer}");
+        let kernels = of(Unit::Cdma, cdma::D_WEIGHT_SIZE_1::WEIGHT_KERNEL)
+            * of(Unit::Cdma, cdma::D_WEIGHT_SIZE_0::BYTE_PER_KERNEL);
         assert!(
             (kernels..kernels + entry.max(least)).contains(&bytes),
             "{layer}: kernels of {kernels} bytes"
         );
-        let base = u64::from(of(Unit::Cdma, cdma::d_weight_addr_high::WEIGHT_ADDR_HIGH)) << 32
-            | u64::from(of(Unit::Cdma, cdma::d_weight_addr_low::WEIGHT_ADDR_LOW));
+        let base = u64::from(of(Unit::Cdma, cdma::D_WEIGHT_ADDR_HIGH::WEIGHT_ADDR_HIGH)) << 32
+            | u64::from(of(Unit::Cdma, cdma::D_WEIGHT_ADDR_LOW::WEIGHT_ADDR_LOW));
         assert_eq!(constants.get(&base), Some(&(bytes as usize)), "{layer}: in memory");
         convolutions += 1;
     }

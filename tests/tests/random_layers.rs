@@ -2,7 +2,6 @@
 
 use proptest::prelude::*;
 use vp_core::Time;
-use vp_models::host::{Host as _, HostError};
 use vp_models::nvdla::registers::Unit;
 use vp_tests::device::Device;
 use vp_tests::effort::cases;
@@ -123,21 +122,6 @@ const ENGINES: [Unit; 6] = [Unit::SdpRdma, Unit::Sdp, Unit::PdpRdma, Unit::Pdp, 
 /// Long enough for any layer drawn here to end.
 const PATIENCE: Time = Time::us(200);
 
-/// Starts whatever the registers hold and waits: for the interrupts, for everything to stand still, or for the
-/// limit. Only what the host itself does wrong is an error.
-fn is_survived(device: &mut Device, program: &Program) {
-    device.host.set_limit(PATIENCE);
-    device.run(program);
-    loop {
-        match device.try_interrupt() {
-            Ok(_) => {}
-            Err(HostError::Idle { .. } | HostError::Limit { .. }) => break,
-            Err(other) => panic!("{other}"),
-        }
-    }
-    device.host.statistics().unwrap();
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 
@@ -147,22 +131,7 @@ proptest! {
         words in prop::collection::vec(any::<u32>(), 1..200),
         sparse: bool,
     ) {
-        let mut device = Device::named(platform);
-        let mut words = words.into_iter().cycle();
-        let mut program = device.program();
-        for unit in ENGINES {
-            for register in unit.registers() {
-                let word = words.next().unwrap_or_default();
-                let shared = register.name.starts_with("S_POINTER") || register.name == "D_OP_ENABLE";
-                if !shared && (!sparse || word % 4 == 0) {
-                    program.word(unit, register, if sparse { word >> (word % 29) } else { word });
-                }
-            }
-        }
-        for unit in ENGINES {
-            program.word(unit, unit.op_enable().unwrap(), 1);
-        }
-        is_survived(&mut device, &program);
+        Device::named(platform).survives_words(&ENGINES, &words, sparse, PATIENCE);
     }
 
     #[test]
@@ -186,6 +155,6 @@ proptest! {
         program.enable_sdp(0);
         program.enable_pdp(&pdp, 0);
         program.enable_cdp(0);
-        is_survived(&mut device, &program);
+        device.survives(&program, PATIENCE);
     }
 }

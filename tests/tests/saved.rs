@@ -9,20 +9,18 @@ use flate2::bufread::DeflateDecoder;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_core::Time;
-use vp_models::counters::Statistics;
 use vp_models::fpga_ai_suite::graph::{Converter, Graph, Operation, Shape, Sums, Tensor};
 use vp_models::host::fpga_ai_suite::{Driver, Model};
 use vp_models::host::network::{Measured, Network, Options as NetworkOptions, Plan, example_input};
 use vp_models::host::trace::player::{self, Outcome, PlayOptions};
 use vp_models::host::trace::{Trace, discover};
-use vp_models::host::{Host, HostError, Memory, Warning};
+use vp_models::host::{Host, HostError};
 use vp_models::hub::{
     Access, AccessKind, Hub, Input, MemoryPromise, Operation as Accessing, PartyCommand, PartyId, Recorded,
     Recorder, Role, Tag, TimeMode,
 };
 use vp_models::local::LocalHost;
 use vp_models::memory::{MemoryBudget, MemoryPool};
-use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_tests::effort::cases;
 use vp_tests::random::{Draw, Leaves};
@@ -75,6 +73,8 @@ impl Interrupted {
 }
 
 impl Host for Interrupted {
+    vp_models::forward_host!(host: now, load, fetch, map, device, statistics, activity, warnings);
+
     fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         self.maybe_save();
         self.host.write(address, value)
@@ -95,41 +95,9 @@ impl Host for Interrupted {
         self.host.wait_interrupt()
     }
 
-    fn now(&mut self) -> Result<Time, HostError> {
-        self.host.now()
-    }
-
-    fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
-        self.host.load(memory, address, bytes)
-    }
-
-    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
-        self.host.fetch(memory, address, bytes)
-    }
-
     fn stream(&mut self, bytes: &[u8]) -> Result<(), HostError> {
         self.maybe_save();
         self.host.stream(bytes)
-    }
-
-    fn map(&self) -> RegisterMap {
-        self.host.map()
-    }
-
-    fn device(&self) -> &str {
-        self.host.device()
-    }
-
-    fn statistics(&mut self) -> Result<Statistics, HostError> {
-        self.host.statistics()
-    }
-
-    fn activity(&mut self) -> Option<vp_models::host::Activity> {
-        self.host.activity()
-    }
-
-    fn warnings(&mut self) -> Vec<Warning> {
-        self.host.warnings()
     }
 
     fn set_limit(&mut self, limit: Time) {

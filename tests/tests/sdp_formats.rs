@@ -97,7 +97,7 @@ impl Conversion {
         device.load(&before);
         device.run_new(|program| {
             program.sdp(&layer, 0);
-            use sdp_rdma::d_feature_mode_cfg as mode;
+            use sdp_rdma::D_FEATURE_MODE_CFG as mode;
             program.fields(
                 Unit::SdpRdma,
                 &[
@@ -109,7 +109,7 @@ impl Conversion {
                     (mode::BATCH_NUMBER, 1),
                 ],
             );
-            use sdp::d_data_format as format;
+            use sdp::D_DATA_FORMAT as format;
             program
                 .fields(Unit::Sdp, &[(format::PROC_PRECISION, processing), (format::OUT_PRECISION, output)]);
             program.enable_sdp(0);

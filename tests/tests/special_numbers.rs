@@ -120,9 +120,9 @@ proptest! {
             if flush {
                 program.flush_nan(true);
             }
-            use sdp_rdma::d_perf_enable::PERF_NAN_INF_COUNT_EN as INPUT;
+            use sdp_rdma::D_PERF_ENABLE::PERF_NAN_INF_COUNT_EN as INPUT;
             program.fields(Unit::SdpRdma, &[(INPUT, counts.into())]);
-            program.fields(Unit::Sdp, &[(sdp::d_perf_enable::PERF_NAN_INF_COUNT_EN, counts.into())]);
+            program.fields(Unit::Sdp, &[(sdp::D_PERF_ENABLE::PERF_NAN_INF_COUNT_EN, counts.into())]);
             program.enable_sdp(0);
         });
         let size = [layer.width, layer.height, layer.channels];

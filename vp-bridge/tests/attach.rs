@@ -383,7 +383,7 @@ fn what_is_wrong_is_said_in_a_line() {
     let nobody = said(vp(&["attach", &nowhere]));
     assert!(nobody.contains("nowhere") && nobody.lines().count() == 1, "{nobody}");
     let without = Options::default();
-    let capabilities = without.terms.capabilities.without(Capabilities::DEBUGGING);
+    let capabilities = without.terms.capabilities.difference(Capabilities::DEBUGGING);
     let terms = vp_protocols::native::Terms { capabilities, ..without.terms };
     let old = Served::at("tcp:127.0.0.1:0", Options { terms, ..Options::default() });
     let _own = old.join(RemoteOptions::default());

@@ -67,7 +67,7 @@ fn a_file_that_is_wrong_is_refused_with_line_and_key() {
     for arguments in [&["run", POOLING][..], &["serve", "--listen", "tcp:127.0.0.1:0"]] {
         let (output, text) = vp(arguments, "[[fault]]\nkind = 'error'\nport = 'dbb0'\nprobability = 2\n");
         assert_eq!(output.status.code(), Some(1), "{text}");
-        assert_eq!(text, "error: faults.toml: line 4: probability = 2: from 0 to 1\n");
+        assert_eq!(text, "error: faults.toml:4: fault 1: probability = 2: from 0 to 1\n");
     }
     let missing =
         Command::new(env!("CARGO_BIN_EXE_vp")).args(["run", "--faults", "/none.toml"]).output().unwrap();
@@ -124,7 +124,7 @@ fn a_client_injects_faults_as_a_program_in_the_same_process_does() {
     let mut host = served.host(MemoryPlace::Inside);
     let refused = host.inject_faults("[[fault]]\nkind = 'eror'\n").unwrap_err();
     assert!(
-        matches!(&refused, HostError::Refused(why) if why.contains("line 2: kind = \"eror\"")),
+        matches!(&refused, HostError::Refused(why) if why.contains("line 2: fault 1: kind: unknown variant `eror`")),
         "{refused}"
     );
 }

@@ -348,6 +348,21 @@ fn run(trace: &Path, device: &str) -> Output {
         .unwrap()
 }
 
+#[test]
+fn a_peer_that_does_not_come_ends_the_run_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = format!("unix:{}", folder.path().join("none.sock").display());
+    let output = Command::new(env!("CARGO_BIN_EXE_vp"))
+        .args(["run", "--attach-timeout", "1", "--device", &format!("remote-port:{place}")])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{told}");
+    let expected = "error: the device: no peer that speaks Remote-Port came to ";
+    assert!(told.contains(expected) && told.contains("none.sock within 1 s"), "{told}");
+    assert!(told.contains("--attach-timeout"), "{told}");
+}
+
 /// One `vp` is the device of the other one: every layer passes, and in the peer's time it takes the same cycles each time.
 #[test]
 fn one_platform_is_the_device_of_another() {

@@ -60,6 +60,17 @@ fn every_name_is_documented() {
 }
 
 #[test]
+fn what_cannot_be_run_is_told_in_json_as_well() {
+    let output = vp(&["run", "nothing.toml", "--json"]);
+    let error = "nothing.toml: there is no such file or folder";
+    assert!(!output.status.success());
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    assert_eq!((&told["error"], &told["is_connection"]), (&error.into(), &false.into()));
+    assert!(told["hint"].as_str().is_some_and(|hint| hint.contains(".cfg")), "{told}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains(error), "{output:?}");
+}
+
+#[test]
 fn a_network_has_the_figures_of_its_table() {
     let ran = json(&["run", "lenet", "--timed", "--json"]);
     let layers = ran["layers"].as_array().unwrap();

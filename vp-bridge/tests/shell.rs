@@ -64,6 +64,29 @@ fn more_and_less_at_once_is_refused_wherever_it_stands() {
 }
 
 #[test]
+fn a_server_logs_accesses_with_their_registers_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let listen = format!("unix:{}", folder.path().join("s").display());
+    let mut server = Command::new(env!("CARGO_BIN_EXE_vp"))
+        .args(["serve", "-v", "--platform", "nv_small", "--listen", &listen])
+        .env_remove("RUST_LOG")
+        .stdout(std::process::Stdio::piped())
+        .stderr(fs::File::create(folder.path().join("log")).unwrap())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(server.stdout.take().unwrap()), &mut line)
+        .unwrap();
+    let ran = vp(&["run", "--connect", &listen]);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let log = fs::read_to_string(folder.path().join("log")).unwrap();
+    assert!(log.contains("reads GLB.S_INTR_STATUS (0x") && log.contains("bytes at 0x8"), "{log}");
+    assert!(!log.contains("address: "), "{log}");
+}
+
+#[test]
 fn a_quiet_server_logs_only_what_is_wrong() {
     let log = |options: &[&str]| {
         let folder = tempfile::tempdir().unwrap();

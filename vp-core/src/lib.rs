@@ -1,4 +1,4 @@
-//! The discrete-event kernel: time, processes, events, channels, transactions.
+//! The discrete-event kernel: time, processes, events and channels.
 //!
 //! SystemC's semantics in Rust's idiom. At each point in time a simulation repeats three phases: *evaluate*
 //! (run every runnable process), *update* (channels take their new values), and *delta notification* (processes
@@ -51,7 +51,6 @@
 //! | `SC_THREAD`, `SC_METHOD` | [`Sim::process`], [`Sim::method`] |
 //! | `wait(t)`, `wait(e)`, `wait(t, e)` | [`Sim::wait`], [`Event::wait`], [`Sim::timeout`] |
 //! | `sc_event`, `sc_signal`, `sc_fifo`, `sc_semaphore`, `sc_clock` | [`Event`], [`Signal`], [`Fifo`], [`Semaphore`], [`Clock`] |
-//! | TLM-2.0 | [`tlm`] |
 
 mod body;
 mod clock;
@@ -71,7 +70,6 @@ mod schedule;
 mod semaphore;
 mod signal;
 mod time;
-pub mod tlm;
 
 pub use clock::Clock;
 pub use combine::{Either, join, select, wait_all, wait_any};

@@ -19,6 +19,7 @@ pub mod occupancy;
 pub mod outside_device;
 pub mod platform;
 pub mod suggestion;
+pub mod toml_text;
 pub mod units;
 
 #[cfg(test)]

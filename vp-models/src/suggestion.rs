@@ -26,20 +26,6 @@ pub fn hint<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String 
     nearest(word, names).map_or_else(String::new, |name| format!("; nearest: {name}"))
 }
 
-/// serde's message about a name that it does not know, which lists those it knows, with the nearest of them; another message as it is.
-pub fn with_nearest(message: &str) -> String {
-    let message = message.trim_end();
-    let is_unknown = |line: &str| {
-        line.split_once("unknown field `").or_else(|| line.split_once("unknown variant `")).is_some()
-            && line.contains(", expected ")
-    };
-    let Some(line) = message.lines().find(|line| is_unknown(line)) else { return message.to_owned() };
-    let mut quoted = line.split('`').skip(1).step_by(2);
-    let Some(word) = quoted.next() else { return message.to_owned() };
-    let hint = hint(word, quoted);
-    message.replacen(line, &format!("{line}{hint}"), 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,23 +39,5 @@ mod tests {
         assert_eq!(nearest("", names), None);
         assert_eq!(hint("digit", names), "; nearest: digits");
         assert_eq!(nearest(&"r".repeat(1 << 20), names), None);
-    }
-
-    #[test]
-    fn a_message_of_serde_names_the_nearest_key() {
-        #[derive(Debug, serde::Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Memory {
-            #[serde(rename = "read_latency")]
-            _read: u32,
-            #[serde(rename = "bandwidth")]
-            _bandwidth: u32,
-        }
-        let refusal = |text: &str| with_nearest(&toml::from_str::<Memory>(text).unwrap_err().to_string());
-        let told = refusal("read_latenc = 3\n");
-        assert!(told.contains("expected `read_latency` or `bandwidth`; nearest: read_latency"), "{told}");
-        assert!(told.contains("line 1"), "{told}");
-        assert!(!refusal("zzz = 3\n").contains("nearest"));
-        assert!(!refusal("read_latency = 'x'\n").contains("nearest"));
     }
 }

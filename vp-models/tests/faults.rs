@@ -256,8 +256,9 @@ fn a_text_that_is_refused_arms_nothing() {
     let mut host = host_with("");
     let text = "[[fault]]\nkind = 'lost-interrupt'\n[[fault]]\nkind = 'error'\nport = 'dbb1'\n";
     let refused = host.inject_faults(text).unwrap_err();
-    let said =
-        HostError::Refused("line 5: port = \"dbb1\": of this platform, error can be at dbb0".to_owned());
+    let said = HostError::Refused(
+        "line 5: fault 2: port = \"dbb1\": of this platform, error can be at dbb0".to_owned(),
+    );
     assert_eq!(refused, said);
     assert!(host.platform().faults().report().is_empty());
     assert!(host.inject_faults(&"#".repeat(1 << 17)).is_err());
@@ -322,39 +323,14 @@ impl Outside {
     fn enable(&mut self) {
         struct Writes(Vec<(u32, u32)>, LocalHost);
         impl Host for Writes {
+            vp_models::forward_host!(1: read, wait_interrupt, now, load, fetch, map, device, statistics, set_limit);
+
             fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
                 self.0.push((address, value));
                 self.1.write(address, value)
             }
             fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
                 self.write(address, value)
-            }
-            fn read(&mut self, address: u32) -> Result<u32, HostError> {
-                self.1.read(address)
-            }
-            fn wait_interrupt(&mut self) -> Result<Time, HostError> {
-                self.1.wait_interrupt()
-            }
-            fn now(&mut self) -> Result<Time, HostError> {
-                self.1.now()
-            }
-            fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
-                self.1.load(memory, address, bytes)
-            }
-            fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
-                self.1.fetch(memory, address, bytes)
-            }
-            fn map(&self) -> vp_models::nvdla::registers::RegisterMap {
-                self.1.map()
-            }
-            fn device(&self) -> &str {
-                self.1.device()
-            }
-            fn statistics(&mut self) -> Result<vp_models::host::Statistics, HostError> {
-                self.1.statistics()
-            }
-            fn set_limit(&mut self, limit: Time) {
-                self.1.set_limit(limit);
             }
         }
         let mut writes = Writes(Vec::new(), host_with(""));

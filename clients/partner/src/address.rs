@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use vp_client::Address;
-use vp_models::host::read_description;
 use vp_models::platform::{Description, Platform};
 
 use crate::{LocalLink, PartnerError, PlatformLink, RemoteLink};
@@ -80,11 +79,9 @@ fn given(address: Option<&str>) -> Result<String, String> {
 /// A built-in platform, or the file of one.
 fn described(name: &str) -> Result<Description, String> {
     let path = Path::new(name);
-    match path.extension() {
-        Some(_) => {
-            let text = read_description(path).map_err(|error| error.to_string())?;
-            Description::parse(&text).map_err(|error| error.to_string())
-        }
-        None => Description::named(name).map_err(|error| error.to_string()),
-    }
+    let described = match path.extension() {
+        Some(_) => Description::load(path),
+        None => Description::named(name),
+    };
+    described.map_err(|error| error.to_string())
 }

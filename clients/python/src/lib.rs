@@ -6,6 +6,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "what Python passes to a function is the function's own")]
 
+mod callable;
 mod calls;
 mod control;
 mod errors;

@@ -25,10 +25,10 @@ use vp_observers::{Files, LayerNames, TraceFile};
 use vp_recordings::{End, PlayError, Player, Recording, Step};
 use vp_remote::{MemoryPlace, OwnBytes, RemoteHost, RemoteOptions};
 
+use crate::callable::CallableMemory;
 use crate::control::Control;
 use crate::errors;
 use crate::host::Host;
-use crate::outside::Bytes;
 use crate::session::{Session, Way};
 use crate::{native_registers, owned};
 
@@ -42,7 +42,7 @@ pub(crate) fn description(named: &str, changes: &[String]) -> PyResult<Descripti
         true => {
             let path = Path::new(named);
             let text = read_description(path).map_err(|error| errors::file(path, &error))?;
-            Description::parse(&text).map_err(|error| errors::description(format!("{named}: {error}")))?
+            Description::parse(&text).map_err(|error| errors::description(error.in_file(path)))?
         }
         false => Description::named(named).map_err(errors::description)?,
     };
@@ -239,7 +239,7 @@ pub(crate) fn connect(
     };
     let control = Control::new();
     let own = own_memory.into_iter().flatten().map(|(port, call)| {
-        let own: Box<dyn OwnBytes> = Box::new(Bytes::new(call, control.clone()));
+        let own: Box<dyn OwnBytes> = Box::new(CallableMemory::new(call, control.clone()));
         (port, own)
     });
     let own = own.collect();

@@ -9,13 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
-use vp_client::native::{Capabilities, ErrorCode, PortId, Role};
-use vp_client::{Address, Client, Handler, Options, Refusal};
+use vp_client::native::{Capabilities, Role};
+use vp_client::{Address, Client, Options};
 use vp_partner::pins::{LineSource, RegisterAccess, RegisterTarget, TargetPins};
-use vp_partner::{DebugTarget, FixedLatency, Partner, PartnerError, PartnerOptions, RemoteLink};
-use vp_remote::OwnBytes;
+use vp_partner::{FixedLatency, Partner, PartnerError, PartnerOptions, RemoteLink};
 
+use crate::callable::CallableMemory;
 use crate::calls;
 use crate::control::Control;
 use crate::errors;
@@ -26,80 +25,6 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Edges after which that is done of a partner.
 const LOOK_EDGES: u64 = 65_536;
-
-/// The memory is a callable of Python: `call(address, size, None)` gives bytes, `call(address, size, bytes)` stores them.
-pub(crate) struct Bytes {
-    call: Py<PyAny>,
-    control: Arc<Control>,
-}
-
-impl Bytes {
-    pub(crate) fn new(call: Py<PyAny>, control: Arc<Control>) -> Bytes {
-        Bytes { call, control }
-    }
-
-    fn attempt(&self, call: impl FnOnce(Python<'_>) -> PyResult<()>) -> Result<(), String> {
-        Python::attach(|py| {
-            call(py).map_err(|error| {
-                let text = format!("the memory has raised {error}");
-                self.control.fail(error);
-                text
-            })
-        })
-    }
-
-    fn fill(&self, address: u64, into: &mut [u8]) -> Result<(), String> {
-        self.attempt(|py| {
-            let given = self.call.call1(py, (address, into.len(), py.None()))?;
-            let given = given.bind(py).cast::<PyBytes>()?;
-            let bytes = given.as_bytes();
-            if bytes.len() != into.len() {
-                let text =
-                    format!("the memory gives {} bytes of {} at {address:#x}", bytes.len(), into.len());
-                return Err(errors::of("ProgramError", text));
-            }
-            into.copy_from_slice(bytes);
-            Ok(())
-        })
-    }
-
-    fn store(&self, address: u64, bytes: &[u8]) -> Result<(), String> {
-        self.attempt(|py| {
-            self.call.call1(py, (address, bytes.len(), PyBytes::new(py, bytes)))?;
-            Ok(())
-        })
-    }
-}
-
-impl OwnBytes for Bytes {
-    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), String> {
-        self.fill(address, into)
-    }
-
-    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), String> {
-        self.store(address, bytes)
-    }
-}
-
-impl DebugTarget for Bytes {
-    fn debug_read(&self, address: u64, into: &mut [u8]) -> Result<(), String> {
-        self.fill(address, into)
-    }
-
-    fn debug_write(&self, address: u64, bytes: &[u8]) -> Result<(), String> {
-        self.store(address, bytes)
-    }
-}
-
-impl Handler for Bytes {
-    fn read(&mut self, _: PortId, address: u64, into: &mut [u8]) -> Result<(), Refusal> {
-        self.fill(address, into).map_err(|why| Refusal::new(ErrorCode::SlaveError, why))
-    }
-
-    fn write(&mut self, _: PortId, address: u64, bytes: &[u8]) -> Result<(), Refusal> {
-        self.store(address, bytes).map_err(|why| Refusal::new(ErrorCode::SlaveError, why))
-    }
-}
 
 fn options(shown: Shown, wanted: &Wanted) -> PyResult<Options> {
     let options = Options {
@@ -180,7 +105,7 @@ pub(crate) fn serve_memory(
 ) -> PyResult<Option<String>> {
     let (address, mut options, control, stop) =
         (address(to)?, options(shown, &wanted)?, Control::new(), Stops(stop));
-    let bytes = Bytes::new(call, control.clone());
+    let bytes = CallableMemory::new(call, control.clone());
     let stops = stop.copy(py);
     let Some(latency) = latency else {
         // It is served at any time.

@@ -14,11 +14,11 @@ use vp_partner::pins::{
 };
 use vp_partner::{PartnerError, PartnerOptions, PlatformLink, RemoteLink};
 
+use crate::callable::CallableMemory;
 use crate::calls::{self, Wrong};
 use crate::control::Control;
 use crate::errors;
 use crate::open::wait_for;
-use crate::outside::Bytes;
 use crate::owned::Owned;
 
 /// A partner, and its ports.
@@ -173,7 +173,7 @@ impl Partner {
     /// Keeps the bytes of a memory where `call(address, size, data)` finds them, for loaders and debuggers.
     fn keep_bytes(&self, py: Python<'_>, port: usize, call: Py<PyAny>) -> PyResult<()> {
         self.call(py, |inner| {
-            let target = Rc::new(Bytes::new(call, inner.control.clone()));
+            let target = Rc::new(CallableMemory::new(call, inner.control.clone()));
             let handle = inner.subordinate(port)?;
             inner.partner.set_debug_target(handle, target).map_err(wrong)
         })

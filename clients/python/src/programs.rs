@@ -35,7 +35,7 @@ fn network(named: &str, input_size: Option<[u32; 2]>) -> PyResult<Network> {
             "there is no network `{named}`: {names}, a folder with a network.toml, such a file, or a sheet of layers (.csv)"
         )));
     }
-    Network::load(&path, &options).map_err(|error| errors::description(format!("{named}: {error}")))
+    Network::load(&path, &options).map_err(errors::description)
 }
 
 fn not_run(error: &RunError) -> Wrong {

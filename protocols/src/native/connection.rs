@@ -270,7 +270,7 @@ pub enum SendError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+enum Side {
     Client,
     Server,
 }
@@ -542,7 +542,11 @@ impl Connection {
                 return Err(Violation::Unexpected { message: name, recipient, moment });
             }
         };
-        printable::event(&mut event, self.side);
+        let fit = match self.side {
+            Side::Client => printable::in_lines,
+            Side::Server => printable::in_one_line,
+        };
+        printable::event(&mut event, fit);
         Ok(Some(event))
     }
 
@@ -560,7 +564,7 @@ impl Connection {
         let Terms { mut capabilities, max_payload, max_in_flight } = terms.agreed(hello);
         let device = offer.device.filter(|_| capabilities.contains(Capabilities::DEVICE));
         if device.is_none() {
-            capabilities = capabilities.without(Capabilities::DEVICE);
+            capabilities = capabilities.difference(Capabilities::DEVICE);
         }
         let welcome = Welcome {
             version: VERSION,

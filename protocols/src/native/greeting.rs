@@ -272,79 +272,54 @@ impl fmt::Display for TimeMode {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Capabilities(u64);
 
+bitflags::bitflags! {
+    impl Capabilities: u64 {
+        /// Takes memory writes with byte strobes.
+        const STROBES = 1 << 0;
+        /// Wants [`Warning`](super::Notice::Warning)s.
+        const WARNINGS = 1 << 1;
+        /// Respects the `at` of a request. Without it `at` is ignored.
+        const SCHEDULED = 1 << 2;
+        /// May share memory of its own, in files that are sent beside the stream.
+        const SHARED_MEMORY = 1 << 3;
+        /// May access registers through a ring in shared memory.
+        const REGISTER_RING = 1 << 4;
+        /// Takes [`Step`](super::Request::Step).
+        const STEPPING = 1 << 5;
+        /// Carries out the platform's memory writes in the order of the stream: everything after a write in the
+        /// stream, whatever its direction, sees the write done. The caller has to guarantee this, so it is not in
+        /// [`ALL`](Self::ALL).
+        const MEMORY_IN_ORDER = 1 << 6;
+        /// The [`Welcome`] says what device there is.
+        const DEVICE = 1 << 7;
+        /// Takes [`Clock`](super::Request::Clock), [`Driven`](super::Driven) and [`Promised`](super::Promised).
+        const PARTNERS = 1 << 8;
+        /// Authenticates by [`Authenticate`](super::Request::Authenticate), before anything else. A server that
+        /// grants this capability requires it. A client must have a token, so it is not in [`ALL`](Self::ALL).
+        const AUTHENTICATION = 1 << 9;
+        /// Answers the server's Pings at any time, also between two calls. The caller has to guarantee this, so it
+        /// is not in [`ALL`](Self::ALL).
+        const HEARTBEAT = 1 << 10;
+        /// Takes [`Inspect`](super::Request::Inspect), [`RegisterPeek`](super::Request::RegisterPeek) and
+        /// [`RegisterPoke`](super::Request::RegisterPoke).
+        const INSPECTION = 1 << 11;
+        /// The session only looks at a platform that others use. This is the kind of session, not an ability of a
+        /// client, so it is not in [`ALL`](Self::ALL).
+        const OBSERVER = 1 << 12;
+        /// Takes [`Inject`](super::Request::Inject).
+        const FAULTS = 1 << 13;
+        /// Takes [`Debug`](super::Request::Debug).
+        const DEBUGGING = 1 << 14;
+        /// Takes [`Save`](super::Request::Save).
+        const SAVING = 1 << 15;
+    }
+}
+
 impl Capabilities {
     /// Nothing beyond the bare protocol.
     pub const NONE: Self = Self(0);
-    /// Takes memory writes with byte strobes.
-    pub const STROBES: Self = Self(1 << 0);
-    /// Wants [`Warning`](super::Notice::Warning)s.
-    pub const WARNINGS: Self = Self(1 << 1);
-    /// Respects the `at` of a request. Without it `at` is ignored.
-    pub const SCHEDULED: Self = Self(1 << 2);
-    /// May share memory of its own, in files that are sent beside the stream.
-    pub const SHARED_MEMORY: Self = Self(1 << 3);
-    /// May access registers through a ring in shared memory.
-    pub const REGISTER_RING: Self = Self(1 << 4);
-    /// Takes [`Step`](super::Request::Step).
-    pub const STEPPING: Self = Self(1 << 5);
-    /// Carries out the platform's memory writes in the order of the stream: everything after a write in the
-    /// stream, whatever its direction, sees the write done. The caller has to guarantee this, so it is not in
-    /// [`ALL`](Self::ALL).
-    pub const MEMORY_IN_ORDER: Self = Self(1 << 6);
-    /// The [`Welcome`] says what device there is.
-    pub const DEVICE: Self = Self(1 << 7);
-    /// Takes [`Clock`](super::Request::Clock), [`Driven`](super::Driven) and [`Promised`](super::Promised).
-    pub const PARTNERS: Self = Self(1 << 8);
-    /// Authenticates by [`Authenticate`](super::Request::Authenticate), before anything else. A server that
-    /// grants this capability requires it. A client must have a token, so it is not in [`ALL`](Self::ALL).
-    pub const AUTHENTICATION: Self = Self(1 << 9);
-    /// Answers the server's Pings at any time, also between two calls. The caller has to guarantee this, so it
-    /// is not in [`ALL`](Self::ALL).
-    pub const HEARTBEAT: Self = Self(1 << 10);
-    /// Takes [`Inspect`](super::Request::Inspect), [`RegisterPeek`](super::Request::RegisterPeek) and
-    /// [`RegisterPoke`](super::Request::RegisterPoke).
-    pub const INSPECTION: Self = Self(1 << 11);
-    /// The session only looks at a platform that others use. This is the kind of session, not an ability of a
-    /// client, so it is not in [`ALL`](Self::ALL).
-    pub const OBSERVER: Self = Self(1 << 12);
-    /// Takes [`Inject`](super::Request::Inject).
-    pub const FAULTS: Self = Self(1 << 13);
-    /// Takes [`Debug`](super::Request::Debug).
-    pub const DEBUGGING: Self = Self(1 << 14);
-    /// Takes [`Save`](super::Request::Save).
-    pub const SAVING: Self = Self(1 << 15);
-    /// All capabilities that this crate knows and that any client and stream can have.
+    /// All that this crate knows and any client and stream can do.
     pub const ALL: Self = Self(0b1110_1001_1010_0111);
     /// Capabilities that need a stream between processes of one host: one that can carry files.
     pub const LOCAL: Self = Self(0b11000);
-
-    /// From the bits on the wire.
-    pub const fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-
-    /// The bits on the wire.
-    pub const fn bits(self) -> u64 {
-        self.0
-    }
-
-    /// Whether all of `others` are here.
-    pub const fn contains(self, others: Self) -> bool {
-        self.0 & others.0 == others.0
-    }
-
-    /// What is in either.
-    pub const fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// What is here and not there.
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// What is in both.
-    pub const fn intersection(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
 }

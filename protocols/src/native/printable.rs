@@ -2,7 +2,6 @@
 //! [`parse_counters`](super::statistics::parse_counters) pass on no control characters. With these a peer could
 //! move the cursor, hide or change the output of others, or forge lines.
 
-use super::connection::Side;
 use super::{BreakOn, Counter, CounterValue, Device, Event, Notice, Reply, Seen, StopReport, Welcome, Why};
 
 /// Replaces control characters, except line ends and tabs, by `?`.
@@ -21,13 +20,9 @@ fn replace(text: &mut String, is_unfit: impl Fn(char) -> bool) {
     }
 }
 
-/// Makes fit what people may be shown of an event. A client shows several lines, a server's log one. A hello is left as it is:
-/// it may be refused for what stands in it.
-pub(super) fn event(event: &mut Event, side: Side) {
-    let fit = match side {
-        Side::Client => in_lines,
-        Side::Server => in_one_line,
-    };
+/// Makes fit what people may be shown of an event: `fit` is [`in_lines`] for a client, which shows several, and [`in_one_line`]
+/// for a server's log. A hello is left as it is: it may be refused for what stands in it.
+pub(super) fn event(event: &mut Event, fit: fn(&mut String)) {
     match event {
         Event::Welcome(welcome) => greeting(welcome),
         Event::Refused(refused) => fit(&mut refused.reason),
@@ -106,15 +101,15 @@ mod tests {
             reply(Reply::DebugState(Box::new(state))),
         ];
         let line = LINES.replace(['\n', '\t'], "?");
-        for (side, fit) in [(Side::Client, LINES), (Side::Server, &line)] {
+        for (fit, fitting) in [(in_lines as fn(&mut String), LINES), (in_one_line, &line)] {
             for mut shown in events.clone() {
-                event(&mut shown, side);
+                event(&mut shown, fit);
                 let shown = format!("{shown:?}");
-                assert!(shown.contains(&format!("{fit:?}")), "{shown}");
+                assert!(shown.contains(&format!("{fitting:?}")), "{shown}");
             }
         }
         for mut shown in stops {
-            event(&mut shown, Side::Client);
+            event(&mut shown, in_lines);
             let shown = format!("{shown:?}");
             assert_eq!(shown.matches(&format!("{line:?}")).count(), 2, "{shown}");
         }

@@ -58,44 +58,28 @@ impl ResponseCode {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Attributes(u64);
 
+bitflags::bitflags! {
+    impl Attributes: u64 {
+        /// The end of a packet, on streams.
+        const END_OF_PACKET = 1;
+        /// A secure access.
+        const SECURE = 1 << 1;
+        /// The [extended layout](Layout::Extended). [`Connection`](super::Connection) sets it if its peer supports
+        /// it.
+        const EXTENDED = 1 << 2;
+        /// The address was translated by an ATS request.
+        const TRANSLATED = 1 << 3;
+        /// An access to x86's I/O space.
+        const IO = 1 << 4;
+    }
+}
+
 impl Attributes {
     /// None, and the code [`ResponseCode::Ok`].
     pub const NONE: Self = Self(0);
-    /// The end of a packet, on streams.
-    pub const END_OF_PACKET: Self = Self(1);
-    /// A secure access.
-    pub const SECURE: Self = Self(1 << 1);
-    /// The [extended layout](Layout::Extended). [`Connection`](super::Connection) sets it if its peer supports
-    /// it.
-    pub const EXTENDED: Self = Self(1 << 2);
-    /// The address was translated by an ATS request.
-    pub const TRANSLATED: Self = Self(1 << 3);
-    /// An access to x86's I/O space.
-    pub const IO: Self = Self(1 << 4);
 
     const CODE_SHIFT: u32 = 8;
     const CODE: u64 = 15 << Self::CODE_SHIFT;
-
-    /// As on the wire.
-    pub fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-
-    /// As on the wire.
-    pub fn bits(self) -> u64 {
-        self.0
-    }
-
-    /// Whether all of `others` are in it.
-    pub fn contains(self, others: Self) -> bool {
-        self.0 & others.0 == others.0
-    }
-
-    /// What is in either.
-    #[must_use]
-    pub fn union(self, others: Self) -> Self {
-        Self(self.0 | others.0)
-    }
 
     /// The response code; requests have [`ResponseCode::Ok`].
     pub fn code(self) -> ResponseCode {
@@ -197,7 +181,7 @@ impl Access {
         let refuse = |rule, found: u64| Err(Malformed { rule, found });
         let mut fields = &packet[HEADER..];
         let time = fields.get_i64();
-        let attributes = Attributes::from_bits(fields.get_u64());
+        let attributes = Attributes::from_bits_retain(fields.get_u64());
         let address = fields.get_u64();
         let length = fields.get_u32();
         let width = fields.get_u32();

@@ -16,45 +16,34 @@ pub const VERSION: (u16, u16) = (4, 3);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Capabilities(u8);
 
+bitflags::bitflags! {
+    impl Capabilities: u8 {
+        /// Number 1: it reads the [extended layout](super::Layout::Extended).
+        const EXTENDED_LAYOUT = 1 << 1;
+        /// Number 2: it heeds byte enables.
+        const BYTE_ENABLES = 1 << 2;
+        /// Number 3: it answers interrupts that are not posted.
+        const INTERRUPT_RESPONSES = 1 << 3;
+        /// Number 4: it translates addresses.
+        const ATS = 1 << 4;
+        /// What a platform without address translation announces.
+        const PLATFORM = 0b1110;
+    }
+}
+
 impl Capabilities {
     /// Nothing.
     pub const NONE: Self = Self(0);
-    /// Number 1: it reads the [extended layout](super::Layout::Extended).
-    pub const EXTENDED_LAYOUT: Self = Self(1 << 1);
-    /// Number 2: it heeds byte enables.
-    pub const BYTE_ENABLES: Self = Self(1 << 2);
-    /// Number 3: it answers interrupts that are not posted.
-    pub const INTERRUPT_RESPONSES: Self = Self(1 << 3);
-    /// Number 4: it translates addresses.
-    pub const ATS: Self = Self(1 << 4);
-    /// What a platform without address translation announces.
-    pub const PLATFORM: Self =
-        Self(Self::EXTENDED_LAYOUT.0 | Self::BYTE_ENABLES.0 | Self::INTERRUPT_RESPONSES.0);
 
     /// The known ones of these numbers.
     pub fn from_numbers(numbers: &[u32]) -> Self {
-        Self(
-            numbers
-                .iter()
-                .filter(|number| (1..=4).contains(*number))
-                .fold(0, |set, number| set | 1 << number),
-        )
+        let bits = numbers.iter().filter(|number| (1..=4).contains(*number)).map(|number| 1 << number);
+        bits.map(Self::from_bits_retain).collect()
     }
 
     /// Their numbers, in order.
     pub fn numbers(self) -> Vec<u32> {
         (1..=4).filter(|number| self.0 & 1 << number != 0).collect()
-    }
-
-    /// Whether all of `others` are in it.
-    pub fn contains(self, others: Self) -> bool {
-        self.0 & others.0 == others.0
-    }
-
-    /// What is in either.
-    #[must_use]
-    pub fn union(self, others: Self) -> Self {
-        Self(self.0 | others.0)
     }
 }
 

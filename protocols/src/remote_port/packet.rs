@@ -109,36 +109,20 @@ impl Command {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags(u32);
 
+bitflags::bitflags! {
+    impl Flags: u32 {
+        /// Never used.
+        const OPTIONAL = 1;
+        /// The answer to a request; the request's other flags are kept.
+        const RESPONSE = 1 << 1;
+        /// Its answer is not waited for.
+        const POSTED = 1 << 2;
+    }
+}
+
 impl Flags {
     /// A request that is answered.
     pub const NONE: Self = Self(0);
-    /// Never used.
-    pub const OPTIONAL: Self = Self(1);
-    /// The answer to a request; the request's other flags are kept.
-    pub const RESPONSE: Self = Self(1 << 1);
-    /// Its answer is not waited for.
-    pub const POSTED: Self = Self(1 << 2);
-
-    /// As on the wire.
-    pub fn from_bits(bits: u32) -> Self {
-        Self(bits)
-    }
-
-    /// As on the wire.
-    pub fn bits(self) -> u32 {
-        self.0
-    }
-
-    /// Whether all of `others` are in it.
-    pub fn contains(self, others: Self) -> bool {
-        self.0 & others.0 == others.0
-    }
-
-    /// What is in either.
-    #[must_use]
-    pub fn union(self, others: Self) -> Self {
-        Self(self.0 | others.0)
-    }
 }
 
 /// An option of the peer.

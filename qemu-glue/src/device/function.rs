@@ -5,16 +5,16 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use super::port::Line;
+use super::slot::Slot;
 use super::{Device, Opened, callbacks};
 use crate::options::{KEYS, OptionError, Options};
 use crate::qemu::Qemu;
 use crate::qemu::layouts::{Errors, Object};
-use crate::qemu::pci::{Function, Identity, Pci, Realize, Unrealize};
-use crate::report::{guarded, say};
+use crate::qemu::pci::{Identity, Pci, Realize, Unrealize};
+use crate::report::guarded;
 
 /// The name of the type, for `-device`.
 pub(crate) const FUNCTION: &str = "vp-pci";
@@ -35,53 +35,6 @@ static PARENT: OnceLock<(Option<Realize>, Option<Unrealize>)> = OnceLock::new();
 
 /// The functions in the machine, by the address of QEMU's object.
 static FUNCTIONS: Mutex<Option<HashMap<usize, (&'static Device, &'static Slot)>>> = Mutex::new(None);
-
-/// A function's place in the machine, which it may leave.
-pub(super) struct Slot {
-    pci: &'static Pci,
-    function: Mutex<Option<Function>>,
-    has_complained: AtomicBool,
-}
-
-impl Slot {
-    /// Moves the interrupt line.
-    ///
-    /// # Safety
-    /// The big lock is held.
-    pub(super) unsafe fn set_line(&self, level: bool) {
-        if let Some(function) = *self.function() {
-            // SAFETY: in the machine, or it would not be here; the lock by the caller.
-            unsafe { self.pci.set_line(function, level) };
-        }
-    }
-
-    /// Whether the function is in the machine.
-    pub(super) fn is_taken(&self) -> bool {
-        self.function().is_some()
-    }
-
-    /// Whether the driver has made it a bus master. Says why not, the first time.
-    pub(super) fn may_access_memory(&self, qemu: &Qemu) -> bool {
-        let function = self.function();
-        let Some(function) = *function else { return false };
-        // SAFETY: in the machine, as long as the slot is locked.
-        let (is_master, sees_memory) =
-            unsafe { (self.pci.is_bus_master(function), self.pci.sees_memory(qemu, function)) };
-        let complaint = match (is_master, sees_memory) {
-            (true, true) => return true,
-            (false, _) => "its driver has not made it a bus master",
-            (_, false) => "an IOMMU is between them, which the device does not go through",
-        };
-        if !self.has_complained.swap(true, Ordering::Relaxed) {
-            say(format_args!("warning: the device cannot access the guest's memory: {complaint}"));
-        }
-        false
-    }
-
-    fn function(&self) -> std::sync::MutexGuard<'_, Option<Function>> {
-        self.function.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Makes the type known to QEMU, once, if this QEMU has PCI functions as they are known.
 ///
@@ -120,8 +73,7 @@ impl Device {
         // SAFETY: by the caller; QEMU builds devices with the big lock.
         let function = unsafe { pci.function(object, IDENTITY) };
         let function = function.ok_or("PCI functions of this QEMU are unlike those that are known")?;
-        let (place, has_complained) = (Mutex::new(Some(function)), AtomicBool::new(false));
-        let slot: &'static Slot = Box::leak(Box::new(Slot { pci, function: place, has_complained }));
+        let slot: &'static Slot = Box::leak(Box::new(Slot::new(pci, function)));
         let opened = Self::open(qemu, options, FUNCTION, &qemu.ram(), Line::Pin(slot))?;
         let Opened { device, platform, .. } = &opened;
         // A window's size is a power of two (PCI Local Bus Specification 3.0, 6.2.5.1).

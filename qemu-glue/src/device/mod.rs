@@ -9,6 +9,7 @@ mod function;
 mod node;
 mod place;
 mod port;
+mod slot;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};

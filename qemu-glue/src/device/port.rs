@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::function::Slot;
+use super::slot::Slot;
 use crate::qemu::{Handle, Qemu};
 use crate::report::guarded;
 use crate::session::{Guest, SharedMemory};

@@ -10,6 +10,7 @@
 
 mod coupled;
 mod ring;
+mod timeline;
 mod wire;
 
 use std::ops::Range;

@@ -12,7 +12,7 @@ use vp_client::native::{
 };
 use vp_client::{Answer, Client, Error, Handler, Options, Refusal, is_memory};
 
-use super::{ConnectError, Guest, Patience, Platform, Server, SharedMemory, coupled::Timeline};
+use super::{ConnectError, Guest, Patience, Platform, Server, SharedMemory, timeline::Timeline};
 use crate::report::say;
 
 /// The end of a session, for people.
@@ -117,7 +117,7 @@ impl Wire {
         let Self { client, .. } = self;
         let welcome = client.welcome().clone();
         if is_coupled {
-            Timeline::check(&welcome)?;
+            Timeline::check(&welcome).map_err(Broken)?;
         }
         let find = |kind, what: &str| {
             client.first(kind).ok_or_else(|| Broken(format!("the platform has no {what}")))

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use vp_core::Time;
 use vp_models::fpga_ai_suite::{Architecture, registers as suite};
 use vp_models::host::fpga_ai_suite::{Driver, Model};
 use vp_models::host::network::digits;
 use vp_models::host::trace::cfg::CfgCommand;
 use vp_models::host::trace::player::{PlayOptions, play};
 use vp_models::host::trace::{Body, RegisterNames as _, Trace};
-use vp_models::host::{Host, HostError, Memory, Statistics, Warning};
+use vp_models::host::{Host, HostError, Memory};
 use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
@@ -243,6 +242,8 @@ impl Recorder<'_> {
 }
 
 impl Host for Recorder<'_> {
+    vp_models::forward_host!(host: wait_interrupt, now, map, device, statistics, warnings, set_limit);
+
     fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         match address == self.status {
             true => self.seen &= !value,
@@ -272,14 +273,6 @@ impl Host for Recorder<'_> {
         Ok(value)
     }
 
-    fn wait_interrupt(&mut self) -> Result<Time, HostError> {
-        self.host.wait_interrupt()
-    }
-
-    fn now(&mut self) -> Result<Time, HostError> {
-        self.host.now()
-    }
-
     fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
         self.memory_step(Step::Load, address, bytes);
         self.host.load(memory, address, bytes)
@@ -289,25 +282,5 @@ impl Host for Recorder<'_> {
         self.host.fetch(memory, address, bytes)?;
         self.memory_step(Step::Check, address, bytes);
         Ok(())
-    }
-
-    fn map(&self) -> RegisterMap {
-        self.host.map()
-    }
-
-    fn device(&self) -> &str {
-        self.host.device()
-    }
-
-    fn statistics(&mut self) -> Result<Statistics, HostError> {
-        self.host.statistics()
-    }
-
-    fn warnings(&mut self) -> Vec<Warning> {
-        self.host.warnings()
-    }
-
-    fn set_limit(&mut self, limit: Time) {
-        self.host.set_limit(limit);
     }
 }

@@ -155,7 +155,7 @@ impl Shape {
         let input = if self.image {
             let line = self.size[0] * self.channels;
             ConvInput::Pixels(Pixels {
-                code: vp_models::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT::T_A8B8G8R8,
+                code: vp_models::nvdla::registers::cdma::D_DATAIN_FORMAT::PIXEL_FORMAT::T_A8B8G8R8,
                 element: 1,
                 components: [self.channels, 0],
                 channels: (0..self.channels).map(|channel| (0, channel)).collect(),

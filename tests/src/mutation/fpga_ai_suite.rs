@@ -5,9 +5,8 @@ use vp_core::Time;
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::host::fpga_ai_suite::{Driver, Model};
 use vp_models::host::network::digits;
-use vp_models::host::{Host, HostError, Memory, Statistics};
+use vp_models::host::{Host, HostError, Memory};
 use vp_models::local::LocalHost;
-use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
 
 use super::{Mutator, PATIENCE, step_to_interrupt};
@@ -50,6 +49,8 @@ pub(super) fn run(platform: &str, seed: u64, progress: &Progress) -> u64 {
 }
 
 impl Host for Changing<'_> {
+    vp_models::forward_host!(host: now, fetch, stream, map, device, statistics);
+
     fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         self.writes += 1;
         let value = self.mutator.word(value);
@@ -77,36 +78,12 @@ impl Host for Changing<'_> {
         }
     }
 
-    fn now(&mut self) -> Result<Time, HostError> {
-        self.host.now()
-    }
-
     fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
         let mut bytes = bytes.to_vec();
         for word in bytes.as_chunks_mut::<4>().0.iter_mut().take(WORDS) {
             *word = self.mutator.word(u32::from_le_bytes(*word)).to_le_bytes();
         }
         self.host.load(memory, address, &bytes)
-    }
-
-    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
-        self.host.fetch(memory, address, bytes)
-    }
-
-    fn stream(&mut self, bytes: &[u8]) -> Result<(), HostError> {
-        self.host.stream(bytes)
-    }
-
-    fn map(&self) -> RegisterMap {
-        self.host.map()
-    }
-
-    fn device(&self) -> &str {
-        self.host.device()
-    }
-
-    fn statistics(&mut self) -> Result<Statistics, HostError> {
-        self.host.statistics()
     }
 
     fn set_limit(&mut self, _: Time) {}

@@ -73,7 +73,7 @@ impl Program {
         self.csc(layer, buffer);
         let precision = layer.format.element - 1;
         for unit in [Unit::CmacA, Unit::CmacB] {
-            use cmac::d_misc_cfg::*;
+            use cmac::D_MISC_CFG::*;
             self.fields(unit, &[(CONV_MODE, 0), (PROC_PRECISION, precision)]);
         }
         self.cacc(layer);
@@ -84,32 +84,32 @@ impl Program {
     fn modes(&mut self, layer: &ConvLayer) {
         if let Some(Batches { count, input, output }) = layer.mode.batches {
             for (unit, field) in [
-                (Unit::Cdma, cdma::d_batch_number::BATCHES),
-                (Unit::Csc, csc::d_batch_number::BATCHES),
-                (Unit::Cacc, cacc::d_batch_number::BATCHES),
-                (Unit::Sdp, sdp::d_feature_mode_cfg::BATCH_NUMBER),
-                (Unit::SdpRdma, sdp_rdma::d_feature_mode_cfg::BATCH_NUMBER),
+                (Unit::Cdma, cdma::D_BATCH_NUMBER::BATCHES),
+                (Unit::Csc, csc::D_BATCH_NUMBER::BATCHES),
+                (Unit::Cacc, cacc::D_BATCH_NUMBER::BATCHES),
+                (Unit::Sdp, sdp::D_FEATURE_MODE_CFG::BATCH_NUMBER),
+                (Unit::SdpRdma, sdp_rdma::D_FEATURE_MODE_CFG::BATCH_NUMBER),
             ] {
                 self.change(unit, field, count - 1);
             }
-            self.fields(Unit::Cdma, &[(cdma::d_batch_stride::BATCH_STRIDE, input)]);
-            self.fields(Unit::Sdp, &[(sdp::d_dst_batch_stride::DST_BATCH_STRIDE, output)]);
+            self.fields(Unit::Cdma, &[(cdma::D_BATCH_STRIDE::BATCH_STRIDE, input)]);
+            self.fields(Unit::Sdp, &[(sdp::D_DST_BATCH_STRIDE::DST_BATCH_STRIDE, output)]);
         }
         if let Some(Winograd { truncate, step }) = layer.mode.winograd {
             for (unit, field) in [
-                (Unit::Cdma, cdma::d_misc_cfg::CONV_MODE),
-                (Unit::Csc, csc::d_misc_cfg::CONV_MODE),
-                (Unit::CmacA, cmac::d_misc_cfg::CONV_MODE),
-                (Unit::CmacB, cmac::d_misc_cfg::CONV_MODE),
-                (Unit::Cacc, cacc::d_misc_cfg::CONV_MODE),
-                (Unit::Sdp, sdp::d_feature_mode_cfg::WINOGRAD),
-                (Unit::SdpRdma, sdp_rdma::d_feature_mode_cfg::WINOGRAD),
+                (Unit::Cdma, cdma::D_MISC_CFG::CONV_MODE),
+                (Unit::Csc, csc::D_MISC_CFG::CONV_MODE),
+                (Unit::CmacA, cmac::D_MISC_CFG::CONV_MODE),
+                (Unit::CmacB, cmac::D_MISC_CFG::CONV_MODE),
+                (Unit::Cacc, cacc::D_MISC_CFG::CONV_MODE),
+                (Unit::Sdp, sdp::D_FEATURE_MODE_CFG::WINOGRAD),
+                (Unit::SdpRdma, sdp_rdma::D_FEATURE_MODE_CFG::WINOGRAD),
             ] {
                 self.change(unit, field, 1);
             }
-            use cdma::d_conv_stride::{CONV_X_STRIDE, CONV_Y_STRIDE};
+            use cdma::D_CONV_STRIDE::{CONV_X_STRIDE, CONV_Y_STRIDE};
             self.fields(Unit::Cdma, &[(CONV_X_STRIDE, step[0]), (CONV_Y_STRIDE, step[1])]);
-            self.fields(Unit::Csc, &[(csc::d_pra_cfg::PRA_TRUNCATE, truncate)]);
+            self.fields(Unit::Csc, &[(csc::D_PRA_CFG::PRA_TRUNCATE, truncate)]);
         }
     }
 
@@ -147,14 +147,14 @@ impl Program {
 
     fn cdma(&mut self, layer: &ConvLayer, buffer: &BufferUse) {
         use cdma::{
-            d_bank::*, d_batch_number::*, d_conv_stride::*, d_cvt_cfg::*, d_cvt_offset::*, d_cvt_scale::*,
-            d_dain_addr_high_0::*, d_dain_addr_high_1::*, d_dain_addr_low_0::*, d_dain_addr_low_1::*,
-            d_dain_map::*, d_dain_ram_type::*, d_datain_format::*, d_datain_size_0::*, d_datain_size_1::*,
-            d_entry_per_slice::*, d_fetch_grain::*, d_line_stride::*, d_line_uv_stride::*, d_mean_format::*,
-            d_mean_global_0::*, d_mean_global_1::*, d_misc_cfg::*, d_pixel_offset::*, d_surf_stride::*,
-            d_weight_addr_high::*, d_weight_addr_low::*, d_weight_bytes::*, d_weight_format::*,
-            d_weight_ram_type::*, d_weight_size_0::*, d_weight_size_1::*, d_zero_padding::*,
-            d_zero_padding_value::*,
+            D_BANK::*, D_BATCH_NUMBER::*, D_CONV_STRIDE::*, D_CVT_CFG::*, D_CVT_OFFSET::*, D_CVT_SCALE::*,
+            D_DAIN_ADDR_HIGH_0::*, D_DAIN_ADDR_HIGH_1::*, D_DAIN_ADDR_LOW_0::*, D_DAIN_ADDR_LOW_1::*,
+            D_DAIN_MAP::*, D_DAIN_RAM_TYPE::*, D_DATAIN_FORMAT::*, D_DATAIN_SIZE_0::*, D_DATAIN_SIZE_1::*,
+            D_ENTRY_PER_SLICE::*, D_FETCH_GRAIN::*, D_LINE_STRIDE::*, D_LINE_UV_STRIDE::*, D_MEAN_FORMAT::*,
+            D_MEAN_GLOBAL_0::*, D_MEAN_GLOBAL_1::*, D_MISC_CFG::*, D_PIXEL_OFFSET::*, D_SURF_STRIDE::*,
+            D_WEIGHT_ADDR_HIGH::*, D_WEIGHT_ADDR_LOW::*, D_WEIGHT_BYTES::*, D_WEIGHT_FORMAT::*,
+            D_WEIGHT_RAM_TYPE::*, D_WEIGHT_SIZE_0::*, D_WEIGHT_SIZE_1::*, D_ZERO_PADDING::*,
+            D_ZERO_PADDING_VALUE::*,
         };
         let precision = layer.format.element - 1;
         let nowhere = CubePlace { base: 0, line: 0, surface: 0 };
@@ -228,7 +228,7 @@ impl Program {
         );
         if let Some(Compressed { mask, sizes, .. }) = layer.mode.compressed {
             use cdma::{
-                d_wgs_addr_high::*, d_wgs_addr_low::*, d_wmb_addr_high::*, d_wmb_addr_low::*, d_wmb_bytes::*,
+                D_WGS_ADDR_HIGH::*, D_WGS_ADDR_LOW::*, D_WMB_ADDR_HIGH::*, D_WMB_ADDR_LOW::*, D_WMB_BYTES::*,
             };
             self.fields(
                 Unit::Cdma,
@@ -258,11 +258,11 @@ impl Program {
 
     fn csc(&mut self, layer: &ConvLayer, buffer: &BufferUse) {
         use csc::{
-            d_atomics::*, d_bank::*, d_batch_number::*, d_conv_stride_ext::*, d_datain_format::*,
-            d_datain_size_ext_0::*, d_datain_size_ext_1::*, d_dataout_size_0::*, d_dataout_size_1::*,
-            d_dilation_ext::*, d_entry_per_slice::*, d_misc_cfg::*, d_post_y_extension::*, d_release::*,
-            d_weight_bytes::*, d_weight_format::*, d_weight_size_ext_0::*, d_weight_size_ext_1::*,
-            d_zero_padding::*, d_zero_padding_value::*,
+            D_ATOMICS::*, D_BANK::*, D_BATCH_NUMBER::*, D_CONV_STRIDE_EXT::*, D_DATAIN_FORMAT::*,
+            D_DATAIN_SIZE_EXT_0::*, D_DATAIN_SIZE_EXT_1::*, D_DATAOUT_SIZE_0::*, D_DATAOUT_SIZE_1::*,
+            D_DILATION_EXT::*, D_ENTRY_PER_SLICE::*, D_MISC_CFG::*, D_POST_Y_EXTENSION::*, D_RELEASE::*,
+            D_WEIGHT_BYTES::*, D_WEIGHT_FORMAT::*, D_WEIGHT_SIZE_EXT_0::*, D_WEIGHT_SIZE_EXT_1::*,
+            D_ZERO_PADDING::*, D_ZERO_PADDING_VALUE::*,
         };
         let precision = layer.format.element - 1;
         let [width, height] = layer.output_size();
@@ -316,7 +316,7 @@ impl Program {
 
     fn cacc(&mut self, layer: &ConvLayer) {
         use cacc::{
-            d_batch_number::*, d_clip_cfg::*, d_dataout_size_0::*, d_dataout_size_1::*, d_misc_cfg::*,
+            D_BATCH_NUMBER::*, D_CLIP_CFG::*, D_DATAOUT_SIZE_0::*, D_DATAOUT_SIZE_1::*, D_MISC_CFG::*,
         };
         let [width, height] = layer.output_size();
         self.fields(

@@ -10,20 +10,20 @@ use crate::reference::float::FloatAverage;
 
 /// The fields that say in which format a layer is computed.
 const FORMATS: [(Unit, FieldRef); 14] = [
-    (Unit::Sdp, sdp::d_data_format::PROC_PRECISION),
-    (Unit::Sdp, sdp::d_data_format::OUT_PRECISION),
-    (Unit::SdpRdma, sdp_rdma::d_feature_mode_cfg::IN_PRECISION),
-    (Unit::SdpRdma, sdp_rdma::d_feature_mode_cfg::PROC_PRECISION),
-    (Unit::SdpRdma, sdp_rdma::d_feature_mode_cfg::OUT_PRECISION),
-    (Unit::Pdp, pdp::d_data_format::INPUT_DATA),
-    (Unit::PdpRdma, pdp_rdma::d_data_format::INPUT_DATA),
-    (Unit::Cdp, cdp::d_data_format::INPUT_DATA_TYPE),
-    (Unit::CdpRdma, cdp_rdma::d_data_format::INPUT_DATA),
-    (Unit::Cdma, cdma::d_misc_cfg::PROC_PRECISION),
-    (Unit::Csc, csc::d_misc_cfg::PROC_PRECISION),
-    (Unit::CmacA, cmac::d_misc_cfg::PROC_PRECISION),
-    (Unit::CmacB, cmac::d_misc_cfg::PROC_PRECISION),
-    (Unit::Cacc, cacc::d_misc_cfg::PROC_PRECISION),
+    (Unit::Sdp, sdp::D_DATA_FORMAT::PROC_PRECISION),
+    (Unit::Sdp, sdp::D_DATA_FORMAT::OUT_PRECISION),
+    (Unit::SdpRdma, sdp_rdma::D_FEATURE_MODE_CFG::IN_PRECISION),
+    (Unit::SdpRdma, sdp_rdma::D_FEATURE_MODE_CFG::PROC_PRECISION),
+    (Unit::SdpRdma, sdp_rdma::D_FEATURE_MODE_CFG::OUT_PRECISION),
+    (Unit::Pdp, pdp::D_DATA_FORMAT::INPUT_DATA),
+    (Unit::PdpRdma, pdp_rdma::D_DATA_FORMAT::INPUT_DATA),
+    (Unit::Cdp, cdp::D_DATA_FORMAT::INPUT_DATA_TYPE),
+    (Unit::CdpRdma, cdp_rdma::D_DATA_FORMAT::INPUT_DATA),
+    (Unit::Cdma, cdma::D_MISC_CFG::PROC_PRECISION),
+    (Unit::Csc, csc::D_MISC_CFG::PROC_PRECISION),
+    (Unit::CmacA, cmac::D_MISC_CFG::PROC_PRECISION),
+    (Unit::CmacB, cmac::D_MISC_CFG::PROC_PRECISION),
+    (Unit::Cacc, cacc::D_MISC_CFG::PROC_PRECISION),
 ];
 
 /// The registers that say whether what is no number counts as 0, of units that have one for it.
@@ -41,13 +41,13 @@ impl Program {
 
     /// Has the input of a convolution be fp16 in memory as well.
     pub fn convolve_floats(&mut self) {
-        self.change(Unit::Cdma, cdma::d_misc_cfg::IN_PRECISION, 2);
+        self.change(Unit::Cdma, cdma::D_MISC_CFG::IN_PRECISION, 2);
     }
 
     /// Has the units that layers are written for take what is no number as 0. SDP does so whatever its input is.
     pub fn flush_nan(&mut self, with_sdp: bool) {
         if with_sdp {
-            self.change(Unit::Sdp, sdp::d_feature_mode_cfg::NAN_TO_ZERO, 1);
+            self.change(Unit::Sdp, sdp::D_FEATURE_MODE_CFG::NAN_TO_ZERO, 1);
         }
         for (unit, register) in FLUSHES {
             if self.writes.iter().any(|write| write.unit == unit) {
@@ -59,10 +59,10 @@ impl Program {
     /// What an average of PDP's multiplies with and adds.
     pub fn average_of_floats(&mut self, average: &FloatAverage) {
         use pdp::{
-            d_pooling_padding_value_1_cfg::*, d_pooling_padding_value_2_cfg::*,
-            d_pooling_padding_value_3_cfg::*, d_pooling_padding_value_4_cfg::*,
-            d_pooling_padding_value_5_cfg::*, d_pooling_padding_value_6_cfg::*,
-            d_pooling_padding_value_7_cfg::*, d_recip_kernel_height::*, d_recip_kernel_width::*,
+            D_POOLING_PADDING_VALUE_1_CFG::*, D_POOLING_PADDING_VALUE_2_CFG::*,
+            D_POOLING_PADDING_VALUE_3_CFG::*, D_POOLING_PADDING_VALUE_4_CFG::*,
+            D_POOLING_PADDING_VALUE_5_CFG::*, D_POOLING_PADDING_VALUE_6_CFG::*,
+            D_POOLING_PADDING_VALUE_7_CFG::*, D_RECIP_KERNEL_HEIGHT::*, D_RECIP_KERNEL_WIDTH::*,
         };
         let padding = [
             PAD_VALUE_1X,

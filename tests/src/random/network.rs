@@ -124,15 +124,20 @@ impl NetworkDraw {
             };
             layers.push(layer);
         }
-        Network {
-            name: "drawn".into(),
-            input,
-            is_image: false,
-            precision: Precision::Int8,
-            choices: Choices::default(),
-            layers,
-            demands: Vec::new(),
-        }
+        network_of("drawn", input, layers)
+    }
+}
+
+/// An int8 network of these layers, none of which demands anything.
+pub fn network_of(name: &str, input: Shape, layers: Vec<NetworkLayer>) -> Network {
+    Network {
+        name: name.into(),
+        input,
+        is_image: false,
+        precision: Precision::Int8,
+        choices: Choices::default(),
+        layers,
+        demands: Vec::new(),
     }
 }
 

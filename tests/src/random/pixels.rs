@@ -1,7 +1,7 @@
 //! All formats of pixels, as the description of their names says it: from the highest byte or bits of a pixel to the
 //! lowest, but that some name the components of a word the other way round.
 
-use vp_models::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT as P;
+use vp_models::nvdla::registers::cdma::D_DATAIN_FORMAT::PIXEL_FORMAT as P;
 
 /// A format of pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub(super) const PIXELS_FLOAT: [PixelFormat; 3] =
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use vp_models::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT;
+    use vp_models::nvdla::registers::cdma::D_DATAIN_FORMAT::PIXEL_FORMAT;
 
     #[test]
     fn no_format_is_left_out() {

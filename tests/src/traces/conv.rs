@@ -2,7 +2,7 @@
 
 use rand::Rng as _;
 use vp_models::nvdla::config::Config;
-use vp_models::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT;
+use vp_models::nvdla::registers::cdma::D_DATAIN_FORMAT::PIXEL_FORMAT;
 
 use super::{INPUT, OPERANDS, OUTPUT, OwnTrace, SMALL, Script, bytes, packed, plain_stage, sum_with_memory};
 use crate::program::BufferUse;

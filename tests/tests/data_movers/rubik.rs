@@ -105,7 +105,7 @@ fn program(layer: &Layer, group: u32, program: &mut Program) {
     let encoded =
         RubikLayer { atom: ATOM as usize, mode, element, width, height, channels, source, destination };
     let mut encoded = encoded.fields();
-    encoded.set(Unit::Rbk, reg::d_misc_cfg::IN_PRECISION, precision);
+    encoded.set(Unit::Rbk, reg::D_MISC_CFG::IN_PRECISION, precision);
     program.word(Unit::Rbk, reg::S_POINTER, group);
     program.encoded(&encoded);
     program.word(Unit::Rbk, reg::D_OP_ENABLE, 1);

@@ -11,7 +11,6 @@ mod methods;
 mod processes;
 mod recorded;
 mod scene;
-mod tlm;
 mod waits;
 
 use scene::{Scenario, Scene};
@@ -19,7 +18,7 @@ use vp_core::Simulation;
 
 /// Every scenario, by the name it has in the records.
 fn scenarios() -> impl Iterator<Item = Scenario> {
-    [events::ALL, waits::ALL, methods::ALL, channels::ALL, clocks::ALL, tlm::ALL, processes::ALL, life::ALL]
+    [events::ALL, waits::ALL, methods::ALL, channels::ALL, clocks::ALL, processes::ALL, life::ALL]
         .into_iter()
         .flatten()
         .copied()

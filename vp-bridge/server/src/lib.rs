@@ -48,15 +48,15 @@ use thiserror::Error;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use vp_models::faults::FaultsError;
 use vp_models::host::Statistics;
 use vp_models::hub::PinEvent;
 use vp_models::memory::MemoryPool;
 use vp_models::platform::{Description, DescriptionError, Platform};
+use vp_models::toml_text::TextError;
 use vp_protocols::native::{Capabilities, ErrorCode, Offer, SessionId, Terms, TimeMode};
 
 use access::Tries;
-pub use access::{Access, NoSuchGroup, Right, Rights, Role, Tokens, TokensError, UserGroup};
+pub use access::{Access, NoSuchGroup, Right, Rights, Role, Tokens, UserGroup};
 use adapted::Arrival;
 use adapters::Adapter;
 use adapters::renode::Renode;
@@ -234,7 +234,7 @@ pub enum BindError {
     },
     /// A fault that cannot be armed at the platform.
     #[error(transparent)]
-    Faults(#[from] FaultsError),
+    Faults(#[from] TextError),
 }
 
 /// Who is told of platforms.

@@ -161,7 +161,7 @@ async fn begin(house: &House, stream: &mut Stream, connection: &mut Connection) 
 fn terms(house: &House, stream: &Stream, asks: bool) -> Terms {
     let Terms { mut capabilities, max_payload, max_in_flight } = house.options.terms;
     if !matches!(stream, Stream::Unix(_)) {
-        capabilities = capabilities.without(Capabilities::LOCAL);
+        capabilities = capabilities.difference(Capabilities::LOCAL);
     }
     if asks {
         capabilities = capabilities.union(Capabilities::AUTHENTICATION);

@@ -46,6 +46,10 @@ impl FaultArgs {
 
     fn refused(&self, what: impl std::fmt::Display) -> Failure {
         let file = self.faults.as_deref().unwrap_or_else(|| std::path::Path::new("")).display();
-        Failure::new(format!("{file}: {what}"))
+        let what = what.to_string();
+        match what.strip_prefix("line ") {
+            Some(what) => Failure::new(format!("{file}:{what}")),
+            None => Failure::new(format!("{file}: {what}")),
+        }
     }
 }

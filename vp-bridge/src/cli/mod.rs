@@ -219,6 +219,7 @@ pub(super) fn main() -> ExitCode {
         Ok(Verdict::Wrong) => ExitCode::FAILURE,
         Err(failure) if failure.is_broken_pipe => ExitCode::SUCCESS,
         Err(failure) => {
+            record::print_failure(&failure);
             anstream::eprintln!("{}error:{} {failure}", text::RED.render(), text::RED.render_reset());
             ExitCode::FAILURE
         }

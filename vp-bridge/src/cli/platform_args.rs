@@ -7,7 +7,6 @@ use std::str::FromStr;
 use vp_core::Time;
 use vp_models::bus::axi::{Drawn, Latency};
 use vp_models::fpga_ai_suite::Architecture;
-use vp_models::host::read_description;
 use vp_models::memory::MemoryModel;
 use vp_models::memory::dram::DramConfig;
 use vp_models::memory::dram::standard::Standard;
@@ -184,9 +183,7 @@ pub(super) fn load(name: &str) -> Result<Description, Failure> {
         let built_in = Description::named(name).map_or_else(|error| error.to_string(), |_| String::new());
         return Err(Failure::new(built_in).hint("or name a TOML file, such as my-platform.toml"));
     }
-    let text = read_description(path)
-        .map_err(|error| Failure::new(format!("cannot read the platform `{name}`: {error}")))?;
-    Description::parse(&text).map_err(|error| Failure::new(format!("{name}: {error}")))
+    Description::load(path).map_err(Failure::new)
 }
 
 /// The NVDLA that a platform carries.

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -46,8 +47,24 @@ pub(super) fn counters(statistics: &Statistics) -> Map<String, Value> {
     statistics.counters.iter().map(entry).collect()
 }
 
+/// Whether a value has been printed.
+static IS_PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Prints why a command could not do its work as JSON, if JSON is asked for and nothing has been printed that says so.
+pub(super) fn print_failure(failure: &Failure) {
+    let asks = std::env::args().any(|argument| argument == "--json");
+    // There it is a file's name.
+    let is_check = std::env::args().any(|argument| argument == "check-peer");
+    if asks && !is_check && !IS_PRINTED.load(Ordering::Relaxed) {
+        let Failure { what, hint, is_connection, .. } = failure;
+        // The same stands on standard error.
+        let _ = print(&serde_json::json!({ "error": what, "hint": hint, "is_connection": is_connection }));
+    }
+}
+
 /// Prints a value as JSON.
 pub(super) fn print(value: &impl Serialize) -> Result<(), Failure> {
+    IS_PRINTED.store(true, Ordering::Relaxed);
     let text = serde_json::to_string_pretty(value).map_err(Failure::new)?;
     Ok(writeln!(anstream::stdout(), "{text}")?)
 }

@@ -20,6 +20,7 @@ use vp_models::host::network::{
 };
 use vp_models::host::{Bound, Bounds, Host, MacWork, Memory, Statistics};
 use vp_models::local::LocalHost;
+use vp_models::nvdla::config::MemoryInterface;
 use vp_models::occupancy::BufferFill;
 use vp_models::platform::{Description, NvdlaDescription, Platform};
 
@@ -283,16 +284,21 @@ fn once<T>(map: &Mutex<HashMap<String, Arc<Once<T>>>>, key: String) -> Arc<Once<
 
 /// What the hardware can do at best.
 fn machine(description: &Description, plan: &Plan) -> Result<Machine, String> {
-    let (config, memory) = (&nvdla(description)?.config, &description.dbb0);
-    let interface = config.primary();
-    let bus = f64::from(interface.width_bytes);
-    let memory_bytes = memory.bandwidth.map(|rate| rate as f64 * description.period.as_ps() as f64 / 1e12);
+    let config = &nvdla(description)?.config;
+    let (interface, cycle) = (config.primary(), description.period.as_ps() as f64 / 1e12);
+    // As much as the bus carries and the memory gives.
+    let rate = |interface: MemoryInterface, bandwidth: Option<u64>| {
+        let bus = f64::from(interface.width_bytes);
+        bandwidth.map_or(bus, |rate| bus.min(rate as f64 * cycle))
+    };
+    let sram = config.secondary().filter(|_| plan.sram_bytes > 0);
     Ok(Machine {
         macs: plan.macs_a_cycle,
         data_type: Some(plan.precision.into()),
-        read_bytes: memory_bytes.map_or(bus, |bytes| bytes.min(bus)),
+        read_bytes: rate(interface, description.dbb0.bandwidth),
+        sram_read_bytes: sram.map_or(0.0, |sram| rate(sram, description.sram0.bandwidth)),
         burst_bytes: u64::from(interface.width_bytes * interface.max_burst),
-        read_outstanding: memory.read_outstanding.into(),
+        read_outstanding: description.dbb0.read_outstanding.into(),
         buffer_bytes: config.cbuf_bytes().into(),
     })
 }

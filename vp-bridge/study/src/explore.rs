@@ -45,9 +45,11 @@ impl Finding {
                 }
                 said
             }
-            (SearchEnd::Unreached { best, level }, _) => {
-                format!("{}: no value reaches {level:.1} frames/s, the best has {best:.1}", self.question)
-            }
+            (SearchEnd::Unreached { place, best, level }, _) => format!(
+                "{}: no value reaches {level:.1} frames/s, the best has {best:.1}, at {}",
+                self.question,
+                name(*place)
+            ),
             (SearchEnd::Failed { place, why }, _) => {
                 format!("{}: {} failed: {why}", self.question, name(*place))
             }
@@ -159,6 +161,6 @@ mod tests {
         assert_eq!(small.ran + large.ran, study.points.len());
         assert!(!large.is_found());
         let sentence = large.sentence(|place| place.to_string());
-        assert!(sentence.ends_with("no value reaches 10.0 frames/s, the best has 6.4"), "{sentence}");
+        assert!(sentence.ends_with("no value reaches 10.0 frames/s, the best has 6.4, at 63"), "{sentence}");
     }
 }

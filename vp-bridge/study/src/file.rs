@@ -1,17 +1,18 @@
 //! A study as a person writes it down.
 
-use super::energy::{CoefficientError, Coefficients};
+use super::energy::Coefficients;
 use super::places::Places;
 use super::point::{Chosen, Point};
 use super::search::{self, Goal, Search};
-use super::sweep::{Assignment, Product, SweepError};
+use super::sweep::{Assignment, Product};
 use serde::Deserialize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use vp_core::Time;
 use vp_models::host::read_description;
-use vp_models::suggestion::with_nearest;
+use vp_models::suggestion::hint;
+use vp_models::toml_text::{KeyError, TextError, TomlText};
 
 /// A study: which points there are, and what its report shows of them.
 ///
@@ -50,6 +51,8 @@ pub struct Study {
     pub search: Option<Search>,
     /// The combinations of [sweep], each of which is searched.
     pub(super) cases: Vec<Vec<Assignment>>,
+    /// How many of the points, from the first, are combinations of [sweep]; those behind them are the ideal ones that are none.
+    pub(super) swept: usize,
     /// What [fixed] says.
     pub(super) fixed: Vec<Assignment>,
     /// Where its file says what.
@@ -72,11 +75,13 @@ pub struct Report {
     pub knee: f64,
     /// Which point of each chart is looked at closely: the nearest to these values.
     pub chosen: Chosen,
+    /// What is ideal, as values of parameters: what curves are held against is run with these. The best point on the axis if none are said.
+    pub ideal: Table,
 }
 
 impl Default for Report {
     fn default() -> Report {
-        Report { x: None, curves: None, knee: 0.9, chosen: Chosen::default() }
+        Report { x: None, curves: None, knee: 0.9, chosen: Chosen::default(), ideal: Table::new() }
     }
 }
 
@@ -117,31 +122,6 @@ enum Sweeps {
     One(Table),
 }
 
-/// Why there is no study.
-#[derive(Debug, thiserror::Error)]
-pub enum StudyError {
-    /// The file cannot be read.
-    #[error("cannot read the study {path}: {error}")]
-    File {
-        /// Which file.
-        path: String,
-        /// Why not.
-        error: std::io::Error,
-    },
-    /// It is no TOML, or not of this shape.
-    #[error("{0}")]
-    Text(String),
-    /// Values that are none.
-    #[error(transparent)]
-    Sweep(#[from] SweepError),
-    /// Coefficients of energy that cannot be used.
-    #[error(transparent)]
-    Energy(#[from] CoefficientError),
-    /// Something is wrong with what it says.
-    #[error("{0}")]
-    Wrong(String),
-}
-
 /// More points than this are a slip of the pen.
 const MOST_POINTS: usize = 1_000_000;
 
@@ -150,40 +130,24 @@ impl Study {
     ///
     /// # Errors
     /// Says what is wrong with the file.
-    pub fn load(path: &Path) -> Result<Study, StudyError> {
-        let text = read_description(path)
-            .map_err(|error| StudyError::File { path: path.display().to_string(), error })?;
+    pub fn load(path: &Path) -> Result<Study, TextError> {
+        let text = read_description(path).map_err(|error| TextError::unreadable(path, error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let name = path.display().to_string();
-        Study::named(&text, (&name, folder)).map_err(|error| match error {
-            // It has said where it is.
-            error @ StudyError::Energy(_) => error,
-            StudyError::Text(text) => StudyError::Text(format!("{}: {text}", path.display())),
-            error => StudyError::Wrong(format!("{}: {error}", path.display())),
-        })
+        Study::parse(&text, folder).map_err(|error| error.in_file(path))
     }
 
     /// Reads a study; paths in it are relative to this folder.
     ///
     /// # Errors
     /// Says what is wrong with it.
-    pub fn parse(text: &str, folder: &Path) -> Result<Study, StudyError> {
-        Study::named(text, ("the study", folder))
-    }
-
-    /// The same of a file of that name.
-    fn named(text: &str, (file, folder): (&str, &Path)) -> Result<Study, StudyError> {
-        let Written { name, about, seed, frames, limit, fixed, sweep, search, report, .. } =
-            toml::from_str(text).map_err(|error| StudyError::Text(with_nearest(&error.to_string())))?;
-        let energy = Coefficients::of_study(text, (file, folder))?;
-        let places = Places::of(text);
-        // With the line that it stands in, if that is known.
-        let wrong = |key: &str, why: String| {
-            let line = places.key(key).map_or_else(String::new, |place| format!("line {}: ", place.line));
-            StudyError::Wrong(format!("{line}{why}"))
-        };
+    pub fn parse(text: &str, folder: &Path) -> Result<Study, TextError> {
+        let text = TomlText::parse(text)?;
+        let Written { name, about, seed, frames, limit, fixed, sweep, search, report, .. } = text.read()?;
+        let energy = Coefficients::of_study(&text, folder)?;
+        let places = Places::of(&text);
+        let wrong = |key: &str, why: String| text.wrong(key, why);
         if !(0.0..1.0).contains(&report.knee) {
-            let why = format!("[report] knee = {}: a share of one, such as 0.9", report.knee);
+            let why = format!("knee = {}: a share of one, such as 0.9", report.knee);
             return Err(wrong("report.knee", why));
         }
         if !(1..=100_000).contains(&frames) {
@@ -194,8 +158,8 @@ impl Study {
             .transpose()
             .map_err(|why| wrong("limit", why))?;
         let search = search.as_ref().map(Search::of).transpose().map_err(|error| {
-            let search::Wrong { key, why } = error;
-            wrong(&format!("search.{key}"), format!("[search] {key}: {why}"))
+            let KeyError { key, what } = error;
+            wrong(&format!("search.{key}"), format!("{key}: {what}"))
         })?;
         let tables = match sweep {
             Some(Sweeps::Several(tables)) => tables,
@@ -204,16 +168,16 @@ impl Study {
             None if search.is_some() => vec![Table::new()],
             None => {
                 let why = "there is no [sweep]: name at least a network, or say in [search] what is searched";
-                return Err(StudyError::Wrong(why.to_owned()));
+                return Err(TextError::whole(why));
             }
         };
         let products = tables
             .into_iter()
             .map(|table| Product::of(Table::from_iter(flat(table))))
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| match places.parameter(error.name(), "") {
-                Some(place) => StudyError::Wrong(format!("line {}: {error}", place.line)),
-                None => StudyError::Sweep(error),
+            .map_err(|error| {
+                let line = places.parameter(error.name(), "").map(|place| place.line);
+                TextError { line, ..TextError::whole(error) }
             })?;
         let mut study = Study {
             name,
@@ -226,12 +190,15 @@ impl Study {
             points: Vec::new(),
             search,
             cases: Vec::new(),
+            swept: 0,
             fixed: flat(fixed),
-            places,
+            places: places.clone(),
             varied: varied(&products),
             folder: folder.to_owned(),
         };
         study.multiply(&products)?;
+        study.check_chosen().map_err(|why| wrong("report.chosen", why))?;
+        study.add_ideals().map_err(|why| wrong("report.ideal", why))?;
         if let Some(Search { names, goal, .. }) = &study.search {
             study.varied.extend(names.iter().cloned());
             // Knees are of the goal, where it is a share.
@@ -248,8 +215,61 @@ impl Study {
         self.cases.len()
     }
 
+    /// Refuses to look closely at values of what no point has.
+    fn check_chosen(&self) -> Result<(), String> {
+        let searched = self.search.iter().flat_map(|search| &search.names);
+        let known: Vec<&str> = self
+            .fixed
+            .iter()
+            .map(|(name, _)| name)
+            .chain(&self.varied)
+            .chain(searched)
+            .map(String::as_str)
+            .collect();
+        let is_known = |name: &str| name == "platform" || known.contains(&name);
+        let unknown = self.report.chosen.names().find(|name| !is_known(name));
+        unknown.map_or(Ok(()), |name| {
+            Err(format!(
+                "[report] chosen = {{ \"{name}\" }}: no point has it{}",
+                hint(name, known.iter().copied())
+            ))
+        })
+    }
+
+    /// Adds points with the values that are ideal, for each combination of the others.
+    fn add_ideals(&mut self) -> Result<(), String> {
+        self.swept = self.points.len();
+        let ideal = flat(std::mem::take(&mut self.report.ideal));
+        for (name, _) in &ideal {
+            if !self.varied.contains(name) {
+                return Err(format!(
+                    "[report] ideal = {{ \"{name}\" }}: [sweep] varies {}",
+                    self.varied.join(", ")
+                ));
+            }
+        }
+        if self.search.is_some() && !ideal.is_empty() {
+            return Err("[report] ideal: a search has a goal, and no ideal beside it".to_owned());
+        }
+        let mut known: HashSet<String> = self.points.iter().map(Point::to_string).collect();
+        for at in 0..self.swept {
+            let mut varied = self.points[at].varied.clone();
+            for (name, value) in &mut varied {
+                if let Some((_, wanted)) = ideal.iter().find(|(of, _)| of == name) {
+                    *value = wanted.clone();
+                }
+            }
+            let point = Point::new(self.points.len() + 1, varied, self.points[at].fixed.clone());
+            if known.insert(point.to_string()) {
+                self.points.push(point);
+            }
+        }
+        self.report.ideal = ideal.into_iter().collect();
+        Ok(())
+    }
+
     /// Makes points of products, each once; of a search, combinations.
-    fn multiply(&mut self, products: &[Product]) -> Result<(), StudyError> {
+    fn multiply(&mut self, products: &[Product]) -> Result<(), TextError> {
         let mut known = HashSet::new();
         for assignments in products.iter().flat_map(Product::points) {
             let is_set = |name: &str| assignments.iter().any(|(set, _)| set == name);
@@ -260,12 +280,12 @@ impl Study {
                 self.points.push(point);
             }
             if self.points.len() > MOST_POINTS {
-                return Err(StudyError::Wrong(format!("more than {MOST_POINTS} points")));
+                return Err(TextError::whole(format!("more than {MOST_POINTS} points")));
             }
         }
         if self.points.is_empty() {
             let why = "there is nothing in [sweep]: name at least a network";
-            return Err(StudyError::Wrong(why.to_owned()));
+            return Err(TextError::whole(why));
         }
         Ok(())
     }
@@ -345,6 +365,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_ideal_is_run_beside_what_is_swept() {
+        let text = |latencies: &str| {
+            format!(
+                "name = 's'\n[sweep]\nnetwork = 'a'\n'dbb0.read_latency' = {latencies}\nx = [3, 4]\n[report]\nideal = {{ 'dbb0.read_latency' = 1 }}\n"
+            )
+        };
+        let all = points(&text("[50, 400]"));
+        let ideal = ["network=a dbb0.read_latency=1 x=3", "network=a dbb0.read_latency=1 x=4"];
+        assert_eq!((all.len(), &all[4..]), (6, &ideal.map(str::to_owned)[..]));
+        // What is swept anyway is run once.
+        assert_eq!(points(&text("[1, 50]")).len(), 4);
+        let told = study(&text("[50, 400]").replace("{ 'dbb0.read_latency'", "{ 'latency'")).unwrap_err();
+        assert_eq!(
+            told,
+            "line 7: [report] ideal = { \"latency\" }: [sweep] varies network, dbb0.read_latency, x"
+        );
+    }
+
+    #[test]
     fn refusals_say_what_would_be_right() {
         let refusal = |text: &str| study(text).unwrap_err();
         assert!(refusal("name = 's'").contains("sweep"));
@@ -353,6 +392,10 @@ mod tests {
         assert_eq!(
             refusal(&format!("{report}knee = 2.0")),
             "line 5: [report] knee = 2: a share of one, such as 0.9"
+        );
+        assert_eq!(
+            refusal(&format!("{report}chosen = {{ networc = 'b' }}")),
+            "line 5: [report] chosen = { \"networc\" }: no point has it; nearest: network"
         );
         assert!(refusal(&format!("{report}axis = 'y'")).contains("axis"));
         assert!(

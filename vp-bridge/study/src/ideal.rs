@@ -1,8 +1,8 @@
 //! What the curves of a chart are held against: one point for all of them.
 
-use super::knee::{Knee, falls_below, rises_to};
-use super::layout::Panel;
-use super::results::{Row, curve};
+use super::knee::{Knee, falls_below, first_at};
+use super::layout::{IdealPoint, Panel};
+use super::results::{Row, curve, of};
 
 /// Which way the curves of a chart go along its axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +15,9 @@ pub enum Trend {
     Flat,
 }
 
-/// The best point at the end of the axis where a chart's curves are highest: the common ideal.
-#[derive(Clone, Debug, PartialEq)]
+/// What all curves of a chart are held against: the best of the points that the study says are ideal, or else the best at the end of the
+/// axis where curves are highest.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ideal {
     /// Which way the curves go.
     pub trend: Trend,
@@ -32,7 +33,13 @@ impl Ideal {
     /// That of a chart; none if nothing of it ran. Over words it is the highest point of all.
     pub fn of(panel: &Panel, rows: &[Row<'_>], words: bool) -> Option<Ideal> {
         let curves: Vec<Vec<(f64, f64)>> = panel.curves.iter().map(|it| curve(it, rows)).collect();
-        Ideal::among(&curves, words)
+        let among = Ideal::among(&curves, words)?;
+        let said = panel.ideals.iter().filter_map(|&IdealPoint { curve, place, point }| {
+            Some(Ideal { x: place, curve, frames: of(rows, point)?.frames_per_second(), ..among })
+        });
+        // Of equal ones the first.
+        let best = said.reduce(|best, next| if next.frames > best.frames { next } else { best });
+        Some(best.unwrap_or(among))
     }
 
     /// The same of curves' points.
@@ -52,11 +59,24 @@ impl Ideal {
         best.map(|(curve, (x, frames))| Ideal { trend, x, curve, frames })
     }
 
-    /// Where a curve passes this share of the ideal: falls below it, or rises to it.
+    /// Where a curve passes this share of the ideal: falls below it, or has come to it at the first of its points.
     pub fn knee(&self, curve: &[(f64, f64)], share: f64) -> Option<Knee> {
+        self.passes(curve, self.frames * share)
+    }
+
+    /// The same for what is good on the curve itself: its first point where curves fall, the best of its points where they rise.
+    pub fn own_knee(&self, curve: &[(f64, f64)], share: f64) -> Option<Knee> {
+        let own = match self.trend {
+            Trend::Rises => curve.iter().map(|point| point.1).fold(0.0, f64::max),
+            Trend::Falls | Trend::Flat => curve.first()?.1,
+        };
+        self.passes(curve, own * share)
+    }
+
+    fn passes(&self, curve: &[(f64, f64)], level: f64) -> Option<Knee> {
         match self.trend {
-            Trend::Rises => rises_to(curve, self.frames * share),
-            Trend::Falls | Trend::Flat => falls_below(curve, self.frames * share),
+            Trend::Rises => first_at(curve, level),
+            Trend::Falls | Trend::Flat => falls_below(curve, level),
         }
     }
 }
@@ -86,6 +106,7 @@ mod tests {
         assert_eq!(ideal, Ideal { trend: Trend::Falls, x: 10.0, curve: 1, frames: 100.0 });
         assert_eq!(ideal.knee(&curves[0], 0.9), Some(Knee::Before(10.0)));
         assert_eq!(ideal.knee(&curves[1], 0.95), Some(Knee::At(55.0)));
+        assert_eq!(ideal.own_knee(&curves[0], 0.5), Some(Knee::At(70.0)));
     }
 
     #[test]
@@ -93,8 +114,13 @@ mod tests {
         let curves = [vec![(1.0, 10.0), (9.0, 50.0)], vec![(1.0, 20.0), (9.0, 100.0)]];
         let ideal = Ideal::among(&curves, false).unwrap();
         assert_eq!((ideal.trend, ideal.x, ideal.curve), (Trend::Rises, 9.0, 1));
-        assert_eq!(ideal.knee(&curves[1], 0.6), Some(Knee::At(5.0)));
+        // The least that was run: a size between two may not exist.
+        assert_eq!(ideal.knee(&curves[1], 0.6), Some(Knee::At(9.0)));
         assert_eq!(ideal.knee(&curves[0], 0.6), Some(Knee::Beyond(9.0)));
+        assert_eq!(
+            [0.6, 0.1].map(|share| ideal.own_knee(&curves[0], share)),
+            [Some(Knee::At(9.0)), Some(Knee::Before(1.0))]
+        );
     }
 
     #[test]

@@ -4,7 +4,9 @@
 use super::area::Area;
 use super::file::Study;
 use super::point::{Chosen, Point, number, text};
+use super::said::valued;
 use toml::Value;
+use vp_models::suggestion::hint;
 
 /// How a study's points are laid out.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +32,19 @@ pub struct Panel {
     pub curves: Vec<Curve>,
     /// The number of the point that is looked at closely.
     pub chosen: usize,
+    /// Points that curves are held against, and that stand on none.
+    pub ideals: Vec<IdealPoint>,
+}
+
+/// A point that is run as what others are held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IdealPoint {
+    /// Which curve it would belong to.
+    pub curve: usize,
+    /// Its place along the axis.
+    pub place: f64,
+    /// Its number.
+    pub point: usize,
 }
 
 /// A curve.
@@ -52,9 +67,17 @@ impl Layout {
     /// When its report asks for what its points do not vary.
     pub fn of(study: &Study) -> Result<Layout, String> {
         let varied = |name: &&String| study.varied.contains(name);
+        let line = |key: &str| {
+            study.places.key(key).map_or_else(String::new, |place| format!("line {}: ", place.line))
+        };
         let asked = |what: &str, name: &Option<String>| match name {
             Some(name) if !varied(&name) => {
-                Err(format!("[report] {what} = \"{name}\": [sweep] varies {}", study.varied.join(", ")))
+                let (all, line) = (study.varied.iter().map(String::as_str), line(&format!("report.{what}")));
+                let hint = hint(name, all.chain(Area::ALL.map(Area::name)));
+                Err(format!(
+                    "{line}[report] {what} = \"{name}\": [sweep] varies {}{hint}",
+                    study.varied.join(", ")
+                ))
             }
             name => Ok(name.clone()),
         };
@@ -86,9 +109,17 @@ impl Layout {
         let mut told: Vec<&str> =
             study.varied.iter().map(String::as_str).filter(|name| differs(study, name)).collect();
         let subjects = ["network", "platform"];
+        // Nor does what changes together with an axis.
+        told.retain(|name| {
+            let axes = [Some(x.as_str()), curves.as_deref()];
+            subjects.contains(name) || !axes.iter().flatten().any(|axis| follows(study, name, axis))
+        });
         told.extend(subjects.iter().filter(|name| !study.varied.iter().any(|varied| varied == **name)));
+        // A search has other points than its sweep.
+        let count = if study.search.is_some() { study.points.len() } else { study.swept };
+        let (swept, ideals) = study.points.split_at(count);
         let mut panels: Vec<Panel> = Vec::new();
-        for point in &study.points {
+        for point in swept {
             let mut title = title(point, &told, (&x, curves.as_deref()));
             let place = match is_number {
                 true => point.get(&x).and_then(number),
@@ -110,6 +141,20 @@ impl Layout {
         }
         for curve in panels.iter_mut().flat_map(|panel| &mut panel.curves) {
             curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        for point in ideals {
+            let title = title(point, &told, (&x, curves.as_deref()));
+            let label = curves.as_ref().and_then(|name| point.get(name)).map_or_else(String::new, text);
+            let wrong = || {
+                format!(
+                    "{}[report] ideal: it says values of {x}, which is along the axis",
+                    line("report.ideal")
+                )
+            };
+            let panel = panels.iter_mut().find(|panel| panel.title == title).ok_or_else(wrong)?;
+            let curve = panel.curves.iter().position(|curve| curve.label == label).ok_or_else(wrong)?;
+            let place = point.get(&x).and_then(number).ok_or_else(wrong)?;
+            panel.ideals.push(IdealPoint { curve, place, point: point.number });
         }
         Ok(Layout { x, area: None, names, curves, panels })
     }
@@ -178,6 +223,12 @@ impl Layout {
         self.names.get(place as usize).map(String::as_str)
     }
 
+    /// Where a point stands along the axis of its chart.
+    pub fn place_of(&self, number: usize) -> Option<f64> {
+        let mut all = self.panels.iter().flat_map(|panel| &panel.curves).flat_map(|curve| &curve.points);
+        all.find(|point| point.1 == number).map(|point| point.0)
+    }
+
     /// Points that are looked at closely.
     pub fn chosen(&self) -> impl Iterator<Item = usize> + '_ {
         self.panels.iter().map(|panel| panel.chosen)
@@ -187,7 +238,7 @@ impl Layout {
 /// The chart of that title, or a new one with this point.
 fn panel_of(panels: &mut Vec<Panel>, title: String, point: usize) -> &mut Panel {
     let at = panels.iter().position(|panel| panel.title == title).unwrap_or_else(|| {
-        panels.push(Panel { title, curves: Vec::new(), chosen: point });
+        panels.push(Panel { title, curves: Vec::new(), chosen: point, ideals: Vec::new() });
         panels.len() - 1
     });
     &mut panels[at]
@@ -213,7 +264,7 @@ fn title(point: &Point, told: &[&str], (x, curves): (&str, Option<&str>)) -> Str
     let words: Vec<String> = own
         .map(|(name, value)| match name.as_str() {
             "network" | "platform" => text(value),
-            name => format!("{name} {}", text(value)),
+            name => valued(name, &text(value)),
         })
         .collect();
     if words.is_empty() { "all points".to_owned() } else { words.join(" · ") }
@@ -230,10 +281,31 @@ fn goes_with(point: &Point, name: &str, value: &Value, other: &str) -> bool {
     name.replace("write", "read") == other && point.get(other) == Some(value)
 }
 
+/// Parameters that may have an axis: not what has one, nor what changes together with it.
+fn free<'a>(study: &'a Study, taken: &'a [Option<&str>]) -> impl DoubleEndedIterator<Item = &'a String> {
+    let is_taken = |name: &str| taken.iter().flatten().any(|it| *it == name || follows(study, name, it));
+    study.varied.iter().filter(move |name| !is_taken(name))
+}
+
+/// Whether a parameter has one value for each value of another, as what a key names with commas between.
+fn follows(study: &Study, name: &str, other: &str) -> bool {
+    let mut seen: Vec<(&Value, &Value)> = Vec::new();
+    study.points.iter().all(|point| match (point.get(other), point.get(name)) {
+        (Some(is), Some(value)) => match seen.iter().find(|(known, _)| *known == is) {
+            Some((_, known)) => *known == value,
+            None => {
+                seen.push((is, value));
+                true
+            }
+        },
+        _ => false,
+    })
+}
+
 /// The usual parameter if it is varied, or else the one with the most values that are numbers.
 fn usual(study: &Study, name: &str, taken: &[Option<&str>]) -> Option<String> {
-    let free = study.varied.iter().filter(|name| !taken.contains(&Some(name.as_str())));
-    let counted = free.map(|name| (values(study, name).len(), name)).filter(|(count, _)| *count > 1);
+    let counted =
+        free(study, taken).map(|name| (values(study, name).len(), name)).filter(|(count, _)| *count > 1);
     let best = counted.rev().max_by_key(|(count, of)| (*of == name, *count));
     best.map(|(_, name)| name.clone())
 }
@@ -249,8 +321,8 @@ fn values(study: &Study, name: &str) -> Vec<f64> {
 
 /// The parameter with the most values, of whatever kind they are.
 fn most_words(study: &Study, taken: &[Option<&str>]) -> Option<String> {
-    let free = study.varied.iter().filter(|name| !taken.contains(&Some(name.as_str())));
-    let counted = free.map(|name| (words(study, name).len(), name)).filter(|(count, _)| *count > 1);
+    let counted =
+        free(study, taken).map(|name| (words(study, name).len(), name)).filter(|(count, _)| *count > 1);
     // Of several the first.
     counted.rev().max_by_key(|(count, _)| *count).map(|(_, name)| name.clone())
 }
@@ -310,6 +382,14 @@ mod tests {
     }
 
     #[test]
+    fn what_changes_together_with_the_axis_is_no_curve_and_in_no_title() {
+        let study = study("[report]\nx = 'a'\n[sweep]\n'a, b' = [[1, 8], [2, 16], [3, 32]]\nnetwork = 'n'");
+        let layout = Layout::of(&study).unwrap();
+        assert_eq!((layout.curves, layout.panels.len()), (None, 1));
+        assert_eq!((layout.panels[0].title.as_str(), layout.panels[0].curves[0].points.len()), ("n", 3));
+    }
+
+    #[test]
     fn what_is_the_same_everywhere_is_in_no_title() {
         let study = study("[sweep]\nnetwork = 'a'\nx = [1, 2, 3]\ny = [1, 2]\nz = ['p', 'q']\nw = 7");
         let layout = Layout::of(&study).unwrap();
@@ -341,9 +421,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_ideal_stands_on_no_curve() {
+        let text = "[sweep]\nnetwork = ['a', 'b']\n'dbb0.read_latency' = [50, 400]\n'dbb0.read_outstanding' = [4, 8]\n[report]\nideal = ";
+        let layout = Layout::of(&study(&format!("{text}{{ 'dbb0.read_latency' = 1 }}"))).unwrap();
+        let panel = &layout.panels[1];
+        assert_eq!((panel.curves[1].points.len(), layout.panels.len()), (2, 2));
+        let ideal = |curve, point| IdealPoint { curve, place: 1.0, point };
+        assert_eq!(panel.ideals, [ideal(0, 11), ideal(1, 12)]);
+        let wrong = Layout::of(&study(&format!("{text}{{ network = 'c' }}"))).unwrap_err();
+        assert_eq!(
+            wrong,
+            "line 7: [report] ideal: it says values of dbb0.read_latency, which is along the axis"
+        );
+    }
+
+    #[test]
     fn what_is_not_varied_is_no_axis() {
         let study = study("[report]\nx = 'c'\n[sweep]\na = [1, 2]");
-        assert_eq!(Layout::of(&study).unwrap_err(), "[report] x = \"c\": [sweep] varies a");
+        assert_eq!(Layout::of(&study).unwrap_err(), "line 3: [report] x = \"c\": [sweep] varies a");
     }
 
     #[test]

@@ -62,6 +62,9 @@ pub struct Machine {
     pub data_type: Option<DataType>,
     /// Bytes that DBBIF can read a cycle, by its width or its memory's bandwidth.
     pub read_bytes: f64,
+    /// The same of SRAMIF, where the network has something in SRAM.
+    #[serde(default)]
+    pub sram_read_bytes: f64,
     /// Bytes of a burst at most.
     pub burst_bytes: u64,
     /// Reads outstanding at most.

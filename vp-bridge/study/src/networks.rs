@@ -6,6 +6,8 @@ use toml::{Table, Value};
 use twox_hash::XxHash3_64;
 use vp_models::host::network::{Network, Operation, digits};
 use vp_models::host::{read_description, read_tensor};
+use vp_models::suggestion::hint;
+use vp_models::toml_text::{TextError, TomlText};
 
 /// Where a network's weights are from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,19 +104,18 @@ pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Re
     if let Some(text) = Network::text(name) {
         let text = changed(text, settings)?;
         let network = Network::parse(&text, &mut |file| digits::tensor(file));
-        let network = network.map_err(|error| error.to_string())?;
+        let network = network.map_err(|error| without_line(error, settings).to_string())?;
         return Ok(Read::new(network, XxHash3_64::oneshot(text.as_bytes()), Some(&text)));
     }
     let path = file(name, folder);
     let cannot = |path: &Path, error| format!("cannot read {}: {error}", path.display());
-    let text = read_description(&path).map_err(|error| cannot(&path, error))?;
-    let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let text = read_description(&path).map_err(|error| cannot(&path, error) + &built_in(name))?;
     if path.extension().is_some_and(|extension| extension == "csv") && settings.is_empty() {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let network = Network::of_sheet(&name, &text).map_err(|error| wrong(&error))?;
+        let network = Network::of_sheet(&name, &text).map_err(|error| error.in_file(&path).to_string())?;
         return Ok(Read::new(network, XxHash3_64::oneshot(text.as_bytes()), None));
     }
-    let text = changed(&text, settings).map_err(|why| wrong(&why))?;
+    let text = changed(&text, settings).map_err(|why| format!("{}: {why}", path.display()))?;
     let mut identity = XxHash3_64::oneshot(text.as_bytes());
     let home = path.parent().unwrap_or(Path::new(""));
     let network = Network::parse(&text, &mut |file| {
@@ -123,9 +124,22 @@ pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Re
         identity = XxHash3_64::oneshot_with_seed(identity, &bytes);
         Ok(bytes)
     })
-    .map_err(|error| wrong(&error))?;
+    .map_err(|error| without_line(error, settings).in_file(&path).to_string())?;
     let file = settings.is_empty().then_some(path);
     Ok(Read { file, ..Read::new(network, identity, Some(&text)) })
+}
+
+/// The end of a message about a network that is no file: which are built in, if it looks like a name of one.
+fn built_in(name: &str) -> String {
+    match name.contains(['/', '\\', '.']) {
+        true => String::new(),
+        false => format!("; built in are {}{}", Network::NAMES.join(", "), hint(name, Network::NAMES)),
+    }
+}
+
+/// What is wrong with a network's text, without the line if values in the text were changed: it is a line of nobody's file.
+fn without_line(error: TextError, settings: &[(&str, &Value)]) -> TextError {
+    TextError { line: error.line.filter(|_| settings.is_empty()), ..error }
 }
 
 /// The file of a network that is not built in.
@@ -139,7 +153,8 @@ fn changed(text: &str, settings: &[(&str, &Value)]) -> Result<String, String> {
     if settings.is_empty() {
         return Ok(text.to_owned());
     }
-    let mut table: Table = toml::from_str(text).map_err(|error| error.to_string())?;
+    let mut table: Table =
+        TomlText::parse(text).and_then(|text| text.read()).map_err(|error| error.to_string())?;
     for &(name, value) in settings {
         let wrong = || format!("network.{name}: there is nothing of that name");
         let (sections, key) = name.rsplit_once('.').unwrap_or(("", name));
@@ -203,8 +218,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrong_with_a_changed_value_is_told_without_lines_of_a_text_that_nobody_has() {
+        let value = Value::from("fp61");
+        let error = load("lenet", &[("precision", &value)], Path::new("")).err().unwrap();
+        assert!(error.starts_with("unknown variant `fp61`, expected one of"), "{error}");
+    }
+
+    #[test]
     fn a_network_that_is_not_there_is_told() {
-        let error = load("nowhere", &[], Path::new("")).err().unwrap();
-        assert!(error.contains("cannot read nowhere"), "{error}");
+        let told = |name: &str| load(name, &[], Path::new("")).err().unwrap();
+        let error = told("nowhere");
+        assert!(error.starts_with("cannot read nowhere: ") && !error.contains("nearest"), "{error}");
+        assert!(
+            error.ends_with(
+                "; built in are digits, lenet, alexnet, googlenet, resnet50, mobilenet_v1, yolov3_tiny"
+            ),
+            "{error}"
+        );
+        assert!(told("resnet").ends_with("; nearest: resnet50"), "{}", told("resnet"));
+        assert!(!told("mine/net.toml").contains("built in"));
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use vp_models::toml_text::TomlText;
 
 /// A place in a study's file: `study.toml:7: dbb0.read_outstanding`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,26 +37,23 @@ struct Entry {
 const PARAMETERS: [&str; 3] = ["fixed", "sweep", "search"];
 
 impl Places {
-    /// Of a file; none if it is no TOML.
-    pub(super) fn of(text: &str) -> Places {
+    /// Of a file.
+    pub(super) fn of(text: &TomlText<'_>) -> Places {
         let mut places = Places::default();
-        if let Ok(table) = DeTable::parse(text) {
-            places.add_table(text, &[], table.get_ref());
-        }
+        places.add_table(text, &[], text.table());
         places
     }
 
-    fn add_table(&mut self, text: &str, path: &[String], table: &DeTable<'_>) {
+    fn add_table(&mut self, text: &TomlText<'_>, path: &[String], table: &DeTable<'_>) {
         for (key, value) in table {
             let path = [path, &[key.get_ref().to_string()]].concat();
             self.add(text, &path, value, key.span().start);
         }
     }
 
-    fn add(&mut self, text: &str, path: &[String], value: &Spanned<DeValue<'_>>, key: usize) {
+    fn add(&mut self, text: &TomlText<'_>, path: &[String], value: &Spanned<DeValue<'_>>, key: usize) {
         let mut entry = |at: usize, value: String| {
-            let line = 1 + text[..at.min(text.len())].matches('\n').count();
-            self.0.push(Entry { path: path.to_vec(), value, line });
+            self.0.push(Entry { path: path.to_vec(), value, line: text.line(at) });
         };
         match value.get_ref() {
             DeValue::Table(table) => {
@@ -68,7 +66,7 @@ impl Places {
             }
             _ => {
                 let span = value.span();
-                let written = text.get(span.clone()).unwrap_or_default().trim_matches(['"', '\'']);
+                let written = text.written(span.clone()).trim_matches(['"', '\'']);
                 entry(span.start, written.to_owned());
             }
         }
@@ -90,7 +88,13 @@ impl Places {
         };
         let all: Vec<&Entry> = self.0.iter().filter(of_name).collect();
         let same = |written: &str| written == value || written.replace('_', "") == value;
-        let entry = all.iter().find(|entry| same(&entry.value)).or(all.first())?;
+        // A search names its parameter as a value.
+        let is_searched = |entry: &&Entry| {
+            let names = |entry: &Entry| entry.value.split(',').any(|part| part.trim() == name);
+            matches!(entry.path.join(".").as_str(), "search.least" | "search.most") && names(entry)
+        };
+        let searched = self.0.iter().find(is_searched);
+        let entry = all.iter().find(|entry| same(&entry.value)).or(all.first()).copied().or(searched)?;
         Some(Place { line: entry.line, key: entry.path.join(".") })
     }
 }
@@ -104,7 +108,7 @@ mod tests {
 
     #[test]
     fn values_have_their_lines() {
-        let places = Places::of(TEXT);
+        let places = Places::of(&TomlText::parse(TEXT).unwrap());
         let line = |name: &str, value: &str| places.parameter(name, value).map(|place| place.line);
         assert_eq!(line("network", "lenett"), Some(6));
         assert_eq!(line("network", "digits"), Some(5));
@@ -114,6 +118,7 @@ mod tests {
         assert_eq!(line("dbb0.read_latency", "5"), Some(9));
         assert_eq!(line("nothing", "5"), None);
         assert_eq!(places.key("report.knee").unwrap().to_string(), "line 11, `report.knee`");
-        assert_eq!(Places::of("= 3"), Places::default());
+        let searched = Places::of(&TomlText::parse("[search]\nfrom = 1\nleast = 'a.b, c'").unwrap());
+        assert_eq!(searched.parameter("c", "7").unwrap().to_string(), "line 3, `search.least`");
     }
 }

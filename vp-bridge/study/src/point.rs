@@ -7,7 +7,6 @@ use std::fmt;
 use std::path::Path;
 use toml::{Table, Value};
 use vp_models::host::network::{Placement, PlanOptions};
-use vp_models::host::read_description;
 use vp_models::platform::Description;
 
 /// A point: values for parameters. `network` names what runs, `platform` on what, `network.…` a value in the network's file, `batch` how
@@ -141,11 +140,7 @@ fn platform_named(name: &str, folder: &Path) -> Result<Description, String> {
     match built_in {
         Ok(description) => Ok(description),
         Err(error) if !path.exists() => Err(error.to_string()),
-        Err(_) => {
-            let text = read_description(&path)
-                .map_err(|error| format!("cannot read the platform {}: {error}", path.display()))?;
-            Description::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
-        }
+        Err(_) => Description::load(&path).map_err(|error| error.to_string()),
     }
 }
 
@@ -177,6 +172,11 @@ impl Chosen {
             },
         };
         self.0.iter().map(far).sum()
+    }
+
+    /// The parameters that it says values of.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
     }
 
     /// Whether no values are given.

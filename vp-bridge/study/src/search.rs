@@ -6,6 +6,7 @@
 use super::quantity::{Kind, Quantity};
 use serde::Deserialize;
 use toml::Value;
+use vp_models::toml_text::KeyError;
 
 /// What is searched.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,12 +49,6 @@ pub(super) struct Written {
     step: Option<Value>,
     frames_per_second: Option<f64>,
     share: Option<f64>,
-}
-
-/// What is wrong with a search: with which of its keys, and why.
-pub(super) struct Wrong {
-    pub(super) key: &'static str,
-    pub(super) why: String,
 }
 
 /// Most values of a range.
@@ -104,7 +99,9 @@ pub enum SearchEnd {
     },
     /// The goal is reached nowhere: not at the good end.
     Unreached {
-        /// The frames/s at the good end.
+        /// The good end.
+        place: u64,
+        /// The frames/s there.
         best: f64,
         /// What the goal asked for.
         level: f64,
@@ -119,13 +116,12 @@ pub enum SearchEnd {
 }
 
 impl Search {
-    pub(super) fn of(written: &Written) -> Result<Search, Wrong> {
-        let wrong = |key, why: &str| Wrong { key, why: why.to_owned() };
+    pub(super) fn of(written: &Written) -> Result<Search, KeyError> {
         let (names, wanted) = match (&written.least, &written.most) {
             (Some(names), None) => (names, Wanted::Least),
             (None, Some(names)) => (names, Wanted::Most),
             _ => {
-                return Err(wrong(
+                return Err(KeyError::new(
                     "least",
                     "name the parameter whose `least` value is searched, or whose `most`: one of both",
                 ));
@@ -133,19 +129,19 @@ impl Search {
         };
         let names: Vec<String> = names.split(',').map(|name| name.trim().to_owned()).collect();
         if names.iter().any(String::is_empty) {
-            return Err(wrong("least", "a parameter's name, or several with commas between"));
+            return Err(KeyError::new("least", "a parameter's name, or several with commas between"));
         }
         let goal = match (written.frames_per_second, written.share) {
             (Some(frames), None) if frames > 0.0 && frames.is_finite() => Goal::FramesPerSecond(frames),
             (None, Some(share)) if share > 0.0 && share <= 1.0 => Goal::Share(share),
-            (Some(_), None) => return Err(wrong("frames_per_second", "a number above zero")),
+            (Some(_), None) => return Err(KeyError::new("frames_per_second", "a number above zero")),
             (None, Some(_)) => {
-                return Err(wrong(
+                return Err(KeyError::new(
                     "share",
                     "a share of the frames/s at the good end, above 0 and up to 1, such as 0.95",
                 ));
             }
-            _ => return Err(wrong("share", "one goal: `share = 0.95`, or `frames_per_second = 30`")),
+            _ => return Err(KeyError::new("share", "one goal: `share = 0.95`, or `frames_per_second = 30`")),
         };
         let values = Steps::of(written)?;
         Ok(Search { names, wanted, goal, values })
@@ -225,7 +221,7 @@ impl Search {
             Goal::Share(share) => share * best,
         };
         if best < level {
-            return Ok(State::Done(SearchEnd::Unreached { best, level }));
+            return Ok(State::Done(SearchEnd::Unreached { place: self.at(last), best, level }));
         }
         let (mut below, mut reached) = (0, if worst >= level { 0 } else { last });
         while reached - below > 1 {
@@ -244,29 +240,35 @@ impl Search {
 }
 
 impl Steps {
-    fn of(written: &Written) -> Result<Steps, Wrong> {
-        let wrong = |key, why: &str| Wrong { key, why: why.to_owned() };
+    fn of(written: &Written) -> Result<Steps, KeyError> {
         let ends = [&written.from, &written.to].map(Quantity::of);
         let [Some(from), Some(to)] = ends else {
             let key = if ends[0].is_none() { "from" } else { "to" };
-            return Err(wrong(key, "a number, a time such as \"400 ns\", or a rate such as \"10 GB/s\""));
+            return Err(KeyError::new(
+                key,
+                "a number, a time such as \"400 ns\", or a rate such as \"10 GB/s\"",
+            ));
         };
         let Some(kind) = from.common(to) else {
-            return Err(wrong("to", "of the same kind as `from`: a number, a time or a rate"));
+            return Err(KeyError::new("to", "of the same kind as `from`: a number, a time or a rate"));
         };
         let step = match &written.step {
             Some(step) => {
                 let step = Quantity::of(step).filter(|step| step.number > 0.0 && step.common(from).is_some());
-                step.ok_or_else(|| wrong("step", "above zero, and of the same kind as `from`"))?.number
+                step.ok_or_else(|| KeyError::new("step", "above zero, and of the same kind as `from`"))?
+                    .number
             }
             None if kind == Kind::Whole => 1.0,
             None => {
-                return Err(wrong("step", "say how fine the search is, where values are no whole numbers"));
+                return Err(KeyError::new(
+                    "step",
+                    "say how fine the search is, where values are no whole numbers",
+                ));
             }
         };
         let last = ((to.number - from.number) / step + 1e-9).floor();
         if !(1.0..=MOST as f64).contains(&last) {
-            return Err(wrong("to", "above `from`, by at least a `step`"));
+            return Err(KeyError::new("to", "above `from`, by at least a `step`"));
         }
         Ok(Steps { from: from.number, step, kind, last: last as u64 })
     }
@@ -283,7 +285,7 @@ mod tests {
 
     fn search(text: &str) -> Result<Search, String> {
         let written: Written = toml::from_str(text).map_err(|error| error.message().to_owned())?;
-        Search::of(&written).map_err(|wrong| format!("{}: {}", wrong.key, wrong.why))
+        Search::of(&written).map_err(|wrong| format!("{}: {}", wrong.key, wrong.what))
     }
 
     /// Runs what is asked for until it is over; gives the outcome, and which places were run.

@@ -4,7 +4,6 @@
 use std::fmt;
 use std::ops::Range;
 
-use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use vp_core::Time;
@@ -15,20 +14,10 @@ use crate::hub::HORIZON;
 use crate::nvdla::config::Config;
 use crate::nvdla::registers::{Located, RegisterMap, Unit};
 use crate::platform::{Port, PortKind};
-use crate::suggestion::{hint, with_nearest};
+use crate::toml_text::{Kinds, TextError, TomlText};
 
 /// The longest time that a fault lasts, in cycles: longer is for ever.
 const MOST_CYCLES: u64 = 1 << 40;
-
-/// A text of faults that cannot be armed. None of them is.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {what}")]
-pub struct FaultsError {
-    /// The line of the text, from 1.
-    pub line: usize,
-    /// Which key, what is wrong with it, what would be right.
-    pub what: String,
-}
 
 /// What a fault can be at.
 pub(crate) struct Surroundings<'a> {
@@ -43,49 +32,76 @@ pub(crate) struct Surroundings<'a> {
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
-    fault: Vec<Spanned<Table>>,
+    fault: Vec<Table>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Name {
-    Error,
-    Stall,
-    LostInterrupt,
-    DelayedInterrupt,
-    SpuriousInterrupt,
-    MemoryFlip,
-    RegisterFlip,
-    SilentPartner,
-    FailingPartner,
+/// What tells faults apart.
+const KINDS: Kinds = Kinds {
+    list: "fault",
+    tag: "kind",
+    common: &["at", "after", "every", "probability", "seed", "times"],
+    inner: None,
+};
+
+/// A fault: when it strikes, as all say it, and what its kind has.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    kind: WrittenKind,
+    #[serde(default, deserialize_with = "time")]
+    at: Option<Spanned<Time>>,
+    after: Option<Spanned<u64>>,
+    every: Option<Spanned<u64>>,
+    probability: Option<Spanned<f64>>,
+    seed: Option<Spanned<u64>>,
+    times: Option<Spanned<u64>>,
 }
 
-impl Name {
-    /// The keys that it has besides those of all: when it strikes, and how often.
-    fn keys(self) -> &'static [&'static str] {
-        match self {
-            Name::Error => &["port", "direction", "address", "bytes", "response"],
-            Name::Stall => &["port", "channel", "address", "bytes", "cycles"],
-            Name::LostInterrupt => &[],
-            Name::DelayedInterrupt | Name::SpuriousInterrupt => &["cycles"],
-            Name::MemoryFlip => &["port", "address", "bit"],
-            Name::RegisterFlip => &["register", "group", "bit"],
-            Name::SilentPartner | Name::FailingPartner => &["port"],
-        }
-    }
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+enum WrittenKind {
+    Error {
+        port: Spanned<String>,
+        direction: Option<Direction>,
+        address: Option<Spanned<u64>>,
+        bytes: Option<Spanned<u64>>,
+        #[serde(default)]
+        response: Response,
+    },
+    Stall {
+        port: Spanned<String>,
+        channel: Channel,
+        address: Option<Spanned<u64>>,
+        bytes: Option<Spanned<u64>>,
+        cycles: Option<Spanned<u64>>,
+    },
+    LostInterrupt {},
+    DelayedInterrupt {
+        cycles: Spanned<u64>,
+    },
+    SpuriousInterrupt {
+        cycles: Spanned<u64>,
+    },
+    MemoryFlip {
+        port: Spanned<String>,
+        address: Spanned<u64>,
+        bit: Spanned<u8>,
+    },
+    RegisterFlip(RegisterFlip),
+    SilentPartner {
+        port: Spanned<String>,
+    },
+    FailingPartner {
+        port: Spanned<String>,
+    },
+}
 
-    /// Those of them that are needed.
-    fn needed(self) -> &'static [&'static str] {
-        match self {
-            Name::Error => &["port"],
-            Name::Stall => &["port", "channel"],
-            Name::LostInterrupt => &[],
-            Name::DelayedInterrupt | Name::SpuriousInterrupt => &["cycles"],
-            Name::MemoryFlip => &["port", "address", "bit"],
-            Name::RegisterFlip => &["register", "bit"],
-            Name::SilentPartner | Name::FailingPartner => &["port"],
-        }
-    }
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RegisterFlip {
+    register: Spanned<String>,
+    group: Option<Spanned<usize>>,
+    bit: Spanned<u8>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -117,29 +133,6 @@ fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Tim
     Ok(Some(Spanned::new(text.span(), time)))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Table {
-    kind: Spanned<String>,
-    port: Option<Spanned<String>>,
-    direction: Option<Spanned<Direction>>,
-    address: Option<Spanned<u64>>,
-    bytes: Option<Spanned<u64>>,
-    response: Option<Spanned<Response>>,
-    channel: Option<Spanned<Channel>>,
-    cycles: Option<Spanned<u64>>,
-    register: Option<Spanned<String>>,
-    group: Option<Spanned<usize>>,
-    bit: Option<Spanned<u8>>,
-    #[serde(default, deserialize_with = "time")]
-    at: Option<Spanned<Time>>,
-    after: Option<Spanned<u64>>,
-    every: Option<Spanned<u64>>,
-    probability: Option<Spanned<f64>>,
-    seed: Option<Spanned<u64>>,
-    times: Option<Spanned<u64>>,
-}
-
 /// A place in the text, and what is wrong there.
 type Wrong = (Range<usize>, String);
 
@@ -148,64 +141,6 @@ fn wrong<T>(key: &Spanned<T>, what: impl fmt::Display) -> Wrong {
 }
 
 impl Table {
-    /// The keys of its kind that are given, each with its place.
-    fn given(&self) -> Vec<(&'static str, Range<usize>)> {
-        fn key<T>(name: &'static str, key: &Option<Spanned<T>>) -> Option<(&'static str, Range<usize>)> {
-            key.as_ref().map(|key| (name, key.span()))
-        }
-        let keys = [
-            key("port", &self.port),
-            key("direction", &self.direction),
-            key("address", &self.address),
-            key("bytes", &self.bytes),
-            key("response", &self.response),
-            key("channel", &self.channel),
-            key("cycles", &self.cycles),
-            key("register", &self.register),
-            key("group", &self.group),
-            key("bit", &self.bit),
-        ];
-        keys.into_iter().flatten().collect()
-    }
-
-    fn name(&self) -> Result<Name, Wrong> {
-        const NAMES: [&str; 9] = [
-            "error",
-            "stall",
-            "lost-interrupt",
-            "delayed-interrupt",
-            "spurious-interrupt",
-            "memory-flip",
-            "register-flip",
-            "silent-partner",
-            "failing-partner",
-        ];
-        let text = self.kind.get_ref().as_str();
-        let read = Name::deserialize(StrDeserializer::<serde::de::value::Error>::new(text));
-        read.map_err(|_| {
-            let nearest = hint(text, NAMES);
-            wrong(&self.kind, format!("kind = \"{text}\": there are {}{nearest}", NAMES.join(", ")))
-        })
-    }
-
-    /// Refuses keys that its kind does not have, and the lack of those that it needs.
-    fn check_keys(&self, name: Name) -> Result<(), Wrong> {
-        let (kind, keys) = (self.kind.get_ref(), name.keys());
-        let given = self.given();
-        if let Some((key, place)) = given.iter().find(|(key, _)| !keys.contains(key)) {
-            let has = if keys.is_empty() {
-                "has none but those that say when it strikes".to_owned()
-            } else {
-                format!("has {}", keys.join(", "))
-            };
-            return Err((place.clone(), format!("`{key}` is no key of {kind}, which {has}")));
-        }
-        match name.needed().iter().find(|needed| !given.iter().any(|(key, _)| key == *needed)) {
-            Some(missing) => Err(wrong(&self.kind, format!("{kind} needs `{missing}`"))),
-            None => Ok(()),
-        }
-    }
-
     fn when(&self) -> Result<When, Wrong> {
         let Table { at, after, every, probability, seed, .. } = self;
         let given = [
@@ -257,64 +192,115 @@ impl Table {
         }
     }
 
-    fn cycles(&self) -> Result<Option<u64>, Wrong> {
-        let Some(cycles) = &self.cycles else { return Ok(None) };
-        match *cycles.get_ref() {
-            count @ 1..=MOST_CYCLES => Ok(Some(count)),
-            count => {
-                let what =
-                    format!("cycles = {count}: from 1 to {MOST_CYCLES}; a stall without it is for ever");
-                Err(wrong(cycles, what))
-            }
+    fn fault(&self, around: &Surroundings<'_>) -> Result<Fault, Wrong> {
+        let (kind, when) = (self.kind.kind(around)?, self.when()?);
+        let times = self.times(&when)?;
+        if let (When::At(_), Some(given), true) = (when, &self.times, kind.is_of_a_moment())
+            && times > 1
+        {
+            return Err(wrong(given, format!("times = {times}: at a time a {} happens once", kind.name())));
         }
+        Ok(Fault { kind, when, times })
     }
+}
 
-    /// The port, if it is of such a kind; `None`: of any.
-    fn port<'a>(&self, around: &Surroundings<'a>, of: Option<PortKind>) -> Result<&'a Port, Wrong> {
-        let Some(named) = &self.port else {
-            return Err(wrong(&self.kind, format!("{} needs `port`", self.kind.get_ref())));
-        };
-        let fits = |port: &&Port| of.is_none_or(|kind| port.kind == kind);
-        around.ports.iter().filter(fits).find(|port| port.name == named.get_ref()).ok_or_else(|| {
-            let name = named.get_ref();
-            let names: Vec<&str> = around.ports.iter().filter(fits).map(|port| port.name).collect();
-            let kind = self.kind.get_ref();
-            wrong(
-                named,
-                format!("port = \"{name}\": of this platform, {kind} can be at {}", names.join(", ")),
-            )
+impl WrittenKind {
+    fn kind(&self, around: &Surroundings<'_>) -> Result<Kind, Wrong> {
+        let memory = |name, port| around.port(name, port, Some(PortKind::Axi));
+        Ok(match self {
+            WrittenKind::Error { port, direction, address, bytes, response } => {
+                let port = memory("error", port)?;
+                let range = range(port, address.as_ref(), bytes.as_ref())?;
+                Kind::Error { port: port.name, direction: *direction, range, response: *response }
+            }
+            WrittenKind::Stall { port, channel, address, bytes, cycles } => {
+                let port = memory("stall", port)?;
+                let range = range(port, address.as_ref(), bytes.as_ref())?;
+                let cycles = cycles.as_ref().map(self::cycles).transpose()?;
+                Kind::Stall { port: port.name, channel: (*channel).into(), range, cycles }
+            }
+            WrittenKind::LostInterrupt {} => Kind::LostInterrupt,
+            WrittenKind::DelayedInterrupt { cycles } => {
+                Kind::DelayedInterrupt { cycles: self::cycles(cycles)? }
+            }
+            WrittenKind::SpuriousInterrupt { cycles } => {
+                Kind::SpuriousInterrupt { cycles: self::cycles(cycles)? }
+            }
+            WrittenKind::MemoryFlip { port, address, bit } => {
+                let port = memory("memory-flip", port)?;
+                range(port, Some(address), None)?;
+                let (address, index) = (*address.get_ref(), *bit.get_ref());
+                if index > 7 {
+                    return Err(wrong(bit, format!("bit = {index}: a byte has 0 to 7")));
+                }
+                Kind::MemoryFlip { port: port.name, address, bit: index }
+            }
+            WrittenKind::RegisterFlip(flip) => flip.kind(around)?,
+            WrittenKind::SilentPartner { port } => {
+                Kind::SilentPartner { port: around.port("silent-partner", port, None)?.name }
+            }
+            WrittenKind::FailingPartner { port } => {
+                Kind::FailingPartner { port: around.port("failing-partner", port, None)?.name }
+            }
         })
     }
+}
 
-    /// The addresses named, which are the port's.
-    fn range(&self, port: &Port) -> Result<Option<Range<u64>>, Wrong> {
-        let Some(address) = &self.address else {
-            return match &self.bytes {
-                Some(bytes) => Err(wrong(bytes, "`bytes` goes with `address`")),
-                None => Ok(None),
-            };
-        };
-        let (start, bytes) = (*address.get_ref(), self.bytes.as_ref().map_or(1, |bytes| *bytes.get_ref()));
-        if bytes == 0 {
-            return Err(wrong(self.bytes.as_ref().unwrap_or(address), "bytes = 0: at least 1"));
-        }
-        let end = port.base.saturating_add(port.size);
-        match start.checked_add(bytes) {
-            Some(last) if start >= port.base && last <= end => Ok(Some(start..last)),
-            _ => {
-                let (name, from, to) = (port.name, port.base, end.saturating_sub(1));
-                let what = format!(
-                    "{bytes} bytes at 0x{start:x} are no part of {name}, which spans 0x{from:x} to 0x{to:x}"
-                );
-                Err(wrong(address, what))
-            }
+fn cycles(cycles: &Spanned<u64>) -> Result<u64, Wrong> {
+    match *cycles.get_ref() {
+        count @ 1..=MOST_CYCLES => Ok(count),
+        count => {
+            let what = format!("cycles = {count}: from 1 to {MOST_CYCLES}; a stall without it is for ever");
+            Err(wrong(cycles, what))
         }
     }
+}
 
-    fn register(&self, around: &Surroundings<'_>) -> Result<Kind, Wrong> {
-        let (Some(named), Some(bit)) = (&self.register, &self.bit) else {
-            return Err(wrong(&self.kind, "register-flip needs `register` and `bit`"));
+impl<'a> Surroundings<'a> {
+    /// The port at which a fault of that name is to be, if it is of such a kind; `None`: of any.
+    fn port(&self, fault: &str, named: &Spanned<String>, of: Option<PortKind>) -> Result<&'a Port, Wrong> {
+        let fits = |port: &&Port| of.is_none_or(|kind| port.kind == kind);
+        self.ports.iter().filter(fits).find(|port| port.name == named.get_ref()).ok_or_else(|| {
+            let name = named.get_ref();
+            let names: Vec<&str> = self.ports.iter().filter(fits).map(|port| port.name).collect();
+            let names = names.join(", ");
+            wrong(named, format!("port = \"{name}\": of this platform, {fault} can be at {names}"))
+        })
+    }
+}
+
+/// The addresses named, which are the port's.
+fn range(
+    port: &Port,
+    address: Option<&Spanned<u64>>,
+    bytes: Option<&Spanned<u64>>,
+) -> Result<Option<Range<u64>>, Wrong> {
+    let Some(address) = address else {
+        return match bytes {
+            Some(bytes) => Err(wrong(bytes, "`bytes` goes with `address`")),
+            None => Ok(None),
         };
+    };
+    let (start, count) = (*address.get_ref(), bytes.map_or(1, |bytes| *bytes.get_ref()));
+    if count == 0 {
+        return Err(wrong(bytes.unwrap_or(address), "bytes = 0: at least 1"));
+    }
+    let end = port.base.saturating_add(port.size);
+    match start.checked_add(count) {
+        Some(last) if start >= port.base && last <= end => Ok(Some(start..last)),
+        _ => {
+            let (name, from, to) = (port.name, port.base, end.saturating_sub(1));
+            let what = format!(
+                "{count} bytes at 0x{start:x} are no part of {name}, which spans 0x{from:x} to 0x{to:x}"
+            );
+            Err(wrong(address, what))
+        }
+    }
+}
+
+impl RegisterFlip {
+    fn kind(&self, around: &Surroundings<'_>) -> Result<Kind, Wrong> {
+        let RegisterFlip { register: named, group, bit } = self;
         let Some(config) = around.nvdla else {
             return Err(wrong(named, "only registers of an NVDLA in this platform can be flipped"));
         };
@@ -332,67 +318,13 @@ impl Table {
         if index > 31 || mask >> index & 1 == 0 {
             return Err(wrong(bit, format!("bit = {index}: {located} has the bits of 0x{mask:08x}")));
         }
-        let group = self.group.as_ref().map_or(0, |group| *group.get_ref());
-        if group > 1 {
-            let given = self.group.as_ref().unwrap_or_else(|| unreachable!("0 is not more than 1"));
-            return Err(wrong(given, format!("group = {group}: there are 0 and 1")));
-        }
+        let group = match group {
+            Some(given) if *given.get_ref() > 1 => {
+                return Err(wrong(given, format!("group = {}: there are 0 and 1", given.get_ref())));
+            }
+            given => given.as_ref().map_or(0, |given| *given.get_ref()),
+        };
         Ok(Kind::RegisterFlip { name: located.to_string(), address, group, bit: index })
-    }
-
-    fn kind(&self, name: Name, around: &Surroundings<'_>) -> Result<Kind, Wrong> {
-        let memory = || self.port(around, Some(PortKind::Axi));
-        // Which keys are there was looked at.
-        let cycles = || Ok::<u64, Wrong>(self.cycles()?.unwrap_or(1));
-        Ok(match name {
-            Name::Error => {
-                let port = memory()?;
-                Kind::Error {
-                    port: port.name,
-                    direction: self.direction.as_ref().map(|key| *key.get_ref()),
-                    range: self.range(port)?,
-                    response: self.response.as_ref().map(|key| *key.get_ref()).unwrap_or_default(),
-                }
-            }
-            Name::Stall => {
-                let port = memory()?;
-                let channel = self.channel.as_ref().map_or(Channel::Ar, |key| *key.get_ref());
-                let (range, cycles) = (self.range(port)?, self.cycles()?);
-                Kind::Stall { port: port.name, channel: channel.into(), range, cycles }
-            }
-            Name::LostInterrupt => Kind::LostInterrupt,
-            Name::DelayedInterrupt => Kind::DelayedInterrupt { cycles: cycles()? },
-            Name::SpuriousInterrupt => Kind::SpuriousInterrupt { cycles: cycles()? },
-            Name::MemoryFlip => {
-                let port = memory()?;
-                let address = self.range(port)?.map_or(port.base, |range| range.start);
-                match &self.bit {
-                    Some(bit) if *bit.get_ref() > 7 => {
-                        return Err(wrong(bit, format!("bit = {}: a byte has 0 to 7", bit.get_ref())));
-                    }
-                    bit => {
-                        let bit = bit.as_ref().map_or(0, |bit| *bit.get_ref());
-                        Kind::MemoryFlip { port: port.name, address, bit }
-                    }
-                }
-            }
-            Name::RegisterFlip => self.register(around)?,
-            Name::SilentPartner => Kind::SilentPartner { port: self.port(around, None)?.name },
-            Name::FailingPartner => Kind::FailingPartner { port: self.port(around, None)?.name },
-        })
-    }
-
-    fn fault(&self, around: &Surroundings<'_>) -> Result<Fault, Wrong> {
-        let name = self.name()?;
-        self.check_keys(name)?;
-        let (kind, when) = (self.kind(name, around)?, self.when()?);
-        let times = self.times(&when)?;
-        if let (When::At(_), Some(given), true) = (when, &self.times, kind.is_of_a_moment())
-            && times > 1
-        {
-            return Err(wrong(given, format!("times = {times}: at a time a {} happens once", kind.name())));
-        }
-        Ok(Fault { kind, when, times })
     }
 }
 
@@ -412,19 +344,15 @@ fn unstored(unit: Unit, register: &str) -> Option<&'static str> {
 }
 
 /// Reads faults, all or none.
-pub(crate) fn parse(text: &str, around: &Surroundings<'_>) -> Result<Vec<Fault>, FaultsError> {
-    let at = |(place, what): Wrong| {
-        let before = text.get(..place.start).unwrap_or_default();
-        FaultsError { line: before.matches('\n').count() + 1, what }
-    };
-    let file: File = toml::from_str(text).map_err(|error: toml::de::Error| {
-        at((error.span().unwrap_or_default(), with_nearest(error.message())))
-    })?;
-    if let Some(beyond) = file.fault.get(around.room) {
+pub(crate) fn parse(text: &str, around: &Surroundings<'_>) -> Result<Vec<Fault>, TextError> {
+    let text = TomlText::parse(text)?;
+    let File { fault: faults } = text.read_kinds(&KINDS)?;
+    if faults.len() > around.room {
         let what = format!("a platform has at most {} faults", super::MOST_FAULTS);
-        return Err(at((beyond.span(), what)));
+        return Err(text.wrong(&format!("fault.{}", around.room), what));
     }
-    file.fault.iter().map(|table| table.get_ref().fault(around)).collect::<Result<_, _>>().map_err(at)
+    let wrong = |(place, what): Wrong| text.wrong_at(place, what);
+    faults.iter().map(|table| table.fault(around)).collect::<Result<_, _>>().map_err(wrong)
 }
 
 #[cfg(test)]

@@ -22,7 +22,6 @@ use vp_core::{Sim, Time};
 
 use crate::counters::Statistics;
 pub(crate) use burst::BurstFaults;
-pub use description::FaultsError;
 pub(crate) use description::{Surroundings, parse};
 use fault::Trigger;
 pub(crate) use fault::{Fault, Kind};

@@ -27,8 +27,8 @@ pub enum Interrupt {
 impl Interrupt {
     fn mask(self) -> u32 {
         let field = match self {
-            Interrupt::Error => reg::interrupt_control::ERROR,
-            Interrupt::Complete => reg::interrupt_control::COMPLETE,
+            Interrupt::Error => reg::INTERRUPT_CONTROL::ERROR,
+            Interrupt::Complete => reg::INTERRUPT_CONTROL::COMPLETE,
         };
         field.only_bits().mask()
     }
@@ -201,18 +201,18 @@ impl Csr {
             return (value != 0).then_some(Asked::Reset);
         }
         if register == reg::STREAMING {
-            return Some(Asked::Streaming(self.field(reg::streaming::ACTIVE) != 0));
+            return Some(Asked::Streaming(self.field(reg::STREAMING::ACTIVE) != 0));
         }
         if register == reg::DEBUG_ADDRESS {
             self.set(reg::DEBUG_VALID, 0);
             return Some(Asked::Debug(value));
         }
         if register == reg::UPDATE_CONTROL {
-            let target = match self.field(reg::update_control::KIND) {
-                reg::update_control::KIND::CONFIGURATION => Target::Configuration,
+            let target = match self.field(reg::UPDATE_CONTROL::KIND) {
+                reg::UPDATE_CONTROL::KIND::CONFIGURATION => Target::Configuration,
                 _ => Target::Scratchpad,
             };
-            let address = self.field(reg::update_control::ADDRESS);
+            let address = self.field(reg::UPDATE_CONTROL::ADDRESS);
             let first = reg::UPDATE_0.index();
             let word = |at: usize| self.places[first + at].as_ref().map_or(0, |place| place.word);
             let word = Box::new(std::array::from_fn(word));

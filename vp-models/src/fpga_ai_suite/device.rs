@@ -182,7 +182,7 @@ impl Suite {
 
     /// Whether descriptors may begin: in a build with streaming when that is active.
     pub(super) fn is_listening(&self) -> bool {
-        self.stream.is_none() || self.csr.borrow().field(reg::streaming::ACTIVE) != 0
+        self.stream.is_none() || self.csr.borrow().field(reg::STREAMING::ACTIVE) != 0
     }
 
     /// The line follows the registers.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use thiserror::Error;
 
 use super::architecture::Architecture;
-use super::registers::diagnostics as bit;
+use super::registers::DIAGNOSTICS as bit;
 
 /// A request: what a job is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

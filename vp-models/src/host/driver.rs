@@ -127,7 +127,7 @@ impl<'h> Driver<'h> {
     /// Asks a unit which group it runs from, or takes next.
     pub(super) fn ask(&mut self, unit: Unit) -> Result<(), DriverError> {
         let pointer = self.bus.read(unit, "S_POINTER")?;
-        let bit = sdp::s_pointer::CONSUMER.bits(self.bus.map.family()).lsb;
+        let bit = sdp::S_POINTER::CONSUMER.bits(self.bus.map.family()).lsb;
         // All units have it in the same place.
         self.groups(unit).next = (pointer >> bit & 1) as usize;
         Ok(())

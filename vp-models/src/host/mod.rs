@@ -25,6 +25,7 @@ mod backlog;
 mod bounded;
 mod bus;
 mod driver;
+mod forward;
 pub mod fpga_ai_suite;
 pub mod loadable;
 pub mod network;

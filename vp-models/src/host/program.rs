@@ -19,7 +19,7 @@ pub struct Write {
 ///
 /// ```
 /// use vp_models::host::program::Program;
-/// use vp_models::nvdla::registers::{RegisterMap, Unit, pdp::d_data_cube_in_width::CUBE_IN_WIDTH};
+/// use vp_models::nvdla::registers::{RegisterMap, Unit, pdp::D_DATA_CUBE_IN_WIDTH::CUBE_IN_WIDTH};
 ///
 /// let mut program = Program::new(RegisterMap::Small);
 /// program.fields(Unit::Pdp, &[(CUBE_IN_WIDTH, 8)]);

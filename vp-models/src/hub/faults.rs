@@ -7,12 +7,12 @@ use super::input::{Input, PartyId, PortIndex, Role};
 use super::output::{Failure, FailureKind};
 use super::partner::Broken;
 use crate::faults::{Armed, Kind};
+use crate::toml_text::TextError;
 
 impl Hub {
     /// Arms faults.
     pub(super) fn inject(&mut self, faults: &str) -> Result<(), Failure> {
-        let refuse =
-            |error: crate::faults::FaultsError| Failure::new(FailureKind::Unsupported, error.to_string());
+        let refuse = |error: TextError| Failure::new(FailureKind::Unsupported, error.to_string());
         self.platform.arm(faults).map_err(refuse)
     }
 

@@ -42,6 +42,7 @@ mod input;
 mod jobs;
 mod linked;
 mod memory;
+mod news;
 mod output;
 mod outside;
 mod partner;
@@ -49,16 +50,15 @@ mod party;
 mod ports;
 mod record;
 mod replay;
+mod saving;
 mod time;
 mod told;
 
+use crate::platform::{Platform, Port};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io::Write;
 use std::rc::Rc;
-
-use vp_core::observe::Warning;
-use vp_core::{Simulation, Stop, Time};
+use vp_core::{Simulation, Time};
 
 pub use debug::MOST_REGISTERS;
 pub use debugger::{
@@ -80,10 +80,8 @@ pub use replay::{Replay, ReplayError, replay};
 pub use time::{Activity, Pace, Ran, TimeMode};
 pub use told::{Asker, Askers, LoadListener};
 
-use crate::bus::axi::Unmapped;
 use crate::bus::register::{RegisterError, RegisterResponse};
 use crate::host::Statistics;
-use crate::platform::{Platform, Port, SaveError, Warned};
 use debugger::Debugging;
 use goals::Current;
 use holdings::Holdings;
@@ -115,9 +113,6 @@ enum Happened {
         number: usize,
     },
 }
-
-/// Cycles that may pass at once for a platform that is to be saved.
-const SETTLING: u64 = 65_536;
 
 /// A platform with its parties.
 pub struct Hub {
@@ -454,193 +449,4 @@ impl Hub {
         }
         Ok(())
     }
-
-    /// Saves the platform, as [`Platform::save`] does, if it comes to rest within some thousand cycles of
-    /// lockstep in which no party lets time move; then moves on by the few cycles in which nothing happens.
-    /// Otherwise time has moved, and the next call may find it at rest. Parties are not saved: they join the
-    /// restored platform anew.
-    ///
-    /// # Errors
-    /// As there; also if a party has accesses that wait, or is a part of the hardware.
-    pub fn save(&mut self, into: &mut dyn Write) -> Result<(), SaveError> {
-        if let Some(party) = self.partners.keys().next() {
-            let text = format!("{} is a part of its hardware", self.parties.name(*party));
-            return Err(SaveError::Unsupported(text));
-        }
-        if let Some(outside) = self.platform.memories().iter().find(|memory| memory.is_outside()) {
-            let text =
-                format!("the memory of {} is outside, and is not saved with the platform", outside.name());
-            return Err(SaveError::Unsupported(text));
-        }
-        if let Some(standstill) = &self.standstill {
-            return Err(SaveError::Unsupported(format!("it stands until a reset: {}", standstill.reason)));
-        }
-        self.platform.may_be_saved()?;
-        if self.is_stopped() {
-            return Err(SaveError::Busy("a debugger has stopped its time".to_owned()));
-        }
-        if let Some(party) = self.has_accesses() {
-            return Err(SaveError::Busy(format!("accesses of {} wait", self.parties.name(party))));
-        }
-        self.handle(Input::Settle { limit: self.granted });
-        // What is saved leaves the hub, too.
-        self.commit_recording();
-        self.platform.save(into)
-    }
-
-    /// Lets time pass until nothing is left to do, though not for long; and then that in which nothing happens, which makes all times before
-    /// it alike. Not beyond where a debugger has it stop.
-    fn let_settle(&mut self, limit: Time) {
-        let is_whole = self.platform.memories().iter().all(|memory| !memory.is_outside());
-        let is_bound = self.is_stopped() || self.next_bound().is_some();
-        if !self.partners.is_empty() || !is_whole || self.standstill.is_some() || is_bound {
-            return;
-        }
-        let end = self.now() + self.platform.description().period * SETTLING;
-        let may_move = |hub: &Hub| hub.mode == TimeMode::Lockstep && hub.current.is_none() && hub.now() < end;
-        while may_move(self) && !self.is_stopped() {
-            let stop = self.run_kernel(Time::MAX, end);
-            self.collect();
-            if stop != Stop::Requested {
-                break;
-            }
-        }
-        let to = self.platform.settled_from();
-        let is_idle = self.platform.simulation().rest().is_ok() && self.platform.is_quiescent();
-        if is_idle && to <= limit && !self.is_stopped() {
-            self.platform.simulation_mut().run_until(to);
-        }
-        self.tell_stopped();
-    }
-
-    // What is told.
-
-    fn complete(&mut self, party: PartyId, tag: Tag, result: Result<Completion, Failure>) {
-        let time = self.now();
-        self.outputs.push_back(Output::Completed { party, tag, time, result });
-    }
-
-    /// Fails a command, or a posted write.
-    fn fail(&mut self, party: PartyId, tag: Option<Tag>, failure: Failure) {
-        match tag {
-            Some(tag) => self.complete(party, tag, Err(failure)),
-            None => {
-                let time = self.now();
-                self.outputs.push_back(Output::PostedFailed { party, time, failure });
-            }
-        }
-    }
-
-    fn warn(&mut self, severity: Severity, text: String) {
-        let time = self.now();
-        self.outputs.push_back(Output::Warning { severity, time, text });
-    }
-
-    fn tell_news(&mut self, news: outside::News) {
-        match news {
-            outside::News::Forwarded { to, tag, result } => {
-                let result = match result {
-                    Ok(None) => Ok(Completion::Done),
-                    Ok(Some(data)) => Ok(Completion::Data(data)),
-                    Err(failure) => Err(failure),
-                };
-                self.complete(to, tag, result);
-            }
-            outside::News::Lost(lost) => {
-                let Unmapped { address, bytes, why } = lost;
-                let text = format!("the memory, which took writes before, has not: {why}; data lost");
-                let (client, text) = ("", text.as_str());
-                let access = Warning::Access { client, write: true, address, bytes, text };
-                self.platform.warn("late answer", &access);
-            }
-        }
-    }
-
-    /// Collects what has happened for the parties, in the order of its times: however a run is cut into pieces. What is asked of
-    /// memories goes before all else that is said at its time: it may be trusted to have been done.
-    fn collect(&mut self) {
-        let warned = self.platform.take_warnings();
-        if warned.is_empty() && !self.requests.borrow().has_outbox() {
-            self.collect_driven();
-            return self.collect_events();
-        }
-        let now = self.now();
-        let is_early = |warned: &Warned| warned.time < now;
-        // All else that happens ends the run, and is not earlier.
-        let mut early: Vec<(Time, Output)> = Vec::new();
-        if self.requests.borrow().has_outbox() {
-            early.extend(self.requests.borrow_mut().take_outbox().map(|output| match output {
-                Output::Request { access: MemoryAccess { at: Some(at), .. }, .. } => (at, output),
-                _ => (now, output),
-            }));
-        }
-        let (before, after): (Vec<Warned>, Vec<Warned>) = warned.into_iter().partition(is_early);
-        early.extend(before.iter().map(|warned| (warned.time, told_warning(warned))));
-        early.sort_by_key(|(time, _)| *time);
-        self.outputs.extend(early.into_iter().map(|(_, output)| output));
-        self.collect_driven();
-        self.collect_events();
-        self.outputs.extend(after.iter().map(told_warning));
-    }
-
-    /// Collects what has happened at ports.
-    fn collect_events(&mut self) {
-        loop {
-            let Some(event) = self.port_events.borrow_mut().pop_front() else { return };
-            match event {
-                Happened::Level { level, time } => self.level_changed(level, time),
-                Happened::Answer { bus_tag, result, time } => self.answered(bus_tag, result, time),
-                Happened::AnswerDriven { bus_tag, result, at } => self.answer_driven(bus_tag, result, at),
-                Happened::Fault { number } => self.partner_fault(number),
-            }
-        }
-    }
-
-    fn level_changed(&mut self, level: bool, time: Time) {
-        self.tell_level(level, time);
-        let timed = self.holdings.iter().filter(|held| held.role == Role::Sink && held.is_timed);
-        let timed: Vec<_> = timed.map(|held| (held.party, held.port)).collect();
-        for (party, port) in timed {
-            self.send_driven(party, port, time, partner::PortEvent::Level(level));
-        }
-    }
-
-    /// Tells those without a clock.
-    fn tell_level(&mut self, level: bool, time: Time) {
-        let sinks = self.holdings.iter().filter(|held| held.role == Role::Sink && !held.is_timed);
-        let told = sinks.map(|held| Output::Level { party: held.party, port: held.port, level, time });
-        self.outputs.extend(told);
-    }
-
-    /// The answer to a partner's access, if it is one.
-    fn answer_driven(&mut self, bus_tag: u64, result: Result<u32, RegisterError>, at: Time) {
-        if let Some(&(tag, party, port)) = self.driven_accesses.front()
-            && tag == bus_tag
-        {
-            self.driven_accesses.pop_front();
-            let value = result.unwrap_or_default();
-            self.send_driven(party, port, at, partner::PortEvent::RegisterAnswer(value));
-        }
-    }
-
-    fn answered(&mut self, bus_tag: u64, result: Result<u32, RegisterError>, time: Time) {
-        // Answers come in request order; what a reset threw away, and what a partner asked, answers no more.
-        if self.on_bus.front().is_none_or(|front| front.bus_tag != bus_tag) {
-            return;
-        }
-        let Some(OnBus { party, tag, write, .. }) = self.on_bus.pop_front() else { return };
-        let result = match result {
-            Ok(_) if write => Ok(Completion::Done),
-            Ok(value) => Ok(Completion::Value(value)),
-            Err(error) => Err(Failure::new(FailureKind::SlaveError, error.to_string())),
-        };
-        self.outputs.push_back(Output::Completed { party, tag, time, result });
-        self.answer_was_awaited(bus_tag);
-        self.fail_front();
-    }
-}
-
-fn told_warning(warned: &Warned) -> Output {
-    let text = format!("{}: {}", warned.source, warned.text);
-    Output::Warning { severity: Severity::Warning, time: warned.time, text }
 }

@@ -7,8 +7,6 @@ use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
-use vp_core::Time;
-use vp_core::tlm::{DirectError, DirectMemory, Flow, Payload, Target};
 
 /// An access that is completely or partly outside a memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -164,52 +162,6 @@ impl AxiTarget for Ram {
     }
 }
 
-/// As transaction-level models see it, a RAM begins at zero: a [`vp_core::tlm::Router`] puts it where it
-/// belongs.
-impl DirectMemory for Ram {
-    fn size(&self) -> u64 {
-        self.range.end - self.range.start
-    }
-
-    fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), DirectError> {
-        Ram::read(self, self.range.start.saturating_add(offset), data).map_err(DirectError::from)
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> Result<(), DirectError> {
-        Ram::write(self, self.range.start.saturating_add(offset), data).map_err(DirectError::from)
-    }
-}
-
-impl From<OutOfRange> for DirectError {
-    fn from(error: OutOfRange) -> DirectError {
-        let OutOfRange { address, bytes, start, last } = error;
-        DirectError::Outside { address, bytes: bytes as usize, start, end: last }
-    }
-}
-
-impl From<WriteError> for DirectError {
-    fn from(error: WriteError) -> DirectError {
-        match error {
-            WriteError::OutOfRange(error) => error.into(),
-            WriteError::OutOfMemory { address, bytes, .. } => {
-                DirectError::Full { address, bytes: bytes as usize }
-            }
-        }
-    }
-}
-
-/// Answers at once: latency belongs to the bus in front.
-impl Target for Ram {
-    fn b_transport<'a>(&'a self, payload: &'a mut Payload, _: &'a mut Time) -> Flow<'a> {
-        payload.access(self);
-        Flow::Done
-    }
-
-    fn transport_dbg(&self, payload: &mut Payload) -> usize {
-        if payload.access(self).is_ok() { payload.data.len() } else { 0 }
-    }
-}
-
 impl Ram {
     /// Saves what was written, or writes it.
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
@@ -274,16 +226,6 @@ mod tests {
         let mut back = vec![0; bytes.len()];
         ram.read(0x2_fff9, &mut back).unwrap();
         assert_eq!(back, bytes);
-    }
-
-    #[test]
-    fn a_transaction_reads_what_the_bus_wrote() {
-        let ram = Ram::new(0x8000..0x9000);
-        ram.write(0x8010, &[1, 2, 3]).unwrap();
-        let (mut payload, mut delay) = (Payload::read(0x10, 3), Time::ZERO);
-        assert!(matches!(ram.b_transport(&mut payload, &mut delay), Flow::Done));
-        assert_eq!((payload.response.is_ok(), payload.data), (true, vec![1, 2, 3]));
-        assert_eq!(ram.transport_dbg(&mut Payload::read(0xfff, 2)), 0);
     }
 
     #[test]

@@ -322,7 +322,7 @@ impl Config {
         // CACC hands SDP an atom of each position at once: a result of each kernel.
         rule("mac_atomic_k", self.mac_atomic_k, Rule::EqualTo("memory_atom", self.memory_atom))?;
         // The register that splits the buffer must be able to name every bank.
-        let bank_bits = cdma::d_bank::DATA_BANK.bits(self.register_map.family()).width();
+        let bank_bits = cdma::D_BANK::DATA_BANK.bits(self.register_map.family()).width();
         rule("cbuf_banks", self.cbuf_banks, Rule::Between(2, 1 << bank_bits))?;
         rule("cbuf_bank_width", self.cbuf_bank_width, Rule::PowerOfTwo(4, 256))?;
         // CSC reads what a MAC cell multiplies at once (spec/defs/projects.spec, NVDLA_CBUF_ENTRY_WIDTH, and each published configuration).

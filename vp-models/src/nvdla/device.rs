@@ -195,12 +195,12 @@ impl Nvdla {
             let (clock, cdma) = (sim.clone(), cdma.clone());
             sim.server("nvdla.cdma.flush", async move {
                 // One that goes on from another's state has been cleared.
-                let is_done = cdma.present(0).flag(cdma::s_cbuf_flush_status::FLUSH_DONE);
+                let is_done = cdma.present(0).flag(cdma::S_CBUF_FLUSH_STATUS::FLUSH_DONE);
                 if is_done {
                     return;
                 }
                 clock.wait(after).await;
-                cdma.registers().borrow_mut().set_field(0, cdma::s_cbuf_flush_status::FLUSH_DONE, 1);
+                cdma.registers().borrow_mut().set_field(0, cdma::S_CBUF_FLUSH_STATUS::FLUSH_DONE, 1);
             });
         }
     }

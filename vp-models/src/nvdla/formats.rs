@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_configuration_has_its_formats_and_refuses_the_others_by_name() {
-        use sdp::d_data_format::PROC_PRECISION;
+        use sdp::D_DATA_FORMAT::PROC_PRECISION;
         let of = |formats: Formats| {
             [0, 1, 2, 3].map(|code| {
                 let mut group = Group::new(Unit::Sdp, RegisterMap::Full);

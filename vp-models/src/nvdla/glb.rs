@@ -59,7 +59,7 @@ impl Source {
     ///
     /// When the group is neither 0 nor 1.
     pub fn bit(self) -> u32 {
-        use glb::s_intr_status as status;
+        use glb::S_INTR_STATUS as status;
         let (fields, group): ([FieldRef; 2], _) = match self {
             Self::Sdp(group) => ([status::SDP_DONE_STATUS0, status::SDP_DONE_STATUS1], group),
             Self::Cdp(group) => ([status::CDP_DONE_STATUS0, status::CDP_DONE_STATUS1], group),

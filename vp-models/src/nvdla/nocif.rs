@@ -45,24 +45,24 @@ pub mod write_id {
 }
 
 const READ_WEIGHTS: [(u32, FieldRef); 10] = [
-    (read_id::BDMA, mcif::cfg_rd_weight_0::RD_WEIGHT_BDMA),
-    (read_id::SDP, mcif::cfg_rd_weight_0::RD_WEIGHT_SDP),
-    (read_id::PDP, mcif::cfg_rd_weight_0::RD_WEIGHT_PDP),
-    (read_id::CDP, mcif::cfg_rd_weight_0::RD_WEIGHT_CDP),
-    (read_id::SDP_BS, mcif::cfg_rd_weight_1::RD_WEIGHT_SDP_B),
-    (read_id::SDP_BN, mcif::cfg_rd_weight_1::RD_WEIGHT_SDP_N),
-    (read_id::SDP_EW, mcif::cfg_rd_weight_1::RD_WEIGHT_SDP_E),
-    (read_id::CDMA_DATA, mcif::cfg_rd_weight_1::RD_WEIGHT_CDMA_DAT),
-    (read_id::CDMA_WEIGHT, mcif::cfg_rd_weight_2::RD_WEIGHT_CDMA_WT),
-    (read_id::RUBIK, mcif::cfg_rd_weight_2::RD_WEIGHT_RBK),
+    (read_id::BDMA, mcif::CFG_RD_WEIGHT_0::RD_WEIGHT_BDMA),
+    (read_id::SDP, mcif::CFG_RD_WEIGHT_0::RD_WEIGHT_SDP),
+    (read_id::PDP, mcif::CFG_RD_WEIGHT_0::RD_WEIGHT_PDP),
+    (read_id::CDP, mcif::CFG_RD_WEIGHT_0::RD_WEIGHT_CDP),
+    (read_id::SDP_BS, mcif::CFG_RD_WEIGHT_1::RD_WEIGHT_SDP_B),
+    (read_id::SDP_BN, mcif::CFG_RD_WEIGHT_1::RD_WEIGHT_SDP_N),
+    (read_id::SDP_EW, mcif::CFG_RD_WEIGHT_1::RD_WEIGHT_SDP_E),
+    (read_id::CDMA_DATA, mcif::CFG_RD_WEIGHT_1::RD_WEIGHT_CDMA_DAT),
+    (read_id::CDMA_WEIGHT, mcif::CFG_RD_WEIGHT_2::RD_WEIGHT_CDMA_WT),
+    (read_id::RUBIK, mcif::CFG_RD_WEIGHT_2::RD_WEIGHT_RBK),
 ];
 
 const WRITE_WEIGHTS: [(u32, FieldRef); 5] = [
-    (write_id::BDMA, mcif::cfg_wr_weight_0::WR_WEIGHT_BDMA),
-    (write_id::SDP, mcif::cfg_wr_weight_0::WR_WEIGHT_SDP),
-    (write_id::PDP, mcif::cfg_wr_weight_0::WR_WEIGHT_PDP),
-    (write_id::CDP, mcif::cfg_wr_weight_0::WR_WEIGHT_CDP),
-    (write_id::RUBIK, mcif::cfg_wr_weight_1::WR_WEIGHT_RBK),
+    (write_id::BDMA, mcif::CFG_WR_WEIGHT_0::WR_WEIGHT_BDMA),
+    (write_id::SDP, mcif::CFG_WR_WEIGHT_0::WR_WEIGHT_SDP),
+    (write_id::PDP, mcif::CFG_WR_WEIGHT_0::WR_WEIGHT_PDP),
+    (write_id::CDP, mcif::CFG_WR_WEIGHT_0::WR_WEIGHT_CDP),
+    (write_id::RUBIK, mcif::CFG_WR_WEIGHT_1::WR_WEIGHT_RBK),
 ];
 
 /// The settings of one memory interface, always in force.
@@ -90,7 +90,7 @@ impl Nocif {
 
     fn show_status(&self) {
         let idle = u32::from(self.interconnect.is_idle());
-        self.registers.borrow_mut().set_field(0, mcif::status::IDLE, idle);
+        self.registers.borrow_mut().set_field(0, mcif::STATUS::IDLE, idle);
     }
 
     pub(crate) fn write(&self, offset: u32, value: u32) {
@@ -115,7 +115,7 @@ impl Nocif {
         }
         // The register counts from zero: 255 lets 256 be outstanding.
         let limit = |field| settings.get(field) + 1;
-        let (reads, writes) = (mcif::cfg_outstanding_cnt::RD_OS_CNT, mcif::cfg_outstanding_cnt::WR_OS_CNT);
+        let (reads, writes) = (mcif::CFG_OUTSTANDING_CNT::RD_OS_CNT, mcif::CFG_OUTSTANDING_CNT::WR_OS_CNT);
         self.interconnect.set_outstanding(limit(reads), limit(writes));
     }
 }

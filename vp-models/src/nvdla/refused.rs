@@ -40,8 +40,8 @@ mod tests {
     #[test]
     fn names_unit_register_field_and_value() {
         let mut group = Group::new(Unit::Sdp, RegisterMap::Small);
-        group.set(sdp::d_data_format::PROC_PRECISION, 1);
-        let refused = Refused::new(&group, sdp::d_data_format::PROC_PRECISION, "int8 only");
+        group.set(sdp::D_DATA_FORMAT::PROC_PRECISION, 1);
+        let refused = Refused::new(&group, sdp::D_DATA_FORMAT::PROC_PRECISION, "int8 only");
         assert_eq!(refused.to_string(), "SDP.D_DATA_FORMAT.PROC_PRECISION = 0x1 (INT16): int8 only");
     }
 }

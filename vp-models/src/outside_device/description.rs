@@ -46,14 +46,19 @@ pub struct OutsideInterface {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
+    /// A built-in platform with an NVDLA: the device has its ports, window and names, as far as nothing else is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     like: Option<String>,
+    /// Bytes of its register window.
     #[serde(skip_serializing_if = "Option::is_none")]
     window: Option<u32>,
+    /// The names by which drivers find it in a device tree, the most special first.
     #[serde(skip_serializing_if = "Option::is_none")]
     compatible: Option<Vec<String>>,
+    /// Its first memory port.
     #[serde(skip_serializing_if = "Option::is_none")]
     dbb0: Option<OutsideInterface>,
+    /// Its second one, if it has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     sram0: Option<OutsideInterface>,
 }

@@ -4,16 +4,18 @@ use super::carried::DeviceDescription;
 use super::settings::SettingError;
 use crate::bus::axi::{Latency, LatencyError};
 use crate::fpga_ai_suite::{Architecture, ArchitectureError};
+use crate::host::read_description;
 use crate::memory::dram::DramConfig;
 use crate::memory::{CacheConfig, MemoryModel, ModelError, SramConfig, TrafficConfig};
 use crate::nvdla::config::{CapabilityRom, Config, ConfigError};
 use crate::nvdla::timing::RtlTree;
 use crate::outside_device::{OutsideDescription, OutsideError};
-use crate::suggestion::with_nearest;
+use crate::toml_text::{TextError, TomlText};
 use crate::units::{Timed, optional_rate};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::path::Path;
 use vp_core::Time;
 
 /// A whole platform.
@@ -215,7 +217,7 @@ impl MemoryOverrides {
         period: Time,
         name: &str,
     ) -> Result<MemoryDescription, DescriptionError> {
-        let wrong = |error: toml::de::Error| DescriptionError::Text(format!("[{name}] {}", error.message()));
+        let wrong = |error: toml::de::Error| TextError::whole(format!("[{name}] {}", error.message()));
         let latency =
             |said: Option<Timed<Latency>>| said.map(|it| it.resolve(period)).transpose().map_err(wrong);
         Ok(MemoryDescription {
@@ -323,8 +325,8 @@ fn default_sram() -> MemoryDescription {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DescriptionError {
     /// It is no TOML, or not of this shape.
-    #[error("{0}")]
-    Text(String),
+    #[error(transparent)]
+    Text(#[from] TextError),
     /// There is no such hardware configuration, or its parameters contradict each other.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -412,6 +414,27 @@ pub enum DescriptionError {
     Period(Time),
 }
 
+impl DescriptionError {
+    /// The same of a description in this file.
+    #[must_use]
+    pub fn in_file(self, path: &Path) -> DescriptionError {
+        match self {
+            DescriptionError::Text(error) => error.in_file(path).into(),
+            error => TextError::whole(error).in_file(path).into(),
+        }
+    }
+
+    /// The same with the line of the key that it begins with: `[dbb0] cache.sets = 3: …`.
+    fn placed(self, text: &TomlText<'_>) -> DescriptionError {
+        let what = self.to_string();
+        let (section, rest) =
+            what.strip_prefix('[').and_then(|it| it.split_once("] ")).unwrap_or(("", &what));
+        let key = rest.split([' ', ':']).next().unwrap_or_default();
+        let path = format!("{section}.{key}");
+        TextError { within: String::new(), ..text.wrong(path.trim_start_matches('.'), &what) }.into()
+    }
+}
+
 impl Description {
     /// The names of the built-in platforms with an NVDLA: one for each hardware configuration.
     pub const NAMES: &'static [&'static str] = &Config::NAMES;
@@ -461,12 +484,22 @@ impl Description {
 
     /// Reads and checks a description.
     pub fn parse(text: &str) -> Result<Description, DescriptionError> {
-        let refuse = |error: toml::de::Error| DescriptionError::Text(with_nearest(&error.to_string()));
-        let description: Description = toml::from_str(text).map_err(refuse)?;
+        let text = TomlText::parse(text)?;
+        let sections: Sections<MemoryOverrides> = text.read()?;
         // An integer beyond TOML's 64 bits with a sign fits some values, and could not be written again.
-        toml::from_str::<toml::Table>(text).map_err(refuse)?;
-        description.check()?;
-        Ok(description)
+        text.read::<toml::Table>()?;
+        let description = Description::try_from(sections);
+        let checked = description.and_then(|description| description.check().map(|()| description));
+        checked.map_err(|error| error.placed(&text))
+    }
+
+    /// Reads and checks the description in a file.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse), and when the file cannot be read.
+    pub fn load(path: &Path) -> Result<Description, DescriptionError> {
+        let text = read_description(path).map_err(|error| TextError::unreadable(path, error))?;
+        Description::parse(&text).map_err(|error| error.in_file(path))
     }
 
     /// The description as text that [`Description::parse`] reads back: every parameter that is in force, and
@@ -593,8 +626,8 @@ mod tests {
         assert!(refusal("name = \"x\"").contains("a platform has one device"));
         let named = |name: &str| refusal(&format!("name = \"{name}\"\n[nvdla]\nbase = \"nv_small\""));
         assert_eq!(named("a\\u001b[2J"), "\"a\\u{1b}[2J\": names have no control characters");
-        assert!(refusal(&dbb("read_outstanding = 0")).contains("[dbb0] read_outstanding = 0"));
-        assert!(refusal(&dbb("read_latency = 9999999")).contains("[dbb0] read_latency"));
+        assert!(refusal(&dbb("read_outstanding = 0")).contains("line 7: [dbb0] read_outstanding = 0"));
+        assert!(refusal(&dbb("read_latency = 9999999")).contains("line 7: [dbb0] read_latency"));
         assert!(refusal(&dbb("bandwidth = 0")).contains("[dbb0] bandwidth"));
         assert!(refusal(&dbb("duplex = true")).contains("[dbb0] duplex"));
         let why = refusal(&dbb("bandwidth = \"10 miles\""));
@@ -603,7 +636,16 @@ mod tests {
         assert!(why.contains("line 7") && why.contains("`\"soon\"` is no latency"), "{why}");
         assert!(refusal(&dbb("read_latency = \"1 s\"")).contains("[dbb0] read_latency"));
         assert!(refusal(&dbb("latency = 5")).contains("latency"));
-        assert!(refusal(&with("mac_atomic_q = 5")).contains("mac_atomic_q"));
+        assert_eq!(
+            refusal(&with("\nmac_atomic_c = 5")),
+            "line 5: [nvdla] mac_atomic_c = 5 is impossible: must be a power of two, 4 to 256"
+        );
+        let why = refusal(&with("mac_atomic_q = 5"));
+        assert!(why.starts_with("line 4: [nvdla] unknown field `mac_atomic_q`, expected one of "), "{why}");
+        assert!(why.ends_with("; nearest: mac_atomic_c"), "{why}");
+        assert!(
+            refusal(&dbb("[dbb0.cache]\nways = 2\nsets = 3")).starts_with("line 9: [dbb0] cache.sets = 3: ")
+        );
         assert!(refusal("name = \"x\"\n[nvdla]\nbase = \"nv_smal\"").contains("nv_smal"));
     }
 }

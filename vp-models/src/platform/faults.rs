@@ -7,15 +7,16 @@ use vp_core::Time;
 use super::Platform;
 use super::carried::DeviceDescription;
 use crate::faults::{
-    Armed, BurstFaults, FaultsError, FaultyLine, Kind, MOST_FAULTS, MOST_FAULTS_TEXT, Surroundings, parse,
+    Armed, BurstFaults, FaultyLine, Kind, MOST_FAULTS, MOST_FAULTS_TEXT, Surroundings, parse,
 };
+use crate::toml_text::TextError;
 
 impl Platform {
     /// Arms the faults of a TOML text behind those that are armed already; a reset leaves them as they are.
     ///
     /// # Errors
-    /// [`FaultsError`]: the first that cannot be, by its line. None of them is armed then.
-    pub fn arm(&self, text: &str) -> Result<(), FaultsError> {
+    /// The first that cannot be, by its line. None of them is armed then.
+    pub fn arm(&self, text: &str) -> Result<(), TextError> {
         let nvdla = match &self.description().device {
             DeviceDescription::Nvdla(nvdla) => Some(&nvdla.config),
             DeviceDescription::FpgaAiSuite(_) | DeviceDescription::Outside(_) => None,
@@ -23,7 +24,7 @@ impl Platform {
         if text.len() > MOST_FAULTS_TEXT {
             let bytes = text.len();
             let what = format!("{bytes} bytes: a text of faults has at most {MOST_FAULTS_TEXT}");
-            return Err(FaultsError { line: 1, what });
+            return Err(TextError::whole(what));
         }
         let (ports, known) = (self.ports(), self.faults().count());
         let faults = parse(text, &Surroundings { ports: &ports, nvdla, room: MOST_FAULTS - known })?;

@@ -19,6 +19,7 @@ use vp_core::{Rest, ResumeError, Time};
 use super::{Description, DescriptionError, Platform};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::memory::{MemoryBudget, OutOfMemory};
+use crate::toml_text::TomlText;
 
 const MAGIC: [u8; 4] = *b"VPSV";
 
@@ -277,7 +278,7 @@ fn agree(saved: &Description, here: &Description) -> Result<(), RestoreError> {
     // As it is written: values that are left out are there.
     let table = |description: &Description| {
         let text = description.to_toml();
-        toml::from_str::<Table>(&text).map_err(|error| DescriptionError::Text(error.message().to_owned()))
+        TomlText::parse(&text)?.read::<Table>().map_err(DescriptionError::Text)
     };
     match difference("", &Value::Table(table(saved)?), &Value::Table(table(here)?)) {
         Some((key, saved, here)) => Err(RestoreError::Other { key, saved, here }),

@@ -1,7 +1,7 @@
 //! Single values of a description, changed by name: `dbb0.dram.standard=DDR4-2400R`.
 
 use super::description::{Description, DescriptionError};
-use crate::suggestion::with_nearest;
+use crate::toml_text::{TextError, with_nearest};
 use toml::{Table, Value};
 
 /// A setting that cannot be made.
@@ -39,20 +39,20 @@ impl Description {
         if settings.peek().is_none() {
             return Ok(self.clone());
         }
-        let mut table = Table::try_from(self).map_err(|error| DescriptionError::Text(error.to_string()))?;
+        let mut table = Table::try_from(self).map_err(TextError::whole)?;
         let mut names = Vec::new();
         for setting in settings {
             set(&mut table, setting)?;
             names.push(setting.split('=').next().unwrap_or(setting).trim());
         }
         let description: Description = table.try_into().map_err(|error: toml::de::Error| {
-            let message = with_nearest(error.message());
+            let message = with_nearest(error.message(), &[]);
             // The setting that has the name which is unknown.
             let is_blamed = |name: &&&str| {
                 name.split('.').any(|part| message.contains(&format!("unknown field `{part}`")))
             };
             let blamed = names.iter().find(is_blamed).map_or_else(String::new, |name| format!("{name}: "));
-            DescriptionError::Text(format!("{blamed}{message}"))
+            TextError::whole(format!("{blamed}{message}"))
         })?;
         description.check()?;
         Ok(description)

@@ -51,7 +51,7 @@ mod tests {
         registers! {
             unit "TEST";
             /// Three fields.
-            STATUS status @ 0x00 single w1c {
+            STATUS @ 0x00 single w1c {
                 /// Several bits.
                 CODE [3:0] = 0;
                 /// One.

@@ -8,7 +8,7 @@ use std::fmt;
 /// One register of one unit. The tables hand these out as compile-time constants: `sdp::D_DP_BS_CFG`.
 pub type RegisterRef = &'static Register;
 
-/// One field of one register, also a compile-time constant: `sdp::d_dp_bs_cfg::BS_BYPASS`.
+/// One field of one register, also a compile-time constant: `sdp::D_DP_BS_CFG::BS_BYPASS`.
 pub type FieldRef = &'static Field;
 
 /// The two generations of NVDLA's field layouts. Offsets inside a unit are equal in both. Where a table says nothing of the
@@ -240,33 +240,106 @@ impl fmt::Display for Register {
 /// ```text
 /// registers! {
 ///     unit "SDP";
+///     groups;          // S_STATUS and S_POINTER of a unit with register groups
+///     lookup_tables;   // the port of its lookup tables
 ///     /// Sentence about the register.
-///     D_DP_BS_CFG d_dp_bs_cfg @ 0x58 duplicated rw {
+///     D_DP_BS_CFG @ 0x58 duplicated rw {
 ///         /// Sentence about the field.
 ///         BS_BYPASS [0] = 1, full = 0 { NO = 0, YES = 1 };   // reset 1; 0 in the full family
 ///         STRIDE [31:0] as bytes = 0, full [31:5];           // encoding; other bits in the full family
 ///         CONSUMER [16]: ro = 0;                             // access where it is not the register's
 ///     }
+///     /// A register of one field may stand in a line; without a sentence the field has the register's.
+///     D_CYA @ 0x5c duplicated rw { CYA [31:0] = 0: "Sentence about the field." }
 /// }
 /// ```
 ///
-/// and yields the constant `D_DP_BS_CFG`, a module `d_dp_bs_cfg` with one constant a field and, for a field
-/// with named values, a module of the field's name with one `u32` a value (`d_dp_bs_cfg::BS_ALU_ALGO::SUM`),
+/// and yields the constant `D_DP_BS_CFG`, a module of the same name with one constant a field and, for a field
+/// with named values, a module of the field's name with one `u32` a value (`D_DP_BS_CFG::BS_ALU_ALGO::SUM`),
 /// and `REGISTERS`.
 macro_rules! registers {
+    (unit $unit:literal; groups; lookup_tables; $($rest:tt)+) => {
+        registers! {
+            unit $unit;
+            groups;
+
+            /// Lookup table access setup.
+            S_LUT_ACCESS_CFG @ 0x08 single rw {
+                /// Table index; advances after each data access.
+                LUT_ADDR [9:0] = 0;
+                /// LE (65 entries) or LO (257 entries).
+                LUT_TABLE_ID [16] = 0 { LE = 0, LO = 1 };
+                /// Read or write.
+                LUT_ACCESS_TYPE [17] = 0 { READ = 0, WRITE = 1 };
+            }
+
+            /// Lookup table data port.
+            S_LUT_ACCESS_DATA @ 0x0c single rw { LUT_DATA [15:0] as signed = 0: "Table entry." }
+
+            /// Lookup table selection rules.
+            S_LUT_CFG @ 0x10 single rw {
+                /// LE table indexing law.
+                LUT_LE_FUNCTION [0] = 0 { EXPONENT = 0, LINEAR = 1 };
+                /// Table used when both underflow.
+                LUT_UFLOW_PRIORITY [4] = 0 { LE = 0, LO = 1 };
+                /// Table used when both overflow.
+                LUT_OFLOW_PRIORITY [5] = 0 { LE = 0, LO = 1 };
+                /// Table used when both hit or results mix.
+                LUT_HYBRID_PRIORITY [6] = 0 { LE = 0, LO = 1 };
+            }
+
+            /// Lookup table indexing.
+            S_LUT_INFO @ 0x14 single rw {
+                /// Exponent offset of LE.
+                LUT_LE_INDEX_OFFSET [7:0] as signed = 0;
+                /// Index shift of LE.
+                LUT_LE_INDEX_SELECT [15:8] as signed = 0;
+                /// Index shift of LO.
+                LUT_LO_INDEX_SELECT [23:16] as signed = 0;
+            }
+
+            $($rest)+
+        }
+    };
+
+    (unit $unit:literal; groups; $($rest:tt)+) => {
+        registers! {
+            unit $unit;
+
+            /// State of both register groups.
+            S_STATUS @ 0x00 single ro {
+                /// State of group 0.
+                STATUS_0 [1:0] = 0 { IDLE = 0, RUNNING = 1, PENDING = 2 };
+                /// State of group 1.
+                STATUS_1 [17:16] = 0 { IDLE = 0, RUNNING = 1, PENDING = 2 };
+            }
+
+            /// Group select for software and datapath.
+            S_POINTER @ 0x04 single rw {
+                /// Group that register accesses reach.
+                PRODUCER [0] = 0 { GROUP_0 = 0, GROUP_1 = 1 };
+                /// Group the datapath runs from.
+                CONSUMER [16]: ro = 0 { GROUP_0 = 0, GROUP_1 = 1 };
+            }
+
+            $($rest)+
+        }
+    };
+
     (
         unit $unit:literal;
         $(
             $(#[doc = $register_doc:literal])+
-            $REGISTER:ident $register:ident @ $offset:literal $grouping:ident $access:ident {
+            $REGISTER:ident @ $offset:literal $grouping:ident $access:ident {
                 $(
-                    $(#[doc = $field_doc:literal])+
+                    $(#[doc = $field_doc:literal])*
                     $FIELD:ident [$msb:literal $(: $lsb:literal)?]
                         $(: $field_access:ident)? $(as $encoding:ident)? = $reset:literal
                         $(, full [$full_msb:literal : $full_lsb:literal])?
                         $(, full = $full_reset:literal)?
-                        $({ $($VALUE:ident = $value:literal),+ $(,)? })?;
-                )+
+                        $({ $($VALUE:ident = $value:literal),+ $(,)? })?
+                        $(: $about:literal)?
+                );+ $(;)?
             }
         )+
     ) => {
@@ -281,21 +354,24 @@ macro_rules! registers {
                 offset: $offset,
                 grouping: registers!(@grouping $grouping),
                 access: registers!(@access $access),
-                doc: concat!($($register_doc),+).trim_ascii(),
-                fields: &[$($register::$FIELD),+],
+                doc: $REGISTER::DOC,
+                fields: &[$($REGISTER::$FIELD),+],
             };
 
             #[doc = concat!("Fields of `", stringify!($REGISTER), "`.")]
-            pub mod $register {
+            #[allow(non_snake_case, reason = "the manual's names, said once")]
+            pub mod $REGISTER {
                 use $crate::registers::{Bits, Field, FieldRef};
+
+                pub(super) const DOC: &str = concat!($($register_doc),+).trim_ascii();
                 $(
-                    $(#[doc = $field_doc])+
+                    #[doc = concat!($($field_doc,)* $($about,)? " A field of `", stringify!($REGISTER), "`.")]
                     pub const $FIELD: FieldRef = &Field {
                         unit: $unit,
                         register: stringify!($REGISTER),
                         offset: $offset,
                         name: stringify!($FIELD),
-                        doc: concat!($($field_doc),+).trim_ascii(),
+                        doc: registers!(@about DOC $(, $field_doc)* $(, $about)?),
                         access: registers!(@access $($field_access or)? $access),
                         encoding: registers!(@encoding $($encoding)?),
                         values: &[$($($crate::registers::Value {
@@ -323,6 +399,8 @@ macro_rules! registers {
         )+
     };
 
+    (@about $register:ident) => { $register };
+    (@about $register:ident, $($doc:literal),+) => { concat!($($doc),+).trim_ascii() };
     (@grouping single) => { $crate::registers::Grouping::Single };
     (@grouping duplicated) => { $crate::registers::Grouping::Duplicated };
     (@access $first:ident or $second:ident) => { registers!(@access $first) };

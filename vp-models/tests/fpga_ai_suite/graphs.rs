@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use vp_models::host::fpga_ai_suite::{DriverError, LayoutError, ModelError};
+use vp_models::host::fpga_ai_suite::{DriverError, LayoutError};
 
 use super::*;
 
@@ -108,24 +108,39 @@ fn model(text: &str, seed: u8) -> Result<Model, String> {
         let parsed = Model::parse(text, &mut |name| {
             Ok((0..*lengths.get(name).unwrap_or(&0)).map(bytes).collect::<Vec<u8>>())
         });
-        match parsed {
+        let error = match parsed {
             Ok(model) => return Ok(model),
-            Err(ModelError::Length { file, expected, .. })
-                if expected < 20_000 && !lengths.contains_key(&file) =>
-            {
-                lengths.insert(file, expected as usize);
+            Err(error) => error,
+        };
+        let words: Vec<&str> = error.what.split(' ').collect();
+        let (file, length, most) = match words[..] {
+            [file, "has", _, "bytes,", "and", "not", length] => (file, length.parse(), 20_000),
+            [
+                file,
+                "has",
+                _,
+                "bytes,",
+                "and",
+                "not",
+                "2",
+                "or",
+                "4",
+                "for",
+                "each",
+                "of",
+                kernels,
+                "outputs",
+            ] => {
+                let width = if seed.is_multiple_of(2) { 2 } else { 4 };
+                (file, kernels.parse::<usize>().map(|kernels| kernels * width), 2000 * width)
             }
-            Err(ModelError::Said { layer, why }) if why.contains("bytes, and not 2 or 4 for each of ") => {
-                let kernels = why.rsplit(' ').nth(1).and_then(|count| count.parse::<usize>().ok());
-                let file = format!("bias{}", &layer[1..]);
-                match kernels {
-                    Some(kernels @ 1..2000) if !lengths.contains_key(&file) => {
-                        lengths.insert(file, kernels * if seed.is_multiple_of(2) { 2 } else { 4 });
-                    }
-                    _ => return Err(why),
-                }
+            _ => return Err(error.to_string()),
+        };
+        match length {
+            Ok(length @ 1..) if length < most && !lengths.contains_key(file) => {
+                lengths.insert(file.to_owned(), length);
             }
-            Err(error) => return Err(error.to_string()),
+            _ => return Err(error.to_string()),
         }
     }
 }

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from ._base_errors import Error as Error
+from ._base_errors import TimeError as TimeError
 from ._time import Time
 
-
-class Error(Exception):
-    """Whatever the platform cannot do; every exception of this package is one."""
 
 
 class RefusedError(Error):
@@ -89,10 +88,6 @@ class RegisterError(Error, AttributeError):
 
 class FieldError(Error, ValueError):
     """A value that a register or a field does not take."""
-
-
-class TimeError(Error, ValueError):
-    """No time: write a number of nanoseconds, or a text such as ``400 ns``."""
 
 
 class ProgramError(Error):

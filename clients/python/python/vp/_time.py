@@ -7,6 +7,8 @@ import math
 import re
 from typing import TypeAlias
 
+from ._base_errors import TimeError
+
 _UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12}
 _TEXT = re.compile(r"\s*([0-9][0-9_]*)(?:\.([0-9]+))?\s*(ps|ns|us|µs|ms|s)\s*")
 
@@ -20,8 +22,6 @@ def picoseconds(time: TimeLike) -> int:
     Raises:
         TimeError: it is none.
     """
-    from ._errors import TimeError
-
     if isinstance(time, Time):
         return time.ps
     if isinstance(time, str):
@@ -47,8 +47,6 @@ def picoseconds(time: TimeLike) -> int:
 
 
 def _checked(ps: int) -> int:
-    from ._errors import TimeError
-
     if not 0 <= ps < 2**64:
         raise TimeError(f"{ps} ps is no time: times are 0 to 2^64 ps")
     return ps

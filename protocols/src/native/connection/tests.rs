@@ -329,7 +329,7 @@ fn a_stranger_is_turned_away_with_the_rule_it_broke() {
 
 #[test]
 fn who_is_not_granted_partners_neither_sends_nor_takes_what_is_theirs() {
-    let capabilities = Capabilities::ALL.without(Capabilities::PARTNERS);
+    let capabilities = Capabilities::ALL.difference(Capabilities::PARTNERS);
     let clock = Request::Clock { reaction: Reaction::NextEdge, quantum: 0 };
     let driven = Driven { port: PORT, at: Time(0), event: PortEvent::Level { level: true } };
     let promised = Promised { heard: 0, next: None };

@@ -14,7 +14,6 @@ mod channels;
 mod life;
 mod measure;
 mod timers;
-mod transport;
 
 use std::process::ExitCode;
 
@@ -43,10 +42,6 @@ const CASES: &[(&str, Case)] = &[
     ("fifo1", channels::fifo1),
     ("clocked", channels::clocked),
     ("clocked-reg", channels::clocked_registers),
-    ("lt", transport::blocking),
-    ("lt-dmi", transport::direct),
-    ("at2", transport::two_calls),
-    ("at4", transport::four_calls),
     ("spawn", life::spawn),
     ("endall", life::end_all),
     ("memory-method", timers::memory_methods),

@@ -14,8 +14,8 @@ use thiserror::Error;
 use vp_transport::tls::{self, TlsSocket};
 
 pub use rights::{Right, Rights, Role};
+pub use tokens::Tokens;
 pub(crate) use tokens::{Holder, Presence};
-pub use tokens::{Tokens, TokensError};
 pub(crate) use tries::{Place, Tries};
 
 /// Who may come in.

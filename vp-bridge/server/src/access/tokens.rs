@@ -1,14 +1,13 @@
 //! The clients that a server knows: by tokens, or by names in certificates.
 
 use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
-use thiserror::Error;
+use vp_models::toml_text::{TextError, TomlText};
 use vp_protocols::native::{MAX_TOKEN, Token};
 
 use super::{Right, Rights, Role};
@@ -23,37 +22,6 @@ const LEAST: usize = 16;
 pub struct Tokens {
     tokens: Arc<[(Secret, Arc<Holder>)]>,
     certificates: Arc<[Arc<Holder>]>,
-}
-
-/// A file of tokens that is none.
-#[derive(Debug, Error)]
-pub enum TokensError {
-    /// It cannot be read.
-    #[error("cannot read the tokens in {}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// An entry that makes no sense. No part of a token is in the text.
-    #[error("{}{what}", place(path, *line))]
-    Wrong {
-        /// The file; empty for a token from elsewhere.
-        path: PathBuf,
-        /// The line, from 1, if it is known.
-        line: Option<usize>,
-        /// What, and what would be right.
-        what: String,
-    },
-}
-
-fn place(path: &Path, line: Option<usize>) -> String {
-    match line {
-        Some(line) => format!("{}:{line}: ", path.display()),
-        None if path.as_os_str().is_empty() => String::new(),
-        None => format!("{}: ", path.display()),
-    }
 }
 
 /// Somebody who is known.
@@ -157,8 +125,8 @@ impl Tokens {
     /// One that may do everything.
     ///
     /// # Errors
-    /// [`TokensError::Wrong`]: it is too short or too long.
-    pub fn of_one(token: &Token) -> Result<Self, TokensError> {
+    /// It is too short or too long.
+    pub fn of_one(token: &Token) -> Result<Self, TextError> {
         let holder = Holder {
             name: "token".to_owned(),
             rights: Rights::ALL,
@@ -166,47 +134,56 @@ impl Tokens {
             sessions: None,
             open: AtomicUsize::new(0),
         };
-        let wrong = |what| TokensError::Wrong { path: PathBuf::new(), line: None, what };
-        let secret = secret(token.secret()).map_err(|why| wrong(format!("the token {why}")))?;
+        let secret = secret(token.secret()).map_err(|why| TextError::whole(format!("the token {why}")))?;
         Ok(Self { tokens: Arc::new([(secret, Arc::new(holder))]), certificates: Arc::default() })
     }
 
     /// Those that a file names.
     ///
     /// # Errors
-    /// [`TokensError`].
-    pub fn read(path: &Path) -> Result<Self, TokensError> {
+    /// It cannot be read, or makes no sense. Nothing of a token is in the text.
+    pub fn read(path: &Path) -> Result<Self, TextError> {
         let text = vp_transport::secret_file::read(path, MOST_BYTES)
-            .map_err(|source| TokensError::Io { path: path.to_owned(), source })?;
-        Self::parse(&text).map_err(|(line, what)| TokensError::Wrong { path: path.to_owned(), line, what })
+            .map_err(|error| TextError::unreadable(path, error))?;
+        Self::parse(&text).map_err(|error| error.in_file(path))
     }
 
-    fn parse(text: &str) -> Result<Self, (Option<usize>, String)> {
-        let file: File = toml::from_str(text).map_err(|error| {
-            // Not the error itself, which shows the line.
-            let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-            (line, error.message().to_owned())
-        })?;
-        let mut names: Vec<&str> =
-            file.token.iter().chain(&file.certificate).map(|it| it.name.as_str()).collect();
-        names.sort_unstable();
-        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err((None, format!("`{}` is there twice", twice[0])));
+    fn parse(text: &str) -> Result<Self, TextError> {
+        let text = TomlText::parse(text)?;
+        let file: File = text.read()?;
+        let mut names: Vec<&str> = Vec::new();
+        for (list, entries) in [("token", &file.token), ("certificate", &file.certificate)] {
+            for (at, Entry { name, .. }) in entries.iter().enumerate() {
+                if names.contains(&name.as_str()) {
+                    let what = format!("`{name}` is there twice");
+                    return Err(text.wrong(&format!("{list}.{at}.name"), what));
+                }
+                names.push(name);
+            }
         }
         let mut tokens: Vec<(Secret, Arc<Holder>)> = Vec::new();
-        for entry in file.token {
-            let wrong = |why: &str| (None, format!("the secret of `{}` {why}", entry.name));
+        for (at, entry) in file.token.into_iter().enumerate() {
+            let path = |key: &str| format!("token.{at}.{key}");
+            let wrong =
+                |why: &str| text.wrong(&path("secret"), format!("the secret of `{}` {why}", entry.name));
             let given = entry.secret.as_ref().ok_or_else(|| wrong("is missing"))?;
             let given = given.as_str().ok_or_else(|| wrong("is no text: write it in quotes"))?;
             let secret = secret(given).map_err(|why| wrong(&why))?;
             if let Some((_, other)) = tokens.iter().find(|(other, _)| other.0 == secret.0) {
                 return Err(wrong(&format!("is that of `{}`, too", other.name)));
             }
-            tokens.push((secret, entry.holder()?));
+            let holder = entry.holder().map_err(|why| text.wrong(&path("name"), why))?;
+            tokens.push((secret, holder));
         }
-        let certificates = file.certificate.into_iter().map(|entry| match entry.secret {
-            Some(_) => Err((None, format!("`{}` is a certificate, and has no secret", entry.name))),
-            None => entry.holder(),
+        let certificates = file.certificate.into_iter().enumerate().map(|(at, entry)| {
+            let wrong = |key: &str, why| text.wrong(&format!("certificate.{at}.{key}"), why);
+            match entry.secret {
+                Some(_) => {
+                    let why = format!("`{}` is a certificate, and has no secret", entry.name);
+                    Err(wrong("secret", why))
+                }
+                None => entry.holder().map_err(|why| wrong("name", why)),
+            }
         });
         let certificates = certificates.collect::<Result<Vec<_>, _>>()?;
         Ok(Self { tokens: tokens.into(), certificates: certificates.into() })
@@ -253,10 +230,10 @@ fn secret(text: &str) -> Result<Secret, String> {
 }
 
 impl Entry {
-    fn holder(self) -> Result<Arc<Holder>, (Option<usize>, String)> {
+    fn holder(self) -> Result<Arc<Holder>, String> {
         let Self { name, roles, rights, platforms, sessions, .. } = self;
         if name.is_empty() || name.len() > 64 || name.chars().any(char::is_control) {
-            return Err((None, "a name has 1 to 64 bytes and no control characters".to_owned()));
+            return Err("a name has 1 to 64 bytes and no control characters".to_owned());
         }
         let platforms = (!platforms.iter().any(|name| name == "*")).then_some(platforms);
         let rights = Rights::of(&roles, &rights);
@@ -341,12 +318,12 @@ mod tests {
             (format!("[[certificate]]\nname = 'a'\nsecret = '{secret}'"), "has no secret"),
         ];
         for (text, said) in wrong {
-            let (_, what) = Tokens::parse(&text).unwrap_err();
+            let what = Tokens::parse(&text).unwrap_err().to_string();
             assert!(what.contains(said) && !what.contains("0123456789"), "{text}: {what}");
             assert!(!what.contains("1234567890123456"), "{what}");
         }
-        let (line, _) = Tokens::parse(&token("\nrole = 1")).unwrap_err();
-        assert_eq!(line, Some(4));
+        let error = Tokens::parse(&token("\nrole = 1")).unwrap_err();
+        assert_eq!((error.line, error.within.as_str()), (Some(4), "token 1 `a`"));
     }
 
     #[test]

@@ -4,14 +4,13 @@
 //! Looking at a socket is a system call, and after each access all of them are looked at. 500 silent sessions
 //! would make an access of another session 20 times as long.
 
-use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::event::{Timespec, epoll};
 use vp_protocols::native::SessionId;
 
-use super::members::Member;
+use super::member::{Member, MemberMap};
 
 /// How many are told of at once. Others are with the next look.
 const READY: usize = 32;
@@ -19,7 +18,7 @@ const READY: usize = 32;
 /// They, and what watches them.
 #[derive(Default)]
 pub(super) struct Asleep {
-    members: BTreeMap<SessionId, Box<Member>>,
+    members: MemberMap,
     /// Made for the first of them.
     watch: Option<OwnedFd>,
 }
@@ -44,7 +43,7 @@ impl Asleep {
     }
 
     pub(super) fn remove(&mut self, session: SessionId) -> Option<Box<Member>> {
-        let member = self.members.remove(&session)?;
+        let member = self.members.remove(session)?;
         if let Some(watch) = &self.watch {
             // It is there, and the socket is open.
             let _ = epoll::delete(watch, member.stream.socket());
@@ -52,20 +51,12 @@ impl Asleep {
         Some(member)
     }
 
-    pub(super) fn get(&self, session: SessionId) -> Option<&Member> {
-        self.members.get(&session).map(|member| &**member)
+    pub(super) fn members(&self) -> &MemberMap {
+        &self.members
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.members.len()
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Member)> {
-        self.members.iter().map(|(session, member)| (*session, &**member))
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Member)> {
-        self.members.iter_mut().map(|(session, member)| (*session, &mut **member))
+    pub(super) fn members_mut(&mut self) -> &mut MemberMap {
+        &mut self.members
     }
 
     /// Those from whom something has come, or who read again.

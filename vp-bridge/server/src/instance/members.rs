@@ -1,144 +1,13 @@
 //! The sessions of an instance.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound;
 use std::os::fd::BorrowedFd;
-use std::time::Instant;
 
-use bytes::Bytes;
-use rustc_hash::FxHashMap;
-use vp_models::hub::Tag;
-use vp_models::platform::Warnings;
-use vp_protocols::native::{Capabilities, SessionId};
+use vp_protocols::native::SessionId;
 
 use super::asleep::Asleep;
-use super::share::Ring;
-use super::silence::Silence;
-use super::turns::{Account, Order, is_read_in_turn};
+use super::member::{Member, MemberMap};
+use super::turns::{Order, is_read_in_turn};
 use super::waiting::Waiting;
-use super::{Permit, SessionStream};
-use crate::authentication::Guest;
-
-/// A session, seen from its instance.
-pub(super) struct Member {
-    pub(super) capabilities: Capabilities,
-    /// What the log calls it, and what it calls itself.
-    pub(super) name: String,
-    pub(super) agent: String,
-    /// Since when it is here.
-    pub(super) since: Instant,
-    /// Whether it is none of the platform's parties, and looks only.
-    pub(super) is_observer: bool,
-    /// Who it is.
-    pub(super) guest: Guest,
-    /// Whether it has said that it has a clock.
-    pub(super) has_clock: bool,
-    pub(super) stream: SessionStream,
-    pub(super) silence: Silence,
-    pub(super) account: Account,
-    pub(super) ring: Option<Ring>,
-    /// There is one in a session's life.
-    pub(super) has_had_ring: bool,
-    /// Of the requests that the hub has not completed.
-    pub(super) held_permits: FxHashMap<Tag, Permit>,
-    /// Of the posted writes that wait for their turn, oldest first.
-    pub(super) posted: VecDeque<Permit>,
-    /// Posted writes that failed since the last reply.
-    pub(super) failures: Warnings,
-    pub(super) lost_warnings: u64,
-    /// Number of consecutive looks at its stream without anything there or to be done.
-    quiet_looks: usize,
-    /// Whether its socket had something at the last look.
-    has_input: bool,
-    /// The platform, as it was saved for the session last.
-    pub(super) saved: Option<Bytes>,
-}
-
-impl Member {
-    pub(super) fn new(
-        capabilities: Capabilities,
-        (name, agent): (String, String),
-        guest: Guest,
-        stream: SessionStream,
-        account: Account,
-    ) -> Self {
-        Self {
-            capabilities,
-            name,
-            agent,
-            since: Instant::now(),
-            is_observer: false,
-            guest,
-            has_clock: false,
-            stream,
-            silence: Silence::default(),
-            account,
-            ring: None,
-            has_had_ring: false,
-            held_permits: FxHashMap::default(),
-            posted: VecDeque::new(),
-            failures: Warnings::default(),
-            lost_warnings: 0,
-            quiet_looks: 0,
-            has_input: false,
-            saved: None,
-        }
-    }
-
-    /// Gives back the permits of posted writes that no longer wait, when so many of the session's jobs do.
-    pub(super) fn keep_posted(&mut self, waiting: usize) {
-        while self.posted.len() > waiting {
-            self.posted.pop_front();
-        }
-    }
-
-    /// Whether nothing can happen to it but what comes on its stream, or what somebody tells it.
-    fn may_sleep(&mut self) -> bool {
-        let has_nothing = self.ring.is_none() && self.posted.is_empty() && self.held_permits.is_empty();
-        has_nothing && self.stream.is_quiet()
-    }
-
-    /// Whether it has nothing but its turn to wait for, with more than a little to be carried out then.
-    fn waits_for_turn(&mut self) -> bool {
-        self.ring.is_none() && self.ranks().next().is_some() && self.stream.is_told_all()
-    }
-
-    /// Whether it has nothing but its turn to be read to wait for.
-    fn waits_to_be_read(&mut self) -> bool {
-        let is_read_later = self.has_input && is_read_in_turn(&self.stream);
-        is_read_later && self.ring.is_none() && self.posted.is_empty() && self.stream.is_told_all()
-    }
-
-    /// Reads once and decodes, but for what is long in one piece: that is [read in turn](Self::read_in_turn).
-    pub(super) fn read_at_once(&mut self) {
-        if is_read_in_turn(&self.stream) {
-            self.stream.flush();
-        } else {
-            self.read_in_turn();
-        }
-    }
-
-    /// Reads once and decodes.
-    pub(super) fn read_in_turn(&mut self) {
-        self.stream.poll();
-        self.has_input = self.stream.has_come();
-    }
-
-    /// Its rank in each of the orders in which it waits for its turn.
-    pub(super) fn ranks(&self) -> impl Iterator<Item = (Order, u64)> + use<> {
-        self.account.ranks(self.stream.asked())
-    }
-
-    /// Whether it hears of all in its stream, and carries it out in that order.
-    pub(super) fn is_in_order(&self) -> bool {
-        is_in_order(self.capabilities)
-    }
-}
-
-fn is_in_order(capabilities: Capabilities) -> bool {
-    let has_other_ways = capabilities.intersection(Capabilities::LOCAL) != Capabilities::NONE;
-    capabilities.contains(Capabilities::MEMORY_IN_ORDER) && !has_other_ways
-}
 
 /// Looks at a session after another at which nothing has come, after which it falls asleep: those of more than a millisecond. Where
 /// more than a few are awake they fall asleep earlier, so that all such looks take no longer.
@@ -153,9 +22,9 @@ pub(super) struct Members {
     awake: Vec<(SessionId, Box<Member>)>,
     asleep: Asleep,
     waiting: Waiting,
-    /// Sessions that have sent a part of a long message, until it is their turn to be read. They are neither
-    /// awake nor asleep, because otherwise they would be woken and put to sleep again and again.
-    receiving: BTreeMap<SessionId, Box<Member>>,
+    /// Those of whom a part of something long has come, until it is their turn to be read. Awake or asleep, they would be in turn woken and
+    /// put to sleep.
+    receiving: MemberMap,
 }
 
 impl Members {
@@ -166,10 +35,7 @@ impl Members {
     pub(super) fn get(&self, session: SessionId) -> Option<&Member> {
         match self.place(session) {
             Ok(place) => Some(&self.awake[place].1),
-            Err(_) => {
-                let receiving = || self.receiving.get(&session).map(|member| &**member);
-                self.asleep.get(session).or_else(|| self.waiting.get(session)).or_else(receiving)
-            }
+            Err(_) => self.unseen().into_iter().find_map(|members| members.get(session)),
         }
     }
 
@@ -206,10 +72,15 @@ impl Members {
         }
     }
 
+    /// Those who are not awake.
+    fn unseen(&self) -> [&MemberMap; 3] {
+        [self.asleep.members(), self.waiting.members(), &self.receiving]
+    }
+
     /// One who is not awake.
     fn remove_unseen(&mut self, session: SessionId) -> Option<Box<Member>> {
         let waiting = || self.waiting.remove(session);
-        self.asleep.remove(session).or_else(waiting).or_else(|| self.receiving.remove(&session))
+        self.asleep.remove(session).or_else(waiting).or_else(|| self.receiving.remove(session))
     }
 
     /// One whose stream has ended, and what came before is carried out; and why.
@@ -219,7 +90,7 @@ impl Members {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.awake.len() + self.asleep.len() + self.waiting.len() + self.receiving.len()
+        self.awake.len() + self.unseen().map(MemberMap::len).iter().sum::<usize>()
     }
 
     /// Those who may have something, want something or be told something.
@@ -232,15 +103,14 @@ impl Members {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Member)> {
-        let receiving = self.receiving.iter().map(|(session, member)| (*session, &**member));
-        self.awake().chain(self.asleep.iter()).chain(self.waiting.iter()).chain(receiving)
+        self.awake().chain(self.unseen().into_iter().flat_map(MemberMap::iter))
     }
 
     /// All of them, as they are.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Member)> {
         let awake = self.awake.iter_mut().map(|(session, member)| (*session, &mut **member));
-        let receiving = self.receiving.iter_mut().map(|(session, member)| (*session, &mut **member));
-        awake.chain(self.asleep.iter_mut()).chain(self.waiting.iter_mut()).chain(receiving)
+        let unseen = [self.asleep.members_mut(), self.waiting.members_mut(), &mut self.receiving];
+        awake.chain(unseen.into_iter().flat_map(MemberMap::iter_mut))
     }
 
     /// Whose turn is next by an order, of those who wait for it and are not awake.
@@ -251,9 +121,7 @@ impl Members {
     /// Who is read next of those of whom a part of something long has come: the first behind one.
     pub(super) fn next_to_be_read(&self, behind: SessionId) -> Option<SessionId> {
         let awake = self.awake().filter(|(_, member)| is_read_in_turn(&member.stream)).map(|(id, _)| id);
-        let next = self.receiving.range((Bound::Excluded(behind), Bound::Unbounded)).next();
-        let waiting = next.or_else(|| self.receiving.first_key_value()).map(|(id, _)| *id);
-        awake.chain(waiting).min_by_key(|session| (*session <= behind, *session))
+        awake.chain(self.receiving.next(behind)).min_by_key(|session| (*session <= behind, *session))
     }
 
     /// Whether somebody waits to be read, and is not awake.
@@ -263,12 +131,12 @@ impl Members {
 
     /// Whether somebody waits for its turn, and is not awake.
     pub(super) fn are_waiting(&self) -> bool {
-        self.waiting.len() > 0
+        !self.waiting.members().is_empty()
     }
 
     /// Whether somebody is asleep.
     pub(super) fn are_asleep(&self) -> bool {
-        self.asleep.len() > 0
+        !self.asleep.members().is_empty()
     }
 
     /// What to wait for: a file that can be read when something has come from somebody who is asleep, and the others.
@@ -316,14 +184,16 @@ mod tests {
     use bytes::BytesMut;
     use tokio::sync::oneshot;
     use vp_protocols::native::{
-        Access, Connection, Event, MemoryWrite, Message, Notice, Offer, PortId, Posted, RegisterWrite, Terms,
-        Time, TimeMode, emit,
+        Access, Capabilities, Connection, Event, MemoryWrite, Message, Notice, Offer, PortId, Posted,
+        RegisterWrite, Terms, Time, TimeMode, emit,
     };
     use vp_transport::Socket;
 
+    use super::super::SessionStream;
     use super::super::message::ToSession;
-    use super::super::turns::Turns;
+    use super::super::turns::{Account, Turns};
     use super::*;
+    use crate::authentication::Guest;
 
     /// Sessions, and their peers.
     fn members(count: u64) -> (Members, Vec<UnixStream>) {
@@ -469,15 +339,5 @@ mod tests {
         let (mut members, _peers) = members(FEW as u64);
         (0..=2 * LOOKS_AWAKE).for_each(|_| look(&mut members));
         assert_eq!(awake(&members).len(), FEW);
-    }
-
-    #[test]
-    fn a_ring_or_shared_memory_goes_past_the_stream() {
-        let promised = Capabilities::ALL.union(Capabilities::MEMORY_IN_ORDER);
-        assert!(is_in_order(promised));
-        assert!(!is_in_order(Capabilities::ALL));
-        for way in [Capabilities::SHARED_MEMORY, Capabilities::REGISTER_RING, Capabilities::LOCAL] {
-            assert!(!is_in_order(promised.union(way)));
-        }
     }
 }

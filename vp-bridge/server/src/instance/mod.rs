@@ -17,6 +17,7 @@ mod files;
 mod idle;
 mod inbox;
 mod inspect;
+mod member;
 mod members;
 mod message;
 mod observed;
@@ -35,6 +36,7 @@ mod translate;
 mod turns;
 mod waiting;
 
+use std::cell::OnceCell;
 use std::io::Cursor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -44,12 +46,13 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use vp_models::hub::{self, Hub, Input, MemoryPromise, RequestId as HubRequest, Tag};
 use vp_models::memory::MemoryBudget;
-use vp_models::platform::{Description, Platform};
+use vp_models::platform::{Description, DeviceRegisters, Platform};
 use vp_protocols::native::{ErrorCode, Offer, Reply, Request, RequestId, SessionId, TimeMode};
 
 use adapted::{AdaptedSession, AdaptedSessions};
 pub(super) use inbox::{Inbox, PlatformCommand};
-use members::{Member, Members};
+use member::Member;
+use members::Members;
 pub(super) use message::{AdaptedNewcomer, Newcomer};
 use message::{SessionCommand, ToSession};
 use owners::Owners;
@@ -228,6 +231,8 @@ struct PlatformThread {
     /// What looks on.
     observer: Option<Box<dyn PlatformObserver>>,
     has_ended: bool,
+    /// The device's registers by name, for the log.
+    registers: OnceCell<DeviceRegisters>,
 }
 
 type Failure = (ErrorCode, String);
@@ -260,6 +265,7 @@ impl PlatformThread {
             watch: Watch::new(&patience),
             observer: None,
             has_ended: false,
+            registers: OnceCell::new(),
         })
     }
 
@@ -420,7 +426,8 @@ impl PlatformThread {
         let Some(command) = self.permitted(session, command) else { return };
         match command {
             SessionCommand::Request { id, request, payload, permit } => {
-                tracing::debug!("session {}, platform {}: {request:?}", session.0, self.name());
+                let (number, platform) = (session.0, self.name());
+                tracing::debug!("session {number}, platform {platform}: {}", self.logged(&request));
                 self.take_ring(session);
                 if self.members.contains(session) {
                     self.request(session, id, request, &payload, permit);

@@ -12,7 +12,7 @@ use vp_shm::ring::{self, Access};
 use vp_shm::{Deferred, Region};
 
 use super::files::File;
-use super::members::Member;
+use super::member::Member;
 use super::quota::{Amount, QuotaExceeded, Taken};
 use super::{Failure, PlatformThread, translate};
 

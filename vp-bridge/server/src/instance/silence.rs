@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use vp_protocols::native::ErrorCode;
 
-use super::members::Member;
+use super::member::Member;
 use super::session_stream::SessionStream;
 use super::{Patience, PlatformThread};
 use crate::session::End;

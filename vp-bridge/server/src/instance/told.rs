@@ -4,8 +4,10 @@ use bytes::Bytes;
 use vp_core::observe::Warning;
 use vp_core::{Name, Time};
 use vp_models::hub::{self, Output, Severity, Tag};
-use vp_models::platform::Warned;
-use vp_protocols::native::{self, Capabilities, ErrorCode, Notice, PortId, Reply, RequestId, SessionId};
+use vp_models::platform::{DeviceRegisters, Warned};
+use vp_protocols::native::{
+    self, Capabilities, ErrorCode, Notice, PortId, Reply, Request, RequestId, SessionId,
+};
 
 use super::{Failure, PlatformThread, ToSession, translate};
 use crate::TOLD;
@@ -16,6 +18,30 @@ const MOST_WARNINGS: usize = 256;
 const MOST_NOTICES: usize = 65_536;
 
 impl PlatformThread {
+    /// A request as the log shows it: addresses in hexadecimal, those of registers with the name.
+    pub(super) fn logged(&self, request: &Request) -> String {
+        let register = |address: u64| {
+            let registers =
+                self.registers.get_or_init(|| DeviceRegisters::of(self.hub.platform().description()));
+            let register = u32::try_from(address).ok().and_then(|address| registers.at(address));
+            register
+                .map_or_else(|| format!("0x{address:x}"), |register| format!("{register} (0x{address:x})"))
+        };
+        match request {
+            Request::RegisterRead(read) => format!("reads {}", register(read.address)),
+            Request::RegisterWrite(write) => {
+                format!("writes 0x{:x} to {}", write.value, register(write.address))
+            }
+            Request::MemoryRead(read) => {
+                format!("reads {} bytes at 0x{:x} of port {}", read.length, read.address, read.port.0)
+            }
+            Request::MemoryWrite(write) => {
+                format!("writes {} bytes at 0x{:x} of port {}", write.length, write.address, write.port.0)
+            }
+            request => format!("{request:?}"),
+        }
+    }
+
     pub(super) fn send(&mut self, session: SessionId, message: ToSession) {
         if let Some(member) = self.members.get_mut(session) {
             member.stream.send(message);

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use vp_protocols::native::{Request, SessionId};
 
 use super::PlatformThread;
-use super::members::Member;
+use super::member::Member;
 use super::message::SessionCommand;
 use super::run::Looks;
 use super::session_stream::SessionStream;

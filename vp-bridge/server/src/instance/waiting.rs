@@ -6,16 +6,15 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
 use vp_protocols::native::SessionId;
 
-use super::members::Member;
+use super::member::{Member, MemberMap};
 use super::turns::Order;
 
 /// They, and who is first by each of the orders.
 #[derive(Default)]
 pub(super) struct Waiting {
-    members: FxHashMap<SessionId, Box<Member>>,
+    members: MemberMap,
     orders: [BTreeSet<(u64, SessionId)>; Order::ALL.len()],
 }
 
@@ -28,7 +27,7 @@ impl Waiting {
     }
 
     pub(super) fn remove(&mut self, session: SessionId) -> Option<Box<Member>> {
-        let member = self.members.remove(&session)?;
+        let member = self.members.remove(session)?;
         for (order, rank) in member.ranks() {
             self.orders[order as usize].remove(&(rank, session));
         }
@@ -38,22 +37,14 @@ impl Waiting {
     /// Whose turn is next.
     pub(super) fn first(&self, order: Order) -> Option<(SessionId, &Member)> {
         let (_, session) = self.orders[order as usize].first()?;
-        Some((*session, self.get(*session)?))
+        Some((*session, self.members.get(*session)?))
     }
 
-    pub(super) fn get(&self, session: SessionId) -> Option<&Member> {
-        self.members.get(&session).map(|member| &**member)
+    pub(super) fn members(&self) -> &MemberMap {
+        &self.members
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.members.len()
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Member)> {
-        self.members.iter().map(|(session, member)| (*session, &**member))
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Member)> {
-        self.members.iter_mut().map(|(session, member)| (*session, &mut **member))
+    pub(super) fn members_mut(&mut self) -> &mut MemberMap {
+        &mut self.members
     }
 }

@@ -6,7 +6,7 @@ mod server;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::mpsc::Sender;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use vp_client::SilenceLimit;
 use vp_client::native::{Attached, Role, StatusReport};
@@ -63,6 +63,10 @@ pub(super) struct PartArgs {
     /// simulator that is stopped in a debugger. It is disconnected then
     #[arg(long, value_name = "SECONDS", default_value = "30")]
     owner_timeout: OwnerTimeout,
+
+    /// How long a peer with another protocol may take to come: seconds, or `none`
+    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    attach_timeout: OwnerTimeout,
 
     /// Listen where other hosts can connect though nobody is asked who they are: whoever can reach it may do everything
     #[arg(long)]
@@ -402,7 +406,7 @@ impl PartArgs {
             RemoteHost::connect(server.address(), RemoteOptions::default()).map_err(Failure::connection)?;
         let programs = parts.start(server.address())?;
         let mut outside = PartsOutside { _server: server, programs };
-        outside.wait(parts, &mut host)?;
+        outside.wait(parts, &mut host, self.attach_timeout.0)?;
         Ok((host, outside))
     }
 }
@@ -415,8 +419,9 @@ pub(super) struct PartsOutside {
 }
 
 impl PartsOutside {
-    /// Waits until all ports are taken.
-    fn wait(&mut self, parts: &Parts, host: &mut RemoteHost) -> Result<(), Failure> {
+    /// Waits until all ports are taken; for a peer that does not come no longer than `limit`.
+    fn wait(&mut self, parts: &Parts, host: &mut RemoteHost, limit: Option<Duration>) -> Result<(), Failure> {
+        let began = Instant::now();
         for look in 0_u32.. {
             let StatusReport { attached, .. } = host.status().map_err(Failure::new)?;
             let is_attached = |&(name, role): &(&str, Role)| {
@@ -431,8 +436,17 @@ impl PartsOutside {
             for program in &mut self.programs {
                 program.check()?;
             }
+            let Part { name, origin, .. } = missing;
+            if let (Origin::Place(place, ..), Some(limit)) = (origin, limit)
+                && began.elapsed() >= limit
+            {
+                let seconds = limit.as_secs_f64();
+                return Err(Failure::new(format!(
+                    "{name}: no peer that speaks Remote-Port came to {place} within {seconds} s"
+                ))
+                .hint("start the peer first, or wait longer: --attach-timeout SECONDS, or none"));
+            }
             if look == LOOKS_IN_SILENCE {
-                let Part { name, origin, .. } = missing;
                 match origin {
                     Origin::Command(command) => anstream::eprintln!("waiting for {name}: `{command}`"),
                     Origin::Place(place, ..) => {

@@ -8,7 +8,7 @@ mod suite;
 mod tensors;
 mod told;
 
-use self::kind::Kind;
+use self::kind::{Device, Kind};
 pub(super) use self::network::bound;
 use super::fault_args::FaultArgs;
 use super::hosts::{HostArgs, OpenedHost};
@@ -20,14 +20,13 @@ use indicatif::ProgressBar;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use vp_models::host::network::{Network, Placement, PlanOptions};
+use vp_models::host::network::{Placement, PlanOptions};
 use vp_models::host::trace::cfg::CfgCommand;
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
-use vp_models::host::trace::{Body, Language, Trace, TraceSource, discover};
+use vp_models::host::trace::{Body, Language, Trace, TraceSource};
 use vp_models::host::{Statistics, Warning};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::Description;
-use vp_models::suggestion;
 
 /// Bytes of a file with an input, or of one that describes a layer or a network, at most.
 const MOST_INPUT: u64 = 1 << 30;
@@ -230,24 +229,31 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
 }
 
 fn run(args: &Args) -> Result<Verdict, Failure> {
-    if let [path] = args.traces.as_slice()
-        && suite::is_job(path)
-        && kind::of(path, || asked(args))? == Kind::Suite
-    {
-        only_for_networks(args)?;
-        return suite::main(Some(path), args);
-    }
-    if args.traces.is_empty() && asked(args)? == Some(Kind::Suite) {
-        only_for_networks(args)?;
-        return suite::main(None, args);
-    }
-    if let Some(named) = args.traces.iter().find_map(|path| network::Named::of(path)) {
-        return match args.traces.len() {
-            1 => network::main(&named, args),
-            _ => Err(Failure::new("a network runs alone").hint("name it without other networks or traces")),
-        };
+    let mut sources = Vec::new();
+    for path in &args.traces {
+        let alone =
+            |what: &str| match args.traces.len() {
+                1 => Ok(()),
+                _ => Err(Failure::new(format!("{what} runs alone"))
+                    .hint("name it without other networks or traces")),
+            };
+        match kind::of(path, || asked(args))? {
+            Kind::Traces(found) => sources.extend(found),
+            Kind::Network(named) => {
+                alone("a network")?;
+                return network::main(&named, args);
+            }
+            Kind::Suite => {
+                alone("a job or a graph")?;
+                only_for_networks(args)?;
+                return suite::main(Some(path), args);
+            }
+        }
     }
     only_for_networks(args)?;
+    if args.traces.is_empty() && asked(args)? == Some(Device::Suite) {
+        return suite::main(None, args);
+    }
     let mut tables = Tables { given: args.rtl_table.clone(), read: HashMap::new() };
     if args.traces.is_empty() {
         let trace = built_in()?;
@@ -255,13 +261,6 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
             Run::of(BUILT_IN, DEFAULT_PLATFORM, || play(&trace, DEFAULT_PLATFORM, args, &mut tables)),
             args,
         );
-    }
-    let mut sources = Vec::new();
-    for path in &args.traces {
-        if !path.exists() {
-            return Err(nothing_there(path));
-        }
-        sources.extend(discover(path).map_err(Failure::new)?);
     }
     if let [source] = sources.as_slice() {
         let mut trace = Trace::load(&source.script).map_err(Failure::new)?;
@@ -309,28 +308,14 @@ fn one(run: Run, args: &Args) -> Result<Verdict, Failure> {
     report::one(&run.name, &run.result?)
 }
 
-/// What `vp run` takes, for who names something else.
-const TAKEN: &str = "it runs a trace (.cfg, input.txn), a recording of a driver (.trace), a register log (.jsonl), a loadable (.nvdla), a folder of them,\n\
-                     a network or a graph (.toml), or a built-in network";
-
-/// There is no such file, and no built-in network of that name.
-fn nothing_there(path: &Path) -> Failure {
-    let name = path.to_string_lossy();
-    let is_path = path.extension().is_some() || path.components().count() > 1;
-    let nearest = if is_path { String::new() } else { suggestion::hint(&name, Network::NAMES) };
-    let networks = if is_path { "" } else { ", nor a built-in network of that name" };
-    Failure::new(format!("{name}: there is no such file or folder{networks}{nearest}"))
-        .hint(format!("{TAKEN}: {}", Network::NAMES.join(", ")))
-}
-
 /// Which device the platform carries, if one is asked for.
-fn asked(args: &Args) -> Result<Option<Kind>, Failure> {
+fn asked(args: &Args) -> Result<Option<Device>, Failure> {
     if args.host.connect.is_none() && args.host.platform.platform.is_none() {
         return Ok(None);
     }
     let place = args.host.open_unobserved(DEFAULT_PLATFORM)?;
     let is_suite = place.host.device() == "fpga-ai-suite";
-    Ok(Some(if is_suite { Kind::Suite } else { Kind::Network }))
+    Ok(Some(if is_suite { Device::Suite } else { Device::Nvdla }))
 }
 
 pub(super) fn built_in() -> Result<Trace, Failure> {

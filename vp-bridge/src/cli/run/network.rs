@@ -7,7 +7,7 @@ use crate::cli::platform_args::nvdla;
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 use vp_core::Time;
 use vp_models::host::network::{LayerFigures, Measured, Memories, Network, Options, Place, Plan, PlanError};
@@ -23,32 +23,20 @@ const DEFAULT_PLATFORM: &str = "nv_large";
 
 /// Where a network is, if that is what a person names: one that is built in, a folder with a `network.toml`, a TOML
 /// file or a sheet of layers.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Named {
     BuiltIn(String),
     File(PathBuf),
 }
 
 impl Named {
-    pub(super) fn of(path: &Path) -> Option<Named> {
-        let is = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
-        if path.join("network.toml").is_file() {
-            return Some(Named::File(path.join("network.toml")));
-        }
-        if (is("toml") || is("csv")) && !path.is_dir() {
-            return Some(Named::File(path.to_owned()));
-        }
-        let name = path.to_str()?;
-        (Network::NAMES.contains(&name) && !path.exists()).then(|| Named::BuiltIn(name.to_owned()))
-    }
-
     fn load(&self, options: &Options) -> Result<Network, Failure> {
         match self {
             Named::BuiltIn(name) => {
                 let network = Network::named(name, options).map_err(Failure::new)?;
                 network.ok_or_else(|| Failure::new(format!("there is no network `{name}`")))
             }
-            Named::File(path) => Network::load(path, options)
-                .map_err(|error| Failure::new(format!("{}: {error}", path.display()))),
+            Named::File(path) => Network::load(path, options).map_err(Failure::new),
         }
     }
 }
@@ -362,13 +350,7 @@ mod tests {
     use vp_models::host::Bound;
 
     #[test]
-    fn networks_are_told_from_traces() {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("network.toml"), "").expect("written");
-        assert!(matches!(Named::of(folder.path()), Some(Named::File(_))));
-        assert!(matches!(Named::of(Path::new("resnet50")), Some(Named::BuiltIn(_))));
-        assert!(matches!(Named::of(Path::new("layers.csv")), Some(Named::File(_))));
-        assert!(Named::of(Path::new("traces")).is_none());
+    fn sizes_are_columns_and_lines() {
         assert_eq!(size("64x48"), Ok([64, 48]));
         assert!(size("64").is_err());
     }

@@ -17,11 +17,6 @@ use super::{Args, MOST_INPUT};
 /// The platform for jobs, if none is asked for.
 pub(super) const DEFAULT_PLATFORM: &str = "fpga-ai-suite";
 
-/// Whether a file is a job or a graph.
-pub(super) fn is_job(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "toml")
-}
-
 /// Runs a job; the digits network on its samples without a file.
 pub(super) fn main(path: Option<&Path>, args: &Args) -> Result<Verdict, Failure> {
     args.told.refuse_files()?;

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use vp_models::host::Bound;
 use vp_study::report::Page;
-use vp_study::{self as study, Area, Knee, Measured, Outcome, Planned, Row, Shard, Store};
+use vp_study::{self as study, Area, Measured, Outcome, Planned, Row, Shard, Store};
 
 /// A number as the report has it, with the spaces of a terminal.
 fn figure(number: f64) -> String {
@@ -52,8 +52,8 @@ pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) 
         .collect();
     let mut out = anstream::stdout().lock();
     match (findings.is_empty(), loaded.layout.area) {
-        (true, None) => knees(&mut out, loaded, &rows)?,
-        (true, Some(area)) => designs(&mut out, loaded, &rows, area)?,
+        (true, None) => charts(&mut out, &page)?,
+        (true, Some(area)) => designs(&mut out, &page, area)?,
         (false, _) => searched(&mut out, &page)?,
     }
     failures(&mut out, &failed)?;
@@ -116,14 +116,17 @@ fn verdict(failed: usize) -> Verdict {
 }
 
 /// The designs that no other one beats: most frames/s for an area.
-fn designs(out: &mut impl Write, loaded: &Loaded, rows: &[Row<'_>], area: Area) -> Result<(), Failure> {
+fn designs(out: &mut impl Write, page: &Page<'_>, area: Area) -> Result<(), Failure> {
+    for (_, answer) in page.chart_answers() {
+        writeln!(out, "{}", answer.head.replace('\u{202f}', " "))?;
+    }
     let mut table = table(&["", area.name(), "frames/s", "point", ""], &[1, 2, 3]);
-    for panel in &loaded.layout.panels {
+    for panel in &page.layout.panels {
         let all: Vec<(f64, usize, f64)> =
-            panel.curves.iter().flat_map(|curve| study::curve_points(curve, rows)).collect();
+            panel.curves.iter().flat_map(|curve| study::curve_points(curve, page.rows)).collect();
         let places: Vec<(f64, f64)> = all.iter().map(|&(area, _, frames)| (area, frames)).collect();
         for (area, number, frames) in study::front(&places).into_iter().map(|at| all[at]) {
-            let what = loaded.study.points[number - 1].to_string();
+            let what = page.study.points[number - 1].to_string();
             table.add_row([
                 panel.title.clone(),
                 grouped(area as u64),
@@ -137,36 +140,26 @@ fn designs(out: &mut impl Write, loaded: &Loaded, rows: &[Row<'_>], area: Area) 
     Ok(())
 }
 
-/// Where each curve begins to fall; over words, where it is highest.
-fn knees(out: &mut impl Write, loaded: &Loaded, rows: &[Row<'_>]) -> Result<(), Failure> {
-    let share = loaded.study.report.knee;
-    let layout = &loaded.layout;
-    let curves = layout.curves.as_deref().unwrap_or("");
-    let last = match layout.names.is_empty() {
-        true => format!("{:.0} % lost at", 100.0 * (1.0 - share)),
-        false => "with".to_owned(),
-    };
-    let numbers: &[usize] = if layout.names.is_empty() { &[1, 2, 3] } else { &[1, 2] };
-    let mut table = table(&["", curves, "frames/s at best", &last], numbers);
-    let mut any = false;
-    for panel in &layout.panels {
-        for curve in &panel.curves {
-            let points = study::curve(curve, rows);
-            let Some([(at, best), _]) = study::ends(&points).filter(|_| points.len() > 1) else { continue };
-            any = true;
-            let place = match (layout.name(at), study::knee(&points, share)) {
-                (Some(name), _) => name.to_owned(),
-                (None, Some(Knee::At(place))) => format!("{place:.0}"),
-                (None, Some(Knee::Before(first))) => format!("< {first:.0}"),
-                (None, Some(Knee::Beyond(last))) => format!("> {last:.0}"),
-                (None, None) => "-".to_owned(),
-            };
-            table.add_row([panel.title.clone(), curve.label.clone(), figure(best), place]);
-        }
+/// What each chart says, and the table that the page has below them.
+fn charts(out: &mut impl Write, page: &Page<'_>) -> Result<(), Failure> {
+    let spaced = |text: &str| text.replace(['\u{202f}', '\u{a0}'], " ");
+    for (_, answer) in page.chart_answers() {
+        let rest = styled(text::DIM, spaced(&answer.rest));
+        writeln!(out, "{}\n  {rest}", spaced(&answer.head))?;
     }
-    if any {
-        writeln!(out, "{}\nover {}\n", table.to_string().trim_end(), layout.x)?;
+    // A curve of one point has no knee, and nothing beside it.
+    if page.layout.panels.iter().all(|panel| panel.curves.iter().all(|curve| curve.points.len() < 2)) {
+        return Ok(());
     }
+    let study::report::Table { header, rows, .. } = page.table();
+    let is_number = |at: &usize| rows.iter().all(|row| row[*at].starts_with(|it: char| it.is_ascii_digit()));
+    let numbers: Vec<usize> = (1..header.len()).filter(is_number).collect();
+    let header: Vec<&str> = header.iter().map(|name| if name == "chart" { "" } else { name }).collect();
+    let mut table = table(&header, &numbers);
+    for row in &rows {
+        table.add_row(row.iter().map(|cell| spaced(cell)));
+    }
+    writeln!(out, "\n{}\nover {}\n", table.to_string().trim_end(), page.layout.x)?;
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use vp_models::host::read_description;
 use vp_models::suggestion::hint;
+use vp_models::toml_text::{TextError, TomlText};
 
 /// A coefficient, in picojoules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,14 +88,6 @@ pub struct Coefficients {
     values: [f64; Coefficient::COUNT],
 }
 
-/// Coefficients that cannot be used: which file, where in it, and what would be right.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {why}")]
-pub struct CoefficientError {
-    place: String,
-    why: String,
-}
-
 /// The name that means the built-in coefficients.
 const DEFAULT: &str = "default";
 
@@ -109,29 +102,21 @@ impl Coefficients {
     ///
     /// # Errors
     /// Says which file, line and key is wrong.
-    pub fn load(path: &Path) -> Result<Coefficients, CoefficientError> {
+    pub fn load(path: &Path) -> Result<Coefficients, TextError> {
         if path.as_os_str() == DEFAULT {
             return Ok(Coefficients::default());
         }
-        let name = path.display().to_string();
-        let text = read_description(path).map_err(|error| CoefficientError {
-            place: name.clone(),
-            why: format!("cannot be read: {error}"),
-        })?;
-        Coefficients::parse(&text, &name)
+        let text = read_description(path).map_err(|error| TextError::unreadable(path, error))?;
+        Coefficients::parse(&text).map_err(|error| error.in_file(path))
     }
 
-    /// Reads the text of a file of that name.
+    /// Reads the text of a file.
     ///
     /// # Errors
     /// As [`Coefficients::load`].
-    pub fn parse(text: &str, name: &str) -> Result<Coefficients, CoefficientError> {
-        let reader = Reader { text, name, within: "" };
-        let table = DeTable::parse(text).map_err(|error| {
-            let place = error.span().unwrap_or_default();
-            reader.wrong(place, error.message().to_owned())
-        })?;
-        reader.coefficients(table.get_ref(), table.span())
+    pub fn parse(text: &str) -> Result<Coefficients, TextError> {
+        let text = TomlText::parse(text)?;
+        Reader { text: &text, within: "" }.coefficients(text.table(), 0..0)
     }
 
     /// Reads the section `[energy]` of a study's text: coefficients, or as text the name of a file of them, relative to a folder. None if there
@@ -139,28 +124,22 @@ impl Coefficients {
     ///
     /// # Errors
     /// As [`Coefficients::load`].
-    pub fn of_study(
-        text: &str,
-        (name, folder): (&str, &Path),
-    ) -> Result<Option<Coefficients>, CoefficientError> {
-        // What is wrong with the rest of the text is told by who reads that.
-        let Ok(table) = DeTable::parse(text) else { return Ok(None) };
-        let reader = Reader { text, name, within: "energy." };
-        let Some(energy) = table.get_ref().get("energy") else { return Ok(None) };
+    pub fn of_study(text: &TomlText<'_>, folder: &Path) -> Result<Option<Coefficients>, TextError> {
+        let Some(energy) = text.table().get("energy") else { return Ok(None) };
+        let wrong = |what: String| text.wrong("energy", what);
         match energy.get_ref() {
-            DeValue::Table(table) => reader.coefficients(table, energy.span()).map(Some),
+            DeValue::Table(table) => {
+                Reader { text, within: "energy." }.coefficients(table, energy.span()).map(Some)
+            }
             DeValue::String(file) if file == DEFAULT => Ok(Some(Coefficients::default())),
             DeValue::String(file) => {
                 let path = folder.join(file.as_ref());
                 Coefficients::load(&path).map(Some).map_err(|error| match path.exists() {
                     true => error,
-                    false => reader.wrong(energy.span(), format!("energy = \"{file}\": {}", error.why)),
+                    false => wrong(format!("energy = \"{file}\": {}", error.what)),
                 })
             }
-            _ => Err(reader.wrong(
-                energy.span(),
-                "energy is a file of coefficients, \"default\", or a section of them".to_owned(),
-            )),
+            _ => Err(wrong("energy is a file of coefficients, \"default\", or a section of them".to_owned())),
         }
     }
 
@@ -172,31 +151,24 @@ impl Coefficients {
 
 impl Default for Coefficients {
     fn default() -> Coefficients {
-        Coefficients::parse(Coefficients::DEFAULT_TEXT, DEFAULT)
+        Coefficients::parse(Coefficients::DEFAULT_TEXT)
             .unwrap_or_else(|error| unreachable!("the built-in coefficients are tested: {error}"))
     }
 }
 
 /// Reads coefficients of a text, and says where it is wrong.
 struct Reader<'a> {
-    text: &'a str,
-    name: &'a str,
+    text: &'a TomlText<'a>,
     /// What names of sections begin with.
     within: &'static str,
 }
 
 impl Reader<'_> {
-    fn wrong(&self, place: Range<usize>, why: String) -> CoefficientError {
-        let before = self.text.get(..place.start).unwrap_or(self.text);
-        let line = before.matches('\n').count() + 1;
-        CoefficientError { place: format!("{}:{line}", self.name), why }
+    fn wrong(&self, place: Range<usize>, why: String) -> TextError {
+        self.text.wrong_at(place, why)
     }
 
-    fn coefficients(
-        &self,
-        table: &DeTable<'_>,
-        whole: Range<usize>,
-    ) -> Result<Coefficients, CoefficientError> {
+    fn coefficients(&self, table: &DeTable<'_>, whole: Range<usize>) -> Result<Coefficients, TextError> {
         let mut technology = None;
         let mut values: [Option<f64>; Coefficient::COUNT] = [None; Coefficient::COUNT];
         let mut sections: Vec<(&str, Range<usize>)> = Vec::new();
@@ -224,7 +196,7 @@ impl Reader<'_> {
                         hint(other, known.iter().copied()),
                         known.join(", ")
                     );
-                    return Err(self.wrong(key.span(), why));
+                    return Err(TextError { within: String::new(), ..self.wrong(key.span(), why) });
                 }
             }
         }
@@ -233,10 +205,9 @@ impl Reader<'_> {
             let place =
                 sections.iter().find(|(known, _)| *known == section).map_or(whole.clone(), |it| it.1.clone());
             let why = format!(
-                "[{}{section}] {key} is missing: picojoules; base = \"default\" takes what is missing from the built-in file",
-                self.within
+                "{key} is missing: picojoules; base = \"default\" takes what is missing from the built-in file"
             );
-            self.wrong(place, why)
+            TextError { within: format!("[{}{section}]", self.within), ..self.wrong(place, why) }
         };
         let mut all = [0.0; Coefficient::COUNT];
         for coefficient in Coefficient::ALL {
@@ -251,7 +222,7 @@ impl Reader<'_> {
         section: &str,
         table: &DeTable<'_>,
         values: &mut [Option<f64>; Coefficient::COUNT],
-    ) -> Result<(), CoefficientError> {
+    ) -> Result<(), TextError> {
         for (key, value) in table {
             let name: &Cow<'_, str> = key.get_ref();
             let found = Coefficient::ALL
@@ -261,19 +232,15 @@ impl Reader<'_> {
                 let known: Vec<&str> =
                     places().filter(|(of, _)| *of == section).map(|(_, key)| key).collect();
                 let why = format!(
-                    "[{}{section}] has no `{name}`{}; it has {}",
-                    self.within,
+                    "has no `{name}`{}; it has {}",
                     hint(name, known.iter().copied()),
                     known.join(", ")
                 );
                 return Err(self.wrong(key.span(), why));
             };
             let number = number(value).filter(|number| (0.0..=MOST).contains(number)).ok_or_else(|| {
-                let said = self.text.get(value.span()).unwrap_or_default();
-                self.wrong(
-                    value.span(),
-                    format!("[{}{section}] {name} = {said}: picojoules, from 0 to 1e9", self.within),
-                )
+                let said = self.text.written(value.span());
+                self.wrong(value.span(), format!("{name} = {said}: picojoules, from 0 to 1e9"))
             })?;
             values[coefficient as usize] = Some(number);
         }
@@ -306,7 +273,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> String {
-        Coefficients::parse(text, "mine.toml").unwrap_err().to_string()
+        Coefficients::parse(text).unwrap_err().in_file(Path::new("mine.toml")).to_string()
     }
 
     #[test]
@@ -333,7 +300,7 @@ mod tests {
     #[test]
     fn a_file_may_start_from_them() {
         let text = "base = 'default'\ntechnology = '7 nm'\n[mac]\nint8 = 1\n[memory]\ndram = 4e1\n";
-        let mine = Coefficients::parse(text, "mine.toml").unwrap();
+        let mine = Coefficients::parse(text).unwrap();
         let expected = Coefficients::default();
         assert_eq!((mine.technology.as_str(), mine.get(Coefficient::MacInt8)), ("7 nm", 1.0));
         assert_eq!(
@@ -342,8 +309,7 @@ mod tests {
         );
         // Wherever that stands.
         let text = "[mac]\nint8 = 1\n[memory]\ndram = 40\n";
-        let behind =
-            Coefficients::parse(&format!("technology = '7 nm'\nbase = 'default'\n{text}"), "x").unwrap();
+        let behind = Coefficients::parse(&format!("technology = '7 nm'\nbase = 'default'\n{text}")).unwrap();
         assert_eq!(behind, mine);
     }
 
@@ -374,13 +340,14 @@ mod tests {
         assert!(refused("base = 'mine'").starts_with("mine.toml:1: base = \"default\""));
         assert!(refused("[mac\n").starts_with("mine.toml:1: "));
         let gone = Coefficients::load(Path::new("/no/such.toml")).unwrap_err().to_string();
-        assert!(gone.starts_with("/no/such.toml: cannot be read: "), "{gone}");
+        assert!(gone.starts_with("/no/such.toml: cannot read: "), "{gone}");
     }
 
     #[test]
     fn a_study_has_a_section_or_names_a_file() {
         let of = |text: &str| {
-            Coefficients::of_study(text, ("s.toml", Path::new(""))).map_err(|error| error.to_string())
+            let read = TomlText::parse(text).and_then(|text| Coefficients::of_study(&text, Path::new("")));
+            read.map_err(|error| error.in_file(Path::new("s.toml")).to_string())
         };
         assert_eq!(of("name = 's'"), Ok(None));
         assert_eq!(of("energy = 'default'"), Ok(Some(Coefficients::default())));
@@ -394,7 +361,7 @@ mod tests {
         assert!(
             of("\nenergy = 'no/such.toml'")
                 .unwrap_err()
-                .starts_with("s.toml:2: energy = \"no/such.toml\": cannot be read")
+                .starts_with("s.toml:2: energy = \"no/such.toml\": cannot read: ")
         );
         assert!(of("energy = 5").unwrap_err().starts_with("s.toml:1: energy is a file"));
     }

@@ -5,7 +5,7 @@
 
 mod coefficients;
 
-pub use coefficients::{Coefficient, CoefficientError, Coefficients};
+pub use coefficients::{Coefficient, Coefficients};
 
 use vp_models::host::network::{LayerFigures, Plan};
 use vp_models::nvdla::numeric::Precision;
@@ -233,7 +233,7 @@ mod tests {
         for (of, name) in Coefficient::ALL.map(Coefficient::place) {
             text += &format!("{of}.{name} = {}\n", u8::from((of, name) == (section, key)));
         }
-        Coefficients::parse(&text, "test").unwrap()
+        Coefficients::parse(&text).unwrap()
     }
 
     #[test]

@@ -1,26 +1,25 @@
 //! What a chart of frames/s says, in a sentence.
 
 use super::page::Page;
-use super::said::{amount, plain};
 use crate::ideal::{Ideal, Trend};
-use crate::knee::Knee;
 use crate::layout::{Curve, Panel};
 use crate::point::text;
 use crate::results::{self, rounded};
+use crate::said::{amount, spoken};
 
 /// A chart's answer: what matters, and then what it rests on.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Answer {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
     /// `400 cycles with 64 outstanding: resnet50 on nv_large keeps 50 %`.
-    pub(super) head: String,
-    /// What that is a share of, what else could be had, and where the knee is.
-    pub(super) rest: String,
+    pub head: String,
+    /// What that is a share of, what else could be had, and where the knees are; empty if there is nothing to add.
+    pub rest: String,
 }
 
 impl Answer {
     /// Both in one.
-    pub(super) fn sentence(&self) -> String {
-        format!("{}. {}", self.head, self.rest)
+    pub fn sentence(&self) -> String {
+        format!("{}. {}", self.head, self.rest).trim_end().to_owned()
     }
 }
 
@@ -28,14 +27,13 @@ impl Page<'_> {
     /// A chart's answer; none if its chosen point did not run.
     pub(super) fn answer(&self, panel: &Panel) -> Option<Answer> {
         if self.layout.area.is_some() {
-            let head = format!("{}: {}", panel.title, self.designs(panel).sentence()?);
-            return Some(Answer { head, rest: String::new() });
+            return self.designs(panel).answer(&panel.title, self.study.report.knee);
         }
         let ideal = Ideal::of(panel, self.rows, !self.layout.names.is_empty())?;
-        let frames = self.of(panel.chosen)?.frames_per_second();
+        self.of(panel.chosen)?;
         let subject = self.subject(panel);
         if !self.layout.names.is_empty() {
-            return Some(self.of_words(panel, &ideal, &subject));
+            return self.of_words(panel, &ideal, &subject);
         }
         let runs = panel.curves.iter().flat_map(|curve| results::curve(curve, self.rows));
         let runs: Vec<f64> = runs.map(|point| point.1).collect();
@@ -44,8 +42,14 @@ impl Page<'_> {
         if runs.len() == 1 || (ideal.trend == Trend::Flat && least > 0.99 * most) {
             return Some(self.of_no_change(panel, &subject, (least, most)));
         }
+        self.of_numbers(panel, &ideal, &subject)
+    }
+
+    /// Over numbers: how much of the ideal the chosen point has, and how far it is to be had.
+    fn of_numbers(&self, panel: &Panel, ideal: &Ideal, subject: &str) -> Option<Answer> {
+        let frames = self.of(panel.chosen)?.frames_per_second();
         let (x, label) = self.place_of(panel, panel.chosen)?;
-        let verb = if ideal.trend == Trend::Rises { "has" } else { "keeps" };
+        let verb = if ideal.trend == Trend::Rises { "comes to" } else { "keeps" };
         let head = format!("{}: {subject} {verb} {}", self.at(x, label), percent(frames / ideal.frames));
         let others: Vec<String> = panel
             .curves
@@ -67,8 +71,7 @@ impl Page<'_> {
         if !others.is_empty() {
             rest += &format!(" Beside it: {}.", others.join(", "));
         }
-        let own = panel.curves.iter().find(|curve| curve.label == label)?;
-        rest += &self.knee_said(own, &ideal);
+        rest += &self.knees_said(panel, ideal, label);
         Some(Answer { head, rest })
     }
 
@@ -90,13 +93,6 @@ impl Page<'_> {
         }
     }
 
-    fn x_said(&self, x: f64) -> String {
-        match self.x_is_time() {
-            true => format!("{} ns", plain(x)),
-            false => amount(&self.layout.x, &self.place(x)),
-        }
-    }
-
     fn curve_said(&self, label: &str) -> String {
         self.layout.curves.as_deref().map_or_else(String::new, |name| amount(name, label))
     }
@@ -109,19 +105,20 @@ impl Page<'_> {
         })
     }
 
-    fn knee_said(&self, curve: &Curve, ideal: &Ideal) -> String {
+    /// Where the share that is asked for is to be had: of the ideal, and where that differs of what is good on the curve itself.
+    fn knees_said(&self, panel: &Panel, ideal: &Ideal, label: &str) -> String {
         let share = percent(self.study.report.knee);
-        let points = results::curve(curve, self.rows);
-        let place = |x: f64| self.x_said(x.round());
-        match (ideal.knee(&points, self.study.report.knee), ideal.trend) {
-            (Some(Knee::At(x)), Trend::Rises) => format!(" {share} are reached at {}.", place(x)),
-            (Some(Knee::At(x)), _) => format!(" {share} are kept up to {}.", place(x)),
-            (Some(Knee::Before(x)), Trend::Rises) => format!(" {share} are there from {} on.", place(x)),
-            (Some(Knee::Before(_)), _) => format!(" {share} are kept nowhere."),
-            (Some(Knee::Beyond(x)), Trend::Rises) => format!(" {share} are not reached up to {}.", place(x)),
-            (Some(Knee::Beyond(x)), _) => format!(" {share} are kept at least up to {}.", place(x)),
-            (None, _) => String::new(),
+        let Some(curve) = panel.curves.iter().find(|curve| curve.label == label) else {
+            return String::new();
+        };
+        let [common, own] = self.knee_cells(curve, ideal);
+        let verb = if ideal.trend == Trend::Rises { "reached" } else { "kept" };
+        let mut said = format!(" {share} are {verb} {common}");
+        if own != common {
+            let of = if ideal.trend == Trend::Rises { "best" } else { "first" };
+            said += &format!(", and {share} of the curve's own {of} {own}");
         }
+        said + "."
     }
 
     fn of_no_change(&self, panel: &Panel, subject: &str, (least, most): (f64, f64)) -> Answer {
@@ -139,34 +136,76 @@ impl Page<'_> {
         }
     }
 
-    /// Over words: which is highest, and how far below it the others are.
-    fn of_words(&self, panel: &Panel, ideal: &Ideal, subject: &str) -> Answer {
-        let best = panel.curves.get(ideal.curve);
-        let points = best.map_or_else(Vec::new, |curve| results::curve(curve, self.rows));
-        let label = best.map_or("", |curve| curve.label.as_str());
-        let others: Vec<String> = points
-            .iter()
-            .filter(|point| point.0 != ideal.x)
-            .map(|(x, frames)| format!("{} {}", self.place(*x), percent(frames / ideal.frames)))
-            .collect();
-        let with = if label.is_empty() { String::new() } else { format!(" with {}", self.curve_said(label)) };
-        if self.layout.x == "network" {
-            // Frames of different networks are no measure for each other.
-            let each: Vec<String> =
-                points.iter().map(|(x, frames)| format!("{} {}", self.place(*x), rounded(*frames))).collect();
-            let head = format!("Frames/s of each network{with}: {}", each.join(", "));
-            return Answer { head, rest: String::new() };
+    /// Over words: curves beside the first one, or words beside the best. Frames of different networks are no measure for each other.
+    fn of_words(&self, panel: &Panel, ideal: &Ideal, subject: &str) -> Option<Answer> {
+        if self.compares_curves() && panel.curves.len() > 1 {
+            return self.beside_the_first(panel, ideal, subject);
         }
-        let rest = match others.is_empty() {
-            true => String::new(),
-            false => format!("Of that{with} {}.", others.join(", ")),
+        let each: Vec<String> = panel.curves.iter().filter_map(|curve| self.beside_the_best(curve)).collect();
+        let rest = String::new();
+        match each.as_slice() {
+            [] => None,
+            [one] if panel.curves.len() == 1 => Some(Answer { head: format!("{subject}: {one}"), rest }),
+            [first, others @ ..] => Some(Answer { head: first.clone(), rest: others.join(" ") }),
+        }
+    }
+
+    /// `resnet50 on nv_full, Winograd auto beside never: int8 105 %, int16 110 %`.
+    fn beside_the_first(&self, panel: &Panel, ideal: &Ideal, subject: &str) -> Option<Answer> {
+        let (first, others) = panel.curves.split_first()?;
+        let places = results::curve(first, self.rows);
+        let at_place = |&(x, frames): &(f64, f64)| {
+            let of = |curve: &Curve| {
+                let share = results::curve(curve, self.rows).iter().find(|it| it.0 == x)?.1 / frames;
+                let label = if others.len() > 1 { format!("{} ", curve.label) } else { String::new() };
+                Some(format!("{label}{}", percent(share)))
+            };
+            let shares: Vec<String> = others.iter().filter_map(of).collect();
+            (!shares.is_empty()).then(|| format!("{} {}", self.place(x), shares.join(", ")))
         };
-        let head = format!(
-            "{subject}: {}{with} has the most, {} frames/s",
-            self.place(ideal.x),
-            rounded(ideal.frames)
-        );
-        Answer { head, rest }
+        let shares: Vec<String> = places.iter().filter_map(at_place).collect();
+        let name = self.layout.curves.as_deref().map_or("", spoken);
+        let what = match others {
+            [one] => format!("{name} {} beside {}", one.label, first.label),
+            _ => format!("{name} beside {}", first.label),
+        };
+        let rest = match self.layout.x.as_str() {
+            "network" => {
+                let each =
+                    places.iter().map(|(x, frames)| format!("{} {}", self.place(*x), rounded(*frames)));
+                format!(
+                    "Frames/s with {}: {}.",
+                    self.curve_said(&first.label),
+                    each.collect::<Vec<_>>().join(", ")
+                )
+            }
+            _ => {
+                let label = panel.curves.get(ideal.curve).map_or("", |curve| curve.label.as_str());
+                format!("Most has {}: {} frames/s.", self.at(ideal.x, label), rounded(ideal.frames))
+            }
+        };
+        let separator = if others.len() > 1 { "; " } else { ", " };
+        Some(Answer { head: format!("{subject}, {what}: {}", shares.join(separator)), rest })
+    }
+
+    /// `nv_full has the most, 900 frames/s; nv_small 20 %`, of a curve.
+    fn beside_the_best(&self, curve: &Curve) -> Option<String> {
+        let points = results::curve(curve, self.rows);
+        let [(best, most), _] = results::ends(&points)?;
+        let of = if curve.label.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", self.curve_said(&curve.label))
+        };
+        if self.layout.x == "network" {
+            let each = points.iter().map(|(x, frames)| format!("{} {}", self.place(*x), rounded(*frames)));
+            return Some(format!("{of}frames/s of each network: {}", each.collect::<Vec<_>>().join(", ")));
+        }
+        let others = points.iter().filter(|point| point.0 != best);
+        let others: Vec<String> =
+            others.map(|(x, frames)| format!("{} {}", self.place(*x), percent(frames / most))).collect();
+        let head = format!("{of}{} has the most, {} frames/s", self.place(best), rounded(most));
+        Some(if others.is_empty() { head } else { format!("{head}; {} of that", others.join(", ")) })
     }
 }
 

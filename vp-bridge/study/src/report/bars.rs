@@ -122,7 +122,7 @@ pub(super) fn live_layers(bars: &[Bar], unit: &str, said: &[String]) -> Live {
     };
     let traces = present(bars).map(|bound| part(bound as usize)).collect();
     let y = json!({ "type": "category", "autorange": "reversed", "dtick": 1, "tickfont": { "size": 11 } });
-    Live::new(traces, live::axis(unit, false), y, 90 + ROW * bars.len() as u32).with("bargap", 0.25)
+    Live::new(traces, live::axis(unit), y, 90 + ROW * bars.len() as u32).with("bargap", 0.25)
 }
 
 /// The same as [`shares`].
@@ -134,7 +134,7 @@ pub(super) fn live_shares(bars: &[Bar], of: &str) -> Live {
         trace(at, json!({ "x": names, "y": values, "hovertemplate": hover }))
     };
     let traces = present(bars).map(|bound| part(bound as usize)).collect();
-    Live::new(traces, live::words(of), live::axis("% of the time", false), 380)
+    Live::new(traces, live::words(of), live::axis("% of the time"), 380)
 }
 
 /// A part of all bars.

@@ -45,13 +45,15 @@ pub(super) fn rounded_whole(count: u64) -> String {
     if count < 100 { count.to_string() } else { rounded(count as f64) }
 }
 
+/// Whether a cell is a number with a few words behind it at most; of nothing too.
+pub(super) fn is_number(cell: &str) -> bool {
+    let begins = cell.is_empty() || cell.starts_with(|first: char| first.is_ascii_digit() || first == '-');
+    begins && cell.split_whitespace().count() <= 6
+}
+
 /// Cells of numbers to the right, of texts to the left.
 pub(super) fn table((header, rows): &Cells) -> Markup {
-    let is_number = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).all(|cell| {
-            cell.is_empty() || cell.starts_with(|first: char| first.is_ascii_digit() || first == '-')
-        })
-    };
+    let is_number = |column: usize| rows.iter().filter_map(|row| row.get(column)).all(|cell| is_number(cell));
     let classes: Vec<&str> =
         (0..header.len()).map(|column| if is_number(column) { "" } else { "text" }).collect();
     html! {

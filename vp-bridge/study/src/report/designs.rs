@@ -1,13 +1,17 @@
 //! Designs by what stands for their area, and the Pareto front of frames/s.
 
-use super::cells::{Cells, rounded_whole, strings};
+use super::answer::{Answer, percent};
+use super::cells::{Cells, strings};
+use super::live::{self, Live};
 use super::look::{LEGEND, Look, Mark, legend, legend_height};
 use super::plot::{self, Axis, Error, GUIDE, Labels};
 use crate::area::front;
 use crate::file::Study;
 use crate::point::text;
 use crate::results::{Row, rounded};
+use crate::said::{Unit, quantity};
 use plotters::prelude::*;
+use serde_json::json;
 
 /// A design that ran.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,15 +22,19 @@ pub(super) struct Design {
     pub(super) frames: f64,
     /// Which of the chart's curves it belongs to.
     pub(super) curve: usize,
+    /// What makes it this design, and what bounds it.
+    pub(super) hint: String,
 }
 
 /// The designs of a chart.
 pub(super) struct Designs<'a> {
     /// What stands for area.
     pub(super) area: &'a str,
+    /// In what that is counted.
+    pub(super) unit: Unit,
     /// What tells curves apart, and their labels.
     pub(super) title: &'a str,
-    pub(super) labels: Vec<&'a str>,
+    pub(super) labels: Vec<String>,
     pub(super) designs: Vec<Design>,
 }
 
@@ -39,26 +47,19 @@ impl Designs<'_> {
 
     /// Each design a mark; the front a line of steps, and the numbers of its points beside them.
     pub(super) fn draw(&self, (wide, high): (u32, u32)) -> Result<String, Error> {
-        let entries: Vec<_> =
-            Look::each(&self.labels).map(|(label, look)| ((*label).to_owned(), look)).collect();
+        let entries: Vec<_> = Look::each(&self.labels).map(|(label, look)| (label.clone(), look)).collect();
         let entries = if self.labels.iter().all(|label| label.is_empty()) { Vec::new() } else { entries };
         let legends = legend_height(wide, self.title, &entries, Mark::Line);
-        let areas: Vec<f64> = self.designs.iter().map(|design| design.area).collect();
         plot::svg((wide, high + legends - LEGEND), |root| {
             let (top, area) = root.split_vertically(legends);
             legend(&top, self.title, &entries, Mark::Line)?;
-            let x = Axis::fitting(self.area, &areas);
+            let x = self.axis();
             let y = Axis::linear("frames/s", self.designs.iter().map(|design| design.frames));
             let chart = plot::chart(&area, &x, &y, 68)?;
             let place = |design: &Design| chart.backend_coord(&(x.place(design.area), design.frames));
             let best = self.front();
-            let mut steps: Vec<(i32, i32)> = Vec::new();
-            for (right, upper) in best.iter().map(|design| place(design)) {
-                if let Some(&(_, level)) = steps.last() {
-                    steps.push((right, level));
-                }
-                steps.push((right, upper));
-            }
+            let steps = steps(&best).into_iter().map(|at| chart.backend_coord(&(x.place(at.0), at.1)));
+            let steps: Vec<(i32, i32)> = steps.collect();
             root.draw(&PathElement::new(steps, GUIDE.stroke_width(2)))?;
             for design in &self.designs {
                 Look::of(design.curve).mark(root, place(design))?;
@@ -71,28 +72,79 @@ impl Designs<'_> {
         })
     }
 
-    /// What the front says: from its smallest design to its largest.
-    pub(super) fn sentence(&self) -> Option<String> {
+    fn axis(&self) -> Axis {
+        let areas: Vec<f64> = self.designs.iter().map(|design| design.area).collect();
+        Axis::fitting(self.area, &areas).in_unit(self.unit)
+    }
+
+    /// The same for the page's script.
+    pub(super) fn live(&self) -> Live {
+        let front = self.front();
+        let (x, y): (Vec<f64>, Vec<f64>) = steps(&front).into_iter().unzip();
+        let mut traces = vec![json!({
+            "type": "scatter", "mode": "lines", "name": "Pareto front", "hoverinfo": "skip",
+            "x": numbers(x), "y": numbers(y), "line": { "color": "var(--guide)", "width": 2 },
+        })];
+        for (at, (label, look)) in Look::each(&self.labels).enumerate() {
+            let own: Vec<&Design> = self.designs.iter().filter(|design| design.curve == at).collect();
+            let name = format!("{} {label}", self.title);
+            let hint = |design: &&Design| {
+                let in_front = front.iter().any(|it| it.number == design.number);
+                let place = if in_front { "<br>in front: no other beats it" } else { "" };
+                format!("point {}: {}<br>{}{place}", design.number, self.unit.said(design.area), design.hint)
+            };
+            // Numbers stand beside those in front alone.
+            let text = |design: &&Design| {
+                let in_front = front.iter().any(|it| it.number == design.number);
+                if in_front { design.number.to_string() } else { String::new() }
+            };
+            traces.push(json!({
+                "type": "scatter", "mode": "markers+text", "name": if label.is_empty() { "designs" } else { name.trim() },
+                "x": numbers(own.iter().map(|design| design.area).collect()),
+                "y": numbers(own.iter().map(|design| design.frames).collect()),
+                "text": own.iter().map(text).collect::<Vec<_>>(), "textposition": "top left",
+                "customdata": own.iter().map(hint).collect::<Vec<_>>(),
+                "hovertemplate": "<b>%{y:,.4r} frames/s</b><br>%{customdata}<extra></extra>",
+                "marker": { "color": live::series(at), "symbol": look.marker_name(), "size": 8 },
+            }));
+        }
+        Live::new(traces, live::along(&self.axis()), live::axis("frames/s"), HIGH)
+    }
+
+    /// The least area that has the share asked for of the most frames/s, and how far the front reaches.
+    pub(super) fn answer(&self, title: &str, share: f64) -> Option<Answer> {
         let front = self.front();
         let (first, last) = (front.first()?, front.last()?);
+        let least = front.iter().find(|design| design.frames >= share * last.frames)?;
         let said = |design: &Design| {
             format!(
-                "{} frames/s with {} {}",
+                "{} frames/s with {} (point {})",
                 rounded(design.frames),
-                rounded_whole(design.area as u64),
-                self.area
+                self.unit.said(design.area),
+                design.number
             )
         };
-        Some(match front.len() {
-            1 => format!("No design beats point {}: {}.", first.number, said(first)),
-            count => format!(
-                "{count} designs that no other beats, from {} (point {}) to {} (point {}).",
-                said(first),
-                first.number,
-                said(last),
-                last.number
-            ),
-        })
+        if front.len() == 1 {
+            return Some(Answer {
+                head: format!("{title}: no design beats {}", said(first)),
+                rest: String::new(),
+            });
+        }
+        let head = format!(
+            "{title}: {} are the least for {} of the most frames/s",
+            self.unit.said(least.area),
+            percent(share)
+        );
+        let rest = format!(
+            "Point {} has {} of {} frames/s. {} designs are such that no other beats them, from {} to {}.",
+            least.number,
+            rounded(least.frames),
+            rounded(last.frames),
+            front.len(),
+            said(first),
+            said(last)
+        );
+        Some(Answer { head, rest })
     }
 
     /// All designs, by their area.
@@ -121,18 +173,40 @@ impl Designs<'_> {
                 .map(|less| format!("{:.0} %", 100.0 * (design.frames / less - 1.0)));
             let mut cells = vec![
                 design.number.to_string(),
-                rounded_whole(design.area as u64),
+                self.unit.said(design.area),
                 rounded(design.frames),
                 more.unwrap_or_default(),
             ];
             let point = rows.iter().find(|row| row.point.number == design.number).map(|row| row.point);
-            let value =
-                |name: &&String| point.and_then(|point| point.get(name)).map_or_else(String::new, text);
+            let value = |name: &&String| {
+                point
+                    .and_then(|point| point.get(name))
+                    .map_or_else(String::new, |it| quantity(name, &text(it)))
+            };
             cells.extend(hardware.iter().map(value));
             cells
         };
         (header, designs.iter().copied().map(row).collect())
     }
+}
+
+/// Pixels of a chart that has another beside it.
+const HIGH: u32 = 380;
+
+fn numbers(all: Vec<f64>) -> Vec<f64> {
+    all.into_iter().map(live::digits).collect()
+}
+
+/// The front as a line of steps: what is to be had with so much area and no more.
+fn steps(front: &[&Design]) -> Vec<(f64, f64)> {
+    let mut steps: Vec<(f64, f64)> = Vec::new();
+    for design in front {
+        if let Some(&(_, level)) = steps.last() {
+            steps.push((design.area, level));
+        }
+        steps.push((design.area, design.frames));
+    }
+    steps
 }
 
 #[cfg(test)]
@@ -141,10 +215,12 @@ mod tests {
 
     fn designs() -> Designs<'static> {
         let all = [(64.0, 10.0), (128.0, 9.0), (256.0, 20.0), (256.0, 15.0)];
-        let design =
-            |(number, (area, frames)): (usize, (f64, f64))| Design { number, area, frames, curve: 0 };
+        let design = |(number, (area, frames)): (usize, (f64, f64))| {
+            let hint = "nvdla.cbuf_banks 16".to_owned();
+            Design { number, area, frames, curve: 0, hint }
+        };
         let designs = (1..).zip(all).map(design).collect();
-        Designs { area: "area.macs", title: "", labels: vec![""], designs }
+        Designs { area: "MACs", unit: Unit::Macs, title: "", labels: vec![String::new()], designs }
     }
 
     #[test]
@@ -152,6 +228,24 @@ mod tests {
         let svg = designs().draw((600, 400)).unwrap();
         assert_eq!(svg.matches("<circle").count(), 4);
         assert_eq!(designs().front().iter().map(|design| design.number).collect::<Vec<_>>(), [1, 3]);
-        assert!(svg.contains("area.macs") && svg.contains("frames/s"));
+        assert!(svg.contains("MACs") && svg.contains("frames/s"));
+        let live = designs().live().element().into_string();
+        for part in [
+            "Pareto front",
+            "point 3: 256 MACs<br>nvdla.cbuf_banks 16",
+            "in front",
+            "\"text\":[\"1\",\"\",\"3\",\"\"]",
+        ] {
+            assert!(live.contains(part), "no {part} in {live}");
+        }
+    }
+
+    #[test]
+    fn the_answer_is_the_least_area_for_most_of_the_frames() {
+        let answer = |share: f64| designs().answer("n", share).unwrap().head;
+        assert_eq!(answer(0.9), "n: 256 MACs are the least for 90 % of the most frames/s");
+        assert_eq!(answer(0.5), "n: 64 MACs are the least for 50 % of the most frames/s");
+        let front = designs();
+        assert_eq!(steps(&front.front()), [(64.0, 10.0), (256.0, 10.0), (256.0, 20.0)]);
     }
 }

@@ -1,12 +1,12 @@
 //! The report's section about energy: estimates of points, and layer by layer.
 
 use super::cells::{Cells, rounded_whole, strings};
-use super::said::spoken;
 use crate::energy::{Energy, EnergyPart, said};
 use crate::file::Study;
 use crate::measured::Measured;
 use crate::point::text;
 use crate::results::{Row, rounded};
+use crate::said::{quantity, spoken};
 
 /// A row a point: what varies, and what a frame takes.
 pub(super) fn of_points(study: &Study, rows: &[Row<'_>]) -> Cells {
@@ -17,7 +17,12 @@ pub(super) fn of_points(study: &Study, rows: &[Row<'_>]) -> Cells {
     let row = |row: &Row<'_>| {
         let (measured, energy) = (row.outcome.measured()?, row.whole_energy()?);
         let mut cells = vec![row.point.number.to_string()];
-        cells.extend(study.varied.iter().map(|name| row.point.get(name).map_or_else(String::new, text)));
+        cells.extend(
+            study
+                .varied
+                .iter()
+                .map(|name| quantity(name, &row.point.get(name).map_or_else(String::new, text))),
+        );
         let frame = energy.total() / 1e6 / f64::from(measured.frames.max(1));
         // Picojoules in picoseconds are watts.
         let power = energy.total() / measured.time.max(1) as f64 * 1e3;

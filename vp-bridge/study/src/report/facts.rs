@@ -2,13 +2,13 @@
 
 use super::cells::{Cells, rounded_whole, strings, table};
 use super::page::Page;
-use super::plot::short;
 use crate::bench::Job;
 use crate::networks::{NetworkFacts, WeightSource};
 use crate::point::text;
 use crate::results::rounded;
 use crate::rtl::modes::Mode;
 use crate::rtl::proven::{self, Evidence};
+use crate::said::{Unit, short};
 use maud::{Markup, html};
 use vp_models::bus::axi::Latency;
 use vp_models::platform::Description;
@@ -62,6 +62,7 @@ impl Page<'_> {
                 of(&memory),
                 of(&bandwidth),
                 of(&|it| it.dbb0.read_outstanding.to_string()),
+                self.sram(&jobs),
                 agreement(&jobs),
             ]
         };
@@ -74,9 +75,29 @@ impl Page<'_> {
             "read latency",
             "bandwidth",
             "reads outstanding at most",
+            "SRAM",
             "agreement with the RTL",
         ]);
-        (header, names.iter().map(row).collect())
+        let cells: (Vec<String>, Vec<Vec<String>>) = (header, names.iter().map(row).collect());
+        without_empty(cells)
+    }
+
+    /// The SRAM of points that keep something in it: how large, how fast.
+    fn sram(&self, jobs: &[&Job]) -> String {
+        let is_used = |job: &&&Job| self.of(job.point.number).is_some_and(|measured| measured.sram_bytes > 0);
+        let srams = || jobs.iter().filter(is_used).map(|job| &job.description.sram0);
+        let span = |unit: Unit, all: Vec<f64>| {
+            let (least, most) =
+                all.iter().fold((f64::MAX, 0.0_f64), |ends, it| (ends.0.min(*it), ends.1.max(*it)));
+            match all.is_empty() {
+                true => None,
+                false if least == most => Some(unit.said(most)),
+                false => Some(format!("{} to {}", unit.said(least), unit.said(most))),
+            }
+        };
+        let sizes = span(Unit::Bytes, srams().map(|sram| sram.size as f64).collect());
+        let rates = span(Unit::Rate, srams().filter_map(|sram| sram.bandwidth).map(|it| it as f64).collect());
+        sizes.into_iter().chain(rates).collect::<Vec<_>>().join(", ")
     }
 
     fn network_cells(&self) -> Cells {
@@ -101,6 +122,15 @@ impl Page<'_> {
             strings(["network", "layers", "MACs a frame", "weights", "layers of the CPU, in no time"]);
         (header, networks.iter().map(row).collect())
     }
+}
+
+/// A table without columns in which nothing stands.
+fn without_empty((header, rows): Cells) -> Cells {
+    let shown: Vec<bool> = (0..header.len())
+        .map(|at| rows.iter().any(|row| row.get(at).is_some_and(|it| !it.is_empty())))
+        .collect();
+    let kept = |row: Vec<String>| row.into_iter().zip(&shown).filter(|it| *it.1).map(|it| it.0).collect();
+    (kept(header), rows.into_iter().map(kept).collect())
 }
 
 /// How long a read takes, as far as a number says it.
@@ -170,7 +200,7 @@ fn plain_number(number: f64) -> String {
     if (number - number.round()).abs() < 1e-6 { format!("{number:.0}") } else { format!("{number:.1}") }
 }
 
-/// Texts in one: each once, and of many that begin with a number the least and the most.
+/// Texts in one: each once, what stands behind all numbers once, and of many numbers the least and the most.
 fn range(texts: impl Iterator<Item = String>) -> String {
     let mut all: Vec<String> = Vec::new();
     for text in texts {
@@ -178,19 +208,28 @@ fn range(texts: impl Iterator<Item = String>) -> String {
             all.push(text);
         }
     }
-    if all.len() <= 3 {
-        return all.join(" or ");
-    }
-    let number = |text: &String| {
-        let end = text.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(text.len());
-        text[..end].parse::<f64>().ok()
+    let parts: Option<Vec<(f64, &str, &str)>> = all.iter().map(|text| parted(text)).collect();
+    let mut parts = match parts {
+        Some(parts) if all.len() > 1 && parts.iter().all(|it| it.2 == parts[0].2) => parts,
+        _ if all.len() <= 3 => return all.join(" or "),
+        _ => return "varies".to_owned(),
     };
-    let ends = all.iter().map(|text| Some((number(text)?, text))).collect::<Option<Vec<_>>>();
-    let ends = ends.and_then(|all| {
-        let of = |a: &&(f64, &String), b: &&(f64, &String)| a.0.total_cmp(&b.0);
-        Some((all.iter().min_by(of)?.1.clone(), all.iter().max_by(of)?.1.clone()))
-    });
-    ends.map_or_else(|| "varies".to_owned(), |(least, most)| format!("{least} to {most}"))
+    parts.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let unit = parts[0].2;
+    let numbers: Vec<&str> = parts.iter().map(|it| it.1).collect();
+    match numbers.as_slice() {
+        [all @ .., last] if all.len() < 3 => format!("{} or {last}{unit}", all.join(", ")),
+        [first, .., last] => format!("{first} to {last}{unit}"),
+        _ => String::new(),
+    }
+}
+
+/// The number that a text begins with, as it is written, and what stands behind it.
+fn parted(text: &str) -> Option<(f64, &str, &str)> {
+    let is_digit = |it: char| it.is_ascii_digit() || it == '.' || it == '\u{202f}';
+    let end = text.find(|it: char| !is_digit(it)).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Some((number.replace('\u{202f}', "").parse().ok()?, number, unit))
 }
 
 #[cfg(test)]
@@ -201,8 +240,12 @@ mod tests {
     fn many_values_become_a_range_and_few_are_listed() {
         let of = |texts: &[&str]| range(texts.iter().map(|text| (*text).to_owned()));
         assert_eq!(of(&["64", "64"]), "64");
-        assert_eq!(of(&["16", "64", "256"]), "16 or 64 or 256");
-        assert_eq!(of(&["100 cycles", "25 cycles", "400 cycles", "1000 cycles"]), "25 cycles to 1000 cycles");
+        assert_eq!(of(&["16", "256", "64"]), "16, 64 or 256");
+        assert_eq!(
+            of(&["100 cycles", "25 cycles", "400 cycles", "1\u{202f}000 cycles"]),
+            "25 to 1\u{202f}000 cycles"
+        );
+        assert_eq!(of(&["8 GB/s", "none"]), "8 GB/s or none");
         assert_eq!(of(&["a", "b", "c", "d"]), "varies");
     }
 }

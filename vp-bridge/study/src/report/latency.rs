@@ -16,14 +16,7 @@ pub(super) fn draw(title: &str, runs: &[(String, &Histogram)], size: (u32, u32))
         legend(&top, title, &entries, Mark::Line)?;
         let shares: Vec<Vec<(f64, f64, f64)>> = runs.iter().map(|(_, histogram)| shares(histogram)).collect();
         let all = || shares.iter().flatten();
-        let (least, most) = all().fold((f64::MAX, 0.0_f64), |ends, it| (ends.0.min(it.0), ends.1.max(it.1)));
-        // One latency alone would fill the whole chart.
-        let narrow = most < 3.0 * least;
-        let x = Axis::log(
-            NAME,
-            all().flat_map(|&(from, until, _)| [from, until]),
-            if narrow { 2.5 } else { 1.25 },
-        );
+        let x = axis(all());
         let y = Axis::up_to("% of the reads", all().map(|bucket| bucket.2).fold(0.0, f64::max));
         let mut chart = plot::chart(&area, &x, &y, 68)?;
         for (shares, look) in Look::each(&shares) {
@@ -47,8 +40,16 @@ pub(super) fn draw(title: &str, runs: &[(String, &Histogram)], size: (u32, u32))
     })
 }
 
+/// Along which buckets stand, each with its ends first.
+fn axis<'a>(buckets: impl Iterator<Item = &'a (f64, f64, f64)>) -> Axis {
+    let ends: Vec<f64> = buckets.flat_map(|&(from, until, _)| [from, until]).collect();
+    let (least, most) = ends.iter().fold((f64::MAX, 0.0_f64), |all, it| (all.0.min(*it), all.1.max(*it)));
+    // One latency alone would fill the whole chart.
+    Axis::log(NAME, ends, if most < 3.0 * least { 2.5 } else { 1.25 })
+}
+
 /// What is along the axis.
-const NAME: &str = "cycles from a read's request to its first data";
+const NAME: &str = "read latency, cycles";
 
 /// The one latency that all reads of all runs took, up to a bucket's width: then there is nothing to draw.
 pub(super) fn without_spread(runs: &[(String, &Histogram)]) -> Option<u64> {
@@ -78,7 +79,8 @@ pub(super) fn live(title: &str, runs: &[(String, &Histogram)]) -> Live {
         })
     };
     let traces = runs.iter().enumerate().map(run).collect();
-    Live::new(traces, live::axis(NAME, true), live::axis("% of the reads", false), 380)
+    let all: Vec<(f64, f64, f64)> = runs.iter().flat_map(|(_, histogram)| shares(histogram)).collect();
+    Live::new(traces, live::along(&axis(all.iter())), live::axis("% of the reads"), 380)
 }
 
 /// Each bucket's ends and its share in per cent.

@@ -1,6 +1,7 @@
 //! Charts that a reader can ask: what a point is, without a curve, closer. The page's script draws them over the pictures with
 //! plotly.js, which the page carries; without scripts, and on paper, the pictures stand.
 
+use super::plot::Axis;
 use maud::{Markup, PreEscaped, html};
 use plotters::style::RGBColor;
 use serde_json::{Map, Value, json};
@@ -53,12 +54,23 @@ impl Live {
     }
 }
 
-/// An axis; a logarithmic one says so.
-pub(super) fn axis(name: &str, log: bool) -> Value {
-    match log {
-        true => json!({ "title": { "text": format!("{name} (log scale)") }, "type": "log", "dtick": "D2" }),
-        false => json!({ "title": { "text": name }, "rangemode": "tozero" }),
+/// An axis from zero.
+pub(super) fn axis(name: &str) -> Value {
+    json!({ "title": { "text": name }, "rangemode": "tozero" })
+}
+
+/// The axis of a picture, with the same ticks.
+pub(super) fn along(axis: &Axis) -> Value {
+    let mut value = json!({ "title": { "text": axis.name() } });
+    match axis.is_log() {
+        true => value["type"] = "log".into(),
+        false => value["rangemode"] = "tozero".into(),
     }
+    let (places, texts): (Vec<f64>, Vec<String>) = axis.labelled_ticks().unzip();
+    // Where a part is drawn closer the page's script lets plotly.js find others.
+    value["tickvals"] = places.into_iter().map(digits).collect();
+    value["ticktext"] = texts.into();
+    value
 }
 
 /// An axis with words along it.
@@ -136,7 +148,9 @@ mod tests {
 
     #[test]
     fn a_logarithmic_axis_says_so() {
-        assert_eq!(axis("cycles", true)["title"]["text"], "cycles (log scale)");
-        assert_eq!(axis("cycles", false)["title"]["text"], "cycles");
+        let log = along(&Axis::log("cycles", [10.0, 1000.0], 1.0));
+        assert_eq!((&log["title"]["text"], &log["type"]), (&json!("cycles (log scale)"), &json!("log")));
+        assert_eq!((&log["tickvals"][1], &log["ticktext"][1]), (&json!(20.0), &json!("20")));
+        assert_eq!(along(&Axis::linear("cycles", [9.0]))["title"]["text"], "cycles");
     }
 }

@@ -18,12 +18,14 @@ mod names;
 mod page;
 mod plot;
 mod roofline;
-mod said;
 mod sections;
+mod tables;
 mod throughput;
 mod timeline;
 
+pub use answer::Answer;
 pub use page::Page;
+pub use tables::Table;
 
 use super::layout::Panel;
 use super::results;

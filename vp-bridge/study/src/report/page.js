@@ -2,10 +2,12 @@
 'use strict';
 (() => {
   // Tables. A header's button sorts up, then down, then as it was.
+  const factors = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
   const value = cell => {
     const text = (cell ? cell.textContent : '').replace(/[\u202f\u00a0]/g, '').trim();
     const number = /^[-+]?[0-9]*\.?[0-9]+(e[-+]?[0-9]+)?/i.exec(text.replace(/^> /, ''));
-    return { text, number: number ? parseFloat(number[0]) : NaN };
+    const unit = /^[^a-z%]*([KMG]i|[kMGT])B/i.exec(text);
+    return { text, number: number ? parseFloat(number[0]) * (unit ? factors[unit[1]] || 1 : 1) : NaN };
   };
   const compare = (a, b) => {
     if (!isNaN(a.number) && !isNaN(b.number)) return a.number - b.number;
@@ -105,6 +107,15 @@
     const options = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ['select2d', 'lasso2d', 'toImage'] };
     return Plotly.react(place, chart.data, layout, options);
   };
+  // Ticks are the picture's; where a part is drawn closer plotly.js finds others.
+  const ticks = (place, change) => {
+    const modes = {};
+    for (const name of Object.keys(change)) {
+      const axis = /^([xy]axis[0-9]*)\.(range|autorange)/.exec(name);
+      if (axis && place.layout[axis[1]].tickvals) modes[`${axis[1]}.tickmode`] = axis[2] === 'range' ? 'auto' : 'array';
+    }
+    if (Object.keys(modes).length) Plotly.relayout(place, modes);
+  };
   const begin = async figure => {
     if (drawn.has(figure)) return;
     const source = figure.querySelector('script.chart'), place = document.createElement('div');
@@ -114,6 +125,7 @@
     try {
       figure.classList.add('is-live');
       await draw(figure);
+      place.on('plotly_relayout', change => ticks(place, change));
     } catch (error) {
       // The picture stands.
       figure.classList.remove('is-live');

@@ -4,13 +4,13 @@ use super::answer::Answer;
 use super::cells::{Cells, strings, table};
 use super::live;
 use super::plot::Error;
-use super::said::{measured_in, plain, spoken, valued};
 use crate::explore::Finding;
 use crate::file::Study;
 use crate::layout::{Layout, Panel};
 use crate::measured::{Measured, Outcome};
 use crate::point::{is_time, text};
 use crate::results::{self, Row};
+use crate::said::{Unit, amount, measured_in, plain, quantity, valued};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::path::Path;
 
@@ -50,14 +50,14 @@ impl Page<'_> {
         if !self.findings.is_empty() {
             sections.push(section("search", "What was searched", self.search()));
         }
+        sections.extend([section("throughput", "Frames a second", self.throughput()?)]);
+        sections.extend(self.energy().map(|content| section("energy", "Energy, an estimate", content)));
         sections.extend([
-            section("throughput", "Frames a second", self.throughput()?),
             section("bounds", "What bounds it", self.bounds()?),
             section("roofline", "Roofline", self.rooflines()?),
             section("latency", "Read latency as it was seen", self.latencies()?),
             section("time", "Over time", self.timelines()?),
         ]);
-        sections.extend(self.energy().map(|content| section("energy", "Energy, an estimate", content)));
         sections.push(section("points", "All points, and how to run each again", self.points()));
         let failed = self.failed();
         Ok(html! {
@@ -110,25 +110,32 @@ impl Page<'_> {
         }
     }
 
-    /// What each chart of frames/s says.
+    /// What was found, what a frame costs, or what each chart of frames/s says: with the place in the page that shows it.
     fn answers(&self) -> Markup {
-        let answers: Vec<(usize, Answer)> = self
-            .layout
-            .panels
-            .iter()
-            .enumerate()
-            .filter_map(|(at, panel)| Some((at, self.answer(panel)?)))
-            .collect();
+        let found = self.findings.iter().map(|finding| {
+            let answer = Answer { head: self.found(finding), rest: String::new() };
+            ("search".to_owned(), answer)
+        });
+        let energies = self.energy_answers().into_iter().map(|answer| ("energy".to_owned(), answer));
+        // What a search has found its chart says again.
+        let charts = self.chart_answers().into_iter().filter(|_| self.findings.is_empty());
+        let charts = charts.map(|(at, answer)| (format!("chart-{at}"), answer));
+        let answers: Vec<(String, Answer)> = found.chain(energies).chain(charts).collect();
         html! {
-            @if !answers.is_empty() || !self.findings.is_empty() {
+            @if !answers.is_empty() {
                 ul.answers {
-                    @for finding in self.findings { li { a href="#search" { (self.found(finding)) } } }
-                    @for (at, Answer { head, rest }) in &answers {
-                        li { a href={ "#chart-" (at + 1) } { (head) } @if !rest.is_empty() { " " span { (rest) } } }
+                    @for (place, Answer { head, rest }) in &answers {
+                        li { a href={ "#" (place) } { (head) @if !rest.is_empty() { "." } } @if !rest.is_empty() { " " span { (rest) } } }
                     }
                 }
             }
         }
+    }
+
+    /// What each chart of frames/s says, with the chart's number from one.
+    pub fn chart_answers(&self) -> Vec<(usize, Answer)> {
+        let all = self.layout.panels.iter().enumerate();
+        all.filter_map(|(at, panel)| Some((at + 1, self.answer(panel)?))).collect()
     }
 
     fn counts(&self, failed: usize) -> Markup {
@@ -172,15 +179,41 @@ impl Page<'_> {
         self.rows.first().is_some_and(|row| row.point.get(x).is_some_and(is_time))
     }
 
-    /// What is along the axes.
-    pub(super) fn along(&self) -> String {
-        let x = &self.layout.x;
-        if self.x_is_time() { format!("{}, ns", spoken(x)) } else { measured_in(x) }
+    /// In what is counted what is along the axes.
+    pub(super) fn x_unit(&self) -> Unit {
+        match (self.layout.names.is_empty(), self.x_is_time()) {
+            (false, _) => Unit::Plain,
+            (true, true) => Unit::Nanoseconds,
+            (true, false) => Unit::of(&self.layout.x),
+        }
     }
 
-    /// What stands at a place along the axes.
+    /// What is along the axes.
+    pub(super) fn along(&self) -> String {
+        measured_in(&self.layout.x, self.x_unit())
+    }
+
+    /// What stands at a place along the axes: with its unit, if it is not the axis that has it.
     pub(super) fn place(&self, x: f64) -> String {
-        self.layout.name(x).map_or_else(|| plain(x), str::to_owned)
+        match (self.layout.name(x), self.x_unit()) {
+            (Some(name), _) => name.to_owned(),
+            (None, unit @ (Unit::Bytes | Unit::Rate | Unit::Share)) => unit.said(x),
+            (None, _) => plain(x),
+        }
+    }
+
+    /// A place along the axes in a sentence.
+    pub(super) fn x_said(&self, x: f64) -> String {
+        match (self.layout.name(x), self.x_is_time()) {
+            (Some(name), _) => name.to_owned(),
+            (None, true) => Unit::Nanoseconds.said(x),
+            (None, false) => amount(&self.layout.x, &x.to_string()),
+        }
+    }
+
+    /// A curve's label with its unit.
+    pub(super) fn curve_label(&self, label: &str) -> String {
+        self.layout.curves.as_deref().map_or_else(|| label.to_owned(), |name| quantity(name, label))
     }
 
     /// Which point it is, and what makes it differ from its chart's others.
@@ -190,7 +223,12 @@ impl Page<'_> {
             Some(valued(name, &text(point.get(name)?)))
         };
         let parts = [Some(self.layout.x.as_str()), self.layout.curves.as_deref()];
-        let parts: Vec<String> = parts.into_iter().flatten().filter_map(of).collect();
-        format!("point {number}: {}", parts.join(", "))
+        let parts = parts.into_iter().flatten().filter_map(of);
+        let area = self.layout.area.and_then(|_| self.layout.place_of(number)).map(|area| self.x_said(area));
+        let parts: Vec<String> = area.into_iter().chain(parts).collect();
+        match parts.is_empty() {
+            true => format!("point {number}"),
+            false => format!("point {number}: {}", parts.join(", ")),
+        }
     }
 }

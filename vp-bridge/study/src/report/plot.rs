@@ -1,6 +1,7 @@
 //! What all pictures share: colours, axes, legends. Pictures are SVG; in a page their colours are its style's, so that they
 //! are light and dark with it.
 
+use crate::said::{Unit, short};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
@@ -79,6 +80,8 @@ pub(super) struct Axis {
     ends: (f64, f64),
     log: bool,
     ticks: Vec<f64>,
+    /// In what its ticks are told.
+    unit: Unit,
     /// Pixels for names between it and what it is of.
     room: u32,
 }
@@ -91,7 +94,7 @@ impl Axis {
         let step = step(most / 5.0);
         let end = (most * 1.02 / step).ceil() * step;
         let ticks = (0..=(end / step).round() as u32).map(|at| f64::from(at) * step).collect();
-        Axis { name: name.into(), ends: (0.0, end), log: false, ticks, room: 0 }
+        Axis { name: name.into(), ends: (0.0, end), log: false, ticks, unit: Unit::Plain, room: 0 }
     }
 
     /// Exactly up to an end.
@@ -134,7 +137,7 @@ impl Axis {
         };
         let name: String = name.into();
         let name = if name.is_empty() { name } else { format!("{name} (log scale)") };
-        Axis { name, ends: (least, most), log: true, ticks, room: 0 }
+        Axis { name, ends: (least, most), log: true, ticks, unit: Unit::Plain, room: 0 }
     }
 
     /// Logarithmic where values reach over more than a decade, and are above zero.
@@ -150,6 +153,30 @@ impl Axis {
         let least = values.iter().copied().fold(f64::MAX, f64::min);
         let most = values.iter().copied().fold(0.0, f64::max);
         least > 0.0 && most / least > 8.0
+    }
+
+    /// The same with ticks told in a unit; those of bytes stand at powers of two.
+    pub(super) fn in_unit(mut self, unit: Unit) -> Axis {
+        self.unit = unit;
+        if unit == Unit::Bytes {
+            self.ticks = binary_ticks(self.ends, self.log);
+        }
+        self
+    }
+
+    /// Whether it is logarithmic.
+    pub(super) fn is_log(&self) -> bool {
+        self.log
+    }
+
+    /// What it is of.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its ticks, and what stands at each.
+    pub(super) fn labelled_ticks(&self) -> impl Iterator<Item = (f64, String)> + '_ {
+        self.ticks.iter().map(|tick| (*tick, self.unit.at_tick(*tick)))
     }
 
     /// Where a value stands.
@@ -174,8 +201,25 @@ impl Axis {
 
     fn label(&self, place: f64) -> String {
         let value = if self.log { 10f64.powf(place) } else { place };
-        short(value)
+        // Powers of powers are not exact.
+        let tick = self.ticks.iter().copied().find(|tick| (tick / value - 1.0).abs() < 1e-9);
+        self.unit.at_tick(tick.unwrap_or(value))
     }
+}
+
+/// Most ticks of an axis whose labels have units.
+const MOST_TICKS: f64 = 7.0;
+
+/// Powers of two, as far apart as leaves a handful of them; along a linear axis multiples of one.
+fn binary_ticks((from, to): (f64, f64), log: bool) -> Vec<f64> {
+    if log {
+        let (first, last) = (from.log2().ceil(), to.log2().floor());
+        let apart = ((last - first) / MOST_TICKS).ceil().max(1.0);
+        let all = std::iter::successors(Some(first), |at| Some(at + apart));
+        return all.take_while(|at| *at <= last).map(f64::exp2).collect();
+    }
+    let apart = (to / MOST_TICKS).max(1.0).log2().ceil().exp2();
+    std::iter::successors(Some(0.0), |at| Some(at + apart)).take_while(|at| *at <= to).collect()
 }
 
 /// Where things stand along an axis, with ticks exactly where it has them.
@@ -214,23 +258,6 @@ fn step(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= least * 0.999);
     factor.unwrap_or(10.0) * power
-}
-
-/// A number as it stands at an axis: `0.5`, `12`, `3 k`, `1.5 M`.
-pub(super) fn short(value: f64) -> String {
-    let units = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e4, " k")];
-    let (scale, unit) =
-        units.into_iter().find(|(from, _)| value.abs() >= *from * 0.9999).unwrap_or((1.0, ""));
-    let scale = if unit == " k" { 1e3 } else { scale };
-    let text = match value.abs() / scale {
-        99.95.. => format!("{:.0}", value / scale),
-        9.995.. => format!("{:.1}", value / scale),
-        0.9995.. => format!("{:.2}", value / scale),
-        0.1.. => format!("{:.3}", value / scale),
-        _ => format!("{:.5}", value / scale),
-    };
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text}{unit}")
 }
 
 /// How large text is.
@@ -332,18 +359,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short() {
-        let texts = [0.0, 0.5, 12.0, 1500.0, 30_000.0, 1.5e6, 2e9, 0.05].map(short);
-        assert_eq!(texts, ["0", "0.5", "12", "1500", "30 k", "1.5 M", "2 G", "0.05"]);
-    }
-
-    #[test]
     fn axes_end_at_round_numbers_and_have_ticks() {
         let axis = Axis::linear("", [3.0, 87.0]);
         assert_eq!((axis.ends, axis.ticks.len()), ((0.0, 100.0), 6));
         let axis = Axis::log("", [10.0, 1000.0], 1.0);
         assert_eq!(axis.ticks, [10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0]);
         assert!(Axis::linear("", []).end() > 0.0 && Axis::log("", [], 1.0).end() > 1.0);
+    }
+
+    #[test]
+    fn bytes_have_ticks_at_powers_of_two() {
+        let said = |axis: Axis| axis.in_unit(Unit::Bytes).labelled_ticks().map(|it| it.1).collect::<Vec<_>>();
+        let log = Axis::log("", [65536.0, 16_777_216.0], 1.0);
+        assert_eq!(said(log), ["64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB"]);
+        assert_eq!(said(Axis::up_to("", 2048.0)), ["0 bytes", "512 bytes", "1 KiB", "1.50 KiB", "2 KiB"]);
     }
 
     #[test]

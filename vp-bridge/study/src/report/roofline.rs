@@ -4,6 +4,7 @@ use super::live::{self, Live};
 use super::look::{LEGEND, Mark, legend};
 use super::plot::{self, Axis, Error, Labels, SERIES, TEXT};
 use crate::measured::Measured;
+use crate::said::short;
 use plotters::prelude::*;
 use serde_json::json;
 
@@ -22,9 +23,11 @@ pub(super) struct RooflinePoint {
 pub(super) struct Roof {
     /// Multiplications a cycle at most.
     pub(super) macs: f64,
-    /// Bytes that can be read a cycle.
+    /// Bytes that can be read a cycle, over all interfaces that are used.
     pub(super) bytes: f64,
-    /// Bytes that can be read a cycle with so many reads outstanding at this latency, if that is less.
+    /// Whether SRAMIF is one of them.
+    pub(super) has_sram: bool,
+    /// Bytes that can be read a cycle with so many reads outstanding at this latency, if that is less; not where some come over SRAMIF.
     pub(super) hidden: Option<f64>,
 }
 
@@ -45,15 +48,20 @@ pub(super) fn of(measured: &Measured) -> (Roof, Vec<RooflinePoint>) {
     let mean_burst =
         measured.port("dbb0").map_or(0.0, |port| port.reads.bytes as f64 / port.reads.bursts.max(1) as f64);
     let hidden = latency.map(|latency| machine.read_outstanding as f64 * mean_burst / latency.max(1) as f64);
-    let roof = Roof {
-        macs: machine.macs as f64,
-        bytes: machine.read_bytes,
-        hidden: hidden.filter(|hidden| *hidden < machine.read_bytes * 0.98),
-    };
+    let has_sram = measured.layers.iter().any(|layer| layer.sram_read > 0);
+    let bytes = machine.read_bytes + if has_sram { machine.sram_read_bytes } else { 0.0 };
+    let hidden = hidden.filter(|hidden| *hidden < bytes * 0.98 && !has_sram);
+    let roof = Roof { macs: machine.macs as f64, bytes, has_sram, hidden };
     (roof, places.collect())
 }
 
 impl Roof {
+    /// What the slope is, for the legend.
+    fn slope_name(&self) -> String {
+        let over = if self.has_sram { ", DBBIF and SRAM" } else { "" };
+        format!("{} bytes/cycle{over}", short(self.bytes))
+    }
+
     /// Bytes a cycle that can be read in the end.
     pub(super) fn rate(&self) -> f64 {
         self.hidden.unwrap_or(self.bytes)
@@ -87,13 +95,13 @@ pub(super) fn live(roof: &Roof, places: &[RooflinePoint]) -> Live {
             "hoverinfo": "name",
         })
     };
-    let mut traces = vec![slope(format!("{} bytes/cycle", plot::short(roof.bytes)), roof.bytes, 1)];
+    let mut traces = vec![slope(roof.slope_name(), roof.bytes, 1)];
     if let Some(hidden) = roof.hidden {
-        traces.push(slope(format!("{} bytes/cycle by latency", plot::short(hidden)), hidden, 0));
+        traces.push(slope(format!("{} bytes/cycle by latency", short(hidden)), hidden, 0));
     }
     let ridge = (roof.macs / roof.bytes).max(x.start());
     traces.push(json!({
-        "type": "scatter", "mode": "lines", "name": format!("{} MACs/cycle", plot::short(roof.macs)),
+        "type": "scatter", "mode": "lines", "name": format!("{} MACs/cycle", short(roof.macs)),
         "line": { "color": live::series(2) }, "x": [live::digits(ridge), live::digits(x.end())],
         "y": [roof.macs, roof.macs], "hoverinfo": "name",
     }));
@@ -120,7 +128,7 @@ pub(super) fn live(roof: &Roof, places: &[RooflinePoint]) -> Live {
             "line": { "width": 0 },
         },
     }));
-    Live::new(traces, live::axis(NAMES[0], true), live::axis(NAMES[1], true), 400)
+    Live::new(traces, live::along(&x), live::along(&y), 400)
 }
 
 /// How large a layer's disc is, in pixels.
@@ -135,11 +143,11 @@ pub(super) fn draw(roof: &Roof, places: &[RooflinePoint], size: (u32, u32)) -> R
     plot::svg(size, |root| {
         let (top, area) = root.split_vertically(LEGEND);
         let mut entries = vec![
-            (format!("{} MACs/cycle", plot::short(roof.macs)), SERIES[2].into()),
-            (format!("{} bytes/cycle", plot::short(roof.bytes)), SERIES[1].into()),
+            (format!("{} MACs/cycle", short(roof.macs)), SERIES[2].into()),
+            (roof.slope_name(), SERIES[1].into()),
         ];
         if let Some(hidden) = roof.hidden {
-            entries.push((format!("{} bytes/cycle by latency", plot::short(hidden)), SERIES[0].into()));
+            entries.push((format!("{} bytes/cycle by latency", short(hidden)), SERIES[0].into()));
         }
         legend(&top, "", &entries, Mark::Line)?;
         let (x, y) = axes(roof, places);
@@ -213,5 +221,17 @@ mod tests {
         // The flat roof, two slopes, the layers: 64 MACs a cycle of the 25.6 that ten for each of 2.56 bytes are.
         assert_eq!(live.matches("\"type\":\"scatter\"").count(), 4);
         assert!(live.contains("50.0 % of the time, at 250 % of its roof"), "{live}");
+    }
+
+    #[test]
+    fn what_comes_from_sram_comes_beside_what_dbbif_reads() {
+        let layer =
+            MeasuredLayer { time: 10_000, macs: 640, read: 64, sram_read: 32, ..MeasuredLayer::default() };
+        let machine = Machine { macs: 64, read_bytes: 8.0, sram_read_bytes: 16.0, ..Machine::default() };
+        let measured =
+            Measured { period: 1000, time: 20_000, machine, layers: vec![layer], ..Measured::default() };
+        let (roof, _) = of(&measured);
+        assert_eq!((roof.bytes, roof.hidden), (24.0, None));
+        assert_eq!(roof.slope_name(), "24 bytes/cycle, DBBIF and SRAM");
     }
 }

@@ -6,6 +6,7 @@ use super::names::Below;
 use super::plot::{self, Area, Axis, Error, Labels};
 use crate::ideal::Ideal;
 use crate::knee::Knee;
+use crate::said::Unit;
 use plotters::prelude::*;
 use serde_json::json;
 
@@ -16,7 +17,7 @@ pub(super) struct Curves<'a> {
     /// What is along the axis.
     pub(super) x: String,
     /// In what that is counted.
-    pub(super) x_unit: &'a str,
+    pub(super) unit: Unit,
     /// The words along it, if it has any: places are their indices.
     pub(super) names: Vec<&'a str>,
     pub(super) lines: Vec<Line>,
@@ -45,11 +46,26 @@ impl Curves<'_> {
         self.ideal.as_ref().map(|ideal| ideal.frames * self.share)
     }
 
-    fn knee(&self, line: &Line) -> Option<f64> {
+    /// Where a curve passes it, and how high it is there: on the line between two points, or at the point that has come to it.
+    fn knee(&self, line: &Line) -> Option<(f64, f64)> {
         match self.ideal.as_ref()?.knee(&line.points, self.share)? {
-            Knee::At(place) => Some(place),
+            Knee::At(place) => {
+                let point = line.points.iter().find(|point| point.0 == place).copied();
+                point.or(Some((place, self.level()?)))
+            }
             Knee::Before(_) | Knee::Beyond(_) => None,
         }
+    }
+
+    /// What stands at a knee: whole where all points are.
+    fn said(&self, place: f64) -> String {
+        let is_whole = self.points().all(|point| point.0.fract() == 0.0);
+        self.unit.said(if is_whole { place.round() } else { place })
+    }
+
+    fn axis(&self) -> Axis {
+        let xs: Vec<f64> = self.points().map(|point| point.0).collect();
+        Axis::fitting(self.x.as_str(), &xs).in_unit(self.unit)
     }
 }
 
@@ -72,8 +88,7 @@ pub(super) fn draw(curves: &Curves<'_>, (wide, high): (u32, u32)) -> Result<Stri
 
 /// Over numbers. Labels end at `edge`.
 fn lines(root: &Area<'_>, area: &Area<'_>, curves: &Curves<'_>, edge: i32) -> Result<(), Error> {
-    let xs: Vec<f64> = curves.points().map(|point| point.0).collect();
-    let x = Axis::fitting(curves.x.as_str(), &xs);
+    let x = curves.axis();
     let y = Axis::linear("frames/s", curves.points().map(|point| point.1));
     let mut chart = plot::chart(area, &x, &y, 68)?;
     if let Some(level) = curves.level() {
@@ -88,13 +103,12 @@ fn lines(root: &Area<'_>, area: &Area<'_>, curves: &Curves<'_>, edge: i32) -> Re
     }
     let mut labels = Labels::default();
     for (line, look) in Look::each(&curves.lines) {
-        if let (Some(at), Some(level)) = (curves.knee(line), curves.level()) {
-            let place = (x.place(at), level);
+        if let Some((at, frames)) = curves.knee(line) {
+            let place = (x.place(at), frames);
             chart.draw_series([Circle::new(place, 6, look.colour.stroke_width(2))])?;
             let (right, down) = chart.backend_coord(&place);
-            // Curves fall: above them there is room.
-            let text = format!("{at:.0} {}", curves.x_unit);
-            labels.write(root, text.trim_end(), (right, down - 10), 9, edge)?;
+            // Above curves there is room.
+            labels.write(root, &curves.said(at), (right, down - 10), 9, edge)?;
         }
     }
     Ok(())
@@ -125,7 +139,7 @@ fn bars(root: &Area<'_>, area: &Area<'_>, curves: &Curves<'_>, below: &Below) ->
 
 /// The same for the page's script.
 pub(super) fn live(curves: &Curves<'_>) -> Live {
-    let y = live::axis("frames/s", false);
+    let y = live::axis("frames/s");
     let named = |label: &str| match (curves.title, label) {
         (_, "") => "frames/s".to_owned(),
         ("", label) => label.to_owned(),
@@ -146,28 +160,28 @@ pub(super) fn live(curves: &Curves<'_>) -> Live {
         let live = Live::new(looks().map(bar).collect(), live::words(&curves.x), y, HIGH);
         return live.with("barmode", "group").with("showlegend", shown);
     }
-    let xs: Vec<f64> = curves.points().map(|point| point.0).collect();
-    let hover = format!("%{{x:,}} {}<br><b>%{{y:,.4r}} frames/s</b><br>%{{customdata}}", curves.x_unit);
+    let hover = "<b>%{y:,.4r} frames/s</b><br>%{customdata}";
     let mut traces = Vec::new();
     for (at, (line, look)) in looks() {
         let (x, y): (Vec<f64>, Vec<f64>) = line.points.iter().copied().unzip();
         let group = format!("{at}");
         traces.push(json!({
             "type": "scatter", "mode": "lines+markers", "name": named(&line.label), "legendgroup": group,
-            "x": numbers(x), "y": numbers(y), "customdata": line.hints, "hovertemplate": hover,
+            "x": numbers(x), "y": numbers(y), "hovertemplate": hover,
+            "customdata": line.points.iter().zip(&line.hints).map(|(point, hint)| format!("{}<br>{hint}", curves.unit.said(point.0))).collect::<Vec<_>>(),
             "line": { "color": live::series(at), "dash": look.dash_name() },
             "marker": { "color": live::series(at), "symbol": look.marker_name(), "size": 7 },
         }));
-        if let (Some(at_x), Some(level)) = (curves.knee(line), curves.level()) {
+        if let Some((at_x, frames)) = curves.knee(line) {
             traces.push(json!({
                 "type": "scatter", "mode": "markers", "legendgroup": group, "showlegend": false,
-                "name": "knee", "x": [live::digits(at_x)], "y": [live::digits(level)],
-                "hovertemplate": format!("knee: %{{x:,.0f}} {}", curves.x_unit),
+                "name": "knee", "x": [live::digits(at_x)], "y": [live::digits(frames)],
+                "hovertemplate": format!("knee: {}", curves.said(at_x)),
                 "marker": { "color": live::series(at), "symbol": "circle-open", "size": 13, "line": { "width": 2 } },
             }));
         }
     }
-    let live = Live::new(traces, live::axis(&curves.x, Axis::fits_log(&xs)), y, HIGH);
+    let live = Live::new(traces, live::along(&curves.axis()), y, HIGH);
     let shown = curves.lines.len() > 1;
     match curves.level() {
         Some(level) => live.with(
@@ -203,7 +217,7 @@ mod tests {
         };
         let lines = curves.into_iter().map(line).collect();
         let (title, names) = ("outstanding", names.to_vec());
-        Curves { title, x: x.to_owned(), x_unit: "cycles", names, lines, ideal, share: 0.9 }
+        Curves { title, x: x.to_owned(), unit: Unit::Cycles, names, lines, ideal, share: 0.9 }
     }
 
     #[test]
@@ -220,10 +234,7 @@ mod tests {
         let live = super::live(&curves).element().into_string();
         // Two curves and a knee.
         assert_eq!(live.matches("hovertemplate").count(), 3);
-        assert!(
-            live.contains("knee: %{x:,.0f} cycles") && live.contains("latency, cycles (log scale)"),
-            "{live}"
-        );
+        assert!(live.contains("knee: 200 cycles") && live.contains("latency, cycles (log scale)"), "{live}");
     }
 
     #[test]

@@ -64,6 +64,7 @@ pub(super) fn draw(measured: &Measured, timeline: &Timeline, wide: u32) -> Resul
     let high = LEGEND + LAYERS + strips.len() as u32 * (STRIP + LEGEND) + 20;
     let end = (timeline.start + measured.time) as f64;
     let (unit, scale) = unit(end);
+    let along = format!("time, {unit}");
     plot::svg((wide, high), |root| {
         let (layers_area, mut rest) = root.split_vertically(LEGEND + LAYERS);
         let mut first = None;
@@ -71,7 +72,7 @@ pub(super) fn draw(measured: &Measured, timeline: &Timeline, wide: u32) -> Resul
             let last = at + 1 == strips.len();
             let (own, below) = rest.split_vertically(STRIP + LEGEND + if last { 20 } else { 0 });
             rest = below;
-            let x = Axis::up_to(if last { unit } else { "" }, end / scale);
+            let x = Axis::up_to(if last { along.as_str() } else { "" }, end / scale);
             let origin = self::strip(root, &own, strip, &x, timeline.span as f64 / scale)?;
             first.get_or_insert(origin);
         }
@@ -89,14 +90,16 @@ pub(super) fn live(measured: &Measured, timeline: &Timeline) -> Live {
     let (unit, scale) = unit(end);
     let step = timeline.span as f64 / scale;
     let mut traces = vec![live_layers(timeline, end, (unit, scale))];
-    let x = json!({ "title": { "text": format!("time, {unit}") }, "range": [0.0, live::digits(end / scale)], "anchor": format!("y{}", strips.len()) });
+    // The first axis is the layers', each strip has the next one.
+    let lowest = format!("y{}", strips.len() + 1);
+    let x = json!({ "title": { "text": format!("time, {unit}") }, "range": [0.0, live::digits(end / scale)], "anchor": lowest });
     let y = json!({ "domain": [0.95, 1.0], "showticklabels": false, "fixedrange": true, "showgrid": false });
     let mut live = Live::new(Vec::new(), x, y, 90 + STRIP * strips.len() as u32).with("barmode", "overlay");
     let (share, mut shapes) = (0.93 / strips.len().max(1) as f64, Vec::new());
     for (at, strip) in strips.iter().enumerate() {
         let axis = at + 2;
         let top = 0.93 - share * at as f64;
-        let mut y = live::axis(strip.name, false);
+        let mut y = live::axis(strip.name);
         y["domain"] = json!([live::digits(top - share + 0.04), live::digits(top)]);
         live = live.with(&format!("yaxis{axis}"), y);
         for (place, (label, levels)) in strip.levels.iter().enumerate() {
@@ -252,7 +255,14 @@ mod tests {
         }
         assert!(!svg.contains("SRAM"));
         let live = live(&measured, &timeline).element().into_string();
-        for text in ["conv1", "outstanding, reads", "buffer, KiB, data", "\"yaxis3\"", "time, ns"] {
+        for text in [
+            "conv1",
+            "outstanding, reads",
+            "buffer, KiB, data",
+            "\"yaxis3\"",
+            "\"anchor\":\"y3\"",
+            "time, ns",
+        ] {
             assert!(live.contains(text), "no `{text}` in {live}");
         }
     }

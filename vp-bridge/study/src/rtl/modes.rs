@@ -145,43 +145,43 @@ fn of_layer(registers: &Group) -> Vec<Mode> {
     match registers.unit() {
         Unit::Cdma => {
             let shape = match (
-                registers.get(cdma::d_misc_cfg::CONV_MODE),
-                registers.get(cdma::d_datain_format::DATAIN_FORMAT),
+                registers.get(cdma::D_MISC_CFG::CONV_MODE),
+                registers.get(cdma::D_DATAIN_FORMAT::DATAIN_FORMAT),
             ) {
                 (1, _) => Mode::Winograd,
                 (_, 1) => Mode::Image,
                 _ => Mode::Features,
             };
             let more = [
-                is(cdma::d_weight_format::WEIGHT_FORMAT, 1).then_some(Mode::CompressedWeights),
-                (!is(cdma::d_batch_number::BATCHES, 0)).then_some(Mode::Batches),
-                of_precision(cdma::d_misc_cfg::PROC_PRECISION),
+                is(cdma::D_WEIGHT_FORMAT::WEIGHT_FORMAT, 1).then_some(Mode::CompressedWeights),
+                (!is(cdma::D_BATCH_NUMBER::BATCHES, 0)).then_some(Mode::Batches),
+                of_precision(cdma::D_MISC_CFG::PROC_PRECISION),
             ];
             [shape].into_iter().chain(more.into_iter().flatten()).collect()
         }
         Unit::Sdp => {
-            let has_ew = is(sdp::d_dp_ew_cfg::EW_BYPASS, 0);
+            let has_ew = is(sdp::D_DP_EW_CFG::EW_BYPASS, 0);
             let parts = [
-                is(sdp::d_feature_mode_cfg::FLYING_MODE, 0).then_some(Mode::SdpFromMemory),
+                is(sdp::D_FEATURE_MODE_CFG::FLYING_MODE, 0).then_some(Mode::SdpFromMemory),
                 has_ew.then_some(Mode::SdpElementWise),
-                (has_ew && is(sdp::d_dp_ew_cfg::EW_LUT_BYPASS, 0)).then_some(Mode::SdpTable),
-                of_precision(sdp::d_data_format::PROC_PRECISION),
+                (has_ew && is(sdp::D_DP_EW_CFG::EW_LUT_BYPASS, 0)).then_some(Mode::SdpTable),
+                of_precision(sdp::D_DATA_FORMAT::PROC_PRECISION),
             ];
             parts.into_iter().flatten().collect()
         }
         Unit::Pdp => {
-            let from = match registers.get(pdp::d_operation_mode_cfg::FLYING_MODE) {
+            let from = match registers.get(pdp::D_OPERATION_MODE_CFG::FLYING_MODE) {
                 0 => Mode::PdpBehindSdp,
                 _ => Mode::PdpFromMemory,
             };
-            [Some(from), of_precision(pdp::d_data_format::INPUT_DATA)].into_iter().flatten().collect()
+            [Some(from), of_precision(pdp::D_DATA_FORMAT::INPUT_DATA)].into_iter().flatten().collect()
         }
         Unit::Cdp => {
-            let precision = of_precision(cdp::d_data_format::INPUT_DATA_TYPE);
+            let precision = of_precision(cdp::D_DATA_FORMAT::INPUT_DATA_TYPE);
             [Some(Mode::Cdp), precision].into_iter().flatten().collect()
         }
         Unit::Rbk => {
-            let precision = of_precision(rbk::d_misc_cfg::IN_PRECISION);
+            let precision = of_precision(rbk::D_MISC_CFG::IN_PRECISION);
             [Some(Mode::Rubik), precision].into_iter().flatten().collect()
         }
         Unit::Bdma => vec![Mode::Bdma],

@@ -24,6 +24,7 @@ mod observed;
 mod outstanding;
 mod pins;
 mod read;
+mod read_channel;
 mod read_client;
 mod read_pins;
 mod read_pipeline;

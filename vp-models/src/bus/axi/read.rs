@@ -3,10 +3,10 @@
 use super::latency::LatencySource;
 use super::observed::Observed;
 use super::outstanding::{Beats, Outstanding};
+use super::read_channel::{Asked, Channel, InFlight, Stall};
 use super::read_client::ReadClient;
-use super::read_pins::{Driving, Partners, Queued};
+use super::read_pins::{Partners, Queued};
 use super::read_pipeline::{Chosen, ReadPipeline};
-use super::read_run::Granting;
 use super::turn::{Clients, Turn};
 use super::{Answer, AxiChannel, AxiConfig, AxiTarget, Burst, Completion, TimedPort, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -16,33 +16,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use vp_core::Time;
 use vp_core::observe::Stage;
-
-/// A read accepted by the memory and not yet handed back.
-#[derive(Clone, Copy)]
-pub(super) struct InFlight {
-    pub(super) burst: Burst,
-    pub(super) client: usize,
-    /// When it was asked for.
-    pub(super) requested: Time,
-    /// When its first beat is on the bus.
-    pub(super) first: Time,
-    /// When its last beat should be.
-    pub(super) last: Time,
-    /// Where its data goes among its client's…
-    pub(super) place: u64,
-    /// …and whether it is there already.
-    pub(super) placed: bool,
-    /// Which of the masters outside has asked for it, if one has.
-    pub(super) generation: u32,
-}
-
-/// A read that a memory with a time of its own has been given.
-struct Asked {
-    tag: u64,
-    read: InFlight,
-    answer: Option<Answer<Vec<u8>>>,
-    served: bool,
-}
 
 /// Time, as an interface moves it on.
 pub(super) trait Advance {
@@ -92,71 +65,6 @@ pub(super) struct Reads {
     faults: RefCell<Option<Rc<BurstFaults>>>,
     /// …and whether anything does.
     has_faults: Cell<bool>,
-}
-
-/// The arbiter and what is behind it.
-pub(super) struct Channel {
-    pub(super) turn: Turn,
-    /// What is chosen and not on AR.
-    pub(super) pipeline: ReadPipeline,
-    pub(super) outstanding: Outstanding,
-    /// Beats of reads asked for, as the device counts them.
-    pub(super) beats: Beats,
-    pub(super) latency: LatencySource,
-    /// When the data bus is free for the next beat.
-    pub(super) bus_free: Time,
-    /// When the memory has moved all it was asked to; shared with the writes.
-    pub(super) memory_free: Rc<Cell<Time>>,
-    pub(super) in_flight: VecDeque<InFlight>,
-    /// What waits for the data bus behind a master outside, which takes its data when it likes…
-    pub(super) bus_queue: VecDeque<Queued>,
-    /// …and what that one is taking.
-    pub(super) driving: Option<Driving>,
-    /// Reads that a [`TimedPort`] has and that are not on their way back: by transaction id in the order of the
-    /// bus…
-    asked: BTreeMap<u32, VecDeque<Asked>>,
-    /// …and which id a tag belongs to.
-    ids: BTreeMap<u64, u32>,
-    tags: u64,
-    /// What is being granted without steps, by client: kept for its allocation.
-    pub(super) granting: Vec<Granting>,
-    /// What the memory has answered to those whose data is not in its place yet.
-    pub(super) answers: VecDeque<Answer<Vec<u8>>>,
-    stall: Stall,
-}
-
-/// What faults do to AR and R.
-#[derive(Default)]
-struct Stall {
-    /// From when on AR takes an address…
-    address: Time,
-    /// …and whether that was asked for the next one.
-    is_asked: bool,
-    /// How much later the next data is on R, of a memory with a time of its own.
-    data: Time,
-    /// No data comes any more.
-    is_dead: bool,
-}
-
-impl Channel {
-    /// When the next read that is chosen can be counted.
-    #[inline]
-    pub(super) fn next_count(&self) -> Time {
-        match self.pipeline.uncounted() {
-            None => Time::MAX,
-            Some((Chosen { counts: false, .. }, room)) => room,
-            Some((Chosen { burst, .. }, room)) => room.max(self.beats.room(burst.beats)),
-        }
-    }
-
-    /// Counts it.
-    #[inline]
-    pub(super) fn count(&mut self, now: Time) {
-        if let Some((&Chosen { burst, counts: true, .. }, _)) = self.pipeline.uncounted() {
-            self.beats.add_open(burst.beats);
-        }
-        self.pipeline.count(now);
-    }
 }
 
 impl Reads {
@@ -672,34 +580,6 @@ impl Reads {
             !has_partners.get() && !had_master,
             "a partner is, or was since the last reset, at its pins",
         )?;
-        let mut channel = channel.borrow_mut();
-        // A tag is a name only.
-        let Channel {
-            turn,
-            pipeline,
-            outstanding,
-            beats,
-            latency,
-            bus_free,
-            memory_free,
-            tags: _,
-            in_flight,
-            bus_queue,
-            driving,
-            asked,
-            ids,
-            granting: _,
-            answers,
-            stall: _,
-        } = &mut *channel;
-        turn.checkpoint(at)?;
-        pipeline.checkpoint(at)?;
-        outstanding.checkpoint(at)?;
-        beats.checkpoint(at)?;
-        latency.checkpoint(at)?;
-        at.value(bus_free)?;
-        at.cell(memory_free)?;
-        let is_back = in_flight.is_empty() && bus_queue.is_empty() && driving.is_none() && answers.is_empty();
-        at.at_rest(is_back && ids.is_empty() && asked.values().all(VecDeque::is_empty), "reads are in flight")
+        channel.borrow_mut().checkpoint(at)
     }
 }

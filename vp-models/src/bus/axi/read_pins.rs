@@ -6,7 +6,8 @@
 
 use super::observed::Observed;
 use super::pins::{ManagerPins, OpenRead, SubordinatePins};
-use super::read::{Channel, InFlight, Pending, Reads};
+use super::read::{Pending, Reads};
+use super::read_channel::{Channel, InFlight};
 use super::read_client::ReadClient;
 use super::{Answer, Burst, Unmapped};
 use bytes::Bytes;

@@ -6,7 +6,8 @@
 
 use super::Burst;
 use super::observed::Observed;
-use super::read::{Channel, Reads};
+use super::read::Reads;
+use super::read_channel::Channel;
 use super::read_client::{ReadClient, Request, Unnoticed};
 use super::read_pipeline::Chosen;
 use super::turn::Clients;

@@ -57,53 +57,59 @@ fn every_kind_is_read_with_its_keys() {
 fn refusals_name_line_and_key_and_what_would_be_right() {
     let error = "kind = 'error'\nport = 'dbb0'";
     for (text, said) in [
-        ("kind = 'lost-interupt'", "line 2: kind = \"lost-interupt\": there are error, stall, "),
+        (
+            "kind = 'lost-interupt'",
+            "line 2: fault 1: kind: unknown variant `lost-interupt`, expected one of `error`, ",
+        ),
         ("kind = 'lost-interupt'", "; nearest: lost-interrupt"),
-        ("port = 'dbb0'", "line 1: missing field `kind`"),
-        ("kind = 'error'", "line 2: error needs `port`"),
+        ("port = 'dbb0'", "line 1: fault 1: missing field `kind`"),
+        ("kind = 'error'", "line 1: fault 1: missing field `port`"),
         (
             "kind = 'error'\nport = 'sram0'",
-            "line 3: port = \"sram0\": of this platform, error can be at dbb0",
+            "line 3: fault 1: port = \"sram0\": of this platform, error can be at dbb0",
         ),
-        ("kind = 'error'\nport = 'irq0'", "line 3: port = \"irq0\""),
-        (&format!("{error}\nadress = 1"), "line 4: unknown field `adress`, expected one of"),
-        (&format!("{error}\ncycles = 1"), "line 4: `cycles` is no key of error, which has port, direction"),
-        (&format!("{error}\nbytes = 4"), "line 4: `bytes` goes with `address`"),
+        ("kind = 'error'\nport = 'irq0'", "line 3: fault 1: port = \"irq0\""),
+        (&format!("{error}\nadress = 1"), "line 4: fault 1: unknown field `adress`, expected one of"),
+        (
+            &format!("{error}\ncycles = 1"),
+            "line 4: fault 1: unknown field `cycles`, expected one of `at`, `after`",
+        ),
+        (&format!("{error}\nbytes = 4"), "line 4: fault 1: `bytes` goes with `address`"),
         (
             &format!("{error}\naddress = 0x1000"),
-            "line 4: 1 bytes at 0x1000 are no part of dbb0, which spans 0x80000000 to 0xffffffff",
+            "line 4: fault 1: 1 bytes at 0x1000 are no part of dbb0, which spans 0x80000000 to 0xffffffff",
         ),
-        (&format!("{error}\nprobability = 1.5"), "line 4: probability = 1.5: from 0 to 1"),
-        (&format!("{error}\nprobability = nan"), "line 4: probability = NaN: from 0 to 1"),
-        (&format!("{error}\nseed = 1"), "line 4: `seed` goes with `probability`"),
+        (&format!("{error}\nprobability = 1.5"), "line 4: fault 1: probability = 1.5: from 0 to 1"),
+        (&format!("{error}\nprobability = nan"), "line 4: fault 1: probability = NaN: from 0 to 1"),
+        (&format!("{error}\nseed = 1"), "line 4: fault 1: `seed` goes with `probability`"),
         (
             &format!("{error}\nat = '1 us'\nafter = 3"),
-            "line 5: `at` and `after`: a fault strikes by one of at, after, every and probability",
+            "line 5: fault 1: `at` and `after`: a fault strikes by one of at, after, every and probability",
         ),
-        (&format!("{error}\nat = '5'"), "line 4: `5` is no time"),
-        (&format!("{error}\nevery = 0"), "line 4: every = 0"),
-        (&format!("{error}\ntimes = 0"), "line 4: times = 0"),
-        ("kind = 'delayed-interrupt'\ncycles = 0", "line 3: cycles = 0: from 1 to "),
+        (&format!("{error}\nat = '5'"), "line 4: fault 1: at: `5` is no time"),
+        (&format!("{error}\nevery = 0"), "line 4: fault 1: every = 0"),
+        (&format!("{error}\ntimes = 0"), "line 4: fault 1: times = 0"),
+        ("kind = 'delayed-interrupt'\ncycles = 0", "line 3: fault 1: cycles = 0: from 1 to "),
         (
             "kind = 'lost-interrupt'\nport = 'irq0'",
-            "line 3: `port` is no key of lost-interrupt, which has none",
+            "line 3: fault 1: unknown field `port`, expected one of `at`, `after`",
         ),
-        ("kind = 'memory-flip'\nport = 'dbb0'\naddress = 0x80000000\nbit = 8", "line 5: bit = 8"),
+        ("kind = 'memory-flip'\nport = 'dbb0'\naddress = 0x80000000\nbit = 8", "line 5: fault 1: bit = 8"),
         (
             "kind = 'register-flip'\nregister = 'PDP.D_DATA_CUBE_IN_WITH'\nbit = 1",
-            "line 3: no register `PDP.D_DATA_CUBE_IN_WITH` in the nv_small map; nearest: PDP.D_DATA_CUBE_IN_WIDTH",
+            "line 3: fault 1: no register `PDP.D_DATA_CUBE_IN_WITH` in the nv_small map; nearest: PDP.D_DATA_CUBE_IN_WIDTH",
         ),
         (
             "kind = 'register-flip'\nregister = 'PDP.D_DATA_CUBE_IN_WIDTH'\nbit = 13",
-            "line 4: bit = 13: PDP.D_DATA_CUBE_IN_WIDTH has the bits of 0x00001fff",
+            "line 4: fault 1: bit = 13: PDP.D_DATA_CUBE_IN_WIDTH has the bits of 0x00001fff",
         ),
         (
             "kind = 'register-flip'\nregister = 'PDP.D_OP_ENABLE'\nbit = 0",
-            "line 3: PDP.D_OP_ENABLE cannot be flipped",
+            "line 3: fault 1: PDP.D_OP_ENABLE cannot be flipped",
         ),
         (
             "kind = 'spurious-interrupt'\ncycles = 9\nat = '5 us'\ntimes = 2",
-            "line 5: times = 2: at a time a spurious-interrupt happens once",
+            "line 5: fault 1: times = 2: at a time a spurious-interrupt happens once",
         ),
         ("kind = 'error", "line 2: "),
     ] {
@@ -115,6 +121,6 @@ fn refusals_name_line_and_key_and_what_would_be_right() {
 #[test]
 fn no_more_are_read_than_there_is_room_for() {
     let many = "[[fault]]\nkind = 'lost-interrupt'\n".repeat(4);
-    assert_eq!(read(&many).unwrap_err(), "line 7: a platform has at most 256 faults");
+    assert_eq!(read(&many).unwrap_err(), "line 7: fault 4: a platform has at most 256 faults");
     assert_eq!(read("").unwrap(), [""; 0]);
 }

@@ -250,7 +250,7 @@ impl<'a> Driver<'a> {
             self.update(&word.to_le_bytes(), address)?;
         }
         let scratchpad =
-            reg::update_control::KIND.only_bits().insert(0, reg::update_control::KIND::SCRATCHPAD);
+            reg::UPDATE_CONTROL::KIND.only_bits().insert(0, reg::UPDATE_CONTROL::KIND::SCRATCHPAD);
         for (address, bytes) in (0..).zip(model.filters.chunks(self.architecture.memory_word as usize)) {
             self.update(bytes, scratchpad | address)?;
         }
@@ -314,7 +314,7 @@ impl<'a> Driver<'a> {
     /// What has happened; clears it if that is an error.
     fn refuse_error(&mut self) -> Result<u32, DriverError> {
         let status = self.read(reg::INTERRUPT_CONTROL)?;
-        if reg::interrupt_control::ERROR.only_bits().extract(status) == 0 {
+        if reg::INTERRUPT_CONTROL::ERROR.only_bits().extract(status) == 0 {
             return Ok(status);
         }
         self.write(reg::INTERRUPT_CONTROL, status)?;
@@ -328,10 +328,10 @@ impl<'a> Driver<'a> {
         };
         let mut why: Vec<String> = self.host.warnings().into_iter().map(|warning| warning.text).collect();
         let is = |field: crate::registers::FieldRef| field.only_bits().extract(shown) != 0;
-        if is(reg::diagnostics::OVERFLOW) {
+        if is(reg::DIAGNOSTICS::OVERFLOW) {
             why.push("its queue has overflown".to_owned());
         }
-        if is(reg::diagnostics::LIMIT) {
+        if is(reg::DIAGNOSTICS::LIMIT) {
             why.push("it is not licensed and has done what it does".to_owned());
         }
         let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };

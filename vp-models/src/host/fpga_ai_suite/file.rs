@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
-use thiserror::Error;
-
-use super::written::{Function, Keys, Kind, Written, WrittenBias, WrittenLayer};
+use super::written::{
+    KINDS, Written, WrittenActivation, WrittenBias, WrittenKind, WrittenPair, WrittenPooling, WrittenSums,
+};
 use crate::fpga_ai_suite::compute;
 use crate::fpga_ai_suite::graph::{
-    Activation, Converter, Graph, GraphError, Operation, Pair, Pooling, Shape, Sums, Tensor, Window,
+    Activation, Converter, Graph, Operation, Pooling, Shape, Sums, Tensor, Window,
 };
 use crate::host::network::{self, Method, Network};
-use crate::host::read_at_most;
+use crate::host::{read_at_most, read_text_at_most};
 use crate::nvdla::numeric::Precision;
-use crate::suggestion::with_nearest;
+use crate::suggestion::hint;
+use crate::toml_text::{KeyError, TextError, TomlText};
 
 /// A graph with its filters.
 ///
@@ -45,75 +46,6 @@ pub struct Model {
     pub filters: Vec<u8>,
 }
 
-/// A graph file that says no graph.
-#[derive(Debug, Error)]
-pub enum ModelError {
-    /// It cannot be read.
-    #[error("{0}")]
-    File(String),
-    /// It is no TOML, or not of this shape.
-    #[error("{0}")]
-    Text(String),
-    /// The graph is none.
-    #[error("graph `{name}`: {source}")]
-    Graph {
-        /// Its name.
-        name: String,
-        /// What is wrong with it.
-        source: GraphError,
-    },
-    /// A layer does not fit.
-    #[error("layer `{layer}`: {source}")]
-    Layer {
-        /// Its name.
-        layer: String,
-        /// What is wrong with it.
-        source: GraphError,
-    },
-    /// A key that says nothing of a layer of its kind.
-    #[error("layer `{layer}`: `{key}` does not belong here: {right}")]
-    Key {
-        /// Its name.
-        layer: String,
-        /// The key.
-        key: &'static str,
-        /// What does.
-        right: Keys,
-    },
-    /// A number beyond what there is.
-    #[error("layer `{layer}`: {key} = {value}: {right}")]
-    Value {
-        /// Its name.
-        layer: String,
-        /// The key.
-        key: &'static str,
-        /// What is said.
-        value: i64,
-        /// What would be right.
-        right: &'static str,
-    },
-    /// A file of another length than its tensor.
-    #[error("layer `{layer}`: {file} has {found} bytes, and not {expected}")]
-    Length {
-        /// Its name.
-        layer: String,
-        /// The file.
-        file: String,
-        /// Bytes of it.
-        found: u64,
-        /// Bytes that the layer takes.
-        expected: u64,
-    },
-    /// A layer that cannot be made of what is said of it.
-    #[error("layer `{layer}`: {why}")]
-    Said {
-        /// Its name.
-        layer: String,
-        /// What is wrong.
-        why: String,
-    },
-}
-
 /// Gives the bytes of a tensor's file, or says why it cannot.
 type ReadTensor<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;
 
@@ -121,24 +53,25 @@ impl Model {
     /// Reads a graph file; `read` is asked for each tensor by the name of its file.
     ///
     /// # Errors
-    /// Names the layer and what is wrong with it.
-    pub fn parse(text: &str, read: &mut ReadTensor<'_>) -> Result<Model, ModelError> {
-        let Written { name, input, layer: written } =
-            toml::from_str(text).map_err(|error| ModelError::Text(with_nearest(&error.to_string())))?;
+    /// Names the line, the layer and the key, and what is wrong there.
+    pub fn parse(text: &str, read: &mut ReadTensor<'_>) -> Result<Model, TextError> {
+        let text = TomlText::parse(text)?;
+        let Written { name, input, layer: written } = text.read_kinds(&KINDS)?;
         let mut filters = Filters { bytes: Vec::new(), read };
         let mut names: Vec<String> = Vec::new();
         let mut layers = Vec::new();
         // A graph is told how many filters there are: this one is for the shapes until that is known.
-        let of_graph = |source| ModelError::Graph { name: name.clone(), source };
-        let mut shapes = Graph::new(input, Graph::MOST_FILTERS).map_err(of_graph)?;
-        for layer in &written {
-            layer.check_keys()?;
-            let wrong = |source| ModelError::Layer { layer: layer.name.clone(), source };
-            let source = tensor(&names, layer.input.as_deref()).map_err(|why| layer.said(why))?;
-            let shape = shapes.shape(source).map_err(wrong)?;
-            let operation = layer.operation(&names, shape, &mut filters)?;
-            shapes.add(source, operation.clone(), layer.cycles).map_err(wrong)?;
-            names.push(layer.name.clone());
+        let mut shapes =
+            Graph::new(input, Graph::MOST_FILTERS).map_err(|source| text.wrong("input", source))?;
+        for (at, layer) in written.into_iter().enumerate() {
+            let wrong = |KeyError { key, what }| text.wrong(&format!("layer.{at}.{key}"), what);
+            let refused = |source| text.wrong(&format!("layer.{at}"), source);
+            check_name(&names, &layer.name).map_err(wrong)?;
+            let source = tensor(&names, "input", layer.input.as_deref()).map_err(wrong)?;
+            let shape = shapes.shape(source).map_err(refused)?;
+            let operation = operation(layer.kind, &names, shape, &mut filters).map_err(wrong)?;
+            shapes.add(source, operation.clone(), layer.cycles).map_err(refused)?;
+            names.push(layer.name);
             layers.push((source, operation, layer.cycles));
         }
         Model::assemble(name, input, layers, &names, filters.bytes)
@@ -148,16 +81,16 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::parse`], and when the file cannot be read.
-    pub fn load(path: &Path) -> Result<Model, ModelError> {
-        let file = |path: &Path| {
-            read_at_most(path, Graph::MOST_FILTERS.into())
+    pub fn load(path: &Path) -> Result<Model, TextError> {
+        let text = read_text_at_most(path, Graph::MOST_FILTERS.into())
+            .map_err(|error| TextError::unreadable(path, error))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut read = |name: &str| {
+            let path = folder.join(name);
+            read_at_most(&path, Graph::MOST_FILTERS.into())
                 .map_err(|error| format!("cannot read {}: {error}", path.display()))
         };
-        let text = file(path).map_err(ModelError::File)?;
-        let text = String::from_utf8(text)
-            .map_err(|_| ModelError::File(format!("{} is no text", path.display())))?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        Model::parse(&text, &mut |name| file(&folder.join(name)))
+        Model::parse(&text, &mut read).map_err(|error| error.in_file(path))
     }
 
     /// A network of the other device's as a graph. The arithmetic is the same but for averages: NVDLA multiplies by
@@ -165,18 +98,18 @@ impl Model {
     ///
     /// # Errors
     /// When this device has no such layer.
-    pub fn of_network(network: &Network) -> Result<Model, ModelError> {
+    pub fn of_network(network: &Network) -> Result<Model, TextError> {
         let (mut filters, mut layers, mut names) = (Vec::new(), Vec::new(), Vec::new());
         if network.precision != Precision::Int8 {
-            return Err(ModelError::File(format!(
+            return Err(TextError::whole(format!(
                 "{} is computed in {}: this device has int8",
                 network.name, network.precision
             )));
         }
-        for layer in &network.layers {
-            let refused = |what: &str| ModelError::Said {
-                layer: layer.name.clone(),
-                why: format!("{what} of an NVDLA's network has no layer here that does the same"),
+        for (at, layer) in network.layers.iter().enumerate() {
+            let refused = |what: &str| {
+                let why = format!("{what} of an NVDLA's network has no layer here that does the same");
+                of_layer(at, &layer.name, why)
             };
             let [source] = layer.sources[..] else { return Err(refused("a layer with several inputs")) };
             let source = source.map_or(Tensor::Input, Tensor::Layer);
@@ -234,13 +167,11 @@ impl Model {
         layers: Vec<(Tensor, Operation, Option<u32>)>,
         names: &[String],
         filters: Vec<u8>,
-    ) -> Result<Model, ModelError> {
-        let of_graph = |source| ModelError::Graph { name: name.clone(), source };
+    ) -> Result<Model, TextError> {
+        let of_graph = |source| TextError::whole(format!("graph `{name}`: {source}"));
         let mut graph = Graph::new(input, filters.len() as u32).map_err(of_graph)?;
-        for ((source, operation, cycles), layer) in layers.into_iter().zip(names) {
-            graph
-                .add(source, operation, cycles)
-                .map_err(|source| ModelError::Layer { layer: layer.clone(), source })?;
+        for (at, ((source, operation, cycles), layer)) in layers.into_iter().zip(names).enumerate() {
+            graph.add(source, operation, cycles).map_err(|source| of_layer(at, layer, source.to_string()))?;
         }
         let graph = graph.whole().map_err(of_graph)?;
         Ok(Model { name, graph, filters })
@@ -263,38 +194,38 @@ struct Filters<'a, 'b> {
 }
 
 impl Filters<'_, '_> {
-    fn read(&mut self, layer: &WrittenLayer, file: &str) -> Result<Vec<u8>, ModelError> {
-        (self.read)(file).map_err(|why| layer.said(format!("{file}: {why}")))
+    fn read(&mut self, key: &'static str, file: &str) -> Result<Vec<u8>, KeyError> {
+        (self.read)(file).map_err(|why| KeyError::new(key, format!("{file}: {why}")))
     }
 
     /// Puts a file's bytes, which are so many, behind the others, and says where they begin.
-    fn file(&mut self, layer: &WrittenLayer, file: &str, expected: u64) -> Result<u32, ModelError> {
-        let bytes = self.read(layer, file)?;
-        let found = bytes.len() as u64;
-        if found != expected {
-            let (layer, file) = (layer.name.clone(), file.to_owned());
-            return Err(ModelError::Length { layer, file, found, expected });
+    fn file(&mut self, key: &'static str, file: &str, expected: u64) -> Result<u32, KeyError> {
+        let bytes = self.read(key, file)?;
+        if bytes.len() as u64 != expected {
+            let what = format!("{file} has {} bytes, and not {expected}", bytes.len());
+            return Err(KeyError::new(key, what));
         }
-        self.put(layer, &bytes)
+        self.put(key, &bytes)
     }
 
-    fn put(&mut self, layer: &WrittenLayer, bytes: &[u8]) -> Result<u32, ModelError> {
+    fn put(&mut self, key: &'static str, bytes: &[u8]) -> Result<u32, KeyError> {
         let at = self.bytes.len() as u32;
         if bytes.len() > (Graph::MOST_FILTERS - at) as usize {
-            return Err(layer.said(format!("with its filters there are more than {}", Graph::MOST_FILTERS)));
+            let what = format!("with its filters there are more than {}", Graph::MOST_FILTERS);
+            return Err(KeyError::new(key, what));
         }
         self.bytes.extend(bytes);
         Ok(at)
     }
 
     /// Biases are int16 or int32, which their file's length tells.
-    fn bias(&mut self, layer: &WrittenLayer, bias: &WrittenBias, kernels: u32) -> Result<u32, ModelError> {
+    fn bias(&mut self, bias: &WrittenBias, kernels: u32) -> Result<u32, KeyError> {
         let WrittenBias { values: name, shift } = bias;
+        let wrong = |what| KeyError::new("bias", what);
         if *shift > 31 {
-            let (layer, value) = (layer.name.clone(), i64::from(*shift));
-            return Err(ModelError::Value { layer, key: "bias.shift", value, right: "from 0 to 31" });
+            return Err(KeyError::new("bias.shift", format!("bias.shift = {shift}: from 0 to 31")));
         }
-        let bytes = self.read(layer, name)?;
+        let bytes = self.read("bias", name)?;
         let values: Vec<i64> = match bytes.len() as u64 {
             length if length == 2 * u64::from(kernels) => {
                 bytes.chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]]).into()).collect()
@@ -304,148 +235,117 @@ impl Filters<'_, '_> {
                 words.map(|word| i32::from_le_bytes([word[0], word[1], word[2], word[3]]).into()).collect()
             }
             length => {
-                return Err(layer.said(format!(
-                    "{name} has {length} bytes, and not 2 or 4 for each of {kernels} outputs"
+                let outputs = format!("{kernels} outputs");
+                return Err(wrong(format!(
+                    "{name} has {length} bytes, and not 2 or 4 for each of {outputs}"
                 )));
             }
         };
         let fitting: Result<Vec<i32>, _> = values.iter().map(|value| i32::try_from(value << shift)).collect();
-        let fitting = fitting.map_err(|_| layer.said(format!("{name}: a bias does not fit 32 bits")))?;
-        self.put(layer, &fitting.into_iter().flat_map(i32::to_le_bytes).collect::<Vec<u8>>())
+        let fitting = fitting.map_err(|_| wrong(format!("{name}: a bias does not fit 32 bits")))?;
+        self.put("bias", &fitting.into_iter().flat_map(i32::to_le_bytes).collect::<Vec<u8>>())
+    }
+}
+
+fn of_layer(at: usize, name: &str, what: String) -> TextError {
+    TextError { within: format!("layer {} `{name}`", at + 1), ..TextError::whole(what) }
+}
+
+fn check_name(names: &[String], name: &String) -> Result<(), KeyError> {
+    match name.as_str() {
+        "input" => Err(KeyError::new("name", "that is the name of the graph's input")),
+        _ if names.contains(name) => Err(KeyError::new("name", "there is another one of that name")),
+        _ => Ok(()),
     }
 }
 
 /// The tensor that a layer names; the one before if it names none.
-fn tensor(names: &[String], name: Option<&str>) -> Result<Tensor, String> {
+fn tensor(names: &[String], key: &'static str, name: Option<&str>) -> Result<Tensor, KeyError> {
     match name {
         None => Ok(names.len().checked_sub(1).map_or(Tensor::Input, Tensor::Layer)),
         Some("input") => Ok(Tensor::Input),
         Some(name) => {
             let place = names.iter().position(|known| known == name);
-            place.map(Tensor::Layer).ok_or_else(|| format!("no layer `{name}` comes before"))
+            place.map(Tensor::Layer).ok_or_else(|| {
+                let nearest = hint(name, names.iter().map(String::as_str));
+                KeyError::new(key, format!("no layer `{name}` comes before{nearest}"))
+            })
         }
     }
 }
 
-impl WrittenLayer {
-    fn said(&self, why: String) -> ModelError {
-        ModelError::Said { layer: self.name.clone(), why }
-    }
-
-    /// What has to be there.
-    fn needs<T>(&self, key: &str, said: Option<T>) -> Result<T, ModelError> {
-        said.ok_or_else(|| self.said(format!("it needs `{key}`")))
-    }
-
-    /// One of some words.
-    fn method<T: Copy>(&self, methods: [(&str, T); 3]) -> Result<T, ModelError> {
-        let said = self.needs("method", self.method.as_deref())?;
-        let found = methods.iter().find(|(name, _)| *name == said);
-        found.map(|(_, method)| *method).ok_or_else(|| {
-            let [one, two, three] = methods.map(|(name, _)| name);
-            self.said(format!("method \"{said}\": {one}, {two} or {three}"))
-        })
-    }
-
-    fn operation(
-        &self,
-        names: &[String],
-        input: Shape,
-        filters: &mut Filters<'_, '_>,
-    ) -> Result<Operation, ModelError> {
-        if self.name == "input" {
-            return Err(self.said("that is the name of the graph's input".to_owned()));
+/// What a layer with this input does.
+fn operation(
+    kind: WrittenKind,
+    names: &[String],
+    input: Shape,
+    filters: &mut Filters<'_, '_>,
+) -> Result<Operation, KeyError> {
+    Ok(match kind {
+        WrittenKind::Convolution(written) => {
+            let window = window(
+                written.kernel,
+                written.stride.unwrap_or([1, 1]),
+                written.padding,
+                written.padding_after,
+            )?;
+            let taps = window.size.iter().fold(1, |taps: u64, size| taps.saturating_mul((*size).into()));
+            let sums = sums(&written.sums(), taps.saturating_mul(input.channels.into()), filters)?;
+            Operation::Convolution { window, sums }
         }
-        if names.contains(&self.name) {
-            return Err(self.said("there is another one of that name".to_owned()));
+        WrittenKind::FullyConnected(written) => {
+            Operation::FullyConnected { sums: sums(&written, input.elements(), filters)? }
         }
-        match self.kind {
-            Kind::Convolution => {
-                let window = self.window([1, 1])?;
-                let taps = window.size.iter().fold(1, |taps: u64, size| taps.saturating_mul((*size).into()));
-                let sums = self.sums(taps.saturating_mul(input.channels.into()), filters)?;
-                Ok(Operation::Convolution { window, sums })
-            }
-            Kind::FullyConnected => {
-                Ok(Operation::FullyConnected { sums: self.sums(input.elements(), filters)? })
-            }
-            Kind::Pooling => {
-                let method = self.method([
-                    ("max", Pooling::Max),
-                    ("min", Pooling::Min),
-                    ("average", Pooling::Average),
-                ])?;
-                // As frameworks have it, windows do not overlap if nothing else is said.
-                let kernel = self.needs("kernel", self.kernel)?;
-                Ok(Operation::Pooling { window: self.window(kernel)?, method })
-            }
-            Kind::Elementwise => {
-                let method = self.method([
-                    ("add", Pair::Add),
-                    ("multiply", Pair::Multiply),
-                    ("maximum", Pair::Maximum),
-                ])?;
-                let other = self.needs("other", self.other.as_deref())?;
-                let other = tensor(names, Some(other)).map_err(|why| self.said(why))?;
-                let converter = self.needs("converter", self.converter)?;
-                Ok(Operation::Elementwise { other, method, converter })
-            }
-            Kind::Activation => Ok(Operation::Activation(self.activation(filters)?)),
+        WrittenKind::Pooling { method: WrittenPooling(method), kernel, stride, padding, padding_after } => {
+            // As frameworks have it, windows do not overlap if nothing else is said.
+            let window = window(kernel, stride.unwrap_or(kernel), padding, padding_after)?;
+            Operation::Pooling { window, method }
         }
-    }
-
-    fn activation(&self, filters: &mut Filters<'_, '_>) -> Result<Activation, ModelError> {
-        Ok(match self.needs("function", self.function)? {
-            Function::Relu => Activation::Relu,
-            Function::Leaky => {
-                let Converter { offset, scale, shift } = self.needs("converter", self.converter)?;
-                if offset != 0 {
-                    let (layer, key, value) = (self.name.clone(), "converter.offset", offset.into());
-                    let right = "a leaky activation takes nothing off";
-                    return Err(ModelError::Value { layer, key, value, right });
-                }
+        WrittenKind::Elementwise { method: WrittenPair(method), other, converter } => {
+            let other = tensor(names, "other", Some(&other))?;
+            Operation::Elementwise { other, method, converter }
+        }
+        WrittenKind::Activation(written) => Operation::Activation(match written {
+            WrittenActivation::Relu {} => Activation::Relu,
+            WrittenActivation::Leaky { converter: Converter { offset: 0, scale, shift } } => {
                 Activation::Leaky { scale, shift }
             }
-            Function::Clamp => {
-                Activation::Clamp { low: self.needs("low", self.low)?, high: self.needs("high", self.high)? }
+            WrittenActivation::Leaky { converter: Converter { offset, .. } } => {
+                let what = format!("converter.offset = {offset}: a leaky activation takes nothing off");
+                return Err(KeyError::new("converter.offset", what));
             }
-            Function::Table => {
-                let table = self.needs("table", self.table.as_deref())?;
-                Activation::Table { at: filters.file(self, table, 256)? }
+            WrittenActivation::Clamp { low, high } => Activation::Clamp { low, high },
+            WrittenActivation::Table { table } => {
+                Activation::Table { at: filters.file("table", &table, 256)? }
             }
-        })
-    }
+        }),
+    })
+}
 
-    /// Sums of so many products each.
-    fn sums(&self, taps: u64, filters: &mut Filters<'_, '_>) -> Result<Sums, ModelError> {
-        let kernels = self.needs("kernels", self.kernels)?;
-        if kernels == 0 {
-            let (layer, value) = (self.name.clone(), 0);
-            return Err(ModelError::Value { layer, key: "kernels", value, right: "at least 1" });
-        }
-        let converter = self.needs("converter", self.converter)?;
-        let weights = self.needs("weights", self.weights.as_deref())?;
-        let bias = self.bias.as_ref().map(|bias| filters.bias(self, bias, kernels)).transpose()?;
-        let weights = filters.file(self, weights, taps.saturating_mul(kernels.into()))?;
-        Ok(Sums { kernels, weights, bias, relu: self.relu.unwrap_or(false), converter })
+/// Sums of so many products each.
+fn sums(written: &WrittenSums, taps: u64, filters: &mut Filters<'_, '_>) -> Result<Sums, KeyError> {
+    let WrittenSums { kernels, ref weights, ref bias, relu, converter } = *written;
+    if kernels == 0 {
+        return Err(KeyError::new("kernels", "kernels = 0: at least 1"));
     }
+    let bias = bias.as_ref().map(|bias| filters.bias(bias, kernels)).transpose()?;
+    let weights = filters.file("weights", weights, taps.saturating_mul(kernels.into()))?;
+    Ok(Sums { kernels, weights, bias, relu, converter })
+}
 
-    fn window(&self, stride: [u32; 2]) -> Result<Window, ModelError> {
-        let size = self.needs("kernel", self.kernel)?;
-        let before = self.padding.unwrap_or_default();
-        for (key, pair) in [("kernel", Some(size)), ("stride", self.stride)] {
-            if pair.is_some_and(|pair| pair.contains(&0)) {
-                let (layer, value) = (self.name.clone(), 0);
-                return Err(ModelError::Value { layer, key, value, right: "at least 1" });
-            }
+fn window(
+    size: [u32; 2],
+    stride: [u32; 2],
+    padding: Option<[u32; 2]>,
+    padding_after: Option<[u32; 2]>,
+) -> Result<Window, KeyError> {
+    let before = padding.unwrap_or_default();
+    for (key, [columns, rows]) in [("kernel", size), ("stride", stride)] {
+        if columns == 0 || rows == 0 {
+            return Err(KeyError::new(key, format!("{key} = [{columns}, {rows}]: at least 1")));
         }
-        Ok(turned(network::Window {
-            size,
-            stride: self.stride.unwrap_or(stride),
-            before,
-            after: self.padding_after.unwrap_or(before),
-        }))
     }
+    Ok(turned(network::Window { size, stride, before, after: padding_after.unwrap_or(before) }))
 }
 
 /// Files say columns first, as NVDLA's networks do.

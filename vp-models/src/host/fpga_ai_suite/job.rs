@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use thiserror::Error;
 
-use super::file::{Model, ModelError};
+use super::file::Model;
 use crate::fpga_ai_suite::graph::Graph;
 use crate::host::{read_at_most, read_text_at_most};
-use crate::suggestion::with_nearest;
+use crate::toml_text::{TextError, TomlText};
 
 /// A model with inputs for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,17 +22,6 @@ pub struct Job {
     pub labels: Option<Vec<u8>>,
 }
 
-/// A job that cannot be run.
-#[derive(Debug, Error)]
-pub enum JobError {
-    /// A file that cannot be read, or not as it should be.
-    #[error("{0}")]
-    File(String),
-    /// Its graph is none.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -44,43 +32,42 @@ struct Written {
 }
 
 impl Job {
+    /// The keys of a job file; one of them makes a file a job.
+    pub const KEYS: [&str; 4] = ["graph", "inputs", "outputs", "labels"];
+
     /// Reads a job file. A graph file is a job without inputs.
     ///
     /// # Errors
     /// Names the file and what is wrong with it.
-    pub fn load(path: &Path) -> Result<Job, JobError> {
-        let cannot = |path: &Path, error: std::io::Error| {
-            JobError::File(format!("cannot read {}: {error}", path.display()))
-        };
+    pub fn load(path: &Path) -> Result<Job, TextError> {
         let most = Graph::MOST_FILTERS.into();
-        let text = read_text_at_most(path, most).map_err(|error| cannot(path, error))?;
-        let table: toml::Table =
-            text.parse().map_err(|error| JobError::File(format!("{}: {error}", path.display())))?;
+        let text = read_text_at_most(path, most).map_err(|error| TextError::unreadable(path, error))?;
+        let text = TomlText::parse(&text).map_err(|error| error.in_file(path))?;
         // One of its keys makes it a job, lest a mistake in another makes it a graph.
-        if ["graph", "inputs", "outputs", "labels"].iter().all(|key| !table.contains_key(*key)) {
+        if Job::KEYS.iter().all(|key| !text.table().contains_key(*key)) {
             let model = Model::load(path)?;
             return Ok(Job { model, inputs: Vec::new(), outputs: None, labels: None });
         }
-        let Written { graph, inputs, outputs, labels } = toml::from_str(&text).map_err(|error| {
-            JobError::File(format!("{}: {}", path.display(), with_nearest(&error.to_string())))
-        })?;
+        let wrong = |key: &str, what: String| text.wrong(key, what).in_file(path);
+        let Written { graph, inputs, outputs, labels } = text.read().map_err(|error| error.in_file(path))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let model = Model::load(&folder.join(graph))?;
-        let read = |name: &str| {
+        let read = |key: &str, name: &str| {
             let path = folder.join(name);
-            read_at_most(&path, most).map_err(|error| cannot(&path, error))
+            let cannot = |error| wrong(key, format!("cannot read {}: {error}", path.display()));
+            read_at_most(&path, most).map_err(cannot)
         };
         let (input, output) = (model.graph.input().elements(), model.graph.output_shape().elements());
-        let inputs = tensors(&inputs, &read(&inputs)?, input)?;
+        let inputs = tensors(&inputs, &read("inputs", &inputs)?, input)?;
         let outputs = match outputs {
-            Some(name) => Some(tensors(&name, &read(&name)?, output)?),
+            Some(name) => Some(tensors(&name, &read("outputs", &name)?, output)?),
             None => None,
         };
-        let labels = labels.as_deref().map(read).transpose()?;
+        let labels = labels.as_deref().map(|name| read("labels", name)).transpose()?;
         let counts = [outputs.as_ref().map(Vec::len), labels.as_ref().map(Vec::len)];
         if let Some(count) = counts.into_iter().flatten().find(|&count| count != inputs.len()) {
             let many = inputs.len();
-            return Err(JobError::File(format!("{}: {many} inputs, and {count} answers", path.display())));
+            return Err(wrong("inputs", format!("{many} inputs, and {count} answers")));
         }
         Ok(Job { model, inputs, outputs, labels })
     }
@@ -89,17 +76,17 @@ impl Job {
     ///
     /// # Errors
     /// When its length is none of whole inputs.
-    pub fn add_inputs(&mut self, name: &str, bytes: &[u8]) -> Result<(), JobError> {
+    pub fn add_inputs(&mut self, name: &str, bytes: &[u8]) -> Result<(), TextError> {
         self.inputs.extend(tensors(name, bytes, self.model.graph.input().elements())?);
         Ok(())
     }
 }
 
-fn tensors(name: &str, bytes: &[u8], elements: u64) -> Result<Vec<Vec<i8>>, JobError> {
+fn tensors(name: &str, bytes: &[u8], elements: u64) -> Result<Vec<Vec<i8>>, TextError> {
     let elements = elements as usize;
     if bytes.is_empty() || !bytes.len().is_multiple_of(elements) {
         let length = bytes.len();
-        return Err(JobError::File(format!("{name}: {length} bytes are no tensors of {elements}")));
+        return Err(TextError::whole(format!("{name}: {length} bytes are no tensors of {elements}")));
     }
     Ok(bytes.chunks_exact(elements).map(|one| one.iter().map(|byte| *byte as i8).collect()).collect())
 }

@@ -30,7 +30,6 @@ mod written;
 
 pub use bundle::bundle;
 pub use driver::{Counters, Driver, DriverError, Inference};
-pub use file::{Model, ModelError};
-pub use job::{Job, JobError};
+pub use file::Model;
+pub use job::Job;
 pub use layout::{Layout, LayoutError};
-pub use written::Keys;

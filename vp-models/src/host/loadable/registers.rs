@@ -86,9 +86,9 @@ fn minus_one(value: zerocopy::little_endian::U16) -> u32 {
 /// numbers are flushed, and what PDP_RDMA does if it does not read.
 fn pooling(places: &Places, pooling: &layout::Pdp, [source, destination]: &[Cube; 2]) -> Encoded {
     use pdp::{
-        d_data_cube_out_channel::*, d_data_format::*, d_dst_base_addr_low::*, d_operation_mode_cfg::*,
+        D_DATA_CUBE_OUT_CHANNEL::*, D_DATA_FORMAT::*, D_DST_BASE_ADDR_LOW::*, D_OPERATION_MODE_CFG::*,
     };
-    use pdp_rdma::{d_data_format as rdma_format, d_flying_mode, d_operation_mode_cfg as rdma_mode};
+    use pdp_rdma::{D_DATA_FORMAT as rdma_format, D_FLYING_MODE, D_OPERATION_MODE_CFG as rdma_mode};
     let precision = Precision::of_code(pooling.precision.into()).unwrap_or_default();
     let axis = |[input, output]: [u32; 2], kernel: u8, [stride, padding, padding_after]: [u8; 3]| Axis {
         input,
@@ -132,7 +132,7 @@ fn pooling(places: &Places, pooling: &layout::Pdp, [source, destination]: &[Cube
     };
     let mut encoded = layer.fields();
     encoded.retain(|field| {
-        *field != *pdp::d_nan_flush_to_zero::NAN_TO_ZERO && *field != *d_flying_mode::FLYING_MODE
+        *field != *pdp::D_NAN_FLUSH_TO_ZERO::NAN_TO_ZERO && *field != *D_FLYING_MODE::FLYING_MODE
     });
     for (field, value) in [
         (SPLIT_NUM, pooling.splits.into()),
@@ -145,7 +145,7 @@ fn pooling(places: &Places, pooling: &layout::Pdp, [source, destination]: &[Cube
     if from_memory {
         encoded.set(Unit::PdpRdma, rdma_mode::SPLIT_NUM, pooling.splits.into());
         encoded.set(Unit::PdpRdma, rdma_format::INPUT_DATA, pooling.precision.into());
-        use pdp::{d_src_line_stride::*, d_src_surface_stride::*};
+        use pdp::{D_SRC_LINE_STRIDE::*, D_SRC_SURFACE_STRIDE::*};
         let strides = [(SRC_LINE_STRIDE, source.line_stride), (SRC_SURFACE_STRIDE, source.surface_stride)];
         encoded.insert_before(Unit::Pdp, DST_BASE_ADDR_LOW, strides);
     }
@@ -176,14 +176,14 @@ fn normalisation(places: &Places, lrn: &layout::Cdp, [source, destination]: &[Cu
         destination: places.surface(destination),
     };
     let mut encoded = layer.fields();
-    encoded.retain(|field| *field != *reg::cdp::d_nan_flush_to_zero::NAN_TO_ZERO);
-    encoded.set(Unit::CdpRdma, reg::cdp_rdma::d_data_format::INPUT_DATA, lrn.in_precision.into());
-    encoded.set(Unit::Cdp, reg::cdp::d_data_format::INPUT_DATA_TYPE, lrn.in_precision.into());
+    encoded.retain(|field| *field != *reg::cdp::D_NAN_FLUSH_TO_ZERO::NAN_TO_ZERO);
+    encoded.set(Unit::CdpRdma, reg::cdp_rdma::D_DATA_FORMAT::INPUT_DATA, lrn.in_precision.into());
+    encoded.set(Unit::Cdp, reg::cdp::D_DATA_FORMAT::INPUT_DATA_TYPE, lrn.in_precision.into());
     encoded
 }
 
 fn reshaping(places: &Places, rubik: &layout::Rubik, [source, destination]: &[Cube; 2]) -> Encoded {
-    use rbk::{d_datain_size_1::DATAIN_CHANNEL, d_misc_cfg::*};
+    use rbk::{D_DATAIN_SIZE_1::DATAIN_CHANNEL, D_MISC_CFG::*};
     /// Bytes of an atom: RUBIK exists where atoms have 32.
     const ATOM: u32 = 32;
     let element = if rubik.precision == 0 { 1 } else { 2 };

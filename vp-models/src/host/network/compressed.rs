@@ -3,7 +3,7 @@
 
 use super::layout::WeightShape;
 use crate::nvdla::config::Config;
-use crate::nvdla::registers::cdma::d_wmb_bytes::WMB_BYTES;
+use crate::nvdla::registers::cdma::D_WMB_BYTES::WMB_BYTES;
 use std::ops::Range;
 
 /// Bytes of the size of a group.

@@ -8,7 +8,7 @@ use crate::host::Memory;
 use crate::nvdla::config::Config;
 use crate::nvdla::cube::{Packing, Ram, Surface};
 use crate::nvdla::numeric::Precision;
-use crate::nvdla::registers::cdma::d_weight_bytes::WEIGHT_BYTES;
+use crate::nvdla::registers::cdma::D_WEIGHT_BYTES::WEIGHT_BYTES;
 
 /// Alignment of everything that is placed: no family of addresses keeps fewer bits.
 pub(super) const ALIGNMENT: u64 = 256;

@@ -45,7 +45,7 @@ pub use description::{
     NetworkLayer, Normalisation, Operation, Options, Pooling, ReadTensor, Shape, SoftMax, Sum, Window,
     Winograd, example_input,
 };
-pub use error::{MeasureError, NetworkError, PlanError, RunError};
+pub use error::{MeasureError, PlanError, RunError};
 pub use layout::{Channels, Form, Place, Run, Tensor};
 pub use measured::{LayerFigures, Measured};
 pub use plan::{

@@ -1,6 +1,7 @@
 //! The networks that are built in: `networks/` in the repository.
 
-use super::{Network, NetworkError, Options, digits};
+use super::{Network, Options, digits};
+use crate::toml_text::TextError;
 
 macro_rules! network {
     ($name:literal) => {
@@ -40,7 +41,7 @@ impl Network {
     ///
     /// # Errors
     /// When it cannot have an input of the size asked for.
-    pub fn named(name: &str, options: &Options) -> Result<Option<Network>, NetworkError> {
+    pub fn named(name: &str, options: &Options) -> Result<Option<Network>, TextError> {
         let Some(text) = Network::text(name) else { return Ok(None) };
         Network::parse_with(text, options, &mut |file| digits::tensor(file)).map(Some)
     }

@@ -6,7 +6,11 @@
 use std::fmt;
 use std::path::Path;
 
-use super::cursor::{Cursor, Fault, Word, lines};
+use winnow::combinator::{alt, delimited, eof, separated};
+use winnow::token::{rest, take_while};
+use winnow::{Parser, Result};
+
+use super::cursor::{Fault, Input, Word, blanks, lines, token, word};
 use super::error::{TraceError, TraceErrorKind, clip};
 use super::interrupt::Interrupt;
 use super::{Line, RegisterName};
@@ -203,22 +207,17 @@ const SHAPES: [(&str, &str); 14] = [
 pub fn parse(text: &str, file: &Path) -> Result<Vec<Line<CfgCommand>>, TraceError> {
     let mut commands = Vec::new();
     for (number, line) in lines(text) {
-        let command = parse_line(line).map_err(|fault| fault.at(file, number))?;
+        let command = parse_line(&mut Input::new(line)).map_err(|fault| fault.at(file, number, line))?;
         commands.extend(command.map(|command| Line { number, command }));
     }
     Ok(commands)
 }
 
-fn parse_line(line: &str) -> Result<Option<CfgCommand>, Fault> {
-    let mut cursor = Cursor::new(line);
-    cursor.skip_blanks();
-    if cursor.rest().is_empty() || cursor.rest().starts_with("//") {
+fn parse_line(input: &mut Input<'_>) -> Result<Option<CfgCommand>, Fault> {
+    if end_of_line(input).is_ok() {
         return Ok(None);
     }
-    let name = cursor.take_while(is_identifier);
-    if name.text.is_empty() {
-        return Err(cursor.unexpected("a command such as `reg_write(…);`"));
-    }
+    let name = word(1.., is_identifier).context("a command such as `reg_write(…);`").parse_next(input)?;
     if name.text.starts_with("poll_field") {
         return Err(name.fault(TraceErrorKind::Undefined("poll_field…")));
     }
@@ -227,12 +226,9 @@ fn parse_line(line: &str) -> Result<Option<CfgCommand>, Fault> {
         let nearest = SHAPES.iter().map(|(known, _)| *known).find(|known| Some(*known) == nearest);
         return Err(name.fault(TraceErrorKind::UnknownCommand { name: clip(name.text), nearest }));
     };
-    let mut arguments = Arguments::read(&mut cursor, name, shape)?;
-    cursor.expect(";", "`;` after `)`")?;
-    cursor.skip_blanks();
-    if !(cursor.rest().is_empty() || cursor.rest().starts_with("//")) {
-        return Err(cursor.unexpected("end of line or a `//` comment after `;`"));
-    }
+    let mut arguments = Arguments { words: arguments(input)?, taken: 0, name, shape };
+    token(";", "`;` after `)`").parse_next(input)?;
+    end_of_line.context("end of line or a `//` comment after `;`").parse_next(input)?;
     let command = command(name.text, &mut arguments)?;
     arguments.finish()?;
     Ok(Some(command))
@@ -298,6 +294,41 @@ fn command(name: &str, arguments: &mut Arguments<'_>) -> Result<CfgCommand, Faul
     })
 }
 
+fn end_of_line(input: &mut Input<'_>) -> Result<(), Fault> {
+    (blanks, alt((eof, ("//", rest).take()))).void().parse_next(input)
+}
+
+/// From before `(` to after `)`. A quoted word keeps its quotes.
+fn arguments<'a>(input: &mut Input<'a>) -> Result<Vec<Word<'a>>, Fault> {
+    token("(", "`(` after the command").parse_next(input)?;
+    let mut words: Vec<Word<'a>> = separated(1.., argument, (blanks, ',')).parse_next(input)?;
+    let missing = words.iter().find(|word| word.text.is_empty());
+    match missing {
+        Some(_) if words.len() == 1 => words.clear(),
+        Some(word) => {
+            let kind = TraceErrorKind::Syntax { expected: "an argument", found: "none".into() };
+            return Err(word.fault(kind));
+        }
+        None => {}
+    }
+    token(")", "`,` or `)`").parse_next(input)?;
+    Ok(words)
+}
+
+fn argument<'a>(input: &mut Input<'a>) -> Result<Word<'a>, Fault> {
+    blanks(input)?;
+    if !input.starts_with('"') {
+        let word = word(0.., |c| !matches!(c, ',' | ')' | '"' | ';' | '(')).parse_next(input)?;
+        return Ok(Word { text: word.text.trim_end(), ..word });
+    }
+    let whole = *input;
+    let quoted = delimited('"', take_while(0.., |c| c != '"'), '"').take().with_span();
+    quoted
+        .map(|(text, span): (&str, std::ops::Range<usize>)| Word { text, place: span.start })
+        .parse_next(input)
+        .map_err(|_: Fault| Fault::unexpected(&whole, "a file name closed by `\"`"))
+}
+
 fn is_identifier(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
@@ -311,42 +342,6 @@ struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// From before `(` to after `)`. A quoted word keeps its quotes.
-    fn read(cursor: &mut Cursor<'a>, name: Word<'a>, shape: &'static str) -> Result<Self, Fault> {
-        cursor.expect("(", "`(` after the command")?;
-        let mut words = Vec::new();
-        loop {
-            cursor.skip_blanks();
-            let word = if cursor.rest().starts_with('"') {
-                let whole = cursor.clone();
-                cursor.eat("\"");
-                cursor.take_while(|c| c != '"');
-                if !cursor.eat("\"") {
-                    return Err(whole.unexpected("a file name closed by `\"`"));
-                }
-                let length = whole.rest().len() - cursor.rest().len();
-                Word { text: &whole.rest()[..length], column: whole.column() }
-            } else {
-                let word = cursor.take_while(|c| !matches!(c, ',' | ')' | '"' | ';' | '('));
-                Word { text: word.text.trim_end(), column: word.column }
-            };
-            cursor.skip_blanks();
-            let more = cursor.eat(",");
-            if word.text.is_empty() && (more || !words.is_empty()) {
-                return Err(
-                    word.fault(TraceErrorKind::Syntax { expected: "an argument", found: "none".into() })
-                );
-            }
-            if !word.text.is_empty() {
-                words.push(word);
-            }
-            if !more {
-                cursor.expect(")", "`,` or `)`")?;
-                return Ok(Self { words, taken: 0, name, shape });
-            }
-        }
-    }
-
     fn count_fault(&self) -> Fault {
         self.name.fault(TraceErrorKind::ArgumentCount { shape: self.shape, found: self.words.len() })
     }

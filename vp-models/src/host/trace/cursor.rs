@@ -1,19 +1,70 @@
-//! Reads one line of a script from left to right. Both languages and the surface files stand on it.
+//! What the parsers of scripts and surface files share: words of a line with their places, and errors that say what is expected where.
 
 use std::path::Path;
 
+use winnow::combinator::preceded;
+use winnow::error::{AddContext, ParserError};
+use winnow::stream::{LocatingSlice, Location, Stream};
+use winnow::token::take_while;
+use winnow::{Parser, Result};
+
 use super::error::{TraceError, TraceErrorKind, clip};
 
-/// An error that knows its column but not yet its file and line.
+/// What is left of one line.
+pub(super) type Input<'a> = LocatingSlice<&'a str>;
+
+/// An error that knows its place in the line but not yet its file and line.
 #[derive(Debug)]
 pub(super) struct Fault {
-    pub(super) column: u32,
+    /// Bytes of the line before it.
+    pub(super) place: usize,
     pub(super) kind: TraceErrorKind,
 }
 
 impl Fault {
-    pub(super) fn at(self, file: &Path, line: u32) -> TraceError {
-        TraceError { file: file.to_owned(), line, column: self.column, kind: self.kind }
+    /// The same in this line of that file.
+    pub(super) fn at(self, file: &Path, number: u32, line: &str) -> TraceError {
+        let before = line.get(..self.place).unwrap_or(line).chars().count();
+        let column = u32::try_from(before).map_or(u32::MAX, |column| column.saturating_add(1));
+        TraceError { file: file.to_owned(), line: number, column, kind: self.kind }
+    }
+
+    /// Something else stands here than is expected.
+    pub(super) fn unexpected(input: &Input<'_>, expected: &'static str) -> Fault {
+        let rest = input.trim_end();
+        let found = if rest.is_empty() { "end of line".to_owned() } else { format!("`{}`", clip(rest)) };
+        Fault { place: input.current_token_start(), kind: TraceErrorKind::Syntax { expected, found } }
+    }
+}
+
+impl<'a> ParserError<Input<'a>> for Fault {
+    type Inner = Fault;
+
+    fn from_input(input: &Input<'a>) -> Fault {
+        Fault::unexpected(input, "")
+    }
+
+    /// Once it is said what is expected, nothing else is tried.
+    fn is_backtrack(&self) -> bool {
+        matches!(self.kind, TraceErrorKind::Syntax { expected: "", .. })
+    }
+
+    fn into_inner(self) -> Result<Fault, Fault> {
+        Ok(self)
+    }
+}
+
+impl<'a> AddContext<Input<'a>> for Fault {
+    fn add_context(
+        mut self,
+        _: &Input<'a>,
+        _: &<Input<'a> as Stream>::Checkpoint,
+        context: &'static str,
+    ) -> Fault {
+        if let TraceErrorKind::Syntax { expected, .. } = &mut self.kind {
+            *expected = context;
+        }
+        self
     }
 }
 
@@ -21,12 +72,13 @@ impl Fault {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word<'a> {
     pub(super) text: &'a str,
-    pub(super) column: u32,
+    /// Bytes of the line before it.
+    pub(super) place: usize,
 }
 
 impl Word<'_> {
     pub(super) fn fault(&self, kind: TraceErrorKind) -> Fault {
-        Fault { column: self.column, kind }
+        Fault { place: self.place, kind }
     }
 
     /// Decimal or 0x hex, of at most `bits` bits.
@@ -53,66 +105,25 @@ pub(super) fn number(text: &str) -> Option<u64> {
     if digits.starts_with('+') { None } else { u64::from_str_radix(digits, radix).ok() }
 }
 
-/// A place in one line.
-#[derive(Clone, Debug)]
-pub(super) struct Cursor<'a> {
-    line: &'a str,
-    at: usize,
+/// Blanks, if there are any.
+pub(super) fn blanks(input: &mut Input<'_>) -> Result<(), Fault> {
+    take_while(0.., char::is_whitespace).void().parse_next(input)
 }
 
-impl<'a> Cursor<'a> {
-    pub(super) fn new(line: &'a str) -> Self {
-        Self { line, at: 0 }
-    }
+/// So many characters of a word, behind blanks.
+pub(super) fn word<'a>(
+    length: impl Into<winnow::stream::Range>,
+    belongs: impl Fn(char) -> bool,
+) -> impl Parser<Input<'a>, Word<'a>, Fault> {
+    let word = take_while(length, belongs)
+        .with_span()
+        .map(|(text, span): (&str, std::ops::Range<usize>)| Word { text, place: span.start });
+    preceded(blanks, word)
+}
 
-    /// What has not been read yet.
-    pub(super) fn rest(&self) -> &'a str {
-        &self.line[self.at..]
-    }
-
-    /// Column of the next character, counted in characters from 1.
-    pub(super) fn column(&self) -> u32 {
-        let before = self.line[..self.at].chars().count();
-        u32::try_from(before).map_or(u32::MAX, |column| column.saturating_add(1))
-    }
-
-    pub(super) fn skip_blanks(&mut self) {
-        self.at = self.line.len() - self.rest().trim_start().len();
-    }
-
-    pub(super) fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> Word<'a> {
-        let column = self.column();
-        let rest = self.rest();
-        let length = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
-        self.at += length;
-        Word { text: &rest[..length], column }
-    }
-
-    /// Passes over `length` bytes, which the caller has seen to be ASCII.
-    pub(super) fn skip(&mut self, length: usize) {
-        self.at += length;
-    }
-
-    /// Takes `text` if it comes next.
-    pub(super) fn eat(&mut self, text: &str) -> bool {
-        let here = self.rest().starts_with(text);
-        if here {
-            self.at += text.len();
-        }
-        here
-    }
-
-    /// Takes `text`, which must come next after blanks.
-    pub(super) fn expect(&mut self, text: &str, expected: &'static str) -> Result<(), Fault> {
-        self.skip_blanks();
-        if self.eat(text) { Ok(()) } else { Err(self.unexpected(expected)) }
-    }
-
-    pub(super) fn unexpected(&self, expected: &'static str) -> Fault {
-        let rest = self.rest().trim_end();
-        let found = if rest.is_empty() { "end of line".to_owned() } else { format!("`{}`", clip(rest)) };
-        Fault { column: self.column(), kind: TraceErrorKind::Syntax { expected, found } }
-    }
+/// What must come next behind blanks.
+pub(super) fn token<'a>(text: &'static str, expected: &'static str) -> impl Parser<Input<'a>, (), Fault> {
+    (blanks, text).void().context(expected)
 }
 
 /// The lines of a text, numbered from 1.
@@ -137,8 +148,9 @@ mod tests {
 
     #[test]
     fn columns_count_characters() {
-        let mut cursor = Cursor::new("é = 1");
-        cursor.take_while(|c| c != '=');
-        assert_eq!(cursor.column(), 3);
+        let mut input = Input::new("é = 1");
+        let (_, fault) = (word(0.., |c| c != '=').parse_next(&mut input), Fault::unexpected(&input, "x"));
+        let error = fault.at(Path::new("f"), 7, "é = 1");
+        assert_eq!((error.line, error.column), (7, 3));
     }
 }

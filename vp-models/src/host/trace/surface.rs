@@ -7,7 +7,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::cursor::{Cursor, Fault, Word, lines};
+use winnow::combinator::{eof, opt, preceded};
+use winnow::stream::Location;
+use winnow::token::take_while;
+use winnow::{Parser, Result};
+
+use super::cursor::{Fault, Input, blanks, lines, token, word};
 use super::error::{TraceError, TraceErrorKind};
 
 /// A memory image with gaps, relative to the address it will be put at.
@@ -109,20 +114,19 @@ impl Surface {
                 (Frame::Before, "{") => frame = Frame::Open,
                 (Frame::Open, "}") => frame = Frame::Closed,
                 (Frame::Closed, _) => {
-                    return Err(Cursor::new(line)
-                        .unexpected("nothing after the closing `}`")
-                        .at(file, number));
+                    let fault = Fault::unexpected(&Input::new(line), "nothing after the closing `}`");
+                    return Err(fault.at(file, number, line));
                 }
                 (Frame::Before | Frame::Bare | Frame::Open, _) => {
                     if frame == Frame::Before {
                         frame = Frame::Bare;
                     }
-                    let (offset, column) =
-                        entry(line, &mut payload).map_err(|fault| fault.at(file, number))?;
+                    let at = |fault: Fault| fault.at(file, number, line);
+                    let (offset, place) = entry(&mut Input::new(line), &mut payload).map_err(at)?;
                     if !surface.push(offset, &payload) {
                         let size = payload.len() as u64;
                         let kind = TraceErrorKind::BeyondMemory { base: offset, size, last: u64::MAX };
-                        return Err(Fault { column, kind }.at(file, number));
+                        return Err(at(Fault { place, kind }));
                     }
                 }
             }
@@ -140,13 +144,10 @@ impl Surface {
         let mut bytes = Vec::new();
         for (number, line) in lines(text) {
             if line.strip_prefix(' ').unwrap_or(line).starts_with("0x") {
-                let mut cursor = Cursor::new(line.trim_end());
-                payload_bytes(&mut cursor, &mut bytes)
-                    .and_then(|()| match cursor.rest() {
-                        "" => Ok(()),
-                        _ => Err(cursor.unexpected("a byte such as 0x7f")),
-                    })
-                    .map_err(|fault| fault.at(file, number))?;
+                let mut input = Input::new(line.trim_end());
+                payload_bytes(&mut input, &mut bytes)
+                    .and_then(|()| eof.void().context("a byte such as 0x7f").parse_next(&mut input))
+                    .map_err(|fault| fault.at(file, number, line))?;
             }
         }
         Ok(Self::from_bytes(bytes))
@@ -200,64 +201,42 @@ enum Frame {
 }
 
 /// `{offset:O, size:N, payload:0xHH …}` and perhaps a comma. Leaves the bytes in `payload`; returns the
-/// offset and its column.
-fn entry(line: &str, payload: &mut Vec<u8>) -> Result<(u64, u32), Fault> {
-    let mut cursor = Cursor::new(line);
-    cursor.expect("{", "an entry `{offset:O, size:N, payload:0xHH …}`")?;
-    cursor.expect("offset", "`offset`")?;
-    cursor.expect(":", "`:`")?;
-    let offset_word = value(&mut cursor);
+/// offset and its place.
+fn entry(input: &mut Input<'_>, payload: &mut Vec<u8>) -> Result<(u64, usize), Fault> {
+    let mut value = word(0.., |c: char| c.is_ascii_alphanumeric());
+    token("{", "an entry `{offset:O, size:N, payload:0xHH …}`").parse_next(input)?;
+    (token("offset", "`offset`"), token(":", "`:`")).parse_next(input)?;
+    let offset_word = value.parse_next(input)?;
     let offset = offset_word.number("an offset", 64)?;
-    cursor.expect(",", "`,`")?;
-    cursor.expect("size", "`size`")?;
-    cursor.expect(":", "`:`")?;
-    let size = value(&mut cursor).number("a size", 64)?;
-    cursor.expect(",", "`,`")?;
-    cursor.expect("payload", "`payload`")?;
-    cursor.expect(":", "`:`")?;
+    (token(",", "`,`"), token("size", "`size`"), token(":", "`:`")).parse_next(input)?;
+    let size = value.parse_next(input)?.number("a size", 64)?;
+    (token(",", "`,`"), token("payload", "`payload`"), token(":", "`:`")).parse_next(input)?;
     payload.clear();
-    payload_bytes(&mut cursor, payload)?;
+    payload_bytes(input, payload)?;
     let found = payload.len() as u64;
     if found != size {
-        let column = cursor.column();
-        return Err(Fault { column, kind: TraceErrorKind::PayloadLength { expected: size, found } });
+        let place = input.current_token_start();
+        return Err(Fault { place, kind: TraceErrorKind::PayloadLength { expected: size, found } });
     }
-    cursor.expect("}", "a byte such as 0x7f, or `}`")?;
-    cursor.skip_blanks();
-    cursor.eat(",");
-    cursor.skip_blanks();
-    match cursor.rest() {
-        "" => Ok((offset, offset_word.column)),
-        _ => Err(cursor.unexpected("end of line after the entry")),
-    }
+    token("}", "a byte such as 0x7f, or `}`").parse_next(input)?;
+    (blanks, opt(','), blanks).parse_next(input)?;
+    eof.context("end of line after the entry").parse_next(input)?;
+    Ok((offset, offset_word.place))
 }
 
-fn value<'a>(cursor: &mut Cursor<'a>) -> Word<'a> {
-    cursor.skip_blanks();
-    cursor.take_while(|c| c.is_ascii_alphanumeric())
-}
-
-/// `0xHH 0xHH …` up to something else. The column is only computed for what is wrong: this is where the time
-/// goes.
-fn payload_bytes(cursor: &mut Cursor<'_>, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+/// `0xHH 0xHH …` up to something else.
+fn payload_bytes(input: &mut Input<'_>, bytes: &mut Vec<u8>) -> Result<(), Fault> {
     loop {
-        cursor.skip_blanks();
-        let before = cursor.clone();
-        if !cursor.eat("0x") {
-            return Ok(());
-        }
-        let digits = cursor.rest().as_bytes();
-        let length = digits.iter().take_while(|digit| digit.is_ascii_alphanumeric()).count();
-        let byte = match digits[..length] {
+        blanks(input)?;
+        let before = *input;
+        let digits = preceded("0x", take_while(0.., |c: char| c.is_ascii_alphanumeric()));
+        let Some(digits): Option<&str> = opt(digits).parse_next(input)? else { return Ok(()) };
+        let byte = match *digits.as_bytes() {
             [low] => hex(low),
             [high, low] => hex(high).zip(hex(low)).map(|(high, low)| high << 4 | low),
             _ => None,
         };
-        match byte {
-            Some(byte) => bytes.push(byte),
-            None => return Err(before.unexpected("a byte such as 0x7f")),
-        }
-        cursor.skip(length);
+        bytes.push(byte.ok_or_else(|| Fault::unexpected(&before, "a byte such as 0x7f"))?);
     }
 }
 

@@ -6,8 +6,11 @@
 use std::fmt;
 use std::path::Path;
 
+use winnow::Parser;
+use winnow::combinator::repeat;
+
 use super::Line;
-use super::cursor::{Cursor, Fault, Word, lines};
+use super::cursor::{Fault, Input, Word, lines, word};
 use super::error::{TraceError, TraceErrorKind, clip};
 use crate::host::Memory;
 use crate::nvdla::registers::RegisterMap;
@@ -143,7 +146,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Vec<Line<TxnCommand>>, TraceErro
         let content = line.split_once('#').map_or(line, |(content, _)| content);
         let words = words(content);
         if let Some((name, arguments)) = words.split_first() {
-            let command = command(*name, arguments).map_err(|fault| fault.at(file, number))?;
+            let command = command(*name, arguments).map_err(|fault| fault.at(file, number, line))?;
             commands.push(Line { number, command });
         }
     }
@@ -159,15 +162,16 @@ pub fn parse_plusargs(text: &str, file: &Path) -> Result<Plusargs, TraceError> {
                 None if word.text == "+continue_on_fail" => plusargs.continue_on_fail = true,
                 Some(("+read_reg_poll_retries", retries)) => {
                     let retries = Word { text: retries, ..word };
-                    let retries =
-                        retries.number32("a number of retries").map_err(|fault| fault.at(file, number))?;
+                    let retries = retries
+                        .number32("a number of retries")
+                        .map_err(|fault| fault.at(file, number, line))?;
                     plusargs.read_reg_poll_retries = Some(retries);
                 }
                 _ => {
                     let choices = "+read_reg_poll_retries=R, +continue_on_fail";
                     let kind =
                         TraceErrorKind::BadChoice { found: clip(word.text), what: "a plusarg", choices };
-                    return Err(word.fault(kind).at(file, number));
+                    return Err(word.fault(kind).at(file, number, line));
                 }
             }
         }
@@ -176,16 +180,9 @@ pub fn parse_plusargs(text: &str, file: &Path) -> Result<Plusargs, TraceError> {
 }
 
 fn words(line: &str) -> Vec<Word<'_>> {
-    let mut cursor = Cursor::new(line);
-    let mut words = Vec::new();
-    loop {
-        cursor.skip_blanks();
-        let word = cursor.take_while(|c| !c.is_whitespace());
-        if word.text.is_empty() {
-            return words;
-        }
-        words.push(word);
-    }
+    let words = repeat(0.., word(1.., |c: char| !c.is_whitespace())).parse_next(&mut Input::new(line));
+    // None is as good as several.
+    words.unwrap_or_default()
 }
 
 fn command(name: Word<'_>, arguments: &[Word<'_>]) -> Result<TxnCommand, Fault> {

@@ -44,22 +44,22 @@ impl BdmaTransfer {
             BdmaTransfer::place(Ram::from_field(registers.get(ram)), registers.address(low, high), strides)
         };
         Ok(BdmaTransfer {
-            line: registers.actual(reg::cfg_line::SIZE) * ATOM,
-            lines: repeat(reg::cfg_line_repeat::NUMBER)?,
-            surfaces: repeat(reg::cfg_surf_repeat::NUMBER)?,
+            line: registers.actual(reg::CFG_LINE::SIZE) * ATOM,
+            lines: repeat(reg::CFG_LINE_REPEAT::NUMBER)?,
+            surfaces: repeat(reg::CFG_SURF_REPEAT::NUMBER)?,
             source: end(
-                reg::cfg_cmd::SRC_RAM_TYPE,
-                reg::cfg_src_addr_low::V32,
-                reg::cfg_src_addr_high::V8,
-                reg::cfg_src_line::STRIDE,
-                reg::cfg_src_surf::STRIDE,
+                reg::CFG_CMD::SRC_RAM_TYPE,
+                reg::CFG_SRC_ADDR_LOW::V32,
+                reg::CFG_SRC_ADDR_HIGH::V8,
+                reg::CFG_SRC_LINE::STRIDE,
+                reg::CFG_SRC_SURF::STRIDE,
             ),
             destination: end(
-                reg::cfg_cmd::DST_RAM_TYPE,
-                reg::cfg_dst_addr_low::V32,
-                reg::cfg_dst_addr_high::V8,
-                reg::cfg_dst_line::STRIDE,
-                reg::cfg_dst_surf::STRIDE,
+                reg::CFG_CMD::DST_RAM_TYPE,
+                reg::CFG_DST_ADDR_LOW::V32,
+                reg::CFG_DST_ADDR_HIGH::V8,
+                reg::CFG_DST_LINE::STRIDE,
+                reg::CFG_DST_SURF::STRIDE,
             ),
         })
     }
@@ -69,19 +69,19 @@ impl BdmaTransfer {
         let BdmaTransfer { line, lines, surfaces, source, destination } = *self;
         let high = |address: u64| (address >> 32) as u32;
         let fields = [
-            (reg::cfg_src_addr_low::V32, source.base as u32),
-            (reg::cfg_src_addr_high::V8, high(source.base)),
-            (reg::cfg_dst_addr_low::V32, destination.base as u32),
-            (reg::cfg_dst_addr_high::V8, high(destination.base)),
-            (reg::cfg_line::SIZE, line / ATOM),
-            (reg::cfg_cmd::SRC_RAM_TYPE, source.ram.field()),
-            (reg::cfg_cmd::DST_RAM_TYPE, destination.ram.field()),
-            (reg::cfg_line_repeat::NUMBER, lines),
-            (reg::cfg_src_line::STRIDE, source.line_stride),
-            (reg::cfg_dst_line::STRIDE, destination.line_stride),
-            (reg::cfg_surf_repeat::NUMBER, surfaces),
-            (reg::cfg_src_surf::STRIDE, source.surface_stride),
-            (reg::cfg_dst_surf::STRIDE, destination.surface_stride),
+            (reg::CFG_SRC_ADDR_LOW::V32, source.base as u32),
+            (reg::CFG_SRC_ADDR_HIGH::V8, high(source.base)),
+            (reg::CFG_DST_ADDR_LOW::V32, destination.base as u32),
+            (reg::CFG_DST_ADDR_HIGH::V8, high(destination.base)),
+            (reg::CFG_LINE::SIZE, line / ATOM),
+            (reg::CFG_CMD::SRC_RAM_TYPE, source.ram.field()),
+            (reg::CFG_CMD::DST_RAM_TYPE, destination.ram.field()),
+            (reg::CFG_LINE_REPEAT::NUMBER, lines),
+            (reg::CFG_SRC_LINE::STRIDE, source.line_stride),
+            (reg::CFG_DST_LINE::STRIDE, destination.line_stride),
+            (reg::CFG_SURF_REPEAT::NUMBER, surfaces),
+            (reg::CFG_SRC_SURF::STRIDE, source.surface_stride),
+            (reg::CFG_DST_SURF::STRIDE, destination.surface_stride),
         ];
         Encoded::of(Unit::Bdma, fields)
     }
@@ -93,7 +93,7 @@ impl BdmaTransfer {
     pub fn encode(&self, map: RegisterMap) -> Result<Encoded, Refused> {
         let fields = self.fields();
         let group = fields.group(Unit::Bdma, map)?;
-        encode::check(self, BdmaTransfer::decode(&group), (&group, reg::cfg_line::SIZE))?;
+        encode::check(self, BdmaTransfer::decode(&group), (&group, reg::CFG_LINE::SIZE))?;
         Ok(fields)
     }
 
@@ -117,17 +117,17 @@ mod tests {
 
     fn registers() -> Group {
         let mut registers = Group::new(Unit::Bdma, RegisterMap::Full);
-        let (low, high) = (reg::cfg_src_addr_low::V32, reg::cfg_src_addr_high::V8);
+        let (low, high) = (reg::CFG_SRC_ADDR_LOW::V32, reg::CFG_SRC_ADDR_HIGH::V8);
         registers.set_address(low, high, 0x12_8000_0020);
-        registers.set_address(reg::cfg_dst_addr_low::V32, reg::cfg_dst_addr_high::V8, 0x5000_0040);
-        registers.set_actual(reg::cfg_line::SIZE, 3);
-        registers.set_actual(reg::cfg_line_repeat::NUMBER, 2);
-        registers.set_actual(reg::cfg_surf_repeat::NUMBER, 2);
-        registers.set_actual(reg::cfg_src_line::STRIDE, 0x80);
-        registers.set_actual(reg::cfg_src_surf::STRIDE, 0x400);
-        registers.set_actual(reg::cfg_dst_line::STRIDE, 0x60);
-        registers.set_actual(reg::cfg_dst_surf::STRIDE, 0x200);
-        registers.set(reg::cfg_cmd::SRC_RAM_TYPE, 1);
+        registers.set_address(reg::CFG_DST_ADDR_LOW::V32, reg::CFG_DST_ADDR_HIGH::V8, 0x5000_0040);
+        registers.set_actual(reg::CFG_LINE::SIZE, 3);
+        registers.set_actual(reg::CFG_LINE_REPEAT::NUMBER, 2);
+        registers.set_actual(reg::CFG_SURF_REPEAT::NUMBER, 2);
+        registers.set_actual(reg::CFG_SRC_LINE::STRIDE, 0x80);
+        registers.set_actual(reg::CFG_SRC_SURF::STRIDE, 0x400);
+        registers.set_actual(reg::CFG_DST_LINE::STRIDE, 0x60);
+        registers.set_actual(reg::CFG_DST_SURF::STRIDE, 0x200);
+        registers.set(reg::CFG_CMD::SRC_RAM_TYPE, 1);
         registers
     }
 
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn refuses_more_lines_or_surfaces_than_the_storing_half_counts() {
-        for field in [reg::cfg_line_repeat::NUMBER, reg::cfg_surf_repeat::NUMBER] {
+        for field in [reg::CFG_LINE_REPEAT::NUMBER, reg::CFG_SURF_REPEAT::NUMBER] {
             let mut registers = registers();
             registers.set_actual(field, 8192);
             assert!(BdmaTransfer::decode(&registers).is_ok());

@@ -42,15 +42,15 @@ struct GroupRegisters {
 const GROUPS: [GroupRegisters; 2] = [
     GroupRegisters {
         launch: reg::CFG_LAUNCH0,
-        launched: reg::cfg_launch0::GRP0_LAUNCH,
-        busy: reg::status::GRP0_BUSY,
+        launched: reg::CFG_LAUNCH0::GRP0_LAUNCH,
+        busy: reg::STATUS::GRP0_BUSY,
         read_stall: reg::STATUS_GRP0_READ_STALL,
         write_stall: reg::STATUS_GRP0_WRITE_STALL,
     },
     GroupRegisters {
         launch: reg::CFG_LAUNCH1,
-        launched: reg::cfg_launch1::GRP1_LAUNCH,
-        busy: reg::status::GRP1_BUSY,
+        launched: reg::CFG_LAUNCH1::GRP1_LAUNCH,
+        busy: reg::STATUS::GRP1_BUSY,
         read_stall: reg::STATUS_GRP1_READ_STALL,
         write_stall: reg::STATUS_GRP1_WRITE_STALL,
     },
@@ -126,7 +126,7 @@ impl Bdma {
     /// A write from the bus; true if it launched a group.
     pub(crate) fn write(&self, offset: u32, value: u32) -> bool {
         self.control.write(offset, value);
-        if offset == u32::from(reg::CFG_OP.offset) && self.is_set(reg::cfg_op::EN) {
+        if offset == u32::from(reg::CFG_OP.offset) && self.is_set(reg::CFG_OP::EN) {
             self.enqueue();
         }
         let launch = |of: &GroupRegisters| offset == u32::from(of.launch.offset) && self.is_set(of.launched);
@@ -149,8 +149,8 @@ impl Bdma {
     fn show_status(&self) {
         let queue = self.queue.borrow();
         let mut registers = self.control.registers().borrow_mut();
-        registers.set_field(0, reg::status::FREE_SLOT, queue.free() as u32);
-        registers.set_field(0, reg::status::IDLE, queue.is_idle().into());
+        registers.set_field(0, reg::STATUS::FREE_SLOT, queue.free() as u32);
+        registers.set_field(0, reg::STATUS::IDLE, queue.is_idle().into());
         for (group, of) in GROUPS.iter().enumerate() {
             registers.set_field(0, of.busy, queue.is_busy(group).into());
         }
@@ -284,7 +284,7 @@ impl Bdma {
             (of.write_stall, self.output.take_stalled().cycles(self.cycle)),
         ];
         self.sim.wait(self.cycles(self.timing.bdma.done_to_interrupt)).await;
-        self.control.count(0, reg::cfg_status::STALL_COUNT_EN, &stalls);
+        self.control.count(0, reg::CFG_STATUS::STALL_COUNT_EN, &stalls);
         self.queue.borrow_mut().done(group);
         self.control.end(|| "group".into(), group);
         self.interrupts.raise(glb::Source::Bdma(group));

@@ -69,21 +69,21 @@ pub struct CdpLayer {
 
 /// Where CDP reads.
 const SOURCE: Place = Place {
-    ram: rdma_reg::d_src_dma_cfg::SRC_RAM_TYPE,
+    ram: rdma_reg::D_SRC_DMA_CFG::SRC_RAM_TYPE,
     base: [
-        rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW,
-        rdma_reg::d_src_base_addr_high::SRC_BASE_ADDR_HIGH,
+        rdma_reg::D_SRC_BASE_ADDR_LOW::SRC_BASE_ADDR_LOW,
+        rdma_reg::D_SRC_BASE_ADDR_HIGH::SRC_BASE_ADDR_HIGH,
     ],
-    line_stride: rdma_reg::d_src_line_stride::SRC_LINE_STRIDE,
-    surface_stride: rdma_reg::d_src_surface_stride::SRC_SURFACE_STRIDE,
+    line_stride: rdma_reg::D_SRC_LINE_STRIDE::SRC_LINE_STRIDE,
+    surface_stride: rdma_reg::D_SRC_SURFACE_STRIDE::SRC_SURFACE_STRIDE,
 };
 
 /// Where it writes.
 const DESTINATION: Place = Place {
-    ram: reg::d_dst_dma_cfg::DST_RAM_TYPE,
-    base: [reg::d_dst_base_addr_low::DST_BASE_ADDR_LOW, reg::d_dst_base_addr_high::DST_BASE_ADDR_HIGH],
-    line_stride: reg::d_dst_line_stride::DST_LINE_STRIDE,
-    surface_stride: reg::d_dst_surface_stride::DST_SURFACE_STRIDE,
+    ram: reg::D_DST_DMA_CFG::DST_RAM_TYPE,
+    base: [reg::D_DST_BASE_ADDR_LOW::DST_BASE_ADDR_LOW, reg::D_DST_BASE_ADDR_HIGH::DST_BASE_ADDR_HIGH],
+    line_stride: reg::D_DST_LINE_STRIDE::DST_LINE_STRIDE,
+    surface_stride: reg::D_DST_SURFACE_STRIDE::DST_SURFACE_STRIDE,
 };
 
 impl CdpLayer {
@@ -108,28 +108,28 @@ impl CdpLayer {
     /// Its registers in groups, all but the enables. Its table is loaded before: [`lut::load`].
     pub fn fields(&self) -> Encoded {
         let mut rdma: Fields = vec![
-            (rdma_reg::d_data_cube_width::WIDTH, self.width),
-            (rdma_reg::d_data_cube_height::HEIGHT, self.height),
-            (rdma_reg::d_data_cube_channel::CHANNEL, self.channels),
+            (rdma_reg::D_DATA_CUBE_WIDTH::WIDTH, self.width),
+            (rdma_reg::D_DATA_CUBE_HEIGHT::HEIGHT, self.height),
+            (rdma_reg::D_DATA_CUBE_CHANNEL::CHANNEL, self.channels),
         ];
         rdma.extend(SOURCE.fields(&self.source));
-        rdma.push((rdma_reg::d_data_format::INPUT_DATA, self.precision.code()));
+        rdma.push((rdma_reg::D_DATA_FORMAT::INPUT_DATA, self.precision.code()));
         let mut cdp: Fields = DESTINATION.fields(&self.destination).into();
         cdp.extend([
-            (reg::d_data_format::INPUT_DATA_TYPE, self.precision.code()),
-            (reg::d_lrn_cfg::NORMALZ_LEN, self.reach.wrapping_sub(1)),
-            (reg::d_datin_offset::DATIN_OFFSET, self.input.offset as u32),
-            (reg::d_datin_scale::DATIN_SCALE, i32::from(self.input.scale) as u32),
-            (reg::d_datin_shifter::DATIN_SHIFTER, self.input.shift.into()),
-            (reg::d_datout_offset::DATOUT_OFFSET, self.output.offset as u32),
-            (reg::d_datout_scale::DATOUT_SCALE, i32::from(self.output.scale) as u32),
-            (reg::d_datout_shifter::DATOUT_SHIFTER, self.output.shift.into()),
-            (reg::d_func_bypass::SQSUM_BYPASS, (!self.square_sum).into()),
-            (reg::d_func_bypass::MUL_BYPASS, (!self.multiply).into()),
+            (reg::D_DATA_FORMAT::INPUT_DATA_TYPE, self.precision.code()),
+            (reg::D_LRN_CFG::NORMALZ_LEN, self.reach.wrapping_sub(1)),
+            (reg::D_DATIN_OFFSET::DATIN_OFFSET, self.input.offset as u32),
+            (reg::D_DATIN_SCALE::DATIN_SCALE, i32::from(self.input.scale) as u32),
+            (reg::D_DATIN_SHIFTER::DATIN_SHIFTER, self.input.shift.into()),
+            (reg::D_DATOUT_OFFSET::DATOUT_OFFSET, self.output.offset as u32),
+            (reg::D_DATOUT_SCALE::DATOUT_SCALE, i32::from(self.output.scale) as u32),
+            (reg::D_DATOUT_SHIFTER::DATOUT_SHIFTER, self.output.shift.into()),
+            (reg::D_FUNC_BYPASS::SQSUM_BYPASS, (!self.square_sum).into()),
+            (reg::D_FUNC_BYPASS::MUL_BYPASS, (!self.multiply).into()),
         ]);
         // It counts in fp16 only.
         if self.nan_to_zero || self.precision == Precision::Fp16 {
-            cdp.push((reg::d_nan_flush_to_zero::NAN_TO_ZERO, self.nan_to_zero.into()));
+            cdp.push((reg::D_NAN_FLUSH_TO_ZERO::NAN_TO_ZERO, self.nan_to_zero.into()));
         }
         Encoded::of(Unit::CdpRdma, rdma).and(Encoded::of(Unit::Cdp, cdp))
     }
@@ -143,46 +143,46 @@ impl CdpLayer {
         let rdma = fields.group(Unit::CdpRdma, map)?;
         let cdp = fields.clone().and(Encoded::of(Unit::Cdp, lut::fields(&self.lut))).group(Unit::Cdp, map)?;
         let decoded = CdpLayer::decode(&cdp, &rdma, hardware);
-        encode::check(self, decoded, (&cdp, reg::d_data_format::INPUT_DATA_TYPE))?;
+        encode::check(self, decoded, (&cdp, reg::D_DATA_FORMAT::INPUT_DATA_TYPE))?;
         Ok(fields)
     }
 
     /// Decodes and checks a group of CDP and of CDP_RDMA.
     pub fn decode(cdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<CdpLayer, Refused> {
-        use reg::d_data_format::INPUT_DATA_TYPE;
+        use reg::D_DATA_FORMAT::INPUT_DATA_TYPE;
         let precision = hardware.formats.decode(cdp, INPUT_DATA_TYPE)?;
         // CDP_RDMA must deliver what CDP expects.
-        let read_as = rdma_reg::d_data_format::INPUT_DATA;
+        let read_as = rdma_reg::D_DATA_FORMAT::INPUT_DATA;
         if rdma.get(read_as) != cdp.get(INPUT_DATA_TYPE) {
             let why = format!("CDP.{INPUT_DATA_TYPE} is {:#x}", cdp.get(INPUT_DATA_TYPE));
             return Err(Refused::new(rdma, read_as, why));
         }
         let signed = |field: FieldRef| cdp.get_signed(field);
         let (input_offset, output_offset) =
-            (signed(reg::d_datin_offset::DATIN_OFFSET), signed(reg::d_datout_offset::DATOUT_OFFSET));
+            (signed(reg::D_DATIN_OFFSET::DATIN_OFFSET), signed(reg::D_DATOUT_OFFSET::DATOUT_OFFSET));
         // In int8 the converters' adders are narrower.
         let narrow = precision == Precision::Int8;
         let cut = |offset: i32, bits: u32| if narrow { wrap(offset.into(), bits) as i32 } else { offset };
         let pixel = hardware.atom as u32;
         Ok(CdpLayer {
             atom: hardware.atom,
-            width: rdma.actual(rdma_reg::d_data_cube_width::WIDTH),
-            height: rdma.actual(rdma_reg::d_data_cube_height::HEIGHT),
-            channels: rdma.actual(rdma_reg::d_data_cube_channel::CHANNEL),
+            width: rdma.actual(rdma_reg::D_DATA_CUBE_WIDTH::WIDTH),
+            height: rdma.actual(rdma_reg::D_DATA_CUBE_HEIGHT::HEIGHT),
+            channels: rdma.actual(rdma_reg::D_DATA_CUBE_CHANNEL::CHANNEL),
             precision,
-            nan_to_zero: cdp.flag(reg::d_nan_flush_to_zero::NAN_TO_ZERO),
-            reach: cdp.get(reg::d_lrn_cfg::NORMALZ_LEN) + 1,
-            square_sum: !cdp.flag(reg::d_func_bypass::SQSUM_BYPASS),
-            multiply: !cdp.flag(reg::d_func_bypass::MUL_BYPASS),
+            nan_to_zero: cdp.flag(reg::D_NAN_FLUSH_TO_ZERO::NAN_TO_ZERO),
+            reach: cdp.get(reg::D_LRN_CFG::NORMALZ_LEN) + 1,
+            square_sum: !cdp.flag(reg::D_FUNC_BYPASS::SQSUM_BYPASS),
+            multiply: !cdp.flag(reg::D_FUNC_BYPASS::MUL_BYPASS),
             input: Converter {
                 offset: cut(input_offset, 8),
-                scale: signed(reg::d_datin_scale::DATIN_SCALE) as i16,
-                shift: cdp.get(reg::d_datin_shifter::DATIN_SHIFTER) as u8,
+                scale: signed(reg::D_DATIN_SCALE::DATIN_SCALE) as i16,
+                shift: cdp.get(reg::D_DATIN_SHIFTER::DATIN_SHIFTER) as u8,
             },
             output: Converter {
                 offset: cut(output_offset, 25),
-                scale: signed(reg::d_datout_scale::DATOUT_SCALE) as i16,
-                shift: cdp.get(reg::d_datout_shifter::DATOUT_SHIFTER) as u8,
+                scale: signed(reg::D_DATOUT_SCALE::DATOUT_SCALE) as i16,
+                shift: cdp.get(reg::D_DATOUT_SHIFTER::DATOUT_SHIFTER) as u8,
             },
             lut: lut::decode(cdp),
             source: SOURCE.surface(rdma, (pixel, pixel), Packing::Strided, LowBits::OfSums),
@@ -204,16 +204,16 @@ mod tests {
     fn groups() -> (Group, Group) {
         let (mut cdp, mut rdma) =
             (Group::new(Unit::Cdp, RegisterMap::Small), Group::new(Unit::CdpRdma, RegisterMap::Small));
-        cdp.set(reg::d_data_format::INPUT_DATA_TYPE, 0);
-        rdma.set_actual(rdma_reg::d_data_cube_width::WIDTH, 9);
-        rdma.set_actual(rdma_reg::d_data_cube_channel::CHANNEL, 17);
+        cdp.set(reg::D_DATA_FORMAT::INPUT_DATA_TYPE, 0);
+        rdma.set_actual(rdma_reg::D_DATA_CUBE_WIDTH::WIDTH, 9);
+        rdma.set_actual(rdma_reg::D_DATA_CUBE_CHANNEL::CHANNEL, 17);
         (cdp, rdma)
     }
 
     #[test]
     fn the_cube_is_the_rdmas() {
         let (mut cdp, rdma) = groups();
-        cdp.set(reg::d_lrn_cfg::NORMALZ_LEN, 3);
+        cdp.set(reg::D_LRN_CFG::NORMALZ_LEN, 3);
         let layer = CdpLayer::decode(&cdp, &rdma, &SMALL).unwrap();
         assert_eq!((layer.width, layer.height, layer.channels, layer.surfaces()), (9, 1, 17, 3));
         assert_eq!((layer.reach, layer.square_sum, layer.multiply), (4, true, true));
@@ -222,15 +222,15 @@ mod tests {
     #[test]
     fn offsets_are_narrower_in_int8() {
         let (mut cdp, mut rdma) = groups();
-        cdp.set(reg::d_datin_offset::DATIN_OFFSET, 0x180);
-        cdp.set(reg::d_datout_offset::DATOUT_OFFSET, 0xff03_ca09);
+        cdp.set(reg::D_DATIN_OFFSET::DATIN_OFFSET, 0x180);
+        cdp.set(reg::D_DATOUT_OFFSET::DATOUT_OFFSET, 0xff03_ca09);
         let layer = CdpLayer::decode(&cdp, &rdma, &FULL).unwrap();
         assert_eq!((layer.input.offset, layer.output.offset), (-128, -0xfc_35f7));
-        cdp.set(reg::d_data_format::INPUT_DATA_TYPE, 1);
-        rdma.set(rdma_reg::d_data_format::INPUT_DATA, 1);
+        cdp.set(reg::D_DATA_FORMAT::INPUT_DATA_TYPE, 1);
+        rdma.set(rdma_reg::D_DATA_FORMAT::INPUT_DATA, 1);
         let layer = CdpLayer::decode(&cdp, &rdma, &FULL).unwrap();
         assert_eq!((layer.input.offset, layer.output.offset), (0x180, -0xfc_35f7));
-        cdp.set(reg::d_datout_offset::DATOUT_OFFSET, 0x0103_0000);
+        cdp.set(reg::D_DATOUT_OFFSET::DATOUT_OFFSET, 0x0103_0000);
         assert_eq!(CdpLayer::decode(&cdp, &rdma, &FULL).unwrap().output.offset, 0x0103_0000);
     }
 
@@ -242,7 +242,7 @@ mod tests {
             (2, "= 0x2 (FP16): this configuration does not compute fp16"),
             (3, "= 0x3: there are formats 0 (int8), 1 (int16) and 2 (fp16)"),
         ] {
-            cdp.set(reg::d_data_format::INPUT_DATA_TYPE, format);
+            cdp.set(reg::D_DATA_FORMAT::INPUT_DATA_TYPE, format);
             let refused = CdpLayer::decode(&cdp, &rdma, &SMALL).unwrap_err().to_string();
             assert_eq!(refused, format!("CDP.D_DATA_FORMAT.INPUT_DATA_TYPE {why}"));
         }
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn refuses_an_rdma_that_reads_another_format() {
         let (cdp, mut rdma) = groups();
-        rdma.set(rdma_reg::d_data_format::INPUT_DATA, 1);
+        rdma.set(rdma_reg::D_DATA_FORMAT::INPUT_DATA, 1);
         let refused = CdpLayer::decode(&cdp, &rdma, &FULL).unwrap_err().to_string();
         assert!(refused.starts_with("CDP_RDMA.D_DATA_FORMAT.INPUT_DATA = 0x1 (INT16): CDP."), "{refused}");
     }
@@ -389,7 +389,7 @@ mod tests {
             for register in Unit::CdpRdma.registers() {
                 rdma.set_word(register, words.next().unwrap_or(0));
             }
-            rdma.set(rdma_reg::d_data_format::INPUT_DATA, cdp.get(reg::d_data_format::INPUT_DATA_TYPE));
+            rdma.set(rdma_reg::D_DATA_FORMAT::INPUT_DATA, cdp.get(reg::D_DATA_FORMAT::INPUT_DATA_TYPE));
             let _ = CdpLayer::decode(&cdp, &rdma, &FULL);
         }
     }

@@ -14,10 +14,10 @@ use crate::nvdla::numeric::{Precision, round_shift, round_shift_either, saturate
 use crate::nvdla::registers::{
     FieldRef, Group, Table, Unit,
     cdp::{
-        s_lut_access_cfg::*, s_lut_access_data::*, s_lut_cfg::*, s_lut_info::*, s_lut_le_end_high::*,
-        s_lut_le_end_low::*, s_lut_le_slope_scale::*, s_lut_le_slope_shift::*, s_lut_le_start_high::*,
-        s_lut_le_start_low::*, s_lut_lo_end_high::*, s_lut_lo_end_low::*, s_lut_lo_slope_scale::*,
-        s_lut_lo_slope_shift::*, s_lut_lo_start_high::*, s_lut_lo_start_low::*,
+        S_LUT_ACCESS_CFG::*, S_LUT_ACCESS_DATA::*, S_LUT_CFG::*, S_LUT_INFO::*, S_LUT_LE_END_HIGH::*,
+        S_LUT_LE_END_LOW::*, S_LUT_LE_SLOPE_SCALE::*, S_LUT_LE_SLOPE_SHIFT::*, S_LUT_LE_START_HIGH::*,
+        S_LUT_LE_START_LOW::*, S_LUT_LO_END_HIGH::*, S_LUT_LO_END_LOW::*, S_LUT_LO_SLOPE_SCALE::*,
+        S_LUT_LO_SLOPE_SHIFT::*, S_LUT_LO_START_HIGH::*, S_LUT_LO_START_LOW::*,
     },
 };
 

@@ -95,7 +95,7 @@ impl Engine for Cdp {
         let next = self.common.cycles(self.common.timing.cdp.next_read);
         self.common.sim.wait_until(last + next).await;
         let stalled = self.input.take_stalled(0).cycles(self.common.cycle);
-        let enable = rdma_reg::d_perf_enable::DMA_EN;
+        let enable = rdma_reg::D_PERF_ENABLE::DMA_EN;
         self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
     }
 
@@ -242,11 +242,11 @@ impl Cdp {
             ],
         );
         let stalled = self.output.take_stalled().cycles(*cycle);
-        control.count(group, reg::d_perf_enable::DMA_EN, &[(reg::D_PERF_WRITE_STALL, stalled)]);
+        control.count(group, reg::D_PERF_ENABLE::DMA_EN, &[(reg::D_PERF_WRITE_STALL, stalled)]);
         let lut = &counters.lut;
         control.count(
             group,
-            reg::d_perf_enable::LUT_EN,
+            reg::D_PERF_ENABLE::LUT_EN,
             &[
                 (reg::D_PERF_LUT_UFLOW, lut.underflow),
                 (reg::D_PERF_LUT_OFLOW, lut.overflow),

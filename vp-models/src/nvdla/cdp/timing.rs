@@ -222,13 +222,13 @@ mod tests {
 
     fn layer(width: u32, height: u32, channels: u32, bypass: bool) -> CdpLayer {
         let mut registers = Group::new(Unit::Cdp, RegisterMap::Small);
-        registers.set(cdp::d_data_format::INPUT_DATA_TYPE, 0);
-        registers.set(cdp::d_func_bypass::SQSUM_BYPASS, bypass.into());
-        registers.set(cdp::d_func_bypass::MUL_BYPASS, bypass.into());
+        registers.set(cdp::D_DATA_FORMAT::INPUT_DATA_TYPE, 0);
+        registers.set(cdp::D_FUNC_BYPASS::SQSUM_BYPASS, bypass.into());
+        registers.set(cdp::D_FUNC_BYPASS::MUL_BYPASS, bypass.into());
         let mut rdma = Group::new(Unit::CdpRdma, RegisterMap::Small);
-        rdma.set_actual(cdp_rdma::d_data_cube_width::WIDTH, width);
-        rdma.set_actual(cdp_rdma::d_data_cube_height::HEIGHT, height);
-        rdma.set_actual(cdp_rdma::d_data_cube_channel::CHANNEL, channels);
+        rdma.set_actual(cdp_rdma::D_DATA_CUBE_WIDTH::WIDTH, width);
+        rdma.set_actual(cdp_rdma::D_DATA_CUBE_HEIGHT::HEIGHT, height);
+        rdma.set_actual(cdp_rdma::D_DATA_CUBE_CHANNEL::CHANNEL, channels);
         let config = Config::named("nv_small").unwrap();
         CdpLayer::decode(&registers, &rdma, &Hardware::from(&config)).unwrap()
     }

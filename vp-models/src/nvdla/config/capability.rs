@@ -255,7 +255,7 @@ mod tests {
     use serde_json::Value;
 
     use super::{CapabilityDescriptor, CapabilityRom, CapabilityWord, Config, capability_descriptors};
-    use crate::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT;
+    use crate::nvdla::registers::cdma::D_DATAIN_FORMAT::PIXEL_FORMAT;
     use crate::nvdla::registers::published::published;
 
     fn list(value: &Value) -> &[Value] {

@@ -27,17 +27,17 @@ impl CmacLayer {
 
     /// Decodes and checks a group.
     pub fn decode(group: &Group, hardware: &Hardware) -> Result<CmacLayer, Refused> {
-        let winograd = group.flag(reg::d_misc_cfg::CONV_MODE);
+        let winograd = group.flag(reg::D_MISC_CFG::CONV_MODE);
         if winograd && !hardware.winograd {
             let why = "this configuration has no Winograd";
-            return Err(Refused::new(group, reg::d_misc_cfg::CONV_MODE, why));
+            return Err(Refused::new(group, reg::D_MISC_CFG::CONV_MODE, why));
         }
-        Ok(CmacLayer { precision: hardware.precision(group, reg::d_misc_cfg::PROC_PRECISION)?, winograd })
+        Ok(CmacLayer { precision: hardware.precision(group, reg::D_MISC_CFG::PROC_PRECISION)?, winograd })
     }
 
     /// The registers of both arrays in groups, all but the enables.
     pub fn fields(&self) -> Encoded {
-        use reg::d_misc_cfg::*;
+        use reg::D_MISC_CFG::*;
         let fields = [(CONV_MODE, self.winograd.into()), (PROC_PRECISION, self.precision.code())];
         let [first, second] = CmacLayer::UNITS.map(|unit| Encoded::of(unit, fields));
         first.and(second)
@@ -52,7 +52,7 @@ impl CmacLayer {
         for unit in CmacLayer::UNITS {
             let group = fields.group(unit, map)?;
             let decoded = CmacLayer::decode(&group, hardware);
-            encode::check(self, decoded, (&group, reg::d_misc_cfg::PROC_PRECISION))?;
+            encode::check(self, decoded, (&group, reg::D_MISC_CFG::PROC_PRECISION))?;
         }
         Ok(fields)
     }
@@ -87,10 +87,10 @@ impl Arrays {
             let refuse = |field, why| Err((control, Refused::new(group, field, why)));
             let layer = CmacLayer::decode(group, hardware).map_err(|refused| (control, refused))?;
             if layer.winograd != (order == Order::Tiles) {
-                return refuse(reg::d_misc_cfg::CONV_MODE, "CSC has another mode");
+                return refuse(reg::D_MISC_CFG::CONV_MODE, "CSC has another mode");
             }
             if layer.precision != precision {
-                return refuse(reg::d_misc_cfg::PROC_PRECISION, "CSC sends another format");
+                return refuse(reg::D_MISC_CFG::PROC_PRECISION, "CSC sends another format");
             }
         }
         Ok(())

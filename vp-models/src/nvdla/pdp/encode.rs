@@ -1,9 +1,7 @@
 //! The registers of PDP and PDP_RDMA that say a layer: the inverse of [`PdpLayer::decode`].
 
-use super::layer::{
-    Average, DESTINATION, HORIZONTAL, Hardware, Method, PADDING, PARTIAL_IN, PARTIAL_OUT, PdpLayer,
-    PdpSource, SOURCE, VERTICAL,
-};
+use super::decode::{DESTINATION, HORIZONTAL, PADDING, PARTIAL_IN, PARTIAL_OUT, SOURCE, VERTICAL};
+use super::layer::{Average, Hardware, Method, PdpLayer, PdpSource};
 use crate::nvdla::cube::Surface;
 use crate::nvdla::encode::{self, Encoded, Fields};
 use crate::nvdla::numeric::Precision;
@@ -22,9 +20,9 @@ impl PdpLayer {
 
     fn rdma_fields(&self, source: &Surface) -> Fields {
         use rdma_reg::{
-            d_data_cube_in_channel::*, d_data_cube_in_height::*, d_data_cube_in_width::*, d_data_format::*,
-            d_flying_mode::*, d_operation_mode_cfg::*, d_partial_width_in::*, d_pooling_kernel_cfg::*,
-            d_pooling_padding_cfg::*,
+            D_DATA_CUBE_IN_CHANNEL::*, D_DATA_CUBE_IN_HEIGHT::*, D_DATA_CUBE_IN_WIDTH::*, D_DATA_FORMAT::*,
+            D_FLYING_MODE::*, D_OPERATION_MODE_CFG::*, D_PARTIAL_WIDTH_IN::*, D_POOLING_KERNEL_CFG::*,
+            D_POOLING_PADDING_CFG::*,
         };
         let mut fields: Fields = vec![
             (CUBE_IN_WIDTH, self.horizontal.input),
@@ -49,8 +47,8 @@ impl PdpLayer {
 
     fn pdp_fields(&self) -> Fields {
         use reg::{
-            d_data_cube_in_channel::*, d_data_cube_out_channel::*, d_data_format::*, d_nan_flush_to_zero::*,
-            d_operation_mode_cfg::*, d_recip_kernel_height::*, d_recip_kernel_width::*,
+            D_DATA_CUBE_IN_CHANNEL::*, D_DATA_CUBE_OUT_CHANNEL::*, D_DATA_FORMAT::*, D_NAN_FLUSH_TO_ZERO::*,
+            D_OPERATION_MODE_CFG::*, D_RECIP_KERNEL_HEIGHT::*, D_RECIP_KERNEL_WIDTH::*,
         };
         let (method, average) = match self.method {
             Method::Average(average) => (POOLING_METHOD::POOLING_METHOD_AVERAGE, average),
@@ -102,7 +100,7 @@ impl PdpLayer {
         let fields = self.fields();
         let (pdp, rdma) = (fields.group(Unit::Pdp, map)?, fields.group(Unit::PdpRdma, map)?);
         let decoded = PdpLayer::decode(&pdp, &rdma, hardware);
-        encode::check(self, decoded, (&pdp, reg::d_operation_mode_cfg::POOLING_METHOD))?;
+        encode::check(self, decoded, (&pdp, reg::D_OPERATION_MODE_CFG::POOLING_METHOD))?;
         Ok(fields)
     }
 }

@@ -4,6 +4,7 @@
 //! here is the engine that joins them.
 
 pub mod compute;
+mod decode;
 mod encode;
 mod float;
 pub mod layer;
@@ -103,7 +104,7 @@ impl Engine for Pdp {
         let next = self.common.cycles(self.common.timing.pdp.next_read);
         self.common.sim.wait_until(last + next).await;
         let stalled = self.input.take_stalled(0).cycles(self.common.cycle);
-        let enable = rdma_reg::d_perf_enable::DMA_EN;
+        let enable = rdma_reg::D_PERF_ENABLE::DMA_EN;
         self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
     }
 
@@ -124,7 +125,7 @@ impl Engine for Pdp {
         let next = self.output.last_due().since(self.common.cycles(next_layer));
         let next = next.max(ends.since(self.common.cycles(5)));
         let stalled = self.output.take_stalled().cycles(self.common.cycle);
-        let enable = reg::d_perf_enable::DMA_EN;
+        let enable = reg::D_PERF_ENABLE::DMA_EN;
         self.common.control.count(group, enable, &[(reg::D_PERF_WRITE_STALL, stalled)]);
         self.common.control.show(
             group,
@@ -328,7 +329,7 @@ impl Pdp {
                  (NV_NVDLA_PDP_wdma, reading_done_flag; NV_NVDLA_PDP_CORE_cal2d, wr_line_dat_done), and hangs or leaves other bytes in \
                  the one behind it, until reset. Let PDP.{} end with the last window",
                 Pdp::shape(layer),
-                reg::d_data_cube_in_height::CUBE_IN_HEIGHT
+                reg::D_DATA_CUBE_IN_HEIGHT::CUBE_IN_HEIGHT
             )
         }));
     }

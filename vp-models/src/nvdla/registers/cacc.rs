@@ -2,31 +2,16 @@
 
 registers! {
     unit "CACC";
-
-    /// State of both register groups.
-    S_STATUS s_status @ 0x00 single ro {
-        /// State of group 0.
-        STATUS_0 [1:0] = 0 { IDLE = 0, RUNNING = 1, PENDING = 2 };
-        /// State of group 1.
-        STATUS_1 [17:16] = 0 { IDLE = 0, RUNNING = 1, PENDING = 2 };
-    }
-
-    /// Group select for software and datapath.
-    S_POINTER s_pointer @ 0x04 single rw {
-        /// Group that register accesses reach.
-        PRODUCER [0] = 0 { GROUP_0 = 0, GROUP_1 = 1 };
-        /// Group the datapath runs from.
-        CONSUMER [16]: ro = 0 { GROUP_0 = 0, GROUP_1 = 1 };
-    }
+    groups;
 
     /// Starts the layer described by this group.
-    D_OP_ENABLE d_op_enable @ 0x08 duplicated rw {
+    D_OP_ENABLE @ 0x08 duplicated rw {
         /// 1 to start; cleared by hardware when the layer ends.
         OP_EN [0] = 0 { DISABLE = 0, ENABLE = 1 };
     }
 
     /// Mode and precision.
-    D_MISC_CFG d_misc_cfg @ 0x0c duplicated rw {
+    D_MISC_CFG @ 0x0c duplicated rw {
         /// Direct or winograd.
         CONV_MODE [0] = 0 { DIRECT = 0, WINOGRAD = 1 };
         /// Processing precision.
@@ -34,7 +19,7 @@ registers! {
     }
 
     /// Output width and height.
-    D_DATAOUT_SIZE_0 d_dataout_size_0 @ 0x10 duplicated rw {
+    D_DATAOUT_SIZE_0 @ 0x10 duplicated rw {
         /// Output width.
         DATAOUT_WIDTH [12:0] as minus1 = 0;
         /// Output height.
@@ -42,37 +27,22 @@ registers! {
     }
 
     /// Output channels.
-    D_DATAOUT_SIZE_1 d_dataout_size_1 @ 0x14 duplicated rw {
-        /// Output channels.
-        DATAOUT_CHANNEL [12:0] as minus1 = 0;
-    }
+    D_DATAOUT_SIZE_1 @ 0x14 duplicated rw { DATAOUT_CHANNEL [12:0] as minus1 = 0 }
 
     /// Output address.
-    D_DATAOUT_ADDR d_dataout_addr @ 0x18 duplicated rw {
-        /// Byte address.
-        DATAOUT_ADDR [31:0] as bytes = 0, full [31:5];
-    }
+    D_DATAOUT_ADDR @ 0x18 duplicated rw { DATAOUT_ADDR [31:0] as bytes = 0, full [31:5]: "Byte address." }
 
     /// Batch count.
-    D_BATCH_NUMBER d_batch_number @ 0x1c duplicated rw {
-        /// Batch count.
-        BATCHES [4:0] as minus1 = 0;
-    }
+    D_BATCH_NUMBER @ 0x1c duplicated rw { BATCHES [4:0] as minus1 = 0 }
 
     /// Output line stride.
-    D_LINE_STRIDE d_line_stride @ 0x20 duplicated rw {
-        /// Distance in bytes.
-        LINE_STRIDE [23:0] as bytes = 0, full [23:5];
-    }
+    D_LINE_STRIDE @ 0x20 duplicated rw { LINE_STRIDE [23:0] as bytes = 0, full [23:5]: "Distance in bytes." }
 
     /// Output surface stride.
-    D_SURF_STRIDE d_surf_stride @ 0x24 duplicated rw {
-        /// Distance in bytes.
-        SURF_STRIDE [23:0] as bytes = 0, full [23:5];
-    }
+    D_SURF_STRIDE @ 0x24 duplicated rw { SURF_STRIDE [23:0] as bytes = 0, full [23:5]: "Distance in bytes." }
 
     /// Output packing hints.
-    D_DATAOUT_MAP d_dataout_map @ 0x28 duplicated rw {
+    D_DATAOUT_MAP @ 0x28 duplicated rw {
         /// Lines contiguous in memory.
         LINE_PACKED [0] = 0 { FALSE = 0, TRUE = 1 };
         /// Surfaces contiguous in memory.
@@ -80,20 +50,11 @@ registers! {
     }
 
     /// Accumulator output right shift.
-    D_CLIP_CFG d_clip_cfg @ 0x2c duplicated rw {
-        /// Right shift amount.
-        CLIP_TRUNCATE [4:0] = 0;
-    }
+    D_CLIP_CFG @ 0x2c duplicated rw { CLIP_TRUNCATE [4:0] = 0: "Right shift amount." }
 
     /// Saturated output count.
-    D_OUT_SATURATION d_out_saturation @ 0x30 duplicated ro {
-        /// Saturated results.
-        SAT_COUNT [31:0] = 0;
-    }
+    D_OUT_SATURATION @ 0x30 duplicated ro { SAT_COUNT [31:0] = 0: "Saturated results." }
 
     /// Spare bits without function.
-    D_CYA d_cya @ 0x34 duplicated rw {
-        /// No function.
-        CYA [31:0] = 0;
-    }
+    D_CYA @ 0x34 duplicated rw { CYA [31:0] = 0: "No function." }
 }

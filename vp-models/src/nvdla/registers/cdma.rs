@@ -2,25 +2,10 @@
 
 registers! {
     unit "CDMA";
-
-    /// State of both register groups.
-    S_STATUS s_status @ 0x00 single ro {
-        /// State of group 0.
-        STATUS_0 [1:0] = 0 { IDLE = 0, RUNNING = 1, PENDING = 2 };
-        /// State of group 1.
-        STATUS_1 [17:16] = 0 { IDLE = 0, RUNNING = 1, PENDING = 2 };
-    }
-
-    /// Group select for software and datapath.
-    S_POINTER s_pointer @ 0x04 single rw {
-        /// Group that register accesses reach.
-        PRODUCER [0] = 0 { GROUP_0 = 0, GROUP_1 = 1 };
-        /// Group the datapath runs from.
-        CONSUMER [16]: ro = 0 { GROUP_0 = 0, GROUP_1 = 1 };
-    }
+    groups;
 
     /// Weight/WMB read arbitration.
-    S_ARBITER s_arbiter @ 0x08 single rw {
+    S_ARBITER @ 0x08 single rw {
         /// Weight stream share.
         ARB_WEIGHT [3:0] = 0xf;
         /// Weight mask stream share.
@@ -28,19 +13,19 @@ registers! {
     }
 
     /// Buffer clear after reset.
-    S_CBUF_FLUSH_STATUS s_cbuf_flush_status @ 0x0c single ro {
+    S_CBUF_FLUSH_STATUS @ 0x0c single ro {
         /// 1 once the buffer has been cleared after reset.
         FLUSH_DONE [0] = 0;
     }
 
     /// Starts the layer described by this group.
-    D_OP_ENABLE d_op_enable @ 0x10 duplicated rw {
+    D_OP_ENABLE @ 0x10 duplicated rw {
         /// 1 to start; cleared by hardware when the layer ends.
         OP_EN [0] = 0 { DISABLE = 0, ENABLE = 1 };
     }
 
     /// Mode, precision and buffer reuse.
-    D_MISC_CFG d_misc_cfg @ 0x14 duplicated rw {
+    D_MISC_CFG @ 0x14 duplicated rw {
         /// Direct or winograd.
         CONV_MODE [0] = 0 { DIRECT = 0, WINOGRAD = 1 };
         /// Input data precision.
@@ -58,7 +43,7 @@ registers! {
     }
 
     /// Input format.
-    D_DATAIN_FORMAT d_datain_format @ 0x18 duplicated rw {
+    D_DATAIN_FORMAT @ 0x18 duplicated rw {
         /// Feature map or pixel image.
         DATAIN_FORMAT [0] = 0 { FEATURE = 0, PIXEL = 1 };
         /// Pixel layout code.
@@ -80,7 +65,7 @@ registers! {
     }
 
     /// Input width and height.
-    D_DATAIN_SIZE_0 d_datain_size_0 @ 0x1c duplicated rw {
+    D_DATAIN_SIZE_0 @ 0x1c duplicated rw {
         /// Input width.
         DATAIN_WIDTH [12:0] as minus1 = 0;
         /// Input height.
@@ -88,13 +73,10 @@ registers! {
     }
 
     /// Input channels.
-    D_DATAIN_SIZE_1 d_datain_size_1 @ 0x20 duplicated rw {
-        /// Input channels.
-        DATAIN_CHANNEL [12:0] as minus1 = 0;
-    }
+    D_DATAIN_SIZE_1 @ 0x20 duplicated rw { DATAIN_CHANNEL [12:0] as minus1 = 0 }
 
     /// Input width and height as seen after pixel extension.
-    D_DATAIN_SIZE_EXT_0 d_datain_size_ext_0 @ 0x24 duplicated rw {
+    D_DATAIN_SIZE_EXT_0 @ 0x24 duplicated rw {
         /// Extended input width.
         DATAIN_WIDTH_EXT [12:0] as minus1 = 0;
         /// Extended input height.
@@ -102,7 +84,7 @@ registers! {
     }
 
     /// First pixel position inside its atom.
-    D_PIXEL_OFFSET d_pixel_offset @ 0x28 duplicated rw {
+    D_PIXEL_OFFSET @ 0x28 duplicated rw {
         /// Horizontal offset in pixels.
         PIXEL_X_OFFSET [4:0] = 0;
         /// Nothing reads it (`NV_NVDLA_CDMA_IMG_sg`): lines begin at the address.
@@ -110,55 +92,43 @@ registers! {
     }
 
     /// Input memory select.
-    D_DAIN_RAM_TYPE d_dain_ram_type @ 0x2c duplicated rw {
+    D_DAIN_RAM_TYPE @ 0x2c duplicated rw {
         /// Input memory: secondary or primary.
         DATAIN_RAM_TYPE [0] = 0 { CVIF = 0, MCIF = 1 };
     }
 
     /// Input address (plane 0), high word.
-    D_DAIN_ADDR_HIGH_0 d_dain_addr_high_0 @ 0x30 duplicated rw {
-        /// Address bits 63:32.
-        DATAIN_ADDR_HIGH_0 [31:0] = 0;
-    }
+    D_DAIN_ADDR_HIGH_0 @ 0x30 duplicated rw { DATAIN_ADDR_HIGH_0 [31:0] = 0: "Address bits 63:32." }
 
     /// Input address (plane 0), low word.
-    D_DAIN_ADDR_LOW_0 d_dain_addr_low_0 @ 0x34 duplicated rw {
+    D_DAIN_ADDR_LOW_0 @ 0x34 duplicated rw {
         /// Address bits 31:0, aligned to the memory atom.
         DATAIN_ADDR_LOW_0 [31:0] as bytes = 0, full [31:5];
     }
 
     /// Input address (UV plane), high word.
-    D_DAIN_ADDR_HIGH_1 d_dain_addr_high_1 @ 0x38 duplicated rw {
-        /// Address bits 63:32.
-        DATAIN_ADDR_HIGH_1 [31:0] = 0;
-    }
+    D_DAIN_ADDR_HIGH_1 @ 0x38 duplicated rw { DATAIN_ADDR_HIGH_1 [31:0] = 0: "Address bits 63:32." }
 
     /// Input address (UV plane), low word.
-    D_DAIN_ADDR_LOW_1 d_dain_addr_low_1 @ 0x3c duplicated rw {
+    D_DAIN_ADDR_LOW_1 @ 0x3c duplicated rw {
         /// Address bits 31:0, aligned to the memory atom.
         DATAIN_ADDR_LOW_1 [31:0] as bytes = 0, full [31:5];
     }
 
     /// Input line stride.
-    D_LINE_STRIDE d_line_stride @ 0x40 duplicated rw {
-        /// Distance in bytes.
-        LINE_STRIDE [31:0] as bytes = 0, full [31:5];
-    }
+    D_LINE_STRIDE @ 0x40 duplicated rw { LINE_STRIDE [31:0] as bytes = 0, full [31:5]: "Distance in bytes." }
 
     /// UV plane line stride.
-    D_LINE_UV_STRIDE d_line_uv_stride @ 0x44 duplicated rw {
+    D_LINE_UV_STRIDE @ 0x44 duplicated rw {
         /// Distance in bytes.
         UV_LINE_STRIDE [31:0] as bytes = 0, full [31:5];
     }
 
     /// Input surface stride.
-    D_SURF_STRIDE d_surf_stride @ 0x48 duplicated rw {
-        /// Distance in bytes.
-        SURF_STRIDE [31:0] as bytes = 0, full [31:5];
-    }
+    D_SURF_STRIDE @ 0x48 duplicated rw { SURF_STRIDE [31:0] as bytes = 0, full [31:5]: "Distance in bytes." }
 
     /// Input packing hints.
-    D_DAIN_MAP d_dain_map @ 0x4c duplicated rw {
+    D_DAIN_MAP @ 0x4c duplicated rw {
         /// Lines contiguous in memory.
         LINE_PACKED [0] = 0 { FALSE = 0, TRUE = 1 };
         /// Surfaces contiguous in memory.
@@ -166,7 +136,7 @@ registers! {
     }
 
     /// Reserved horizontal fetch tuning.
-    D_RESERVED_X_CFG d_reserved_x_cfg @ 0x50 duplicated rw {
+    D_RESERVED_X_CFG @ 0x50 duplicated rw {
         /// Reserved tuning, Y/RGB line.
         RSV_PER_LINE [9:0] = 0;
         /// Reserved tuning, UV line.
@@ -174,7 +144,7 @@ registers! {
     }
 
     /// Reserved vertical fetch tuning.
-    D_RESERVED_Y_CFG d_reserved_y_cfg @ 0x54 duplicated rw {
+    D_RESERVED_Y_CFG @ 0x54 duplicated rw {
         /// Reserved tuning, lines.
         RSV_HEIGHT [2:0] = 0;
         /// Reserved tuning, start line.
@@ -182,109 +152,82 @@ registers! {
     }
 
     /// Batch count.
-    D_BATCH_NUMBER d_batch_number @ 0x58 duplicated rw {
-        /// Batch count.
-        BATCHES [4:0] as minus1 = 0;
-    }
+    D_BATCH_NUMBER @ 0x58 duplicated rw { BATCHES [4:0] as minus1 = 0 }
 
     /// Distance between batch inputs.
-    D_BATCH_STRIDE d_batch_stride @ 0x5c duplicated rw {
+    D_BATCH_STRIDE @ 0x5c duplicated rw {
         /// Distance in bytes.
         BATCH_STRIDE [31:0] as bytes = 0, full [31:5];
     }
 
     /// CBUF entries used by one input line.
-    D_ENTRY_PER_SLICE d_entry_per_slice @ 0x60 duplicated rw {
+    D_ENTRY_PER_SLICE @ 0x60 duplicated rw {
         /// CBUF entries per input line.
         ENTRIES [13:0] as minus1 = 0, full [11:0];
     }
 
     /// Input lines fetched per step.
-    D_FETCH_GRAIN d_fetch_grain @ 0x64 duplicated rw {
-        /// Lines per fetch step.
-        GRAINS [11:0] as minus1 = 0;
-    }
+    D_FETCH_GRAIN @ 0x64 duplicated rw { GRAINS [11:0] as minus1 = 0: "Lines per fetch step." }
 
     /// Weight compression select.
-    D_WEIGHT_FORMAT d_weight_format @ 0x68 duplicated rw {
+    D_WEIGHT_FORMAT @ 0x68 duplicated rw {
         /// Compressed or plain weights.
         WEIGHT_FORMAT [0] = 0 { UNCOMPRESSED = 0, COMPRESSED = 1 };
     }
 
     /// Size of one kernel.
-    D_WEIGHT_SIZE_0 d_weight_size_0 @ 0x6c duplicated rw {
-        /// Bytes of one kernel.
-        BYTE_PER_KERNEL [17:0] as minus1 = 0;
-    }
+    D_WEIGHT_SIZE_0 @ 0x6c duplicated rw { BYTE_PER_KERNEL [17:0] as minus1 = 0: "Bytes of one kernel." }
 
     /// Kernel count.
-    D_WEIGHT_SIZE_1 d_weight_size_1 @ 0x70 duplicated rw {
-        /// Kernel count.
-        WEIGHT_KERNEL [12:0] as minus1 = 0;
-    }
+    D_WEIGHT_SIZE_1 @ 0x70 duplicated rw { WEIGHT_KERNEL [12:0] as minus1 = 0 }
 
     /// Weight memory select.
-    D_WEIGHT_RAM_TYPE d_weight_ram_type @ 0x74 duplicated rw {
+    D_WEIGHT_RAM_TYPE @ 0x74 duplicated rw {
         /// Weight memory: secondary or primary.
         WEIGHT_RAM_TYPE [0] = 0 { CVIF = 0, MCIF = 1 };
     }
 
     /// Weight address, high word.
-    D_WEIGHT_ADDR_HIGH d_weight_addr_high @ 0x78 duplicated rw {
-        /// Address bits 63:32.
-        WEIGHT_ADDR_HIGH [31:0] = 0;
-    }
+    D_WEIGHT_ADDR_HIGH @ 0x78 duplicated rw { WEIGHT_ADDR_HIGH [31:0] = 0: "Address bits 63:32." }
 
     /// Weight address, low word.
-    D_WEIGHT_ADDR_LOW d_weight_addr_low @ 0x7c duplicated rw {
+    D_WEIGHT_ADDR_LOW @ 0x7c duplicated rw {
         /// Address bits 31:0, aligned to the memory atom.
         WEIGHT_ADDR_LOW [31:0] as bytes = 0, full [31:5];
     }
 
     /// Total weight size.
-    D_WEIGHT_BYTES d_weight_bytes @ 0x80 duplicated rw {
-        /// Weight bytes.
-        WEIGHT_BYTES [31:0] as bytes = 0, full [31:7];
-    }
+    D_WEIGHT_BYTES @ 0x80 duplicated rw { WEIGHT_BYTES [31:0] as bytes = 0, full [31:7]: "Weight bytes." }
 
     /// Weight group size table address, high word.
-    D_WGS_ADDR_HIGH d_wgs_addr_high @ 0x84 duplicated rw {
-        /// Address bits 63:32.
-        WGS_ADDR_HIGH [31:0] = 0;
-    }
+    D_WGS_ADDR_HIGH @ 0x84 duplicated rw { WGS_ADDR_HIGH [31:0] = 0: "Address bits 63:32." }
 
     /// Weight group size table address, low word.
-    D_WGS_ADDR_LOW d_wgs_addr_low @ 0x88 duplicated rw {
+    D_WGS_ADDR_LOW @ 0x88 duplicated rw {
         /// Address bits 31:0, aligned to the memory atom.
         WGS_ADDR_LOW [31:0] as bytes = 0, full [31:5];
     }
 
     /// Weight mask bits address, high word.
-    D_WMB_ADDR_HIGH d_wmb_addr_high @ 0x8c duplicated rw {
-        /// Address bits 63:32.
-        WMB_ADDR_HIGH [31:0] = 0;
-    }
+    D_WMB_ADDR_HIGH @ 0x8c duplicated rw { WMB_ADDR_HIGH [31:0] = 0: "Address bits 63:32." }
 
     /// Weight mask bits address, low word.
-    D_WMB_ADDR_LOW d_wmb_addr_low @ 0x90 duplicated rw {
+    D_WMB_ADDR_LOW @ 0x90 duplicated rw {
         /// Address bits 31:0, aligned to the memory atom.
         WMB_ADDR_LOW [31:0] as bytes = 0, full [31:5];
     }
 
     /// Total weight mask size.
-    D_WMB_BYTES d_wmb_bytes @ 0x94 duplicated rw {
-        /// Weight mask bytes.
-        WMB_BYTES [27:0] as bytes = 0, full [27:7];
-    }
+    D_WMB_BYTES @ 0x94 duplicated rw { WMB_BYTES [27:0] as bytes = 0, full [27:7]: "Weight mask bytes." }
 
     /// Mean subtraction enable.
-    D_MEAN_FORMAT d_mean_format @ 0x98 duplicated rw {
+    D_MEAN_FORMAT @ 0x98 duplicated rw {
         /// Subtract per-component mean.
         MEAN_FORMAT [0] = 0 { DISABLE = 0, ENABLE = 1 };
     }
 
     /// Mean of first two components.
-    D_MEAN_GLOBAL_0 d_mean_global_0 @ 0x9c duplicated rw {
+    D_MEAN_GLOBAL_0 @ 0x9c duplicated rw {
         /// Mean of R or Y.
         MEAN_RY [15:0] = 0;
         /// Mean of G or U.
@@ -292,7 +235,7 @@ registers! {
     }
 
     /// Mean of last two components.
-    D_MEAN_GLOBAL_1 d_mean_global_1 @ 0xa0 duplicated rw {
+    D_MEAN_GLOBAL_1 @ 0xa0 duplicated rw {
         /// Mean of B or V.
         MEAN_BV [15:0] = 0;
         /// Mean of A or X.
@@ -300,7 +243,7 @@ registers! {
     }
 
     /// Input converter control.
-    D_CVT_CFG d_cvt_cfg @ 0xa4 duplicated rw {
+    D_CVT_CFG @ 0xa4 duplicated rw {
         /// Enable input converter.
         CVT_EN [0] = 0 { DISABLE = 0, ENABLE = 1 };
         /// Right shift amount.
@@ -308,19 +251,13 @@ registers! {
     }
 
     /// Input converter offset.
-    D_CVT_OFFSET d_cvt_offset @ 0xa8 duplicated rw {
-        /// Value subtracted before scaling.
-        CVT_OFFSET [15:0] as signed = 0;
-    }
+    D_CVT_OFFSET @ 0xa8 duplicated rw { CVT_OFFSET [15:0] as signed = 0: "Value subtracted before scaling." }
 
     /// Input converter scale.
-    D_CVT_SCALE d_cvt_scale @ 0xac duplicated rw {
-        /// Multiplier.
-        CVT_SCALE [15:0] as signed = 0;
-    }
+    D_CVT_SCALE @ 0xac duplicated rw { CVT_SCALE [15:0] as signed = 0: "Multiplier." }
 
     /// Convolution stride.
-    D_CONV_STRIDE d_conv_stride @ 0xb0 duplicated rw {
+    D_CONV_STRIDE @ 0xb0 duplicated rw {
         /// Horizontal stride.
         CONV_X_STRIDE [2:0] as minus1 = 0;
         /// Vertical stride.
@@ -328,7 +265,7 @@ registers! {
     }
 
     /// Padding size.
-    D_ZERO_PADDING d_zero_padding @ 0xb4 duplicated rw {
+    D_ZERO_PADDING @ 0xb4 duplicated rw {
         /// Left padding.
         PAD_LEFT [4:0] = 0;
         /// Right padding.
@@ -340,13 +277,13 @@ registers! {
     }
 
     /// Padding value.
-    D_ZERO_PADDING_VALUE d_zero_padding_value @ 0xb8 duplicated rw {
+    D_ZERO_PADDING_VALUE @ 0xb8 duplicated rw {
         /// Padding value; low byte only for INT8.
         PAD_VALUE [15:0] as signed = 0;
     }
 
     /// CBUF bank split.
-    D_BANK d_bank @ 0xbc duplicated rw {
+    D_BANK @ 0xbc duplicated rw {
         /// CBUF banks for input.
         DATA_BANK [4:0] as minus1 = 0, full [3:0];
         /// CBUF banks for weights.
@@ -354,68 +291,41 @@ registers! {
     }
 
     /// NaN flush.
-    D_NAN_FLUSH_TO_ZERO d_nan_flush_to_zero @ 0xc0 duplicated rw {
+    D_NAN_FLUSH_TO_ZERO @ 0xc0 duplicated rw {
         /// Replace NaN input by zero.
         NAN_TO_ZERO [0] = 0 { DISABLE = 0, ENABLE = 1 };
     }
 
     /// NaN count in input.
-    D_NAN_INPUT_DATA_NUM d_nan_input_data_num @ 0xc4 duplicated ro {
-        /// NaN count of last layer.
-        NAN_DATA_NUM [31:0] = 0;
-    }
+    D_NAN_INPUT_DATA_NUM @ 0xc4 duplicated ro { NAN_DATA_NUM [31:0] = 0: "NaN count of last layer." }
 
     /// NaN count in weights.
-    D_NAN_INPUT_WEIGHT_NUM d_nan_input_weight_num @ 0xc8 duplicated ro {
-        /// NaN count of last layer.
-        NAN_WEIGHT_NUM [31:0] = 0;
-    }
+    D_NAN_INPUT_WEIGHT_NUM @ 0xc8 duplicated ro { NAN_WEIGHT_NUM [31:0] = 0: "NaN count of last layer." }
 
     /// Infinity count in input.
-    D_INF_INPUT_DATA_NUM d_inf_input_data_num @ 0xcc duplicated ro {
-        /// Infinity count of last layer.
-        INF_DATA_NUM [31:0] = 0;
-    }
+    D_INF_INPUT_DATA_NUM @ 0xcc duplicated ro { INF_DATA_NUM [31:0] = 0: "Infinity count of last layer." }
 
     /// Infinity count in weights.
-    D_INF_INPUT_WEIGHT_NUM d_inf_input_weight_num @ 0xd0 duplicated ro {
-        /// Infinity count of last layer.
-        INF_WEIGHT_NUM [31:0] = 0;
-    }
+    D_INF_INPUT_WEIGHT_NUM @ 0xd0 duplicated ro { INF_WEIGHT_NUM [31:0] = 0: "Infinity count of last layer." }
 
     /// Performance counter enable.
-    D_PERF_ENABLE d_perf_enable @ 0xd4 duplicated rw {
-        /// Count DMA stalls.
-        DMA_EN [0] = 0;
-    }
+    D_PERF_ENABLE @ 0xd4 duplicated rw { DMA_EN [0] = 0: "Count DMA stalls." }
 
     /// Input read stall cycles.
-    D_PERF_DAT_READ_STALL d_perf_dat_read_stall @ 0xd8 duplicated ro {
-        /// Cycles.
-        DAT_RD_STALL [31:0] = 0;
-    }
+    D_PERF_DAT_READ_STALL @ 0xd8 duplicated ro { DAT_RD_STALL [31:0] = 0: "Cycles." }
 
     /// Weight read stall cycles.
-    D_PERF_WT_READ_STALL d_perf_wt_read_stall @ 0xdc duplicated ro {
-        /// Cycles.
-        WT_RD_STALL [31:0] = 0;
-    }
+    D_PERF_WT_READ_STALL @ 0xdc duplicated ro { WT_RD_STALL [31:0] = 0: "Cycles." }
 
     /// Accumulated input read latency.
-    D_PERF_DAT_READ_LATENCY d_perf_dat_read_latency @ 0xe0 duplicated ro {
+    D_PERF_DAT_READ_LATENCY @ 0xe0 duplicated ro {
         /// Cycles, summed over requests.
         DAT_RD_LATENCY [31:0] = 0;
     }
 
     /// Accumulated weight read latency.
-    D_PERF_WT_READ_LATENCY d_perf_wt_read_latency @ 0xe4 duplicated ro {
-        /// Cycles, summed over requests.
-        WT_RD_LATENCY [31:0] = 0;
-    }
+    D_PERF_WT_READ_LATENCY @ 0xe4 duplicated ro { WT_RD_LATENCY [31:0] = 0: "Cycles, summed over requests." }
 
     /// Spare bits without function.
-    D_CYA d_cya @ 0xe8 duplicated rw {
-        /// No function.
-        CYA [31:0] = 0;
-    }
+    D_CYA @ 0xe8 duplicated rw { CYA [31:0] = 0: "No function." }
 }

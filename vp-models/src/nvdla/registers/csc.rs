@@ -2,31 +2,16 @@
 
 registers! {
     unit "CSC";
-
-    /// State of both register groups.
-    S_STATUS s_status @ 0x00 single ro {
-        /// State of group 0.
-        STATUS_0 [1:0] = 0 { IDLE = 0, RUNNING = 1, PENDING = 2 };
-        /// State of group 1.
-        STATUS_1 [17:16] = 0 { IDLE = 0, RUNNING = 1, PENDING = 2 };
-    }
-
-    /// Group select for software and datapath.
-    S_POINTER s_pointer @ 0x04 single rw {
-        /// Group that register accesses reach.
-        PRODUCER [0] = 0 { GROUP_0 = 0, GROUP_1 = 1 };
-        /// Group the datapath runs from.
-        CONSUMER [16]: ro = 0 { GROUP_0 = 0, GROUP_1 = 1 };
-    }
+    groups;
 
     /// Starts the layer described by this group.
-    D_OP_ENABLE d_op_enable @ 0x08 duplicated rw {
+    D_OP_ENABLE @ 0x08 duplicated rw {
         /// 1 to start; cleared by hardware when the layer ends.
         OP_EN [0] = 0 { DISABLE = 0, ENABLE = 1 };
     }
 
     /// Mode, precision and buffer reuse.
-    D_MISC_CFG d_misc_cfg @ 0x0c duplicated rw {
+    D_MISC_CFG @ 0x0c duplicated rw {
         /// Direct or winograd.
         CONV_MODE [0] = 0 { DIRECT = 0, WINOGRAD = 1 };
         /// Input data precision.
@@ -44,13 +29,13 @@ registers! {
     }
 
     /// Input format.
-    D_DATAIN_FORMAT d_datain_format @ 0x10 duplicated rw {
+    D_DATAIN_FORMAT @ 0x10 duplicated rw {
         /// Feature map or pixel image.
         DATAIN_FORMAT [0] = 0 { FEATURE = 0, PIXEL = 1 };
     }
 
     /// Input width and height as seen after pixel extension.
-    D_DATAIN_SIZE_EXT_0 d_datain_size_ext_0 @ 0x14 duplicated rw {
+    D_DATAIN_SIZE_EXT_0 @ 0x14 duplicated rw {
         /// Extended input width.
         DATAIN_WIDTH_EXT [12:0] as minus1 = 0;
         /// Extended input height.
@@ -58,37 +43,34 @@ registers! {
     }
 
     /// Input channels as seen after pixel extension.
-    D_DATAIN_SIZE_EXT_1 d_datain_size_ext_1 @ 0x18 duplicated rw {
+    D_DATAIN_SIZE_EXT_1 @ 0x18 duplicated rw {
         /// Extended input channels.
         DATAIN_CHANNEL_EXT [12:0] as minus1 = 0;
     }
 
     /// Batch count.
-    D_BATCH_NUMBER d_batch_number @ 0x1c duplicated rw {
-        /// Batch count.
-        BATCHES [4:0] as minus1 = 0;
-    }
+    D_BATCH_NUMBER @ 0x1c duplicated rw { BATCHES [4:0] as minus1 = 0 }
 
     /// Channel post-extension for image input.
-    D_POST_Y_EXTENSION d_post_y_extension @ 0x20 duplicated rw {
+    D_POST_Y_EXTENSION @ 0x20 duplicated rw {
         /// Log2 of lines merged per step, 0 to 2.
         Y_EXTENSION [1:0] = 0;
     }
 
     /// CBUF entries used by one input line.
-    D_ENTRY_PER_SLICE d_entry_per_slice @ 0x24 duplicated rw {
+    D_ENTRY_PER_SLICE @ 0x24 duplicated rw {
         /// CBUF entries per input line.
         ENTRIES [13:0] as minus1 = 0, full [11:0];
     }
 
     /// Weight compression select.
-    D_WEIGHT_FORMAT d_weight_format @ 0x28 duplicated rw {
+    D_WEIGHT_FORMAT @ 0x28 duplicated rw {
         /// Compressed or plain weights.
         WEIGHT_FORMAT [0] = 0 { UNCOMPRESSED = 0, COMPRESSED = 1 };
     }
 
     /// Kernel width and height as seen by the sequencer.
-    D_WEIGHT_SIZE_EXT_0 d_weight_size_ext_0 @ 0x2c duplicated rw {
+    D_WEIGHT_SIZE_EXT_0 @ 0x2c duplicated rw {
         /// Kernel width.
         WEIGHT_WIDTH_EXT [4:0] as minus1 = 0;
         /// Kernel height.
@@ -96,7 +78,7 @@ registers! {
     }
 
     /// Kernel channels and kernel count as seen by the sequencer.
-    D_WEIGHT_SIZE_EXT_1 d_weight_size_ext_1 @ 0x30 duplicated rw {
+    D_WEIGHT_SIZE_EXT_1 @ 0x30 duplicated rw {
         /// Kernel channels.
         WEIGHT_CHANNEL_EXT [12:0] as minus1 = 0;
         /// Kernel count.
@@ -104,19 +86,13 @@ registers! {
     }
 
     /// Total weight size.
-    D_WEIGHT_BYTES d_weight_bytes @ 0x34 duplicated rw {
-        /// Weight bytes.
-        WEIGHT_BYTES [31:0] as bytes = 0, full [31:7];
-    }
+    D_WEIGHT_BYTES @ 0x34 duplicated rw { WEIGHT_BYTES [31:0] as bytes = 0, full [31:7]: "Weight bytes." }
 
     /// Total weight mask size.
-    D_WMB_BYTES d_wmb_bytes @ 0x38 duplicated rw {
-        /// Weight mask bytes.
-        WMB_BYTES [27:0] as bytes = 0, full [27:7];
-    }
+    D_WMB_BYTES @ 0x38 duplicated rw { WMB_BYTES [27:0] as bytes = 0, full [27:7]: "Weight mask bytes." }
 
     /// Output width and height.
-    D_DATAOUT_SIZE_0 d_dataout_size_0 @ 0x3c duplicated rw {
+    D_DATAOUT_SIZE_0 @ 0x3c duplicated rw {
         /// Output width.
         DATAOUT_WIDTH [12:0] as minus1 = 0;
         /// Output height.
@@ -124,25 +100,16 @@ registers! {
     }
 
     /// Output channels.
-    D_DATAOUT_SIZE_1 d_dataout_size_1 @ 0x40 duplicated rw {
-        /// Output channels.
-        DATAOUT_CHANNEL [12:0] as minus1 = 0;
-    }
+    D_DATAOUT_SIZE_1 @ 0x40 duplicated rw { DATAOUT_CHANNEL [12:0] as minus1 = 0 }
 
     /// Output positions per channel plane.
-    D_ATOMICS d_atomics @ 0x44 duplicated rw {
-        /// Output width times height.
-        ATOMICS [20:0] as minus1 = 1;
-    }
+    D_ATOMICS @ 0x44 duplicated rw { ATOMICS [20:0] as minus1 = 1: "Output width times height." }
 
     /// Input lines released at layer end.
-    D_RELEASE d_release @ 0x48 duplicated rw {
-        /// Input lines to release.
-        RLS_SLICES [11:0] as minus1 = 1;
-    }
+    D_RELEASE @ 0x48 duplicated rw { RLS_SLICES [11:0] as minus1 = 1: "Input lines to release." }
 
     /// Convolution stride as seen by the sequencer.
-    D_CONV_STRIDE_EXT d_conv_stride_ext @ 0x4c duplicated rw {
+    D_CONV_STRIDE_EXT @ 0x4c duplicated rw {
         /// Horizontal stride.
         CONV_X_STRIDE_EXT [2:0] as minus1 = 0;
         /// Vertical stride.
@@ -150,7 +117,7 @@ registers! {
     }
 
     /// Dilation as seen by the sequencer.
-    D_DILATION_EXT d_dilation_ext @ 0x50 duplicated rw {
+    D_DILATION_EXT @ 0x50 duplicated rw {
         /// Horizontal dilation.
         X_DILATION_EXT [4:0] as minus1 = 0;
         /// Vertical dilation.
@@ -158,7 +125,7 @@ registers! {
     }
 
     /// Padding size.
-    D_ZERO_PADDING d_zero_padding @ 0x54 duplicated rw {
+    D_ZERO_PADDING @ 0x54 duplicated rw {
         /// Left padding.
         PAD_LEFT [4:0] = 0;
         /// Top padding.
@@ -166,13 +133,13 @@ registers! {
     }
 
     /// Padding value.
-    D_ZERO_PADDING_VALUE d_zero_padding_value @ 0x58 duplicated rw {
+    D_ZERO_PADDING_VALUE @ 0x58 duplicated rw {
         /// Padding value; low byte only for INT8.
         PAD_VALUE [15:0] as signed = 0;
     }
 
     /// CBUF bank split.
-    D_BANK d_bank @ 0x5c duplicated rw {
+    D_BANK @ 0x5c duplicated rw {
         /// CBUF banks for input.
         DATA_BANK [4:0] as minus1 = 0, full [3:0];
         /// CBUF banks for weights.
@@ -180,14 +147,8 @@ registers! {
     }
 
     /// Winograd pre-addition truncation.
-    D_PRA_CFG d_pra_cfg @ 0x60 duplicated rw {
-        /// Right shift, 0 to 2.
-        PRA_TRUNCATE [1:0] = 0;
-    }
+    D_PRA_CFG @ 0x60 duplicated rw { PRA_TRUNCATE [1:0] = 0: "Right shift, 0 to 2." }
 
     /// Spare bits without function.
-    D_CYA d_cya @ 0x64 duplicated rw {
-        /// No function.
-        CYA [31:0] = 0;
-    }
+    D_CYA @ 0x64 duplicated rw { CYA [31:0] = 0: "No function." }
 }

@@ -4,7 +4,7 @@ registers! {
     unit "GLB";
 
     /// Hardware version.
-    S_NVDLA_HW_VERSION s_nvdla_hw_version @ 0x00 single ro {
+    S_NVDLA_HW_VERSION @ 0x00 single ro {
         /// Major version as ASCII code.
         MAJOR [7:0] = 0x31;
         /// Minor version as two ASCII codes.
@@ -12,7 +12,7 @@ registers! {
     }
 
     /// Per-source interrupt mask.
-    S_INTR_MASK s_intr_mask @ 0x04 single rw {
+    S_INTR_MASK @ 0x04 single rw {
         /// 1 blocks SDP group 0 from the line.
         SDP_DONE_MASK0 [0] = 0;
         /// 1 blocks SDP group 1 from the line.
@@ -48,7 +48,7 @@ registers! {
     }
 
     /// Software interrupt injection.
-    S_INTR_SET s_intr_set @ 0x08 single wo {
+    S_INTR_SET @ 0x08 single wo {
         /// 1 raises SDP group 0 pending.
         SDP_DONE_SET0 [0] = 0;
         /// 1 raises SDP group 1 pending.
@@ -84,7 +84,7 @@ registers! {
     }
 
     /// Per-source interrupt pending bits.
-    S_INTR_STATUS s_intr_status @ 0x0c single w1c {
+    S_INTR_STATUS @ 0x0c single w1c {
         /// SDP group 0 done pending.
         SDP_DONE_STATUS0 [0] = 0;
         /// SDP group 1 done pending.

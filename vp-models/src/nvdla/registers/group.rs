@@ -139,17 +139,17 @@ mod tests {
     fn fields_read_as_their_encoding_says() {
         let mut group = Group::new(Unit::Cdma, RegisterMap::Small);
         group.set_word(cdma::D_DATAIN_SIZE_0, 0x0007_001f);
-        group.set(cdma::d_cvt_offset::CVT_OFFSET, 0xfffe);
-        assert_eq!(group.get(cdma::d_datain_size_0::DATAIN_WIDTH), 31);
-        assert_eq!(group.actual(cdma::d_datain_size_0::DATAIN_HEIGHT), 8);
-        assert_eq!(group.get_signed(cdma::d_cvt_offset::CVT_OFFSET), -2);
-        assert!(!group.flag(cdma::d_cvt_cfg::CVT_EN));
+        group.set(cdma::D_CVT_OFFSET::CVT_OFFSET, 0xfffe);
+        assert_eq!(group.get(cdma::D_DATAIN_SIZE_0::DATAIN_WIDTH), 31);
+        assert_eq!(group.actual(cdma::D_DATAIN_SIZE_0::DATAIN_HEIGHT), 8);
+        assert_eq!(group.get_signed(cdma::D_CVT_OFFSET::CVT_OFFSET), -2);
+        assert!(!group.flag(cdma::D_CVT_CFG::CVT_EN));
     }
 
     #[test]
     fn addresses_lose_the_bits_their_family_does_not_keep() {
         use sdp::{
-            d_dst_base_addr_high::DST_BASE_ADDR_HIGH as HIGH, d_dst_base_addr_low::DST_BASE_ADDR_LOW as LOW,
+            D_DST_BASE_ADDR_HIGH::DST_BASE_ADDR_HIGH as HIGH, D_DST_BASE_ADDR_LOW::DST_BASE_ADDR_LOW as LOW,
         };
         for (map, kept) in [(RegisterMap::Full, 0x1_8000_0020), (RegisterMap::Large, 0x1_8000_002c)] {
             let mut group = Group::new(Unit::Sdp, map);
@@ -162,15 +162,15 @@ mod tests {
     fn byte_values_stay_in_place_in_units_that_never_widened() {
         let mut group = Group::new(Unit::Bdma, RegisterMap::Large);
         group.set_word(bdma::CFG_SRC_LINE, 0x1234);
-        assert_eq!(group.actual(bdma::cfg_src_line::STRIDE), 0x1220);
+        assert_eq!(group.actual(bdma::CFG_SRC_LINE::STRIDE), 0x1220);
     }
 
     #[test]
     fn actual_gives_back_what_set_actual_stored() {
         let mut group = Group::new(Unit::Cdma, RegisterMap::Full);
-        group.set_actual(cdma::d_weight_bytes::WEIGHT_BYTES, 0x480);
-        group.set_actual(cdma::d_bank::DATA_BANK, 16);
-        assert_eq!(group.actual(cdma::d_weight_bytes::WEIGHT_BYTES), 0x480);
-        assert_eq!((group.actual(cdma::d_bank::DATA_BANK), group.get(cdma::d_bank::DATA_BANK)), (16, 15));
+        group.set_actual(cdma::D_WEIGHT_BYTES::WEIGHT_BYTES, 0x480);
+        group.set_actual(cdma::D_BANK::DATA_BANK, 16);
+        assert_eq!(group.actual(cdma::D_WEIGHT_BYTES::WEIGHT_BYTES), 0x480);
+        assert_eq!((group.actual(cdma::D_BANK::DATA_BANK), group.get(cdma::D_BANK::DATA_BANK)), (16, 15));
     }
 }

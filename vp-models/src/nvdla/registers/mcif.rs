@@ -5,7 +5,7 @@ registers! {
     unit "MCIF";
 
     /// Read arbitration weights, clients 0-3.
-    CFG_RD_WEIGHT_0 cfg_rd_weight_0 @ 0x00 single rw {
+    CFG_RD_WEIGHT_0 @ 0x00 single rw {
         /// Read weight of BDMA.
         RD_WEIGHT_BDMA [7:0] = 1;
         /// Read weight of SDP main.
@@ -17,7 +17,7 @@ registers! {
     }
 
     /// Read arbitration weights, clients 4-7.
-    CFG_RD_WEIGHT_1 cfg_rd_weight_1 @ 0x04 single rw {
+    CFG_RD_WEIGHT_1 @ 0x04 single rw {
         /// Read weight of SDP bias.
         RD_WEIGHT_SDP_B [7:0] = 1;
         /// Read weight of SDP batch-norm.
@@ -29,7 +29,7 @@ registers! {
     }
 
     /// Read arbitration weights, clients 8-11.
-    CFG_RD_WEIGHT_2 cfg_rd_weight_2 @ 0x08 single rw {
+    CFG_RD_WEIGHT_2 @ 0x08 single rw {
         /// Read weight of CDMA weight.
         RD_WEIGHT_CDMA_WT [7:0] = 1;
         /// Read weight of rubik.
@@ -41,7 +41,7 @@ registers! {
     }
 
     /// Write arbitration weights, clients 0-3.
-    CFG_WR_WEIGHT_0 cfg_wr_weight_0 @ 0x0c single rw {
+    CFG_WR_WEIGHT_0 @ 0x0c single rw {
         /// Write weight of BDMA.
         WR_WEIGHT_BDMA [7:0] = 1;
         /// Write weight of SDP main.
@@ -53,7 +53,7 @@ registers! {
     }
 
     /// Write arbitration weights, clients 4-7.
-    CFG_WR_WEIGHT_1 cfg_wr_weight_1 @ 0x10 single rw {
+    CFG_WR_WEIGHT_1 @ 0x10 single rw {
         /// Write weight of rubik.
         WR_WEIGHT_RBK [7:0] = 1;
         /// Unused client slot.
@@ -65,7 +65,7 @@ registers! {
     }
 
     /// Limit of outstanding bus transactions.
-    CFG_OUTSTANDING_CNT cfg_outstanding_cnt @ 0x14 single rw {
+    CFG_OUTSTANDING_CNT @ 0x14 single rw {
         /// Maximum outstanding reads.
         RD_OS_CNT [7:0] = 0xff;
         /// Maximum outstanding writes.
@@ -73,8 +73,5 @@ registers! {
     }
 
     /// Interface idle flag.
-    STATUS status @ 0x18 single ro {
-        /// 1 when nothing is outstanding.
-        IDLE [8] = 1 { NO = 0, YES = 1 };
-    }
+    STATUS @ 0x18 single ro { IDLE [8] = 1 { NO = 0, YES = 1 }: "1 when nothing is outstanding." }
 }

@@ -7,8 +7,8 @@
 //! use vp_models::nvdla::registers::{Group, RegisterMap, Unit, pdp};
 //!
 //! let mut group = Group::new(Unit::Pdp, RegisterMap::Small);
-//! group.set(pdp::d_data_cube_in_width::CUBE_IN_WIDTH, 7);
-//! assert_eq!(group.actual(pdp::d_data_cube_in_width::CUBE_IN_WIDTH), 8);
+//! group.set(pdp::D_DATA_CUBE_IN_WIDTH::CUBE_IN_WIDTH, 7);
+//! assert_eq!(group.actual(pdp::D_DATA_CUBE_IN_WIDTH::CUBE_IN_WIDTH), 8);
 //! ```
 //!
 //! The three published maps ([`RegisterMap`]) differ in where units sit and in a few field layouts

@@ -13,20 +13,20 @@ fn bits_extract_what_they_insert_and_touch_nothing_else() {
 
 #[test]
 fn families_differ_where_the_table_says_so() {
-    let bypass = sdp::d_dp_bs_cfg::BS_BYPASS;
+    let bypass = sdp::D_DP_BS_CFG::BS_BYPASS;
     assert_eq!((bypass.reset(Family::Full), bypass.reset(Family::Small)), (0, 1));
     assert_eq!(sdp::D_DP_BS_CFG.reset(Family::Small), 0x73);
-    let stride = sdp::d_dst_line_stride::DST_LINE_STRIDE;
+    let stride = sdp::D_DST_LINE_STRIDE::DST_LINE_STRIDE;
     assert_eq!(stride.bits(Family::Full).to_string(), "31:5");
     assert_eq!(stride.bits(Family::Small).to_string(), "31:0");
 }
 
 #[test]
 fn named_values_are_constants_and_words() {
-    assert_eq!(sdp::d_dp_bs_cfg::BS_ALU_ALGO::SUM, 2);
-    assert_eq!(sdp::d_dp_bs_cfg::BS_ALU_ALGO.value_name(2), Some("SUM"));
-    assert_eq!(sdp::d_dp_bs_cfg::BS_ALU_ALGO.value_name(3), None);
-    assert_eq!(sdp::d_dp_bs_cfg::BS_ALU_ALGO.to_string(), "D_DP_BS_CFG.BS_ALU_ALGO");
+    assert_eq!(sdp::D_DP_BS_CFG::BS_ALU_ALGO::SUM, 2);
+    assert_eq!(sdp::D_DP_BS_CFG::BS_ALU_ALGO.value_name(2), Some("SUM"));
+    assert_eq!(sdp::D_DP_BS_CFG::BS_ALU_ALGO.value_name(3), None);
+    assert_eq!(sdp::D_DP_BS_CFG::BS_ALU_ALGO.to_string(), "D_DP_BS_CFG.BS_ALU_ALGO");
 }
 
 #[test]

@@ -82,12 +82,12 @@ impl RubikSurface {
 /// Where it reads: a merge reads planes.
 const fn source(mode: Mode) -> Place {
     Place {
-        ram: reg::d_dain_ram_type::DATAIN_RAM_TYPE,
-        base: [reg::d_dain_addr_low::DAIN_ADDR_LOW, reg::d_dain_addr_high::DAIN_ADDR_HIGH],
-        line_stride: reg::d_dain_line_stride::DAIN_LINE_STRIDE,
+        ram: reg::D_DAIN_RAM_TYPE::DATAIN_RAM_TYPE,
+        base: [reg::D_DAIN_ADDR_LOW::DAIN_ADDR_LOW, reg::D_DAIN_ADDR_HIGH::DAIN_ADDR_HIGH],
+        line_stride: reg::D_DAIN_LINE_STRIDE::DAIN_LINE_STRIDE,
         surface_stride: match mode {
-            Mode::Merge => reg::d_dain_planar_stride::DAIN_PLANAR_STRIDE,
-            Mode::Contract { .. } | Mode::Split => reg::d_dain_surf_stride::DAIN_SURF_STRIDE,
+            Mode::Merge => reg::D_DAIN_PLANAR_STRIDE::DAIN_PLANAR_STRIDE,
+            Mode::Contract { .. } | Mode::Split => reg::D_DAIN_SURF_STRIDE::DAIN_SURF_STRIDE,
         },
     }
 }
@@ -95,12 +95,12 @@ const fn source(mode: Mode) -> Place {
 /// Where it writes: a split writes planes.
 const fn destination(mode: Mode) -> Place {
     Place {
-        ram: reg::d_daout_ram_type::DATAOUT_RAM_TYPE,
-        base: [reg::d_daout_addr_low::DAOUT_ADDR_LOW, reg::d_daout_addr_high::DAOUT_ADDR_HIGH],
-        line_stride: reg::d_daout_line_stride::DAOUT_LINE_STRIDE,
+        ram: reg::D_DAOUT_RAM_TYPE::DATAOUT_RAM_TYPE,
+        base: [reg::D_DAOUT_ADDR_LOW::DAOUT_ADDR_LOW, reg::D_DAOUT_ADDR_HIGH::DAOUT_ADDR_HIGH],
+        line_stride: reg::D_DAOUT_LINE_STRIDE::DAOUT_LINE_STRIDE,
         surface_stride: match mode {
-            Mode::Split => reg::d_daout_planar_stride::DAOUT_PLANAR_STRIDE,
-            Mode::Contract { .. } | Mode::Merge => reg::d_daout_surf_stride::DAOUT_SURF_STRIDE,
+            Mode::Split => reg::D_DAOUT_PLANAR_STRIDE::DAOUT_PLANAR_STRIDE,
+            Mode::Contract { .. } | Mode::Merge => reg::D_DAOUT_SURF_STRIDE::DAOUT_SURF_STRIDE,
         },
     }
 }
@@ -145,15 +145,15 @@ impl RubikLayer {
 
     /// Decodes and checks a group.
     pub fn decode(group: &Group, hardware: &Hardware) -> Result<RubikLayer, Refused> {
-        use reg::d_misc_cfg::{IN_PRECISION, RUBIK_MODE};
+        use reg::D_MISC_CFG::{IN_PRECISION, RUBIK_MODE};
         let refuse = |field: FieldRef, why: String| Err(Refused::new(group, field, why));
         let element = match group.get(IN_PRECISION) {
             0 => 1,
             1 | 2 => 2,
             _ => return refuse(IN_PRECISION, "there are formats 0 (int8), 1 (int16) and 2 (fp16)".into()),
         };
-        let width = group.actual(reg::d_datain_size_0::DATAIN_WIDTH);
-        let output = group.actual(reg::d_dataout_size_1::DATAOUT_CHANNEL);
+        let width = group.actual(reg::D_DATAIN_SIZE_0::DATAIN_WIDTH);
+        let output = group.actual(reg::D_DATAOUT_SIZE_1::DATAOUT_CHANNEL);
         let (mode, has_it) = match group.get(RUBIK_MODE) {
             0 => (RubikLayer::contract(group, width)?, hardware.contract),
             1 => (Mode::Split, hardware.reshape),
@@ -164,19 +164,19 @@ impl RubikLayer {
             return refuse(RUBIK_MODE, "this configuration's RUBIK does not do that".into());
         }
         // Reads count the channels of the input and writes those of the output, by surfaces.
-        let input = group.actual(reg::d_datain_size_1::DATAIN_CHANNEL);
+        let input = group.actual(reg::D_DATAIN_SIZE_1::DATAIN_CHANNEL);
         let surfaces = |channels| cube::surfaces(channels, hardware.atom / element);
         let reshapes = matches!(mode, Mode::Split | Mode::Merge);
         if reshapes && surfaces(input) != surfaces(output) {
-            let why = format!("RBK.{} is {input}", reg::d_datain_size_1::DATAIN_CHANNEL);
-            return refuse(reg::d_dataout_size_1::DATAOUT_CHANNEL, why);
+            let why = format!("RBK.{} is {input}", reg::D_DATAIN_SIZE_1::DATAIN_CHANNEL);
+            return refuse(reg::D_DATAOUT_SIZE_1::DATAOUT_CHANNEL, why);
         }
         Ok(RubikLayer {
             atom: hardware.atom,
             mode,
             element,
             width,
-            height: group.actual(reg::d_datain_size_0::DATAIN_HEIGHT),
+            height: group.actual(reg::D_DATAIN_SIZE_0::DATAIN_HEIGHT),
             channels: if reshapes { input } else { output },
             source: RubikSurface::decode(group, &source(mode)),
             destination: RubikSurface::decode(group, &destination(mode)),
@@ -185,7 +185,7 @@ impl RubikLayer {
 
     /// Its registers, all but the enable. Of two-byte elements no register says whether they are integers: they are called so.
     pub fn fields(&self) -> Encoded {
-        use reg::d_misc_cfg::{IN_PRECISION, RUBIK_MODE};
+        use reg::D_MISC_CFG::{IN_PRECISION, RUBIK_MODE};
         let RubikLayer { mode, width, height, channels, .. } = *self;
         let (from, to) = (source(mode), destination(mode));
         let (code, input) = match mode {
@@ -201,16 +201,16 @@ impl RubikLayer {
             (RUBIK_MODE, code),
             (IN_PRECISION, self.element as u32 - 1),
             (from.ram, self.source.ram.field()),
-            (reg::d_datain_size_0::DATAIN_WIDTH, width),
-            (reg::d_datain_size_0::DATAIN_HEIGHT, height),
-            (reg::d_datain_size_1::DATAIN_CHANNEL, input),
+            (reg::D_DATAIN_SIZE_0::DATAIN_WIDTH, width),
+            (reg::D_DATAIN_SIZE_0::DATAIN_HEIGHT, height),
+            (reg::D_DATAIN_SIZE_1::DATAIN_CHANNEL, input),
         ];
         fields.extend(self.source.address(&from));
         fields.extend([
             (from.surface_stride, self.source.surface_stride),
             (from.line_stride, self.source.line_stride),
             (to.ram, self.destination.ram.field()),
-            (reg::d_dataout_size_1::DATAOUT_CHANNEL, channels),
+            (reg::D_DATAOUT_SIZE_1::DATAOUT_CHANNEL, channels),
         ]);
         fields.extend(self.destination.address(&to));
         fields.extend([
@@ -219,10 +219,10 @@ impl RubikLayer {
         ]);
         if let Mode::Contract { x, y, block_stride } = mode {
             fields.extend([
-                (reg::d_contract_stride_0::CONTRACT_STRIDE_0, block_stride),
-                (reg::d_contract_stride_1::CONTRACT_STRIDE_1, y.wrapping_mul(self.destination.line_stride)),
-                (reg::d_deconv_stride::DECONV_X_STRIDE, x),
-                (reg::d_deconv_stride::DECONV_Y_STRIDE, y),
+                (reg::D_CONTRACT_STRIDE_0::CONTRACT_STRIDE_0, block_stride),
+                (reg::D_CONTRACT_STRIDE_1::CONTRACT_STRIDE_1, y.wrapping_mul(self.destination.line_stride)),
+                (reg::D_DECONV_STRIDE::DECONV_X_STRIDE, x),
+                (reg::D_DECONV_STRIDE::DECONV_Y_STRIDE, y),
             ]);
         }
         Encoded::of(Unit::Rbk, fields)
@@ -236,21 +236,21 @@ impl RubikLayer {
         let fields = self.fields();
         let group = fields.group(Unit::Rbk, map)?;
         let decoded = RubikLayer::decode(&group, hardware);
-        encode::check(self, decoded, (&group, reg::d_misc_cfg::RUBIK_MODE))?;
+        encode::check(self, decoded, (&group, reg::D_MISC_CFG::RUBIK_MODE))?;
         Ok(fields)
     }
 
     /// `D_CONTRACT_STRIDE_1` has no part in it: the RTL finds the next output line by the line stride alone.
     fn contract(group: &Group, width: u32) -> Result<Mode, Refused> {
-        let x = group.actual(reg::d_deconv_stride::DECONV_X_STRIDE);
+        let x = group.actual(reg::D_DECONV_STRIDE::DECONV_X_STRIDE);
         if x <= super::timing::STEPS && width * x > MAX_LINE {
             let why = format!("{width} pixels become {}, a line can have {MAX_LINE}", width * x);
-            return Err(Refused::new(group, reg::d_deconv_stride::DECONV_X_STRIDE, why));
+            return Err(Refused::new(group, reg::D_DECONV_STRIDE::DECONV_X_STRIDE, why));
         }
         Ok(Mode::Contract {
             x,
-            y: group.actual(reg::d_deconv_stride::DECONV_Y_STRIDE),
-            block_stride: group.actual(reg::d_contract_stride_0::CONTRACT_STRIDE_0),
+            y: group.actual(reg::D_DECONV_STRIDE::DECONV_Y_STRIDE),
+            block_stride: group.actual(reg::D_CONTRACT_STRIDE_0::CONTRACT_STRIDE_0),
         })
     }
 }
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn refuses_by_register_and_field() {
-        use reg::d_misc_cfg::{IN_PRECISION, RUBIK_MODE};
+        use reg::D_MISC_CFG::{IN_PRECISION, RUBIK_MODE};
         assert_eq!(
             refused(&[(IN_PRECISION, 3)], &HARDWARE),
             "RBK.D_MISC_CFG.IN_PRECISION = 0x3: there are formats 0 (int8), 1 (int16) and 2 (fp16)"
@@ -290,9 +290,9 @@ mod tests {
     #[test]
     fn refuses_planes_that_reads_and_writes_count_differently() {
         let channels = [
-            (reg::d_misc_cfg::RUBIK_MODE, 1),
-            (reg::d_datain_size_1::DATAIN_CHANNEL, 16),
-            (reg::d_dataout_size_1::DATAOUT_CHANNEL, 15),
+            (reg::D_MISC_CFG::RUBIK_MODE, 1),
+            (reg::D_DATAIN_SIZE_1::DATAIN_CHANNEL, 16),
+            (reg::D_DATAOUT_SIZE_1::DATAOUT_CHANNEL, 15),
         ];
         assert_eq!(
             refused(&channels, &HARDWARE),
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn refuses_a_line_that_one_write_cannot_hold() {
         let line = |width: u32, x: u32| {
-            [(reg::d_datain_size_0::DATAIN_WIDTH, width - 1), (reg::d_deconv_stride::DECONV_X_STRIDE, x - 1)]
+            [(reg::D_DATAIN_SIZE_0::DATAIN_WIDTH, width - 1), (reg::D_DECONV_STRIDE::DECONV_X_STRIDE, x - 1)]
         };
         assert_eq!(
             refused(&line(4097, 2), &HARDWARE),

@@ -82,7 +82,7 @@ impl Engine for Rubik {
         let read = self.input.take_stalled(0).cycles(*cycle) + requests;
         let written = self.output.take_stalled().cycles(*cycle);
         let counts = [(reg::D_PERF_READ_STALL, read), (reg::D_PERF_WRITE_STALL, written)];
-        control.count(group, reg::d_perf_enable::PERF_EN, &counts);
+        control.count(group, reg::D_PERF_ENABLE::PERF_EN, &counts);
         // Not measured: the next layer waits for the interrupt.
         let ends = sim.now();
         Streamed { ends, next: ends + self.common.cycles(timing.done_to_interrupt) }

@@ -27,7 +27,7 @@ impl SdpLayer {
                 && ((!sdp.flag(stage.alu_bypass) && sdp.flag(stage.alu_source))
                     || (!sdp.flag(stage.mul_bypass) && sdp.flag(stage.mul_source)))
         };
-        !sdp.flag(reg::d_feature_mode_cfg::FLYING_MODE)
+        !sdp.flag(reg::D_FEATURE_MODE_CFG::FLYING_MODE)
             || memory_operand(hardware.bs, &BS.stage)
             || memory_operand(hardware.bn, &BN.stage)
             || memory_operand(hardware.ew, &EW)
@@ -37,7 +37,7 @@ impl SdpLayer {
     ///
     /// Stages the hardware lacks are bypassed whatever their registers say, as their logic is.
     pub fn decode(sdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<SdpLayer, Refused> {
-        let precision = hardware.formats.decode(sdp, reg::d_data_format::PROC_PRECISION)?;
+        let precision = hardware.formats.decode(sdp, reg::D_DATA_FORMAT::PROC_PRECISION)?;
         Decoder { sdp, rdma, hardware, precision }.layer()
     }
 
@@ -63,7 +63,7 @@ impl SdpLayer {
             .flat_map(|(group, place, surface)| place.unaligned(group, &surface, size, LowBits::OfRegisters))
             .collect();
         if self.order.cubes() > 1 {
-            let stride = reg::d_dst_batch_stride::DST_BATCH_STRIDE;
+            let stride = reg::D_DST_BATCH_STRIDE::DST_BATCH_STRIDE;
             all.extend(place::unaligned(sdp, stride, self.atom as u32, LowBits::OfRegisters));
         }
         all
@@ -79,21 +79,21 @@ struct Decoder<'a> {
 
 impl Decoder<'_> {
     fn layer(&self) -> Result<SdpLayer, Refused> {
-        use reg::d_data_format::OUT_PRECISION;
-        use reg::d_feature_mode_cfg::{FLYING_MODE, NAN_TO_ZERO, OUTPUT_DST};
+        use reg::D_DATA_FORMAT::OUT_PRECISION;
+        use reg::D_FEATURE_MODE_CFG::{FLYING_MODE, NAN_TO_ZERO, OUTPUT_DST};
         let sdp = self.sdp;
         let order = self.order()?;
         let layer = SdpLayer {
             atom: self.hardware.atom,
-            width: sdp.actual(reg::d_data_cube_width::WIDTH),
-            height: sdp.actual(reg::d_data_cube_height::HEIGHT),
-            channels: sdp.actual(reg::d_data_cube_channel::CHANNEL),
+            width: sdp.actual(reg::D_DATA_CUBE_WIDTH::WIDTH),
+            height: sdp.actual(reg::D_DATA_CUBE_HEIGHT::HEIGHT),
+            channels: sdp.actual(reg::D_DATA_CUBE_CHANNEL::CHANNEL),
             precision: self.precision,
             input: if sdp.flag(FLYING_MODE) { self.precision } else { self.input()? },
             output: self.output(order)?,
             nan_to_zero: sdp.flag(NAN_TO_ZERO),
             order,
-            cube_stride: sdp.actual(reg::d_dst_batch_stride::DST_BATCH_STRIDE)
+            cube_stride: sdp.actual(reg::D_DST_BATCH_STRIDE::DST_BATCH_STRIDE)
                 & !(self.hardware.atom as u32 - 1),
             source: if sdp.flag(FLYING_MODE) {
                 SdpSource::Accumulator
@@ -104,9 +104,9 @@ impl Decoder<'_> {
             bn: if self.hardware.bn { self.stage(&BN)? } else { None },
             ew: if self.hardware.ew { self.elementwise()? } else { None },
             converter: Converter {
-                offset: sdp.get_signed(reg::d_cvt_offset::CVT_OFFSET),
-                scale: sdp.get_signed(reg::d_cvt_scale::CVT_SCALE) as i16,
-                shift: sdp.get(reg::d_cvt_shift::CVT_SHIFT) as u8,
+                offset: sdp.get_signed(reg::D_CVT_OFFSET::CVT_OFFSET),
+                scale: sdp.get_signed(reg::D_CVT_SCALE::CVT_SCALE) as i16,
+                shift: sdp.get(reg::D_CVT_SHIFT::CVT_SHIFT) as u8,
             },
             destination: if sdp.flag(OUTPUT_DST) {
                 Destination::Pooling
@@ -136,7 +136,7 @@ impl Decoder<'_> {
 
     /// Winograd's order and batches go with a convolution, and to memory.
     fn order(&self) -> Result<Order, Refused> {
-        use reg::d_feature_mode_cfg::{BATCH_NUMBER, FLYING_MODE, OUTPUT_DST, WINOGRAD};
+        use reg::D_FEATURE_MODE_CFG::{BATCH_NUMBER, FLYING_MODE, OUTPUT_DST, WINOGRAD};
         let refuse = |field, why| Err(Refused::new(self.sdp, field, why));
         let cubes = self.sdp.actual(BATCH_NUMBER);
         let (field, order) = match (self.sdp.flag(WINOGRAD), cubes) {
@@ -157,7 +157,7 @@ impl Decoder<'_> {
         if self.sdp.flag(OUTPUT_DST) {
             return refuse(field, "PDP takes one cube, line after line");
         }
-        let [width, height] = [reg::d_data_cube_width::WIDTH, reg::d_data_cube_height::HEIGHT];
+        let [width, height] = [reg::D_DATA_CUBE_WIDTH::WIDTH, reg::D_DATA_CUBE_HEIGHT::HEIGHT];
         for size in [width, height] {
             if order == Order::Tiles && !self.sdp.actual(size).is_multiple_of(4) {
                 return refuse(size, "Winograd makes a multiple of four");
@@ -168,22 +168,22 @@ impl Decoder<'_> {
 
     /// Cubes of one pixel are packed, here and in SDP_RDMA.
     fn packing(&self) -> Packing {
-        let one_pixel = self.sdp.actual(reg::d_data_cube_width::WIDTH) == 1
-            && self.sdp.actual(reg::d_data_cube_height::HEIGHT) == 1;
+        let one_pixel = self.sdp.actual(reg::D_DATA_CUBE_WIDTH::WIDTH) == 1
+            && self.sdp.actual(reg::D_DATA_CUBE_HEIGHT::HEIGHT) == 1;
         if one_pixel { Packing::Packed } else { Packing::Strided }
     }
 
     /// SDP_RDMA must deliver what SDP expects: hardware would wait for the rest for ever.
     fn check_rdma_agrees(&self) -> Result<(), Refused> {
-        use rdma_reg::d_feature_mode_cfg as mode;
+        use rdma_reg::D_FEATURE_MODE_CFG as mode;
         let pairs = [
-            (reg::d_data_cube_width::WIDTH, rdma_reg::d_data_cube_width::WIDTH),
-            (reg::d_data_cube_height::HEIGHT, rdma_reg::d_data_cube_height::HEIGHT),
-            (reg::d_data_cube_channel::CHANNEL, rdma_reg::d_data_cube_channel::CHANNEL),
-            (reg::d_feature_mode_cfg::FLYING_MODE, mode::FLYING_MODE),
-            (reg::d_feature_mode_cfg::WINOGRAD, mode::WINOGRAD),
-            (reg::d_feature_mode_cfg::BATCH_NUMBER, mode::BATCH_NUMBER),
-            (reg::d_data_format::PROC_PRECISION, mode::PROC_PRECISION),
+            (reg::D_DATA_CUBE_WIDTH::WIDTH, rdma_reg::D_DATA_CUBE_WIDTH::WIDTH),
+            (reg::D_DATA_CUBE_HEIGHT::HEIGHT, rdma_reg::D_DATA_CUBE_HEIGHT::HEIGHT),
+            (reg::D_DATA_CUBE_CHANNEL::CHANNEL, rdma_reg::D_DATA_CUBE_CHANNEL::CHANNEL),
+            (reg::D_FEATURE_MODE_CFG::FLYING_MODE, mode::FLYING_MODE),
+            (reg::D_FEATURE_MODE_CFG::WINOGRAD, mode::WINOGRAD),
+            (reg::D_FEATURE_MODE_CFG::BATCH_NUMBER, mode::BATCH_NUMBER),
+            (reg::D_DATA_FORMAT::PROC_PRECISION, mode::PROC_PRECISION),
         ];
         for (of_sdp, of_rdma) in pairs {
             let expected = self.sdp.get(of_sdp);
@@ -196,7 +196,7 @@ impl Decoder<'_> {
 
     /// SDP_RDMA takes two surfaces of int16 for one that is processed as int8; it converts nothing else.
     fn input(&self) -> Result<Precision, Refused> {
-        use rdma_reg::d_feature_mode_cfg::IN_PRECISION;
+        use rdma_reg::D_FEATURE_MODE_CFG::IN_PRECISION;
         let input = self.hardware.formats.decode(self.rdma, IN_PRECISION)?;
         match (self.precision, input) {
             (Precision::Int8, Precision::Int16) => Ok(input),
@@ -209,7 +209,7 @@ impl Decoder<'_> {
 
     /// The output converter makes no int8 of wider elements: there are not enough of them for an atom.
     fn output(&self, order: Order) -> Result<Precision, Refused> {
-        use reg::d_data_format::OUT_PRECISION;
+        use reg::D_DATA_FORMAT::OUT_PRECISION;
         let output = self.hardware.formats.decode(self.sdp, OUT_PRECISION)?;
         if output == Precision::Int8 && self.precision != Precision::Int8 {
             return Err(Refused::new(self.sdp, OUT_PRECISION, "only int8 processing gives int8"));
@@ -258,12 +258,12 @@ impl Decoder<'_> {
 
     fn elementwise(&self) -> Result<Option<Elementwise>, Refused> {
         use reg::{
-            d_dp_ew_alu_cfg::EW_ALU_CVT_BYPASS, d_dp_ew_alu_cvt_offset_value::EW_ALU_CVT_OFFSET,
-            d_dp_ew_alu_cvt_scale_value::EW_ALU_CVT_SCALE,
-            d_dp_ew_alu_cvt_truncate_value::EW_ALU_CVT_TRUNCATE, d_dp_ew_cfg::EW_LUT_BYPASS,
-            d_dp_ew_mul_cfg::EW_MUL_CVT_BYPASS, d_dp_ew_mul_cvt_offset_value::EW_MUL_CVT_OFFSET,
-            d_dp_ew_mul_cvt_scale_value::EW_MUL_CVT_SCALE,
-            d_dp_ew_mul_cvt_truncate_value::EW_MUL_CVT_TRUNCATE, d_dp_ew_truncate_value::EW_TRUNCATE,
+            D_DP_EW_ALU_CFG::EW_ALU_CVT_BYPASS, D_DP_EW_ALU_CVT_OFFSET_VALUE::EW_ALU_CVT_OFFSET,
+            D_DP_EW_ALU_CVT_SCALE_VALUE::EW_ALU_CVT_SCALE,
+            D_DP_EW_ALU_CVT_TRUNCATE_VALUE::EW_ALU_CVT_TRUNCATE, D_DP_EW_CFG::EW_LUT_BYPASS,
+            D_DP_EW_MUL_CFG::EW_MUL_CVT_BYPASS, D_DP_EW_MUL_CVT_OFFSET_VALUE::EW_MUL_CVT_OFFSET,
+            D_DP_EW_MUL_CVT_SCALE_VALUE::EW_MUL_CVT_SCALE,
+            D_DP_EW_MUL_CVT_TRUNCATE_VALUE::EW_MUL_CVT_TRUNCATE, D_DP_EW_TRUNCATE_VALUE::EW_TRUNCATE,
         };
         let sdp = self.sdp;
         if sdp.flag(EW.bypass) {
@@ -291,7 +291,7 @@ impl Decoder<'_> {
         });
         let alu = (!sdp.flag(EW.alu_bypass)).then(|| ElementwiseAlu {
             operation: match sdp.get(EW.alu_algo) {
-                reg::d_dp_ew_cfg::EW_ALU_ALGO::EQL => ElementwiseOperation::Equal,
+                reg::D_DP_EW_CFG::EW_ALU_ALGO::EQL => ElementwiseOperation::Equal,
                 algo => ElementwiseOperation::Alu(alu_operation(algo)),
             },
             operand: operand(
@@ -369,8 +369,8 @@ impl Decoder<'_> {
 /// Code 3 is not in the manual; the adder is what the multiplexer falls back to.
 fn alu_operation(algo: u32) -> AluOperation {
     match algo {
-        reg::d_dp_bs_cfg::BS_ALU_ALGO::MAX => AluOperation::Max,
-        reg::d_dp_bs_cfg::BS_ALU_ALGO::MIN => AluOperation::Min,
+        reg::D_DP_BS_CFG::BS_ALU_ALGO::MAX => AluOperation::Max,
+        reg::D_DP_BS_CFG::BS_ALU_ALGO::MIN => AluOperation::Min,
         _ => AluOperation::Sum,
     }
 }

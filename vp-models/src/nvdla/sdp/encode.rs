@@ -38,7 +38,7 @@ impl SdpLayer {
                 .try_for_each(|(field, value)| encode::hold(&mut sdp, field, value))?;
         }
         let decoded = SdpLayer::decode(&sdp, &rdma, hardware);
-        encode::check(self, decoded, (&sdp, reg::d_data_format::PROC_PRECISION))?;
+        encode::check(self, decoded, (&sdp, reg::D_DATA_FORMAT::PROC_PRECISION))?;
         Ok(fields)
     }
 
@@ -48,7 +48,7 @@ impl SdpLayer {
 
     fn rdma_fields(&self) -> Fields {
         use rdma_reg::{
-            d_data_cube_channel::*, d_data_cube_height::*, d_data_cube_width::*, d_feature_mode_cfg::*,
+            D_DATA_CUBE_CHANNEL::*, D_DATA_CUBE_HEIGHT::*, D_DATA_CUBE_WIDTH::*, D_FEATURE_MODE_CFG::*,
         };
         let mut fields: Fields = vec![(WIDTH, self.width), (HEIGHT, self.height), (CHANNEL, self.channels)];
         if let SdpSource::Memory(source) = &self.source {
@@ -73,8 +73,8 @@ impl SdpLayer {
 
     fn sdp_fields(&self) -> Fields {
         use reg::{
-            d_cvt_offset::*, d_cvt_scale::*, d_cvt_shift::*, d_data_cube_channel::*, d_data_cube_height::*,
-            d_data_cube_width::*, d_data_format::*, d_dst_batch_stride::*, d_feature_mode_cfg::*,
+            D_CVT_OFFSET::*, D_CVT_SCALE::*, D_CVT_SHIFT::*, D_DATA_CUBE_CHANNEL::*, D_DATA_CUBE_HEIGHT::*,
+            D_DATA_CUBE_WIDTH::*, D_DATA_FORMAT::*, D_DST_BATCH_STRIDE::*, D_FEATURE_MODE_CFG::*,
         };
         const NOWHERE: Surface = Surface {
             ram: Ram::Primary,
@@ -117,7 +117,7 @@ impl SdpLayer {
 
 /// A stage's read DMA, switched off if it has nothing to read. Strides count where operands are not packed.
 fn stream_fields(fields: &mut Fields, of: &StageFields, operands: Option<&OperandStream>) {
-    use rdma_reg::d_brdma_cfg::BRDMA_DATA_USE;
+    use rdma_reg::D_BRDMA_CFG::BRDMA_DATA_USE;
     let Some(OperandStream { surface, carries, operand_bytes, per_element, .. }) = operands else {
         return fields.push((of.disable, 1));
     };
@@ -144,7 +144,7 @@ fn stream_fields(fields: &mut Fields, of: &StageFields, operands: Option<&Operan
 }
 
 const fn algorithm(operation: AluOperation) -> u32 {
-    use reg::d_dp_bs_cfg::BS_ALU_ALGO;
+    use reg::D_DP_BS_CFG::BS_ALU_ALGO;
     match operation {
         AluOperation::Max => BS_ALU_ALGO::MAX,
         AluOperation::Min => BS_ALU_ALGO::MIN,
@@ -183,10 +183,10 @@ fn stage_fields(fields: &mut Fields, of: &ShiftFields, stage: Option<&Stage>) {
 
 fn elementwise_fields(fields: &mut Fields, stage: &Elementwise) {
     use reg::{
-        d_dp_ew_alu_cfg::EW_ALU_CVT_BYPASS, d_dp_ew_alu_cvt_offset_value::*, d_dp_ew_alu_cvt_scale_value::*,
-        d_dp_ew_alu_cvt_truncate_value::*, d_dp_ew_cfg::*, d_dp_ew_mul_cfg::EW_MUL_CVT_BYPASS,
-        d_dp_ew_mul_cvt_offset_value::*, d_dp_ew_mul_cvt_scale_value::*, d_dp_ew_mul_cvt_truncate_value::*,
-        d_dp_ew_truncate_value::*,
+        D_DP_EW_ALU_CFG::EW_ALU_CVT_BYPASS, D_DP_EW_ALU_CVT_OFFSET_VALUE::*, D_DP_EW_ALU_CVT_SCALE_VALUE::*,
+        D_DP_EW_ALU_CVT_TRUNCATE_VALUE::*, D_DP_EW_CFG::*, D_DP_EW_MUL_CFG::EW_MUL_CVT_BYPASS,
+        D_DP_EW_MUL_CVT_OFFSET_VALUE::*, D_DP_EW_MUL_CVT_SCALE_VALUE::*, D_DP_EW_MUL_CVT_TRUNCATE_VALUE::*,
+        D_DP_EW_TRUNCATE_VALUE::*,
     };
     let &Elementwise { multiplier, alu, ref lut, .. } = stage;
     let algorithm = match alu.map(|alu| alu.operation) {

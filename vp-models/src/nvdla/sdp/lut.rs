@@ -14,9 +14,9 @@ use crate::nvdla::numeric::{round_shift, round_shift_either, saturate_32};
 use crate::nvdla::registers::{
     FieldRef, Group, Table, Unit,
     sdp::{
-        s_lut_access_cfg::*, s_lut_access_data::*, s_lut_cfg::*, s_lut_info::*, s_lut_le_end::*,
-        s_lut_le_slope_scale::*, s_lut_le_slope_shift::*, s_lut_le_start::*, s_lut_lo_end::*,
-        s_lut_lo_slope_scale::*, s_lut_lo_slope_shift::*, s_lut_lo_start::*,
+        S_LUT_ACCESS_CFG::*, S_LUT_ACCESS_DATA::*, S_LUT_CFG::*, S_LUT_INFO::*, S_LUT_LE_END::*,
+        S_LUT_LE_SLOPE_SCALE::*, S_LUT_LE_SLOPE_SHIFT::*, S_LUT_LE_START::*, S_LUT_LO_END::*,
+        S_LUT_LO_SLOPE_SCALE::*, S_LUT_LO_SLOPE_SHIFT::*, S_LUT_LO_START::*,
     },
 };
 

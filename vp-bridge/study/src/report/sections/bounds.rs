@@ -9,9 +9,9 @@ use crate::report::cells::{bound_cells, layer_cells};
 use crate::report::figure::{Figure, side_by_side};
 use crate::report::page::{HALF, Page, WHOLE};
 use crate::report::plot::Error;
-use crate::report::said::valued;
 use crate::report::timeline;
 use crate::results::rounded;
+use crate::said::valued;
 use maud::{Markup, html};
 use vp_models::host::Bound;
 
@@ -41,38 +41,65 @@ impl Page<'_> {
         })
     }
 
-    /// Along the curve of the point that is looked at closely.
+    /// Along the curve of the point that is looked at closely; of designs those in front.
     fn shares(&self, panel: &Panel) -> Result<Option<Figure>, Error> {
         let has_chosen = |curve: &&Curve| curve.points.iter().any(|it| it.1 == panel.chosen);
-        let Some(curve) = panel.curves.iter().find(has_chosen).filter(|curve| curve.points.len() > 1) else {
-            return Ok(None);
+        let Some(curve) = panel.curves.iter().find(has_chosen) else { return Ok(None) };
+        let is_space = self.layout.area.is_some();
+        let points: Vec<(f64, usize)> = match is_space {
+            true => self.designs(panel).front().into_iter().map(|it| (it.area, it.number)).collect(),
+            false => curve.points.clone(),
         };
         let bar = |&(x, number): &(f64, usize)| {
             let parts = self.of(number)?.bounds().map(|part| part as f64);
-            Some(Bar { name: self.place(x), parts })
+            Some((self.x_said(x), Bar { name: self.place(x), parts }))
         };
-        let bars: Vec<Bar> = curve.points.iter().filter_map(bar).collect();
+        let (places, bars): (Vec<String>, Vec<Bar>) = points.iter().filter_map(bar).unzip();
+        if bars.len() < 2 {
+            return Ok(None);
+        }
+        let said = match is_space {
+            true => Some("designs that no other beats".to_owned()),
+            false => self.layout.curves.as_deref().map(|name| valued(name, &curve.label)),
+        };
         Ok(Some(Figure {
             title: panel.title.clone(),
-            said: self.layout.curves.as_deref().map(|name| valued(name, &curve.label)),
-            answer: self.shares_said(&bars),
+            said,
+            answer: self.shares_said(&places, &bars),
             svg: bars::shares(&bars, &self.along(), !self.layout.names.is_empty(), HALF)?,
             live: Some(bars::live_shares(&bars, &self.along())),
             cells: bound_cells(&self.along(), &bars),
         }))
     }
 
-    /// The share that changes most from the first bar to the last.
-    fn shares_said(&self, bars: &[Bar]) -> Option<String> {
+    /// The share that changes most from the first bar to the last; over words, which have no direction, what it is at each.
+    fn shares_said(&self, places: &[String], bars: &[Bar]) -> Option<String> {
+        let share = |bar: &Bar, at: usize| percent(bar.share(at) / 100.0);
+        let spread = |at: usize| {
+            let shares = || bars.iter().map(|bar| bar.share(at));
+            shares().fold(0.0, f64::max) - shares().fold(f64::MAX, f64::min)
+        };
+        if !self.layout.names.is_empty() {
+            let at = (0..Bound::ALL.len()).max_by(|a, b| spread(*a).total_cmp(&spread(*b)))?;
+            let each: Vec<String> =
+                places.iter().zip(bars).map(|(name, bar)| format!("{name} {}", share(bar, at))).collect();
+            return Some(match spread(at) < 1.0 {
+                true => "The shares hardly differ.".to_owned(),
+                false => format!("The share of {}: {}.", Bound::ALL[at].name(), each.join(", ")),
+            });
+        }
         let (first, last) = (bars.first()?, bars.last()?);
         let change = |at: usize| (last.share(at) - first.share(at)).abs();
         let at = (0..Bound::ALL.len()).max_by(|a, b| change(*a).total_cmp(&change(*b)))?;
-        let [from, to] = [first, last].map(|bar| percent(bar.share(at) / 100.0));
-        let name = Bound::ALL[at].name();
+        let (from, to, name) = (share(first, at), share(last, at), Bound::ALL[at].name());
         Some(match change(at) < 1.0 {
             true => "The shares hardly change.".to_owned(),
             false => {
-                format!("From {} to {} the share of {name} goes from {from} to {to}.", first.name, last.name)
+                format!(
+                    "From {} to {} the share of {name} goes from {from} to {to}.",
+                    places.first()?,
+                    places.last()?
+                )
             }
         })
     }

@@ -1,13 +1,16 @@
 //! Frames a second by what stands for area.
 
+use super::points::largest;
 use crate::layout::{Curve, Panel};
+use crate::point::text;
+use crate::report::answer::Answer;
 use crate::report::cells::table;
 use crate::report::designs::{Design, Designs};
 use crate::report::figure::Figure;
 use crate::report::page::{HALF, Page};
 use crate::report::plot::Error;
-use crate::report::said::spoken;
 use crate::results;
+use crate::said::{spoken, valued};
 use maud::{Markup, html};
 
 impl Page<'_> {
@@ -15,14 +18,33 @@ impl Page<'_> {
     pub(in crate::report) fn designs<'a>(&'a self, panel: &'a Panel) -> Designs<'a> {
         let of_curve = |(at, curve): (usize, &Curve)| {
             let points = results::curve_points(curve, self.rows);
-            points.into_iter().map(move |(area, number, frames)| Design { number, area, frames, curve: at })
+            points.into_iter().map(move |(area, number, frames)| Design {
+                number,
+                area,
+                frames,
+                curve: at,
+                hint: self.design_said(number),
+            })
         };
         Designs {
-            area: &self.layout.x,
+            area: spoken(&self.layout.x),
+            unit: self.x_unit(),
             title: self.layout.curves.as_deref().map_or("", spoken),
-            labels: panel.curves.iter().map(|curve| curve.label.as_str()).collect(),
+            labels: panel.curves.iter().map(|curve| self.curve_label(&curve.label)).collect(),
             designs: panel.curves.iter().enumerate().flat_map(of_curve).collect(),
         }
+    }
+
+    /// What makes a point the design that it is, a parameter a line, and what bounds it.
+    fn design_said(&self, number: usize) -> String {
+        let point = self.study.points.get(number - 1);
+        let hardware = self.study.varied.iter().filter(|name| *name != "network");
+        let mut lines: Vec<String> =
+            hardware.filter_map(|name| Some(valued(name, &text(point?.get(name)?)))).collect();
+        if let Some(measured) = self.of(number) {
+            lines.push(format!("most of the time bound by {}", largest(measured.bounds())));
+        }
+        lines.join("<br>")
     }
 
     pub(in crate::report) fn design_space(&self) -> Result<Markup, Error> {
@@ -35,16 +57,16 @@ impl Page<'_> {
             let figure = Figure {
                 title: panel.title.clone(),
                 said: None,
-                answer: designs.sentence(),
+                answer: self.answer(panel).as_ref().map(Answer::sentence),
                 svg: designs.draw(HALF)?,
-                live: None,
+                live: Some(designs.live()),
                 cells: designs.all(self.study, self.rows),
             };
             charts.push((at + 1, figure, designs.cells(self.study, self.rows)));
         }
         Ok(html! {
             p {
-                "Each mark is a design. The line is the Pareto front: designs of which no other makes as many frames/s with less " b { (self.layout.x) } ". Beside them stand the numbers of their points. "
+                "Each mark is a design. The line is the Pareto front: designs of which no other makes as many frames/s with less " b { (spoken(&self.layout.x)) } " (" code { (self.layout.x) } "). Beside them stand the numbers of their points. "
                 "What stands for area is no area: silicon grows with it, how fast depends on the process."
             }
             div.charts {

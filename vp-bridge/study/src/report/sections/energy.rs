@@ -1,11 +1,39 @@
 //! Estimates of energy, of points and layer by layer.
 
+use crate::energy::said;
+use crate::layout::Panel;
+use crate::measured::Measured;
+use crate::report::answer::{Answer, percent};
 use crate::report::cells::table;
 use crate::report::energy::{of_layers, of_points};
 use crate::report::page::Page;
+use crate::results::rounded;
 use maud::{Markup, html};
 
 impl Page<'_> {
+    /// What a frame of each point that is looked at closely costs, and what most of that goes into.
+    pub(in crate::report) fn energy_answers(&self) -> Vec<Answer> {
+        let Some(coefficients) = &self.study.energy else { return Vec::new() };
+        let of_panel = |(panel, measured): (&Panel, &Measured)| {
+            let row = self.rows.iter().find(|row| row.point.number == panel.chosen)?;
+            let energy = row.whole_energy()?;
+            let frame = energy.total() / f64::from(measured.frames.max(1));
+            let parts = energy.parts();
+            let (part, most) = parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+            let share = percent(most / energy.total().max(f64::MIN_POSITIVE));
+            let head =
+                format!("{}: {} a frame, {share} of it {}", self.subject(panel), said(frame), part.name());
+            let rest = format!(
+                "An estimate ({}), at {}; {} frames/s.",
+                coefficients.technology,
+                self.said(panel.chosen),
+                rounded(measured.frames_per_second())
+            );
+            Some(Answer { head, rest })
+        };
+        self.chosen().filter_map(of_panel).collect()
+    }
+
     /// None if the study has no coefficients.
     pub(in crate::report) fn energy(&self) -> Option<Markup> {
         let technology = &self.study.energy.as_ref()?.technology;

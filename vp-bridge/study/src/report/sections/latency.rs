@@ -7,7 +7,7 @@ use crate::report::figure::Figure;
 use crate::report::latency;
 use crate::report::page::{HALF, Page};
 use crate::report::plot::Error;
-use crate::report::said::{spoken, valued};
+use crate::said::spoken;
 use maud::{Markup, html};
 
 impl Page<'_> {
@@ -16,15 +16,18 @@ impl Page<'_> {
         for (panel, _) in self.chosen() {
             let at = |curve: &Curve| curve.points.iter().find(|it| it.1 == panel.chosen).map(|it| it.0);
             let Some(x) = panel.curves.iter().find_map(at) else { continue };
+            // Several designs may have the same area.
+            let is_space = self.layout.area.is_some();
             let runs: Vec<(String, &Histogram)> = panel
                 .curves
                 .iter()
                 .filter_map(|curve| {
-                    let number = curve.points.iter().find(|it| it.0 == x)?.1;
-                    Some((curve.label.clone(), &self.of(number)?.port("dbb0")?.reads.latencies))
+                    let is_shown = |it: &&(f64, usize)| it.0 == x && (!is_space || it.1 == panel.chosen);
+                    let number = curve.points.iter().find(is_shown)?.1;
+                    Some((self.curve_label(&curve.label), &self.of(number)?.port("dbb0")?.reads.latencies))
                 })
                 .collect();
-            let said = valued(&self.layout.x, &self.place(x));
+            let said = if is_space { self.said(panel.chosen) } else { self.x_said(x) };
             if let Some(cycles) = latency::without_spread(&runs) {
                 alike.push((panel.title.clone(), said, cycles));
                 continue;
@@ -71,12 +74,12 @@ impl Page<'_> {
         let (label, histogram) = runs.last()?;
         let of = |share| histogram.percentile(share);
         let with = match (self.layout.curves.as_deref(), label.as_str()) {
-            (Some(name), label) if !label.is_empty() => format!("With {}", valued(name, label)),
+            (Some(name), label) if !label.is_empty() => format!("With {} {label}", spoken(name)),
             _ => "Here".to_owned(),
         };
         let (median, most, longest) = (of(0.5)?, of(0.99)?, of(1.0)?);
         Some(format!(
-            "{with} half of the reads take at most {median} cycles, 99 % at most {most}, the longest {longest}."
+            "{with} half of the reads take at most {median} cycles, 99 % at most {most} cycles, the longest {longest} cycles."
         ))
     }
 }

@@ -2,14 +2,27 @@
 
 use crate::measured::Outcome;
 use crate::point::text;
+use crate::report::cells::is_number;
 use crate::report::page::Page;
-use crate::results::rounded;
+use crate::results::{Row, rounded};
+use crate::said::quantity;
 use maud::{Markup, html};
 use vp_models::host::Bound;
 
 impl Page<'_> {
     pub(in crate::report) fn points(&self) -> Markup {
         let file = self.file.display().to_string();
+        // Names and values as a study has them: who reads them here writes them there.
+        let value = |row: &Row<'_>, name: &str| {
+            let value = row.point.get(name).map_or_else(String::new, text);
+            let told = quantity(name, &value);
+            if told.starts_with(&value) { told } else { format!("{value} ({told})") }
+        };
+        let class = |name: &String| match self.rows.iter().all(|row| is_number(&value(row, name))) {
+            true => "",
+            false => "text",
+        };
+        let varied: Vec<(&String, &str)> = self.study.varied.iter().map(|name| (name, class(name))).collect();
         html! {
             p {
                 "A line's command, which is also in results.csv, runs the same again; the event hash says whether it was the same. "
@@ -20,14 +33,14 @@ impl Page<'_> {
                 table {
                     thead { tr {
                         th { "point" }
-                        @for name in &self.study.varied { th { (name) } }
+                        @for (name, class) in &varied { th class=(class) { (name) } }
                         th { "frames/s" } th { "cycles a frame" } th.text { "bound by" } th.text { "event hash" } th.text.command { "command" }
                     } }
                     tbody {
                         @for row in self.rows {
                             tr {
                                 td { (row.point.number) }
-                                @for name in &self.study.varied { td { (row.point.get(name).map_or_else(String::new, text)) } }
+                                @for (name, class) in &varied { td class=(class) { (value(row, name)) } }
                                 @match row.outcome {
                                     Outcome::Ran(measured) => {
                                         td { (rounded(measured.frames_per_second())) }

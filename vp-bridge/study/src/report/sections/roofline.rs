@@ -38,7 +38,7 @@ impl Page<'_> {
         Ok(html! {
             p {
                 "A disc is a layer that multiplies; the larger, the more of the time it takes. No layer can be above the flat roof (all multipliers busy) or left of the slopes: "
-                "what the memory can read a cycle, and, where that is less, what can be read with so many reads outstanding at the latency that was seen (Little's law). "
+                "what the memories can read a cycle, and, where that is less and nothing is in SRAM, what can be read with so many reads outstanding at the latency that was seen (Little's law). "
                 "Weights and data are counted each time they are read, in the time of the layer that is at work: with several frames at once (" code { "batch" } ") the next one's input may be read in that of another."
             }
             (side_by_side(&charts))

@@ -4,14 +4,16 @@ use crate::explore::Finding;
 use crate::measured::Measured;
 use crate::report::cells::{strings, table};
 use crate::report::page::Page;
-use crate::report::said::amount;
 use crate::results::rounded;
+use crate::said::{amount, quantity};
 use crate::search::SearchEnd;
 use maud::{Markup, html};
 
 impl Page<'_> {
     pub(in crate::report) fn search(&self) -> Markup {
         let assumption = self.findings.first().map_or("", |finding| finding.assumption.as_str());
+        let names = self.study.search.as_ref().map_or(&[][..], |search| &search.names);
+        let name = names.first().map_or("", String::as_str);
         let row = |finding: &Finding| {
             let frames = finding.point.and_then(|number| self.of(number)).map(Measured::frames_per_second);
             let level = match &finding.outcome {
@@ -21,7 +23,10 @@ impl Page<'_> {
             vec![
                 if finding.case.is_empty() { "all".to_owned() } else { finding.case.clone() },
                 level,
-                finding.value.clone().unwrap_or_else(|| "not reached".to_owned()),
+                finding
+                    .value
+                    .as_deref()
+                    .map_or_else(|| "not reached".to_owned(), |value| quantity(name, value)),
                 frames.map_or_else(String::new, rounded),
                 finding.point.map_or_else(String::new, |number| number.to_string()),
                 finding.ran.to_string(),

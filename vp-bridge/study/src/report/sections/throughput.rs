@@ -1,17 +1,17 @@
 //! Frames a second over what is varied.
 
 use super::points::largest;
-use crate::ideal::Ideal;
-use crate::knee::{Knee, knee};
+use crate::ideal::{Ideal, Trend};
 use crate::layout::{Curve, Panel};
+use crate::point::text;
 use crate::report::answer::{Answer, percent};
-use crate::report::cells::{Cells, strings, table};
+use crate::report::cells::{Cells, table};
 use crate::report::figure::Figure;
 use crate::report::page::{HALF, Page};
 use crate::report::plot::Error;
-use crate::report::said::{plain, spoken, unit};
 use crate::report::throughput::{self, Curves, Line};
-use crate::results::{self, rounded};
+use crate::results::rounded;
+use crate::said::{spoken, valued};
 use maud::{Markup, html};
 
 impl Page<'_> {
@@ -35,7 +35,7 @@ impl Page<'_> {
             };
             charts.push((at + 1, figure));
         }
-        let words = !self.layout.names.is_empty();
+        let (words, below) = (!self.layout.names.is_empty(), self.table());
         Ok(html! {
             p {
                 @if let Some(curves) = &self.layout.curves { "Each " @if words { "bar of a group" } @else { "curve" } " has another value of " b { (spoken(curves)) } ". " }
@@ -44,17 +44,34 @@ impl Page<'_> {
             div.charts {
                 @for (at, figure) in &charts { div.chart id={ "chart-" (at) } { (figure.half()) } }
             }
-            h3 { @if words { "Most and least" } @else { "Knees" } }
-            (table(&if words { self.ends() } else { self.knees() }))
+            h3 { (below.title) }
+            (table(&(below.header, below.rows)))
         })
     }
 
     fn ring_said(&self) -> String {
+        let share = percent(self.study.report.knee);
+        let trends = self.layout.panels.iter().filter_map(|panel| Ideal::of(panel, self.rows, false));
+        let rises = trends.filter(|ideal| ideal.trend == Trend::Rises).count();
+        let ring = match (rises, rises == self.layout.panels.len()) {
+            (0, _) => {
+                "a ring marks where a curve falls below that, on the straight line between the two points around it"
+            }
+            (_, true) => "a ring marks the first point of a curve that comes to that",
+            (_, false) => {
+                "a ring marks where a curve falls below that, or the first of its points that comes to it"
+            }
+        };
+        let values: Vec<String> =
+            self.study.report.ideal.iter().map(|(name, value)| valued(name, &text(value))).collect();
+        let ideal = match values.is_empty() {
+            true => "the best of its points where the curves are highest, at the end of the axis".to_owned(),
+            false => format!("the best point with {}, which was run for that", values.join(" and ")),
+        };
         format!(
-            "All curves of a chart are held against one ideal: the best of its points where the curves are highest, at the end of the axis. \
-             The dashed line is {} of it, and a ring marks where a curve passes that, on the straight line between the two points around it. \
-             A curve without a ring is on one side of it all along. The table has the knee of each curve against its own first point beside that.",
-            percent(self.study.report.knee)
+            "All curves of a chart are held against one ideal: {ideal}. \
+             The dashed line is {share} of it, and {ring}. \
+             The table has the same of each curve, and beside it where it has {share} of what is good on the curve itself."
         )
     }
 
@@ -66,7 +83,7 @@ impl Page<'_> {
         Curves {
             title: self.layout.curves.as_deref().map_or("", spoken),
             x: self.along(),
-            x_unit: if self.x_is_time() { "ns" } else { unit(&self.layout.x) },
+            unit: self.x_unit(),
             names: self.layout.names.iter().map(String::as_str).collect(),
             lines: lines.filter(|line| !line.points.is_empty()).collect(),
             ideal,
@@ -90,7 +107,7 @@ impl Page<'_> {
             points.push((x, frames));
             hints.push(hint);
         }
-        Line { label: curve.label.clone(), points, hints }
+        Line { label: self.curve_label(&curve.label), points, hints }
     }
 
     /// Frames/s, a row a place along the axis and a column a curve.
@@ -111,69 +128,5 @@ impl Page<'_> {
             std::iter::once(self.place(*x)).chain(curves.lines.iter().map(cell)).collect()
         };
         (header.collect(), xs.iter().map(row).collect())
-    }
-
-    fn knees(&self) -> Cells {
-        let share = self.study.report.knee;
-        let unit = if self.x_is_time() { "ns" } else { unit(&self.layout.x) };
-        let said = |knee: Knee| {
-            let (before, place) = match knee {
-                Knee::At(place) => ("", plain(place.round())),
-                Knee::Before(first) => ("before ", plain(first)),
-                Knee::Beyond(last) => ("beyond ", plain(last)),
-            };
-            format!("{before}{place} {unit}").trim_end().to_owned()
-        };
-        let mut cells = Vec::new();
-        for panel in &self.layout.panels {
-            let Some(ideal) = Ideal::of(panel, self.rows, false) else { continue };
-            for curve in &panel.curves {
-                let points = results::curve(curve, self.rows);
-                let (Some(&(_, first)), Some(&(_, last))) = (points.first(), points.last()) else { continue };
-                let knees = [ideal.knee(&points, share), knee(&points, share)];
-                let [common, own] = knees.map(|knee| knee.map_or_else(String::new, said));
-                let shares =
-                    [first, last].map(|frames| percent(frames / ideal.frames.max(f64::MIN_POSITIVE)));
-                let [of_first, of_last] = shares;
-                cells.push(vec![
-                    panel.title.clone(),
-                    curve.label.clone(),
-                    rounded(first),
-                    of_first,
-                    common,
-                    own,
-                    of_last,
-                ]);
-            }
-        }
-        let percent = percent(share);
-        let header = vec![
-            "chart".to_owned(),
-            self.layout.curves.as_deref().map_or("", spoken).to_owned(),
-            "frames/s at first".to_owned(),
-            "that of the ideal".to_owned(),
-            format!("passes {percent} of the ideal"),
-            format!("falls below {percent} of its own first"),
-            "last of the ideal".to_owned(),
-        ];
-        (header, cells)
-    }
-
-    /// Over words: which has the most frames/s, and which the least.
-    fn ends(&self) -> Cells {
-        let mut cells = Vec::new();
-        for panel in &self.layout.panels {
-            for curve in &panel.curves {
-                let points = results::curve(curve, self.rows);
-                let Some([most, least]) = results::ends(&points) else { continue };
-                let mut row = vec![panel.title.clone(), curve.label.clone()];
-                row.extend(
-                    [most, least].into_iter().flat_map(|(x, frames)| [self.place(x), rounded(frames)]),
-                );
-                cells.push(row);
-            }
-        }
-        let curves = self.layout.curves.as_deref().map_or("", spoken);
-        (strings(["chart", curves, "most with", "frames/s", "least with", "frames/s"]), cells)
     }
 }

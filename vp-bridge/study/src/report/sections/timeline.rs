@@ -50,9 +50,11 @@ fn said(measured: &Measured, timeline: &Timeline) -> Option<String> {
     let mean = means.iter().sum::<f64>() / means.len() as f64;
     let limit = measured.machine.read_outstanding;
     let full = reads.most.get(from..)?.iter().filter(|most| **most >= limit).count();
-    Some(format!(
-        "On average {} of at most {limit} reads are outstanding; in {} of the spans all of them are at some time.",
-        rounded(mean),
-        percent(full as f64 / means.len() as f64)
-    ))
+    let all = match full {
+        0 => "never all of them".to_owned(),
+        _ => {
+            format!("all of them at some time in {} of the spans", percent(full as f64 / means.len() as f64))
+        }
+    };
+    Some(format!("On average {} of at most {limit} reads are outstanding, {all}.", rounded(mean)))
 }

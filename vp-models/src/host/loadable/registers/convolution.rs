@@ -22,7 +22,7 @@ pub(super) fn write(
 ) -> Vec<Unit> {
     accumulator(program, places, convolution, &cubes[cube::CONV_DESTINATION]);
     for unit in [Unit::CmacA, Unit::CmacB] {
-        use cmac::d_misc_cfg::*;
+        use cmac::D_MISC_CFG::*;
         let precision = convolution.proc_precision.into();
         program.fields(unit, &[(CONV_MODE, convolution.mode.into()), (PROC_PRECISION, precision)]);
     }
@@ -38,8 +38,8 @@ fn accumulator(
     destination: &Cube,
 ) {
     use cacc::{
-        d_batch_number::*, d_clip_cfg::*, d_dataout_addr::*, d_dataout_map::*, d_dataout_size_0::*,
-        d_dataout_size_1::*, d_line_stride::*, d_misc_cfg::*, d_surf_stride::*,
+        D_BATCH_NUMBER::*, D_CLIP_CFG::*, D_DATAOUT_ADDR::*, D_DATAOUT_MAP::*, D_DATAOUT_SIZE_0::*,
+        D_DATAOUT_SIZE_1::*, D_LINE_STRIDE::*, D_MISC_CFG::*, D_SURF_STRIDE::*,
     };
     let at = if destination.place == TensorPlace::OnTheFly { 0 } else { places.of(destination).0 };
     let packed = u32::from(destination.width == 1 && destination.height == 1);
@@ -73,11 +73,11 @@ fn unless_winograd(convolution: &layout::Convolution, value: u8, otherwise: u32)
 
 fn sequence(program: &mut Program, convolution: &layout::Convolution, cubes: &[Cube; 5]) {
     use csc::{
-        d_atomics::*, d_bank::*, d_batch_number::*, d_conv_stride_ext::*, d_datain_format::*,
-        d_datain_size_ext_0::*, d_datain_size_ext_1::*, d_dataout_size_0::*, d_dataout_size_1::*,
-        d_dilation_ext::*, d_entry_per_slice::*, d_misc_cfg::*, d_post_y_extension::*, d_pra_cfg::*,
-        d_release::*, d_weight_bytes::*, d_weight_format::*, d_weight_size_ext_0::*, d_weight_size_ext_1::*,
-        d_wmb_bytes::*, d_zero_padding::*, d_zero_padding_value::*,
+        D_ATOMICS::*, D_BANK::*, D_BATCH_NUMBER::*, D_CONV_STRIDE_EXT::*, D_DATAIN_FORMAT::*,
+        D_DATAIN_SIZE_EXT_0::*, D_DATAIN_SIZE_EXT_1::*, D_DATAOUT_SIZE_0::*, D_DATAOUT_SIZE_1::*,
+        D_DILATION_EXT::*, D_ENTRY_PER_SLICE::*, D_MISC_CFG::*, D_POST_Y_EXTENSION::*, D_PRA_CFG::*,
+        D_RELEASE::*, D_WEIGHT_BYTES::*, D_WEIGHT_FORMAT::*, D_WEIGHT_SIZE_EXT_0::*, D_WEIGHT_SIZE_EXT_1::*,
+        D_WMB_BYTES::*, D_ZERO_PADDING::*, D_ZERO_PADDING_VALUE::*,
     };
     let c = convolution;
     let destination = &cubes[cube::CONV_DESTINATION];
@@ -133,14 +133,14 @@ fn fetch(
     uv_line_stride: u32,
 ) {
     use cdma::{
-        d_bank::*, d_batch_number::*, d_batch_stride::*, d_conv_stride::*, d_cvt_cfg::*, d_cvt_offset::*,
-        d_cvt_scale::*, d_dain_addr_high_0::*, d_dain_addr_high_1::*, d_dain_addr_low_0::*,
-        d_dain_addr_low_1::*, d_dain_map::*, d_dain_ram_type::*, d_datain_format::*, d_datain_size_0::*,
-        d_datain_size_1::*, d_datain_size_ext_0::*, d_entry_per_slice::*, d_fetch_grain::*, d_line_stride::*,
-        d_line_uv_stride::*, d_mean_format::*, d_mean_global_0::*, d_mean_global_1::*, d_misc_cfg::*,
-        d_surf_stride::*, d_weight_addr_high::*, d_weight_addr_low::*, d_weight_bytes::*, d_weight_format::*,
-        d_weight_ram_type::*, d_weight_size_0::*, d_weight_size_1::*, d_wgs_addr_high::*, d_wgs_addr_low::*,
-        d_wmb_addr_high::*, d_wmb_addr_low::*, d_wmb_bytes::*, d_zero_padding::*, d_zero_padding_value::*,
+        D_BANK::*, D_BATCH_NUMBER::*, D_BATCH_STRIDE::*, D_CONV_STRIDE::*, D_CVT_CFG::*, D_CVT_OFFSET::*,
+        D_CVT_SCALE::*, D_DAIN_ADDR_HIGH_0::*, D_DAIN_ADDR_HIGH_1::*, D_DAIN_ADDR_LOW_0::*,
+        D_DAIN_ADDR_LOW_1::*, D_DAIN_MAP::*, D_DAIN_RAM_TYPE::*, D_DATAIN_FORMAT::*, D_DATAIN_SIZE_0::*,
+        D_DATAIN_SIZE_1::*, D_DATAIN_SIZE_EXT_0::*, D_ENTRY_PER_SLICE::*, D_FETCH_GRAIN::*, D_LINE_STRIDE::*,
+        D_LINE_UV_STRIDE::*, D_MEAN_FORMAT::*, D_MEAN_GLOBAL_0::*, D_MEAN_GLOBAL_1::*, D_MISC_CFG::*,
+        D_SURF_STRIDE::*, D_WEIGHT_ADDR_HIGH::*, D_WEIGHT_ADDR_LOW::*, D_WEIGHT_BYTES::*, D_WEIGHT_FORMAT::*,
+        D_WEIGHT_RAM_TYPE::*, D_WEIGHT_SIZE_0::*, D_WEIGHT_SIZE_1::*, D_WGS_ADDR_HIGH::*, D_WGS_ADDR_LOW::*,
+        D_WMB_ADDR_HIGH::*, D_WMB_ADDR_LOW::*, D_WMB_BYTES::*, D_ZERO_PADDING::*, D_ZERO_PADDING_VALUE::*,
     };
     let c = convolution;
     let unit = Unit::Cdma;

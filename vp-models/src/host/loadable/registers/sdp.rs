@@ -63,10 +63,10 @@ pub(super) fn write(
     let needs_rdma = needs_rdma(sdp, cubes);
     read_dma(program, places, sdp, cubes, needs_rdma);
     use sdp::{
-        d_cvt_offset::*, d_cvt_scale::*, d_cvt_shift::*, d_data_cube_channel::*, d_data_cube_height::*,
-        d_data_cube_width::*, d_data_format::*, d_dst_base_addr_high::*, d_dst_base_addr_low::*,
-        d_dst_batch_stride::*, d_dst_dma_cfg::*, d_dst_line_stride::*, d_dst_surface_stride::*,
-        d_feature_mode_cfg::*,
+        D_CVT_OFFSET::*, D_CVT_SCALE::*, D_CVT_SHIFT::*, D_DATA_CUBE_CHANNEL::*, D_DATA_CUBE_HEIGHT::*,
+        D_DATA_CUBE_WIDTH::*, D_DATA_FORMAT::*, D_DST_BASE_ADDR_HIGH::*, D_DST_BASE_ADDR_LOW::*,
+        D_DST_BATCH_STRIDE::*, D_DST_DMA_CFG::*, D_DST_LINE_STRIDE::*, D_DST_SURFACE_STRIDE::*,
+        D_FEATURE_MODE_CFG::*,
     };
     let (source, destination) = (&cubes[cube::SDP_SOURCE], &cubes[cube::SDP_DESTINATION]);
     let unit = Unit::Sdp;
@@ -111,9 +111,9 @@ pub(super) fn write(
 
 fn read_dma(program: &mut Program, places: &Places, sdp: &layout::Sdp, cubes: &[Cube; 5], needed: bool) {
     use sdp_rdma::{
-        d_brdma_cfg::BRDMA_DATA_USE, d_data_cube_channel::*, d_data_cube_height::*, d_data_cube_width::*,
-        d_feature_mode_cfg::*, d_src_base_addr_high::*, d_src_base_addr_low::*, d_src_dma_cfg::*,
-        d_src_line_stride::*, d_src_surface_stride::*,
+        D_BRDMA_CFG::BRDMA_DATA_USE, D_DATA_CUBE_CHANNEL::*, D_DATA_CUBE_HEIGHT::*, D_DATA_CUBE_WIDTH::*,
+        D_FEATURE_MODE_CFG::*, D_SRC_BASE_ADDR_HIGH::*, D_SRC_BASE_ADDR_LOW::*, D_SRC_DMA_CFG::*,
+        D_SRC_LINE_STRIDE::*, D_SRC_SURFACE_STRIDE::*,
     };
     const OPERANDS: [StageFields; 3] = [BS.stage, BN.stage, EW];
     let unit = Unit::SdpRdma;
@@ -213,10 +213,10 @@ fn stage(program: &mut Program, stage: &Stage, shifts: &ShiftFields) {
 
 fn element_wise(program: &mut Program, stage: &Stage) {
     use sdp::{
-        d_dp_ew_alu_cfg::*, d_dp_ew_alu_cvt_offset_value::*, d_dp_ew_alu_cvt_scale_value::*,
-        d_dp_ew_alu_cvt_truncate_value::*, d_dp_ew_alu_src_value::*, d_dp_ew_cfg::*, d_dp_ew_mul_cfg::*,
-        d_dp_ew_mul_cvt_offset_value::*, d_dp_ew_mul_cvt_scale_value::*, d_dp_ew_mul_cvt_truncate_value::*,
-        d_dp_ew_mul_src_value::*, d_dp_ew_truncate_value::*,
+        D_DP_EW_ALU_CFG::*, D_DP_EW_ALU_CVT_OFFSET_VALUE::*, D_DP_EW_ALU_CVT_SCALE_VALUE::*,
+        D_DP_EW_ALU_CVT_TRUNCATE_VALUE::*, D_DP_EW_ALU_SRC_VALUE::*, D_DP_EW_CFG::*, D_DP_EW_MUL_CFG::*,
+        D_DP_EW_MUL_CVT_OFFSET_VALUE::*, D_DP_EW_MUL_CVT_SCALE_VALUE::*, D_DP_EW_MUL_CVT_TRUNCATE_VALUE::*,
+        D_DP_EW_MUL_SRC_VALUE::*, D_DP_EW_TRUNCATE_VALUE::*,
     };
     let unit = Unit::Sdp;
     program.fields(

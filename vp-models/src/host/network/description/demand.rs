@@ -2,6 +2,7 @@
 
 use super::Network;
 use crate::host::Memory;
+use crate::toml_text::TomlText;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -28,6 +29,17 @@ pub enum Demanded {
 }
 
 impl Demand {
+    /// As a text says it.
+    pub(super) fn written(
+        text: &TomlText<'_>,
+        layer: Option<usize>,
+        of: Demanded,
+        memory: &Spanned<WrittenMemory>,
+    ) -> Demand {
+        let line = Some(text.line(memory.span().start));
+        Demand { layer, of, memory: (*memory.get_ref()).into(), line }
+    }
+
     /// As the file says it.
     pub(in crate::host::network) fn told(&self, network: &Network) -> String {
         let key = match self.of {
@@ -62,44 +74,4 @@ impl From<WrittenMemory> for Memory {
             WrittenMemory::Dram => Memory::Primary,
         }
     }
-}
-
-/// The keys of a network's text that say where tensors lie, and nothing else of it: layers of several kinds do not keep their lines.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Keys {
-    input: InputKeys,
-    layer: Vec<LayerKeys>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct InputKeys {
-    memory: Option<Spanned<WrittenMemory>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct LayerKeys {
-    memory: Option<Spanned<WrittenMemory>>,
-    weights_memory: Option<Spanned<WrittenMemory>>,
-}
-
-/// The demands of a text, in its order.
-///
-/// # Errors
-/// When one of them names no memory.
-pub(super) fn demands(text: &str) -> Result<Vec<Demand>, toml::de::Error> {
-    let Keys { input, layer: layers } = toml::from_str(text)?;
-    let demand = |layer, of, written: Option<Spanned<WrittenMemory>>| {
-        let written = written?;
-        let line = Some(text[..written.span().start].matches('\n').count() + 1);
-        Some(Demand { layer, of, memory: written.into_inner().into(), line })
-    };
-    let mut demands: Vec<Demand> = demand(None, Demanded::Output, input.memory).into_iter().collect();
-    for (layer, LayerKeys { memory, weights_memory }) in layers.into_iter().enumerate() {
-        demands.extend(demand(Some(layer), Demanded::Output, memory));
-        demands.extend(demand(Some(layer), Demanded::Weights, weights_memory));
-    }
-    Ok(demands)
 }

@@ -8,7 +8,6 @@ mod sheet;
 mod synthetic;
 mod written;
 
-use super::error::NetworkError;
 use crate::nvdla::numeric::Precision;
 use serde::Deserialize;
 use std::fmt;
@@ -136,11 +135,11 @@ impl Shape {
     pub const MOST: u32 = 1 << 13;
 
     /// Refuses sizes that no register can say.
-    fn check(self, name: &str) -> Result<Shape, NetworkError> {
+    fn check(self) -> Result<Shape, String> {
         let right = |size: u32| (1..=Shape::MOST).contains(&size);
         match [self.width, self.height, self.channels].into_iter().all(right) {
             true => Ok(self),
-            false => Err(NetworkError::Size { name: name.to_owned(), shape: self }),
+            false => Err(format!("a cube of {self}: sizes are 1 to {}", Shape::MOST)),
         }
     }
 

@@ -3,8 +3,8 @@
 
 use super::synthetic::{self, Maker};
 use super::{Choices, Method, Network, NetworkLayer, Operation, Pooling, Shape, Window};
-use crate::host::network::error::NetworkError;
 use crate::nvdla::numeric::Precision;
+use crate::toml_text::TextError;
 
 /// The columns that say what a layer is; others are passed over.
 struct Columns<'a> {
@@ -19,28 +19,28 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    fn refuse(&self, why: String) -> NetworkError {
-        NetworkError::Sheet { line: self.line, why }
+    fn refuse(&self, why: String) -> TextError {
+        TextError { line: Some(self.line), ..TextError::whole(why) }
     }
 
-    fn text(&self, column: &str) -> Result<&str, NetworkError> {
+    fn text(&self, column: &str) -> Result<&str, TextError> {
         let place = self.columns.header.iter().position(|header| *header == column);
         place
             .and_then(|place| self.cells.get(place).copied())
             .ok_or_else(|| self.refuse(format!("there is no column `{column}`")))
     }
 
-    fn number(&self, column: &str) -> Result<u32, NetworkError> {
+    fn number(&self, column: &str) -> Result<u32, TextError> {
         let text = self.text(column)?;
         text.parse().map_err(|_| self.refuse(format!("`{column}` is `{text}`, which is no number")))
     }
 
-    fn is(&self, column: &str) -> Result<bool, NetworkError> {
+    fn is(&self, column: &str) -> Result<bool, TextError> {
         Ok(self.text(column)?.eq_ignore_ascii_case("true"))
     }
 
     /// Height and width are written in this order.
-    fn pair(&self, names: [&str; 2]) -> Result<[u32; 2], NetworkError> {
+    fn pair(&self, names: [&str; 2]) -> Result<[u32; 2], TextError> {
         Ok([self.number(names[1])?, self.number(names[0])?])
     }
 }
@@ -57,7 +57,7 @@ fn window(size: [u32; 2], stride: [u32; 2], input: [u32; 2], output: [u32; 2]) -
     Window { size, stride, before, after }
 }
 
-pub(super) fn network(name: &str, text: &str) -> Result<Network, NetworkError> {
+pub(super) fn network(name: &str, text: &str) -> Result<Network, TextError> {
     let mut lines = text.lines().enumerate();
     let header = lines.next().map_or(Vec::new(), |(_, line)| line.split(',').map(str::trim).collect());
     let columns = Columns { header };
@@ -77,7 +77,7 @@ pub(super) fn network(name: &str, text: &str) -> Result<Network, NetworkError> {
         let cells = line.split(',').map(str::trim).collect();
         builder.row(&Row { columns: &columns, line: at + 1, cells })?;
     }
-    builder.network.finished()
+    builder.network.finished().map_err(TextError::whole)
 }
 
 struct Builder {
@@ -93,7 +93,7 @@ impl Builder {
     }
 
     /// The latest cube of that size; where there is none, one that nobody makes.
-    fn source(&mut self, row: &Row<'_>, name: &str, input: Shape) -> Result<Option<usize>, NetworkError> {
+    fn source(&mut self, row: &Row<'_>, name: &str, input: Shape) -> Result<Option<usize>, TextError> {
         if self.network.layers.is_empty() {
             (self.network.input, self.network.is_image) = (input, input.channels <= 4);
             return Ok(None);
@@ -108,10 +108,11 @@ impl Builder {
         Ok(Some(place))
     }
 
-    fn row(&mut self, row: &Row<'_>) -> Result<(), NetworkError> {
+    fn row(&mut self, row: &Row<'_>) -> Result<(), TextError> {
         let base = row.text("layer")?;
         let [width, height] = row.pair(["in_height", "in_width"])?;
-        let input = Shape { width, height, channels: row.number("in_channels")? }.check(base)?;
+        let input = Shape { width, height, channels: row.number("in_channels")? };
+        let input = input.check().map_err(|why| row.refuse(why))?;
         // Halves of a layer that was once cut for two devices have one name.
         let mut names =
             std::iter::once(base.to_owned()).chain((2..).map(|number| format!("{base} ({number})")));
@@ -146,17 +147,11 @@ impl Builder {
         Ok(())
     }
 
-    fn shape(
-        &self,
-        row: &Row<'_>,
-        window: Window,
-        input: Shape,
-        channels: u32,
-    ) -> Result<Shape, NetworkError> {
+    fn shape(&self, row: &Row<'_>, window: Window, input: Shape, channels: u32) -> Result<Shape, TextError> {
         let none =
             || row.refuse(format!("no window of {}x{} lies on {input}", window.size[0], window.size[1]));
         let [width, height] = window.outputs(input).ok_or_else(none)?;
-        Shape { width, height, channels }.check(row.text("layer")?)
+        Shape { width, height, channels }.check().map_err(|why| row.refuse(why))
     }
 }
 

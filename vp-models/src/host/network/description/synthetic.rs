@@ -346,7 +346,7 @@ mod tests {
         let text = "name = \"n\"\nseed = 1\ninput = { width = 1, height = 1, channels = 8192 }\n[[layer]]\n\
                     name = \"a\"\nkind = \"convolution\"\nkernels = 8192\nkernel = [7, 7]\npadding = [3, 3]\n";
         let error = super::super::Network::parse(text, &mut |_| Err(String::new())).unwrap_err();
-        let many = "layer `a`: more than 268435456 weights and constants are to be made up";
+        let many = "line 4: layer 1 `a`: more than 268435456 weights and constants are to be made up";
         assert_eq!(error.to_string(), many);
     }
 

@@ -3,15 +3,16 @@
 mod reader;
 
 use self::reader::Reader;
-use super::demand::{WrittenMemory, demands};
+use super::demand::{Demand, Demanded, WrittenMemory};
 use super::synthetic::Maker;
 use super::{Choices, Compression, Converter, Method, Network, Shape, Winograd, sheet};
-use crate::host::network::error::NetworkError;
 use crate::host::{read_description, read_tensor};
 use crate::nvdla::config::DataType;
 use crate::nvdla::numeric::Precision;
+use crate::toml_text::{KeyError, Kinds, TextError, TomlText};
 use serde::Deserialize;
 use std::path::Path;
+use toml::Spanned;
 
 /// Gives the bytes of a tensor's file, or says why it cannot.
 pub type ReadTensor<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;
@@ -63,14 +64,24 @@ struct WrittenInput {
     channels: u32,
     #[serde(default)]
     image: bool,
-    /// [`demands`] reads it, here and in layers.
-    #[serde(rename = "memory")]
-    _memory: Option<WrittenMemory>,
+    memory: Option<Spanned<WrittenMemory>>,
+}
+
+/// What tells layers apart.
+const KINDS: Kinds = Kinds { list: "layer", tag: "kind", common: &["name", "memory"], inner: None };
+
+/// A layer: what all have, and what its kind has.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenLayer {
+    name: String,
+    memory: Option<Spanned<WrittenMemory>>,
+    kind: WrittenKind,
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-enum WrittenLayer {
+#[serde(rename_all = "kebab-case")]
+enum WrittenKind {
     Convolution(WrittenConvolution),
     FullyConnected(WrittenConvolution),
     Pooling(WrittenPooling),
@@ -84,11 +95,7 @@ enum WrittenLayer {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenConvolution {
-    name: String,
-    #[serde(rename = "memory")]
-    _memory: Option<WrittenMemory>,
-    #[serde(rename = "weights_memory")]
-    _weights_memory: Option<WrittenMemory>,
+    weights_memory: Option<Spanned<WrittenMemory>>,
     input: Option<String>,
     kernels: Option<u32>,
     kernel: Option<[u32; 2]>,
@@ -149,9 +156,6 @@ enum Rounding {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenPooling {
-    name: String,
-    #[serde(rename = "memory")]
-    _memory: Option<WrittenMemory>,
     input: Option<String>,
     method: Method,
     kernel: Option<[u32; 2]>,
@@ -167,9 +171,6 @@ struct WrittenPooling {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenSum {
-    name: String,
-    #[serde(rename = "memory")]
-    _memory: Option<WrittenMemory>,
     inputs: [String; 2],
     scale: Option<i16>,
     shift: Option<u32>,
@@ -182,18 +183,12 @@ struct WrittenSum {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenConcatenation {
-    name: String,
-    #[serde(rename = "memory")]
-    _memory: Option<WrittenMemory>,
     inputs: Vec<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenNormalisation {
-    name: String,
-    #[serde(rename = "memory")]
-    _memory: Option<WrittenMemory>,
     input: Option<String>,
     channels: u32,
     alpha: f64,
@@ -207,9 +202,6 @@ struct WrittenNormalisation {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenUpsampling {
-    name: String,
-    #[serde(rename = "memory")]
-    _memory: Option<WrittenMemory>,
     input: Option<String>,
     factor: u32,
 }
@@ -217,43 +209,37 @@ struct WrittenUpsampling {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenSoftMax {
-    name: String,
-    #[serde(rename = "memory")]
-    _memory: Option<WrittenMemory>,
     input: Option<String>,
     scale: f64,
 }
 
-impl WrittenLayer {
-    fn name(&self) -> &str {
+impl WrittenKind {
+    fn weights_memory(&self) -> Option<&Spanned<WrittenMemory>> {
         match self {
-            WrittenLayer::Convolution(layer) | WrittenLayer::FullyConnected(layer) => &layer.name,
-            WrittenLayer::Pooling(layer) => &layer.name,
-            WrittenLayer::Sum(layer) => &layer.name,
-            WrittenLayer::Concatenation(layer) => &layer.name,
-            WrittenLayer::Normalisation(layer) => &layer.name,
-            WrittenLayer::Upsampling(layer) => &layer.name,
-            WrittenLayer::SoftMax(layer) => &layer.name,
+            WrittenKind::Convolution(layer) | WrittenKind::FullyConnected(layer) => {
+                layer.weights_memory.as_ref()
+            }
+            _ => None,
         }
     }
 
     /// What it reads, by name; of one that says nothing the layer before.
     fn inputs(&self) -> Vec<Option<&str>> {
         let inputs = match self {
-            WrittenLayer::Convolution(layer) | WrittenLayer::FullyConnected(layer) => {
+            WrittenKind::Convolution(layer) | WrittenKind::FullyConnected(layer) => {
                 let added = layer.add.iter().map(|added| Some(added.layer.as_str()));
                 return std::iter::once(layer.input.as_deref()).chain(added).collect();
             }
-            WrittenLayer::Sum(layer) => {
+            WrittenKind::Sum(layer) => {
                 return layer.inputs.iter().map(|input| Some(input.as_str())).collect();
             }
-            WrittenLayer::Concatenation(layer) => {
+            WrittenKind::Concatenation(layer) => {
                 return layer.inputs.iter().map(|input| Some(input.as_str())).collect();
             }
-            WrittenLayer::Pooling(layer) => &layer.input,
-            WrittenLayer::Normalisation(layer) => &layer.input,
-            WrittenLayer::Upsampling(layer) => &layer.input,
-            WrittenLayer::SoftMax(layer) => &layer.input,
+            WrittenKind::Pooling(layer) => &layer.input,
+            WrittenKind::Normalisation(layer) => &layer.input,
+            WrittenKind::Upsampling(layer) => &layer.input,
+            WrittenKind::SoftMax(layer) => &layer.input,
         };
         vec![inputs.as_deref()]
     }
@@ -263,8 +249,8 @@ impl Network {
     /// Reads a network; `read` is asked for each tensor by the name of its file.
     ///
     /// # Errors
-    /// Names the layer and what is wrong with it.
-    pub fn parse(text: &str, read: &mut ReadTensor<'_>) -> Result<Network, NetworkError> {
+    /// Names the line, the layer and the key, and what is wrong there.
+    pub fn parse(text: &str, read: &mut ReadTensor<'_>) -> Result<Network, TextError> {
         Network::parse_with(text, &Options::default(), read)
     }
 
@@ -276,16 +262,17 @@ impl Network {
         text: &str,
         options: &Options,
         read: &mut ReadTensor<'_>,
-    ) -> Result<Network, NetworkError> {
-        let demands = demands(text)?;
+    ) -> Result<Network, TextError> {
+        let text = TomlText::parse(text)?;
         let Written { name, input, seed, precision, zeros, compression, winograd, layer: written } =
-            toml::from_str(text)?;
+            text.read_kinds(&KINDS)?;
         let precision = precision.map_or(Precision::Int8, Precision::from);
-        let WrittenInput { width, height, channels, image, .. } = input;
+        let WrittenInput { width, height, channels, image, memory } = input;
         let [width, height] = options.input_size.unwrap_or([width, height]);
-        let input = Shape { width, height, channels }.check("input")?;
+        let input = Shape { width, height, channels }.check().map_err(|why| text.wrong("input", why))?;
         if image && channels > 4 {
-            return Err(NetworkError::Image { channels });
+            let what = format!("channels = {channels}: an image has 1 to 4");
+            return Err(text.wrong("input.channels", what));
         }
         // Who says how many weights are zero asks what that saves.
         let compression = compression.unwrap_or(match zeros {
@@ -293,33 +280,41 @@ impl Network {
             None => Compression::Never,
         });
         let choices = Choices { compression, winograd };
+        let demands = memory.iter().map(|memory| Demand::written(&text, None, Demanded::Output, memory));
+        let demands = demands.collect();
         let network =
             Network { name, input, is_image: image, precision, choices, layers: Vec::new(), demands };
         let maker = Maker::new(seed, precision).with_zeros(zeros.map_or(0.0, |Share(share)| share));
         let mut reader = Reader { network, maker, read };
-        for layer in written {
-            reader.layer(layer)?;
+        for (at, layer) in written.into_iter().enumerate() {
+            let weights = layer.kind.weights_memory().map(|memory| (Demanded::Weights, memory));
+            let own = layer.memory.as_ref().map(|memory| (Demanded::Output, memory));
+            let demands = own.into_iter().chain(weights);
+            let demands = demands.map(|(of, memory)| Demand::written(&text, Some(at), of, memory));
+            reader.network.demands.extend(demands);
+            let Err(KeyError { key, what }) = reader.layer(layer) else { continue };
+            return Err(text.wrong(&format!("layer.{at}.{key}"), what));
         }
-        reader.network.finished()
+        reader.network.finished().map_err(|why| text.wrong("name", why))
     }
 
     /// Reads a network from a file, and its tensors from files in the same folder: TOML, or a sheet of layers (`.csv`).
     ///
     /// # Errors
     /// As [`Network::parse`], and when the file cannot be read.
-    pub fn load(path: &Path, options: &Options) -> Result<Network, NetworkError> {
-        let cannot = |path: &Path, error| format!("cannot read {}: {error}", path.display());
+    pub fn load(path: &Path, options: &Options) -> Result<Network, TextError> {
         let text = read_description(path);
-        let text = text.map_err(|error| NetworkError::File { why: cannot(path, error) })?;
+        let text = text.map_err(|error| TextError::unreadable(path, error))?;
         if path.extension().is_some_and(|extension| extension == "csv") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            return Network::of_sheet(&name, &text);
+            return Network::of_sheet(&name, &text).map_err(|error| error.in_file(path));
         }
         let folder = path.parent().unwrap_or(Path::new(""));
-        Network::parse_with(&text, options, &mut |name| {
+        let mut read = |name: &str| {
             let path = folder.join(name);
-            read_tensor(&path).map_err(|error| cannot(&path, error))
-        })
+            read_tensor(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+        };
+        Network::parse_with(&text, options, &mut read).map_err(|error| error.in_file(path))
     }
 
     /// Makes a network of a sheet of layers: comma-separated values with the columns of the published performance
@@ -328,13 +323,13 @@ impl Network {
     ///
     /// # Errors
     /// Names the row and what is wrong with it.
-    pub fn of_sheet(name: &str, text: &str) -> Result<Network, NetworkError> {
+    pub fn of_sheet(name: &str, text: &str) -> Result<Network, TextError> {
         sheet::network(name, text)
     }
 
-    pub(super) fn finished(self) -> Result<Network, NetworkError> {
+    pub(super) fn finished(self) -> Result<Network, String> {
         match self.layers.is_empty() {
-            true => Err(NetworkError::Empty { name: self.name }),
+            true => Err(format!("the network `{}` has no layers", self.name)),
             false => Ok(self),
         }
     }

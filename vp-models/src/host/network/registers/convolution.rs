@@ -68,7 +68,7 @@ pub(in super::super) struct Pixels {
 impl Pixels {
     /// Of an image of so many channels: the first component is that of the lowest address.
     pub(in super::super) fn of(channels: u32, precision: Precision) -> Pixels {
-        use cdma::d_datain_format::PIXEL_FORMAT;
+        use cdma::D_DATAIN_FORMAT::PIXEL_FORMAT;
         let code = match (precision, channels) {
             (Precision::Int8, 1) => PIXEL_FORMAT::T_R8,
             (Precision::Int8, _) => PIXEL_FORMAT::T_A8B8G8R8,
@@ -93,13 +93,13 @@ impl Convolve {
         // What CDMA does not look at stands there as in CSC: so does the vendor's driver.
         let Convolve { window, .. } = self;
         for (field, value) in [
-            (cdma::d_conv_stride::CONV_X_STRIDE, window.stride[0]),
-            (cdma::d_conv_stride::CONV_Y_STRIDE, window.stride[1]),
-            (cdma::d_zero_padding::PAD_LEFT, window.before[0]),
-            (cdma::d_zero_padding::PAD_TOP, window.before[1]),
-            (cdma::d_zero_padding::PAD_RIGHT, window.after[0]),
-            (cdma::d_zero_padding::PAD_BOTTOM, window.after[1]),
-            (cdma::d_fetch_grain::GRAINS, self.grain(config)),
+            (cdma::D_CONV_STRIDE::CONV_X_STRIDE, window.stride[0]),
+            (cdma::D_CONV_STRIDE::CONV_Y_STRIDE, window.stride[1]),
+            (cdma::D_ZERO_PADDING::PAD_LEFT, window.before[0]),
+            (cdma::D_ZERO_PADDING::PAD_TOP, window.before[1]),
+            (cdma::D_ZERO_PADDING::PAD_RIGHT, window.after[0]),
+            (cdma::D_ZERO_PADDING::PAD_BOTTOM, window.after[1]),
+            (cdma::D_FETCH_GRAIN::GRAINS, self.grain(config)),
         ] {
             encoded.set(Unit::Cdma, field, value);
         }
@@ -109,7 +109,7 @@ impl Convolve {
 
     /// Lines that are read in one go: they lie back to back and all have room in the buffer, if the register can say so.
     fn grain(&self, config: &Config) -> u32 {
-        self.input.height.min(1 << cdma::d_fetch_grain::GRAINS.bits(config.family()).width())
+        self.input.height.min(1 << cdma::D_FETCH_GRAIN::GRAINS.bits(config.family()).width())
     }
 
     fn layer(&self, config: &Config, hardware: &Hardware) -> ConvolutionLayer {

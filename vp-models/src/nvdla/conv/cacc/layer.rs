@@ -27,32 +27,32 @@ impl CaccLayer {
     /// Decodes and checks a group.
     pub fn decode(group: &Group, hardware: &Hardware) -> Result<CaccLayer, Refused> {
         let refuse = |field, why| Err(Refused::new(group, field, why));
-        let winograd = group.flag(reg::d_misc_cfg::CONV_MODE);
+        let winograd = group.flag(reg::D_MISC_CFG::CONV_MODE);
         if winograd && !hardware.winograd {
-            return refuse(reg::d_misc_cfg::CONV_MODE, "this configuration has no Winograd");
+            return refuse(reg::D_MISC_CFG::CONV_MODE, "this configuration has no Winograd");
         }
-        let cubes = group.actual(reg::d_batch_number::BATCHES);
+        let cubes = group.actual(reg::D_BATCH_NUMBER::BATCHES);
         if cubes > hardware.batches {
             let why = "this configuration does not take so many cubes at once";
-            return refuse(reg::d_batch_number::BATCHES, why);
+            return refuse(reg::D_BATCH_NUMBER::BATCHES, why);
         }
         Ok(CaccLayer {
-            precision: hardware.precision(group, reg::d_misc_cfg::PROC_PRECISION)?,
+            precision: hardware.precision(group, reg::D_MISC_CFG::PROC_PRECISION)?,
             winograd,
             size: [
-                group.actual(reg::d_dataout_size_0::DATAOUT_WIDTH),
-                group.actual(reg::d_dataout_size_0::DATAOUT_HEIGHT),
-                group.actual(reg::d_dataout_size_1::DATAOUT_CHANNEL),
+                group.actual(reg::D_DATAOUT_SIZE_0::DATAOUT_WIDTH),
+                group.actual(reg::D_DATAOUT_SIZE_0::DATAOUT_HEIGHT),
+                group.actual(reg::D_DATAOUT_SIZE_1::DATAOUT_CHANNEL),
             ],
             cubes,
-            truncate: group.get(reg::d_clip_cfg::CLIP_TRUNCATE),
+            truncate: group.get(reg::D_CLIP_CFG::CLIP_TRUNCATE),
         })
     }
 
     /// Its registers in groups, all but the enable.
     pub fn fields(&self) -> Encoded {
         use reg::{
-            d_batch_number::*, d_clip_cfg::*, d_dataout_size_0::*, d_dataout_size_1::*, d_misc_cfg::*,
+            D_BATCH_NUMBER::*, D_CLIP_CFG::*, D_DATAOUT_SIZE_0::*, D_DATAOUT_SIZE_1::*, D_MISC_CFG::*,
         };
         let [width, height, channels] = self.size;
         Encoded::of(
@@ -77,7 +77,7 @@ impl CaccLayer {
         let fields = self.fields();
         let group = fields.group(Unit::Cacc, map)?;
         let decoded = CaccLayer::decode(&group, hardware);
-        encode::check(self, decoded, (&group, reg::d_misc_cfg::PROC_PRECISION))?;
+        encode::check(self, decoded, (&group, reg::D_MISC_CFG::PROC_PRECISION))?;
         Ok(fields)
     }
 

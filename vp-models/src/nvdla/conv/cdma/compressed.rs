@@ -344,7 +344,7 @@ impl Cdma {
                 failed = true;
                 self.buffer.fail_weights(number);
                 if let Some(registers) = &requests.fetch.registers {
-                    let refused = Refused::new(registers, reg::d_wgs_addr_low::WGS_ADDR_LOW, why);
+                    let refused = Refused::new(registers, reg::D_WGS_ADDR_LOW::WGS_ADDR_LOW, why);
                     self.control.warn(format_args!("layer ended early: {refused}"));
                 }
             }

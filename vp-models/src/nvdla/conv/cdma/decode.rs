@@ -15,7 +15,7 @@ use crate::nvdla::registers::{Group, cdma as reg};
 
 /// What is read beside the weights, if they are compressed.
 pub(super) fn compressed(group: &Group, hardware: &Hardware) -> Result<Option<Compressed>, Refused> {
-    use reg::{d_weight_format::WEIGHT_FORMAT, s_arbiter};
+    use reg::{D_WEIGHT_FORMAT::WEIGHT_FORMAT, S_ARBITER};
     if !group.flag(WEIGHT_FORMAT) {
         return Ok(None);
     }
@@ -24,20 +24,20 @@ pub(super) fn compressed(group: &Group, hardware: &Hardware) -> Result<Option<Co
     }
     let atoms = !(u64::from(hardware.atom) - 1);
     Ok(Some(Compressed {
-        mask_base: group.address(reg::d_wmb_addr_low::WMB_ADDR_LOW, reg::d_wmb_addr_high::WMB_ADDR_HIGH)
+        mask_base: group.address(reg::D_WMB_ADDR_LOW::WMB_ADDR_LOW, reg::D_WMB_ADDR_HIGH::WMB_ADDR_HIGH)
             & atoms,
-        mask_bytes: group.actual(reg::d_wmb_bytes::WMB_BYTES),
-        sizes_base: group.address(reg::d_wgs_addr_low::WGS_ADDR_LOW, reg::d_wgs_addr_high::WGS_ADDR_HIGH)
+        mask_bytes: group.actual(reg::D_WMB_BYTES::WMB_BYTES),
+        sizes_base: group.address(reg::D_WGS_ADDR_LOW::WGS_ADDR_LOW, reg::D_WGS_ADDR_HIGH::WGS_ADDR_HIGH)
             & atoms,
-        turns: [s_arbiter::ARB_WEIGHT, s_arbiter::ARB_WMB].map(|field| group.get(field) + 1),
+        turns: [S_ARBITER::ARB_WEIGHT, S_ARBITER::ARB_WMB].map(|field| group.get(field) + 1),
     }))
 }
 
 const FEATURE: Place = Place {
-    ram: reg::d_dain_ram_type::DATAIN_RAM_TYPE,
-    base: [reg::d_dain_addr_low_0::DATAIN_ADDR_LOW_0, reg::d_dain_addr_high_0::DATAIN_ADDR_HIGH_0],
-    line_stride: reg::d_line_stride::LINE_STRIDE,
-    surface_stride: reg::d_surf_stride::SURF_STRIDE,
+    ram: reg::D_DAIN_RAM_TYPE::DATAIN_RAM_TYPE,
+    base: [reg::D_DAIN_ADDR_LOW_0::DATAIN_ADDR_LOW_0, reg::D_DAIN_ADDR_HIGH_0::DATAIN_ADDR_HIGH_0],
+    line_stride: reg::D_LINE_STRIDE::LINE_STRIDE,
+    surface_stride: reg::D_SURF_STRIDE::SURF_STRIDE,
 };
 
 /// What is wrong with the registers of where a cube lies, each as a sentence.
@@ -46,7 +46,7 @@ pub(super) fn unaligned_feature(group: &Group, feature: &Feature) -> Vec<String>
     let low_bits = LowBits::OfRegisters;
     let mut all = FEATURE.unaligned(group, &feature.surface, (feature.height, surfaces), low_bits);
     if feature.cubes > 1 {
-        let stride = reg::d_batch_stride::BATCH_STRIDE;
+        let stride = reg::D_BATCH_STRIDE::BATCH_STRIDE;
         all.extend(place::unaligned(group, stride, feature.surface.atom, low_bits));
     }
     all
@@ -54,15 +54,15 @@ pub(super) fn unaligned_feature(group: &Group, feature: &Feature) -> Vec<String>
 
 /// The same of an image, where its first pixel lies included.
 pub(super) fn unaligned_image(group: &Group, image: &Image) -> Vec<String> {
-    let first = [reg::d_dain_addr_low_0::DATAIN_ADDR_LOW_0, reg::d_line_stride::LINE_STRIDE];
-    let second = [reg::d_dain_addr_low_1::DATAIN_ADDR_LOW_1, reg::d_line_uv_stride::UV_LINE_STRIDE];
+    let first = [reg::D_DAIN_ADDR_LOW_0::DATAIN_ADDR_LOW_0, reg::D_LINE_STRIDE::LINE_STRIDE];
+    let second = [reg::D_DAIN_ADDR_LOW_1::DATAIN_ADDR_LOW_1, reg::D_LINE_UV_STRIDE::UV_LINE_STRIDE];
     let planes = [first, second].into_iter().zip(image.format.pixel_bytes());
     let fields = planes
         .filter(|(_, bytes)| *bytes > 0)
         .flat_map(|([base, stride], _)| [base].into_iter().chain((image.height > 1).then_some(stride)));
     let unaligned = fields.filter_map(|field| place::unaligned(group, field, image.atom, LowBits::OfSums));
     let (field, offset) =
-        (reg::d_pixel_offset::PIXEL_Y_OFFSET, group.get(reg::d_pixel_offset::PIXEL_Y_OFFSET));
+        (reg::D_PIXEL_OFFSET::PIXEL_Y_OFFSET, group.get(reg::D_PIXEL_OFFSET::PIXEL_Y_OFFSET));
     let of_lines = (offset > 0).then(|| {
         format!(
             "CDMA.{field} is {offset}, and nothing reads it (NV_NVDLA_CDMA_IMG_sg): lines are taken from D_DAIN_ADDR_LOW_0 on. Let this \
@@ -75,9 +75,9 @@ pub(super) fn unaligned_image(group: &Group, image: &Image) -> Vec<String> {
 /// The same of weights, and of what lies beside them if they are compressed.
 pub(super) fn unaligned_weights(group: &Group, atom: u32, compressed: bool) -> impl Iterator<Item = String> {
     let fields = [
-        (reg::d_weight_addr_low::WEIGHT_ADDR_LOW, true),
-        (reg::d_wmb_addr_low::WMB_ADDR_LOW, compressed),
-        (reg::d_wgs_addr_low::WGS_ADDR_LOW, compressed),
+        (reg::D_WEIGHT_ADDR_LOW::WEIGHT_ADDR_LOW, true),
+        (reg::D_WMB_ADDR_LOW::WMB_ADDR_LOW, compressed),
+        (reg::D_WGS_ADDR_LOW::WGS_ADDR_LOW, compressed),
     ];
     let read = fields.into_iter().filter(|it| it.1);
     read.filter_map(move |(field, _)| place::unaligned(group, field, atom, LowBits::OfRegisters))
@@ -85,7 +85,7 @@ pub(super) fn unaligned_weights(group: &Group, atom: u32, compressed: bool) -> i
 
 /// A feature data cube.
 pub(super) fn feature(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Feature, Refused> {
-    use reg::{d_cvt_cfg::CVT_EN, d_misc_cfg::IN_PRECISION};
+    use reg::{D_CVT_CFG::CVT_EN, D_MISC_CFG::IN_PRECISION};
     let format = hardware.precision(group, IN_PRECISION)?;
     let converts = group.flag(CVT_EN);
     // Elements keep their size, so the converter can but make fp16 of int16.
@@ -94,10 +94,10 @@ pub(super) fn feature(group: &Group, hardware: &Hardware, precision: Precision) 
         return Err(Refused::new(group, IN_PRECISION, why));
     }
     let (width, height) = size(group);
-    let channels = group.actual(reg::d_datain_size_1::DATAIN_CHANNEL);
+    let channels = group.actual(reg::D_DATAIN_SIZE_1::DATAIN_CHANNEL);
     // A cube of one pixel with its surfaces back to back is read as one line of atoms.
-    let packed = width == 1 && height == 1 && group.flag(reg::d_dain_map::SURF_PACKED);
-    let lines_packed = group.flag(reg::d_dain_map::LINE_PACKED);
+    let packed = width == 1 && height == 1 && group.flag(reg::D_DAIN_MAP::SURF_PACKED);
+    let lines_packed = group.flag(reg::D_DAIN_MAP::LINE_PACKED);
     Ok(Feature {
         surface: FEATURE.surface(
             group,
@@ -110,9 +110,9 @@ pub(super) fn feature(group: &Group, hardware: &Hardware, precision: Precision) 
         channels,
         lanes: hardware.lanes(precision),
         surfaces_at_once: hardware.surfaces_at_once,
-        grain: if lines_packed { group.actual(reg::d_fetch_grain::GRAINS).min(height) } else { 1 },
-        cubes: group.actual(reg::d_batch_number::BATCHES),
-        cube_stride: group.actual(reg::d_batch_stride::BATCH_STRIDE) & !(hardware.atom - 1),
+        grain: if lines_packed { group.actual(reg::D_FETCH_GRAIN::GRAINS).min(height) } else { 1 },
+        cubes: group.actual(reg::D_BATCH_NUMBER::BATCHES),
+        cube_stride: group.actual(reg::D_BATCH_STRIDE::BATCH_STRIDE) & !(hardware.atom - 1),
         format,
         nan_to_zero: nan_to_zero(group, format),
         // fp16 goes around it.
@@ -126,7 +126,7 @@ pub(super) fn extended(
     hardware: &Hardware,
     precision: Precision,
 ) -> Result<Winograd, Refused> {
-    use reg::{d_conv_stride as stride, d_zero_padding as padding};
+    use reg::{D_CONV_STRIDE as stride, D_ZERO_PADDING as padding};
     let refuse = |field, why| Err(Refused::new(group, field, why));
     let mut feature = feature(group, hardware, precision)?;
     feature.grain = 1;
@@ -135,14 +135,14 @@ pub(super) fn extended(
     let lanes = hardware.lanes(precision);
     if !feature.channels.is_multiple_of(lanes) {
         let why = format!("Winograd takes a multiple of {lanes}");
-        return refuse(reg::d_datain_size_1::DATAIN_CHANNEL, why);
+        return refuse(reg::D_DATAIN_SIZE_1::DATAIN_CHANNEL, why);
     }
     let extended = Winograd {
         left: group.get(padding::PAD_LEFT),
         right: group.get(padding::PAD_RIGHT),
         top: group.get(padding::PAD_TOP),
         bottom: group.get(padding::PAD_BOTTOM),
-        padding: group.get_signed(reg::d_zero_padding_value::PAD_VALUE) as i16,
+        padding: group.get_signed(reg::D_ZERO_PADDING_VALUE::PAD_VALUE) as i16,
         step: [stride::CONV_X_STRIDE, stride::CONV_Y_STRIDE].map(|field| group.actual(field)),
         feature,
     };
@@ -159,7 +159,7 @@ pub(super) fn extended(
 
 /// An image.
 pub(super) fn image(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Image, Refused> {
-    use reg::d_datain_format::{PIXEL_FORMAT, PIXEL_MAPPING, PIXEL_SIGN_OVERRIDE};
+    use reg::D_DATAIN_FORMAT::{PIXEL_FORMAT, PIXEL_MAPPING, PIXEL_SIGN_OVERRIDE};
     let format = Format::named(group.get(PIXEL_FORMAT))
         .ok_or_else(|| Refused::new(group, PIXEL_FORMAT, "there is no such format"))?;
     if !format.is_read(hardware.formats) {
@@ -171,7 +171,7 @@ pub(super) fn image(group: &Group, hardware: &Hardware, precision: Precision) ->
     if group.flag(PIXEL_MAPPING) {
         return Err(Refused::new(group, PIXEL_MAPPING, "images are pitch-linear (0)"));
     }
-    let channel = reg::d_datain_size_1::DATAIN_CHANNEL;
+    let channel = reg::D_DATAIN_SIZE_1::DATAIN_CHANNEL;
     if group.actual(channel) != format.channels() {
         return Err(Refused::new(
             group,
@@ -180,58 +180,58 @@ pub(super) fn image(group: &Group, hardware: &Hardware, precision: Precision) ->
         ));
     }
     let (width, height) = size(group);
-    let mean = group.flag(reg::d_mean_format::MEAN_FORMAT);
+    let mean = group.flag(reg::D_MEAN_FORMAT::MEAN_FORMAT);
     let offsets = if mean {
-        use reg::{d_mean_global_0 as first, d_mean_global_1 as second};
+        use reg::{D_MEAN_GLOBAL_0 as first, D_MEAN_GLOBAL_1 as second};
         [first::MEAN_RY, first::MEAN_GU, second::MEAN_BV, second::MEAN_AX]
             .map(|field| group.sign_extended(field))
     } else {
-        [group.get_signed(reg::d_cvt_offset::CVT_OFFSET); 4]
+        [group.get_signed(reg::D_CVT_OFFSET::CVT_OFFSET); 4]
     };
     Ok(Image {
-        ram: Ram::from_field(group.get(reg::d_dain_ram_type::DATAIN_RAM_TYPE)),
+        ram: Ram::from_field(group.get(reg::D_DAIN_RAM_TYPE::DATAIN_RAM_TYPE)),
         bases: [
             group.address(
-                reg::d_dain_addr_low_0::DATAIN_ADDR_LOW_0,
-                reg::d_dain_addr_high_0::DATAIN_ADDR_HIGH_0,
+                reg::D_DAIN_ADDR_LOW_0::DATAIN_ADDR_LOW_0,
+                reg::D_DAIN_ADDR_HIGH_0::DATAIN_ADDR_HIGH_0,
             ),
             group.address(
-                reg::d_dain_addr_low_1::DATAIN_ADDR_LOW_1,
-                reg::d_dain_addr_high_1::DATAIN_ADDR_HIGH_1,
+                reg::D_DAIN_ADDR_LOW_1::DATAIN_ADDR_LOW_1,
+                reg::D_DAIN_ADDR_HIGH_1::DATAIN_ADDR_HIGH_1,
             ),
         ],
         strides: [
-            group.actual(reg::d_line_stride::LINE_STRIDE),
-            group.actual(reg::d_line_uv_stride::UV_LINE_STRIDE),
+            group.actual(reg::D_LINE_STRIDE::LINE_STRIDE),
+            group.actual(reg::D_LINE_UV_STRIDE::UV_LINE_STRIDE),
         ],
         atom: hardware.atom,
         width,
         height,
         format,
         signed: group.flag(PIXEL_SIGN_OVERRIDE),
-        x_offset: group.get(reg::d_pixel_offset::PIXEL_X_OFFSET),
-        left: group.get(reg::d_zero_padding::PAD_LEFT),
-        right: group.get(reg::d_zero_padding::PAD_RIGHT),
-        padding: group.get_signed(reg::d_zero_padding_value::PAD_VALUE) as i16,
+        x_offset: group.get(reg::D_PIXEL_OFFSET::PIXEL_X_OFFSET),
+        left: group.get(reg::D_ZERO_PADDING::PAD_LEFT),
+        right: group.get(reg::D_ZERO_PADDING::PAD_RIGHT),
+        padding: group.get_signed(reg::D_ZERO_PADDING_VALUE::PAD_VALUE) as i16,
         nan_to_zero: nan_to_zero(group, precision),
-        converters: (group.flag(reg::d_cvt_cfg::CVT_EN) && !format.is_float())
+        converters: (group.flag(reg::D_CVT_CFG::CVT_EN) && !format.is_float())
             .then(|| offsets.map(|offset| Converter { offset, ..converter(group) })),
     })
 }
 
 /// Whether what is not a number is brought as 0.
 fn nan_to_zero(group: &Group, format: Precision) -> bool {
-    format == Precision::Fp16 && group.flag(reg::d_nan_flush_to_zero::NAN_TO_ZERO)
+    format == Precision::Fp16 && group.flag(reg::D_NAN_FLUSH_TO_ZERO::NAN_TO_ZERO)
 }
 
 fn size(group: &Group) -> (u32, u32) {
-    (group.actual(reg::d_datain_size_0::DATAIN_WIDTH), group.actual(reg::d_datain_size_0::DATAIN_HEIGHT))
+    (group.actual(reg::D_DATAIN_SIZE_0::DATAIN_WIDTH), group.actual(reg::D_DATAIN_SIZE_0::DATAIN_HEIGHT))
 }
 
 fn converter(group: &Group) -> Converter {
     Converter {
-        offset: group.get_signed(reg::d_cvt_offset::CVT_OFFSET),
-        scale: group.get_signed(reg::d_cvt_scale::CVT_SCALE) as i16,
-        shift: group.get(reg::d_cvt_cfg::CVT_TRUNCATE) as u8,
+        offset: group.get_signed(reg::D_CVT_OFFSET::CVT_OFFSET),
+        scale: group.get_signed(reg::D_CVT_SCALE::CVT_SCALE) as i16,
+        shift: group.get(reg::D_CVT_CFG::CVT_TRUNCATE) as u8,
     }
 }

@@ -58,19 +58,19 @@ impl CdmaLayer {
         let fields = self.fields();
         let group = fields.group(Unit::Cdma, map)?;
         let decoded = CdmaLayer::decode(&group, hardware);
-        encode::check(self, decoded, (&group, reg::d_misc_cfg::PROC_PRECISION))?;
+        encode::check(self, decoded, (&group, reg::D_MISC_CFG::PROC_PRECISION))?;
         Ok(fields)
     }
 
     fn common(&self) -> Fields {
         use reg::{
-            d_bank::*, d_batch_number::*, d_conv_stride::*, d_cvt_cfg::*, d_cvt_offset::*, d_cvt_scale::*,
-            d_dain_addr_high_0::*, d_dain_addr_low_0::*, d_dain_map::*, d_dain_ram_type::*,
-            d_datain_format::*, d_datain_size_0::*, d_datain_size_1::*, d_entry_per_slice::*,
-            d_fetch_grain::*, d_line_stride::*, d_misc_cfg::*, d_nan_flush_to_zero::*, d_surf_stride::*,
-            d_weight_addr_high::*, d_weight_addr_low::*, d_weight_bytes::*, d_weight_format::*,
-            d_weight_ram_type::*, d_weight_size_0::*, d_weight_size_1::*, d_zero_padding::*,
-            d_zero_padding_value::*,
+            D_BANK::*, D_BATCH_NUMBER::*, D_CONV_STRIDE::*, D_CVT_CFG::*, D_CVT_OFFSET::*, D_CVT_SCALE::*,
+            D_DAIN_ADDR_HIGH_0::*, D_DAIN_ADDR_LOW_0::*, D_DAIN_MAP::*, D_DAIN_RAM_TYPE::*,
+            D_DATAIN_FORMAT::*, D_DATAIN_SIZE_0::*, D_DATAIN_SIZE_1::*, D_ENTRY_PER_SLICE::*,
+            D_FETCH_GRAIN::*, D_LINE_STRIDE::*, D_MISC_CFG::*, D_NAN_FLUSH_TO_ZERO::*, D_SURF_STRIDE::*,
+            D_WEIGHT_ADDR_HIGH::*, D_WEIGHT_ADDR_LOW::*, D_WEIGHT_BYTES::*, D_WEIGHT_FORMAT::*,
+            D_WEIGHT_RAM_TYPE::*, D_WEIGHT_SIZE_0::*, D_WEIGHT_SIZE_1::*, D_ZERO_PADDING::*,
+            D_ZERO_PADDING_VALUE::*,
         };
         let (input, weights) = (self.input.fields(), &self.weights);
         let ([width, height, channels], [left, top, right, bottom]) = (input.size, input.padding);
@@ -133,7 +133,7 @@ impl CdmaLayer {
     /// How far cubes are apart, if there are several.
     fn batches(&self) -> Option<Fields> {
         let Input::Feature(Feature { cubes, cube_stride, .. }) = self.input else { return None };
-        (cubes > 1 || cube_stride > 0).then(|| vec![(reg::d_batch_stride::BATCH_STRIDE, cube_stride)])
+        (cubes > 1 || cube_stride > 0).then(|| vec![(reg::D_BATCH_STRIDE::BATCH_STRIDE, cube_stride)])
     }
 }
 
@@ -204,8 +204,8 @@ fn is_mean(of_channels: &[Converter; 4]) -> bool {
 /// How an image's pixels lie. A register is written as a whole, so what it shares with the common fields comes once more.
 fn pixels(image: &Image) -> Fields {
     use reg::{
-        d_dain_addr_high_1::*, d_dain_addr_low_1::*, d_datain_format::*, d_line_uv_stride::*,
-        d_mean_format::*, d_mean_global_0::*, d_mean_global_1::*, d_pixel_offset::*,
+        D_DAIN_ADDR_HIGH_1::*, D_DAIN_ADDR_LOW_1::*, D_DATAIN_FORMAT::*, D_LINE_UV_STRIDE::*,
+        D_MEAN_FORMAT::*, D_MEAN_GLOBAL_0::*, D_MEAN_GLOBAL_1::*, D_PIXEL_OFFSET::*,
     };
     let mean = image.converters.filter(is_mean);
     let mut fields: Fields = vec![
@@ -236,8 +236,8 @@ fn pixels(image: &Image) -> Fields {
 /// a reset.
 fn beside_weights(compressed: &Compressed) -> Fields {
     use reg::{
-        d_wgs_addr_high::*, d_wgs_addr_low::*, d_wmb_addr_high::*, d_wmb_addr_low::*, d_wmb_bytes::*,
-        s_arbiter::*,
+        D_WGS_ADDR_HIGH::*, D_WGS_ADDR_LOW::*, D_WMB_ADDR_HIGH::*, D_WMB_ADDR_LOW::*, D_WMB_BYTES::*,
+        S_ARBITER::*,
     };
     let &Compressed { mask_base, mask_bytes, sizes_base, turns } = compressed;
     let mut fields: Fields = vec![

@@ -246,7 +246,7 @@ impl Image {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT as P;
+    use crate::nvdla::registers::cdma::D_DATAIN_FORMAT::PIXEL_FORMAT as P;
 
     fn image(code: u32, width: u32) -> Image {
         Image {

@@ -204,25 +204,25 @@ impl Input {
 impl CdmaLayer {
     /// Decodes and checks a group.
     pub fn decode(group: &Group, hardware: &Hardware) -> Result<CdmaLayer, Refused> {
-        use reg::d_misc_cfg as misc;
+        use reg::D_MISC_CFG as misc;
         let refuse = |field, why: String| Err(Refused::new(group, field, why));
         let precision = hardware.precision(group, misc::PROC_PRECISION)?;
-        let is_image = group.flag(reg::d_datain_format::DATAIN_FORMAT);
-        let (winograd, cubes) = (group.flag(misc::CONV_MODE), group.actual(reg::d_batch_number::BATCHES));
+        let is_image = group.flag(reg::D_DATAIN_FORMAT::DATAIN_FORMAT);
+        let (winograd, cubes) = (group.flag(misc::CONV_MODE), group.actual(reg::D_BATCH_NUMBER::BATCHES));
         if winograd && !hardware.winograd {
             return refuse(misc::CONV_MODE, "this configuration has no Winograd".into());
         }
         if cubes > hardware.batches {
             let why = "this configuration does not take so many cubes at once";
-            return refuse(reg::d_batch_number::BATCHES, why.into());
+            return refuse(reg::D_BATCH_NUMBER::BATCHES, why.into());
         }
         if cubes > 1 && (winograd || is_image) {
             let why = "images, and with Winograd cubes, come one at a time (0)";
-            return refuse(reg::d_batch_number::BATCHES, why.into());
+            return refuse(reg::D_BATCH_NUMBER::BATCHES, why.into());
         }
         if winograd && is_image {
             let why = "Winograd takes features (0)";
-            return refuse(reg::d_datain_format::DATAIN_FORMAT, why.into());
+            return refuse(reg::D_DATAIN_FORMAT::DATAIN_FORMAT, why.into());
         }
         let layer = CdmaLayer {
             atom: hardware.atom,
@@ -234,21 +234,21 @@ impl CdmaLayer {
             } else {
                 Input::Feature(decode::feature(group, hardware, precision)?)
             },
-            entries: group.actual(reg::d_entry_per_slice::ENTRIES) * cubes,
+            entries: group.actual(reg::D_ENTRY_PER_SLICE::ENTRIES) * cubes,
             weights: Weights {
-                ram: Ram::from_field(group.get(reg::d_weight_ram_type::WEIGHT_RAM_TYPE)),
+                ram: Ram::from_field(group.get(reg::D_WEIGHT_RAM_TYPE::WEIGHT_RAM_TYPE)),
                 base: group.address(
-                    reg::d_weight_addr_low::WEIGHT_ADDR_LOW,
-                    reg::d_weight_addr_high::WEIGHT_ADDR_HIGH,
+                    reg::D_WEIGHT_ADDR_LOW::WEIGHT_ADDR_LOW,
+                    reg::D_WEIGHT_ADDR_HIGH::WEIGHT_ADDR_HIGH,
                 ) & !(u64::from(hardware.atom) - 1),
-                bytes: group.actual(reg::d_weight_bytes::WEIGHT_BYTES),
-                kernel_bytes: group.actual(reg::d_weight_size_0::BYTE_PER_KERNEL),
-                kernels: group.actual(reg::d_weight_size_1::WEIGHT_KERNEL),
+                bytes: group.actual(reg::D_WEIGHT_BYTES::WEIGHT_BYTES),
+                kernel_bytes: group.actual(reg::D_WEIGHT_SIZE_0::BYTE_PER_KERNEL),
+                kernels: group.actual(reg::D_WEIGHT_SIZE_1::WEIGHT_KERNEL),
                 compressed: decode::compressed(group, hardware)?,
             },
             banks: Banks {
-                data: group.actual(reg::d_bank::DATA_BANK),
-                weight: group.actual(reg::d_bank::WEIGHT_BANK),
+                data: group.actual(reg::D_BANK::DATA_BANK),
+                weight: group.actual(reg::D_BANK::WEIGHT_BANK),
             },
             reuse: Reuse {
                 data: group.flag(misc::DATA_REUSE),
@@ -285,16 +285,16 @@ impl CdmaLayer {
         let there = hardware.banks - u32::from(weights.compressed.is_some());
         if banks.data + banks.weight > there {
             let why = format!("with {} data banks there are more than {there}", banks.data);
-            return refuse(reg::d_bank::WEIGHT_BANK, why);
+            return refuse(reg::D_BANK::WEIGHT_BANK, why);
         }
         let line = self.input.line_bytes(self.precision);
         if line > *entries as usize * hardware.entry_bytes as usize {
-            return refuse(reg::d_entry_per_slice::ENTRIES, format!("a line has {line} bytes"));
+            return refuse(reg::D_ENTRY_PER_SLICE::ENTRIES, format!("a line has {line} bytes"));
         }
         let (needed, there) =
             (u64::from(self.input.height()) * u64::from(*entries), banks.data * hardware.bank_entries);
         if needed > u64::from(there) {
-            return refuse(reg::d_bank::DATA_BANK, format!("the input takes {needed} entries of {there}"));
+            return refuse(reg::D_BANK::DATA_BANK, format!("the input takes {needed} entries of {there}"));
         }
         let kernels = u64::from(weights.kernel_bytes) * u64::from(weights.kernels);
         let together = hardware.group_kernels(self.precision).min(weights.kernels);
@@ -305,30 +305,30 @@ impl CdmaLayer {
             let element = self.precision.bytes() as u64;
             if !u64::from(weights.kernel_bytes).is_multiple_of(element) {
                 let why = "kernels have elements of two bytes".into();
-                return refuse(reg::d_weight_size_0::BYTE_PER_KERNEL, why);
+                return refuse(reg::D_WEIGHT_SIZE_0::BYTE_PER_KERNEL, why);
             }
             let bits = kernels / element;
             if bits > 8 * u64::from(mask_bytes) {
-                return refuse(reg::d_wmb_bytes::WMB_BYTES, format!("the kernels have {bits} elements"));
+                return refuse(reg::D_WMB_BYTES::WMB_BYTES, format!("the kernels have {bits} elements"));
             }
             let (bytes, bank) = ((at_once / element).div_ceil(8), hardware.bank_bytes());
             if bytes > u64::from(bank) {
                 let why = format!("masks that are needed at once take {bytes} bytes of {bank}");
-                return refuse(reg::d_weight_size_1::WEIGHT_KERNEL, why);
+                return refuse(reg::D_WEIGHT_SIZE_1::WEIGHT_KERNEL, why);
             }
             // How much of the weights is needed at once, only the sizes say.
             if self.reuse.keep_weight && weights.bytes > there {
                 let why = format!("weights that stay take {} bytes", weights.bytes);
-                return refuse(reg::d_bank::WEIGHT_BANK, why);
+                return refuse(reg::D_BANK::WEIGHT_BANK, why);
             }
             return Ok(());
         }
         if kernels > u64::from(weights.bytes) {
-            return refuse(reg::d_weight_bytes::WEIGHT_BYTES, format!("the kernels have {kernels} bytes"));
+            return refuse(reg::D_WEIGHT_BYTES::WEIGHT_BYTES, format!("the kernels have {kernels} bytes"));
         }
         if at_once > u64::from(there) {
             let why = format!("{held} kernels that are needed at once take {at_once} bytes of {there}");
-            return refuse(reg::d_bank::WEIGHT_BANK, why);
+            return refuse(reg::D_BANK::WEIGHT_BANK, why);
         }
         Ok(())
     }
@@ -350,15 +350,15 @@ mod tests {
         let mut group = Group::new(Unit::Cdma, RegisterMap::Small);
         group.set_word(reg::D_MISC_CFG, 0);
         for (field, value) in [
-            (reg::d_datain_size_0::DATAIN_WIDTH, 6),
-            (reg::d_datain_size_0::DATAIN_HEIGHT, 4),
-            (reg::d_datain_size_1::DATAIN_CHANNEL, 20),
-            (reg::d_entry_per_slice::ENTRIES, 18),
-            (reg::d_weight_size_0::BYTE_PER_KERNEL, 180),
-            (reg::d_weight_size_1::WEIGHT_KERNEL, 10),
-            (reg::d_weight_bytes::WEIGHT_BYTES, 1920),
-            (reg::d_bank::DATA_BANK, 1),
-            (reg::d_bank::WEIGHT_BANK, 1),
+            (reg::D_DATAIN_SIZE_0::DATAIN_WIDTH, 6),
+            (reg::D_DATAIN_SIZE_0::DATAIN_HEIGHT, 4),
+            (reg::D_DATAIN_SIZE_1::DATAIN_CHANNEL, 20),
+            (reg::D_ENTRY_PER_SLICE::ENTRIES, 18),
+            (reg::D_WEIGHT_SIZE_0::BYTE_PER_KERNEL, 180),
+            (reg::D_WEIGHT_SIZE_1::WEIGHT_KERNEL, 10),
+            (reg::D_WEIGHT_BYTES::WEIGHT_BYTES, 1920),
+            (reg::D_BANK::DATA_BANK, 1),
+            (reg::D_BANK::WEIGHT_BANK, 1),
         ] {
             group.set_actual(field, value);
         }
@@ -374,10 +374,10 @@ mod tests {
     #[test]
     fn reads_a_feature_cube_line_by_line_unless_lines_lie_back_to_back() {
         let mut group = group();
-        group.set_actual(reg::d_fetch_grain::GRAINS, 3);
+        group.set_actual(reg::D_FETCH_GRAIN::GRAINS, 3);
         let layer = CdmaLayer::decode(&group, &hardware("nv_small")).unwrap();
         assert_eq!((layer.input.lines_at_once(), layer.input.line_elements()), (1, 120));
-        group.set(reg::d_dain_map::LINE_PACKED, 1);
+        group.set(reg::D_DAIN_MAP::LINE_PACKED, 1);
         let layer = CdmaLayer::decode(&group, &hardware("nv_small")).unwrap();
         assert_eq!((layer.input.lines_at_once(), layer.input.bytes(0, 3)), (3, 3 * 3 * 6 * 8));
         assert_eq!([0, 1].map(|group| layer.weights.group_end(group, 8)), [1440, 1800]);
@@ -386,19 +386,19 @@ mod tests {
     #[test]
     fn refuses_what_never_fits_the_buffer() {
         assert_eq!(
-            refusal(reg::d_datain_size_0::DATAIN_HEIGHT, 29),
+            refusal(reg::D_DATAIN_SIZE_0::DATAIN_HEIGHT, 29),
             "CDMA.D_BANK.DATA_BANK = 0x0: the input takes 522 entries of 512"
         );
         assert_eq!(
-            refusal(reg::d_entry_per_slice::ENTRIES, 17),
+            refusal(reg::D_ENTRY_PER_SLICE::ENTRIES, 17),
             "CDMA.D_ENTRY_PER_SLICE.ENTRIES = 0x10: a line has 144 bytes"
         );
         assert_eq!(
-            refusal(reg::d_bank::DATA_BANK, 32),
+            refusal(reg::D_BANK::DATA_BANK, 32),
             "CDMA.D_BANK.WEIGHT_BANK = 0x0: with 32 data banks there are more than 32"
         );
         assert_eq!(
-            refusal(reg::d_weight_bytes::WEIGHT_BYTES, 1664),
+            refusal(reg::D_WEIGHT_BYTES::WEIGHT_BYTES, 1664),
             "CDMA.D_WEIGHT_BYTES.WEIGHT_BYTES = 0x680: the kernels have 1800 bytes"
         );
     }
@@ -406,10 +406,10 @@ mod tests {
     #[test]
     fn weights_that_stay_must_fit_all_at_once() {
         let mut group = group();
-        group.set_actual(reg::d_weight_size_1::WEIGHT_KERNEL, 30);
-        group.set_actual(reg::d_weight_bytes::WEIGHT_BYTES, 5504);
+        group.set_actual(reg::D_WEIGHT_SIZE_1::WEIGHT_KERNEL, 30);
+        group.set_actual(reg::D_WEIGHT_BYTES::WEIGHT_BYTES, 5504);
         assert!(CdmaLayer::decode(&group, &hardware("nv_small")).is_ok());
-        group.set(reg::d_misc_cfg::SKIP_WEIGHT_RLS, 1);
+        group.set(reg::D_MISC_CFG::SKIP_WEIGHT_RLS, 1);
         let refused = CdmaLayer::decode(&group, &hardware("nv_small")).expect_err("refused").to_string();
         let why = "30 kernels that are needed at once take 5400 bytes of 4096";
         assert_eq!(refused, format!("CDMA.D_BANK.WEIGHT_BANK = 0x0: {why}"));
@@ -418,15 +418,15 @@ mod tests {
     #[test]
     fn refuses_what_the_configuration_lacks_by_name() {
         assert_eq!(
-            refusal(reg::d_misc_cfg::CONV_MODE, 1),
+            refusal(reg::D_MISC_CFG::CONV_MODE, 1),
             "CDMA.D_MISC_CFG.CONV_MODE = 0x1 (WINOGRAD): this configuration has no Winograd"
         );
         assert_eq!(
-            refusal(reg::d_batch_number::BATCHES, 2),
+            refusal(reg::D_BATCH_NUMBER::BATCHES, 2),
             "CDMA.D_BATCH_NUMBER.BATCHES = 0x1: this configuration does not take so many cubes at once"
         );
         assert_eq!(
-            refusal(reg::d_weight_format::WEIGHT_FORMAT, 1),
+            refusal(reg::D_WEIGHT_FORMAT::WEIGHT_FORMAT, 1),
             "CDMA.D_WEIGHT_FORMAT.WEIGHT_FORMAT = 0x1 (COMPRESSED): this configuration has no weight compression"
         );
     }

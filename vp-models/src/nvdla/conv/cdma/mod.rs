@@ -139,7 +139,7 @@ impl Cdma {
                         self.control.warn(sentence);
                     }
                     self.buffer.announce(fetch.clone());
-                    let perf = registers.flag(reg::d_perf_enable::DMA_EN).then_some(group);
+                    let perf = registers.flag(reg::D_PERF_ENABLE::DMA_EN).then_some(group);
                     // Data waits where the banks of data change, weights where any do (RTL, `NV_NVDLA_CDMA_dc.v`, `_img.v`,
                     // `_wg.v` and `_wt.v`, need_pending).
                     let data = async {
@@ -336,7 +336,7 @@ impl Cdma {
         if let Input::Image(image) = input
             && let Some([pixels, passed]) = image.offset_beyond_an_atom()
         {
-            let (field, offset) = (reg::d_pixel_offset::PIXEL_X_OFFSET, image.x_offset);
+            let (field, offset) = (reg::D_PIXEL_OFFSET::PIXEL_X_OFFSET, image.x_offset);
             self.control.warn(format_args!(
                 "CDMA.{field} is {offset}, and an atom holds {pixels} pixels of this format: CDMA shifts within an atom, and takes \
                  pixels from {passed} of the line on (NV_NVDLA_CDMA_IMG_ctrl, pixel_element_sft). Let D_DAIN_ADDR_LOW_0 point to \
@@ -368,7 +368,7 @@ impl Cdma {
             true => bytes,
             false => (0..=last).map(|group| end(group).saturating_sub(start(group))).max().unwrap_or(0),
         };
-        let register = reg::d_weight_bytes::WEIGHT_BYTES;
+        let register = reg::D_WEIGHT_BYTES::WEIGHT_BYTES;
         if surplus > room.into() {
             self.control.warn(format_args!(
                 "CDMA.{register} is {bytes:#x}, {surplus} bytes more than the kernels have, rounded up to an entry of {entry} bytes: \

@@ -39,7 +39,7 @@ pub struct Format {
 impl Format {
     /// The format of a code of `D_DATAIN_FORMAT.PIXEL_FORMAT`; `None` for codes that are not used.
     pub fn named(code: u32) -> Option<Format> {
-        use crate::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT as P;
+        use crate::nvdla::registers::cdma::D_DATAIN_FORMAT::PIXEL_FORMAT as P;
         let bytes = |element_bytes, layout| Some(Format { code, layout, element_bytes, is_float: false });
         let floats = |layout| Some(Format { code, layout, element_bytes: 2, is_float: true });
         let packed = |lowest| bytes(2, Layout::Packed(lowest));
@@ -161,7 +161,7 @@ impl Format {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT as P;
+    use crate::nvdla::registers::cdma::D_DATAIN_FORMAT::PIXEL_FORMAT as P;
 
     fn components(code: u32, first: &[u8], second: &[u8]) -> Vec<i32> {
         let format = Format::named(code).expect("a format");

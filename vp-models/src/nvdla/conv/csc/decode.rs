@@ -30,48 +30,48 @@ impl Decoder<'_> {
 
     /// The layer.
     pub(super) fn layer(&self) -> Result<CscLayer, Refused> {
-        use reg::{d_dataout_size_0 as out, d_misc_cfg as misc};
+        use reg::{D_DATAOUT_SIZE_0 as out, D_MISC_CFG as misc};
         let Decoder { group, hardware } = self;
-        let compressed = reg::d_weight_format::WEIGHT_FORMAT;
+        let compressed = reg::D_WEIGHT_FORMAT::WEIGHT_FORMAT;
         if group.flag(compressed) && !hardware.compression {
             return self.refuse(compressed, "this configuration has no weight compression");
         }
         let precision = hardware.precision(group, misc::PROC_PRECISION)?;
-        let is_image = group.flag(reg::d_datain_format::DATAIN_FORMAT);
+        let is_image = group.flag(reg::D_DATAIN_FORMAT::DATAIN_FORMAT);
         let passing = self.passing(is_image)?;
         let kernel = match passing {
             Passing::Tiles => self.transformed_kernel(precision)?,
             _ => self.kernel(is_image)?,
         };
         // Lines of an image are padded in the buffer already.
-        let left = if is_image { 0 } else { group.get(reg::d_zero_padding::PAD_LEFT) as usize };
+        let left = if is_image { 0 } else { group.get(reg::D_ZERO_PADDING::PAD_LEFT) as usize };
         let parameters = CscParameters {
             precision,
             is_image,
             kernel,
-            rows_at_once: if is_image { 1 << group.get(reg::d_post_y_extension::Y_EXTENSION) } else { 1 },
+            rows_at_once: if is_image { 1 << group.get(reg::D_POST_Y_EXTENSION::Y_EXTENSION) } else { 1 },
             stride: Axes {
-                x: group.actual(reg::d_conv_stride_ext::CONV_X_STRIDE_EXT) as usize,
-                y: group.actual(reg::d_conv_stride_ext::CONV_Y_STRIDE_EXT) as usize,
+                x: group.actual(reg::D_CONV_STRIDE_EXT::CONV_X_STRIDE_EXT) as usize,
+                y: group.actual(reg::D_CONV_STRIDE_EXT::CONV_Y_STRIDE_EXT) as usize,
             },
             output: [out::DATAOUT_WIDTH, out::DATAOUT_HEIGHT].map(|field| group.actual(field)),
             input: {
-                use reg::d_datain_size_ext_0::{DATAIN_HEIGHT_EXT, DATAIN_WIDTH_EXT};
+                use reg::D_DATAIN_SIZE_EXT_0::{DATAIN_HEIGHT_EXT, DATAIN_WIDTH_EXT};
                 [DATAIN_WIDTH_EXT, DATAIN_HEIGHT_EXT].map(|field| group.actual(field))
             },
-            before: Axes { x: left, y: group.get(reg::d_zero_padding::PAD_TOP) as usize },
-            padding: group.get_signed(reg::d_zero_padding_value::PAD_VALUE) as i16,
-            kernels: group.actual(reg::d_weight_size_ext_1::WEIGHT_KERNEL),
+            before: Axes { x: left, y: group.get(reg::D_ZERO_PADDING::PAD_TOP) as usize },
+            padding: group.get_signed(reg::D_ZERO_PADDING_VALUE::PAD_VALUE) as i16,
+            kernels: group.actual(reg::D_WEIGHT_SIZE_EXT_1::WEIGHT_KERNEL),
             reuse: Reuse {
                 data: group.flag(misc::DATA_REUSE),
                 weight: group.flag(misc::WEIGHT_REUSE),
                 keep_data: group.flag(misc::SKIP_DATA_RLS),
                 keep_weight: group.flag(misc::SKIP_WEIGHT_RLS),
             },
-            released: group.actual(reg::d_release::RLS_SLICES),
+            released: group.actual(reg::D_RELEASE::RLS_SLICES),
             compressed: group.flag(compressed),
             passing,
-            truncate: group.get(reg::d_pra_cfg::PRA_TRUNCATE),
+            truncate: group.get(reg::D_PRA_CFG::PRA_TRUNCATE),
         };
         let layer = CscLayer::of(&parameters, hardware);
         self.check(&layer)?;
@@ -83,24 +83,24 @@ impl Decoder<'_> {
         let group = self.group;
         self.check_reach(layer)?;
         let kernels = layer.kernels;
-        if group.actual(reg::d_dataout_size_1::DATAOUT_CHANNEL) != kernels {
+        if group.actual(reg::D_DATAOUT_SIZE_1::DATAOUT_CHANNEL) != kernels {
             return self
-                .refuse(reg::d_dataout_size_1::DATAOUT_CHANNEL, format!("there are {kernels} kernels"));
+                .refuse(reg::D_DATAOUT_SIZE_1::DATAOUT_CHANNEL, format!("there are {kernels} kernels"));
         }
         let positions = layer.positions();
-        if !layer.is_image && group.actual(reg::d_atomics::ATOMICS) != positions {
-            return self.refuse(reg::d_atomics::ATOMICS, format!("the output has {positions} positions"));
+        if !layer.is_image && group.actual(reg::D_ATOMICS::ATOMICS) != positions {
+            return self.refuse(reg::D_ATOMICS::ATOMICS, format!("the output has {positions} positions"));
         }
         let lines = layer.lines;
         if !layer.reuse.keep_data && layer.released > lines {
-            return self.refuse(reg::d_release::RLS_SLICES, format!("the input has {lines} slices"));
+            return self.refuse(reg::D_RELEASE::RLS_SLICES, format!("the input has {lines} slices"));
         }
         Ok(())
     }
 
     /// The order of positions, which is also the mode of convolution.
     fn passing(&self, is_image: bool) -> Result<Passing, Refused> {
-        use reg::{d_batch_number::BATCHES, d_datain_format::DATAIN_FORMAT, d_misc_cfg::CONV_MODE};
+        use reg::{D_BATCH_NUMBER::BATCHES, D_DATAIN_FORMAT::DATAIN_FORMAT, D_MISC_CFG::CONV_MODE};
         let Decoder { group, hardware } = self;
         let cubes = group.actual(BATCHES);
         let winograd = group.flag(CONV_MODE);
@@ -123,8 +123,8 @@ impl Decoder<'_> {
     /// Of Winograd's method: a kernel of 3 x 3 that comes transformed, to 4 x 4.
     fn transformed_kernel(&self, precision: Precision) -> Result<Kernel, Refused> {
         use reg::{
-            d_conv_stride_ext as stride, d_dataout_size_0 as out, d_weight_size_ext_0 as size,
-            d_zero_padding as padding,
+            D_CONV_STRIDE_EXT as stride, D_DATAOUT_SIZE_0 as out, D_WEIGHT_SIZE_EXT_0 as size,
+            D_ZERO_PADDING as padding,
         };
         let Decoder { group, hardware } = self;
         for (field, actual, why) in [
@@ -144,13 +144,13 @@ impl Decoder<'_> {
                 return self.refuse(field, "Winograd makes a multiple of four");
             }
         }
-        let channels = group.actual(reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT);
+        let channels = group.actual(reg::D_DATAIN_SIZE_EXT_1::DATAIN_CHANNEL_EXT);
         let lanes = hardware.lanes(precision);
         if !channels.is_multiple_of(lanes) {
             let why = format!("Winograd takes a multiple of {lanes}");
-            return self.refuse(reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT, why);
+            return self.refuse(reg::D_DATAIN_SIZE_EXT_1::DATAIN_CHANNEL_EXT, why);
         }
-        let merged = reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT;
+        let merged = reg::D_WEIGHT_SIZE_EXT_1::WEIGHT_CHANNEL_EXT;
         if group.actual(merged) != channels {
             return self.refuse(merged, format!("the input has {channels} channels"));
         }
@@ -161,13 +161,13 @@ impl Decoder<'_> {
     /// one row or column has no meaning (such fields may hold anything).
     fn kernel(&self, is_image: bool) -> Result<Kernel, Refused> {
         let group = self.group;
-        let rows = group.actual(reg::d_weight_size_ext_0::WEIGHT_HEIGHT_EXT);
-        let columns = group.actual(reg::d_weight_size_ext_0::WEIGHT_WIDTH_EXT);
-        let merged = reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT;
+        let rows = group.actual(reg::D_WEIGHT_SIZE_EXT_0::WEIGHT_HEIGHT_EXT);
+        let columns = group.actual(reg::D_WEIGHT_SIZE_EXT_0::WEIGHT_WIDTH_EXT);
+        let merged = reg::D_WEIGHT_SIZE_EXT_1::WEIGHT_CHANNEL_EXT;
         let weight_channels = group.actual(merged);
-        let channels = group.actual(reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT);
+        let channels = group.actual(reg::D_DATAIN_SIZE_EXT_1::DATAIN_CHANNEL_EXT);
         if is_image {
-            let extension = reg::d_post_y_extension::Y_EXTENSION;
+            let extension = reg::D_POST_Y_EXTENSION::Y_EXTENSION;
             if group.get(extension) > 2 {
                 return self.refuse(extension, "1, 2 or 4 lines are merged (0 to 2)");
             }
@@ -190,8 +190,8 @@ impl Decoder<'_> {
             width: columns as usize,
             channels: channels as usize,
             dilation: Axes {
-                x: dilation(columns, reg::d_dilation_ext::X_DILATION_EXT),
-                y: dilation(rows, reg::d_dilation_ext::Y_DILATION_EXT),
+                x: dilation(columns, reg::D_DILATION_EXT::X_DILATION_EXT),
+                y: dilation(rows, reg::D_DILATION_EXT::Y_DILATION_EXT),
             },
         })
     }
@@ -210,8 +210,8 @@ impl Decoder<'_> {
         let after = if layer.passing == Passing::Tiles { 0 } else { MAX_PADDING_AFTER };
         // How wide an image's lines are in the buffer, CDMA says: see `agree`.
         if !layer.is_image {
-            beyond(reg::d_dataout_size_0::DATAOUT_WIDTH, extent.x, width, before.x, after)?;
+            beyond(reg::D_DATAOUT_SIZE_0::DATAOUT_WIDTH, extent.x, width, before.x, after)?;
         }
-        beyond(reg::d_dataout_size_0::DATAOUT_HEIGHT, extent.y, layer.lines as usize, before.y, after)
+        beyond(reg::D_DATAOUT_SIZE_0::DATAOUT_HEIGHT, extent.y, layer.lines as usize, before.y, after)
     }
 }

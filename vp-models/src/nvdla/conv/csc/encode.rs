@@ -13,11 +13,11 @@ impl CscLayer {
     /// as CDMA has it.
     pub fn fields(&self, cdma: &CdmaLayer) -> Encoded {
         use reg::{
-            d_atomics::*, d_bank::*, d_batch_number::*, d_conv_stride_ext::*, d_datain_format::*,
-            d_datain_size_ext_0::*, d_datain_size_ext_1::*, d_dataout_size_0::*, d_dataout_size_1::*,
-            d_dilation_ext::*, d_entry_per_slice::*, d_misc_cfg::*, d_post_y_extension::*, d_pra_cfg::*,
-            d_release::*, d_weight_bytes::*, d_weight_format::*, d_weight_size_ext_0::*,
-            d_weight_size_ext_1::*, d_wmb_bytes::*, d_zero_padding::*, d_zero_padding_value::*,
+            D_ATOMICS::*, D_BANK::*, D_BATCH_NUMBER::*, D_CONV_STRIDE_EXT::*, D_DATAIN_FORMAT::*,
+            D_DATAIN_SIZE_EXT_0::*, D_DATAIN_SIZE_EXT_1::*, D_DATAOUT_SIZE_0::*, D_DATAOUT_SIZE_1::*,
+            D_DILATION_EXT::*, D_ENTRY_PER_SLICE::*, D_MISC_CFG::*, D_POST_Y_EXTENSION::*, D_PRA_CFG::*,
+            D_RELEASE::*, D_WEIGHT_BYTES::*, D_WEIGHT_FORMAT::*, D_WEIGHT_SIZE_EXT_0::*,
+            D_WEIGHT_SIZE_EXT_1::*, D_WMB_BYTES::*, D_ZERO_PADDING::*, D_ZERO_PADDING_VALUE::*,
         };
         let (kernel, stride, reuse) = (self.geometry.kernel, self.geometry.stride, self.reuse);
         let [rows, columns, channels] = [kernel.height, kernel.width, kernel.channels].map(|it| it as u32);
@@ -94,7 +94,7 @@ impl CscLayer {
         let fields = self.fields(cdma);
         let group = fields.group(Unit::Csc, map)?;
         let decoded = CscLayer::decode(&group, hardware);
-        encode::check(self, decoded, (&group, reg::d_misc_cfg::PROC_PRECISION))?;
+        encode::check(self, decoded, (&group, reg::D_MISC_CFG::PROC_PRECISION))?;
         Ok(fields)
     }
 }

@@ -214,16 +214,16 @@ impl CscLayer {
     ) -> Result<(), Refused> {
         let refuse = |field, why: String| Err(Refused::new(group, field, why));
         let pairs = [
-            (reg::d_misc_cfg::CONV_MODE, cdma_reg::d_misc_cfg::CONV_MODE),
-            (reg::d_batch_number::BATCHES, cdma_reg::d_batch_number::BATCHES),
-            (reg::d_datain_format::DATAIN_FORMAT, cdma_reg::d_datain_format::DATAIN_FORMAT),
-            (reg::d_misc_cfg::PROC_PRECISION, cdma_reg::d_misc_cfg::PROC_PRECISION),
-            (reg::d_weight_format::WEIGHT_FORMAT, cdma_reg::d_weight_format::WEIGHT_FORMAT),
-            (reg::d_weight_size_ext_1::WEIGHT_KERNEL, cdma_reg::d_weight_size_1::WEIGHT_KERNEL),
-            (reg::d_entry_per_slice::ENTRIES, cdma_reg::d_entry_per_slice::ENTRIES),
-            (reg::d_bank::DATA_BANK, cdma_reg::d_bank::DATA_BANK),
-            (reg::d_bank::WEIGHT_BANK, cdma_reg::d_bank::WEIGHT_BANK),
-            (reg::d_misc_cfg::SKIP_WEIGHT_RLS, cdma_reg::d_misc_cfg::SKIP_WEIGHT_RLS),
+            (reg::D_MISC_CFG::CONV_MODE, cdma_reg::D_MISC_CFG::CONV_MODE),
+            (reg::D_BATCH_NUMBER::BATCHES, cdma_reg::D_BATCH_NUMBER::BATCHES),
+            (reg::D_DATAIN_FORMAT::DATAIN_FORMAT, cdma_reg::D_DATAIN_FORMAT::DATAIN_FORMAT),
+            (reg::D_MISC_CFG::PROC_PRECISION, cdma_reg::D_MISC_CFG::PROC_PRECISION),
+            (reg::D_WEIGHT_FORMAT::WEIGHT_FORMAT, cdma_reg::D_WEIGHT_FORMAT::WEIGHT_FORMAT),
+            (reg::D_WEIGHT_SIZE_EXT_1::WEIGHT_KERNEL, cdma_reg::D_WEIGHT_SIZE_1::WEIGHT_KERNEL),
+            (reg::D_ENTRY_PER_SLICE::ENTRIES, cdma_reg::D_ENTRY_PER_SLICE::ENTRIES),
+            (reg::D_BANK::DATA_BANK, cdma_reg::D_BANK::DATA_BANK),
+            (reg::D_BANK::WEIGHT_BANK, cdma_reg::D_BANK::WEIGHT_BANK),
+            (reg::D_MISC_CFG::SKIP_WEIGHT_RLS, cdma_reg::D_MISC_CFG::SKIP_WEIGHT_RLS),
         ];
         for (field, of_cdma) in pairs {
             if group.get(field) != cdma.get(of_cdma) {
@@ -231,30 +231,30 @@ impl CscLayer {
             }
         }
         let taps = self.order.taps() * self.precision.bytes();
-        let kernel = cdma_reg::d_weight_size_0::BYTE_PER_KERNEL;
+        let kernel = cdma_reg::D_WEIGHT_SIZE_0::BYTE_PER_KERNEL;
         if fetch.weights && cdma.actual(kernel) as usize != taps {
             let why = format!("kernels have {taps} bytes, CDMA.{kernel} is {:#x}", cdma.get(kernel));
-            return refuse(reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT, why);
+            return refuse(reg::D_WEIGHT_SIZE_EXT_1::WEIGHT_CHANNEL_EXT, why);
         }
         if !fetch.weights && kept.weight_bytes < self.weights_end(self.groups() - 1) {
             let why = format!("{} bytes of weights were kept", kept.weight_bytes);
-            return refuse(reg::d_misc_cfg::WEIGHT_REUSE, why);
+            return refuse(reg::D_MISC_CFG::WEIGHT_REUSE, why);
         }
-        if !fetch.weights && kept.compressed != group.flag(reg::d_weight_format::WEIGHT_FORMAT) {
+        if !fetch.weights && kept.compressed != group.flag(reg::D_WEIGHT_FORMAT::WEIGHT_FORMAT) {
             let why =
                 if kept.compressed { "the weights kept are compressed" } else { "the weights kept are not" };
-            return refuse(reg::d_weight_format::WEIGHT_FORMAT, why.into());
+            return refuse(reg::D_WEIGHT_FORMAT::WEIGHT_FORMAT, why.into());
         }
         let slices = kept.slices + fetch.slices;
         if slices < self.lines {
-            let height = reg::d_datain_size_ext_0::DATAIN_HEIGHT_EXT;
+            let height = reg::D_DATAIN_SIZE_EXT_0::DATAIN_HEIGHT_EXT;
             return refuse(height, format!("{} slices were kept and {} come", kept.slices, fetch.slices));
         }
         let coming = (self.precision, fetch.slice_elements);
         let slice = if kept.slices > 0 { kept.slice.unwrap_or(coming) } else { coming };
         if slice.0 != self.precision {
             return refuse(
-                reg::d_misc_cfg::PROC_PRECISION,
+                reg::D_MISC_CFG::PROC_PRECISION,
                 "slices in the buffer have another format".into(),
             );
         }
@@ -265,7 +265,7 @@ impl CscLayer {
         let wrong = if self.is_image { reached > elements } else { reached != elements };
         if wrong || (fetch.slices > 0 && slice != coming) {
             let why = format!("slices in the buffer have {elements} elements, {reached} are read");
-            return refuse(reg::d_datain_size_ext_0::DATAIN_WIDTH_EXT, why);
+            return refuse(reg::D_DATAIN_SIZE_EXT_0::DATAIN_WIDTH_EXT, why);
         }
         if self.is_image {
             self.frame.width = elements / self.frame.channels.max(1);
@@ -301,22 +301,22 @@ mod tests {
         let mut group = Group::new(Unit::Csc, RegisterMap::Small);
         group.set_word(reg::D_MISC_CFG, 0);
         for (field, value) in [
-            (reg::d_datain_size_ext_0::DATAIN_WIDTH_EXT, 6),
-            (reg::d_datain_size_ext_0::DATAIN_HEIGHT_EXT, 4),
-            (reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT, 20),
-            (reg::d_weight_size_ext_0::WEIGHT_WIDTH_EXT, 3),
-            (reg::d_weight_size_ext_0::WEIGHT_HEIGHT_EXT, 2),
-            (reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT, 20),
-            (reg::d_weight_size_ext_1::WEIGHT_KERNEL, 10),
-            (reg::d_dataout_size_0::DATAOUT_WIDTH, 3),
-            (reg::d_dataout_size_0::DATAOUT_HEIGHT, 2),
-            (reg::d_dataout_size_1::DATAOUT_CHANNEL, 10),
-            (reg::d_atomics::ATOMICS, 6),
-            (reg::d_release::RLS_SLICES, 4),
-            (reg::d_conv_stride_ext::CONV_X_STRIDE_EXT, 2),
-            (reg::d_conv_stride_ext::CONV_Y_STRIDE_EXT, 2),
-            (reg::d_zero_padding::PAD_LEFT, 1),
-            (reg::d_zero_padding::PAD_TOP, 1),
+            (reg::D_DATAIN_SIZE_EXT_0::DATAIN_WIDTH_EXT, 6),
+            (reg::D_DATAIN_SIZE_EXT_0::DATAIN_HEIGHT_EXT, 4),
+            (reg::D_DATAIN_SIZE_EXT_1::DATAIN_CHANNEL_EXT, 20),
+            (reg::D_WEIGHT_SIZE_EXT_0::WEIGHT_WIDTH_EXT, 3),
+            (reg::D_WEIGHT_SIZE_EXT_0::WEIGHT_HEIGHT_EXT, 2),
+            (reg::D_WEIGHT_SIZE_EXT_1::WEIGHT_CHANNEL_EXT, 20),
+            (reg::D_WEIGHT_SIZE_EXT_1::WEIGHT_KERNEL, 10),
+            (reg::D_DATAOUT_SIZE_0::DATAOUT_WIDTH, 3),
+            (reg::D_DATAOUT_SIZE_0::DATAOUT_HEIGHT, 2),
+            (reg::D_DATAOUT_SIZE_1::DATAOUT_CHANNEL, 10),
+            (reg::D_ATOMICS::ATOMICS, 6),
+            (reg::D_RELEASE::RLS_SLICES, 4),
+            (reg::D_CONV_STRIDE_EXT::CONV_X_STRIDE_EXT, 2),
+            (reg::D_CONV_STRIDE_EXT::CONV_Y_STRIDE_EXT, 2),
+            (reg::D_ZERO_PADDING::PAD_LEFT, 1),
+            (reg::D_ZERO_PADDING::PAD_TOP, 1),
         ] {
             group.set_actual(field, value);
         }
@@ -346,11 +346,11 @@ mod tests {
     #[test]
     fn an_image_merges_columns_into_channels_and_rows_by_extension() {
         let mut group = group();
-        group.set(reg::d_datain_format::DATAIN_FORMAT, 1);
-        group.set_actual(reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT, 4);
-        group.set_actual(reg::d_weight_size_ext_0::WEIGHT_HEIGHT_EXT, 5);
-        group.set_actual(reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT, 12);
-        group.set(reg::d_post_y_extension::Y_EXTENSION, 1);
+        group.set(reg::D_DATAIN_FORMAT::DATAIN_FORMAT, 1);
+        group.set_actual(reg::D_DATAIN_SIZE_EXT_1::DATAIN_CHANNEL_EXT, 4);
+        group.set_actual(reg::D_WEIGHT_SIZE_EXT_0::WEIGHT_HEIGHT_EXT, 5);
+        group.set_actual(reg::D_WEIGHT_SIZE_EXT_1::WEIGHT_CHANNEL_EXT, 12);
+        group.set(reg::D_POST_Y_EXTENSION::Y_EXTENSION, 1);
         // Dilation of images is not in hardware.
         group.set_word(reg::D_DILATION_EXT, u32::MAX);
         let layer = CscLayer::decode(&group, &hardware()).unwrap();
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn dilation_of_a_single_column_means_nothing() {
         let mut group = group();
-        group.set_actual(reg::d_weight_size_ext_0::WEIGHT_WIDTH_EXT, 1);
+        group.set_actual(reg::D_WEIGHT_SIZE_EXT_0::WEIGHT_WIDTH_EXT, 1);
         group.set_word(reg::D_DILATION_EXT, 0x1f);
         assert_eq!(CscLayer::decode(&group, &hardware()).unwrap().geometry.kernel.dilation.x, 1);
     }
@@ -371,15 +371,15 @@ mod tests {
     #[test]
     fn refuses_registers_that_contradict_each_other() {
         assert_eq!(
-            refusal(reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT, 21),
+            refusal(reg::D_WEIGHT_SIZE_EXT_1::WEIGHT_CHANNEL_EXT, 21),
             "CSC.D_WEIGHT_SIZE_EXT_1.WEIGHT_CHANNEL_EXT = 0x14: the input has 20 channels"
         );
         assert_eq!(
-            refusal(reg::d_atomics::ATOMICS, 7),
+            refusal(reg::D_ATOMICS::ATOMICS, 7),
             "CSC.D_ATOMICS.ATOMICS = 0x6: the output has 6 positions"
         );
         assert_eq!(
-            refusal(reg::d_release::RLS_SLICES, 5),
+            refusal(reg::D_RELEASE::RLS_SLICES, 5),
             "CSC.D_RELEASE.RLS_SLICES = 0x4: the input has 4 slices"
         );
     }
@@ -387,7 +387,7 @@ mod tests {
     #[test]
     fn refuses_an_output_that_no_padding_reaches() {
         assert_eq!(
-            refusal(reg::d_dataout_size_0::DATAOUT_HEIGHT, 36),
+            refusal(reg::D_DATAOUT_SIZE_0::DATAOUT_HEIGHT, 36),
             "CSC.D_DATAOUT_SIZE_0.DATAOUT_HEIGHT = 0x23: the kernels reach 67 beyond the input"
         );
     }

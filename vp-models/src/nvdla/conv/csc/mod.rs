@@ -272,7 +272,7 @@ impl Csc {
                 "CSC.{} merges {rows} rows, and kernels are {step} bytes apart: more than the {entry} bytes of an entry in as many \
                  cycles, and the RTL shifts beyond what it has read and leaves other bytes (NV_NVDLA_CSC_dl, rsp_sft_cnt_l0). Here \
                  they are what the registers say",
-                reg::d_post_y_extension::Y_EXTENSION
+                reg::D_POST_Y_EXTENSION::Y_EXTENSION
             ));
         }
     }

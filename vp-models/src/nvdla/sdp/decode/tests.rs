@@ -21,19 +21,19 @@ const WITH_EW: Hardware = Hardware { ew: true, lut: true, ..SMALL };
 fn groups() -> (Group, Group) {
     let mut sdp = Group::new(Unit::Sdp, RegisterMap::Small);
     let mut rdma = Group::new(Unit::SdpRdma, RegisterMap::Small);
-    sdp.set_actual(reg::d_data_cube_width::WIDTH, 5);
-    sdp.set_actual(reg::d_data_cube_height::HEIGHT, 4);
-    sdp.set_actual(reg::d_data_cube_channel::CHANNEL, 21);
-    sdp.set(reg::d_dst_base_addr_low::DST_BASE_ADDR_LOW, 0x8040_0000);
-    sdp.set(reg::d_dst_line_stride::DST_LINE_STRIDE, 0x28);
-    sdp.set(reg::d_dst_surface_stride::DST_SURFACE_STRIDE, 0xa0);
-    sdp.set(reg::d_cvt_scale::CVT_SCALE, 1);
-    rdma.set_actual(rdma_reg::d_data_cube_width::WIDTH, 5);
-    rdma.set_actual(rdma_reg::d_data_cube_height::HEIGHT, 4);
-    rdma.set_actual(rdma_reg::d_data_cube_channel::CHANNEL, 21);
+    sdp.set_actual(reg::D_DATA_CUBE_WIDTH::WIDTH, 5);
+    sdp.set_actual(reg::D_DATA_CUBE_HEIGHT::HEIGHT, 4);
+    sdp.set_actual(reg::D_DATA_CUBE_CHANNEL::CHANNEL, 21);
+    sdp.set(reg::D_DST_BASE_ADDR_LOW::DST_BASE_ADDR_LOW, 0x8040_0000);
+    sdp.set(reg::D_DST_LINE_STRIDE::DST_LINE_STRIDE, 0x28);
+    sdp.set(reg::D_DST_SURFACE_STRIDE::DST_SURFACE_STRIDE, 0xa0);
+    sdp.set(reg::D_CVT_SCALE::CVT_SCALE, 1);
+    rdma.set_actual(rdma_reg::D_DATA_CUBE_WIDTH::WIDTH, 5);
+    rdma.set_actual(rdma_reg::D_DATA_CUBE_HEIGHT::HEIGHT, 4);
+    rdma.set_actual(rdma_reg::D_DATA_CUBE_CHANNEL::CHANNEL, 21);
     rdma.set_word(rdma_reg::D_FEATURE_MODE_CFG, 0);
-    rdma.set(rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW, 0x8000_0000);
-    rdma.set(rdma_reg::d_src_dma_cfg::SRC_RAM_TYPE, 1);
+    rdma.set(rdma_reg::D_SRC_BASE_ADDR_LOW::SRC_BASE_ADDR_LOW, 0x8000_0000);
+    rdma.set(rdma_reg::D_SRC_DMA_CFG::SRC_RAM_TYPE, 1);
     (sdp, rdma)
 }
 
@@ -41,12 +41,12 @@ fn groups() -> (Group, Group) {
 fn with_bn_operands(per_element: bool) -> (Group, Group) {
     let (mut sdp, mut rdma) = groups();
     sdp.set_word(reg::D_DP_BN_CFG, 0);
-    sdp.set(reg::d_dp_bn_alu_cfg::BN_ALU_SRC, 1);
-    sdp.set(reg::d_dp_bn_mul_cfg::BN_MUL_SRC, 1);
+    sdp.set(reg::D_DP_BN_ALU_CFG::BN_ALU_SRC, 1);
+    sdp.set(reg::D_DP_BN_MUL_CFG::BN_MUL_SRC, 1);
     rdma.set_word(rdma_reg::D_NRDMA_CFG, 0x2c | u32::from(per_element) << 4);
-    rdma.set(rdma_reg::d_bn_base_addr_low::BN_BASE_ADDR_LOW, 0x8060_0000);
-    rdma.set(rdma_reg::d_bn_line_stride::BN_LINE_STRIDE, 0xa0);
-    rdma.set(rdma_reg::d_bn_surface_stride::BN_SURFACE_STRIDE, 0x280);
+    rdma.set(rdma_reg::D_BN_BASE_ADDR_LOW::BN_BASE_ADDR_LOW, 0x8060_0000);
+    rdma.set(rdma_reg::D_BN_LINE_STRIDE::BN_LINE_STRIDE, 0xa0);
+    rdma.set(rdma_reg::D_BN_SURFACE_STRIDE::BN_SURFACE_STRIDE, 0x280);
     (sdp, rdma)
 }
 
@@ -85,8 +85,8 @@ fn operands_of_channels_are_packed() {
 fn cubes_of_one_pixel_are_packed() {
     let (mut sdp, mut rdma) = groups();
     for (group, width, height) in [
-        (&mut sdp, reg::d_data_cube_width::WIDTH, reg::d_data_cube_height::HEIGHT),
-        (&mut rdma, rdma_reg::d_data_cube_width::WIDTH, rdma_reg::d_data_cube_height::HEIGHT),
+        (&mut sdp, reg::D_DATA_CUBE_WIDTH::WIDTH, reg::D_DATA_CUBE_HEIGHT::HEIGHT),
+        (&mut rdma, rdma_reg::D_DATA_CUBE_WIDTH::WIDTH, rdma_reg::D_DATA_CUBE_HEIGHT::HEIGHT),
     ] {
         group.set_actual(width, 1);
         group.set_actual(height, 1);
@@ -101,7 +101,7 @@ fn stages_the_hardware_lacks_are_bypassed() {
     let (mut sdp, rdma) = groups();
     // Would need operands that ERDMA, disabled, does not fetch.
     sdp.set_word(reg::D_DP_EW_CFG, 0);
-    sdp.set(reg::d_dp_ew_alu_cfg::EW_ALU_SRC, 1);
+    sdp.set(reg::D_DP_EW_ALU_CFG::EW_ALU_SRC, 1);
     assert_eq!(SdpLayer::decode(&sdp, &rdma, &SMALL).unwrap().ew, None);
     assert!(SdpLayer::decode(&sdp, &rdma, &WITH_EW).is_err());
 }
@@ -109,7 +109,7 @@ fn stages_the_hardware_lacks_are_bypassed() {
 #[test]
 fn a_fused_layer_without_operands_does_not_look_at_the_rdma() {
     let (mut sdp, _) = groups();
-    sdp.set(reg::d_feature_mode_cfg::FLYING_MODE, 1);
+    sdp.set(reg::D_FEATURE_MODE_CFG::FLYING_MODE, 1);
     let untouched = Group::new(Unit::SdpRdma, RegisterMap::Small);
     let layer = SdpLayer::decode(&sdp, &untouched, &SMALL).unwrap();
     assert_eq!((layer.source, layer.uses_rdma()), (SdpSource::Accumulator, false));
@@ -119,7 +119,7 @@ fn a_fused_layer_without_operands_does_not_look_at_the_rdma() {
 #[test]
 fn refuses_an_rdma_that_reads_another_cube() {
     let (sdp, mut rdma) = groups();
-    rdma.set_actual(rdma_reg::d_data_cube_height::HEIGHT, 5);
+    rdma.set_actual(rdma_reg::D_DATA_CUBE_HEIGHT::HEIGHT, 5);
     assert_eq!(
         refusal(&sdp, &rdma),
         "SDP_RDMA.D_DATA_CUBE_HEIGHT.HEIGHT = 0x4: SDP.D_DATA_CUBE_HEIGHT.HEIGHT is 0x3"
@@ -129,12 +129,12 @@ fn refuses_an_rdma_that_reads_another_cube() {
 #[test]
 fn refuses_operands_that_nobody_fetches() {
     let (sdp, mut rdma) = with_bn_operands(true);
-    rdma.set(rdma_reg::d_nrdma_cfg::NRDMA_DATA_USE, rdma_reg::d_nrdma_cfg::NRDMA_DATA_USE::ALU);
+    rdma.set(rdma_reg::D_NRDMA_CFG::NRDMA_DATA_USE, rdma_reg::D_NRDMA_CFG::NRDMA_DATA_USE::ALU);
     assert_eq!(
         refusal(&sdp, &rdma),
         "SDP_RDMA.D_NRDMA_CFG.NRDMA_DATA_USE = 0x1 (ALU): the BN multiplier takes its operand from memory"
     );
-    rdma.set(rdma_reg::d_nrdma_cfg::NRDMA_DISABLE, 1);
+    rdma.set(rdma_reg::D_NRDMA_CFG::NRDMA_DISABLE, 1);
     assert_eq!(
         refusal(&sdp, &rdma),
         "SDP_RDMA.D_NRDMA_CFG.NRDMA_DISABLE = 0x1 (YES): BN takes operands from memory"
@@ -144,7 +144,7 @@ fn refuses_operands_that_nobody_fetches() {
 #[test]
 fn refuses_formats_the_hardware_lacks() {
     let (mut sdp, rdma) = groups();
-    sdp.set(reg::d_data_format::PROC_PRECISION, 1);
+    sdp.set(reg::D_DATA_FORMAT::PROC_PRECISION, 1);
     assert_eq!(
         refusal(&sdp, &rdma),
         "SDP.D_DATA_FORMAT.PROC_PRECISION = 0x1 (INT16): this configuration does not compute int16"
@@ -163,8 +163,8 @@ proptest::proptest! {
             group
         };
         let (mut sdp, rdma) = (group(Unit::Sdp), group(Unit::SdpRdma));
-        sdp.set(reg::d_feature_mode_cfg::BATCH_NUMBER, 0);
-        sdp.set(reg::d_feature_mode_cfg::WINOGRAD, 0);
+        sdp.set(reg::D_FEATURE_MODE_CFG::BATCH_NUMBER, 0);
+        sdp.set(reg::D_FEATURE_MODE_CFG::WINOGRAD, 0);
         sdp.set_word(reg::D_DATA_FORMAT, 0);
         if let Ok(layer) = SdpLayer::decode(&sdp, &rdma, &WITH_EW) {
             proptest::prop_assert_eq!(layer.uses_rdma(), SdpLayer::needs_rdma(&sdp, &WITH_EW));

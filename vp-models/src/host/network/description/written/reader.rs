@@ -1,16 +1,30 @@
 //! From what is written to layers, each checked against those before it.
 
 use super::{
-    Leaky, ReadTensor, Rounding, Tensor, WrittenBias, WrittenConvolution, WrittenLayer, WrittenNormalisation,
-    WrittenPooling, WrittenSoftMax, WrittenUpsampling,
+    Leaky, ReadTensor, Rounding, Tensor, WrittenBias, WrittenConvolution, WrittenKind, WrittenLayer,
+    WrittenNormalisation, WrittenPooling, WrittenSoftMax, WrittenUpsampling,
 };
 use crate::host::network::description::synthetic::{self, Given, Maker};
 use crate::host::network::description::{
     Activation, Bias, Converter, Convolution, Network, NetworkLayer, Operation, Pooling, Shape, SoftMax, Sum,
     Window,
 };
-use crate::host::network::error::NetworkError;
 use crate::nvdla::numeric::Precision;
+use crate::suggestion::hint;
+use crate::toml_text::KeyError;
+
+fn wrong(key: &'static str, what: impl Into<String>) -> KeyError {
+    KeyError::new(key, what)
+}
+
+fn unlike(one: Shape, other: Shape) -> KeyError {
+    wrong("inputs", format!("{one} and {other} do not go together"))
+}
+
+fn no_window(window: Window, input: Shape) -> KeyError {
+    let [columns, rows] = window.size;
+    wrong("kernel", format!("a window of {columns}x{rows} does not fit on {input} and its padding"))
+}
 
 /// A network as far as it is read.
 pub(super) struct Reader<'a, 'b> {
@@ -20,28 +34,32 @@ pub(super) struct Reader<'a, 'b> {
 }
 
 impl Reader<'_, '_> {
-    pub(super) fn layer(&mut self, written: WrittenLayer) -> Result<(), NetworkError> {
-        let name = written.name().to_owned();
+    pub(super) fn layer(&mut self, written: WrittenLayer) -> Result<(), KeyError> {
+        let WrittenLayer { name, kind, .. } = written;
         let layers = &self.network.layers;
         if layers.iter().any(|layer| layer.name == name) {
-            return Err(NetworkError::Twice { layer: name });
+            return Err(wrong("name", "another layer has this name"));
         }
         let source = |input: Option<&str>| match input {
             None => Ok(layers.len().checked_sub(1)),
             Some("input") => Ok(None),
             Some(input) => match layers.iter().position(|layer| layer.name == input) {
-                None => Err(NetworkError::NoSuchInput { layer: name.clone(), input: input.to_owned() }),
+                None => {
+                    let nearest = hint(input, layers.iter().map(|layer| layer.name.as_str()));
+                    let what = format!("it reads `{input}`: no layer before it has that name{nearest}");
+                    Err(wrong("input", what))
+                }
                 place => Ok(place),
             },
         };
-        let sources = written.inputs().into_iter().map(source).collect::<Result<Vec<_>, _>>()?;
+        let sources = kind.inputs().into_iter().map(source).collect::<Result<Vec<_>, _>>()?;
         let Some(&first) = sources.first() else {
-            return Err(NetworkError::Value { layer: name, why: "it reads nothing".to_owned() });
+            return Err(wrong("inputs", "it reads nothing"));
         };
         let input = self.network.shape(first);
         let shapes: Vec<Shape> = sources.iter().map(|&source| self.network.shape(source)).collect();
-        let (operation, output) = self.operation(written, &name, &sources, &shapes)?;
-        let output = output.check(&name)?;
+        let (operation, output) = self.operation(kind, &sources, &shapes)?;
+        let output = output.check().map_err(|why| wrong("", why))?;
         self.maker.made(&operation, &sources, &shapes);
         self.network.layers.push(NetworkLayer { name, sources, input, output, operation });
         Ok(())
@@ -49,33 +67,36 @@ impl Reader<'_, '_> {
 
     fn operation(
         &mut self,
-        written: WrittenLayer,
-        name: &str,
+        kind: WrittenKind,
         sources: &[Option<usize>],
         shapes: &[Shape],
-    ) -> Result<(Operation, Shape), NetworkError> {
+    ) -> Result<(Operation, Shape), KeyError> {
         let input = shapes[0];
-        let value = |why: &str| NetworkError::Value { layer: name.to_owned(), why: why.to_owned() };
-        Ok(match written {
-            WrittenLayer::Convolution(written) => {
-                let kernel = written.kernel.ok_or_else(|| value("`kernel` is missing"))?;
+        Ok(match kind {
+            WrittenKind::Convolution(written) => {
+                let kernel = written.kernel.ok_or_else(|| wrong("", "`kernel` is missing"))?;
                 let window =
                     window(kernel, written.stride.unwrap_or([1; 2]), written.padding, written.padding_after);
                 self.convolution(written, window, sources, shapes)?
             }
-            WrittenLayer::FullyConnected(written) => {
+            WrittenKind::FullyConnected(written) => {
                 if written.kernel.is_some() || written.stride.is_some() || written.padding.is_some() {
-                    return Err(value("a fully connected layer's kernel is its input"));
+                    return Err(wrong("kernel", "a fully connected layer's kernel is its input"));
                 }
                 let window = window([input.width, input.height], [1; 2], None, None);
                 self.convolution(written, window, sources, shapes)?
             }
-            WrittenLayer::Pooling(written) => {
+            WrittenKind::Pooling(written) => {
                 let whole = [input.width, input.height];
                 let kernel = match (written.kernel, written.global) {
                     (Some(kernel), false) => kernel,
                     (None, true) => whole,
-                    _ => return Err(value("either `kernel` or `global = true` says what is pooled")),
+                    _ => {
+                        return Err(wrong(
+                            "kernel",
+                            "either `kernel` or `global = true` says what is pooled",
+                        ));
+                    }
                 };
                 let WrittenPooling { method, stride, padding, padding_after, rounding, .. } = written;
                 // As frameworks have it, windows do not overlap if nothing else is said.
@@ -83,18 +104,18 @@ impl Reader<'_, '_> {
                 if rounding == Rounding::Ceil {
                     window = window.rounded_up(input);
                 }
-                let output = under(window, name, input, input.channels)?;
+                let output = under(window, input, input.channels)?;
                 (Operation::Pooling(Pooling { method, window }), output)
             }
-            WrittenLayer::Sum(written) => {
+            WrittenKind::Sum(written) => {
                 if shapes[1] != input {
-                    return Err(NetworkError::Sizes { layer: name.to_owned(), one: input, other: shapes[1] });
+                    return Err(unlike(input, shapes[1]));
                 }
                 let activation = activation(written.relu, written.leaky);
-                self.refuse_in_fp16(
-                    name,
-                    [("shift", written.shift.is_some()), ("converter", written.converter.is_some())],
-                )?;
+                self.refuse_in_fp16([
+                    ("shift", written.shift.is_some()),
+                    ("converter", written.converter.is_some()),
+                ])?;
                 let (shift, scale) = (written.shift.unwrap_or(0), written.scale.unwrap_or(1));
                 let converter = match written.converter {
                     Some(converter) => converter,
@@ -102,35 +123,41 @@ impl Reader<'_, '_> {
                 };
                 (Operation::Sum(Sum { scale, shift, activation, converter }), input)
             }
-            WrittenLayer::Concatenation(_) => {
+            WrittenKind::Concatenation(_) => {
                 let alike = |shape: &Shape| (shape.width, shape.height) == (input.width, input.height);
                 if let Some(&other) = shapes.iter().find(|shape| !alike(shape)) {
-                    return Err(NetworkError::Sizes { layer: name.to_owned(), one: input, other });
+                    return Err(unlike(input, other));
                 }
                 let channels = shapes.iter().map(|shape| shape.channels).sum();
                 (Operation::Concatenation, Shape { channels, ..input })
             }
-            WrittenLayer::Normalisation(written) => {
+            WrittenKind::Normalisation(written) => {
                 let WrittenNormalisation { channels, alpha, beta, k, scale, converter, .. } = written;
                 if !matches!(channels, 3 | 5 | 7 | 9) {
-                    return Err(value("normalisation is over 3, 5, 7 or 9 channels"));
+                    return Err(wrong(
+                        "channels",
+                        format!("channels = {channels}: normalisation is over 3, 5, 7 or 9"),
+                    ));
                 }
-                self.refuse_in_fp16(name, [("converter", converter.is_some())])?;
+                self.refuse_in_fp16([("converter", converter.is_some())])?;
                 let precision = self.network.precision;
                 let made = synthetic::normalisation(channels, [alpha, beta, k, scale], precision, converter);
-                (Operation::Normalisation(made.ok_or_else(|| value("its factors are no numbers"))?), input)
+                (
+                    Operation::Normalisation(made.ok_or_else(|| wrong("", "its factors are no numbers"))?),
+                    input,
+                )
             }
-            WrittenLayer::Upsampling(WrittenUpsampling { factor, .. }) => {
+            WrittenKind::Upsampling(WrittenUpsampling { factor, .. }) => {
                 if !(1..=16).contains(&factor) {
-                    return Err(value("upsampling is by 1 to 16"));
+                    return Err(wrong("factor", format!("factor = {factor}: upsampling is by 1 to 16")));
                 }
                 let Shape { width, height, channels } = input;
                 let output = Shape { width: width * factor, height: height * factor, channels };
                 (Operation::Upsampling(factor), output)
             }
-            WrittenLayer::SoftMax(WrittenSoftMax { scale, .. }) => {
+            WrittenKind::SoftMax(WrittenSoftMax { scale, .. }) => {
                 if !(0.0..=4096.0).contains(&scale) {
-                    return Err(value("the scale of a soft-max is 0 to 4096"));
+                    return Err(wrong("scale", format!("scale = {scale}: that of a soft-max is 0 to 4096")));
                 }
                 (Operation::SoftMax(SoftMax { scale: (scale * 65536.0).round() as u32 }), input)
             }
@@ -143,38 +170,34 @@ impl Reader<'_, '_> {
         window: Window,
         sources: &[Option<usize>],
         shapes: &[Shape],
-    ) -> Result<(Operation, Shape), NetworkError> {
-        let WrittenConvolution { name, relu, leaky, truncate, converter, add, .. } = written;
+    ) -> Result<(Operation, Shape), KeyError> {
+        let WrittenConvolution { relu, leaky, truncate, converter, add, .. } = written;
         let input = shapes[0];
-        let value = |why: &str| NetworkError::Value { layer: name.clone(), why: why.to_owned() };
         let kernels = match (written.kernels, written.depthwise) {
             (Some(kernels), _) => kernels,
             (None, true) => input.channels,
-            (None, false) => return Err(value("`kernels` is missing")),
+            (None, false) => return Err(wrong("", "`kernels` is missing")),
         };
         let groups = if written.depthwise { input.channels } else { written.groups.unwrap_or(1) };
         if groups == 0 || !input.channels.is_multiple_of(groups) || !kernels.is_multiple_of(groups) {
-            return Err(value("channels and kernels are no multiples of the groups"));
+            return Err(wrong("groups", "channels and kernels are no multiples of the groups"));
         }
-        let output = under(window, &name, input, kernels)?.check(&name)?;
+        let output = under(window, input, kernels)?.check().map_err(|why| wrong("", why))?;
         let taps = [window.size[0], window.size[1], input.channels / groups, kernels].map(u64::from);
         let count = taps.iter().try_fold(1u64, |count, &by| count.checked_mul(by));
         let Some(count) = count.filter(|&count| count < 1 << 32) else {
-            return Err(NetworkError::NoWindow { layer: name, window: window.size, input });
+            return Err(no_window(window, input));
         };
         if let Some(&other) = shapes.get(1).filter(|other| **other != output) {
-            return Err(NetworkError::Sizes { layer: name, one: output, other });
+            return Err(wrong("add", format!("{output} and {other} do not go together")));
         }
         let bias_shift = written.bias.as_ref().is_some_and(|bias| bias.shift > 0);
-        self.refuse_in_fp16(
-            &name,
-            [
-                ("bias.shift", bias_shift),
-                ("add.shift", add.as_ref().is_some_and(|added| added.shift.is_some())),
-                ("truncate", truncate.is_some()),
-                ("converter", converter.is_some()),
-            ],
-        )?;
+        self.refuse_in_fp16([
+            ("bias.shift", bias_shift),
+            ("add.shift", add.as_ref().is_some_and(|added| added.shift.is_some())),
+            ("truncate", truncate.is_some()),
+            ("converter", converter.is_some()),
+        ])?;
         let activation = activation(relu, leaky);
         let element = self.network.precision.bytes() as u64;
         let mut convolution = Convolution {
@@ -190,26 +213,26 @@ impl Reader<'_, '_> {
         };
         let seed = match &written.weights {
             Some(Tensor::File(file)) => {
-                let bytes = self.tensor(&name, file, count, element)?;
+                let bytes = self.tensor("weights", file, count, element)?;
                 convolution.weights = bytes.into_iter().map(|byte| byte as i8).collect();
                 if converter.is_none() && self.network.precision != Precision::Fp16 {
-                    return Err(value("`converter` is missing: the weights are in a file"));
+                    return Err(wrong("", "`converter` is missing: the weights are in a file"));
                 }
                 None
             }
             Some(Tensor::Seeded { seed }) => Some(*seed),
             None => Some(self.maker.seed().ok_or_else(|| {
-                value("`weights` are missing: name a file, or give the network a `seed` to make them up")
+                wrong("", "`weights` are missing: name a file, or give the network a `seed` to make them up")
             })?),
         };
         if let Some(seed) = seed {
             let sizes = [window.size[0], window.size[1], input.channels / groups, kernels];
-            self.maker.take(&sizes).map_err(|why| value(&why))?;
+            self.maker.take(&sizes).map_err(|why| wrong("", why))?;
             let given = Given { truncate, shift: add.as_ref().and_then(|added| added.shift), converter };
             self.maker.convolution(&mut convolution, seed, count as usize, sources, given);
         }
         if let Some(WrittenBias { values, shift }) = written.bias {
-            let bytes = self.tensor(&name, &values, kernels.into(), 2)?;
+            let bytes = self.tensor("bias", &values, kernels.into(), 2)?;
             let values = bytes.chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect();
             convolution.bias = Some(Bias { values, shift });
         }
@@ -217,29 +240,25 @@ impl Reader<'_, '_> {
     }
 
     /// Refuses what only integers have, if it is given.
-    fn refuse_in_fp16<const N: usize>(
-        &self,
-        layer: &str,
-        keys: [(&str, bool); N],
-    ) -> Result<(), NetworkError> {
+    fn refuse_in_fp16<const N: usize>(&self, keys: [(&'static str, bool); N]) -> Result<(), KeyError> {
         let given = keys.into_iter().find(|(_, is_given)| *is_given);
         match given {
-            Some((key, _)) if self.network.precision == Precision::Fp16 => Err(NetworkError::Value {
-                layer: layer.to_owned(),
-                why: format!("`{key}` is of integers: in fp16 nothing is shifted or converted"),
-            }),
+            Some((key, _)) if self.network.precision == Precision::Fp16 => {
+                let what = format!("`{key}` is of integers: in fp16 nothing is shifted or converted");
+                Err(wrong(key, what))
+            }
             _ => Ok(()),
         }
     }
 
     fn tensor(
         &mut self,
-        layer: &str,
+        key: &'static str,
         file: &str,
         elements: u64,
         element: u64,
-    ) -> Result<Vec<u8>, NetworkError> {
-        let wrong = |why| NetworkError::Tensor { layer: layer.to_owned(), file: file.to_owned(), why };
+    ) -> Result<Vec<u8>, KeyError> {
+        let wrong = |why: String| wrong(key, format!("{file}: {why}"));
         let bytes = (self.read)(file).map_err(wrong)?;
         if bytes.len() as u64 != elements * element {
             return Err(wrong(format!("it has {} bytes instead of {}", bytes.len(), elements * element)));
@@ -267,9 +286,9 @@ fn window(
 }
 
 /// The size of what windows over an input make.
-fn under(window: Window, name: &str, input: Shape, channels: u32) -> Result<Shape, NetworkError> {
+fn under(window: Window, input: Shape, channels: u32) -> Result<Shape, KeyError> {
     let Some([width, height]) = window.outputs(input) else {
-        return Err(NetworkError::NoWindow { layer: name.to_owned(), window: window.size, input });
+        return Err(no_window(window, input));
     };
     Ok(Shape { width, height, channels })
 }

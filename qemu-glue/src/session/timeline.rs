@@ -1,0 +1,104 @@
+//! How the time of a guest and that of a platform belong together where the guest owns both.
+
+use vp_client::native::{Capabilities, Time, TimeMode, Welcome};
+
+/// Picoseconds in what the guest counts.
+const NANOSECOND: u64 = 1000;
+
+/// How the guest's time and the platform's belong together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Timeline {
+    /// The platform's time when they met.
+    found: Time,
+    /// The guest's time then, once it has said it.
+    began: Option<u64>,
+    /// Picoseconds in a cycle of the platform's clock.
+    period: u64,
+}
+
+impl Timeline {
+    pub(super) fn new(found: Time, period: u64) -> Self {
+        Self { found, began: None, period: period.max(1) }
+    }
+
+    /// Whether a server lets the guest own the platform's time.
+    pub(super) fn check(welcome: &Welcome) -> Result<(), String> {
+        let needed = Capabilities::SCHEDULED.union(Capabilities::STEPPING);
+        match (welcome.time_mode, welcome.capabilities.contains(needed)) {
+            (TimeMode::Lockstep, true) => Ok(()),
+            (TimeMode::Lockstep, false) => {
+                Err("with -icount the guest owns time, which this server knows nothing of".into())
+            }
+            _ => Err(format!(
+                "with -icount the guest owns time, but that of platform {} moves by itself",
+                welcome.platform
+            )),
+        }
+    }
+
+    /// The platform's time at a moment of the guest's. None for one before they met.
+    pub(super) fn at(&mut self, guest: u64) -> Time {
+        let began = *self.began.get_or_insert(guest);
+        Time(self.found.0.saturating_add(guest.saturating_sub(began).saturating_mul(NANOSECOND)))
+    }
+
+    /// The first clock edge from a moment of the guest's on: when the bus can take an access.
+    pub(super) fn edge(&mut self, guest: u64) -> Time {
+        Time(self.at(guest).0.next_multiple_of(self.period))
+    }
+
+    /// The first moment of the guest's that is not before the platform's.
+    pub(super) fn guest(&self, time: Time) -> u64 {
+        self.began.unwrap_or(0).saturating_add(time.0.saturating_sub(self.found.0).div_ceil(NANOSECOND))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_counted_from_where_guest_and_platform_met() {
+        let mut timeline = Timeline::new(Time(7_000_000), 1000);
+        assert_eq!(timeline.at(500), Time(7_000_000));
+        assert_eq!(timeline.at(1500), Time(8_000_000));
+        assert_eq!(timeline.guest(Time(8_000_000)), 1500);
+        // A guest that was set back finds the platform where it is.
+        assert_eq!(timeline.at(100), Time(7_000_000));
+    }
+
+    #[test]
+    fn accesses_are_made_on_clock_edges_and_the_guest_never_lags_behind_the_platform() {
+        let mut timeline = Timeline::new(Time(0), 1600);
+        assert_eq!(timeline.at(0), Time(0));
+        assert_eq!(timeline.edge(16), Time(16_000));
+        assert_eq!(timeline.edge(17), Time(17_600));
+        assert_eq!(timeline.guest(Time(17_600)), 18);
+        let mut fast = Timeline::new(Time(0), 300);
+        assert_eq!(fast.edge(0), Time(0));
+        assert_eq!(fast.edge(1), Time(1200));
+        assert_eq!(fast.guest(Time(1200)), 2);
+    }
+
+    #[test]
+    fn a_server_must_let_the_guest_own_time_and_step() {
+        let welcome = |time_mode, capabilities| Welcome {
+            version: 1,
+            agent: String::new(),
+            capabilities,
+            max_payload: 8192,
+            max_in_flight: 1,
+            time_mode,
+            time_resolution: 1,
+            time: Time(0),
+            platform: "p".into(),
+            session: vp_client::native::SessionId(0),
+            ports: Vec::new(),
+            device: None,
+        };
+        let refused = |mode, capabilities| Timeline::check(&welcome(mode, capabilities)).unwrap_err();
+        assert!(Timeline::check(&welcome(TimeMode::Lockstep, Capabilities::ALL)).is_ok());
+        assert!(refused(TimeMode::Free, Capabilities::ALL).contains("platform p moves by itself"));
+        assert!(refused(TimeMode::Lockstep, Capabilities::SCHEDULED).contains("knows nothing of"));
+    }
+}

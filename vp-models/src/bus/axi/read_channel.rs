@@ -1,0 +1,136 @@
+//! The arbiter of reads and what is behind it: what is chosen, on the bus, in flight and on its way back.
+
+use super::latency::LatencySource;
+use super::outstanding::{Beats, Outstanding};
+use super::read_pins::{Driving, Queued};
+use super::read_pipeline::{Chosen, ReadPipeline};
+use super::read_run::Granting;
+use super::turn::Turn;
+use super::{Answer, Burst};
+use crate::checkpoint::{Checkpoint, CheckpointError};
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use vp_core::Time;
+
+/// A read accepted by the memory and not yet handed back.
+#[derive(Clone, Copy)]
+pub(super) struct InFlight {
+    pub(super) burst: Burst,
+    pub(super) client: usize,
+    /// When it was asked for.
+    pub(super) requested: Time,
+    /// When its first beat is on the bus.
+    pub(super) first: Time,
+    /// When its last beat should be.
+    pub(super) last: Time,
+    /// Where its data goes among its client's…
+    pub(super) place: u64,
+    /// …and whether it is there already.
+    pub(super) placed: bool,
+    /// Which of the masters outside has asked for it, if one has.
+    pub(super) generation: u32,
+}
+
+/// A read that a memory with a time of its own has been given.
+pub(super) struct Asked {
+    pub(super) tag: u64,
+    pub(super) read: InFlight,
+    pub(super) answer: Option<Answer<Vec<u8>>>,
+    pub(super) served: bool,
+}
+
+/// The arbiter and what is behind it.
+pub(super) struct Channel {
+    pub(super) turn: Turn,
+    /// What is chosen and not on AR.
+    pub(super) pipeline: ReadPipeline,
+    pub(super) outstanding: Outstanding,
+    /// Beats of reads asked for, as the device counts them.
+    pub(super) beats: Beats,
+    pub(super) latency: LatencySource,
+    /// When the data bus is free for the next beat.
+    pub(super) bus_free: Time,
+    /// When the memory has moved all it was asked to; shared with the writes.
+    pub(super) memory_free: Rc<Cell<Time>>,
+    pub(super) in_flight: VecDeque<InFlight>,
+    /// What waits for the data bus behind a master outside, which takes its data when it likes…
+    pub(super) bus_queue: VecDeque<Queued>,
+    /// …and what that one is taking.
+    pub(super) driving: Option<Driving>,
+    /// What is asked of a [`TimedPort`] and not on its way back: by transaction id in the order of the bus…
+    pub(super) asked: BTreeMap<u32, VecDeque<Asked>>,
+    /// …and which id a tag belongs to.
+    pub(super) ids: BTreeMap<u64, u32>,
+    pub(super) tags: u64,
+    /// What is being granted without steps, by client: kept for its allocation.
+    pub(super) granting: Vec<Granting>,
+    /// What the memory has answered to those whose data is not in its place yet.
+    pub(super) answers: VecDeque<Answer<Vec<u8>>>,
+    pub(super) stall: Stall,
+}
+
+/// What faults do to AR and R.
+#[derive(Default)]
+pub(super) struct Stall {
+    /// From when on AR takes an address…
+    pub(super) address: Time,
+    /// …and whether that was asked for the next one.
+    pub(super) is_asked: bool,
+    /// How much later the next data is on R, of a memory with a time of its own.
+    pub(super) data: Time,
+    /// No data comes any more.
+    pub(super) is_dead: bool,
+}
+
+impl Channel {
+    /// When the next read that is chosen can be counted.
+    #[inline]
+    pub(super) fn next_count(&self) -> Time {
+        match self.pipeline.uncounted() {
+            None => Time::MAX,
+            Some((Chosen { counts: false, .. }, room)) => room,
+            Some((Chosen { burst, .. }, room)) => room.max(self.beats.room(burst.beats)),
+        }
+    }
+
+    /// Counts it.
+    #[inline]
+    pub(super) fn count(&mut self, now: Time) {
+        if let Some((&Chosen { burst, counts: true, .. }, _)) = self.pipeline.uncounted() {
+            self.beats.add_open(burst.beats);
+        }
+        self.pipeline.count(now);
+    }
+
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // A tag is a name only.
+        let Channel {
+            turn,
+            pipeline,
+            outstanding,
+            beats,
+            latency,
+            bus_free,
+            memory_free,
+            tags: _,
+            in_flight,
+            bus_queue,
+            driving,
+            asked,
+            ids,
+            granting: _,
+            answers,
+            stall: _,
+        } = self;
+        turn.checkpoint(at)?;
+        pipeline.checkpoint(at)?;
+        outstanding.checkpoint(at)?;
+        beats.checkpoint(at)?;
+        latency.checkpoint(at)?;
+        at.value(bus_free)?;
+        at.cell(memory_free)?;
+        let is_back = in_flight.is_empty() && bus_queue.is_empty() && driving.is_none() && answers.is_empty();
+        at.at_rest(is_back && ids.is_empty() && asked.values().all(VecDeque::is_empty), "reads are in flight")
+    }
+}

@@ -1,0 +1,144 @@
+//! What a run has come to, as the parties are told: answers, levels, warnings, what is asked of memories, in the order of its times.
+
+use super::input::{PartyId, Role, Tag};
+use super::jobs::OnBus;
+use super::output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity};
+use super::outside::News;
+use super::partner::PortEvent;
+use super::{Happened, Hub};
+use crate::bus::axi::Unmapped;
+use crate::bus::register::RegisterError;
+use crate::platform::Warned;
+use vp_core::Time;
+use vp_core::observe::Warning;
+
+impl Hub {
+    pub(super) fn complete(&mut self, party: PartyId, tag: Tag, result: Result<Completion, Failure>) {
+        let time = self.now();
+        self.outputs.push_back(Output::Completed { party, tag, time, result });
+    }
+
+    /// Fails a command, or a posted write.
+    pub(super) fn fail(&mut self, party: PartyId, tag: Option<Tag>, failure: Failure) {
+        match tag {
+            Some(tag) => self.complete(party, tag, Err(failure)),
+            None => {
+                let time = self.now();
+                self.outputs.push_back(Output::PostedFailed { party, time, failure });
+            }
+        }
+    }
+
+    pub(super) fn warn(&mut self, severity: Severity, text: String) {
+        let time = self.now();
+        self.outputs.push_back(Output::Warning { severity, time, text });
+    }
+
+    pub(super) fn tell_news(&mut self, news: News) {
+        match news {
+            News::Forwarded { to, tag, result } => {
+                let result = match result {
+                    Ok(None) => Ok(Completion::Done),
+                    Ok(Some(data)) => Ok(Completion::Data(data)),
+                    Err(failure) => Err(failure),
+                };
+                self.complete(to, tag, result);
+            }
+            News::Lost(lost) => {
+                let Unmapped { address, bytes, why } = lost;
+                let text = format!("the memory, which took writes before, has not: {why}; data lost");
+                let (client, text) = ("", text.as_str());
+                let access = Warning::Access { client, write: true, address, bytes, text };
+                self.platform.warn("late answer", &access);
+            }
+        }
+    }
+
+    /// Collects what has happened for the parties, in the order of its times: however a run is cut into pieces. What is asked of
+    /// memories goes before all else that is said at its time: it may be trusted to have been done.
+    pub(super) fn collect(&mut self) {
+        let warned = self.platform.take_warnings();
+        if warned.is_empty() && !self.requests.borrow().has_outbox() {
+            self.collect_driven();
+            return self.collect_events();
+        }
+        let now = self.now();
+        let is_early = |warned: &Warned| warned.time < now;
+        // All else that happens ends the run, and is not earlier.
+        let mut early: Vec<(Time, Output)> = Vec::new();
+        if self.requests.borrow().has_outbox() {
+            early.extend(self.requests.borrow_mut().take_outbox().map(|output| match output {
+                Output::Request { access: MemoryAccess { at: Some(at), .. }, .. } => (at, output),
+                _ => (now, output),
+            }));
+        }
+        let (before, after): (Vec<Warned>, Vec<Warned>) = warned.into_iter().partition(is_early);
+        early.extend(before.iter().map(|warned| (warned.time, told_warning(warned))));
+        early.sort_by_key(|(time, _)| *time);
+        self.outputs.extend(early.into_iter().map(|(_, output)| output));
+        self.collect_driven();
+        self.collect_events();
+        self.outputs.extend(after.iter().map(told_warning));
+    }
+
+    /// Collects what has happened at ports.
+    fn collect_events(&mut self) {
+        loop {
+            let Some(event) = self.port_events.borrow_mut().pop_front() else { return };
+            match event {
+                Happened::Level { level, time } => self.level_changed(level, time),
+                Happened::Answer { bus_tag, result, time } => self.answered(bus_tag, result, time),
+                Happened::AnswerDriven { bus_tag, result, at } => self.answer_driven(bus_tag, result, at),
+                Happened::Fault { number } => self.partner_fault(number),
+            }
+        }
+    }
+
+    fn level_changed(&mut self, level: bool, time: Time) {
+        self.tell_level(level, time);
+        let timed = self.holdings.iter().filter(|held| held.role == Role::Sink && held.is_timed);
+        let timed: Vec<_> = timed.map(|held| (held.party, held.port)).collect();
+        for (party, port) in timed {
+            self.send_driven(party, port, time, PortEvent::Level(level));
+        }
+    }
+
+    /// Tells those without a clock.
+    pub(super) fn tell_level(&mut self, level: bool, time: Time) {
+        let sinks = self.holdings.iter().filter(|held| held.role == Role::Sink && !held.is_timed);
+        let told = sinks.map(|held| Output::Level { party: held.party, port: held.port, level, time });
+        self.outputs.extend(told);
+    }
+
+    /// The answer to a partner's access, if it is one.
+    fn answer_driven(&mut self, bus_tag: u64, result: Result<u32, RegisterError>, at: Time) {
+        if let Some(&(tag, party, port)) = self.driven_accesses.front()
+            && tag == bus_tag
+        {
+            self.driven_accesses.pop_front();
+            let value = result.unwrap_or_default();
+            self.send_driven(party, port, at, PortEvent::RegisterAnswer(value));
+        }
+    }
+
+    fn answered(&mut self, bus_tag: u64, result: Result<u32, RegisterError>, time: Time) {
+        // Answers come in request order; what a reset threw away, and what a partner asked, answers no more.
+        if self.on_bus.front().is_none_or(|front| front.bus_tag != bus_tag) {
+            return;
+        }
+        let Some(OnBus { party, tag, write, .. }) = self.on_bus.pop_front() else { return };
+        let result = match result {
+            Ok(_) if write => Ok(Completion::Done),
+            Ok(value) => Ok(Completion::Value(value)),
+            Err(error) => Err(Failure::new(FailureKind::SlaveError, error.to_string())),
+        };
+        self.outputs.push_back(Output::Completed { party, tag, time, result });
+        self.answer_was_awaited(bus_tag);
+        self.fail_front();
+    }
+}
+
+fn told_warning(warned: &Warned) -> Output {
+    let text = format!("{}: {}", warned.source, warned.text);
+    Output::Warning { severity: Severity::Warning, time: warned.time, text }
+}

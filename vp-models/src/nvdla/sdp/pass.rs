@@ -1,0 +1,366 @@
+//! One layer on its way through the datapath of SDP: when each atom starts, and where its result goes.
+
+use super::Sdp;
+use super::before_elementwise::BeforeElementwise;
+use super::compute::{Counters, Datapath, Operands};
+use super::layer::{Destination, SdpLayer, SdpSource};
+use super::lut::Tables;
+use super::operands::StageOperands;
+use super::timing::{self, ToPooling};
+use crate::nvdla::dma::{Atom, MAX_ATOM, Passed};
+use crate::nvdla::engine::Early;
+use crate::occupancy::{Datapath as Busy, Work};
+use std::collections::VecDeque;
+use vp_core::Time;
+
+/// Streams one layer, atom by atom: joins main input and operands, computes, hands on.
+///
+/// What has come from the accumulator, has all its operands and has room behind the datapath can meet nothing
+/// any more that would delay it: it is computed together, and each atom leaves when its time comes.
+pub(super) struct Pass<'a> {
+    sdp: &'a Sdp,
+    layer: &'a SdpLayer,
+    datapath: Datapath<'a>,
+    /// Of BS, BN and EW.
+    operands: [StageOperands<'a>; 3],
+    /// What waits in front of EW, of layers for which that shows.
+    waiting: Option<BeforeElementwise>,
+    early: Early,
+    /// From one atom's start to the next one's; from its start to its result, and to its way to PDP.
+    pace: Time,
+    latency: Time,
+    to_pdp: Time,
+    /// How the steps of a surface are cut: so many runs of so many.
+    lines: u64,
+    columns: u64,
+    /// From when on the next atom can start, and when the last one has started, and passed on to EW.
+    earliest: Time,
+    started: Time,
+    passed: Time,
+    /// Of lines whose surfaces take turns: input of the first surface, and output for the second.
+    first_input: VecDeque<Atom>,
+    second_output: VecDeque<u8>,
+    /// The results of a step.
+    output: Vec<u8>,
+    counters: Counters,
+    /// Whether the layer cannot go on.
+    ended: bool,
+}
+
+/// An atom of a layer, or the first of some that are alike.
+#[derive(Clone, Copy)]
+struct Step {
+    surface: u32,
+    line: u64,
+    column: u64,
+    /// In its surface.
+    pixel: u64,
+}
+
+impl<'a> Pass<'a> {
+    /// Announces what the layer will hand on.
+    pub(super) fn new(sdp: &'a Sdp, layer: &'a SdpLayer, tables: &'a Tables) -> Pass<'a> {
+        let common = &sdp.common;
+        let timing = &common.timing;
+        let waiting = match layer.destination {
+            Destination::Memory(_) => BeforeElementwise::of(layer, &timing.sdp, common.cycle),
+            Destination::Pooling => None,
+        };
+        let pace = match &waiting {
+            Some(_) => timing::pace(layer, &timing.sdp),
+            None => timing::cycles_per_atom(layer, &timing.sdp),
+        };
+        let pace = match layer.source {
+            SdpSource::Memory(_) => pace,
+            SdpSource::Accumulator => pace.max(timing.conv.cycles_per_atom),
+        };
+        match layer.destination {
+            Destination::Memory(surface) => sdp.output.start(surface.ram, timing::writes(layer, surface)),
+            Destination::Pooling => {
+                let ToPooling { depth, backward } = ToPooling::of(layer, &timing.sdp);
+                sdp.pooling.set_depth(depth, common.cycles(backward));
+            }
+        }
+        let [bs, bn, ew] = timing::operands_later(layer).map(|cycles| common.cycles(cycles));
+        let operands = [
+            (&sdp.bs, layer.bs.and_then(|stage| stage.operands), bs),
+            (&sdp.bn, layer.bn.and_then(|stage| stage.operands), bn),
+            (&sdp.ew, layer.ew.and_then(|stage| stage.operands), ew),
+        ];
+        let memory_alone = matches!(layer.source, SdpSource::Memory(_)) && !timing::reads_operands(layer);
+        let (lines, columns) = timing::runs(layer);
+        Pass {
+            sdp,
+            layer,
+            datapath: Datapath::new(layer, tables),
+            operands: operands.map(|(input, stream, later)| StageOperands::of(input, stream, layer, later)),
+            waiting,
+            early: common.early(memory_alone && layer.input_atoms() == 1),
+            pace: common.cycles(pace),
+            latency: common.cycles(timing::output_latency(layer, &timing.sdp)),
+            to_pdp: common.cycles(timing::stages(layer, &timing.sdp)),
+            lines,
+            columns,
+            earliest: Time::ZERO,
+            started: Time::ZERO,
+            passed: Time::ZERO,
+            first_input: VecDeque::new(),
+            second_output: VecDeque::new(),
+            output: Vec::new(),
+            counters: Counters::default(),
+            ended: false,
+        }
+    }
+
+    /// Runs the layer; tells when its last atom leaves.
+    pub(super) async fn run(mut self) -> (Counters, Time) {
+        let layer = self.layer;
+        for surface in 0..layer.surfaces() {
+            for line in 0..self.lines {
+                if !self.ended && layer.input_atoms() > 1 {
+                    for _ in 0..self.columns {
+                        self.main_ready().await;
+                        let atom = self.take_main();
+                        self.first_input.push_back(atom);
+                    }
+                }
+                let mut column = 0;
+                while column < self.columns {
+                    if self.ended && !layer.uses_rdma() {
+                        return (self.counters, self.sdp.common.sim.now());
+                    }
+                    let pixel = line * self.columns + column;
+                    column += self.step(Step { surface, line, column, pixel }).await;
+                }
+                for second in self.second_output.make_contiguous().chunks_exact(self.sdp.hardware.atom) {
+                    self.sdp.output.put_at(self.sdp.common.sim.now() + self.latency, second);
+                }
+                self.second_output.clear();
+            }
+        }
+        let last = self.finish().await;
+        (self.counters, last)
+    }
+
+    /// Waits for all that an atom needs, and starts it; tells how many atoms have started with it, or have come to nothing.
+    async fn step(&mut self, step: Step) -> u64 {
+        let mut operands_there = Time::ZERO;
+        for operands in &mut self.operands {
+            operands_there = operands_there.max(operands.gather(step.pixel).await);
+        }
+        if self.ended {
+            // Operands still come, and must be taken.
+            self.take_operands(step.pixel);
+            return 1;
+        }
+        let there = self.input_ready().await.max(operands_there);
+        let there = self.room(there).await;
+        if let Some(waiting) = &self.waiting {
+            self.earliest = self.earliest.max(waiting.room());
+        }
+        let sim = &self.sdp.common.sim;
+        sim.wait_until(self.earliest).await;
+        self.take_operands(step.pixel);
+        // Of what operands have held up data has passed a part of the datapath meanwhile.
+        let start = match operands_there {
+            Time::ZERO => self.early.start(there.max(self.earliest), sim.now()),
+            _ => there.max(self.earliest).min(sim.now()),
+        };
+        let steps = match self.layer.source {
+            SdpSource::Memory(_) => self.compute_from_memory(step),
+            SdpSource::Accumulator => match self.compute_from_accumulator(step, start).await {
+                Some(steps) => steps,
+                None => {
+                    self.ended = true;
+                    self.end_early();
+                    return 1;
+                }
+            },
+        };
+        self.account(start, steps);
+        // As if nothing could wait in front of EW: so its results come.
+        let start = self.waiting.as_mut().map_or(start, |waiting| waiting.start(start));
+        self.started = self.earliest - self.pace;
+        self.passed = start + self.pace * (steps as u64 - 1);
+        let steps = steps as u64;
+        let last = step.surface + 1 == self.layer.surfaces()
+            && step.line + 1 == self.lines
+            && step.column + steps == self.columns;
+        self.hand_on(start, last);
+        steps
+    }
+
+    fn take_operands(&mut self, pixel: u64) {
+        for operands in &mut self.operands {
+            operands.take(pixel);
+        }
+    }
+
+    /// Waits until the main input of the next atom is there; tells since when it has been.
+    async fn input_ready(&self) -> Time {
+        match self.layer.source {
+            SdpSource::Memory(_) => self.main_ready().await,
+            SdpSource::Accumulator => {
+                self.sdp.accumulator.ready().await;
+                self.sdp.accumulator.since()
+            }
+        }
+    }
+
+    /// Waits for room behind the datapath; tells since when an atom could start that has been there since `there`.
+    async fn room(&self, there: Time) -> Time {
+        let sim = &self.sdp.common.sim;
+        let waits = sim.now();
+        match self.layer.destination {
+            Destination::Pooling => self.sdp.pooling.room().await,
+            Destination::Memory(_) => self.sdp.output.room().await,
+        }
+        if sim.now() == waits {
+            return there;
+        }
+        if self.layer.destination == Destination::Pooling {
+            self.sdp.common.occupancy.held(Busy::Sdp, waits, sim.now());
+        }
+        sim.now()
+    }
+
+    /// The results of one atom of the main input, or of one of each surface.
+    fn compute_from_memory(&mut self, step: Step) -> usize {
+        let layer = self.layer;
+        let atom = self.sdp.hardware.atom;
+        self.output.resize(layer.lanes() * layer.output.bytes(), 0);
+        let input = [self.first_input.pop_front(), Some(self.take_main())];
+        let mut bytes = [0; 2 * MAX_ATOM];
+        let mut places = bytes.chunks_exact_mut(atom);
+        for (place, input) in places.by_ref().zip(input.into_iter().flatten()) {
+            place.copy_from_slice(&input[..atom]);
+        }
+        let input = &bytes[..layer.lanes() * layer.input.bytes()];
+        if !self.sdp.common.skips_arithmetic {
+            let operands = operand_bytes(&self.operands, step.pixel);
+            self.counters += self.datapath.memory_atom(input, &operands, &mut self.output);
+        }
+        1
+    }
+
+    /// The results of sums that are there and start one behind the other. None: the layer cannot go on.
+    async fn compute_from_accumulator(&mut self, step: Step, start: Time) -> Option<usize> {
+        let layer = self.layer;
+        let alike = layer.destination != Destination::Pooling
+            && self.waiting.is_none()
+            && self.operands.iter().all(StageOperands::lasts);
+        let room = self.sdp.output.room_left() / layer.output_atoms() as usize;
+        let most = if alike { room.clamp(1, (self.columns - step.column) as usize) } else { 1 };
+        let before = u64::from(step.surface) * self.lines * self.columns + step.pixel;
+        let mut sums = self.take_sums(most, start, before).await?;
+        self.output.resize(sums.len() * layer.output.bytes(), 0);
+        if !self.sdp.common.skips_arithmetic {
+            let operands = operand_bytes(&self.operands, step.pixel);
+            self.counters += self.datapath.accumulator_atoms(&mut sums, &operands, &mut self.output);
+        }
+        Some(sums.len() / layer.lanes())
+    }
+
+    /// So many atoms have started.
+    fn account(&mut self, start: Time, steps: usize) {
+        self.earliest = start + self.pace * steps as u64;
+        let occupancy = &self.sdp.common.occupancy;
+        occupancy.busy(Busy::Sdp, start, self.earliest);
+        occupancy.count(Work::Sdp, (steps * self.layer.lanes()) as u64);
+    }
+
+    /// Results of atoms, the first of which has started at `start`; `last` are those of the layer's last.
+    fn hand_on(&mut self, start: Time, last: bool) {
+        let layer = self.layer;
+        let atom = self.sdp.hardware.atom;
+        for (slot, result) in (0..).zip(self.output.chunks_exact(layer.lanes() * layer.output.bytes())) {
+            let (first, second) = result.split_at(atom);
+            match layer.destination {
+                Destination::Pooling => {
+                    let mut passed = Passed { atom: [0; MAX_ATOM], last, abandoned: false };
+                    passed.atom[..atom].copy_from_slice(first);
+                    let later = self.to_pdp.since(self.sdp.common.sim.now().since(start));
+                    self.sdp.pooling.put_later(passed, later);
+                }
+                Destination::Memory(_) if layer.has_output() => {
+                    self.sdp.output.put_at(start + self.pace * slot + self.latency, first);
+                    self.second_output.extend(second);
+                }
+                Destination::Memory(_) => {}
+            }
+        }
+    }
+
+    /// Tells the read DMA and waits until the last atom has passed; tells when its result leaves.
+    async fn finish(&self) -> Time {
+        let Pass { sdp, layer, .. } = *self;
+        let common = &sdp.common;
+        if layer.uses_rdma() {
+            let of_elementwise = layer.ew.and_then(|stage| stage.operands).map(|_| self.passed);
+            let of_others = self.waiting.as_ref().and_then(BeforeElementwise::operands_taken);
+            sdp.started.push(self.started.max(of_elementwise.max(of_others).unwrap_or(Time::ZERO)));
+        }
+        common.sim.wait_until(self.passed).await;
+        match layer.destination {
+            Destination::Pooling => {
+                sdp.pooling.emptied().await;
+                common.sim.now() + common.cycles(common.timing.sdp.taken_by_pdp)
+            }
+            Destination::Memory(_) if layer.has_output() => sdp.output.last_due(),
+            Destination::Memory(_) => self.passed + self.latency,
+        }
+    }
+
+    /// Waits until the next atom of the main input is there; tells since when it has been.
+    async fn main_ready(&self) -> Time {
+        let ahead = self.sdp.ahead.borrow().front().map(|&(since, _)| since);
+        match ahead {
+            Some(since) => since,
+            None => {
+                self.sdp.main.feed.ready().await;
+                self.sdp.main.feed.since()
+            }
+        }
+    }
+
+    fn take_main(&self) -> Atom {
+        let ahead = self.sdp.ahead.borrow_mut().pop_front();
+        ahead.map_or_else(|| self.sdp.main.feed.take(), |(_, atom)| atom)
+    }
+
+    /// Takes sums of up to `most` atoms, from `start` on one each pace, after those of `before`. `None`: the layer cannot go on, and
+    /// nothing of it is left to take.
+    async fn take_sums(&self, most: usize, start: Time, before: u64) -> Option<Vec<i32>> {
+        let layer = self.layer;
+        let taken = self.sdp.accumulator.take(most, start, self.pace);
+        let all = u64::from(layer.surfaces()) * layer.steps();
+        let last = before + (taken.sums.len() / layer.lanes()) as u64 == all;
+        let wrong = if taken.abandoned {
+            "the convolution that should feed it was refused"
+        } else if taken.lanes != layer.lanes() {
+            "the convolution computes another format"
+        } else if taken.last != last {
+            "the convolution's output has another size"
+        } else {
+            return Some(taken.sums);
+        };
+        self.sdp.common.control.warn(format_args!("layer ended early: {wrong}"));
+        if !taken.last {
+            self.sdp.accumulator.drain().await;
+        }
+        None
+    }
+
+    /// What was announced to memory, or to PDP, does not come.
+    fn end_early(&self) {
+        match self.layer.destination {
+            Destination::Pooling => self.sdp.pooling.put(Passed::ABANDONED),
+            Destination::Memory(_) => self.sdp.output.abandon(),
+        }
+    }
+}
+
+/// What the stages take for an atom of a surface.
+fn operand_bytes<'a>([bs, bn, ew]: &'a [StageOperands<'_>; 3], pixel: u64) -> Operands<'a> {
+    Operands { bs: bs.bytes(pixel), bn: bn.bytes(pixel), ew: ew.bytes(pixel) }
+}

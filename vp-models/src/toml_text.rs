@@ -1,0 +1,335 @@
+//! TOML texts as people write them: platforms, networks, graphs, faults, studies. Whatever is wrong with one is told as a [`TextError`]:
+//! the file, the line, the section or the element of a list, the key, and what would be right.
+
+use crate::suggestion::hint;
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue, Deserializer};
+
+/// What is wrong with a text, and where: `net.toml:14: layer 3 "conv3": stride: …`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+pub struct TextError {
+    /// The file, if the text is one.
+    pub file: Option<PathBuf>,
+    /// The line, from 1, if it is known.
+    pub line: Option<usize>,
+    /// The section (`[dbb0.cache]`), or the element of a list by its number from 1 and its name (``layer 3 `conv3` ``); empty: the text as a
+    /// whole.
+    pub within: String,
+    /// Which key, what is wrong with it, and what would be right.
+    pub what: String,
+}
+
+impl TextError {
+    /// An error of a text as a whole.
+    pub fn whole(what: impl fmt::Display) -> TextError {
+        TextError { what: what.to_string(), ..TextError::default() }
+    }
+
+    /// An error of a file that cannot be read.
+    pub fn unreadable(file: &Path, error: impl fmt::Display) -> TextError {
+        TextError::whole(format!("cannot read: {error}")).in_file(file)
+    }
+
+    /// The same in this file, if it is in none yet.
+    #[must_use]
+    pub fn in_file(self, file: &Path) -> TextError {
+        TextError { file: self.file.or_else(|| Some(file.to_owned())), ..self }
+    }
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(f, "{}:{line}: ", file.display())?,
+            (Some(file), None) => write!(f, "{}: ", file.display())?,
+            (None, Some(line)) => write!(f, "line {line}: ")?,
+            (None, None) => {}
+        }
+        match self.within.as_str() {
+            "" => f.write_str(&self.what),
+            section if section.ends_with(']') => write!(f, "{section} {}", self.what),
+            element => write!(f, "{element}: {}", self.what),
+        }
+    }
+}
+
+/// A TOML text that has been taken apart.
+pub struct TomlText<'a> {
+    text: &'a str,
+    root: Spanned<DeTable<'a>>,
+}
+
+/// A list of tables of several kinds: what the types of its elements are deserialised from.
+#[derive(Clone, Copy, Debug)]
+pub struct Kinds {
+    /// The list's key.
+    pub list: &'static str,
+    /// The key with the name of the kind.
+    pub tag: &'static str,
+    /// The keys that all kinds have.
+    pub common: &'static [&'static str],
+    /// A kind, and the key that tells its own kinds apart.
+    pub inner: Option<(&'static str, &'static str)>,
+}
+
+/// What is wrong with an element of a list, told by who does not know which one it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyError {
+    /// The key; empty: the element as a whole.
+    pub key: &'static str,
+    /// What, and what would be right.
+    pub what: String,
+}
+
+impl KeyError {
+    /// What is wrong with a key's value.
+    pub fn new(key: &'static str, what: impl Into<String>) -> KeyError {
+        KeyError { key, what: what.into() }
+    }
+}
+
+/// The way to a value, from the outermost table.
+type Way<'t, 'a> = Vec<Step<'t, 'a>>;
+
+enum Step<'t, 'a> {
+    Key(&'t str, &'t Spanned<DeValue<'a>>),
+    Item(usize, &'t DeTable<'a>),
+}
+
+impl<'a> TomlText<'a> {
+    /// Takes a text apart.
+    ///
+    /// # Errors
+    /// It is no TOML.
+    pub fn parse(text: &'a str) -> Result<TomlText<'a>, TextError> {
+        let root = DeTable::parse(text).map_err(|error| TextError {
+            line: error.span().map(|span| line(text, span.start)),
+            ..TextError::whole(error.message().trim_end().replace('\n', "; "))
+        })?;
+        Ok(TomlText { text, root })
+    }
+
+    /// Its outermost table.
+    pub fn table(&self) -> &DeTable<'a> {
+        self.root.get_ref()
+    }
+
+    /// What it describes.
+    ///
+    /// # Errors
+    /// Where it is not of this shape; an unknown key with the nearest one that there is.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, TextError> {
+        T::deserialize(Deserializer::from(self.root.clone())).map_err(|error| self.refused(&error, None))
+    }
+
+    /// What it describes, with a list of tables of several kinds. An element is a structure of the common keys and of one named as the tag,
+    /// which is an enumeration of the kinds with their own keys. (serde's own tags lose where things stand.)
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_kinds<T: DeserializeOwned>(&self, kinds: &Kinds) -> Result<T, TextError> {
+        let mut root = self.root.clone();
+        if let Some(DeValue::Array(list)) = root.get_mut().get_mut(kinds.list).map(Spanned::get_mut) {
+            for (at, element) in list.iter_mut().enumerate() {
+                let span = element.span();
+                let DeValue::Table(table) = element.get_mut() else { continue };
+                let wrong = |KeyError { key, what }| self.wrong(&format!("{}.{at}.{key}", kinds.list), what);
+                let missing = |tag| move || wrong(KeyError::new("", format!("missing field `{tag}`")));
+                let tag = take_tag(table, kinds.tag).map_err(wrong)?;
+                let (key, kind) = tag.ok_or_else(missing(kinds.tag))?;
+                let (common, mut own): (DeTable<'_>, DeTable<'_>) = std::mem::take(table)
+                    .into_iter()
+                    .partition(|(key, _)| kinds.common.contains(&key.get_ref().as_ref()));
+                if let Some((_, tag)) = kinds.inner.filter(|(of, _)| kind.get_ref() == of) {
+                    let inner = take_tag(&mut own, tag).map_err(wrong)?;
+                    let (_, inner) = inner.ok_or_else(missing(tag))?;
+                    own = DeTable::from_iter([(inner, Spanned::new(span.clone(), DeValue::Table(own)))]);
+                }
+                let own = DeTable::from_iter([(kind, Spanned::new(span.clone(), DeValue::Table(own)))]);
+                *table = common;
+                table.insert(key, Spanned::new(span, DeValue::Table(own)));
+            }
+        }
+        T::deserialize(Deserializer::from(root)).map_err(|error| self.refused(&error, Some(kinds)))
+    }
+
+    /// An error at a key, such as `dbb0.read_latency` or `layer.2.stride` (elements of lists count from 0), or at what of the way to it there is.
+    pub fn wrong(&self, path: &str, what: impl fmt::Display) -> TextError {
+        let (mut at, mut table, mut list) = (None, Some(self.root.get_ref()), None);
+        let mut way = Way::new();
+        for part in path.split('.') {
+            let Some(value) = (match (table, list, part.parse::<usize>()) {
+                (Some(of), ..) => of.get_key_value(part).map(|(key, value)| {
+                    at = Some(key.span().start);
+                    way.push(Step::Key(key.get_ref(), value));
+                    value
+                }),
+                (_, Some(of), Ok(place)) => <[_]>::get(of, place).inspect(|value: &&Spanned<DeValue<'_>>| {
+                    at = Some(value.span().start);
+                    way.extend(value.get_ref().as_table().map(|table| Step::Item(place, table)));
+                }),
+                _ => None,
+            }) else {
+                break;
+            };
+            table = value.get_ref().as_table();
+            list = value.get_ref().as_array().map(|list| &**list);
+        }
+        self.error(at, &way, what)
+    }
+
+    /// An error where something stands.
+    pub fn wrong_at(&self, span: Range<usize>, what: impl fmt::Display) -> TextError {
+        self.error(Some(span.start), &way_in(self.root.get_ref(), span.start).unwrap_or_default(), what)
+    }
+
+    /// The line in which something stands, from 1.
+    pub fn line(&self, at: usize) -> usize {
+        line(self.text, at)
+    }
+
+    /// The text of a value as it is written.
+    pub fn written(&self, span: Range<usize>) -> &'a str {
+        self.text.get(span).unwrap_or_default()
+    }
+
+    fn error(&self, at: Option<usize>, way: &[Step<'_, 'a>], what: impl fmt::Display) -> TextError {
+        TextError { line: at.map(|at| self.line(at)), within: within(way).0, ..TextError::whole(what) }
+    }
+
+    /// What serde says, with the key that it is about.
+    fn refused(&self, error: &toml::de::Error, kinds: Option<&Kinds>) -> TextError {
+        let message = error.message().trim_end();
+        let Some(Range { start, .. }) = error.span() else { return TextError::whole(message) };
+        let mut way = way_in(self.root.get_ref(), start).unwrap_or_default();
+        let mut at = start;
+        // A value that was read as a whole knows only its own place, but names the key in it that is wrong.
+        let inner = match way.last() {
+            None => Some(self.root.get_ref()),
+            Some(Step::Key(_, value)) => value.get_ref().as_table(),
+            Some(Step::Item(_, table)) => Some(*table),
+        };
+        let is_named =
+            |key: &str| message.split('`').nth(1) == Some(key) || message.starts_with(&format!("{key} = "));
+        let named = inner.into_iter().flatten().find(|(key, _)| is_named(key.get_ref()));
+        if let Some((key, value)) = named {
+            at = key.span().start;
+            way.push(Step::Key(key.get_ref(), value));
+        }
+        let is_of_element = matches!(way[..], [.., Step::Item(..), Step::Key(..)]);
+        let others = kinds.filter(|_| is_of_element).map_or(&[][..], |kinds| kinds.common);
+        let what = with_nearest(message, others);
+        let key = within(&way).1;
+        let says_key = named.is_some() || what.contains(" field `") || key.is_empty();
+        self.error(Some(at), &way, if says_key { what } else { format!("{key}: {what}") })
+    }
+}
+
+/// A table's key that says which kind it is, and what it says.
+#[expect(clippy::type_complexity, reason = "two keys, as the crate has them")]
+fn take_tag<'a>(
+    table: &mut DeTable<'a>,
+    tag: &'static str,
+) -> Result<Option<(Spanned<DeString<'a>>, Spanned<DeString<'a>>)>, KeyError> {
+    let Some((key, value)) = table.remove_entry(tag) else { return Ok(None) };
+    let span = value.span();
+    match value.into_inner() {
+        DeValue::String(kind) => Ok(Some((key, Spanned::new(span, kind)))),
+        _ => Err(KeyError::new(tag, format!("{tag}: write it in quotes"))),
+    }
+}
+
+fn line(text: &str, at: usize) -> usize {
+    text.get(..at).unwrap_or(text).matches('\n').count() + 1
+}
+
+/// The innermost table or value that stands there.
+fn way_in<'t, 'a>(table: &'t DeTable<'a>, at: usize) -> Option<Way<'t, 'a>> {
+    table.iter().find_map(|(key, value)| {
+        let step = Step::Key(key.get_ref(), value);
+        match way_on(value, at) {
+            Some(way) => Some(std::iter::once(step).chain(way).collect()),
+            None => key.span().contains(&at).then(|| vec![step]),
+        }
+    })
+}
+
+fn way_on<'t, 'a>(value: &'t Spanned<DeValue<'a>>, at: usize) -> Option<Way<'t, 'a>> {
+    let here = || value.span().contains(&at).then(Vec::new);
+    match value.get_ref() {
+        DeValue::Table(table) => way_in(table, at).or_else(here),
+        DeValue::Array(list) => {
+            let on = |(place, item): (usize, &'t Spanned<DeValue<'a>>)| {
+                let table = item.get_ref().as_table().map(|table| Step::Item(place, table));
+                way_on(item, at).map(|way| table.into_iter().chain(way).collect())
+            };
+            list.iter().enumerate().find_map(on).or_else(here)
+        }
+        _ => here(),
+    }
+}
+
+/// What holds a value, and its key there.
+fn within(way: &[Step<'_, '_>]) -> (String, String) {
+    let (mut holder, mut keys) = (String::new(), Vec::new());
+    for step in way {
+        match step {
+            Step::Key(key, _) => keys.push(*key),
+            Step::Item(place, table) => {
+                let name = table.get("name").and_then(|name| name.get_ref().as_str());
+                let name = name.map_or_else(String::new, |name| format!(" `{}`", name.escape_debug()));
+                let of = if holder.is_empty() { String::new() } else { format!("{holder}: ") };
+                holder = format!("{of}{} {}{name}", keys.join("."), place + 1);
+                keys.clear();
+            }
+        }
+    }
+    if !holder.is_empty() {
+        return (holder, keys.join("."));
+    }
+    let key = match way.last() {
+        Some(Step::Key(key, value)) if !value.get_ref().is_table() => {
+            keys.pop();
+            (*key).to_owned()
+        }
+        _ => String::new(),
+    };
+    (if keys.is_empty() { String::new() } else { format!("[{}]", keys.join(".")) }, key)
+}
+
+/// serde's message about a name that it does not know, which lists those it knows, with these others and the nearest of all; another message as it is.
+pub fn with_nearest(message: &str, others: &[&str]) -> String {
+    let quoted = || message.split('`').skip(1).step_by(2);
+    let (word, known): (&str, Vec<&str>) = match message.strip_prefix("unexpected keys in table: ") {
+        // The crate's own message about a variant of an enumeration.
+        Some(rest) => {
+            let (words, known) = rest.split_once(", available keys: ").unwrap_or((rest, ""));
+            let known = known.split(", ").filter(|name| !name.is_empty()).collect();
+            (words.split(',').next().unwrap_or(words), known)
+        }
+        None if message.starts_with("unknown variant `") => {
+            let word = quoted().next().unwrap_or_default();
+            return format!("{message}{}", hint(word, quoted().skip(1)));
+        }
+        None if message.starts_with("unknown field `") => {
+            (quoted().next().unwrap_or_default(), quoted().skip(1).collect())
+        }
+        None => return message.to_owned(),
+    };
+    let all: Vec<&str> = others.iter().copied().chain(known).collect();
+    let listed: Vec<String> = all.iter().map(|name| format!("`{name}`")).collect();
+    let listed = match listed.as_slice() {
+        [] => "there are no keys here".to_owned(),
+        [one] => format!("expected {one}"),
+        [one, two] => format!("expected {one} or {two}"),
+        all => format!("expected one of {}", all.join(", ")),
+    };
+    format!("unknown field `{word}`, {listed}{}", hint(word, all))
+}
+
+#[cfg(test)]
+mod tests;
