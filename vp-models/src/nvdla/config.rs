@@ -1,4 +1,4 @@
-//! One hardware configuration of NVDLA: everything a model must know that the registers do not say.
+//! One hardware configuration of NVDLA: everything that a model must know and that is not in the registers.
 //!
 //! Eight configurations are built in ([`Config::named`]). A platform description starts from one and
 //! overrides single parameters:
@@ -10,8 +10,8 @@
 //! assert_eq!((config.mac_atomic_c, config.primary_latency), (8, 400));
 //! ```
 //!
-//! A configuration that came from outside has passed [`Config::check`]. Which words the capability ROM holds
-//! is decided in [`capability`]; where the built-in figures come from is told in [`builtin`].
+//! A configuration from outside has passed [`Config::check`]. [`capability`] has the words of the capability
+//! ROM; [`builtin`] says where the built-in figures come from.
 
 pub mod builtin;
 pub mod capability;
@@ -368,7 +368,7 @@ impl Config {
         rule("dma_write_clients", self.dma_write_clients, Rule::Between(1, 16))
     }
 
-    /// Whether the unit is in this hardware. The register map may have a slot for more: such slots read 0.
+    /// Whether the hardware has this unit. The register map may have slots for more units; such slots read 0.
     pub fn has_unit(&self, unit: Unit) -> bool {
         let is_enabled = match unit {
             Unit::Cvif => self.secondary_memory,

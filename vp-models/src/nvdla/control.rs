@@ -1,4 +1,4 @@
-//! What an engine sees of its unit's registers: groups that come and groups that end.
+//! A unit's registers as its engine sees them: groups that become enabled and groups that end.
 
 use super::registers::{FieldRef, Group, RegisterFile, RegisterMap, RegisterRef, Unit, Written};
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -17,7 +17,8 @@ pub(crate) struct Control {
     enabled: Event,
     /// When each group was last enabled.
     enabled_at: [Cell<Time>; 2],
-    /// The group's layer has been given out and has not ended: it stays enabled, and is not a new one.
+    /// The group's layer has been given to the engine and has not ended: the group stays enabled, and is not a
+    /// new one.
     taken: [Cell<bool>; 2],
 }
 

@@ -5,7 +5,8 @@
 //! lowest channel first, little endian. The lanes of the last surface beyond C exist in memory and are computed
 //! like all others.
 //!
-//! Called by every engine's `layer` (addresses), `compute` (buffers) and `timing` (bursts). Moves no data itself.
+//! Called by every engine's `layer` (addresses), `compute` (buffers) and `timing` (bursts). It moves no data
+//! itself.
 
 /// Which memory interface an address belongs to: the `RAM_TYPE` bit of every DMA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -55,20 +56,21 @@ pub struct Surface {
     pub surface_stride: u32,
     /// Bytes from a pixel to the next in a line: one atom for features, more for two-byte or paired operands.
     pub pixel: u32,
-    /// Bytes of an atom, of which each address on the bus is a multiple.
+    /// Bytes of an atom; each address on the bus is a multiple of this.
     pub atom: u32,
     /// Whether the strides count.
     pub packing: Packing,
 }
 
 impl Surface {
-    /// A cube in a program's own bytes: addresses are offsets from its first, and no bits of them are lost.
+    /// A cube in a program's own bytes: addresses are offsets from its first byte, and no low bits are dropped.
     pub const fn within(line_stride: u32, surface_stride: u32, pixel: u32) -> Surface {
         let (ram, packing) = (Ram::Primary, Packing::Strided);
         Surface { ram, base: 0, line_stride, surface_stride, pixel, atom: 1, packing }
     }
 
-    /// Byte address of pixel (x, y) of a surface. Wraps at 64 bits as the address adders do, and has no bits below an atom.
+    /// Byte address of pixel (x, y) of a surface. Wraps at 64 bits as the address adders do, and has no bits
+    /// below an atom.
     #[inline]
     pub const fn address(&self, surface: u32, x: u32, y: u32) -> u64 {
         let offset = match self.packing {
@@ -87,8 +89,8 @@ impl Surface {
         self.address(channel / lanes, x, y).wrapping_add((channel % lanes) as u64 * bytes as u64)
     }
 
-    /// Whether a cube of that many lines and surfaces has each pixel at the same address in both. A stride to a line or surface
-    /// that the cube does not have makes no difference.
+    /// Whether a cube of that many lines and surfaces has each pixel at the same address in both layouts. A
+    /// stride to a line or surface that the cube does not have makes no difference.
     pub fn places_alike(&self, other: &Surface, lines: u32, surfaces: u32) -> bool {
         let without_unused = |surface: &Surface| Surface {
             line_stride: if lines > 1 { surface.line_stride } else { 0 },
@@ -111,7 +113,8 @@ pub struct Cube {
     height: u32,
     surfaces: u32,
     atom: usize,
-    /// Lines of a surface, and surfaces, that are kept at once; all of them unless it is a rolling one.
+    /// The number of lines of a surface, and of surfaces, that are kept at once; all of them unless the cube is
+    /// a rolling one.
     kept_lines: u32,
     kept_surfaces: u32,
     bytes: Vec<u8>,

@@ -37,9 +37,9 @@ pub struct Parts {
     pub timing: Timing,
     /// One clock cycle.
     pub cycle: Time,
-    /// Threads of the host that may share an engine's arithmetic. Nothing that can be observed depends on it.
+    /// Threads of the host that may share an engine's arithmetic. They change nothing that can be observed.
     pub threads: NonZeroUsize,
-    /// Whether its engines leave the arithmetic out: nothing takes another time, and results are zeros.
+    /// Whether engines leave the arithmetic out: all times stay the same, and results are zeros.
     pub skips_arithmetic: bool,
     /// The primary memory interface (DBBIF).
     pub primary: Rc<Interconnect>,
@@ -69,8 +69,8 @@ enum Registers {
 
 /// An NVDLA.
 ///
-/// Built by a platform; driven through its register bus ([`RegisterTarget`]), its memory interfaces and its
-/// interrupt line, as hardware is.
+/// Built by a platform; driven as hardware is, through its register bus ([`RegisterTarget`]), its memory
+/// interfaces and its interrupt line.
 pub struct Nvdla {
     map: RegisterMap,
     units: Vec<(Unit, Registers)>,

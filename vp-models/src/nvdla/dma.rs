@@ -1,4 +1,4 @@
-//! The two ends of an engine's DMA: lines asked for, atoms written back.
+//! The two ends of an engine's DMA: lines to read, atoms to write back.
 
 use super::cube::{Packing, Ram, Surface};
 use crate::bus::axi::{IntakeStage, Interconnect, ReadStream, ReadStreamConfig, WriteStream};

@@ -1,14 +1,16 @@
-//! Layers as register writes: what the encoders of all engines make, and how they check it.
+//! Layers as register writes: the output of the encoders of all engines, and its check.
 //!
-//! Beside each engine's `decode` stands its inverse. `fields` says which registers a layer is written to, in a driver's order, and
-//! checks nothing; `encode` also decodes what it has written, so that decoder and encoder refuse the same layers with the same words.
+//! Each engine's `decode` has an inverse. `fields` gives the registers to which a layer is written, in a
+//! driver's order, and checks nothing. `encode` also decodes what it has written, so decoder and encoder refuse
+//! the same layers with the same words.
 
 use std::fmt::Debug;
 
 use super::refused::Refused;
 use super::registers::{Encoding, FieldRef, Group, RegisterMap, Unit};
 
-/// Fields of one unit, each with the quantity meant, in the order in which their registers are written.
+/// Fields of one unit, each with its value in the layer's terms, in the order in which their registers are
+/// written.
 pub type Fields = Vec<(FieldRef, u32)>;
 
 /// Writes of some units' fields, in a driver's order. A unit may come several times.
@@ -33,7 +35,8 @@ impl Encoded {
         self.0.iter().map(|(unit, fields)| (*unit, &fields[..]))
     }
 
-    /// Gives a field another value, wherever it is written; one that is not is added as the unit's last.
+    /// Gives a field another value, wherever it is written; a field that is not written yet is added as the
+    /// unit's last.
     pub fn set(&mut self, unit: Unit, field: FieldRef, value: u32) {
         let mut fields: Vec<&mut Fields> =
             self.0.iter_mut().filter(|(written, _)| *written == unit).map(|(_, fields)| fields).collect();
@@ -70,7 +73,7 @@ impl Encoded {
         self.0.iter_mut().for_each(|(_, fields)| fields.retain(|(field, _)| keep(field)));
     }
 
-    /// A unit's registers with these quantities; what is not written is as after a reset.
+    /// A unit's registers with these values; registers that are not written are as after a reset.
     ///
     /// # Errors
     /// Names the first field that cannot hold its quantity.

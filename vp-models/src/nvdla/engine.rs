@@ -1,8 +1,9 @@
-//! What all engines have in common: two processes that take enabled register groups in their order.
+//! The common part of all engines: two processes that take enabled register groups in their order.
 //!
-//! One is the engine's RDMA: it decodes a group as soon as that is enabled, and reads what the layer needs,
-//! possibly while the layer before still runs, and before the engine itself is enabled. The other is the engine itself: it streams decoded layers one
-//! after the other and reports each done. What differs between engines is the trait [`Engine`].
+//! One process is the engine's RDMA. It decodes a group as soon as the group is enabled, and reads what the
+//! layer needs, possibly while the previous layer still runs, and before the engine itself is enabled. The
+//! other process is the engine itself: it streams decoded layers one after the other and reports each done. The
+//! trait [`Engine`] has what differs between engines.
 
 use super::config::Config;
 use super::control::Control;
@@ -162,7 +163,7 @@ pub(crate) trait Engine: Sized + 'static {
 
     fn decode(&self, registers: &Group, rdma: &Group) -> Result<Self::Layer, Refused>;
 
-    /// What is wrong with the registers of where its cubes lie, each as a sentence.
+    /// The errors in the addresses and strides of its cubes, each as a sentence.
     fn unaligned(layer: &Self::Layer, registers: &Group, rdma: &Group) -> Vec<String>;
 
     /// Width, height and channels, for people.

@@ -4,10 +4,10 @@
 //! 17-bit one with a longer exponent inside PDP, CDP and lookup tables, binary32 inside SDP. Not quite IEEE 754:
 //!
 //! * no operation makes infinity: what is too large becomes the largest number;
-//! * no operation but the last conversion to binary16 makes denormals: what is too small becomes zero and keeps its
-//!   sign;
-//! * a NaN operand is the result, as it is, the first one if both are;
-//! * an adder drops what lies further right than twice its mantissa, and does not remember it in a sticky bit.
+//! * no operation except the last conversion to binary16 makes denormals: a result that is too small becomes
+//!   zero and keeps its sign;
+//! * if an operand is NaN it is the result, unchanged; the first one if both are;
+//! * an adder drops bits that are further right than twice its mantissa, without a sticky bit.
 //!
 //! All round to nearest, ties to even.
 
@@ -136,8 +136,8 @@ impl<const E: u32, const M: u32> Float<E, M> {
         if self.is_negative() && !self.is_nan() { Self::ZERO } else { self }
     }
 
-    /// In a format that is as long or longer: denormals become normal numbers, infinity the largest one. A NaN keeps its
-    /// mantissa as a number, in the low bits.
+    /// Converts to a format that is as long or longer: denormals become normal numbers, infinity the largest
+    /// number. A NaN keeps its mantissa as a number, in the low bits.
     #[must_use]
     pub fn widened<const E2: u32, const M2: u32>(self) -> Float<E2, M2> {
         let negative = self.is_negative();

@@ -1,9 +1,9 @@
 //! GLB: collects the engines' done events into one interrupt line.
 //!
 //! A pure state machine over the registers of [`registers::glb`](crate::nvdla::registers::glb). Engines call
-//! [`Glb::raise`], software reaches [`Glb::read`] and [`Glb::write`], and after either the owner drives the
-//! line to [`Glb::level`]. It keeps no time; of a clear and a raise in the same cycle the raise wins, so
-//! apply the clear first.
+//! [`Glb::raise`], software uses [`Glb::read`] and [`Glb::write`], and after each of these calls the owner
+//! drives the line to [`Glb::level`]. It has no time. If a clear and a raise come in the same cycle the raise
+//! wins, so apply the clear first.
 
 use super::{
     config::Config,
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::checkpoint::{Checkpoint, CheckpointError};
 
-/// A done event: who ended, and in which group the layer was programmed (BDMA: the launch group).
+/// A done event: the engine, and the register group in which the layer was programmed (BDMA: the launch group).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// Single data point processor.

@@ -1,9 +1,10 @@
-//! What the lookup tables of SDP and CDP have in common: registers, contents, indexing, and which of the two tables
-//! answers.
+//! The common part of the lookup tables of SDP and CDP: registers, contents, indexing, and which of the two
+//! tables gives the result.
 //!
-//! Table LE (65 entries) is indexed linearly or by the logarithm, table LO (257 entries) linearly. Every input is
-//! looked up in both; priorities choose the answer. The two units differ in the width of their inputs, here `B`, and
-//! fractions and in how they interpolate and count: see [`super::sdp::lut`] and [`super::cdp::lut`].
+//! Table LE (65 entries) is indexed linearly or by the logarithm, table LO (257 entries) linearly. Every input
+//! is looked up in both; priorities choose the result. The two units differ in the width of their inputs, here
+//! `B`, and of their fractions, and in how they interpolate and count: see [`super::sdp::lut`] and
+//! [`super::cdp::lut`].
 
 pub(crate) mod float;
 
@@ -51,7 +52,7 @@ impl From<&LutPort> for Tables {
 pub struct Range<B> {
     /// Inputs up to here underflow.
     pub start: B,
-    /// Where the overflow slope starts. Does not decide whether an input overflows; the index does.
+    /// Where the overflow slope starts. It does not decide whether an input overflows; the index does.
     pub end: B,
     /// Slope below `start`.
     pub underflow: Slope,
@@ -190,7 +191,7 @@ pub(crate) struct Chosen<'a, B> {
     pub(crate) entries: &'a [i16],
 }
 
-/// The statistics registers `D_PERF_LUT_*`, in elements. What they count of an element, the units do not agree on.
+/// The statistics registers `D_PERF_LUT_*`, in elements. The two units do not count the same events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Below a table, or both.

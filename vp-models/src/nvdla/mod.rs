@@ -1,9 +1,8 @@
 //! NVDLA, the deep-learning accelerator: its registers, its engines, and the device they make.
 //!
-//! [`device`] is the whole; a [`config`] says which of the published hardware configurations it is, and
+//! [`device`] is the whole device; a [`config`] says which of the published hardware configurations it is, and
 //! [`timing`] how long each part takes. Every engine is built the same way (see [`sdp`]): `layer` decodes a
-//! register group, `compute` is its arithmetic, `timing` its shape in time, `mod` the process that joins
-//! them.
+//! register group, `compute` is its arithmetic, `timing` its timing, and `mod` the process that joins them.
 
 mod attached;
 pub mod bdma;

@@ -1,4 +1,4 @@
-//! MCIF and SRAMIF: the registers that steer the memory interfaces.
+//! MCIF and SRAMIF: the registers that control the memory interfaces.
 
 use super::registers::{FieldRef, RegisterFile, mcif};
 use crate::bus::axi::Interconnect;

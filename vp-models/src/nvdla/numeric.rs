@@ -1,9 +1,10 @@
 //! The few number rules every NVDLA engine shares: rounding, saturation, widths.
 //!
-//! Called by the `compute` file of each engine. Works on single values, never on cubes, and knows no register.
+//! Called by the `compute` file of each engine. It works on single values, never on cubes or registers.
 //!
 //! The hardware has one integer rounding rule: [`round_shift`], nearest with ties away from zero. Every
-//! converter, truncation and average goes through it, then saturates (or, where said so, is cut) to a width.
+//! converter, truncation and average uses it, and then saturates to a width (or, where documented, is cut to
+//! it).
 
 /// Number format of a feature element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -114,7 +115,7 @@ pub fn saturate_32(value: i64) -> i32 {
     value.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
 }
 
-/// Keeps the low `bits` (1 to 64) bits and reads them as a signed number: what a register of that width does.
+/// Keeps the low `bits` (1 to 64) bits and reads them as a signed number, like a register of that width.
 #[inline]
 pub const fn wrap(value: i64, bits: u32) -> i64 {
     (value << (64 - bits)) >> (64 - bits)

@@ -1,6 +1,6 @@
-//! In which order the atoms of a surface come out of the MAC arrays, pass SDP and go to memory.
+//! The order in which the atoms of a surface come out of the MAC arrays, pass SDP and go to memory.
 //!
-//! Shared by CSC, whose arrays make them in that order, and SDP, which writes them and reads operands for them.
+//! Shared by CSC, whose arrays compute them in that order, and SDP, which writes them and reads their operands.
 
 /// The order of the atoms of one surface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -51,7 +51,7 @@ impl Order {
         }
     }
 
-    /// Of an atom of a surface, by its place in this order: which cube it belongs to, and which pixel of its run it is
+    /// For an atom of a surface, by its place in this order: its cube, and its pixel within the cube's run
     /// where cubes take turns.
     pub fn turn(self, width: u32, place: u64) -> (u32, usize) {
         let Order::Cubes(cubes) = self else { return (0, 0) };

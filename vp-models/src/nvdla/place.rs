@@ -1,7 +1,8 @@
-//! Where registers say that a cube lies in memory: its address and its strides.
+//! The place of a cube in memory, from registers: its address and its strides.
 //!
-//! Memory is addressed by the atom. What of lower bits a driver writes reads back where the registers have 32 bits (the small and large
-//! maps; those of `nv_full` begin at bit 5), and is lost on the way, as in the RTL.
+//! Memory is addressed by the atom. If a driver writes lower bits, they read back where the registers have 32
+//! bits (the small and large maps; those of `nv_full` begin at bit 5), but the hardware drops them, as in the
+//! RTL.
 
 use super::cube::{Packing, Ram, Surface};
 use super::registers::{FieldRef, Group};
@@ -18,11 +19,11 @@ pub(crate) struct Place {
 /// Where bits below an atom are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LowBits {
-    /// In front of the datapath, of each register by itself: CDMA and SDP (`NV_NVDLA_cdma`, `NV_NVDLA_sdp`, `NV_NVDLA_SDP_rdma`,
-    /// `reg2dp_*[31:AM_AW]`).
+    /// Dropped in front of the datapath, in each register by itself: CDMA and SDP (`NV_NVDLA_cdma`,
+    /// `NV_NVDLA_sdp`, `NV_NVDLA_SDP_rdma`, `reg2dp_*[31:AM_AW]`).
     OfRegisters,
-    /// On the bus, behind the sums of address and strides: PDP and CDP (`NV_NVDLA_PDP_RDMA_ig`, `_WDMA_cmd`, `NV_NVDLA_CDP_RDMA_ig`,
-    /// `_wdma`), and images (`NV_NVDLA_CDMA_IMG_sg`).
+    /// Dropped on the bus, behind the sums of address and strides: PDP and CDP (`NV_NVDLA_PDP_RDMA_ig`,
+    /// `_WDMA_cmd`, `NV_NVDLA_CDP_RDMA_ig`, `_wdma`), and images (`NV_NVDLA_CDMA_IMG_sg`).
     OfSums,
 }
 

@@ -1,7 +1,7 @@
-//! What an engine answers to a register group that does not describe a layer it can run.
+//! The refusal of a register group that does not describe a layer which the engine can run.
 //!
-//! Made by the `layer` file of each engine; reported by the engine's process. Never a panic: register values come
-//! from outside.
+//! Made by the `layer` file of each engine; reported by the engine's process. It never panics: register values
+//! come from outside.
 
 use std::borrow::Cow;
 

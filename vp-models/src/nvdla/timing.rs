@@ -1,9 +1,9 @@
 //! How many clock cycles each part of the device takes.
 //!
-//! The mechanisms are in the engines' own `timing` files and in [`crate::bus`]; here are their parameters,
-//! derived from the hardware configuration where the hardware derives them, and read off the RTL's behaviour
-//! where it does not say. The published RTL exists in two trees that differ in how much latency their read
-//! DMAs can hide: [`RtlTree`] selects one.
+//! The mechanisms are in the engines' own `timing` files and in [`crate::bus`]. This module has their
+//! parameters, derived from the hardware configuration where the hardware derives them, and otherwise read off
+//! the RTL's behaviour. The published RTL exists in two trees that differ in how much latency their read DMAs
+//! can hide: [`RtlTree`] selects one.
 
 use super::config::Config;
 use crate::bus::axi::IntakeStage::{self, Fifo, Register, Skid};
@@ -61,8 +61,8 @@ pub struct BdmaTiming {
     pub launch: u32,
     /// From the taking of a beat out of the latency FIFO to its write address, if that waits for nothing else.
     pub output: u32,
-    /// Bytes that the memory interface gathers before the first of them has its write address; nothing where that is
-    /// each burst by itself.
+    /// Bytes that the memory interface gathers before the first of them has its write address; nothing if each
+    /// burst has its own at once.
     pub gathered: Option<u32>,
     /// Room of the latency FIFO, in beats of 64 bytes.
     pub credits: u32,
@@ -84,9 +84,10 @@ pub struct RubikTiming {
 /// The convolution pipeline's shape in time, beyond what its mechanisms say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConvTiming {
-    /// When banks change their use: from CDMA's enable, and from CSC's, until both have agreed on it.
+    /// The time for a change of the banks' use: from CDMA's enable, and from CSC's, until both have agreed on
+    /// it.
     pub agreed: (u32, u32),
-    /// From CDMA's making a read to its earliest address on the bus: of input.
+    /// From the time at which CDMA makes a read of input to its earliest address on the bus.
     pub data_path: u32,
     /// The same of weights.
     pub weight_path: u32,
@@ -163,7 +164,8 @@ pub struct PdpTiming {
     pub lines: u32,
     /// Atoms read out of it ahead of the datapath.
     pub read_ahead: u32,
-    /// From the end of the last input atom's slot until the layer is done, if it is of memory: it is not done before all is read.
+    /// From the end of the last input atom's slot until the layer is done, if its input is from memory: it is
+    /// not done before all is read.
     pub input_to_done: u32,
     /// How much earlier than a layer's last write address the first atom of the next can start.
     pub next_layer: u32,
@@ -192,7 +194,7 @@ pub struct CdpTiming {
     pub next_layer: u32,
     /// From the start of a layer's last input atom until the read DMA's first address of the next layer.
     pub next_read: u32,
-    /// When there is room in the write DMA, where that can hold the datapath up.
+    /// When there is room in the write DMA, if the lack of it can stop the datapath.
     pub write_room: Option<WriteRoom>,
 }
 
@@ -202,7 +204,8 @@ pub struct WriteRoom {
     /// From a transfer's last element until its first atom has left and another element can come. RTL, branch `nv_small`,
     /// `NV_NVDLA_CDP_wdma.v`: the command goes one cycle before the atoms, and the FIFO is ready in the cycle behind.
     pub after: u32,
-    /// How much earlier a step of the datapath is, that is held up where an element waits, than that element.
+    /// For a step of the datapath that is delayed because an element waits: how much earlier the step is than
+    /// that element.
     pub behind_datapath: u32,
 }
 

@@ -1,8 +1,9 @@
 //! Plain loops compiled for the vector instructions of this CPU.
 //!
-//! What SDP and CACC do to an element is too plain for code of its own for each set of instructions, but too wide
-//! (64 bits) for those that every x86 CPU has. Knows nothing of what is computed; every build of a loop gives the
-//! same results. The one place beside the MAC array's paths with unsafe code.
+//! What SDP and CACC do to an element is too simple for separate code for each instruction set, but too wide
+//! (64 bits) for the instructions that every x86 CPU has. This module does not depend on what is computed;
+//! every build of a loop gives the same results. Besides the MAC array's paths this is the only place with
+//! unsafe code.
 #![cfg_attr(
     target_arch = "x86_64",
     expect(unsafe_code, reason = "enters code compiled for instructions that were detected")

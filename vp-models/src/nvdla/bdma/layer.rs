@@ -1,4 +1,4 @@
-//! One BDMA command: what the registers say when `CFG_OP` queues them.
+//! One BDMA command: the contents of the registers when `CFG_OP` queues it.
 //!
 //! BDMA has no register groups: a command is taken as a whole, so that the next one can be written while it waits.
 

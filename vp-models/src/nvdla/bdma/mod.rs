@@ -1,9 +1,9 @@
 //! BDMA, the bridge DMA: copies lines and surfaces from memory to memory, primary and secondary.
 //!
-//! It has no register groups but a queue of commands ([`layer`]), of which launches make groups (`queue`). One
-//! process loads: it asks for the lines of one command after the other. Another stores: it takes them out of the
-//! latency FIFO and sends them off (`outlet`). There is nothing to compute, and two cycles of a line's time are its own:
-//! one beat of 64 bytes a cycle, and one more for its write request.
+//! It has no register groups. It has a queue of commands ([`layer`]), from which launches make groups
+//! (`queue`). One process loads: it requests the lines of one command after the other. Another process stores:
+//! it takes the lines out of the latency FIFO and sends them on (`outlet`). There is nothing to compute. A line
+//! takes a cycle for each beat of 64 bytes, and one more for its write request.
 //!
 //! RTL: `NV_NVDLA_BDMA_csb` (queue, launches), `_load`, `_store`. Nothing of its timing has been measured.
 

@@ -1,7 +1,7 @@
-//! BDMA's way out: beats on their way to the memory interfaces.
+//! BDMA's output: beats on their way to the memory interfaces.
 //!
-//! Unlike other engines, BDMA changes the memory it writes to from command to command, and does not wait between
-//! them: so each line carries its destination.
+//! Unlike other engines, BDMA may write to another memory with each command, and does not wait between
+//! commands. So each line carries its destination.
 
 use crate::bus::DelayLine;
 use crate::bus::axi::WriteStream;

@@ -1,7 +1,7 @@
 //! BDMA's command queue, and the groups that launches make of it. Plain data: no time, no kernel.
 //!
-//! Commands wait in one queue. A launch says that all that are queued and in no group yet are one; groups run in the
-//! order of their launches. RTL: `NV_NVDLA_BDMA_csb`.
+//! Commands wait in one queue. A launch makes one group of all queued commands that are in no group yet; groups
+//! run in the order of their launches. RTL: `NV_NVDLA_BDMA_csb`.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! CDP's arithmetic: local response normalisation over channels, one output atom at a time or a whole cube.
 //!
-//! [`Datapath::atom`] is what the timed engine calls; of the input it needs the atom itself and the ones of the
-//! surfaces before and behind. [`run`] does whole cubes with it. Knows neither time nor registers nor addresses.
+//! The timed engine calls [`Datapath::atom`]. Of the input it needs the atom itself and those of the surfaces
+//! before and behind. [`run`] does whole cubes with it. This module has no time, registers or addresses.
 
 use super::float;
 use super::layer::CdpLayer;

@@ -1,4 +1,4 @@
-//! One CDP layer: what a register group of CDP and the one of CDP_RDMA beside it say.
+//! One CDP layer: the contents of a register group of CDP and of the group of CDP_RDMA beside it.
 //!
 //! [`CdpLayer::decode`] checks everything once; [`super::compute`] and the timing rely on it. All fields are plain data:
 //! tests build layers by hand.
@@ -53,7 +53,7 @@ pub struct CdpLayer {
     pub reach: u32,
     /// The window is squared and summed; otherwise its centre is looked up.
     pub square_sum: bool,
-    /// The answer of the table is multiplied with the centre; otherwise it is the result.
+    /// The result of the table is multiplied with the centre; otherwise it is the result of the layer.
     pub multiply: bool,
     /// Of each integer input, first of all.
     pub input: Converter,
@@ -105,7 +105,7 @@ impl CdpLayer {
         cube::surfaces(self.channels, self.lanes())
     }
 
-    /// Its registers in groups, all but the enables. Its table is loaded before: [`lut::load`].
+    /// Its registers in groups, all but the enables. Its table is loaded separately, before: [`lut::load`].
     pub fn fields(&self) -> Encoded {
         let mut rdma: Fields = vec![
             (rdma_reg::D_DATA_CUBE_WIDTH::WIDTH, self.width),

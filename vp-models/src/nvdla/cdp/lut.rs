@@ -72,8 +72,8 @@ pub fn load(settings: &Settings, tables: &Tables) -> Encoded {
     FIELDS.contents(tables).and(Encoded::of(Unit::Cdp, fields(settings)))
 }
 
-/// How much of the registers the units see that find an input's place in the tables. The units that follow the slopes
-/// see all of it. RTL: `NV_NVDLA_CDP_DP_LUT_CTRL_unit.v`, the same in all trees.
+/// How many bits of the registers reach the units that find an input's place in the tables. The units for the
+/// slopes get all bits. RTL: `NV_NVDLA_CDP_DP_LUT_CTRL_unit.v`, the same in all trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexBits {
     /// The low bits of a start, signed (`reg2dp_X_offset[21:0]`, `[37:0]`).

@@ -1,13 +1,13 @@
-//! CDP's shape in time: in which order atoms are read and written, and in which cycle each is done.
+//! CDP's timing: in which order atoms are read and written, and in which cycle each is done.
 //!
-//! A line is cut into *blocks* of up to eight pixels; of a block, one surface after the other is read, a *transfer*
-//! of up to eight atoms. CDP_RDMA spreads the atoms of a transfer over FIFOs, one for each `throughput` elements
-//! of an atom, and the datapath takes them FIFO by FIFO: the first elements of all pixels, then the next ones. Such a
-//! *row* of one step for each pixel is the unit here.
+//! A line is cut into *blocks* of up to eight pixels. A block is read surface by surface; each is a *transfer*
+//! of up to eight atoms. CDP_RDMA spreads the atoms of a transfer over FIFOs, one for each `throughput`
+//! elements of an atom. The datapath takes them FIFO by FIFO: the first elements of all pixels, then the next
+//! ones. Such a *row*, with one step for each pixel, is the unit here.
 //!
-//! The square sum needs four channels behind the centre, so results leave that many elements later, pushed by the
-//! rows of the next block (which wait if that block is narrower) or, at the end of the cube, by empty rows. When
-//! the last row of a transfer has passed, its atoms are written, one a cycle.
+//! The square sum needs four channels behind the centre, so results leave that many elements later. The rows of
+//! the next block push them out (and wait if that block is narrower); at the end of the cube empty rows do.
+//! When the last row of a transfer has passed, its atoms are written, one a cycle.
 //!
 //! RTL: `CDP_RDMA_ig` (order), `CDP_RDMA_eg` (rows), `CDP_DP_bufferin` (delay), `CDP_wdma` (writing).
 
@@ -79,13 +79,13 @@ pub(super) struct Steps {
     /// The block before, and the present one.
     width_before: u32,
     surface: u32,
-    /// What is behind: rows whose results have not left, as the width of their transfer.
+    /// Rows whose results have not left, as the width of their transfer.
     waiting: VecDeque<u32>,
     /// The row of its transfer that leaves next.
     leaving: u32,
     /// The transfer that was written last: when, and how many atoms.
     last_written: Option<(u64, u32)>,
-    /// Steps that the write DMA will hold up: from when on, and how long.
+    /// Steps that the write DMA will delay: from when on, and how long.
     holds: VecDeque<(u64, u64)>,
 }
 

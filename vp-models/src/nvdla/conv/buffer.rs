@@ -1,9 +1,9 @@
 //! CBUF, the convolution buffer: input lines and weights between CDMA, which fills it, and CSC, which empties it.
 //!
-//! The buffer counts room and holds what lies in it. Data is a queue of *slices*, one input line each; weights are
-//! the bytes of a layer's kernels in a row ([`WeightSet`]), wherever they lie in memory. What layers share (reuse) is
-//! decided by whom the registers tell: CDMA whether to fetch, CSC what to keep. Layers are numbered, in the order in
-//! which both units run them.
+//! The buffer counts its free room and holds data and weights. Data is a queue of *slices*, one input line
+//! each. Weights are the bytes of a layer's kernels in a row ([`WeightSet`]), wherever they are in memory. The
+//! registers decide what layers share (reuse): those of CDMA whether to fetch, those of CSC what to keep.
+//! Layers are numbered, in the order in which both units run them.
 
 mod taken;
 #[cfg(test)]
@@ -30,7 +30,7 @@ pub struct Banks {
     pub weight: u32,
 }
 
-/// What a layer takes over from the one before and leaves to the one after.
+/// What a layer takes over from the previous one and leaves to the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reuse {
     /// Its input is in the buffer already.

@@ -1,7 +1,7 @@
 //! CMAC_A and CMAC_B, the MAC arrays: each multiplies half of the kernels of a group.
 //!
-//! They have registers of their own, and nothing to decide: what they compute for which positions the sequence
-//! says. How, `sums` knows.
+//! They have registers of their own, but decide nothing: the sequence says what they compute for which
+//! positions. `sums` does the computation.
 
 use super::hardware::Hardware;
 use crate::nvdla::control::Control;

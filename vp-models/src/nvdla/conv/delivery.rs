@@ -1,7 +1,7 @@
 //! From CACC to SDP, on the fly: sums in the order of the output cube, and the room they need.
 //!
-//! CSC takes *credits* for the sums of a stripe before it computes them, an atom each; SDP gives them back when it
-//! takes an atom. So what SDP cannot take holds the sequence back.
+//! CSC takes *credits* for the sums of a stripe before it computes them, one for each atom; SDP gives them back
+//! when it takes an atom. So SDP holds the sequence back when it cannot take atoms.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};

@@ -26,7 +26,7 @@ impl ConvolutionLayer {
         CmacLayer { precision: self.csc.precision, winograd: self.csc.passing == Order::Tiles }
     }
 
-    /// The registers of all units in groups, all but the enables: consumers before who feeds them.
+    /// The registers of all units in groups, all but the enables: each consumer before its producer.
     pub fn fields(&self) -> Encoded {
         let arrays = self.cacc.fields().and(self.cmac().fields());
         arrays.and(self.csc.fields(&self.cdma)).and(self.cdma.fields())

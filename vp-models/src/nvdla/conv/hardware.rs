@@ -23,7 +23,7 @@ pub struct Hardware {
     pub bank_entries: u32,
     /// Bytes of an entry.
     pub entry_bytes: u32,
-    /// Surfaces that CDMA reads in turns, eight atoms of each: as many as its DMA moves atoms a cycle.
+    /// Surfaces that CDMA reads in turns, eight atoms of each: as many as the atoms that its DMA moves a cycle.
     pub surfaces_at_once: u32,
     /// Output positions of a stripe, unless fewer are left: between these two, see
     /// [`stripes`](super::csc::stripes::stripes).

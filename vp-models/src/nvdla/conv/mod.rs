@@ -1,11 +1,12 @@
 //! The convolution pipeline: CDMA, the convolution buffer, CSC, CMAC, CACC, and from there on the fly to SDP.
 //!
-//! Each unit takes its own register groups in their order, so that CDMA may fetch a layer while CSC and CACC still
-//! work on the one before. What passes between them: lines and weights through the `buffer`, sums of stripes from
-//! CSC to CACC, results through the `delivery` to SDP, which holds CSC back if it cannot take them. A layer that
-//! one of them refuses ends in all of them, each with its interrupt.
+//! Each unit takes its own register groups in their order, so CDMA may fetch a layer while CSC and CACC still
+//! work on the previous one. Between them pass lines and weights through the `buffer`, sums of stripes from CSC
+//! to CACC, and results through the `delivery` to SDP, which holds CSC back if it cannot take them. A layer
+//! that one of them refuses ends in all of them, each with its interrupt.
 //!
-//! [`ConvolutionLayer`] is what the registers of all five say together. [`compute`] is the arithmetic, [`weights`] and [`window`] put its operands in order, and `sums` its results.
+//! [`ConvolutionLayer`] has the registers of all five units together. [`compute`] is the arithmetic,
+//! [`weights`] and [`window`] put its operands in order, and `sums` its results.
 
 mod buffer;
 pub mod cacc;

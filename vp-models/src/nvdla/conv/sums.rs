@@ -1,4 +1,5 @@
-//! The sums of a layer in the order in which positions pass: what meets what, and in which portions it is computed.
+//! The sums of a layer in the order of the positions: their operands, and the portions in which they are
+//! computed.
 //!
 //! A [`Batch`] computes for many positions, and for several groups of kernels, at once, when the first of these sums is
 //! due.

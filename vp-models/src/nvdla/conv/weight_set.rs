@@ -1,7 +1,8 @@
 //! The weights of one layer in the convolution buffer, as far as they have come and are not released.
 //!
-//! Places are those of the layer's kernels in a row, without compression. Of compressed weights the buffer holds those
-//! that are not zero, and a mask with a bit for each element of the kernels (architecture text, "Weight compression").
+//! Places count the bytes of the layer's kernels in a row, without compression. Of compressed weights the
+//! buffer holds those that are not zero, and a mask with a bit for each element of the kernels (architecture
+//! text, "Weight compression").
 
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -118,7 +119,8 @@ pub(super) struct WeightSet {
     consumed: bool,
     /// What still comes behind its last kernel stays in the buffer.
     leaves_surplus: bool,
-    /// What is in front of its own weights: how many bytes, and the layer that has left the last of them.
+    /// Bytes of earlier layers in front of its own weights: how many, and the layer that has left the last of
+    /// them.
     shift: Option<(u64, u64)>,
     weights: Held,
     mask: Option<Mask>,

@@ -1,4 +1,4 @@
-//! How the kernels of a group lie in the convolution buffer, and in the order the sums want them.
+//! The order of a group's kernels in the convolution buffer, and the order that the sums need.
 
 use super::compute::float::Steps;
 use super::compute::{Kernel, winograd};
@@ -48,7 +48,7 @@ impl Order {
         }
     }
 
-    /// Of transformed kernels of 4 x 4, whose places are rows here: four channels of all of them together.
+    /// For transformed kernels of 4 x 4, whose places are rows here: four channels of all of them together.
     pub fn winograd(channels: u32) -> Order {
         Order {
             channels: channels as usize,
@@ -76,8 +76,8 @@ impl Order {
         }
     }
 
-    /// The steps in which the array takes a kernel over a window of that pitch: in the order in which weights lie, what
-    /// belongs to one kernel without another between.
+    /// The steps in which the array takes a kernel over a window of that pitch: in the order of the weights in
+    /// the buffer, restricted to one kernel.
     pub fn steps(&self, kernel: &Kernel, pitch: usize) -> Steps {
         let Order { channels, columns, rows, block, row_group } = *self;
         let mut steps = Steps::default();

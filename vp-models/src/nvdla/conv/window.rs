@@ -1,4 +1,5 @@
-//! The activations of one layer as the MAC array meets them: input lines with their padding written out.
+//! The activations of one layer in the form that the MAC array uses: input lines with their padding written
+//! out.
 
 use super::compute::Axes;
 use super::elements::Elements;
@@ -27,8 +28,8 @@ impl Frame {
         self.extent.x * self.channels
     }
 
-    /// Lays the window over lines, of which there may be more or fewer than it reaches. Of lines of several cubes, one
-    /// after the other, over those of one.
+    /// Fills the window from lines, of which there may be more or fewer than it needs. Lines of several cubes,
+    /// one after the other, follow those of one.
     pub fn lay<'a>(&self, cube: u32, lines: impl Iterator<Item = &'a Elements>) -> Elements {
         let mut window = Elements::filled(self.precision, self.padding, self.extent.y * self.pitch());
         let inside = self.width.min(self.extent.x.saturating_sub(self.before.x)) * self.channels;

@@ -1,8 +1,8 @@
 //! PDP's arithmetic: one output atom at a time, or a whole cube.
 //!
-//! [`output_atom`] is what the timed engine calls when an output is due; it reads the gathered input, of which only
-//! the atoms under the window must have arrived. [`run`] does whole cubes with it. Knows neither time nor registers
-//! nor addresses. Strips need no care here: a split layer gives what the layer in one piece gives.
+//! The timed engine calls [`output_atom`] when an output is due. It reads the gathered input, of which only the
+//! atoms under the window must have arrived. [`run`] does whole cubes with it. This module has no time,
+//! registers or addresses. It ignores strips: a split layer gives the same result as the layer in one piece.
 
 use crate::nvdla::cube::Cube;
 use crate::nvdla::numeric::{Precision, round_shift};

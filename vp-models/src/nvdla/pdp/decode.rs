@@ -1,4 +1,4 @@
-//! What the registers of PDP and PDP_RDMA say of a layer, and what is wrong with them.
+//! The registers of PDP and PDP_RDMA as a layer, and their errors.
 
 use super::layer::{Average, Axis, Hardware, Method, PdpLayer, PdpSource, Strips, line_buffer_columns};
 use crate::nvdla::cube::Packing;
@@ -63,7 +63,8 @@ impl PdpLayer {
 
     /// Decodes and checks a group of PDP and, if the layer reads memory, of PDP_RDMA (not looked at otherwise).
     ///
-    /// PDP's own source address and PDP_RDMA's flying mode are left to their reset values by drivers: neither counts.
+    /// Drivers leave PDP's own source address and PDP_RDMA's flying mode at their reset values, so both are
+    /// ignored.
     pub fn decode(pdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<PdpLayer, Refused> {
         use reg::D_DATA_FORMAT::INPUT_DATA;
         let precision = hardware.formats.decode(pdp, INPUT_DATA)?;

@@ -9,7 +9,7 @@ use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{RegisterMap, Unit, pdp as reg, pdp_rdma as rdma_reg};
 
 impl PdpLayer {
-    /// Its registers, all but the enables. What a maximum or minimum does not look at is 0.
+    /// Its registers, all but the enables. Registers that a maximum or minimum ignores are 0.
     pub fn fields(&self) -> Encoded {
         let rdma = match self.source {
             PdpSource::Memory(source) => Encoded::of(Unit::PdpRdma, self.rdma_fields(&source)),

@@ -1,4 +1,4 @@
-//! One PDP layer: what a register group of PDP, and the one of PDP_RDMA beside it, say.
+//! One PDP layer: the contents of a register group of PDP, and of the group of PDP_RDMA beside it.
 //!
 //! [`PdpLayer::decode`] (`decode.rs`) checks everything once, [`PdpLayer::encode`] is its inverse; [`super::compute`] and the timing rely on
 //! it. All fields are plain data: tests build layers by hand.
@@ -175,8 +175,8 @@ impl Strips {
         Strips { count: 1, input: [horizontal.input, 0, 0], output: [horizontal.output, 0, 0] }
     }
 
-    /// As few as the line buffer has room for, equal ones but for the last. A strip in padding alone has no columns, which no
-    /// register can say: such a layer is refused.
+    /// As few strips as the line buffer allows, equal except for the last. A strip that is only padding has no
+    /// columns, which no register can express: such a layer is refused.
     pub fn fitting(horizontal: &Axis, vertical: &Axis) -> Strips {
         let &Axis { input, output, kernel, stride, padding, .. } = horizontal;
         let most = line_buffer_columns(vertical.open_windows());
@@ -195,7 +195,7 @@ impl Strips {
         }
     }
 
-    /// Whether there is but one, as there must be of what comes from SDP.
+    /// Whether there is only one strip, which input from SDP requires.
     pub const fn is_whole(&self) -> bool {
         self.count == 1
     }
@@ -236,8 +236,8 @@ impl PdpLayer {
         cube::surfaces(self.channels, self.lanes())
     }
 
-    /// The strips, left to right. Strips behind the first read again the columns their first window shares with the
-    /// strip before.
+    /// The strips, left to right. Later strips read the columns again that their first window shares with the
+    /// previous strip.
     pub fn strips(&self) -> impl Iterator<Item = Strip> + use<> {
         self.strips.strips(&self.horizontal)
     }
@@ -246,7 +246,7 @@ impl PdpLayer {
 impl Average {
     pub(super) const NONE: Average = Average { reciprocal_width: 0, reciprocal_height: 0, padding: [0; 7] };
 
-    /// What divides by so many columns or rows: in 1/65536ths, or in fp16 the code of 1 / `size` in 17 bits.
+    /// The divisor for so many columns or rows: in 1/65536ths, or in fp16 the code of 1 / `size` in 17 bits.
     pub fn reciprocal(size: u32, precision: Precision) -> u32 {
         /// Of 1 to 8, rounded towards zero.
         const FP17: [u32; 8] = [0x7c00, 0x7800, 0x7555, 0x7400, 0x7266, 0x7155, 0x7092, 0x7000];

@@ -1,7 +1,7 @@
 //! PDP, the planar data processor: pooling over windows of a surface.
 //!
-//! [`layer`] decodes a register group, [`compute`] does the arithmetic, `timing` is its shape in time, and
-//! here is the engine that joins them.
+//! [`layer`] decodes a register group, [`compute`] does the arithmetic, `timing` is the timing, and this module
+//! has the engine that joins them.
 
 pub mod compute;
 mod decode;

@@ -1,12 +1,12 @@
-//! PDP's shape in time: when each input atom is taken and when each output atom is made.
+//! PDP's timing: when each input atom is taken and when each output atom is made.
 //!
-//! Two stages in order, both one element a slot of `cycles_per_atom`. The horizontal stage reduces the columns
-//! of a window: it makes a one-dimensional element in the slot of the input atom that completes it. The
-//! vertical stage reduces the rows: it makes an output in the slot of the element that completes a window.
-//! Windows that hang over the right or lower edge are completed by flushing: the flushed elements ride on the
-//! atoms that follow, as long as those complete no window themselves; where they would, and at the end, they
-//! take slots of their own and hold the input back. Top and left padding, and changes of line and surface,
-//! cost nothing.
+//! There are two stages, and each takes one element in a slot of `cycles_per_atom`. The horizontal stage
+//! reduces the columns of a window: it makes a one-dimensional element in the slot of the input atom that
+//! completes it. The vertical stage reduces the rows: it makes an output in the slot of the element that
+//! completes a window. Windows over the right or lower edge are completed by flushing. The flushed elements
+//! share the slots of the following atoms, as long as those complete no window themselves. Otherwise, and at
+//! the end, they take slots of their own and delay the input. Top and left padding, and changes of line and
+//! surface, cost nothing.
 //!
 //! RTL, `PDP_CORE_cal1d` and `PDP_CORE_cal2d`; agrees with the RTL's cycles on all pooling layers of the nv_small
 //! family's traces.

@@ -1,7 +1,8 @@
-//! Input on the fly that no window reads, behind a layer's last output.
+//! Input from SDP that no window reads, behind a layer's last output.
 //!
-//! A layer whose input SDP sends is done with its last output (RTL, `NV_NVDLA_PDP_wdma`, reading_done_flag: set from the beginning
-//! where PDP is on the fly). What SDP still sends is taken all the same.
+//! A layer whose input comes from SDP is done with its last output (RTL, `NV_NVDLA_PDP_wdma`,
+//! reading_done_flag: set from the beginning where PDP is on the fly). PDP still takes the input that SDP sends
+//! after that.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! RUBIK's work on what its register file holds at once: bytes change their order, and nothing else.
+//! RUBIK's work on the contents of its register file: it only reorders bytes.
 
 use super::layer::{Mode, RubikLayer};
 use super::timing::Tile;

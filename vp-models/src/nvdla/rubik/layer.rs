@@ -1,4 +1,4 @@
-//! One RUBIK layer: what a register group says.
+//! One RUBIK layer: the contents of a register group.
 //!
 //! [`RubikLayer::decode`] checks everything once; `compute` and the timing rely on it. All fields are plain data:
 //! tests build layers by hand.
@@ -183,7 +183,8 @@ impl RubikLayer {
         })
     }
 
-    /// Its registers, all but the enable. Of two-byte elements no register says whether they are integers: they are called so.
+    /// Its registers, all but the enable. No register says whether two-byte elements are integers: they are
+    /// taken as integers.
     pub fn fields(&self) -> Encoded {
         use reg::D_MISC_CFG::{IN_PRECISION, RUBIK_MODE};
         let RubikLayer { mode, width, height, channels, .. } = *self;

@@ -1,7 +1,7 @@
 //! RUBIK, the data reshape engine: contraction after a deconvolution, feature cubes to planes, and back.
 //!
-//! [`layer`] decodes a register group, `compute` reorders bytes, `timing` is its shape in time, and here is the engine
-//! that joins them.
+//! [`layer`] decodes a register group, `compute` reorders bytes, `timing` is the timing, and this module has
+//! the engine that joins them.
 
 mod compute;
 pub mod layer;

@@ -1,4 +1,4 @@
-//! RUBIK's shape in time: which tiles there are, what is read and written for each, and when.
+//! RUBIK's timing: its tiles, what is read and written for each, and when.
 //!
 //! The register file has two banks, one being filled while the other is read. A bank holds a *tile*: for contraction
 //! up to 8 pixels of up to 8 channel blocks, otherwise up to 64 pixels of a surface. Two atoms enter it and two leave it

@@ -1,8 +1,9 @@
-//! Atoms that have started and wait for EW, where it takes longer for an atom than the stages in front of it.
+//! Atoms that have started and wait for EW, where EW takes longer for an atom than the stages in front of it.
 //!
-//! They wait in the registers between SDP's input and the one in which EW gathers an atom's elements (`NV_NVDLA_SDP_core`,
-//! `u_ew_dppack`). Most of these have a skid buffer: they hold two beats while nothing goes on, and where it does, this comes to the one
-//! before a cycle later. So the input, and the stages before EW, are as many beats ahead of EW as the registers hold.
+//! They wait in the registers between SDP's input and the one in which EW gathers an atom's elements
+//! (`NV_NVDLA_SDP_core`, `u_ew_dppack`). Most of these have a skid buffer. They hold two beats while EW takes
+//! nothing; when it takes one, the register in front sees that a cycle later. So the input, and the stages
+//! before EW, are as many beats ahead of EW as the registers hold.
 
 use super::layer::{Carries, SdpLayer, SdpSource, Stage};
 use super::timing;
@@ -55,8 +56,8 @@ pub(super) struct BeforeElementwise {
     operands: Option<Registers>,
     /// When the last atoms would have started if nothing could wait in front of EW, the newest last.
     taken: VecDeque<Time>,
-    /// When the newest atom meets its operands, in BS or BN, and when these are taken: after the atom before has met its own. As if it
-    /// were at its start.
+    /// When the newest atom meets its operands, in BS or BN, and when these are taken: after the previous atom
+    /// has met its own. Counted as if it were at its start.
     met: Time,
     operands_taken: Time,
 }

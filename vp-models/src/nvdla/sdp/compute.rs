@@ -1,10 +1,11 @@
 //! SDP's arithmetic: one atom at a time, or a whole cube.
 //!
-//! [`Datapath`] is what the timed engine drives: atoms of input and their operands in, atoms of output out, with no
-//! allocation, a stage over all of them at a time. [`run`] does whole cubes with it. Knows neither time nor registers nor addresses.
+//! The timed engine uses [`Datapath`]: it takes atoms of input and their operands and gives atoms of output,
+//! with no allocation, one stage over all of them at a time. [`run`] does whole cubes with it. This module has
+//! no time, registers or addresses.
 //!
-//! The order is input, BS, BN, EW, output converter. Values are 32 bits between stages: integers, or the codes of
-//! binary32 numbers, of which `float` knows the stages.
+//! The order is input, BS, BN, EW, output converter. Values are 32 bits between stages: integers, or the codes
+//! of binary32 numbers, whose stages are in `float`.
 
 use crate::nvdla::cube::Cube;
 use crate::nvdla::float::{Fp16, Fp32, Specials};
@@ -34,8 +35,8 @@ pub struct Counters {
     pub out_saturation: u64,
     /// `D_PERF_LUT_*`.
     pub lut: lut::Counters,
-    /// `D_STATUS_NAN_INPUT_NUM` and `D_STATUS_INF_INPUT_NUM` of SDP_RDMA: of what came from memory, before it is
-    /// flushed.
+    /// `D_STATUS_NAN_INPUT_NUM` and `D_STATUS_INF_INPUT_NUM` of SDP_RDMA: counts in the data from memory,
+    /// before it is flushed.
     pub input: Specials,
     /// `D_STATUS_NAN_OUTPUT_NUM`: results that are not numbers.
     pub nan_output: u64,
@@ -79,8 +80,8 @@ impl<'a> Datapath<'a> {
         Datapath { layer, tables }
     }
 
-    /// One step of input that came from memory: an atom, or two where the input is wider than what is processed;
-    /// the output likewise. A comparison leaves `output` alone.
+    /// One step of input from memory: an atom, or two where the input is wider than the processed format; the
+    /// same holds for the output. A comparison leaves `output` unchanged.
     ///
     /// Panics if a length is not the layer's.
     pub fn memory_atom(&self, input: &[u8], operands: &Operands<'_>, output: &mut [u8]) -> Counters {
@@ -111,8 +112,8 @@ impl<'a> Datapath<'a> {
         counters
     }
 
-    /// Steps that came from the convolution accumulator, one value a lane, and all have the same operands. The values
-    /// are lost. Otherwise as [`Datapath::memory_atom`].
+    /// Steps of input from the convolution accumulator, one value a lane, all with the same operands. The
+    /// values are overwritten. Otherwise like [`Datapath::memory_atom`].
     pub fn accumulator_atoms(
         &self,
         input: &mut [i32],
@@ -418,8 +419,8 @@ pub struct OperandCubes<'a> {
     pub ew: Option<&'a Cube>,
 }
 
-/// Runs a whole layer. In its cubes an atom holds all lanes that are processed together, also where their format is
-/// wider than that of processing. The output is all zeros when the layer only compares.
+/// Runs a whole layer. In its cubes an atom holds all lanes that are processed together, even if their format
+/// is wider than the processed one. The output is all zeros when the layer only compares.
 ///
 /// Panics if a cube's shape is not the layer's.
 pub fn run(

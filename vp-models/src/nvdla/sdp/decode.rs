@@ -1,4 +1,4 @@
-//! How the registers of SDP and SDP_RDMA become a layer, and what contradicts it.
+//! How the registers of SDP and SDP_RDMA become a layer, and contradictions between them.
 
 use super::fields::{BN, BS, DESTINATION, EW, SOURCE, ShiftFields, StageFields};
 use super::layer::{
@@ -35,7 +35,7 @@ impl SdpLayer {
 
     /// Decodes and checks a group of SDP and, if the layer reads memory, of SDP_RDMA (not looked at otherwise).
     ///
-    /// Stages the hardware lacks are bypassed whatever their registers say, as their logic is.
+    /// Stages that the hardware lacks are bypassed, whatever their registers say.
     pub fn decode(sdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<SdpLayer, Refused> {
         let precision = hardware.formats.decode(sdp, reg::D_DATA_FORMAT::PROC_PRECISION)?;
         Decoder { sdp, rdma, hardware, precision }.layer()

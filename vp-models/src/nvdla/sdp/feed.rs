@@ -1,6 +1,7 @@
-//! From a latency FIFO to SDP's datapath: atoms are packed, written to as many lanes at once, and leave through one output
-//! register, each cycle those that belong to one atom of data (`NV_NVDLA_SDP_RDMA_unpack`, `NV_NVDLA_SDP_RDMA_EG_ro`). How many are
-//! packed, how deep a lane is, and how many come in a cycle, says [`Packing`].
+//! From a latency FIFO to SDP's datapath: atoms are packed, written to several lanes at once, and leave through
+//! one output register, each cycle those that belong to one atom of data (`NV_NVDLA_SDP_RDMA_unpack`,
+//! `NV_NVDLA_SDP_RDMA_EG_ro`). [`Packing`] says how many are packed, how deep a lane is, and how many come in a
+//! cycle.
 //!
 //! The packing decides when room in the latency FIFO comes back: in groups, not atom by atom. As seen on the
 //! RTL: with 100 cycles of latency, credits return four at a time every four atoms.
@@ -74,7 +75,7 @@ pub(super) struct Feed {
     output: Handoff<Atom>,
     /// …and the others.
     others: RefCell<VecDeque<Atom>>,
-    /// Of atoms that are used together the first, while some of them are missing.
+    /// The first of the atoms that are used together, while the others are missing.
     first: Cell<Option<Atom>>,
     /// Somebody takes operands that nobody does: never.
     untaken: Event,

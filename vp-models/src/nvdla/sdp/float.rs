@@ -1,7 +1,7 @@
-//! SDP's stages in fp16: binary32 between them, what lies in memory widened to it.
+//! SDP's stages in fp16: binary32 between them; data from memory is widened to it.
 //!
-//! Called by [`super::compute`], whose values then are codes. No stage shifts, and no converter of operands or of the
-//! output takes part: the numbers carry their own exponents.
+//! Called by [`super::compute`], whose values then are codes. No stage shifts, and no converter of operands or
+//! of the output takes part, because the numbers have their own exponents.
 
 use super::compute::{Counters, Operands};
 use super::layer::{

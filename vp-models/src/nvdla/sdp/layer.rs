@@ -1,4 +1,4 @@
-//! One SDP layer: what a register group of SDP, and the one of SDP_RDMA beside it, say.
+//! One SDP layer: the contents of a register group of SDP, and of the group of SDP_RDMA beside it.
 //!
 //! [`SdpLayer::decode`] (in `decode`) checks everything once, [`SdpLayer::encode`] is its inverse; [`super::compute`] and the timing rely on it. All fields are plain
 //! data: tests build layers by hand.
@@ -60,13 +60,13 @@ pub struct SdpLayer {
     pub channels: u32,
     /// Format of processing.
     pub precision: Precision,
-    /// Format of input from memory: that of processing, or int16 where int8 is processed.
+    /// Format of input from memory: the processed format, or int16 where int8 is processed.
     pub input: Precision,
     /// Format of output: int8 becomes any other, int16 and fp16 each other.
     pub output: Precision,
     /// In fp16, inputs and operands in memory that are not numbers count as 0.
     pub nan_to_zero: bool,
-    /// In which order pixels pass: another than line after line only from the accumulator to memory.
+    /// The order in which pixels pass. It differs from line after line only from the accumulator to memory.
     pub order: Order,
     /// Bytes from the output of a cube to that of the next.
     pub cube_stride: u32,
@@ -222,7 +222,8 @@ pub enum Carries {
 /// Operands of one stage in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperandStream {
-    /// Where they lie. A "pixel" holds the operands of one atom's lanes; packed when there is one value a channel.
+    /// Their place in memory. A "pixel" holds the operands of one atom's lanes; packed when there is one value
+    /// a channel.
     pub surface: Surface,
     /// Which operands.
     pub carries: Carries,
@@ -230,7 +231,7 @@ pub struct OperandStream {
     pub operand_bytes: usize,
     /// One set of operands an element (`true`) or a channel (`false`).
     pub per_element: bool,
-    /// Whether both operands come, and the stage takes one of them only: the other one stops both.
+    /// Whether both operands come but the stage takes only one of them: the other one stops both.
     pub is_half_taken: bool,
 }
 
@@ -278,7 +279,7 @@ impl SdpLayer {
         (self.output.bytes() / self.precision.bytes()) as u32
     }
 
-    /// Surfaces as they are processed; of a wider format in memory there are two for each.
+    /// Surfaces as they are processed; for a wider format in memory there are two for each.
     pub const fn surfaces(&self) -> u32 {
         cube::surfaces(self.channels, self.lanes())
     }

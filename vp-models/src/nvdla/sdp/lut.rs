@@ -1,8 +1,9 @@
 //! The lookup table of the element-wise stage: two tables over different ranges, interpolated, with slopes outside.
 //!
-//! Table LE (65 entries) is indexed linearly or by the logarithm, table LO (257 entries) linearly. Every input is
-//! looked up in both; priorities choose the answer. Used by [`super::compute`]; software fills the tables through the
-//! registers' [`LutPort`](crate::nvdla::registers::LutPort). In fp16 the same registers hold codes: see `float`.
+//! Table LE (65 entries) is indexed linearly or by the logarithm, table LO (257 entries) linearly. Every input
+//! is looked up in both; priorities choose the result. Used by [`super::compute`]; software fills the tables
+//! through the registers' [`LutPort`](crate::nvdla::registers::LutPort). In fp16 the same registers hold codes:
+//! see `float`.
 
 mod float;
 

@@ -12,11 +12,11 @@
 //!                                                                    +--> PDP, on the fly (`Handoff`)
 //! ```
 //!
-//! A register group comes in and becomes a [`layer`] (`decode`). `fetch` makes the reads. `pass` asks, for each atom: are its
-//! operands there, is its main input there, is there room behind the datapath; then it starts, and [`compute`] has its bytes
-//! ([`lut`]: by the table of the last stage). `timing` says what each asks for and how long each part takes. What goes out are
-//! writes or atoms for PDP, counters, and the interrupt, which the [`engine`](super::engine) raises when all writes are
-//! acknowledged.
+//! A register group comes in and becomes a [`layer`] (`decode`). `fetch` makes the reads. `pass` checks for
+//! each atom whether its operands and its main input are there, and whether there is room behind the datapath.
+//! Then the atom starts, and [`compute`] computes its bytes (the last stage's table is [`lut`]). `timing` says
+//! what each step requires and how long each part takes. The outputs are writes or atoms for PDP, counters, and
+//! the interrupt, which the [`engine`](super::engine) raises when all writes are acknowledged.
 
 mod before_elementwise;
 pub mod compute;

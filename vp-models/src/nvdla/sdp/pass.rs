@@ -30,14 +30,15 @@ pub(super) struct Pass<'a> {
     pace: Time,
     latency: Time,
     to_pdp: Time,
-    /// How the steps of a surface are cut: so many runs of so many.
+    /// The steps of a surface, as so many runs of so many steps.
     lines: u64,
     columns: u64,
-    /// From when on the next atom can start, and when the last one has started, and passed on to EW.
+    /// The time at which the next atom can start, and those at which the last one has started and has passed on
+    /// to EW.
     earliest: Time,
     started: Time,
     passed: Time,
-    /// Of lines whose surfaces take turns: input of the first surface, and output for the second.
+    /// For lines whose surfaces take turns: input of the first surface, and output for the second.
     first_input: VecDeque<Atom>,
     second_output: VecDeque<u8>,
     /// The results of a step.

@@ -1,4 +1,4 @@
-//! SDP's shape in time: how long the stages of a layer take, and which reads it makes.
+//! SDP's timing: how long the stages of a layer take, and which reads it makes.
 
 use super::feed::Shape;
 use super::layer::{Carries, Elementwise, OperandStream, SdpLayer, SdpSource, Stage};

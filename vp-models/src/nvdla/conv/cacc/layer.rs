@@ -1,4 +1,4 @@
-//! What CACC's registers say of one layer: how sums become results.
+//! One layer's registers of CACC: how sums become results.
 
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::conv::sums::Sums;
@@ -81,8 +81,9 @@ impl CaccLayer {
         Ok(fields)
     }
 
-    /// A sum as SDP gets it, and whether it was clipped. (The RTL counts one more: `NV_NVDLA_CACC_CALC_int8.v`,
-    /// `i_sft_need_sat`, looks at negative sums before they are rounded up to the lowest value.)
+    /// A sum in the form that SDP gets, and whether it was clipped. (The RTL counts one value more:
+    /// `NV_NVDLA_CACC_CALC_int8.v`, `i_sft_need_sat`, checks negative sums before they are rounded up to the
+    /// lowest value.)
     #[inline]
     pub fn clip(&self, sum: i64) -> (i32, bool) {
         let rounded = round_shift(sum, self.truncate);
@@ -90,7 +91,7 @@ impl CaccLayer {
         (clipped, i64::from(clipped) != rounded)
     }
 
-    /// Sums as SDP gets them, of those that 32 bits hold: they are only rounded.
+    /// Sums in the form that SDP gets, if 32 bits hold them: they are only rounded.
     pub fn clip_narrow(&self, sums: &mut [i32]) {
         widest(|| round_shift_all(sums, self.truncate));
     }

@@ -2,8 +2,8 @@
 //! first, as far as there is room for some ahead; weights and masks (WMB) take turns by `S_ARBITER` (RTL, branch nvdlav1,
 //! `NV_NVDLA_CDMA_wt.v`, `u_sp_arb`, `u_wrr_arb`).
 //!
-//! A group of kernels can be used when its size, its masks and its weights have come. That they fit each other, hardware
-//! relies on; here a layer for which they do not ends early.
+//! A group of kernels can be used when its size, its masks and its weights have come. Hardware relies on these
+//! to fit each other; here a layer for which they do not ends early.
 
 use super::intake::{WeightArrival, WeightIntake};
 use super::layer::{CdmaLayer, Compressed};
@@ -53,7 +53,7 @@ pub(super) struct CompressedRequests {
     turn: RefCell<Turn>,
     /// Bytes asked for of weights, masks and sizes.
     done: [Cell<u32>; 3],
-    /// Where each group's weights end among all, as far as its size has come.
+    /// The end of each group's weights in the whole sequence, for the groups whose size has come.
     ends: RefCell<Vec<u64>>,
     /// Groups that have come.
     complete: Cell<u32>,

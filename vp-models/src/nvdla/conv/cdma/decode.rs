@@ -1,5 +1,5 @@
-//! What CDMA's registers say of what it reads: features, images, cubes for Winograd's method, and what lies beside
-//! compressed weights.
+//! CDMA's registers for what it reads: features, images, cubes for Winograd's method, and the additional data
+//! of compressed weights.
 
 use super::feature::Feature;
 use super::image::Image;

@@ -34,8 +34,8 @@ struct InputFields {
 }
 
 impl CdmaLayer {
-    /// Its registers in groups, all but the enable. Steps and padding of features are CSC's: here they are 1 and none, and nothing reads
-    /// them.
+    /// Its registers in groups, all but the enable. Steps and padding of features belong to CSC: here they are
+    /// 1 and none, and nothing reads them.
     pub fn fields(&self) -> Encoded {
         let mut all = Encoded::of(Unit::Cdma, self.common());
         if let Some(batches) = self.batches() {

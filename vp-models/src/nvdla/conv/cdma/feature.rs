@@ -53,7 +53,7 @@ impl Feature {
         self.surfaces() as usize * (lines * self.width) as usize * self.surface.pixel as usize
     }
 
-    /// Runs of atoms that lie apart, and the atoms of a line in each.
+    /// Separate runs of atoms, and the atoms of a line in each.
     pub fn runs(&self) -> (u32, u32) {
         match self.surface.packing {
             Packing::Packed => (1, self.surfaces()),
@@ -67,8 +67,9 @@ impl Feature {
         reads as u64 + u64::from(self.cubes * self.runs().0) + 1
     }
 
-    /// The reads of `lines` lines from `first` on: cube by cube; of each surface by surface, or some surfaces in turns, each
-    /// read up to the next multiple of eight atoms (RTL, `NV_NVDLA_CDMA_dc.v`, `req_atm_size`, `req_batch_cnt`).
+    /// The reads of `lines` lines from `first` on: cube by cube; within a cube surface by surface, or some
+    /// surfaces in turns, each read up to the next multiple of eight atoms (RTL, `NV_NVDLA_CDMA_dc.v`,
+    /// `req_atm_size`, `req_batch_cnt`).
     pub fn reads(&self, first: u32, lines: u32) -> Vec<Read> {
         let mut reads = Vec::new();
         for cube in 0..self.cubes {

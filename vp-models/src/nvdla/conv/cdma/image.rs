@@ -90,7 +90,8 @@ impl Image {
         })
     }
 
-    /// If the offset lies beyond a line's first atom: the pixels of an atom, and those in front of the first that is taken.
+    /// If the offset is beyond a line's first atom: the pixels of an atom, and those in front of the first one
+    /// that is taken.
     pub fn offset_beyond_an_atom(&self) -> Option<[u32; 2]> {
         let pixels = self.pixels_of_atom()[0];
         (self.x_offset >= pixels).then(|| [pixels, self.passed()[0]])
@@ -148,7 +149,7 @@ impl Image {
         bundles
     }
 
-    /// The slots of a line: a bundle of the first plane, then what belongs to it of the second, in turns.
+    /// The slots of a line: a bundle of the first plane, then the matching one of the second, in turns.
     pub fn slots(&self) -> Vec<Slot> {
         let planes = if self.two_planes() { 2 } else { 1 };
         let mut planes: Vec<_> = (0..planes).map(|plane| self.bundles(plane).into_iter()).collect();
@@ -191,7 +192,8 @@ impl Image {
         reads
     }
 
-    /// How many components of a line are no finite numbers: all that is read from the first pixel on.
+    /// The number of components of a line that are not finite numbers: of all that is read from the first pixel
+    /// on.
     pub fn specials(&self, bytes: &[u8]) -> Specials {
         if !self.format.is_float() {
             return Specials::default();

@@ -1,4 +1,4 @@
-//! How fast CDMA takes what comes from memory, and when CSC may use it.
+//! How fast CDMA takes data from memory, and when CSC may use it.
 //!
 //! Input goes atom by atom through a small buffer and a converter to the convolution buffer; each [`BeatConsumer`] here says
 //! when an atom is taken from the bus, and notes when the lines that it completes can be used.

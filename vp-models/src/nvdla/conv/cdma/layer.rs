@@ -1,5 +1,6 @@
-//! What CDMA's registers say of one layer: which input and weights it brings to the convolution buffer, and what
-//! it does to input on the way. `decode` has the registers of each kind of input, [`CdmaLayer::encode`] is the inverse.
+//! One layer's registers of CDMA: which input and weights it brings to the convolution buffer, and how it
+//! converts input on the way. `decode` has the registers of each kind of input, [`CdmaLayer::encode`] is the
+//! inverse.
 
 use super::decode;
 use super::feature::Feature;
@@ -70,7 +71,7 @@ pub struct Compressed {
     pub mask_bytes: u32,
     /// Byte address of the sizes (WGS): four bytes for each group of kernels that are multiplied together.
     pub sizes_base: u64,
-    /// Reads of weights, and of masks, that are made in a row while the other ones wait.
+    /// Reads of weights, and of masks, that are made in a row while the other stream waits.
     pub turns: [u32; 2],
 }
 
@@ -168,7 +169,7 @@ impl Input {
         }
     }
 
-    /// Cycles in which so many reads, those of some lines, are made: the next lines follow then.
+    /// Cycles in which so many reads, those of some lines, are made; after that the next lines follow.
     pub fn request_cycles(&self, reads: usize) -> u64 {
         match self {
             Input::Feature(feature) => feature.request_cycles(reads),
@@ -177,8 +178,8 @@ impl Input {
         }
     }
 
-    /// How many elements of what reads brought are no finite numbers; lanes beyond the channels count like all
-    /// others.
+    /// The number of elements in the read data that are not finite numbers; lanes beyond the channels count
+    /// like all others.
     pub fn specials(&self, bytes: &[u8]) -> Specials {
         match self {
             Input::Feature(feature) | Input::Winograd(Winograd { feature, .. }) => match feature.format {
@@ -189,7 +190,7 @@ impl Input {
         }
     }
 
-    /// What these reads brought, as lines for the buffer, the first of which is `first`.
+    /// The data of these reads, as lines for the buffer, the first of which is `first`.
     pub fn lines(&self, precision: Precision, first: u32, lines: u32, bytes: &[u8]) -> Vec<Elements> {
         match self {
             Input::Feature(feature) => {

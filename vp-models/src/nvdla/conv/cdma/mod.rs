@@ -1,8 +1,9 @@
 //! CDMA, the convolution DMA: brings input and weights to the convolution buffer, each at its own pace.
 //!
-//! [`layer`] decodes a register group (`decode`: what is read); [`feature`], [`image`] (with [`pixel`]) and [`winograd`] know
-//! the kinds of input: which reads bring it, and what the buffer then holds. `requests` are the reads, `compressed`
-//! those of compressed weights. Here are the processes that read as far as the buffer has room.
+//! [`layer`] decodes a register group (`decode`: what is read). [`feature`], [`image`] (with [`pixel`]) and
+//! [`winograd`] are the kinds of input: which reads bring it, and what the buffer then holds. `requests` are
+//! the reads, `compressed` those of compressed weights. This module has the processes, which read as far as the
+//! buffer has room.
 
 mod compressed;
 mod decode;

@@ -72,15 +72,17 @@ impl Format {
         }
     }
 
-    /// Of these codes, from the first on as bits, those of formats that hardware reads which computes in `precisions`.
+    /// Of these codes, as bits from the first on, those of the formats that hardware can read which computes in
+    /// `precisions`.
     pub fn mask(codes: Range<u32>, precisions: Formats) -> u32 {
         let first = codes.start;
         let is_read = |code: &u32| Format::named(*code).is_some_and(|format| format.is_read(precisions));
         codes.filter(is_read).fold(0, |mask, code| mask | 1 << (code - first))
     }
 
-    /// Whether hardware reads it which computes in `precisions`: where that is int8 alone, `NV_NVDLA_CDMA_IMG_pack` unpacks bytes only (branch
-    /// `nv_small`: what `pixel_packed_10b` selects is not there).
+    /// Whether hardware that computes in `precisions` can read this format. If that is int8 alone,
+    /// `NV_NVDLA_CDMA_IMG_pack` unpacks bytes only (branch `nv_small`: it lacks what `pixel_packed_10b`
+    /// selects).
     pub fn is_read(&self, precisions: Formats) -> bool {
         match (self.is_float, self.element_bytes) {
             (true, _) => precisions.fp16,

@@ -1,7 +1,7 @@
-//! Which reads CDMA makes, and when: as far as the convolution buffer has room, one a cycle.
+//! CDMA's reads and their times: as far as the convolution buffer has room, one a cycle.
 //!
-//! The memory interface asks for the next read when the one before is made. Where there is none because room is
-//! lacking, CDMA's process waits for room and has the interface go on.
+//! The memory interface asks for the next read when the previous one is made. If there is none because room is
+//! lacking, CDMA's process waits for room and lets the interface go on.
 
 use super::layer::{CdmaLayer, Input, Read};
 use super::{READ_ATOMS, TO_FEATURES, TO_OTHERS};

@@ -1,5 +1,6 @@
-//! Feature data cubes for Winograd's method: CDMA pads them on all sides, and where kernels move by more than a pixel it
-//! makes channels of what they step over, so that CSC finds kernels of 3 x 3 that move pixel by pixel.
+//! Feature data cubes for Winograd's method. CDMA pads them on all sides. Where kernels move by more than a
+//! pixel, it turns the pixels of one step into channels, so that CSC finds kernels of 3 x 3 that move pixel by
+//! pixel.
 
 use super::feature::Feature;
 use super::layer::Read;
@@ -69,9 +70,10 @@ impl Winograd {
         reads as u64 + 1
     }
 
-    /// The reads of `lines` lines from `first` on: surface by surface, lines by which step of the kernels they belong to,
-    /// and of these, four in turns, up to the next multiple of eight atoms (RTL, branch nvdlav1,
-    /// `NV_NVDLA_CDMA_wg.v`, `req_surf_cnt`, `req_y_std_cnt`, `req_sub_h_cnt`).
+    /// The reads of `lines` lines from `first` on: surface by surface; within a surface, lines are grouped by
+    /// their position within the kernels' step; of each group, four lines in turns, up to the next multiple of
+    /// eight atoms (RTL, branch nvdlav1, `NV_NVDLA_CDMA_wg.v`, `req_surf_cnt`, `req_y_std_cnt`,
+    /// `req_sub_h_cnt`).
     pub fn reads(&self, first: u32, lines: u32) -> Vec<Read> {
         let Feature { surface, width, .. } = self.feature;
         let (there, atom) = (self.memory_lines(first, lines), surface.pixel);
@@ -100,8 +102,8 @@ impl Winograd {
         reads
     }
 
-    /// So many lines for the buffer, the first of which is `first`, from what their reads brought. The channels of a pixel:
-    /// those of each step, lines slowest.
+    /// So many lines for the buffer, the first of which is `first`, from the data of their reads. The channels
+    /// of a pixel are those of each position in the step, with lines slowest.
     pub fn lines(&self, precision: Precision, first: u32, lines: u32, bytes: &[u8]) -> Vec<Elements> {
         let there = self.memory_lines(first, lines);
         let count = there.len() as u32;

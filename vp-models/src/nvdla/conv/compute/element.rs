@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 /// int8 or int16.
 pub trait Element: Copy + Default + Debug + Into<i64> + Send + Sync + sealed::Sealed + 'static {
-    /// Taps that lie side by side in packed weights: together 32 bits, what vector instructions add up at once.
+    /// Adjacent taps in packed weights: together 32 bits, which vector instructions add up at once.
     const GROUP: usize;
     /// The largest magnitude of a product.
     const MAX_PRODUCT: u64;

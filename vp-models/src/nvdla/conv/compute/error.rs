@@ -1,4 +1,4 @@
-//! What is wrong with a request to the MAC array.
+//! Errors in requests to the MAC array.
 
 use thiserror::Error;
 

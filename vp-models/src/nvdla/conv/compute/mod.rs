@@ -1,18 +1,18 @@
 //! The arithmetic of the MAC array and its accumulator: sums of products, and fast. Those of integers are exact.
 //!
-//! The engine materialises its input as a [`Window`] of rows, packs the weights of a kernel group once
-//! ([`PackedWeights`]), joins both in a [`Convolution`] and asks a [`MacArray`] for the sums of a run of positions
-//! and a range of kernels. Knows neither time nor registers nor memory layouts.
+//! The engine builds its input as a [`Window`] of rows, packs the weights of a kernel group once
+//! ([`PackedWeights`]), combines both in a [`Convolution`] and asks a [`MacArray`] for the sums of a run of
+//! positions and a range of kernels. This module has no time, registers or memory layouts.
 //!
-//! `reference` is the obvious version. Everything else must equal it: `plain` is the packed one in plain Rust,
-//! `x86` the ones with vector instructions, chosen by what the CPU can do ([`Path`]), and `threads` cuts the work.
-//! Sums are exact integers, so neither path nor number of threads can be seen in a result. fp16 has a datapath of its
-//! own, [`float`]: its sums are none of real numbers, and each path gives the hardware's.
+//! `reference` is the obvious version, and everything else must equal it. `plain` is the packed one in plain
+//! Rust, `x86` has the ones with vector instructions, chosen by what the CPU supports ([`Path`]), and `threads`
+//! divides the work. Sums are exact integers, so neither the path nor the number of threads changes a result.
+//! fp16 has a datapath of its own, [`float`]: its sums are not exact, and each path gives the hardware's.
 //!
 //! [`winograd`] is another method for kernels of 3 x 3, on top of both.
 //!
-//! A sum of int8 products fits 32 bits up to 131 071 products ([`fits_i32`]); then [`MacArray::accumulate`] will do.
-//! Beyond, and for int16, [`MacArray::accumulate_wide`] gives 64 bits.
+//! A sum of int8 products fits 32 bits up to 131 071 products ([`fits_i32`]); then use
+//! [`MacArray::accumulate`]. Beyond that, and for int16, [`MacArray::accumulate_wide`] gives 64 bits.
 
 mod element;
 mod error;

@@ -1,7 +1,7 @@
-//! How the fast paths cut positions × kernels: into tiles whose sums stay in registers.
+//! How the fast paths cut positions × kernels into tiles whose sums stay in registers.
 //!
-//! A tile is P positions × B blocks of 16 kernels. Each weight loaded serves P positions, each activation 16·B
-//! kernels. What the paths have of their own is the tile's inside ([`Tiles::tile`]) and its best size.
+//! A tile is P positions × B blocks of 16 kernels. Each loaded weight serves P positions, each activation 16·B
+//! kernels. The paths differ only in the inside of a tile ([`Tiles::tile`]) and in its best size.
 
 use std::array;
 use std::ops::Range;
@@ -65,8 +65,8 @@ pub(super) trait Tiles<T: Element>: Sized {
     /// The sums of one tile.
     fn tile<const P: usize, const B: usize>(&self, tile: &Tile<'_, T, P, B>) -> Sums<Self::Sum, P, B>;
 
-    /// Computes as many blocks from `block` on as suit this path, at most `blocks`, by [`Sweep::column`]; gives
-    /// how many.
+    /// Computes as many blocks from `block` on as suit this path, at most `blocks`, by [`Sweep::column`];
+    /// returns how many.
     fn columns(&self, sweep: &mut Sweep<'_, '_, T, Self::Sum>, block: usize, blocks: usize) -> usize;
 }
 

@@ -15,7 +15,7 @@ pub struct PackedWeights<T: Element> {
     kernel: Kernel,
     kernels: usize,
     lines: Vec<T::Line>,
-    /// Sum of each kernel's weights, modulo 2³²: takes an offset of the activations out again.
+    /// Sum of each kernel's weights, modulo 2³²: used to remove an offset of the activations from a sum.
     totals: Vec<[i32; LANES]>,
 }
 

@@ -1,13 +1,14 @@
 //! Winograd's method for kernels of 3 x 3: four outputs at once from a tile of 4 x 4 inputs, with 16 products a channel
 //! instead of 36.
 //!
-//! Kernels come transformed. A tile is transformed where it meets them (CSC's pre-addition), the products of each of its
-//! 16 places are summed up over the channels, and the sums are transformed to four outputs (CMAC's post-addition). Tiles
-//! overlap by two pixels.
+//! Kernels are already transformed. A tile is transformed when it is used (CSC's pre-addition), the products of
+//! each of its 16 places are summed up over the channels, and the sums are transformed to four outputs (CMAC's
+//! post-addition). Tiles overlap by two pixels.
 //!
-//! Of integers the sums of one place over the channels are those of a convolution with one tap, so that its paths do
-//! them. That they are summed up before the second transformation changes nothing: the accumulator, into which hardware
-//! adds what four channels give, cannot saturate, for nine sums of 8192 products stay below 2⁴⁷.
+//! For integers, the sums of one place over the channels are those of a convolution with one tap, so the
+//! convolution's paths compute them. The order of summing up and of the second transformation does not change
+//! the result: the accumulator, to which hardware adds the result of four channels at a time, cannot saturate,
+//! because nine sums of 8192 products stay below 2⁴⁷.
 
 use std::ops::Range;
 

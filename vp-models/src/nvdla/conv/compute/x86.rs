@@ -1,11 +1,11 @@
 //! Tiles with the vector instructions of x86. The one file here with unsafe code.
 //!
-//! Each path is a value that only detecting its instructions makes, so holding one proves the CPU has them. All
-//! indexing is checked; unsafe are only the step into code compiled for those instructions, and loads and stores
-//! between whole arrays and vector registers.
+//! Each path is a value that can be made only by detecting its instructions, so having one proves that the CPU
+//! supports them. All indexing is checked. Unsafe are only the calls of code compiled for those instructions,
+//! and loads and stores between whole arrays and vector registers.
 //!
-//! Weights of one line are `[16 kernels][group of taps]`, so an activation group, repeated, meets all kernels, and
-//! each 32-bit lane sums one kernel: nothing is added across lanes until a tile is done.
+//! Weights of one line are `[16 kernels][group of taps]`. So one group of activations, repeated, is multiplied
+//! with all kernels, and each 32-bit lane sums one kernel: nothing is added across lanes until a tile is done.
 #![expect(
     unsafe_code,
     reason = "vector instructions: entered by detection, loaded from and stored to arrays"

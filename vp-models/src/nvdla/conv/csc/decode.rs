@@ -1,4 +1,4 @@
-//! How CSC's registers become a layer: each mode of convolution with what it asks for, and what contradicts it.
+//! How CSC's registers become a layer: the requirements of each mode of convolution, and contradictions.
 
 use super::layer::{CscLayer, CscParameters};
 use crate::nvdla::conv::buffer::Reuse;

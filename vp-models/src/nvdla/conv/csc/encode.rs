@@ -9,8 +9,8 @@ use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{RegisterMap, Unit, csc as reg};
 
 impl CscLayer {
-    /// Its registers in groups, all but the enable. What is said to both units, how the buffer is used and how large the weights are, is
-    /// as CDMA has it.
+    /// Its registers in groups, all but the enable. Values that both units have, the use of the buffer and the
+    /// size of the weights are the same as CDMA's.
     pub fn fields(&self, cdma: &CdmaLayer) -> Encoded {
         use reg::{
             D_ATOMICS::*, D_BANK::*, D_BATCH_NUMBER::*, D_CONV_STRIDE_EXT::*, D_DATAIN_FORMAT::*,

@@ -1,5 +1,5 @@
-//! What CSC's registers say of one layer: the kernels, how they move over the input, and what is released. [`CscLayer::encode`] is the
-//! inverse of [`CscLayer::decode`].
+//! One layer's registers of CSC: the kernels, how they move over the input, and what is released.
+//! [`CscLayer::encode`] is the inverse of [`CscLayer::decode`].
 
 use super::decode::Decoder;
 use super::stripes;
@@ -39,7 +39,7 @@ pub struct CscLayer {
     pub packages: u32,
     /// Shortest and longest stripe.
     pub stripe: (u32, u32),
-    /// Output positions that are cut into stripes together: all, or of an image a line.
+    /// Output positions that are cut into stripes together: all of them, or for an image those of a line.
     pub run: u32,
     /// What is in the buffer already, and what stays.
     pub reuse: Reuse,
@@ -47,13 +47,14 @@ pub struct CscLayer {
     pub released: u32,
     /// Weights come compressed.
     pub compressed: bool,
-    /// In which order positions are made: by Winograd's method, or of several cubes, if it says so.
+    /// The order in which positions are computed: that of Winograd's method, or of several cubes, if one is
+    /// set.
     pub passing: Passing,
     /// Right shift behind the transformation of Winograd's method.
     pub truncate: u32,
 }
 
-/// What a layer is made of: all else follows from it and the hardware.
+/// The independent values of a layer: everything else follows from them and the hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CscParameters {
     /// Format of activations and weights.
@@ -68,7 +69,7 @@ pub struct CscParameters {
     pub stride: Axes,
     /// Output columns and lines.
     pub output: [u32; 2],
-    /// Input columns and lines, as they are in the buffer; of an image without the columns of padding.
+    /// Input columns and lines, as they are in the buffer; for an image without the columns of padding.
     pub input: [u32; 2],
     /// Padding left of the input and above it that is not in the buffer.
     pub before: Axes,
@@ -166,7 +167,8 @@ impl CscLayer {
         self.positions() * self.passing.cubes()
     }
 
-    /// Positions, of all cubes, that one of a stripe stands for: of Winograd's method a tile's.
+    /// Positions, of all cubes, that one position of a stripe stands for; for Winograd's method those of a
+    /// tile.
     pub fn positions_each(&self) -> u32 {
         match self.passing {
             Passing::Lines => 1,

@@ -1,9 +1,9 @@
-//! CSC, the sequence controller: takes input and weights from the convolution buffer, and has the MAC arrays compute
-//! stripe after stripe.
+//! CSC, the sequence controller: takes input and weights from the convolution buffer, and makes the MAC arrays
+//! compute stripe after stripe.
 //!
-//! [`layer`] is what a register group says (`decode`: how), [`stripes`] is its shape in time; here is the process. A
-//! layer begins when all its input is in the buffer; a group of kernels when its weights are; the last package of a stripe
-//! when CACC has room for its sums.
+//! [`layer`] is a decoded register group (`decode`: how), [`stripes`] is its timing; this module has the
+//! process. A layer begins when all its input is in the buffer; a group of kernels when its weights are; the
+//! last package of a stripe when CACC has room for its sums.
 
 mod decode;
 mod encode;
@@ -59,7 +59,7 @@ pub(super) struct Csc {
     pub(super) buffer: Rc<Buffer>,
     pub(super) delivery: Rc<Delivery>,
     pub(super) sums: Rc<DelayLine<Message>>,
-    /// Weights on their way to being released: of which layer, and up to which byte; `None`: all.
+    /// Weights that are about to be released: of which layer, and up to which byte; `None`: all.
     released: DelayLine<(u64, Option<u64>)>,
     /// Layers that have ended, and what the last one has left.
     layers: Cell<u64>,

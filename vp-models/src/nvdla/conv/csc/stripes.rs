@@ -1,4 +1,4 @@
-//! CSC's shape in time: the order of a layer's output positions, and how long the MAC array needs for them.
+//! CSC's timing: the order of a layer's output positions, and how long the MAC array needs for them.
 //!
 //! A group of kernels at a time, all positions in raster order, cut into *stripes*. For each stripe the array
 //! takes one *package* after the other: a block of channels, a kernel row, a kernel column; in each, one position a
@@ -7,8 +7,9 @@
 
 /// The lengths of the stripes that `positions` are cut into.
 ///
-/// As long as two of the longest kind are left there is one of them; what then remains is one stripe, or if that
-/// would be longer than the longest, one of the shortest kind and the rest.
+/// While the positions left are enough for two stripes of the longest kind, one of that kind follows. The
+/// remaining positions are one stripe, or, if that would be longer than the longest, one of the shortest kind
+/// and the rest.
 pub fn stripes(positions: u32, (shortest, longest): (u32, u32)) -> impl Iterator<Item = u32> {
     let mut left = positions;
     std::iter::from_fn(move || {
@@ -23,8 +24,8 @@ pub fn stripes(positions: u32, (shortest, longest): (u32, u32)) -> impl Iterator
     })
 }
 
-/// Shortest and longest stripe where so many cubes take turns: together they are no longer than those of one (RTL, branch
-/// nvdlav1, `NV_NVDLA_CSC_sg.v`, `lower_limit`, `upper_limit`).
+/// Shortest and longest stripe if so many cubes take turns: together their stripes are no longer than those of
+/// one cube (RTL, branch nvdlav1, `NV_NVDLA_CSC_sg.v`, `lower_limit`, `upper_limit`).
 pub fn of_cubes((shortest, longest): (u32, u32), cubes: u32) -> (u32, u32) {
     let limit = |length: u32, least| (length >> cubes.max(1).ilog2()).max(least);
     (limit(shortest, 1), if cubes > 1 { limit(longest, 2) } else { longest })

@@ -1,11 +1,11 @@
-//! The sums of fp16: not those of real numbers, but the hardware's, to the last bit.
+//! The sums of fp16: not the exact sums, but the hardware's, to the last bit.
 //!
-//! The array takes 64 products in a *step*: one place of the kernel and up to 64 channels. It aligns them to the
-//! step's largest exponent and adds them up; the accumulator adds step after step and rounds each time. So the order
-//! of steps counts, and which products share one: [`Steps`] says both.
+//! The array takes 64 products in a *step*: one place of the kernel and up to 64 channels. It aligns them to
+//! the step's largest exponent and adds them up. The accumulator adds step after step and rounds each time. So
+//! the order of steps matters, and so does which products share a step: [`Steps`] defines both.
 //!
-//! `plain` does one step as it is written down; `x86` does it for 16 kernels at a time. What meets a NaN is known
-//! without adding up anything.
+//! `plain` does one step as the hardware is described; `x86` does it for 16 kernels at a time. The result of
+//! products with a NaN is known without adding up anything.
 //!
 //! By Winograd's method a step has 16 places of four channels each, summed up apart, and gives four sums.
 
@@ -34,7 +34,8 @@ use product::Factor;
 /// The products of a kernel in the order in which hardware takes them, cut into steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
-    /// Of each product where its activation lies, from the kernel's first on, and its weight among the kernel's.
+    /// For each product the place of its activation, from the kernel's first on, and of its weight within the
+    /// kernel.
     taps: Vec<(usize, usize)>,
     /// Where each step ends.
     ends: Vec<usize>,
@@ -246,8 +247,8 @@ impl MacArray {
         Ok(())
     }
 
-    /// Writes the sums of tiles by Winograd's method, likewise, four of each `[tile][kernel]`. Positions are tiles; each
-    /// step has all places of four channels, place after place.
+    /// Writes the sums of tiles by Winograd's method in the same form, four of each `[tile][kernel]`. Positions
+    /// are tiles; each step has all places of four channels, place after place.
     pub fn accumulate_float_tiles(
         &self,
         convolution: &FloatConvolution<'_>,

@@ -1,8 +1,8 @@
 //! One product of fp16 mantissas, aligned to a common exponent as the hardware's multiplier does it.
 //!
-//! The multiplier recodes one mantissa to radix 4 (Booth), and leaves the product as two words whose sum it is, but
-//! for a constant. Both words are shifted before they are added, so that a shifted product may be off by one either
-//! way from the exact one rounded down: which way, the words say.
+//! The multiplier recodes one mantissa to radix 4 (Booth), and gives the product as two words whose sum, except
+//! for a constant, is the product. Both words are shifted before they are added. So a shifted product may
+//! differ by one, in either direction, from the exact one rounded down; the words determine which.
 
 use crate::nvdla::float::Fp16;
 

@@ -1,8 +1,8 @@
 //! Steps with the vector instructions of x86: 16 kernels at a time, a lane of 32 bits each.
 //!
-//! Each activation becomes a table of what its multiples by the five digits look like; the digits of the weights
-//! select from it. What then happens to a lane is [`aligned`](super::product::aligned), operation for operation. As in
-//! the integers' paths holding one proves that the CPU has the instructions.
+//! Each activation becomes a table of its multiples by the five digits; the digits of the weights select from
+//! it. What then happens to a lane is [`aligned`](super::product::aligned), operation for operation. As in the
+//! paths for integers, a value of this type proves that the CPU has the instructions.
 #![expect(
     unsafe_code,
     reason = "vector instructions: entered by detection, loaded from and stored to arrays"
