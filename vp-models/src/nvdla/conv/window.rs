@@ -28,8 +28,8 @@ impl Frame {
         self.extent.x * self.channels
     }
 
-    /// Fills the window from lines, of which there may be more or fewer than it needs. Lines of several cubes,
-    /// one after the other, follow those of one.
+    /// Fills the window from lines, of which there may be more or fewer than it needs. If a line has the pixels of
+    /// several cubes, one cube after the other, `cube` says which one is taken.
     pub fn lay<'a>(&self, cube: u32, lines: impl Iterator<Item = &'a Elements>) -> Elements {
         let mut window = Elements::filled(self.precision, self.padding, self.extent.y * self.pitch());
         let inside = self.width.min(self.extent.x.saturating_sub(self.before.x)) * self.channels;
