@@ -140,9 +140,9 @@ pub fn explanation(counter: &str) -> Option<&'static str> {
 pub fn page() -> String {
     let mut page = "# Counters
 
-What `vp stats`, `vp run --json` and the request Statistics tell. `{port}` is a memory interface (`dbb0`, `sram0`), a master of its memory
-(`dbb0.cpu`) or a part of its memory's model (`dbb0.cache`, a channel of a DRAM). All begin at 0 with the platform and with a reset, but
-for `time` and `kernel.activations`, which go on. `vp stats --explain` shows these sentences.
+These are the counters of `vp stats`, `vp run --json` and the request Statistics. `{port}` is a memory interface (`dbb0`, `sram0`), a master of its memory
+(`dbb0.cpu`) or a part of its memory's model (`dbb0.cache`, a channel of a DRAM). All counters begin at 0 with the platform and with a reset,
+except `time` and `kernel.activations`, which go on. `vp stats --explain` shows these sentences.
 
 Made from the table in `vp-models/src/counters/explanations.rs` by `cargo run -p vp-tests --bin make-counters docs/counters.md`.
 

@@ -1,4 +1,5 @@
-//! What a run has come to, as the parties are told: answers, levels, warnings, what is asked of memories, in the order of its times.
+//! The results of a run for the parties, in the order of their times: answers, levels, warnings, requests to
+//! memories.
 
 use super::input::{PartyId, Role, Tag};
 use super::jobs::OnBus;

@@ -11,12 +11,13 @@ use vp_core::{Stop, Time};
 const SETTLING: u64 = 65_536;
 
 impl Hub {
-    /// Saves the platform, as [`Platform::save`] does, if it comes to rest within some thousand cycles of lockstep in which nobody
-    /// else lets time move; and moves on by the few in which nothing happens. If it does not, time has moved, and the next call may find it at rest.
-    /// Parties are not saved: who goes on with it comes anew.
+    /// Saves the platform, as [`Platform::save`] does, if it comes to rest within some thousand cycles of
+    /// lockstep in which no party lets time move; then moves on by the few cycles in which nothing happens.
+    /// Otherwise time has moved, and the next call may find it at rest. Parties are not saved: they join the
+    /// restored platform anew.
     ///
     /// # Errors
-    /// As there; and a party has asked for accesses that wait, or is a part of the hardware.
+    /// As there; also if a party has accesses that wait, or is a part of the hardware.
     pub fn save(&mut self, into: &mut dyn Write) -> Result<(), SaveError> {
         if let Some(party) = self.partners.keys().next() {
             let text = format!("{} is a part of its hardware", self.parties.name(*party));

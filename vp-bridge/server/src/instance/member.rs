@@ -1,4 +1,4 @@
-//! A session, as its instance sees it.
+//! A session, from the view of its instance.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;

@@ -1,4 +1,5 @@
-//! The arbiter of reads and what is behind it: what is chosen, on the bus, in flight and on its way back.
+//! The arbiter of reads and the channel behind it: reads that are chosen, on the bus, in flight, and on their
+//! way back.
 
 use super::latency::LatencySource;
 use super::outstanding::{Beats, Outstanding};

@@ -1,4 +1,4 @@
-//! The buffer as CSC sees it: it waits for lines and weights, reads them where they lie, and gives back their room.
+//! The buffer as CSC sees it: CSC waits for lines and weights, reads them in place, and releases their room.
 
 use super::super::elements::Elements;
 use super::super::weight_set::WeightSet;
