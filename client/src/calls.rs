@@ -43,7 +43,7 @@ impl<H: Handler> Client<H> {
         self.ports().find(|(_, port)| port.kind == kind).map(|(id, _)| id)
     }
 
-    /// What was said of a port.
+    /// The welcome's description of a port.
     pub fn port(&self, id: PortId) -> Option<&Port> {
         self.welcome.ports.get(usize::from(id.0))
     }

@@ -22,11 +22,11 @@ use crate::{ConnectError, Error, SilenceLimit};
 
 /// How long to look before sleeping: waking a sleeping thread costs tens of microseconds.
 const LOOK: Duration = Duration::from_micros(50);
-/// How often whoever waits is asked whether the call goes on.
+/// How often a waiting call asks whether it goes on.
 const ASK: Duration = Duration::from_millis(20);
-/// Looks at the stream before somebody else has the core.
+/// Looks at the stream before the core is given to another thread.
 const LOOKS: u32 = 4;
-/// Reads of the stream before a caller has its turn, whatever the server still has to say.
+/// Reads of the stream before a caller has its turn, however much the server still sends.
 const READS: u32 = 64;
 
 /// What kind of session is wanted.
@@ -87,7 +87,7 @@ pub struct Answer {
     pub time: Time,
     /// What came of it.
     pub reply: Reply,
-    /// A memory's bytes, or counters; else empty.
+    /// A memory's bytes, or counters; otherwise empty.
     pub payload: Bytes,
 }
 
@@ -101,16 +101,16 @@ pub struct Client<H> {
     pub(crate) wire: Wire,
     pub(crate) welcome: Welcome,
     handler: H,
-    /// That nobody has taken yet; mostly none, or one.
+    /// Answers that have not been taken yet; mostly none, or one.
     answers: Vec<(RequestId, Answer)>,
     pub(crate) ring: Option<Box<Ring>>,
     /// The line that a ring shows.
     pub(crate) line: Option<Arc<RingLine>>,
     time: Time,
     ended: Option<String>,
-    /// What the server has said at the end, if it has.
+    /// The server's last message, if it has ended the session.
     bye: Option<Bye>,
-    /// The same, for who has the ring.
+    /// The same, for the thread that has the ring.
     pub(crate) over: Arc<AtomicBool>,
     goes_on: Option<Box<dyn FnMut() -> bool + Send>>,
 }
@@ -176,7 +176,7 @@ impl<H: Handler> Client<H> {
         Ok(client)
     }
 
-    /// Says who this is, if the server wants to know.
+    /// Authenticates, if the server asks for it.
     fn authenticate(&mut self, options: &Options) -> Result<(), Error> {
         let is_wanted = self.welcome.capabilities.contains(Capabilities::AUTHENTICATION);
         if let Some(token) = options.credentials.token.clone().filter(|_| is_wanted) {
@@ -196,7 +196,7 @@ impl<H: Handler> Client<H> {
         self.time
     }
 
-    /// Who is told of events.
+    /// The receiver of events.
     pub fn handler(&self) -> &H {
         &self.handler
     }
@@ -525,7 +525,7 @@ impl<H: Handler> Client<H> {
         self.wire.stream.descriptor()
     }
 
-    /// Takes in and deals with what is there. `write` says whether all was written.
+    /// Receives and handles what is there. `write` says whether everything was written.
     fn move_on(&mut self, mut write: impl FnMut(&mut Self) -> Result<bool, Error>) -> Result<bool, Error> {
         self.check()?;
         write(self)?;

@@ -37,7 +37,7 @@ pub enum ConnectError {
     /// The peer speaks another protocol, or breaks this one.
     #[error("{peer} is no server of platforms: {what}")]
     Protocol {
-        /// Who answered.
+        /// The peer's address.
         peer: String,
         /// What is wrong with the answer.
         what: String,

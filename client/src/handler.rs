@@ -30,7 +30,7 @@ pub enum Answered {
         time: Time,
         /// What it came to.
         reply: Reply,
-        /// A memory's bytes; else empty.
+        /// A memory's bytes; otherwise empty.
         payload: Bytes,
     },
     /// It is given later, with [`Client::reply`](crate::Client::reply).

@@ -33,8 +33,8 @@ impl RingLine {
         self.reader.line().level()
     }
 
-    /// Tells the level that an answer has shown, if that is news. One thread at a time: a later level is not told before an
-    /// earlier one.
+    /// Reports the level that an answer has shown, if it is new. One thread at a time: a later level is not
+    /// reported before an earlier one.
     pub(crate) fn hear(&self, line: Line, tell: impl FnOnce(bool)) {
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         if line.is_newer(*newest) {

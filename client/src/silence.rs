@@ -111,7 +111,7 @@ impl Silence {
         self.limit.duration()
     }
 
-    /// Something has come, or nobody can be asked.
+    /// Something has come, or no Ping can be sent.
     pub(crate) fn end(&mut self) {
         (self.since, self.parts) = (None, 0);
     }

@@ -13,8 +13,8 @@ use crate::silence::Silence;
 
 /// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
-/// How long the server may take nothing of what is written. It reads no further while the platform has much to do for this
-/// session, and a memory's owner has its time to answer; both are over sooner.
+/// How long the server may take nothing of what is written. It reads no further while the platform has much to
+/// do for this session, and a memory's owner has a time limit to answer; both are shorter.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of the server's that are kept while it takes nothing: it has more to say than it may.
 const UNREAD: usize = 64 << 20;
@@ -84,8 +84,8 @@ impl Wire {
         self.connection.receive(&mut self.input)
     }
 
-    /// Reads once. The rest of a long payload goes straight to where it stays, and nothing else is read with it.
-    /// `None`: nothing is there.
+    /// Reads once. The rest of a long payload is read directly to its final place, and nothing else is read
+    /// with it. `None`: there are no bytes.
     pub(crate) fn read(&mut self) -> io::Result<Option<Read>> {
         let lacking = self.connection.lacking(&self.input);
         let (read, room) = match lacking < READ {

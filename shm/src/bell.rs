@@ -75,7 +75,7 @@ impl Bell {
         }
     }
 
-    /// The rings until now, of which none is left.
+    /// The number of rings until now; clears them.
     fn take(&self) -> io::Result<u64> {
         let mut count = [0; 8];
         let mut into = [IoSliceMut::new(&mut count)];

@@ -37,7 +37,7 @@ fn lock() -> MutexGuard<'static, State> {
 }
 
 impl State {
-    /// Sees to it that somebody does what waits, though all who are at work were held up.
+    /// Makes sure that a thread takes the waiting work, even if all working threads are blocked.
     fn staff(&mut self) {
         if self.waiting.is_empty() || self.idle > 0 || self.starts || self.threads == THREADS {
             return;

@@ -113,7 +113,7 @@ impl Signaller {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
-    /// Makes room for requests. Nobody wants to know how they ended.
+    /// Makes room for requests. Their results are ignored.
     fn take_completions(&self) {
         let mut events: [IoEvent; REQUESTS] = [[0; 4]; REQUESTS];
         let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };

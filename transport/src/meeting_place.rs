@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::{Address, AddressError};
 
-/// Who listens.
+/// Which side listens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
     /// The peer listens, if it does so already; otherwise this side.
@@ -27,7 +27,7 @@ pub enum Order {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeetingPlace {
-    /// Who listens.
+    /// Which side listens.
     pub order: Order,
     /// Where.
     pub address: Address,

@@ -14,7 +14,7 @@ use super::{Access, Line, Reply, Request};
 pub struct BadEntry {
     /// Which access, from 0.
     pub number: u32,
-    /// What stands there.
+    /// The kind in the entry.
     pub kind: u32,
 }
 

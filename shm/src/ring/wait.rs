@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Looks at the ring before somebody else has the core: longer than an access takes if both sides have one.
+/// Looks at the ring before the core is given to another thread: longer than an access takes if both sides have
+/// a core.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 32 };
 /// Rounds of them before the clock is read, and the caller sees to its stream.
 const ROUNDS: u32 = if cfg!(loom) { 1 } else { 8 };

@@ -7,7 +7,7 @@
 
 use super::sync::{AtomicU32, Bell, Ordering, fence};
 
-/// One side of a ring, as somebody who may sleep.
+/// One side of a ring that may sleep.
 pub(super) struct Sleeper<'a> {
     /// Whether it wants its bell rung. Set by itself, reset by either side.
     pub(super) sleeps: &'a AtomicU32,

@@ -16,7 +16,8 @@ use crate::registry::Tenant;
 use crate::session::{End, SHUTDOWN, Stay};
 use crate::stream::Stream;
 
-/// Who comes to a platform: the adapter, the mode of time that it asks for, the streams, and what has come on the first of them.
+/// A peer that comes to a platform: its adapter, the mode of time that it asks for, the streams, and the bytes
+/// that have come on the first of them.
 pub(super) struct Arrival {
     pub(super) adapter: Box<dyn Adapter>,
     pub(super) time_mode: TimeMode,
@@ -24,8 +25,8 @@ pub(super) struct Arrival {
     pub(super) input: BytesMut,
 }
 
-/// Waits until who has connected shows itself to be a peer, as one that has a place among the newcomers until then, and serves it. What
-/// becomes of it is noted in the log.
+/// Waits until a connection shows itself to be a peer, and then serves it. Until then it has a place among the
+/// new connections. The result is noted in the log.
 pub(super) async fn receive(
     house: &House,
     newcomers_place: NewcomersPlace,
@@ -72,7 +73,8 @@ async fn greet(stream: &mut Stream, adapter: &mut dyn Adapter) -> Result<BytesMu
     Ok(input)
 }
 
-/// Serves who has come to the end of its session, which is noted in the log. It is at the platform of all who name none.
+/// Serves a peer to the end of its session, which is noted in the log. It joins the platform of all sessions
+/// that name none.
 pub(super) async fn run(house: &House, arrival: Arrival, id: SessionId, name: &str) -> End {
     let end = stay(house, arrival, id, name).await;
     end.log(name);

@@ -21,7 +21,7 @@ use crate::stream::Stream;
 /// Tokens that a session may show.
 const TRIES: u32 = 3;
 
-/// Who has come.
+/// A new connection.
 pub(crate) struct Newcomer<'a> {
     pub(crate) id: SessionId,
     pub(crate) origin: Origin,
@@ -31,18 +31,19 @@ pub(crate) struct Newcomer<'a> {
 }
 
 impl Newcomer<'_> {
-    /// The shared platform that it would join. What an observer may look at is decided when it is known who that is.
+    /// The shared platform that it would join. What an observer may look at is decided after its
+    /// authentication.
     fn joins(&self) -> Option<&str> {
         let is_observer = self.hello.capabilities.contains(Capabilities::OBSERVER);
         self.hello.platform.as_deref().filter(|_| !is_observer)
     }
 }
 
-/// Who a session is, as its platform has to know it.
+/// The identity and the rights of a session, for its platform.
 #[derive(Debug)]
 pub(crate) struct Guest {
     pub(crate) rights: Rights,
-    /// Who that is, if the server asks; counted as long as it is there.
+    /// The known client, if the server asks; counted as long as the session exists.
     pub(crate) presence: Option<Presence>,
     /// The welcome that it was given already, and the request that is answered once the platform has it.
     pub(crate) welcome: Option<(RequestId, Welcome)>,
@@ -56,7 +57,7 @@ impl Default for Guest {
 }
 
 impl Guest {
-    /// Whose session it is, if the server asks.
+    /// The holder of the session's token, if the server asks.
     pub(crate) fn holder(&self) -> Option<&str> {
         self.presence.as_ref().map(|presence| &*presence.holder().name)
     }
@@ -72,10 +73,10 @@ impl Guest {
     }
 }
 
-/// Lets in who is known already.
+/// Lets in a connection that is known already.
 ///
 /// # Errors
-/// There is no room for it, or it may not join that platform. It was told so.
+/// There is no room for it, or it may not join that platform. It has been told so.
 pub(crate) fn enter(
     newcomer: &Newcomer<'_>,
     holder: &Arc<Holder>,
@@ -90,10 +91,10 @@ pub(crate) fn enter(
     }
 }
 
-/// Welcomes a newcomer and lets it say who it is.
+/// Welcomes a new connection and waits for its authentication.
 ///
 /// # Errors
-/// It does not, in the time that it has. It was told why.
+/// It does not authenticate in time. It has been told so.
 pub(crate) async fn identify(
     house: &House,
     newcomer: &Newcomer<'_>,
@@ -192,7 +193,7 @@ async fn time_mode(house: &House, hello: &Hello) -> vp_protocols::native::TimeMo
     told.await.unwrap_or(wanted)
 }
 
-/// Whose token it is, and whether there is room for it. After wrong ones it takes its time.
+/// The holder of a token, and whether there is room for its session. After wrong tokens this is delayed.
 async fn check(
     house: &House,
     newcomer: &Newcomer<'_>,

@@ -97,7 +97,7 @@ pub mod renode {
 /// them on the same terminal leaves this target out of its log.
 pub const TOLD: &str = "vp_server::told";
 
-/// What a server bears.
+/// The limits and options of a server.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Most sessions at a time. Further clients are told that the server is full. Connections that have not
@@ -142,7 +142,7 @@ pub struct Options {
     pub terms: Terms,
     /// Program and version, as sessions are told.
     pub agent: String,
-    /// Who may come in.
+    /// The access rules.
     pub access: Access,
     /// Receives the results of a platform when its last session has left. The channel is closed when all
     /// results are sent: when the server has ended too.
@@ -237,7 +237,7 @@ pub enum BindError {
     Faults(#[from] TextError),
 }
 
-/// Who is told of platforms.
+/// The receivers of reports about platforms.
 #[derive(Debug, Clone, Default)]
 struct Listeners {
     /// Whenever one has ended and its memory is free.
@@ -253,7 +253,7 @@ struct Listeners {
 struct House {
     options: Options,
     registry: Registry,
-    /// What is said of a platform to who has not said who it is.
+    /// What the server says of a platform to a session that has not authenticated.
     offer: Offer,
     tries: Tries,
     /// Of sessions.
@@ -268,7 +268,7 @@ impl House {
         SessionId(self.next_session.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// What is said to who comes when all places of sessions are taken.
+    /// The message to a client when all places of sessions are taken.
     fn full(&self) -> String {
         format!("the server has {} sessions, the most it takes", self.options.max_sessions)
     }

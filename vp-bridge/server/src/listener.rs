@@ -14,7 +14,7 @@ use crate::stream::Stream;
 /// A place that cannot be listened on.
 #[derive(Debug, Error)]
 pub enum ListenError {
-    /// Somebody else is there.
+    /// The address is used by another process.
     #[error("cannot listen on {address}: address in use by another process\n{}", hint(address))]
     InUse {
         /// The place.
@@ -116,7 +116,7 @@ impl Drop for Listener {
 }
 
 impl Listener {
-    /// Starts to listen. The file of a Unix socket that nobody listens on any more is replaced.
+    /// Starts to listen. The file of a Unix socket on which no process listens any more is replaced.
     ///
     /// # Errors
     /// [`ListenError`].
@@ -186,7 +186,7 @@ impl Listener {
         TcpListener::bind(&places[..]).await.map_err(refuse)
     }
 
-    /// Removes a socket's file that was left behind: nobody answers there.
+    /// Removes a socket's file that was left behind: no process answers there.
     async fn clear(address: &Address, path: &Path) -> Result<(), ListenError> {
         use std::os::unix::fs::FileTypeExt as _;
         let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());

@@ -12,7 +12,7 @@ use crate::access::{Access, Origin};
 use crate::listener::{ListenError, Listener};
 use crate::stream::Stream;
 
-/// How often it is tried to connect to somebody who does not listen yet.
+/// How often it tries to connect to a peer that does not listen yet.
 const RETRY: Duration = Duration::from_millis(50);
 
 /// Where a peer is met, from the server's beginning on.
@@ -29,7 +29,7 @@ enum Side {
     Connected(Stream),
 }
 
-/// Connects to somebody who listens.
+/// Connects to a peer that listens.
 pub(crate) async fn connect(address: &Address) -> io::Result<Stream> {
     match address {
         Address::Tcp { host, port } => {

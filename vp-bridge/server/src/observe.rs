@@ -15,7 +15,7 @@ pub trait ObservePlatforms: fmt::Debug + Send + Sync {
     fn begin(&self, name: &str, hub: &mut Hub) -> Result<Box<dyn PlatformObserver>, String>;
 }
 
-/// Somebody who looks on at one platform.
+/// An observer of one platform.
 pub trait PlatformObserver {
     /// Called before the platform's sessions are told the results of their inputs: what is stored by then
     /// survives whatever kills the server after an answer.

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 static LINE: LazyLock<Line> =
     LazyLock::new(|| Line::new(thread::available_parallelism().map_or(1, NonZero::get)));
 
-/// Places, and who waits for one, first come, first served.
+/// The places, and the threads that wait for one, first come, first served.
 struct Line(Mutex<Places>);
 
 struct Places {
@@ -79,7 +79,7 @@ impl Line {
     }
 }
 
-/// A place, until it is dropped: the next one who waits has it then.
+/// A place; when it is dropped, the next waiting thread gets it.
 struct Place<'a>(&'a Line);
 
 impl Drop for Place<'_> {

@@ -21,11 +21,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How long one may take to read why, while no other is taken.
 const WORDS: Duration = Duration::from_millis(200);
 
-/// Connections that get no session: told why, a few at a time.
+/// Connections that get no session: each is told why, a few at a time.
 pub(crate) struct RefusedConnections {
     places: Arc<Semaphore>,
     spare: Spare,
-    /// Whether the last connection could not be taken: said once.
+    /// Whether the last connection could not be accepted: logged once.
     pub(crate) is_stuck: bool,
 }
 

@@ -37,7 +37,7 @@ struct Platforms {
 
 struct Own {
     instance: Instance,
-    /// Whose session it is, if the server asks.
+    /// The holder of the session's token, if the server asks.
     holder: Option<String>,
 }
 
@@ -45,7 +45,7 @@ struct Own {
 #[derive(Clone, Copy)]
 pub(super) struct Tenant<'a> {
     pub(super) session: SessionId,
-    /// Whose session it is, if the server asks.
+    /// The holder of the session's token, if the server asks.
     pub(super) holder: Option<&'a str>,
     /// The shared platform that it wants; none: one of its own.
     pub(super) platform: Option<&'a str>,
@@ -119,7 +119,8 @@ impl Registry {
         self.platforms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A platform for one more session: a fresh one without a name, else that of the name, made when it is not there.
+    /// A platform for one more session: a new one without a name, otherwise the one of that name, made if it
+    /// does not exist.
     pub(super) fn enter(&self, tenant: Tenant<'_>, mode: TimeMode) -> Result<Instance, EnterError> {
         let start = |name| -> Result<Instance, EnterError> {
             let budget = MemoryBudget::within(&self.memory.pool, self.memory.limit)?;
@@ -146,8 +147,8 @@ impl Registry {
         Ok(instance)
     }
 
-    /// The name of the platform that a session is for; none if that is its own. One whose device is outside is for all who name
-    /// no other: the device is a session, too.
+    /// The name of the platform for a session; none if the platform is the session's own. A platform whose
+    /// device is outside is for all sessions that name no other: the device is a session, too.
     fn shared_name<'a>(&'a self, name: Option<&'a str>) -> Option<&'a str> {
         name.or_else(|| self.is_one.then_some(self.description().name.as_str()))
     }
@@ -160,7 +161,7 @@ impl Registry {
     /// The platform that an observer names: a shared one by its name, one that is a session's own by `#` and the session's number.
     ///
     /// # Errors
-    /// There is none, or it may not look at that one, which is not told apart.
+    /// There is none, or it may not look at that one; the two cases look the same.
     pub(super) fn observed(&self, name: &str, observer: &Guest) -> Result<Instance, String> {
         let platforms = self.platforms();
         let shared = platforms.shared.get(name).filter(|_| observer.may_join(name));

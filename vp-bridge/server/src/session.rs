@@ -56,7 +56,7 @@ impl From<Violation> for End {
 /// What a session's task gets back from the platform's thread, which leaves the socket alone from then on.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// The protocol's state, with what is left to be said.
+    /// The protocol's state, with the messages that are left to send.
     pub(crate) connection: Connection,
     pub(crate) end: End,
 }
@@ -66,7 +66,8 @@ const TLS: [u8; 2] = [0x16, 0x03];
 
 pub(crate) const SHUTDOWN: &str = "the server shuts down";
 
-/// Serves a connection to its end. It has a place among the newcomers until it is known who it is, and then one among the sessions.
+/// Serves a connection to its end. It has a place among the new connections until it has authenticated, and
+/// then one among the sessions.
 pub(super) async fn run(
     house: &House,
     mut stream: Stream,
@@ -116,7 +117,7 @@ pub(super) async fn run(
     enter(house, stream, connection, input, (id, name), hello, guest).await;
 }
 
-/// Notes why a newcomer does not become a session, and lets it read that as long as it has its place.
+/// Notes why a connection does not become a session, and lets it read that as long as it has its place.
 async fn dismiss(
     house: &House,
     stream: Stream,
@@ -157,7 +158,7 @@ async fn begin(house: &House, stream: &mut Stream, connection: &mut Connection) 
     }
 }
 
-/// What the server can bear on such a stream, from somebody whom it asks who it is or not.
+/// The server's limits on such a stream, for a peer that is asked for authentication or not.
 fn terms(house: &House, stream: &Stream, asks: bool) -> Terms {
     let Terms { mut capabilities, max_payload, max_in_flight } = house.options.terms;
     if !matches!(stream, Stream::Unix(_)) {
@@ -184,8 +185,8 @@ pub(super) async fn turn_away(house: &House, stream: Stream, code: ErrorCode, re
     farewell(house, stream, connection).await;
 }
 
-/// Writes what is left to be said. What the peer still sends is read and thrown away, lest the system takes back our last
-/// words together with the stream.
+/// Writes the remaining messages. What the peer still sends is read and discarded, because otherwise the system
+/// would discard our last messages together with the stream.
 async fn farewell(house: &House, mut stream: Stream, mut connection: Connection) {
     let polite = async {
         while !connection.output().is_empty() {

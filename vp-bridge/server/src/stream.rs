@@ -23,8 +23,8 @@ pub(crate) enum Stream {
     Unix(UnixEnd),
 }
 
-/// A Unix socket, which ends when this is dropped. Files that come beside its bytes are closed, neither by who reads nor by who
-/// drops it: that [may take long](descriptors).
+/// A Unix socket, which ends when this is dropped. Files that come with its bytes are not closed by the thread
+/// that reads or drops it, because that [may take long](descriptors).
 #[derive(Debug)]
 pub(crate) struct UnixEnd(Option<UnixStream>);
 
@@ -110,7 +110,7 @@ impl Stream {
         }
     }
 
-    /// Does what comes before the first byte: with TLS a handshake.
+    /// Does the work before the first byte: with TLS a handshake.
     ///
     /// # Errors
     /// As [`Socket::begin`].

@@ -18,7 +18,7 @@ pub use tokens::Tokens;
 pub(crate) use tokens::{Holder, Presence};
 pub(crate) use tries::{Place, Tries};
 
-/// Who may come in.
+/// The access rules of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     /// Whether anybody who can reach the server may connect: it listens beyond this host without TLS or without
@@ -34,12 +34,12 @@ pub struct Access {
     pub tls: Option<tls::Server>,
 }
 
-/// Somebody who need not say who it is.
+/// A peer that need not authenticate.
 #[derive(Debug)]
 pub(crate) enum Known {
     /// By its certificate.
     Holder(Arc<Holder>),
-    /// Nobody is asked.
+    /// The server does not ask for authentication.
     Anybody,
 }
 
@@ -59,7 +59,7 @@ impl UserGroup {
     /// The group of that name.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such group.
     pub fn named(name: &str) -> Result<Self, NoSuchGroup> {
         match Group::from_name(name) {
             Ok(Some(group)) => Ok(Self { name: name.to_owned(), id: group.gid }),
@@ -125,7 +125,7 @@ impl fmt::Display for Origin {
 }
 
 impl Access {
-    /// Who a peer is, if it need not say so.
+    /// What is known of a peer without authentication.
     pub(crate) fn known(&self, origin: Origin, tls: Option<&TlsSocket>) -> Option<Known> {
         let knows_clients = self.tls.as_ref().is_some_and(tls::Server::knows_clients);
         let asks = !self.tokens.is_empty() || (knows_clients && tls.is_some());

@@ -60,7 +60,7 @@ pub enum Role {
     Memory,
     /// The device.
     Device,
-    /// Who only looks.
+    /// A session that only looks.
     Observer,
 }
 

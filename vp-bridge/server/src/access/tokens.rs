@@ -17,14 +17,14 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Characters of a token, at least: fewer can be guessed.
 const LEAST: usize = 16;
 
-/// Who is known, and what each may do.
+/// The known clients, and what each may do.
 #[derive(Debug, Clone, Default)]
 pub struct Tokens {
     tokens: Arc<[(Secret, Arc<Holder>)]>,
     certificates: Arc<[Arc<Holder>]>,
 }
 
-/// Somebody who is known.
+/// A known client.
 #[derive(Debug)]
 pub(crate) struct Holder {
     pub(crate) name: String,
@@ -62,7 +62,7 @@ impl Holder {
     }
 }
 
-/// A session of somebody who is known, as long as it is there.
+/// A session of a known client, counted as long as it exists.
 #[derive(Debug)]
 pub(crate) struct Presence(Arc<Holder>);
 
@@ -189,17 +189,17 @@ impl Tokens {
         Ok(Self { tokens: tokens.into(), certificates: certificates.into() })
     }
 
-    /// Whether nobody is known.
+    /// Whether there are no entries at all.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty() && self.certificates.is_empty()
     }
 
-    /// Whether somebody is known by a token.
+    /// Whether there are entries with tokens.
     pub(crate) fn has_tokens(&self) -> bool {
         !self.tokens.is_empty()
     }
 
-    /// Whose token it is. All are looked at, each in the same time.
+    /// The holder of the token. All tokens are compared, each in the same time.
     pub(crate) fn holder_of(&self, token: &Token) -> Option<&Arc<Holder>> {
         let shown = secret(token.secret()).ok()?;
         let mut found = None;

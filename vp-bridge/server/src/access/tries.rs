@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::Origin;
 
-/// Places that are remembered, at most. Beyond, that whose last wrong token is longest ago is forgotten.
+/// Most addresses that are remembered. Beyond this, the one whose last wrong token is longest ago is forgotten.
 const PLACES: usize = 1024;
 /// How long a place is remembered after its last wrong token.
 const REMEMBERED: Duration = Duration::from_secs(300);
@@ -15,7 +15,8 @@ const REMEMBERED: Duration = Duration::from_secs(300);
 const FIRST: Duration = Duration::from_millis(100);
 /// The longest.
 const LONGEST: Duration = Duration::from_secs(5);
-/// Who would have to wait longer for its turn, as others of its place are trying, is sent away.
+/// A client that would have to wait longer for its turn, because others of its address are trying, is sent
+/// away.
 const QUEUE: Duration = Duration::from_secs(8);
 
 /// Where tries come from.

@@ -22,10 +22,10 @@ const READ: usize = 64 << 10;
 /// Bytes that a peer may leave unread.
 const UNREAD: usize = 32 << 20;
 
-/// How long a peer is silent before its adapter is told.
+/// How long a peer is silent before its adapter is informed.
 const SILENCE: Duration = Duration::from_millis(1);
 
-/// A session's sockets and its adapter. When it is dropped the session's task is told.
+/// A session's sockets and its adapter. When it is dropped the session's task is informed.
 pub(super) struct AdaptedSession {
     /// What the log calls it.
     pub(super) name: String,
@@ -75,7 +75,7 @@ impl AdaptedSession {
         }
     }
 
-    /// Ends the session, after what the peer was told before as far as it reads that.
+    /// Ends the session, after earlier messages to the peer, as far as it reads them.
     fn close(&mut self, end: End) {
         self.write();
         self.end.get_or_insert(end);
@@ -181,7 +181,7 @@ impl AdaptedSession {
         }
     }
 
-    /// The stream cannot be used any more. A peer that ends without having read all that it was told resets it.
+    /// The stream cannot be used any more. A peer that ends without reading all messages resets it.
     fn lost(&self, error: &io::Error) -> Parting {
         match error.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => self.adapter.gone(),
@@ -239,7 +239,8 @@ impl AdaptedSessions {
         self.sessions.iter().any(|(id, _)| *id == session)
     }
 
-    /// Takes a session in: what its adapter begins with, and what its peer has said already, is for the hub.
+    /// Takes a session in: the adapter's first inputs, and those of the bytes that have come already, go to the
+    /// hub.
     pub(super) fn insert(
         &mut self,
         session: SessionId,
@@ -277,7 +278,7 @@ impl AdaptedSessions {
         })
     }
 
-    /// One whose session is over, and why.
+    /// A session that is over, and why.
     pub(super) fn ended(&self) -> Option<(SessionId, String)> {
         self.sessions.iter().find_map(|(id, session)| Some((*id, session.end.as_ref()?.why().to_owned())))
     }
@@ -319,7 +320,7 @@ impl AdaptedSessions {
         }
     }
 
-    /// What the hub is to be told next.
+    /// The next input for the hub.
     pub(super) fn next_input(&mut self) -> Option<Input> {
         self.inputs.pop_front()
     }

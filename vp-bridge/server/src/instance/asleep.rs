@@ -12,7 +12,7 @@ use vp_protocols::native::SessionId;
 
 use super::member::{Member, MemberMap};
 
-/// How many are told of at once. Others are with the next look.
+/// Most sessions reported at once. Others are reported at the next look.
 const READY: usize = 32;
 
 /// They, and what watches them.
@@ -59,7 +59,7 @@ impl Asleep {
         &mut self.members
     }
 
-    /// Those from whom something has come, or who read again.
+    /// Sessions that have sent something, or that read again.
     pub(super) fn ready(&self) -> Vec<SessionId> {
         let Some(watch) = self.watch.as_ref().filter(|_| !self.members.is_empty()) else { return Vec::new() };
         let mut events = [const { MaybeUninit::uninit() }; READY];

@@ -10,7 +10,7 @@ use vp_protocols::native::{
 use super::permits::Permit;
 use super::{PlatformThread, ToSession, translate};
 
-/// Who has time stand from the beginning on: no session's number.
+/// The party that stops time at the beginning: not a session's number.
 const NOBODY: hub::PartyId = hub::PartyId(0);
 
 impl PlatformThread {
@@ -42,7 +42,7 @@ impl PlatformThread {
         self.handle(Input::Debugger { party, tag, command });
     }
 
-    /// Has time stand from the beginning on, by nobody's will who might leave.
+    /// Stops time at the beginning, for a party that cannot leave.
     pub(super) fn stop_at_the_beginning(&mut self) {
         let command = hub::DebugCommand::Stop;
         self.hub.handle(Input::Debugger { party: NOBODY, tag: Tag(0), command });
@@ -50,7 +50,7 @@ impl PlatformThread {
         while self.hub.poll().is_some() {}
     }
 
-    /// Tells who comes while time stands why nothing moves.
+    /// Tells a session that joins while time is stopped why nothing moves.
     pub(super) fn tell_that_time_stands(&mut self, session: SessionId) {
         if let Some(report) = self.hub.stopped().cloned() {
             self.tell_stopped(session, report);
@@ -150,7 +150,7 @@ fn from_accesses(accesses: hub::Accesses) -> Accesses {
     }
 }
 
-/// What a debugger is told of time that stands.
+/// The report to a debugger about stopped time.
 pub(super) fn report(report: hub::StopReport) -> StopReport {
     let hub::StopReport { by, time, why, hits } = report;
     let why = match why {

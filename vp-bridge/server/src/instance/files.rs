@@ -14,7 +14,7 @@ pub(super) struct File {
     _taken: [Taken; 2],
 }
 
-/// The files, in the order in which they came. One that was beyond a quota is closed, and the request whose it is fails.
+/// The files, in the order in which they came. A file beyond a quota is closed, and its request fails.
 pub(super) struct Files {
     came: VecDeque<Result<File, QuotaExceeded>>,
     quotas: Quotas,

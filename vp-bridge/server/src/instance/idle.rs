@@ -13,13 +13,14 @@ use super::PlatformThread;
 
 /// How long a thread polls for the next command before it sleeps.
 const LOOK: Duration = Duration::from_micros(50);
-/// Looks at the rings before somebody else has the core: longer than an access takes if both sides have one.
+/// Looks at the rings before the core is given to another thread: longer than an access takes if both sides
+/// have a core.
 const GLANCES: u32 = 32;
 /// Rounds of looks at the rings for each look at the sockets.
 const ROUNDS: u32 = 8;
 /// Bytes of a frame that comes in several reads, and takes longer than a look.
 const PART: u64 = 16 << 10;
-/// Looks at the sockets, where there are no rings, before somebody else has the core.
+/// Looks at the sockets, where there are no rings, before the core is given to another thread.
 const LOOKS: u32 = 4;
 
 impl PlatformThread {

@@ -94,7 +94,7 @@ impl Inbox {
         self.bell.as_fd()
     }
 
-    /// Lets nothing in any more. The sessions that have not been taken in are told by their tasks.
+    /// Lets nothing in any more. Sessions that have not been taken in are told by their tasks.
     pub(super) fn close(&self) {
         let commands = self.commands().take();
         // Outside the lock.

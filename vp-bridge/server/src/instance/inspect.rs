@@ -17,7 +17,7 @@ impl PlatformThread {
         self.members.get(session).is_some_and(|member| member.is_observer)
     }
 
-    /// The platform ends: nobody is left but who looks at it.
+    /// The platform ends, because only observers are left.
     pub(super) fn part_from_observers(&mut self) {
         let observers: Vec<SessionId> = self
             .members
@@ -148,7 +148,7 @@ impl PlatformThread {
     }
 }
 
-/// Those whose names begin so, as the protocol has them.
+/// The counters whose names begin with the prefix, in the protocol's form.
 pub(super) fn counters(statistics: &Statistics, prefix: &str) -> Vec<Counter> {
     let chosen = statistics.counters.iter().filter(|counter| counter.name.starts_with(prefix));
     let counter = |counter: &vp_models::host::Counter| Counter {

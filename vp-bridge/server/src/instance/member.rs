@@ -24,11 +24,11 @@ pub(super) struct Member {
     pub(super) agent: String,
     /// Since when it is here.
     pub(super) since: Instant,
-    /// Whether it is none of the platform's parties, and looks only.
+    /// Whether it only looks, and is not a party of the platform.
     pub(super) is_observer: bool,
-    /// Who it is.
+    /// Its identity and rights.
     pub(super) guest: Guest,
-    /// Whether it has said that it has a clock.
+    /// Whether it has a clock of its own.
     pub(super) has_clock: bool,
     pub(super) stream: SessionStream,
     pub(super) silence: Silence,
@@ -89,7 +89,7 @@ impl Member {
         }
     }
 
-    /// Whether nothing can happen to it but what comes on its stream, or what somebody tells it.
+    /// Whether only its stream, or a message for it, can change its state.
     pub(super) fn may_sleep(&mut self) -> bool {
         let has_nothing = self.ring.is_none() && self.posted.is_empty() && self.held_permits.is_empty();
         has_nothing && self.stream.is_quiet()
@@ -170,7 +170,7 @@ impl MemberMap {
         self.0.iter_mut().map(|(session, member)| (*session, &mut **member))
     }
 
-    /// The first behind one, or else the first of all.
+    /// The first session after this one, or otherwise the first of all.
     pub(super) fn next(&self, behind: SessionId) -> Option<SessionId> {
         let next = self.0.range((Bound::Excluded(behind), Bound::Unbounded)).next();
         next.or_else(|| self.0.first_key_value()).map(|(session, _)| *session)

@@ -15,15 +15,15 @@ const LOOKS_AWAKE: usize = 64;
 /// Of so few sessions none falls asleep: to look at them takes no longer.
 const FEW: usize = 8;
 
-/// All of them. At those who are awake every access looks several times: mostly one or two.
+/// All sessions. Every access looks several times at those that are awake: mostly one or two.
 #[derive(Default)]
 pub(super) struct Members {
     /// In the order of their numbers.
     awake: Vec<(SessionId, Box<Member>)>,
     asleep: Asleep,
     waiting: Waiting,
-    /// Those of whom a part of something long has come, until it is their turn to be read. Awake or asleep, they would be in turn woken and
-    /// put to sleep.
+    /// Sessions that have sent a part of a long message, until it is their turn to be read. They are neither
+    /// awake nor asleep, because otherwise they would be woken and put to sleep again and again.
     receiving: MemberMap,
 }
 
@@ -39,7 +39,7 @@ impl Members {
         }
     }
 
-    /// One who is awake from then on.
+    /// A session that is awake from then on.
     pub(super) fn get_mut(&mut self, session: SessionId) -> Option<&mut Member> {
         let place = match self.place(session) {
             Ok(place) => place,
@@ -72,18 +72,18 @@ impl Members {
         }
     }
 
-    /// Those who are not awake.
+    /// Sessions that are not awake.
     fn unseen(&self) -> [&MemberMap; 3] {
         [self.asleep.members(), self.waiting.members(), &self.receiving]
     }
 
-    /// One who is not awake.
+    /// Removes a session that is not awake.
     fn remove_unseen(&mut self, session: SessionId) -> Option<Box<Member>> {
         let waiting = || self.waiting.remove(session);
         self.asleep.remove(session).or_else(waiting).or_else(|| self.receiving.remove(session))
     }
 
-    /// One whose stream has ended, and what came before is carried out; and why.
+    /// A session whose stream has ended and whose earlier requests are carried out; and why it ends.
     pub(super) fn ended(&self) -> Option<(SessionId, String)> {
         let mut over = self.awake().filter(|(_, member)| member.stream.asked().all == 0);
         over.find_map(|(session, member)| Some((session, member.stream.end()?.why().to_owned())))
@@ -93,7 +93,7 @@ impl Members {
         self.awake.len() + self.unseen().map(MemberMap::len).iter().sum::<usize>()
     }
 
-    /// Those who may have something, want something or be told something.
+    /// Sessions that are awake: they may have sent something, want something or have to be sent something.
     pub(super) fn awake(&self) -> impl Iterator<Item = (SessionId, &Member)> {
         self.awake.iter().map(|(session, member)| (*session, &**member))
     }
@@ -113,38 +113,39 @@ impl Members {
         awake.chain(unseen.into_iter().flat_map(MemberMap::iter_mut))
     }
 
-    /// Whose turn is next by an order, of those who wait for it and are not awake.
+    /// The session that is next by an order, of those that wait for their turn and are not awake.
     pub(super) fn first_waiting(&self, order: Order) -> Option<(SessionId, &Member)> {
         self.waiting.first(order)
     }
 
-    /// Who is read next of those of whom a part of something long has come: the first behind one.
+    /// The session that is read next, of those that have sent a part of a long message: the first after this
+    /// one.
     pub(super) fn next_to_be_read(&self, behind: SessionId) -> Option<SessionId> {
         let awake = self.awake().filter(|(_, member)| is_read_in_turn(&member.stream)).map(|(id, _)| id);
         awake.chain(self.receiving.next(behind)).min_by_key(|session| (*session <= behind, *session))
     }
 
-    /// Whether somebody waits to be read, and is not awake.
+    /// Whether a session waits to be read, and is not awake.
     pub(super) fn are_receiving(&self) -> bool {
         !self.receiving.is_empty()
     }
 
-    /// Whether somebody waits for its turn, and is not awake.
+    /// Whether a session waits for its turn, and is not awake.
     pub(super) fn are_waiting(&self) -> bool {
         !self.waiting.members().is_empty()
     }
 
-    /// Whether somebody is asleep.
+    /// Whether a session is asleep.
     pub(super) fn are_asleep(&self) -> bool {
         !self.asleep.members().is_empty()
     }
 
-    /// What to wait for: a file that can be read when something has come from somebody who is asleep, and the others.
+    /// The files to wait for: one that can be read when a sleeping session has sent something, and the others.
     pub(super) fn waited_for(&mut self) -> (Option<BorrowedFd<'_>>, impl Iterator<Item = &mut Member>) {
         (self.asleep.watch(), self.awake.iter_mut().map(|(_, member)| &mut **member))
     }
 
-    /// Wakes those from whom something has come.
+    /// Wakes the sessions that have sent something.
     pub(super) fn wake(&mut self) {
         for session in self.asleep.ready() {
             if let Some(member) = self.get_mut(session) {
@@ -153,7 +154,8 @@ impl Members {
         }
     }
 
-    /// After a look at each who is awake: who has been silent for long falls asleep, and who asks for much waits for its turn.
+    /// Called after a look at each session that is awake: one that has been silent for long falls asleep, and
+    /// one that asks for much waits for its turn.
     pub(super) fn let_sleep(&mut self) {
         let count = self.awake.len();
         if count <= FEW {

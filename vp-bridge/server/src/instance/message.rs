@@ -41,7 +41,8 @@ impl SessionCommand {
     }
 }
 
-/// A session that has said hello, on its way to its platform. If it is dropped on the way its task is told.
+/// A session whose hello has come, on its way to its platform. If it is dropped on the way its task is
+/// informed.
 pub(crate) struct Newcomer {
     pub(crate) id: SessionId,
     /// What the log calls it.
@@ -53,7 +54,7 @@ pub(crate) struct Newcomer {
     /// Whether it looks only: it takes no part in the platform.
     pub(crate) is_observer: bool,
     pub(crate) socket: Arc<Socket>,
-    /// Waits for an offer, unless it was welcomed when it said who it is.
+    /// Waits for an offer, unless it was welcomed at its authentication.
     pub(crate) connection: Connection,
     /// What has come behind the hello.
     pub(crate) input: BytesMut,
@@ -61,12 +62,12 @@ pub(crate) struct Newcomer {
     pub(crate) server: String,
     /// What the session calls the platform.
     pub(crate) platform: String,
-    /// Who it is.
+    /// Its identity and rights.
     pub(crate) guest: Guest,
     pub(crate) ended: oneshot::Sender<Ended>,
 }
 
-/// A session of another protocol, on its way to its platform. If it is dropped on the way its task is told.
+/// A session of another protocol, on its way to its platform. If it is dropped on the way its task is informed.
 pub(crate) struct AdaptedNewcomer {
     pub(crate) id: SessionId,
     /// What the log calls it.

@@ -68,7 +68,7 @@ use super::{EndedPlatform, Listeners, PlatformObserver};
 use crate::adapters::Beginning;
 use crate::processors::Shift;
 
-/// What is said of a platform in a welcome, whoever comes.
+/// What a welcome says of a platform, for every session.
 pub(super) fn offer(platform: &Platform) -> Offer {
     Offer {
         platform: platform.description().name.clone(),
@@ -78,7 +78,7 @@ pub(super) fn offer(platform: &Platform) -> Offer {
     }
 }
 
-/// How long an instance bears with others: see [`Options`](super::Options).
+/// The time limits of an instance: see [`Options`](super::Options).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
     pub(super) owner_timeout: Duration,
@@ -365,7 +365,7 @@ impl PlatformThread {
         self.close(session, code, End::Wrong(reason.to_owned()));
     }
 
-    /// Ends a session: its peer is told why.
+    /// Ends a session; its peer gets the reason.
     fn close(&mut self, session: SessionId, code: ErrorCode, end: End) {
         let why = end.why().to_owned();
         if let Some(member) = self.members.get_mut(session) {
@@ -385,7 +385,8 @@ impl PlatformThread {
         self.members.len() + self.adapted.len()
     }
 
-    /// Hands on what sessions are told, and takes more of those whose posted writes have had their turn.
+    /// Passes on messages to sessions, and takes more requests from those whose posted writes have had their
+    /// turn.
     fn flush(&mut self) {
         self.adapted.flush();
         for (session, member) in self.members.awake_mut() {
@@ -467,7 +468,7 @@ impl PlatformThread {
             .is_some_and(|holder| holder.stream.is_deserted())
     }
 
-    /// Gives the hub an input, and tells the sessions what comes of it.
+    /// Gives the hub an input, and tells the sessions its results.
     fn handle(&mut self, input: Input) {
         let answered = match input {
             Input::Answer { party, request, .. } => Some((party, request)),
@@ -548,7 +549,8 @@ impl PlatformThread {
         }
     }
 
-    /// A session comes: if all before it are partners, who have no part in that, the mode of time is the one it asks for.
+    /// Sets the mode of time for a session that joins: if all earlier ones are partners, which do not influence
+    /// it, it is the one that this session asks for.
     fn set_mode(&mut self, time_mode: TimeMode) {
         let mode = translate::time_mode(time_mode);
         self.handle(Input::Mode(mode));

@@ -13,7 +13,7 @@ pub(super) type Token = u64;
 pub(super) struct Owners(BTreeMap<Token, (SessionId, Instant)>);
 
 impl Owners {
-    /// A request goes to its owner, whose time begins.
+    /// A request goes to its owner, and the owner's time limit begins.
     pub(super) fn asked(&mut self, token: Token, owner: SessionId) {
         self.0.insert(token, (owner, Instant::now()));
     }
@@ -27,7 +27,7 @@ impl Owners {
         self.0.retain(|_, (session, _)| *session != owner);
     }
 
-    /// Who has left a request unanswered for longest, and since when.
+    /// The owner that has left a request unanswered for longest, and since when.
     pub(super) fn oldest(&self) -> Option<(SessionId, Instant)> {
         self.0.first_key_value().map(|(_, oldest)| *oldest)
     }

@@ -16,7 +16,7 @@ use vp_native_values::partner_event;
 pub(super) struct Standing(Option<(SessionId, Time, Instant)>);
 
 impl Standing {
-    /// Time stands for the partner, which has promised to be silent up to then; `None`: for nobody.
+    /// Time waits for the partner, which has promised to be silent up to then; `None`: for none.
     fn look(&mut self, waited_for: Option<(SessionId, Time)>) {
         let before = self.0.take();
         self.0 = waited_for.map(|(session, promised)| match before {
@@ -25,7 +25,7 @@ impl Standing {
         });
     }
 
-    /// For whom time stands, and since when.
+    /// The partner that time waits for, and since when.
     pub(super) fn since(&self) -> Option<(SessionId, Instant)> {
         self.0.map(|(session, _, since)| (session, since))
     }
@@ -95,8 +95,9 @@ impl PlatformThread {
         self.standing.look(held_by);
     }
 
-    /// Partners of other protocols promise more when they are asked to: one for which simulated time stands, and in free mode all
-    /// of them, since their own time has to go on; but not before there is somebody whose mode that is.
+    /// Partners of other protocols promise more when they are asked. Asked are a partner that simulated time
+    /// waits for, and in free mode all of them, because their own time has to go on; but not before there is a
+    /// session that decides the mode.
     pub(super) fn ask_adapted_partners(&mut self) {
         let asked = match self.hub.mode() {
             hub::TimeMode::Free if self.hub.are_all_partners() => Vec::new(),

@@ -10,7 +10,7 @@ use super::{PlatformThread, SessionCommand};
 use crate::access::{Right, Rights};
 
 impl PlatformThread {
-    /// The command, if its session has the right to it. Else it is told what it lacks.
+    /// The command, if its session has the right to it. Otherwise the session is told which right it lacks.
     pub(super) fn permitted(
         &mut self,
         session: SessionId,
@@ -69,7 +69,8 @@ fn is_clock(command: &SessionCommand) -> bool {
     matches!(command, SessionCommand::Request { request: Request::Clock { .. }, .. })
 }
 
-/// The rights to a command, all of which are needed. What a port's holder does there, once it is attached, needs none.
+/// The rights to a command, all of which are needed. Commands of a port's holder at its port, once it is
+/// attached, need none.
 fn needed(command: &SessionCommand, ports: &[Port], rights: Rights, has_clock: bool) -> [Option<Right>; 2] {
     let kind = |port: PortId| ports.get(usize::from(port.0)).map(|port| port.kind);
     let memory = |port, right| match kind(port) {

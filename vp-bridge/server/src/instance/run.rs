@@ -10,8 +10,8 @@ use super::PlatformThread;
 
 /// Cycles of a piece: more than a register access takes. A layer that runs in such pieces takes no longer than in one.
 const PIECE: u64 = 32;
-/// How long a run lasts, after something has come, before the sockets are looked at again: who waits for an answer asks
-/// more, soon.
+/// How long a run lasts, after something has come, before the sockets are looked at again: a client that waits
+/// for an answer soon sends the next request.
 const SHORTEST: Duration = Duration::from_micros(10);
 /// The same after many looks at which nothing had come.
 const LONGEST: Duration = Duration::from_micros(160);
@@ -28,7 +28,7 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Something has come, or nobody was kept waiting.
+    /// Something has come, or no session was kept waiting.
     pub(super) const SOON: Self = Self { next: None, interval: SHORTEST };
 
     /// Commands of several sessions have taken so long: the platform has as long for its own work, before there are more.
@@ -74,7 +74,8 @@ impl PlatformThread {
         granted
     }
 
-    /// Runs the hub until nothing is left to do, or somebody has to be looked at. What it tells goes out after each piece.
+    /// Runs the hub until nothing is left to do, or a session has to be looked at. Its outputs are sent after
+    /// each piece.
     fn run_hub(&mut self, granted: Time) -> Ran {
         let length = self.hub.platform().description().period * PIECE;
         // Nothing ahead: the run says so, and takes time to where it belongs.

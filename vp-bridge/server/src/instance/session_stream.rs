@@ -48,7 +48,7 @@ const BATCH: usize = 64;
 pub(super) struct Signs {
     /// Something came, or could not come, since the stream is not read.
     pub(super) is_heard: bool,
-    /// Something was asked or told, but Pings, or is under way.
+    /// There were messages, other than Pings, or something is under way.
     pub(super) is_busy: bool,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct SessionStream {
     pings: usize,
     /// The same, of the peer's.
     peer_pings: usize,
-    /// Whether the session has said that it has a clock.
+    /// Whether the session has a clock of its own.
     is_partner: bool,
     /// Whether all that was read is decoded, as far as it is whole: more may be read.
     wants_input: bool,
@@ -156,7 +156,7 @@ impl SessionStream {
         self.end.as_ref()
     }
 
-    /// Ends the session: the peer is told why, after what was sent before as far as it reads that.
+    /// Ends the session: the peer gets the reason, after earlier messages, as far as it reads them.
     pub(super) fn close(&mut self, code: ErrorCode, end: End) {
         self.flush();
         if self.end.is_none() {
@@ -255,8 +255,8 @@ impl SessionStream {
         self.signs = Signs { is_heard: true, is_busy: true };
     }
 
-    /// Whether it has so much under way that it is not read, and has taken all that it was told: it does not see that the server
-    /// is there.
+    /// Whether it has so much under way that it is not read, and has taken all messages: it then cannot see
+    /// that the server is there.
     pub(super) fn is_held_back(&mut self) -> bool {
         let is_over = self.end.is_some() || self.broken.is_some();
         !self.wants_input && self.asked == 0 && self.connection.output().is_empty() && !is_over
@@ -325,7 +325,7 @@ impl SessionStream {
         is_silent && has_nothing && waits && self.end.is_none() && !self.socket.has_buffered()
     }
 
-    /// Whether the session has taken all that it was told.
+    /// Whether the session has taken all messages that were sent to it.
     pub(super) fn is_told_all(&mut self) -> bool {
         self.outgoing.is_empty() && self.asks.is_empty() && self.connection.output().is_empty()
     }
@@ -408,8 +408,9 @@ impl SessionStream {
         self.broken.get_or_insert(Broken { code, reason, unanswered });
     }
 
-    /// Ends the session of a peer that has broken a rule, when what came before is answered; or at once, when something is waited
-    /// for that it would send, or it has gone. What else it sends is thrown away.
+    /// Ends the session of a peer that has broken a rule, when earlier requests are answered. It ends at once
+    /// if the server waits for something from the peer, or if the peer has gone. Everything else that it sends
+    /// is discarded.
     fn break_off(&mut self) -> Result<(), End> {
         let Some(broken) = &self.broken else { return Ok(()) };
         let waits = self.connection.in_flight() > self.pings || self.is_partner;

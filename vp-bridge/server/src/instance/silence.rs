@@ -15,8 +15,8 @@ use crate::session::End;
 
 /// Looks at a session within the longest silence. What passes while this process is stopped counts as one of them.
 const LOOKS: u32 = 4;
-/// How often a session that is not read is told that the server is there: a quarter of what a client bears by itself
-/// (docs/protocol.md, "Silence").
+/// How often a session that is not read is told that the server is there: a quarter of what a client accepts by
+/// default (docs/protocol.md, "Silence").
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
 /// When the sessions of a platform are looked at for their silence.

@@ -59,7 +59,7 @@ impl PlatformThread {
         self.send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), permit: None });
     }
 
-    /// Tells the sessions what the hub has told.
+    /// Tells the sessions about the hub's outputs.
     pub(super) fn tell(&mut self) {
         self.let_observer_keep_up();
         while let Some(output) = self.hub.poll() {
@@ -181,7 +181,7 @@ impl PlatformThread {
         }
     }
 
-    /// Tells the other sessions why one of another protocol ends, which it cannot be told itself.
+    /// Tells the other sessions why one of another protocol ends, because its peer cannot be told.
     pub(super) fn warn_others(&mut self, session: SessionId, why: &str) {
         let time = self.hub.now();
         self.announce(Severity::Warning, time, &format!("session {}: {why}", session.0));

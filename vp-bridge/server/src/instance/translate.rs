@@ -79,7 +79,7 @@ pub(super) fn from_role(role: Role) -> hub::Role {
     }
 }
 
-/// The hub's rules of time for a mode; pacing is a matter of whoever reads a clock.
+/// The hub's mode of time for a session's mode; the caller that reads the clock does the pacing.
 pub(super) fn time_mode(mode: TimeMode) -> hub::TimeMode {
     match mode {
         TimeMode::Lockstep => hub::TimeMode::Lockstep,

@@ -23,7 +23,8 @@ use super::message::SessionCommand;
 use super::run::Looks;
 use super::session_stream::SessionStream;
 
-/// Cost of what waits that is little. A command costs one, and about a third of a microsecond.
+/// Largest cost of waiting commands that counts as little. A command costs one, which is about a third of a
+/// microsecond.
 const LITTLE: u64 = 4;
 /// Cost of a round of sessions that ask for little, about, and of a turn of one that asks for more.
 const ROUND: u64 = 16;
@@ -36,10 +37,11 @@ const LONG: u64 = 512;
 const BYTES: u64 = 1024;
 /// What reports cost, and a reset, which builds the device anew.
 const REPORT: u64 = 1024;
-/// The backlog has so many times as long without a turn as one has taken, while others go on asking: a quarter of the thread is its own. With a half
-/// each access of who waits for every answer would wait for a turn.
+/// After a turn the backlog waits this many times as long as the turn took, while others go on asking: so a
+/// quarter of the thread's time is its own. With a half, each access of a session that waits for every answer
+/// would wait for a turn.
 const REST: u32 = 3;
-/// Who has been answered goes on asking if the next comes within this time.
+/// A session that has been answered still counts as asking if its next request comes within this time.
 const SOON: Duration = Duration::from_micros(50);
 
 impl SessionCommand {
@@ -70,7 +72,7 @@ pub(super) struct Asked {
     pub(super) first: u64,
 }
 
-/// How much is asked for decides who is next.
+/// The kind of a session by how much it asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Little,
@@ -79,12 +81,13 @@ enum Kind {
 }
 
 impl Kind {
-    /// Little and much are counted together, the backlog apart: nobody pays there for what passed it by.
+    /// Little and much are counted together, the backlog separately: a session does not pay there for earlier
+    /// small commands.
     fn queue(self) -> usize {
         usize::from(self == Kind::Backlog)
     }
 
-    /// By what it may be said who of that kind is next.
+    /// The orders by which the next session of that kind may be chosen.
     fn orders(self) -> &'static [Order] {
         match self {
             Kind::Little => &[],
@@ -94,7 +97,7 @@ impl Kind {
     }
 }
 
-/// By what it is said who of a kind is next: who has the least of it.
+/// The order by which the next session of a kind is chosen: the one with the least comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     ShortestBurst,
@@ -155,7 +158,8 @@ type Candidate<'a> = (SessionId, Asked, &'a Account);
 pub(super) struct Turns {
     /// The largest cost of a session at its turn, in each of the queues.
     reached: [u64; 2],
-    /// When one of little, or of little or much, had its turn last or sent a part of what it asks for, and who.
+    /// The last time that a session of little, or of little or much, had its turn or sent a part of its
+    /// request; and the session.
     answered: [Option<(Instant, SessionId)>; 2],
     /// Whether the next turn for much goes to the session with the least cost since it had nothing to ask for,
     /// so that many sessions that begin at once do not delay it. Otherwise it goes to the session with the
@@ -175,7 +179,8 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Of a session that comes now: it has not waited since the platform began, and many that come are owed nothing by who is there.
+    /// The account of a session that joins now: it does not count as waiting since the platform began, and the
+    /// existing sessions owe nothing to many that join.
     pub(super) fn newcomer(&self) -> Account {
         Account { costs: self.reached, ..Account::default() }
     }
@@ -193,7 +198,7 @@ impl Turns {
         }
     }
 
-    /// By what it is said who of that kind is next.
+    /// The order by which the next session of that kind is chosen.
     fn order(&self, kind: Kind) -> Order {
         match kind {
             Kind::Much if self.is_for_shortest => Order::ShortestBurst,
@@ -202,7 +207,7 @@ impl Turns {
         }
     }
 
-    /// Who of that kind is next.
+    /// The next session of that kind.
     fn next<'a>(&self, kind: Kind, sessions: impl Iterator<Item = Candidate<'a>>) -> Option<SessionId> {
         let of_kind = sessions.filter(|(_, asked, account)| asked.all > 0 && account.kind(*asked) == kind);
         let order = self.order(kind);
@@ -259,7 +264,7 @@ impl Turns {
     }
 }
 
-/// Whether a stream is not read with all others: what comes is long in one piece.
+/// Whether a stream is not read with all others, because a long message is coming.
 pub(super) fn is_read_in_turn(stream: &SessionStream) -> bool {
     stream.is_receiving(LONG * BYTES)
 }

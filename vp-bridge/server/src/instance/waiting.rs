@@ -11,7 +11,7 @@ use vp_protocols::native::SessionId;
 use super::member::{Member, MemberMap};
 use super::turns::Order;
 
-/// They, and who is first by each of the orders.
+/// The sessions, and the first of them by each of the orders.
 #[derive(Default)]
 pub(super) struct Waiting {
     members: MemberMap,
@@ -34,7 +34,7 @@ impl Waiting {
         Some(member)
     }
 
-    /// Whose turn is next.
+    /// The session whose turn is next.
     pub(super) fn first(&self, order: Order) -> Option<(SessionId, &Member)> {
         let (_, session) = self.orders[order as usize].first()?;
         Some((*session, self.members.get(*session)?))

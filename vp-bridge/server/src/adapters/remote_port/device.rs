@@ -116,7 +116,7 @@ struct RegisterAccess {
     channel: u32,
     transaction: Transaction,
     posted: bool,
-    /// `None`: the peer has as many as it bears.
+    /// `None`: the peer has its maximum of requests.
     id: Option<RequestId>,
 }
 
@@ -241,7 +241,7 @@ impl Device {
         self.send()
     }
 
-    /// Sends as many of the accesses as the peer bears.
+    /// Sends as many of the accesses as the peer accepts.
     fn send(&mut self) -> Result<(), Parting> {
         for driven in &mut self.driven {
             let What::Access(RegisterAccess { channel, transaction, id: id @ None, .. }) = &mut driven.what

@@ -52,16 +52,17 @@ pub(in crate::adapters) struct Host {
     requests: BTreeMap<HubRequest, MemoryRequest>,
     /// Posted writes since the last access that was not posted.
     posted: u32,
-    /// The level that the peer has been told.
+    /// The level that was sent to the peer.
     level: bool,
     heartbeat: Heartbeat,
 }
 
-/// Syncs for a peer whose own time stands until a packet comes: the SystemC library reads its socket within its kernel,
-/// unless it is told otherwise. It announces no byte enables, as QEMU does, whose time does not wait for packets.
+/// Syncs for a peer whose own time does not move until a packet comes: the SystemC library reads its socket
+/// within its kernel, unless it is configured otherwise. It announces no byte enables. QEMU does, and its time
+/// does not wait for packets.
 #[derive(Default)]
 struct Heartbeat {
-    /// Whether the peer has said hello, and may need it.
+    /// Whether the peer's hello has come, and the peer may need it.
     is_possible: bool,
     /// Whether a sync may have been what a request of the peer had waited for: then one follows each access.
     is_needed: bool,
@@ -71,7 +72,7 @@ struct Heartbeat {
     is_tried: bool,
     /// The sync that is under way.
     sync: Option<RequestId>,
-    /// The latest time that the peer has told.
+    /// The latest time that the peer has sent.
     time: i64,
 }
 
@@ -345,7 +346,8 @@ impl Host {
         Ok(())
     }
 
-    /// A write of some of its bytes: with byte enables for a peer that takes them, and else a write for each stretch.
+    /// A write of some of its bytes: with byte enables for a peer that supports them, otherwise one write for
+    /// each contiguous range.
     fn strobed(
         &self,
         time: i64,
@@ -372,7 +374,7 @@ impl Host {
         writes
     }
 
-    /// Sends what the peer bears.
+    /// Sends what the peer accepts.
     fn send(&mut self) -> Result<(), Parting> {
         let mut left = VecDeque::new();
         for (channel, transaction, part) in std::mem::take(&mut self.outgoing) {
@@ -418,7 +420,7 @@ impl Host {
     }
 }
 
-/// The pieces of an access that is longer than peers are known to bear: from where to where.
+/// The pieces of an access that is longer than peers are known to accept: their ranges.
 fn pieces(length: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..length).step_by(LONGEST).map(move |from| (from, length.min(from + LONGEST)))
 }

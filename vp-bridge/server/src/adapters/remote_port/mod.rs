@@ -45,7 +45,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Who lets simulated time move, if the platform is the peer's alone.
+    /// The mode of time, if the platform is used by this peer alone.
     pub(crate) fn time_mode(self) -> TimeMode {
         match self {
             // A device has no part in that: time stands until somebody comes whose mode it is.
@@ -80,12 +80,12 @@ fn is_greeted(bytes: &[u8]) -> bool {
     bytes.len() >= HEADER && lacking(bytes) == 0
 }
 
-/// Nanoseconds since the session began, as the peer is told.
+/// Nanoseconds since the session began, as sent to the peer.
 fn stamp(time: Time, began: Time) -> i64 {
     i64::try_from(time.as_ps().saturating_sub(began.as_ps()) / 1000).unwrap_or(i64::MAX)
 }
 
-/// Sends a sync. `None`: the peer has as many requests on that channel as it bears.
+/// Sends a sync. `None`: the peer has its maximum of requests on that channel.
 fn sync(connection: &mut Connection, time: i64) -> Result<Option<RequestId>, Parting> {
     match connection.request(0, Transaction::Sync { time }) {
         Ok(id) => Ok(Some(id)),

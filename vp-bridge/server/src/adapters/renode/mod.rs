@@ -63,7 +63,7 @@ pub(crate) struct Renode {
     registers: PortIndex,
     /// The lines; the first is 0 for Renode.
     lines: Vec<PortIndex>,
-    /// The levels that Renode has been told.
+    /// The levels that were sent to Renode.
     levels: Vec<bool>,
     inputs: VecDeque<Input>,
     next_tag: u64,
