@@ -51,7 +51,7 @@ impl Running {
     /// Runs the body until it waits or ends.
     ///
     /// # Safety
-    /// The [`Body`] this came from must live until the call returns, and must not be polled by anybody else
+    /// The [`Body`] from which this was made must live until the call returns, and must not be polled elsewhere
     /// meanwhile.
     #[inline]
     pub(crate) unsafe fn poll(mut self, context: &mut Context<'_>) -> Poll<()> {

@@ -197,12 +197,12 @@ impl fmt::Debug for Event {
 pub struct EventWait<'a> {
     kernel: &'a Kernel,
     event: u32,
-    /// Who waits, and how often the event had fired before.
+    /// The waiting process, and how often the event had fired before.
     seen: Option<(u64, u32)>,
 }
 
 impl<'a> EventWait<'a> {
-    /// Waits for the event of that number, which somebody else keeps until it has fired.
+    /// Waits for the event of that number, which another holder keeps until it has fired.
     pub(crate) fn new(kernel: &'a Kernel, event: u32) -> EventWait<'a> {
         EventWait { kernel, event, seen: None }
     }

@@ -58,7 +58,7 @@ pub(crate) struct Kernel {
     watchdog: Watchdog,
 }
 
-/// Nobody is running any more when this goes, even where a process panics; what that had asked for is void.
+/// When this is dropped, no process is running any more, even if a process panics; its pending request is void.
 struct Idle<'a>(&'a Kernel);
 
 impl Drop for Idle<'_> {
@@ -146,7 +146,8 @@ impl Kernel {
         }
     }
 
-    /// Ends a process that is not running: drops what it had, frees its place, tells who waits for that.
+    /// Ends a process that is not running: drops its body, frees its slot, and wakes processes that wait for
+    /// its end.
     #[cold]
     fn end(&self, id: u32) {
         // What it owns is being dropped, and may kill it once more, run the simulation or drop it; waits take
@@ -157,8 +158,8 @@ impl Kernel {
         drop(body);
     }
 
-    /// Evaluates: runs `first`, if that is somebody, then what is runnable, and what becomes so by immediate
-    /// notification.
+    /// Evaluates: runs `first`, if there is one, then the runnable processes, and those that immediate
+    /// notification makes runnable.
     #[expect(unsafe_code, reason = "bodies are run where they lie")]
     #[inline(always)]
     fn evaluate(&self, first: u32, context: &mut Context<'_>) {
@@ -528,7 +529,7 @@ impl Simulation {
         schedule.earliest().filter(|&time| time != u64::MAX).map(Time::ps)
     }
 
-    /// Who still waits, and for what: the deadlock report.
+    /// The processes that still wait, and for what: the deadlock report.
     ///
     /// A server ([`Sim::server`]) that waits for work only ([`Sim::work_event`]) is at rest, which is normal.
     /// Every other process that waits is stuck.

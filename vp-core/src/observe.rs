@@ -127,7 +127,7 @@ pub struct Observation<'a> {
     pub time: Time,
     /// The delta cycle in which it was reported, counted from the start.
     pub delta: u64,
-    /// Who reports.
+    /// The source that reports.
     pub source: Source,
     /// What was seen.
     pub what: What<'a>,

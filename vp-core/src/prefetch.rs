@@ -5,7 +5,7 @@
     expect(unsafe_code, reason = "the standard library marks the hint unsafe, since it takes a pointer")
 )]
 
-/// Begins to load what lies at an address, which need not be valid.
+/// Begins to load the memory at an address, which need not be valid.
 #[inline(always)]
 pub(crate) fn prefetch<T: ?Sized>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

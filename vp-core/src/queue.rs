@@ -221,7 +221,7 @@ impl<T: Copy> TimedQueue<T> {
         }
     }
 
-    /// Takes the next entry of a time of which one was just taken: all of that time lie near.
+    /// Takes the next entry of a time from which one was just taken: all entries of that time are near.
     #[inline]
     pub(crate) fn pop_another(&mut self, time: u64) -> Option<T> {
         loop {
@@ -236,7 +236,7 @@ impl<T: Copy> TimedQueue<T> {
         }
     }
 
-    /// Whether there may be another entry of a time of which one was just taken.
+    /// Whether there may be another entry of a time from which one was just taken.
     #[inline(always)]
     pub(crate) fn may_have_another(&self, time: u64) -> bool {
         self.near.last().is_some_and(|item| item.time == time)
@@ -254,8 +254,8 @@ impl<T: Copy> TimedQueue<T> {
         self.near.get(at).map(|item| item.target)
     }
 
-    /// Empties the first slot of the wheel, if it holds anything not after `limit`: all into the near list if
-    /// that is little, else what is earliest, and the rest to lower levels.
+    /// Empties the first slot of the wheel, if it holds anything not after `limit`. Few entries all go into the
+    /// near list. Of many, the earliest go there, and the rest to lower levels.
     #[inline(never)]
     fn fetch(&mut self, limit: u64) -> bool {
         let Some((level, slot)) = self.first() else { return false };

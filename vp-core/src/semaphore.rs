@@ -80,7 +80,7 @@ impl Semaphore {
         can
     }
 
-    /// Gives `n` permits back, and to those who wait.
+    /// Releases `n` permits, and gives them to waiting processes.
     pub fn release(&self, n: u32) {
         self.0.free.set(self.0.free.get() + n);
         self.0.serve();

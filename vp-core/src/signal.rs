@@ -13,7 +13,7 @@ struct State<T> {
     current: RefCell<T>,
     /// What it has after the update phase, which is asked for with the first write.
     next: Cell<Option<T>>,
-    /// Made when first asked for: a signal that nobody waits for notifies nobody.
+    /// Made at the first request: a signal without it notifies nothing.
     changed: OnceCell<Event>,
     /// What a `bool` adds: rising and falling edges.
     edges: Option<Edges<T>>,

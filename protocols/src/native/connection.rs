@@ -133,14 +133,14 @@ pub enum Event {
         id: RequestId,
         /// What to do.
         request: Request,
-        /// Data of a memory write; else empty.
+        /// Data of a memory write; otherwise empty.
         payload: Bytes,
     },
     /// Do it; do not answer.
     Posted {
         /// What to do.
         posted: Posted,
-        /// Data of a memory write; else empty.
+        /// Data of a memory write; otherwise empty.
         payload: Bytes,
     },
     /// The answer to [`Connection::request`].
@@ -286,9 +286,9 @@ impl Side {
 
 #[derive(Debug)]
 enum State {
-    /// Server: nobody has come.
+    /// Server: no hello has come yet.
     AwaitingHello(Terms),
-    /// Server: somebody waits for an answer.
+    /// Server: a hello waits for an answer.
     Deciding(Terms, Hello),
     /// Client: waits for an answer.
     AwaitingWelcome(Hello),

@@ -112,7 +112,7 @@ pub enum Accesses {
 pub struct SetBreakpoint {
     /// Its number.
     pub number: u32,
-    /// Who has set it.
+    /// The session that has set it.
     pub session: SessionId,
     /// What it is.
     pub breakpoint: Breakpoint,
@@ -145,7 +145,7 @@ pub struct StopReport {
 /// Why time stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StopWhy {
-    /// A debugger has said so.
+    /// A debugger has stopped time.
     Asked,
     /// A step is over.
     Stepped,

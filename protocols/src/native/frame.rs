@@ -27,7 +27,7 @@ mod field {
     pub(super) const PAYLOAD_LEN: usize = 4;
 }
 
-/// Room for prefix and header of what is said most.
+/// Room for prefix and header of the most frequent messages.
 const SHORT: usize = 64;
 
 /// What a frame says: its message and the payload behind it.

@@ -395,7 +395,7 @@ pub enum Why {
     Idle,
     /// Nothing can happen any more, though work is unfinished.
     Deadlock {
-        /// Who waits for what.
+        /// The processes that wait, and for what.
         report: String,
     },
     /// Reserved: the platform was stopped. Today's server does not send it; an Advance that a reset ends fails
@@ -467,7 +467,7 @@ pub struct StatusReport {
     pub in_flight: u32,
     /// Events the kernel has handled since the platform began.
     pub events: u64,
-    /// Which port ends are held, and by whom.
+    /// The roles at ports that are taken, and the sessions that have them.
     pub attached: Vec<Attached>,
 }
 

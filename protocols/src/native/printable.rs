@@ -20,8 +20,8 @@ fn replace(text: &mut String, is_unfit: impl Fn(char) -> bool) {
     }
 }
 
-/// Makes fit what people may be shown of an event: `fit` is [`in_lines`] for a client, which shows several, and [`in_one_line`]
-/// for a server's log. A hello is left as it is: it may be refused for what stands in it.
+/// Makes the texts of an event safe for people: `fit` is [`in_lines`] for a client, which shows several lines,
+/// and [`in_one_line`] for a server's log. A hello is not changed: it may be refused because of its contents.
 pub(super) fn event(event: &mut Event, fit: fn(&mut String)) {
     match event {
         Event::Welcome(welcome) => greeting(welcome),

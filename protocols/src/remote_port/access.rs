@@ -37,7 +37,7 @@ pub enum ResponseCode {
     Ok,
     /// 1: a bus error.
     Error,
-    /// 2: nobody is at that address.
+    /// 2: there is nothing at that address.
     AddressError,
     /// 3 to 15: reserved.
     Reserved(u8),

@@ -20,7 +20,7 @@ bitflags::bitflags! {
     impl Capabilities: u8 {
         /// Number 1: it reads the [extended layout](super::Layout::Extended).
         const EXTENDED_LAYOUT = 1 << 1;
-        /// Number 2: it heeds byte enables.
+        /// Number 2: it supports byte enables.
         const BYTE_ENABLES = 1 << 2;
         /// Number 3: it answers interrupts that are not posted.
         const INTERRUPT_RESPONSES = 1 << 3;

@@ -13,14 +13,14 @@ use std::rc::{Rc, Weak};
 pub(super) struct Observing {
     /// What any of the observers wants.
     wanted: Cell<Kinds>,
-    /// Replaced as a whole when somebody joins or leaves, which an observer may do while it is told.
+    /// Replaced as a whole when an observer joins or leaves, which it may do while it is called.
     observers: RefCell<Rc<[Rc<Member>]>>,
     /// An observer is being told.
     is_telling: Cell<bool>,
-    /// Nobody is told anything for the time being.
+    /// No observer is called for the time being.
     is_muted: Cell<bool>,
     sources: RefCell<Vec<SourceInfo>>,
-    /// Those whose owners [`crate::Simulation::end_all`] has ended, until they are announced again.
+    /// Sources whose owners [`crate::Simulation::end_all`] has ended, until they are announced again.
     ownerless: RefCell<Vec<u32>>,
     buffered: RefCell<Vec<Weak<dyn BufferedSource>>>,
 }
@@ -30,19 +30,20 @@ struct Member {
     observer: Rc<dyn Observer>,
     wants: Kinds,
     has_left: Cell<bool>,
-    /// The last watermark that it was told.
+    /// The last watermark that it got.
     watermark: Cell<Time>,
 }
 
 impl Observing {
-    /// Whether somebody wants watermarks.
+    /// Whether an observer wants watermarks.
     #[inline(always)]
     pub(super) fn wants_watermarks(&self) -> bool {
         self.wanted.get().intersects(Kinds::WATERMARKS)
     }
 
-    /// Tells that nothing earlier than `until` comes any more, except from sources that keep something back. That the watermark has not
-    /// moved is told as well if sources have been flushed: then all of its time has come that is known.
+    /// Reports that nothing earlier than `until` comes any more, except from sources that buffer something.
+    /// After sources have been flushed this is reported even if the watermark has not moved: then everything
+    /// known of its time has been reported.
     #[cold]
     pub(super) fn complete_until(&self, until: Time, is_flushed: bool) {
         let buffered = self.buffered.borrow();
@@ -63,7 +64,7 @@ impl Observing {
         *self.ownerless.borrow_mut() = (0..self.sources.borrow().len() as u32).collect();
     }
 
-    /// Tells nobody anything from now on, or goes on telling. Sources are announced either way.
+    /// Stops or resumes reporting to observers. Sources are announced either way.
     pub(super) fn mute(&self, is_muted: bool) {
         self.is_muted.set(is_muted);
         self.wanted.set(if is_muted { Kinds::NONE } else { wanted_by(&self.observers.borrow()) });
@@ -81,7 +82,7 @@ impl Observing {
         *self.ownerless.borrow_mut() = sources;
     }
 
-    /// Nobody observes any more. What is returned is to be dropped when nothing is borrowed.
+    /// Removes all observers. Drop the returned value when nothing is borrowed.
     pub(super) fn end(&self) -> impl Drop + use<> {
         self.wanted.set(Kinds::NONE);
         self.observers.take()
@@ -131,7 +132,7 @@ impl Kernel {
 
 /// An observer's registration at a simulation, by which it leaves again; made by [`Sim::observe`].
 ///
-/// Who drops this has the observer stay.
+/// If this is dropped without leaving, the observer stays.
 pub struct Subscription {
     sim: Sim,
     member: Rc<Member>,

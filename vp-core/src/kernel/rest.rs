@@ -52,7 +52,7 @@ pub struct Rest {
 struct Announced {
     name: String,
     kind: Kind,
-    /// Who announces the like of it gets another one.
+    /// Whether it has an owner; if so, announcing a similar source makes a new one.
     has_owner: bool,
 }
 

@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 const AT_ONCE: u64 = 1 << 18;
 /// Such looks that count as much as the limit of delta cycles.
 const LOOKS: u64 = 8;
-/// Delta cycles, or activations of one phase, in which it is seen who runs.
+/// Delta cycles, or activations of one phase, in which the running processes are noted.
 const SEEN: usize = 16;
 
 pub(super) struct Watchdog {
@@ -19,7 +19,7 @@ pub(super) struct Watchdog {
     limit: Cell<u64>,
     /// The time at its last look.
     since: Cell<u64>,
-    /// Who ran in the last delta cycles before the limit, and how many those were.
+    /// The processes that ran in the last delta cycles before the limit, and the number of these cycles.
     seen: RefCell<Vec<u32>>,
     cycles_seen: Cell<usize>,
     found: RefCell<Option<Livelock>>,

@@ -1,7 +1,7 @@
 //! Which kinds of observations are wanted.
 
-/// A set of kinds of observations: what an observer wants to be told ([`crate::observe::Observer::wants`]), or what a model
-/// is about to report ([`crate::Sim::is_observed`]).
+/// A set of kinds of observations: those that an observer wants ([`crate::observe::Observer::wants`]), or those
+/// that a model is about to report ([`crate::Sim::is_observed`]).
 ///
 /// ```
 /// use vp_core::observe::Kinds;

@@ -27,7 +27,7 @@ pub enum Warning<'a> {
     },
     /// Memory did not serve a burst. A unit that makes one such burst mostly makes many.
     Access {
-        /// Who asked; empty if that is not known.
+        /// The client that made the burst; empty if that is not known.
         client: &'a str,
         /// Whether it was a write.
         write: bool,

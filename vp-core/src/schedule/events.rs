@@ -39,7 +39,8 @@ impl Schedule {
         self.event_details[id as usize].holders += 1;
     }
 
-    /// One holder of an event is gone. After the last nobody can notify it; what is outstanding still comes.
+    /// One holder of an event is gone. After the last one the event cannot be notified any more; a pending
+    /// notification still comes.
     pub(crate) fn release_event(&mut self, id: u32) {
         let Some(details) = self.event_details.get_mut(id as usize) else { return };
         details.holders -= 1;
@@ -104,7 +105,7 @@ impl Schedule {
         }
     }
 
-    /// Takes back every notification; events that nobody holds any more go.
+    /// Cancels every notification; events without a holder are removed.
     pub(crate) fn cancel_all(&mut self) {
         for id in 0..self.events.len() as u32 {
             self.cancel(id);
@@ -183,8 +184,8 @@ impl Schedule {
         self.events[event].waiter == process || crowd.is_some_and(|crowd| crowd.waiters.contains(&process))
     }
 
-    /// An event happens: those who listen, then those who wait, become runnable. `running` is the process
-    /// that makes it happen in this very evaluation phase, if one does.
+    /// An event happens: methods that are sensitive to it, then processes that wait for it, become runnable.
+    /// `running` is the process that makes it happen in this evaluation phase, if one does.
     #[inline(always)]
     pub(crate) fn fire(&mut self, id: u32, running: u32) {
         let event = &mut self.events[id as usize];

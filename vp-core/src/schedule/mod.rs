@@ -39,7 +39,7 @@ impl Target {
     }
 }
 
-/// Nobody: outside of any process, or an empty place for one or for an event.
+/// No process: outside of any process, or an empty place for one or for an event.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// One process: what running it needs.
@@ -48,7 +48,7 @@ pub(crate) struct Slot {
     pub(crate) body: Option<Body>,
     /// Counts the processes that have been here; a handle of an earlier one knows by it.
     pub(crate) generation: u32,
-    /// The event that fires at its end, if somebody asked for one.
+    /// The event that fires at its end, if one was requested.
     pub(crate) ended: u32,
     /// The entry of an armed method's time-out.
     timer: Entry,
@@ -58,7 +58,7 @@ pub(crate) struct Slot {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Is missed if it has not ended when everything else has.
+    /// Counts as stuck if it has not ended when everything else has.
     Process,
     /// Serves for ever.
     Server,
@@ -122,11 +122,11 @@ pub(crate) struct EventSlot {
     /// The method that is sensitive for good, in the common case of one.
     listener: u32,
     pending: Pending,
-    /// Others wait or listen behind them; the details say who.
+    /// There are more that wait or are sensitive; the details have them.
     crowded: bool,
     /// Announces work: a server that waits for it is at rest.
     pub(crate) work: bool,
-    /// Nobody holds it; goes once its notification has come.
+    /// It has no holder, and is removed once its notification has come.
     orphan: bool,
 }
 
@@ -135,7 +135,7 @@ pub(crate) struct EventDetails {
     /// Nothing if no event is here, or if it has none of its own: the end of a process.
     pub(crate) name: Option<Name>,
     crowd: Option<Box<Crowd>>,
-    /// Who holds it: handles, and the process whose end it is.
+    /// Its holders: handles, and the process at whose end it fires.
     holders: u32,
     /// How often events of this number had fired before this one was made.
     before: u64,
@@ -171,7 +171,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Who waits, and for what.
+    /// The processes that wait, and for what.
     pub(crate) fn idle_report(&self, time: Time) -> IdleReport {
         let mut report = IdleReport { time, blocked: Vec::new(), at_rest: Vec::new() };
         // The end of a process has no name of its own.

@@ -287,7 +287,7 @@ impl Schedule {
         Some(body.running())
     }
 
-    /// Whose turn it is has ended since it was queued.
+    /// The process whose turn it is has ended since it was queued.
     #[cold]
     fn pass_over(&mut self, id: u32) {
         let slot = &mut self.slots[id as usize];
@@ -327,7 +327,8 @@ impl Schedule {
         goes_on
     }
 
-    /// The phase is over before all have run. Who has not does so in the next delta cycle, and comes back.
+    /// Ends the phase before all have run. The remaining processes run in the next delta cycle; they are
+    /// returned.
     pub(crate) fn interrupt_phase(&mut self) -> Vec<u32> {
         let rest = self.runnable.split_off(self.run);
         for &id in &rest {
@@ -422,8 +423,8 @@ impl Schedule {
         Some(body)
     }
 
-    /// Frees the slot of a process whose body is gone, and tells who waits for that, from within process
-    /// `running` or from outside of all; what it had is the caller's to drop.
+    /// Frees the slot of a process whose body is gone, and wakes processes that wait for its end, from within
+    /// process `running` or from outside of all. The caller drops what the process owned.
     pub(crate) fn retire(&mut self, id: u32, running: u32) -> Option<Box<More>> {
         // The simulation may have gone with what the process owned.
         let slot = self.slots.get_mut(id as usize)?;

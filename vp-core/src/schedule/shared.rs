@@ -15,12 +15,12 @@ use std::rc::Rc;
 
 /// The schedule in a cell that is entered for one step and left before the step's caller goes on.
 ///
-/// Every method is one step. What comes back is owned by the caller, who may drop or run it: that is where
-/// user code runs, outside of the cell.
+/// Every method is one step. The caller owns the returned value and may drop or run it: that is where user code
+/// runs, outside of the cell.
 #[derive(Default)]
 pub(crate) struct Shared {
     schedule: UnsafeCell<Schedule>,
-    /// Whether somebody is inside. Only looked at where mistakes are looked for.
+    /// Whether a step is in progress. Checked only in debug builds.
     #[cfg(debug_assertions)]
     inside: std::cell::Cell<bool>,
 }

@@ -22,7 +22,7 @@ impl Hub {
         self.silent.contains(&party)
     }
 
-    /// Counts what comes of a partner, or of who owns a memory; whether a fault loses it.
+    /// Counts the messages of a partner, or of a memory's owner; returns whether a fault loses this one.
     pub(super) fn is_lost(&mut self, input: &Input) -> bool {
         if !self.platform.faults().has_partners() {
             return false;
@@ -63,7 +63,7 @@ impl Hub {
         }
     }
 
-    /// Who holds a port so that the platform waits for it, and the port's name.
+    /// The parties that hold a port for which the platform waits, and the port's name.
     fn answered_for(&self) -> impl Iterator<Item = (PartyId, &'static str)> {
         let theirs = self.holdings.iter().filter(|held| held.is_timed || held.role == Role::Target);
         theirs.filter_map(|held| Some((held.party, self.ports.get(usize::from(held.port.0))?.name)))

@@ -14,7 +14,7 @@ pub(super) struct Current {
 }
 
 impl Current {
-    /// The job that waits for its moment, and whose it is.
+    /// The job that waits for its time, and its party.
     pub(super) fn to_begin(&self) -> Option<(PartyId, &Job)> {
         match &self.goal {
             Goal::Begin(_, job) => Some((self.party, job)),
@@ -58,7 +58,8 @@ impl Hub {
         }
     }
 
-    /// Ends the current job; says who waits for its end under which name, if somebody does and is not answered by the bus.
+    /// Ends the current job; returns the party that waits for its end, with the tag, if there is one and the
+    /// bus does not answer it.
     pub(super) fn take_current(&mut self) -> Option<(PartyId, Tag)> {
         let Current { party, goal } = self.current.take()?;
         match goal {

@@ -35,7 +35,7 @@ impl Holdings {
         self.positions.get(&(party, port)).map(|position| &self.all[*position])
     }
 
-    /// Who is behind a port.
+    /// The party behind a port.
     pub(super) fn target(&self, port: PortIndex) -> Option<&Holding> {
         self.targets.get(&port).map(|position| &self.all[*position])
     }

@@ -82,14 +82,14 @@ pub enum Input {
     Mode(TimeMode),
     /// A party leaves. It gives up its ports, and its open commands are cancelled.
     Leave {
-        /// Who.
+        /// The party that leaves.
         party: PartyId,
         /// Why, for people.
         why: String,
     },
     /// A command of a party. One [`Output::Completed`](super::Output::Completed) tells the party its result.
     Command {
-        /// Who.
+        /// The party that gives the command.
         party: PartyId,
         /// The tag of the completion; different from those of open commands.
         tag: Tag,
@@ -98,7 +98,7 @@ pub enum Input {
     },
     /// A write without completion. If it fails, its party gets a warning.
     Posted {
-        /// Who.
+        /// The party that writes.
         party: PartyId,
         /// A write.
         access: Access,
@@ -114,7 +114,7 @@ pub enum Input {
     },
     /// A partner drives something. It takes effect at the edge at which it is seen.
     Driven {
-        /// Who.
+        /// The owner that answers.
         party: PartyId,
         /// Where.
         port: PortIndex,
@@ -125,7 +125,7 @@ pub enum Input {
     },
     /// A partner promises to be silent.
     Promised {
-        /// Who.
+        /// The partner that drives.
         party: PartyId,
         /// What.
         promise: Promise,
@@ -143,7 +143,7 @@ pub enum Input {
     /// inside the platform is no input: [`Hub::peek_registers`](super::Hub::peek_registers),
     /// [`Hub::peek_memory`](super::Hub::peek_memory).
     Debug {
-        /// Who.
+        /// The sender.
         party: PartyId,
         /// By which name the completion comes.
         tag: Tag,
@@ -153,7 +153,7 @@ pub enum Input {
     /// A debugger's command. The debugger need not be a party. One
     /// [`Output::Completed`](super::Output::Completed) tells it the result. It leaves as a party does.
     Debugger {
-        /// Who.
+        /// The debugger.
         party: PartyId,
         /// By which name the completion comes.
         tag: Tag,

@@ -29,7 +29,7 @@ pub const HORIZON: Time = Time::ps(1 << 62);
 
 /// Something to be done in its turn.
 pub(super) struct Job {
-    /// By which name its end is told; `None` for a posted write.
+    /// The tag with which its end is reported; `None` for a posted write.
     pub(super) tag: Option<Tag>,
     at: Option<Time>,
     task: Task,
@@ -153,7 +153,7 @@ impl Hub {
         self.parties.push(party, job);
     }
 
-    /// Who has accesses that wait for their turn, if somebody has.
+    /// A party with accesses that wait for their turn, if there is one.
     pub(super) fn has_accesses(&self) -> Option<PartyId> {
         let to_begin = self.current.as_ref().and_then(|current| current.to_begin());
         let begins = to_begin.filter(|(_, job)| job.is_access()).map(|(party, _)| party);
@@ -350,7 +350,7 @@ impl Hub {
         self.complete(party, tag, Ok(Completion::Reached(why)));
     }
 
-    /// Answers the accesses that failed and whose turn it is.
+    /// Answers failed accesses whose turn has come.
     pub(super) fn fail_front(&mut self) {
         while let Some(front) = self.on_bus.front_mut()
             && let Some(failure) = front.failure.take()

@@ -29,7 +29,7 @@ pub struct LinkedPort {
 /// A hub that is a party of another one.
 pub struct LinkedHub {
     hub: Hub,
-    /// Who it is there.
+    /// Its party number there.
     party: PartyId,
     ports: Vec<LinkedPort>,
     /// Accesses round time that wait for a reset before them.
@@ -38,7 +38,7 @@ pub struct LinkedHub {
     broken: Option<Failure>,
 }
 
-/// Who the other hub is here.
+/// The other hub's party number here.
 const OTHER: PartyId = PartyId(u64::MAX);
 
 impl LinkedHub {
@@ -190,7 +190,7 @@ fn attach(hub: &mut Hub, party: PartyId, port: PortIndex, role: Role) -> Result<
     command(hub, party, PartyCommand::Attach { port, role, range: None })
 }
 
-/// Carries a command out that is done at once; what else the hub tells meanwhile stays to be polled.
+/// Carries out a command that is done at once; other outputs of the hub stay to be polled.
 fn command(hub: &mut Hub, party: PartyId, command: PartyCommand) -> Result<(), Failure> {
     let tag = Tag(0);
     hub.handle(Input::Command { party, tag, command });

@@ -410,7 +410,7 @@ impl Hub {
         self.review_trust();
     }
 
-    /// Says whose memory need not be waited for: that of the only party, if it does all in order.
+    /// Decides whose memory need not be waited for: that of the only party, if it does everything in order.
     fn review_trust(&mut self) {
         let mut parties = self.parties.iter();
         let only = parties.next().filter(|_| parties.next().is_none());
@@ -419,8 +419,8 @@ impl Hub {
         self.requests.borrow_mut().trust(ordered);
     }
 
-    /// Puts everything back to power-on, for a partner that is reset itself or for anybody else. Time goes on, ports stay
-    /// attached, what is in flight fails.
+    /// Resets everything to power-on, for a partner that is reset itself or for another party. Time goes on,
+    /// ports stay attached, open requests fail.
     fn reset(&mut self, by: Option<PartyId>) -> Result<(), Failure> {
         let now = self.now();
         let was_high = self.platform.irq().level();

@@ -55,8 +55,8 @@ impl Hub {
         }
     }
 
-    /// Collects what has happened for the parties, in the order of its times: however a run is cut into pieces. What is asked of
-    /// memories goes before all else that is said at its time: it may be trusted to have been done.
+    /// Collects the events for the parties, in the order of their times, however a run is cut into pieces.
+    /// Requests to memories come first at their time, because they may be trusted to have been done.
     pub(super) fn collect(&mut self) {
         let warned = self.platform.take_warnings();
         if warned.is_empty() && !self.requests.borrow().has_outbox() {

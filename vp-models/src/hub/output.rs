@@ -14,7 +14,7 @@ use super::partner::{PortEvent, Promise};
 pub enum Output {
     /// A command is over.
     Completed {
-        /// Whose.
+        /// The party of the command.
         party: PartyId,
         /// Which.
         tag: Tag,
@@ -36,7 +36,7 @@ pub enum Output {
     },
     /// An interrupt line has changed; also sent to a party on attaching, with the present level.
     Level {
-        /// Who listens.
+        /// The party that listens.
         party: PartyId,
         /// The line.
         port: PortIndex,
@@ -47,7 +47,7 @@ pub enum Output {
     },
     /// A posted write was not done.
     PostedFailed {
-        /// Whose.
+        /// The party that wrote.
         party: PartyId,
         /// When.
         time: Time,
@@ -74,7 +74,7 @@ pub enum Output {
     },
     /// A party has broken the contract of time, or the rules of a port. It holds no ports any more.
     Expelled {
-        /// Who.
+        /// The party that broke the contract.
         party: PartyId,
         /// When.
         time: Time,
@@ -101,7 +101,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// Whom it is for; `None`: for all.
+    /// The receiver; `None`: all parties.
     #[must_use]
     pub fn party(&self) -> Option<PartyId> {
         match self {
@@ -176,7 +176,7 @@ pub enum Why {
     Idle,
     /// Nothing can happen any more, though work is unfinished.
     Deadlock {
-        /// Who waits for what.
+        /// The processes that wait, and for what.
         report: String,
     },
 }
@@ -206,7 +206,7 @@ pub enum FailureKind {
     NoSuchPort,
     /// The port does not have that role, or the role does not allow this command.
     WrongRole,
-    /// Somebody holds the port already.
+    /// Another party holds the port already.
     PortBusy,
     /// The party does not hold the port, or lacks what the command needs.
     NotAttached,
@@ -228,7 +228,7 @@ pub enum FailureKind {
     Livelock,
     /// It was cancelled by a reset, or because a party left.
     Cancelled,
-    /// Nobody can do that here.
+    /// This platform or port cannot do that.
     Unsupported,
     /// The platform's own fault.
     Internal,

@@ -78,7 +78,7 @@ impl Parties {
 
     // Their jobs.
 
-    /// Gives a party something to do behind all else that it wants, or before it.
+    /// Adds a job of a party after all its others, or before them.
     pub(super) fn push(&mut self, party: PartyId, job: Job) {
         self.change_jobs(party, |jobs| jobs.push_back(job));
     }

@@ -219,7 +219,8 @@ impl Hub {
         Ok(())
     }
 
-    /// Refuses who would be the device, or a part of it, where that is inside, or who has no clock to be it with.
+    /// Refuses a party that would be the device, or a part of it, if the device is inside, or if the party has
+    /// no clock.
     fn check_device(&self, party: PartyId, port: PortIndex, role: Role) -> Result<(), Failure> {
         let &Port { name, kind, .. } = self.port(port)?;
         let is_device = matches!((kind, role), (PortKind::Registers, Role::Target) | (_, Role::Source));
@@ -304,8 +305,8 @@ impl Hub {
         Ok(())
     }
 
-    /// Ends a party's hold on a port. A memory that goes leaves errors where answers are due, and the RAM inside in its
-    /// place; everybody is told.
+    /// Ends a party's hold on a port. When a memory leaves, due answers become errors, the RAM inside takes its
+    /// place, and everybody is told.
     pub(super) fn release(&mut self, party: PartyId, port: PortIndex, why: &str) {
         let Some(holding) = self.holdings.remove(party, port) else { return };
         if let Some(partner) = self.partners.get_mut(&party) {

@@ -26,7 +26,7 @@ pub enum Recorded {
     Input(Input),
     /// From then on these addresses of a party's memory are accessed directly ([`Hub::access_directly`]).
     Direct {
-        /// Whose.
+        /// The party that owns the memory.
         party: PartyId,
         /// Behind which port.
         port: PortIndex,
@@ -199,7 +199,7 @@ impl Hub {
         accessed.into_iter().for_each(|accessed| self.recording.add(Recorded::Accessed(accessed)));
     }
 
-    /// Outputs are about to leave: what they follow from is kept before. If it cannot be, that is said first.
+    /// Outputs are about to leave: their inputs are stored before. If that fails, everybody is told first.
     pub(super) fn commit_recording(&mut self) {
         if self.recording.recorder.is_none() {
             return;

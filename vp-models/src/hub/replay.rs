@@ -175,7 +175,8 @@ impl Replay {
     }
 }
 
-/// Makes all promises that are due, if that is what is missing to a position; says whether the run stands there then.
+/// Makes all due promises, if only they are missing to reach a position; returns whether the run has reached it
+/// then.
 fn promise_to_reach(hub: &mut Hub, position: Position) -> bool {
     let (at, promises) = (hub.position(), hub.due_promises());
     let promised = Position { outputs: at.outputs + promises.len() as u64, ..at };

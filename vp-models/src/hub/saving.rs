@@ -44,8 +44,8 @@ impl Hub {
         self.platform.save(into)
     }
 
-    /// Lets time pass until nothing is left to do, though not for long; and then that in which nothing happens, which makes all times before
-    /// it alike. Not beyond where a debugger has it stop.
+    /// Lets time pass until nothing is left to do, within a limit. Then it lets the time pass in which nothing
+    /// happens, after which all earlier times make no difference. It stops where a debugger stops time.
     pub(super) fn let_settle(&mut self, limit: Time) {
         let is_whole = self.platform.memories().iter().all(|memory| !memory.is_outside());
         let is_bound = self.is_stopped() || self.next_bound().is_some();

@@ -13,7 +13,7 @@ use super::partner::Bound;
 /// Delta cycles of one instant after which a run comes back, some milliseconds: its caller may have to end it.
 const CYCLES_AT_ONCE: u64 = 20_000;
 
-/// Who lets simulated time move.
+/// What lets simulated time move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TimeMode {
     /// The commands of the parties: time moves only for the current one. So a run depends only on the commands,

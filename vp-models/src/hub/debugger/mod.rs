@@ -22,7 +22,7 @@ pub(super) use stopping::Debugging;
 
 /// Most breakpoints at a time, of all debuggers together.
 pub const MOST_BREAKPOINTS: usize = 32;
-/// What is told of one stop, at most.
+/// Most hits reported for one stop.
 const MOST_HITS: usize = 8;
 /// Bytes of a layer's label, and of a unit's name, at most.
 const MOST_LABEL: usize = 64;
@@ -42,9 +42,9 @@ pub enum DebugCommand {
         /// How many; at least 1.
         count: u32,
     },
-    /// That it stands where something happens.
+    /// Makes time stop at an event.
     Break(Breakpoint),
-    /// That a breakpoint goes, whoever has set it.
+    /// Removes a breakpoint, whichever debugger has set it.
     Clear {
         /// Its number.
         number: u32,
@@ -136,7 +136,7 @@ impl Accesses {
 pub struct SetBreakpoint {
     /// Its number.
     pub number: u32,
-    /// Who has set it.
+    /// The debugger that has set it.
     pub party: PartyId,
     /// What it is.
     pub breakpoint: Breakpoint,
@@ -160,7 +160,7 @@ pub struct StopReport {
 /// Why time stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StopWhy {
-    /// A debugger has said so.
+    /// A debugger has stopped time.
     Asked,
     /// A step is over.
     Stepped,

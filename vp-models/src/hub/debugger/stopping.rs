@@ -26,7 +26,7 @@ pub(in crate::hub) struct Debugging {
     told_of: BTreeSet<PartyId>,
     next_number: u32,
     stopped: Option<StopReport>,
-    /// Whether the debuggers are still to be told.
+    /// Whether the debuggers still have to be told.
     is_untold: bool,
     step: Option<Step>,
     /// The latest time of the present run because of a breakpoint or a step.
@@ -178,7 +178,8 @@ impl Hub {
         Ok(number)
     }
 
-    /// Refuses a breakpoint that can never be hit. A time is put on a clock edge: who acts where time stands does so on one.
+    /// Refuses a breakpoint that can never be hit. A time is moved to a clock edge, because accesses while time
+    /// is stopped are made on one.
     fn checked(&self, mut breakpoint: Breakpoint) -> Result<Breakpoint, Failure> {
         match &mut breakpoint.on {
             BreakOn::Register { address, .. } => {
@@ -227,8 +228,8 @@ impl Hub {
         }
     }
 
-    /// Has observed what there are breakpoints for, and nothing else. Bursts are then told one by one, at their times: the interface
-    /// takes each step through the scheduler.
+    /// Makes the watcher observe what breakpoints need, and nothing else. Bursts are then reported one by one,
+    /// at their times: the interface takes each step through the scheduler.
     pub(in crate::hub) fn review_watcher(&mut self) {
         let Some(debugging) = &mut self.debugging else { return };
         let watcher = &debugging.watcher;
@@ -344,7 +345,7 @@ impl Hub {
         (bound < limit && limit < Time::MAX).then_some(bound)
     }
 
-    /// After a run up to `until`: whether time has come to where a debugger has it stop.
+    /// After a run up to `until`: whether time has reached a debugger's stop.
     pub(in crate::hub) fn after_run(&mut self, ran: Ran, until: Time) -> Ran {
         let Some(bound) = self.debugging.as_mut().and_then(|debugging| debugging.bound.take()) else {
             return if self.is_stopped() { Ran::Waiting } else { ran };
@@ -397,8 +398,8 @@ impl Hub {
         }
     }
 
-    /// Tells debuggers that time stands: who has stepped by the end of its step. When a debugger stops time for the first time all
-    /// parties are told that it does.
+    /// Tells debuggers that time is stopped; a debugger that steps is told by the end of its step. When a
+    /// debugger stops time for the first time all parties are told.
     pub(in crate::hub) fn tell_stopped(&mut self) {
         let Some(debugging) = &mut self.debugging else { return };
         if !std::mem::take(&mut debugging.is_untold) {

@@ -8,7 +8,7 @@ use vp_core::{Name, Sim};
 use super::{BreakOn, Hit, MOST_HITS, MOST_LABEL, MOST_UNIT, Seen, SetBreakpoint, StepBy};
 use crate::platform::Port;
 
-/// An observer that ends a run at what it was told to look for.
+/// An observer that ends a run at the events that it watches for.
 pub(super) struct Watcher {
     sim: Sim,
     /// Whether the hub lets time move: accesses of a debugger itself, while time is stopped, are ignored.
@@ -16,7 +16,7 @@ pub(super) struct Watcher {
     /// The names of ports, by their numbers.
     ports: Vec<&'static str>,
     sources: RefCell<Vec<Name>>,
-    /// What it wants to be told.
+    /// The kinds of observations that it wants.
     kinds: Cell<Kinds>,
     pub(super) breakpoints: RefCell<Vec<Watched>>,
     /// The step under way by what is observed, and how many are left.
@@ -59,7 +59,7 @@ impl Watcher {
         }
     }
 
-    /// What has to be observed for breakpoints and step; told when that has changed.
+    /// The kinds to observe for breakpoints and a step; returned when they have changed.
     pub(super) fn review(&self) -> Option<Kinds> {
         let of_breakpoint = |watched: &Watched| match watched.set.breakpoint.on {
             BreakOn::Register { .. } => Kinds::REGISTERS,

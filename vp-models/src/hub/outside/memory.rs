@@ -32,7 +32,7 @@ pub(in crate::hub) struct OutsideMemory {
     requests: Rc<RefCell<Requests>>,
     owner: PartyId,
     port: PortIndex,
-    /// What the party owns; all else stays inside.
+    /// The addresses that the party owns; all others stay inside.
     owned: Range<u64>,
     /// What of it is accessed directly.
     direct: Rc<[DirectRange]>,
@@ -67,7 +67,7 @@ impl OutsideMemory {
         }
     }
 
-    /// Whether the burst is the party's; one across the border is nobody's.
+    /// Whether the burst is the party's; a burst across the border belongs to no memory.
     fn owns(&self, burst: &Burst) -> Result<bool, Unmapped> {
         let end = burst.address.saturating_add(u64::from(burst.bytes));
         let Range { start, end: last } = self.owned;
@@ -88,7 +88,7 @@ impl OutsideMemory {
         Some((part, burst.address - part.range.start))
     }
 
-    /// Whether a write will do well, and nobody can tell when.
+    /// Whether a write will succeed, and its time makes no difference to any party.
     fn trusts(&self, burst: &Burst) -> bool {
         let written = self.written.borrow();
         self.requests.borrow().is_trusted(self.owner) && pages(burst).all(|page| written.contains(&page))

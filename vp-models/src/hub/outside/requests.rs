@@ -11,7 +11,7 @@ use crate::bus::axi::{Burst, Completion, Unmapped};
 use crate::hub::input::{PartyId, PortIndex, RequestId, Tag};
 use crate::hub::output::{Failure, FailureKind, MemoryAccess, Output};
 
-/// Requests without an answer, and those that wait to be told.
+/// Requests without an answer, and those that wait to be sent.
 #[derive(Default)]
 pub(in crate::hub) struct Requests {
     next: u64,
@@ -29,7 +29,7 @@ pub(in crate::hub) struct Requests {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::hub) struct OrderedOwner {
     pub(in crate::hub) party: PartyId,
-    /// As many requests can be unanswered before the next one has to wait, and all else would pass it.
+    /// The number of requests that can be unanswered before the next one has to wait.
     pub(in crate::hub) at_once: usize,
 }
 
@@ -51,11 +51,11 @@ struct Open {
     waits: Waits,
 }
 
-/// Who waits for an answer.
+/// What waits for an answer.
 pub(in crate::hub) enum Waits {
     Read(Rc<Completion<Vec<u8>>>, Burst),
     Write(Rc<Completion<()>>, Burst, Pages),
-    /// Nobody: the write was trusted.
+    /// Nothing: the write was trusted.
     Nobody(Burst, Pages),
     /// Another party, whose debug access was passed on, and whether it reads.
     Party(PartyId, Tag, bool),
@@ -85,7 +85,7 @@ impl Requests {
         self.outbox.push(Output::Request { party: owner, request, port, access });
     }
 
-    /// Whose writes need not be waited for from now on.
+    /// Sets the party whose writes need not be waited for from now on.
     pub(in crate::hub) fn trust(&mut self, ordered: Option<OrderedOwner>) {
         self.ordered = ordered;
     }
@@ -105,17 +105,17 @@ impl Requests {
         self.deadlines.first().map(|&(deadline, _)| deadline)
     }
 
-    /// Whether there is something to be told.
+    /// Whether there are requests to send.
     pub(in crate::hub) fn has_outbox(&self) -> bool {
         !self.outbox.is_empty()
     }
 
-    /// What is to be told, in order.
+    /// The requests to send, in order.
     pub(in crate::hub) fn take_outbox(&mut self) -> impl Iterator<Item = Output> {
         self.outbox.drain(..)
     }
 
-    /// An owner has answered. Answers that nobody waits for any more are dropped.
+    /// An owner has answered. An answer for which nothing waits any more is dropped.
     pub(in crate::hub) fn answer(
         this: &RefCell<Self>,
         owner: PartyId,
@@ -199,7 +199,7 @@ impl Requests {
         self.tidy_outbox();
     }
 
-    /// Asks for nothing that nobody waits for.
+    /// Removes requests for which nothing waits.
     fn tidy_outbox(&mut self) {
         let (open, unanswered) = (&self.open, &mut self.unanswered);
         self.outbox.retain(|output| {
@@ -212,7 +212,7 @@ impl Requests {
         });
     }
 
-    /// Forgets the bursts of a platform that is torn down. Owners' late answers find nobody.
+    /// Forgets the bursts of a platform that is torn down. Late answers of owners are dropped.
     pub(in crate::hub) fn forget_bursts(&mut self) {
         self.open.retain(|_, open| matches!(open.waits, Waits::Party(..)));
         self.deadlines.clear();

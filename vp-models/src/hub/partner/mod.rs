@@ -184,7 +184,8 @@ impl Partner {
         self.resets.remove(&port);
     }
 
-    /// The edge of the earliest reaction to what is seen at `at`, as who has driven that sees it; `at_once`: at the same edge.
+    /// The edge of the earliest reaction to an event that is seen at `at`, in the time of the side that has
+    /// driven it; `at_once`: at the same edge.
     fn reaction(&self, at: Time, at_once: bool) -> Time {
         let seen = later(at, self.clock.delay(self.period));
         if at_once { seen } else { later(seen, self.period) }

@@ -9,8 +9,8 @@ use crate::hub::ports::Holding;
 use crate::hub::{Hub, TimeMode};
 use crate::platform::{Port, PortKind};
 
-/// So many edges are promised at most, however long nobody else is to act: who comes meanwhile, or resets the platform, is seen
-/// behind them.
+/// Most edges promised at a time, however long no other party acts: a party that joins meanwhile, or resets the
+/// platform, is seen after them.
 const EDGES_BEFORE_NEWCOMERS: u64 = 1_024;
 
 /// What ends a run beside partners.
@@ -261,8 +261,8 @@ impl Hub {
         }
     }
 
-    /// When the next command may begin, if that is later than now. Whoever has gone, or reset the platform, has left a promise
-    /// behind that its commands would be seen later.
+    /// When the next command may begin, if that is later than now. After a party has left, or has reset the
+    /// platform, the promise that its commands would be seen later still holds.
     pub(in crate::hub) fn next_begin(&self) -> Option<Time> {
         let ahead = |partner: &Partner| {
             let on_the_way = later(partner.clock.delay(partner.period), self.time_to_ports());
