@@ -19,7 +19,7 @@ pub enum ObserveError {
         /// The system's reason.
         source: io::Error,
     },
-    /// An option asks for what there is not.
+    /// An option names something that does not exist.
     #[error("{option} {given}: {why}")]
     Option {
         /// Such as `--trace-start`.

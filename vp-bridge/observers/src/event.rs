@@ -61,13 +61,13 @@ pub(crate) struct Layer {
 }
 
 impl Layer {
-    /// Its name, or else its shape.
+    /// Its name, or otherwise its shape.
     pub(crate) fn title(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.shape)
     }
 }
 
-/// A source, as the thread is told of it before it reports.
+/// A source, as it is announced to the thread before it reports.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Announced {
     pub(crate) number: u32,

@@ -72,12 +72,12 @@ enum Message {
     Label(u32, String),
     /// Events in any order, and up to when they are complete with those before.
     Chunk(Vec<Event>, Time),
-    /// The platform was reset: what was told ahead of that time and lies behind it does not happen.
+    /// The platform was reset: reported events after that time do not happen.
     Reset(Time),
     Finish(Time),
 }
 
-/// An observer that has its file written by a thread.
+/// An observer whose file a thread writes.
 pub(crate) struct Threaded {
     wants: Kinds,
     names: LayerNames,
@@ -323,7 +323,8 @@ fn text(warning: &Warning<'_>) -> String {
     }
 }
 
-/// The thread: events in the order of time to the sink, until the run is over or nobody wants the file any more.
+/// The thread: sends events in the order of time to the sink, until the run is over or the file is not wanted
+/// any more.
 fn write(
     mut sink: Box<dyn Sink>,
     messages: &Receiver<Message>,

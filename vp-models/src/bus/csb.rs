@@ -42,7 +42,7 @@ pub struct Csb {
     ready: Told,
 }
 
-/// Who is told when requests are accepted.
+/// The function that is called when requests are accepted.
 type Told = Rc<RefCell<Option<Box<dyn Fn(Time, bool)>>>>;
 
 impl Csb {

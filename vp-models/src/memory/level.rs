@@ -9,7 +9,7 @@ use vp_core::{Event, Sim, Time, select};
 /// A transfer, or the part of one that lies in one granule of the level that is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// What the one who asks knows it by.
+    /// The tag that the sender gave it.
     pub(crate) owner: u64,
     pub(crate) write: bool,
     /// Counted from the start of the memory.
@@ -17,7 +17,7 @@ pub(crate) struct Part {
     pub(crate) bytes: u32,
 }
 
-/// Who is told that a part has been served: its owner.
+/// The function that is called when a part has been served, with its owner.
 pub(crate) type Done = Box<dyn Fn(u64)>;
 
 /// A cache, or what lies behind it.
@@ -55,8 +55,8 @@ pub(crate) fn parts(address: u64, bytes: u32, granule: u32) -> impl Iterator<Ite
     })
 }
 
-/// Parts that are served and will be told of later: in the order of their times, and at one time in the order in which
-/// they were put in.
+/// Served parts whose owners will be told later: in the order of their times, and at one time in the order in
+/// which they were put in.
 pub(crate) struct Answers {
     sim: Sim,
     waiting: RefCell<BTreeMap<(Time, u64), u64>>,

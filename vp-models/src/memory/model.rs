@@ -173,7 +173,7 @@ impl MemoryModel {
     }
 }
 
-/// A model at work: NVDLA's place at it, and who else reports transfers to it.
+/// A model that was built: NVDLA's port at it, and the other sources of reports about its transfers.
 pub(crate) struct Built {
     pub(crate) place: Rc<dyn TimedPort>,
     pub(crate) masters: Vec<(String, Rc<Traffic>)>,

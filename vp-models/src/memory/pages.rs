@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Addresses are parted into pages of so many bytes.
 pub(super) const PAGE: u64 = 64 * 1024;
 
-/// A page of which little was written has blocks of so many bytes for what was.
+/// Bytes of a block. A page with few written bytes has blocks only for these.
 const BLOCK: usize = 256;
 const BLOCKS: usize = PAGE as usize / BLOCK;
 
@@ -33,7 +33,7 @@ enum Page {
     Sparse(Box<Sparse>),
 }
 
-/// The blocks of a page that were written; all else of it is zero.
+/// The written blocks of a page; all other bytes of it are zero.
 #[derive(Debug)]
 struct Sparse {
     /// The place of each block, counted from 1; 0: it was not written.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::{Rc, Weak};
 use vp_core::{Event, Sim, Time};
 
-/// A burst of which parts are not served yet.
+/// A burst with parts that are not served yet.
 struct Open {
     place: Rc<MasterPort>,
     write: bool,
@@ -22,7 +22,7 @@ struct Open {
 /// One direction of all places.
 struct Direction {
     asked: Event,
-    /// Who was served last.
+    /// The port served last.
     turn: Cell<usize>,
 }
 
@@ -107,7 +107,7 @@ impl MemorySystem {
         place
     }
 
-    /// Whose turn it is, and what it wants.
+    /// The port whose turn it is, and its request.
     fn next(&self, write: bool) -> Option<(Rc<MasterPort>, u64, Burst)> {
         let places = self.places.borrow();
         let turn = &self.directions[usize::from(write)].turn;

@@ -89,7 +89,7 @@ impl Packets {
         self.event(time, TrackEvent { counter_value, ..event(track, EventType::Counter) });
     }
 
-    /// A slice ends. What is said of it stands there.
+    /// A slice ends. Its annotations are written here.
     pub(super) fn end(&mut self, time: Time, track: Track, debug_annotations: Vec<DebugAnnotation>) {
         self.event(time, TrackEvent { debug_annotations, ..event(track, EventType::SliceEnd) });
     }

@@ -13,13 +13,13 @@ pub struct Trace {
     pub packet: Vec<TracePacket>,
 }
 
-/// One thing that is said.
+/// One packet of the trace.
 #[derive(Clone, PartialEq, Message)]
 pub struct TracePacket {
     /// In nanoseconds.
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// Who writes.
+    /// The writer of the packet.
     #[prost(uint32, optional, tag = "10")]
     pub trusted_packet_sequence_id: Option<u32>,
     /// [`INCREMENTAL_STATE_CLEARED`] in the first.
@@ -41,7 +41,7 @@ pub enum Data {
     TrackDescriptor(TrackDescriptor),
 }
 
-/// Nothing that was said before holds.
+/// Earlier incremental state is not valid any more.
 pub const INCREMENTAL_STATE_CLEARED: u32 = 1;
 
 /// A line of the timeline.
@@ -110,7 +110,7 @@ pub struct TrackEvent {
     /// Arrows that end here.
     #[prost(fixed64, repeated, packed = "false", tag = "48")]
     pub terminating_flow_ids: Vec<u64>,
-    /// What is said besides.
+    /// Additional annotations.
     #[prost(message, repeated, tag = "4")]
     pub debug_annotations: Vec<DebugAnnotation>,
 }

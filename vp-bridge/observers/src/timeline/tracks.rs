@@ -161,7 +161,7 @@ impl Client {
         self.last = time;
     }
 
-    /// Ends the slice if nobody has asked for so long.
+    /// Ends the slice if there was no request for so long.
     pub(super) fn rest(&mut self, (time, pause): (Time, Time), packets: &mut Packets) {
         if self.is_open && self.in_flight == 0 && self.last + pause < time {
             self.close(self.last, packets);

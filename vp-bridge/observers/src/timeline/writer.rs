@@ -329,7 +329,8 @@ impl Timeline {
         Ok(())
     }
 
-    /// The window is over: counters have their values, and what is known late is told up to the window before it.
+    /// The window is over: counters have their values, and levels that are known late are written up to the
+    /// previous window.
     fn end_window(&mut self) -> io::Result<()> {
         let length = self.period * WINDOW;
         let (end, pause) = (self.window_end, self.period * PAUSE);

@@ -201,7 +201,7 @@ impl Signals {
         }
     }
 
-    /// The platform was reset: what is under way will not be told to end.
+    /// The platform was reset: no end will be reported for open transfers.
     pub(super) fn reset(&mut self, to: &mut Recorder) -> io::Result<()> {
         match self {
             Signals::Bus(bus) => {

@@ -1,7 +1,7 @@
 //! A queue of bytes in one piece of memory.
 
-/// Bytes between who fills and who takes them, in order. Places are named by their position among all bytes that
-/// were ever put in, so that one can be filled later than it was made.
+/// Bytes between a writer and a reader, in order. A place is identified by its position among all bytes that
+/// were ever put in, so that it can be filled later than it was made.
 #[derive(Default)]
 pub(crate) struct Bytes {
     store: Vec<u8>,

@@ -67,7 +67,7 @@ impl Stage {
     }
 }
 
-/// The places of one client, and who empties the last.
+/// The places of one client, and the consumer of the last one.
 pub(super) struct Intake {
     cycle: Time,
     stages: Vec<Stage>,
@@ -86,12 +86,12 @@ impl Intake {
         self.taker = taker;
     }
 
-    /// Whether a beat can have to wait at all, or somebody wants to know of it.
+    /// Whether a beat may have to wait at all, or is observed.
     pub(super) fn delays(&self) -> bool {
         !self.stages.is_empty() || self.taker.is_some()
     }
 
-    /// From when on the next beat is taken from the bus, whoever it is for.
+    /// The time from which the next beat is taken from the bus, for any client.
     pub(super) fn ready(&self, offered: Time) -> Time {
         self.stages.first().map_or(offered, |front| front.accepts(offered, self.cycle))
     }

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use vp_core::observe::{Kinds, Source, Stage, Transfer, Warning, What};
 use vp_core::{Sim, Time};
 
-/// The transfers of an interface, told in order of time, several at once. Of one time, those that end come before those that
-/// begin.
+/// The transfers of an interface, reported in order of time, several at once. At one time, those that end come
+/// before those that begin.
 pub(super) struct Observed {
     sim: Sim,
     source: Source,
@@ -17,18 +17,18 @@ pub(super) struct Observed {
 struct Untold {
     /// What is seen as it happens.
     single: Vec<(Time, Transfer)>,
-    /// Reads of which it is known when their data will be on the bus, in that order…
+    /// Reads for which it is known when their data will be on the bus, in that order…
     reads: Vec<Read>,
-    /// …and how many of them were told to be asked for, to have begun, and to be over.
+    /// …and for how many of them the request, the beginning and the end were reported.
     told: [usize; 3],
 }
 
-/// A read of which all times are known.
+/// A read with all its times.
 struct Read {
     requested: Time,
     first: Time,
     last: Time,
-    /// Its request is told as it happens.
+    /// Its request was reported when it was made.
     is_asked: bool,
     id: u32,
     bytes: u32,
@@ -42,7 +42,7 @@ impl Read {
     }
 }
 
-/// Transfers that are told at once, more or less.
+/// About how many transfers are reported at once.
 const MOST: usize = 256;
 
 impl Observed {
@@ -86,7 +86,7 @@ impl Observed {
         self.untold.borrow().due()
     }
 
-    /// Nothing earlier will be told; [`Time::MAX`] if everything is told.
+    /// Nothing earlier will be reported; [`Time::MAX`] if everything has been reported.
     pub(super) fn told_until(&self) -> Time {
         let untold = &*self.untold.borrow();
         let single = untold.single.first().map_or(Time::MAX, |&(time, _)| time);

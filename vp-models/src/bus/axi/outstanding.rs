@@ -67,7 +67,7 @@ impl Outstanding {
         self.places.push(end + self.lag);
     }
 
-    /// Adds one of which it is not known when it will be over.
+    /// Adds one whose end is not known yet.
     pub(super) fn add_open(&mut self) {
         self.open += 1;
     }
@@ -116,7 +116,7 @@ impl Beats {
         self.places.keep(limit as usize);
     }
 
-    /// Adds the beats of a burst of which the first and the last are on the bus then.
+    /// Adds the beats of a burst whose first and last beats are on the bus at these times.
     #[inline]
     fn add(&mut self, beats: u32, first: Time, last: Time) {
         if self.limit.is_none() {
@@ -134,7 +134,7 @@ impl Beats {
         }
     }
 
-    /// Adds the beats of a burst of which it is not known when they will be on the bus.
+    /// Adds the beats of a burst whose times on the bus are not known yet.
     pub(super) fn add_open(&mut self, beats: u32) {
         self.open += beats as usize;
     }

@@ -57,9 +57,9 @@ pub(super) struct Reads {
     /// Clients that make reads by themselves.
     making: Cell<Clients>,
     channel: RefCell<Channel>,
-    /// Who is at the interface with a clock of its own…
+    /// The partners with a clock at the interface…
     pub(super) partners: RefCell<Partners>,
-    /// …and whether anybody is.
+    /// …and whether there are any.
     pub(super) has_partners: Cell<bool>,
     /// What goes wrong here…
     faults: RefCell<Option<Rc<BurstFaults>>>,
@@ -428,7 +428,8 @@ impl Reads {
         }
     }
 
-    /// Asks for a burst now, whose data is held up for so long; tells when its first and its last beat are on the bus.
+    /// Requests a burst now, whose data is delayed by so much; returns when its first and its last beat are on
+    /// the bus.
     #[inline(always)]
     pub(super) fn request(
         &self,

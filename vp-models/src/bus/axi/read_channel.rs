@@ -66,7 +66,7 @@ pub(super) struct Channel {
     pub(super) tags: u64,
     /// What is being granted without steps, by client: kept for its allocation.
     pub(super) granting: Vec<Granting>,
-    /// What the memory has answered to those whose data is not in its place yet.
+    /// The memory's answers to reads whose data is not in its place yet.
     pub(super) answers: VecDeque<Answer<Vec<u8>>>,
     pub(super) stall: Stall,
 }

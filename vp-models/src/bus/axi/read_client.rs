@@ -36,7 +36,7 @@ impl Request {
     }
 }
 
-/// Bursts that wait for the arbiter and whose grants nobody would notice.
+/// Bursts that wait for the arbiter and whose single grants no process would notice.
 pub(super) struct Unnoticed {
     /// The first; the others are as long and follow it.
     pub(super) burst: Burst,
@@ -104,9 +104,9 @@ pub(super) struct ReadClient {
     pub(super) wanted: Cell<usize>,
     /// The arbiter has taken a request…
     pub(super) granted: Event,
-    /// …which somebody waits for.
+    /// …for which a process waits.
     pub(super) awaits_grant: Cell<bool>,
-    /// The first burst that was answered with an error, among those that nobody has asked about.
+    /// The first burst that was answered with an error, among those since the last call that asks for it.
     pub(super) refused: RefCell<Option<Unmapped>>,
     /// For a master outside: its bursts that wait for the arbiter.
     outside: Option<RefCell<VecDeque<Burst>>>,
@@ -259,7 +259,8 @@ impl ReadClient {
         self.makes.get()
     }
 
-    /// Makes reads that are due by now, as far as they have room; tells when the next is due. `None`: there is none.
+    /// Makes the reads that are due by now, as far as there is room for them; returns when the next one is due.
+    /// `None`: there is none.
     pub(super) fn make(&self, now: Time) -> Option<Time> {
         let mut place = self.making.borrow_mut();
         let Making { requester, left } = place.as_mut()?;
@@ -298,7 +299,7 @@ impl ReadClient {
         self.waiting.get() > 0
     }
 
-    /// What is granted of what waits now, and whether more does.
+    /// The part of the present request that is granted now, and whether more waits.
     pub(super) fn grant(&self, now: Time) -> (Burst, bool) {
         if let Some(burst) = self.outside.as_ref().and_then(|outside| outside.borrow_mut().pop_front()) {
             self.waiting.set(self.waiting.get() - 1);
@@ -340,7 +341,8 @@ impl ReadClient {
         }
     }
 
-    /// Leaves a burst's data to be read by [`ReadClient::read_now`], if the memory has it there; nobody writes it before.
+    /// Leaves a burst's data to be read by [`ReadClient::read_now`], if the memory has it there and nothing
+    /// writes it before.
     #[inline]
     pub(super) fn read_later(&self, target: &dyn AxiTarget, burst: &Burst) -> bool {
         let (mut run, mut held) = self.reading.get();
@@ -365,7 +367,8 @@ impl ReadClient {
         }
     }
 
-    /// What of that waits can be granted without anybody's noticing, at most so many bursts of equal length.
+    /// The waiting bursts that can be granted without any process noticing single grants: at most so many, of
+    /// equal length.
     #[inline]
     pub(super) fn unnoticed(&self, most: usize) -> Option<Unnoticed> {
         let (front, waiting) = (self.queue.borrow().front()?, self.waiting.get());
@@ -391,8 +394,8 @@ impl ReadClient {
         self.making.borrow().as_ref()?.requester.ahead(now)
     }
 
-    /// Takes so many bursts from what waits, the last at `now`. What its requester makes in their places waits then, too;
-    /// `next`: what it makes after that, if that was all of the present request.
+    /// Takes so many of the waiting bursts, the last at `now`. The reads that its requester makes in their
+    /// places wait then, too. `next` is the request after that, if that was all of the present request.
     #[inline]
     pub(super) fn take(&self, bursts: usize, next: Option<Request>, now: Time) {
         let mut queue = self.queue.borrow_mut();
@@ -447,7 +450,7 @@ impl ReadClient {
         Some(intake.ready(now + self.period))
     }
 
-    /// Makes a place for a burst's data, of which nothing is there yet.
+    /// Makes a place for a burst's data, none of which is there yet.
     pub(super) fn reserve(&self, burst: &Burst) -> u64 {
         let mut data = self.data.borrow_mut();
         let position = data.end();
@@ -510,7 +513,7 @@ impl ReadClient {
         }
     }
 
-    /// Whether somebody waits for a burst, and wakes with its data.
+    /// Whether a process waits for a burst, and wakes with its data.
     #[inline]
     pub(super) fn wakes(&self, burst: &Burst) -> bool {
         let wanted = self.wanted.get();

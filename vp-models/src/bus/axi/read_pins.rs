@@ -38,11 +38,11 @@ pub(super) struct Driving {
 pub(super) struct Partners {
     /// The memory outside.
     pub(super) memory: Option<Rc<ManagerPins>>,
-    /// Memories that have gone, whose bursts have not been ended.
+    /// Memories that have left, whose bursts have not been ended.
     pub(super) gone: Vec<Rc<ManagerPins>>,
     /// The master outside, and its number among the clients of that direction.
     pub(super) master: Option<(Rc<SubordinatePins>, usize)>,
-    /// How many masters there have been: what one has begun is none of the next one's.
+    /// How many masters there have been: transfers of one master do not belong to the next.
     pub(super) generation: u32,
 }
 

@@ -30,7 +30,7 @@ pub struct ReadPipelineConfig {
 /// A read that the arbiter has chosen.
 #[derive(Clone, Copy)]
 pub(super) struct Chosen {
-    /// Whose it is; `None` if that one has gone.
+    /// The client that reads; `None` if it has left.
     pub(super) client: Option<usize>,
     pub(super) burst: Burst,
     /// Whether its beats count among those that the device may have outstanding.
@@ -137,7 +137,8 @@ impl ReadPipeline {
 mod tests {
     use super::*;
 
-    /// When each of so many reads is chosen, and on AR, if somebody always asks, and AR takes one at these times.
+    /// When each of so many reads is chosen, and on AR, if there is always a request, and AR takes one at these
+    /// times.
     fn passes(config: ReadPipelineConfig, taken: &[u64]) -> Vec<(u64, u64)> {
         let mut pipeline = ReadPipeline::new(Time::ns(1), config);
         let (mut chosen, mut issued) = (Vec::new(), Vec::new());

@@ -125,7 +125,7 @@ impl Reads {
 }
 
 impl Channel {
-    /// When the next address can be on AR, before a memory inside and with nobody outside.
+    /// When the next address can be on AR, with a memory inside and no partner.
     #[inline]
     fn next_issue(&self) -> Time {
         self.pipeline.counted().map_or(Time::MAX, |(_, free)| free.max(self.outstanding.room()))

@@ -5,8 +5,8 @@ use crate::checkpoint::{Checkpoint, CheckpointError};
 /// Clients, a bit each.
 pub(crate) type Clients = u64;
 
-/// Weighted round robin: a client is granted up to its weight in a row, then the next that asks has its turn. Those that have no weight
-/// are not among them that ask.
+/// Weighted round robin: a client is granted up to its weight in a row, then the next requesting client has its
+/// turn. Clients without a weight do not count as requesting.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Turn {
     /// The client granted last; none at the start, so the first client comes first.

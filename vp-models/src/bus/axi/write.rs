@@ -71,9 +71,9 @@ pub(super) struct Writes {
     /// Clients that request and whose weight is zero: the arbiter skips them (RTL, `NV_NVDLA_*_IG_arb`, `wt*`).
     asking_in_vain: Cell<Clients>,
     channel: RefCell<Channel>,
-    /// Who is at the interface with a clock of its own…
+    /// The partners with a clock at the interface…
     pub(super) partners: RefCell<Partners>,
-    /// …and whether anybody is.
+    /// …and whether there are any.
     pub(super) has_partners: Cell<bool>,
     /// What goes wrong here…
     faults: RefCell<Option<Rc<BurstFaults>>>,

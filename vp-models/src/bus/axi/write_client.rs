@@ -51,11 +51,11 @@ pub(super) struct WriteClient {
     pub(super) granted: Event,
     pub(super) awaits_grant: Cell<bool>,
     pub(super) unacknowledged: Cell<u64>,
-    /// How many were acknowledged, and how many somebody waits for.
+    /// How many were acknowledged, and up to which number a process waits.
     pub(super) acknowledged_count: Cell<u64>,
     pub(super) awaited_count: Cell<u64>,
     pub(super) acknowledged: Event,
-    /// The first burst that was answered with an error, among those that nobody has asked about.
+    /// The first burst that was answered with an error, among those since the last call that asks for it.
     pub(super) refused: RefCell<Option<Unmapped>>,
     /// For a master outside: its next burst, and the time of its request.
     outside: Option<Cell<(Option<Burst>, Option<Time>)>>,
@@ -141,8 +141,8 @@ impl WriteClient {
 
     // What the engine's side does.
 
-    /// Puts a piece into the bursts announced; those that it completes come at `due`, or with what comes before if
-    /// that is later. False if no burst was announced for it, and it is dropped.
+    /// Puts a piece into the announced bursts; those that it completes come at `due`, or with earlier ones if
+    /// that is later. Returns false if no burst was announced for it; it is then dropped.
     pub(super) fn fill(&self, due: Time, mut bytes: &[u8]) -> bool {
         self.under_way.set(self.under_way.get() + 1);
         self.incomplete.set(self.incomplete.get() + 1);
@@ -232,7 +232,7 @@ impl WriteClient {
         Some((self.buffer_free.get() + self.enters * u64::from(burst.beats)).max(*due))
     }
 
-    /// What is granted now of what waits.
+    /// The burst that is granted now, of those that wait.
     pub(super) fn grant(&self, now: Time) -> Burst {
         if let Some(burst) = self.outside.as_ref().and_then(|outside| outside.take().0) {
             return burst;

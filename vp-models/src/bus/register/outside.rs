@@ -36,7 +36,7 @@ pub struct OutsideRegisters {
     answer_listener: RefCell<Option<AnswerListener>>,
     /// Answers that were on the bus and that the CPU gets an edge later.
     answers: DelayLine<RegisterResponse>,
-    /// There are accesses that nobody will answer.
+    /// There are accesses that will not be answered.
     lost: Event,
     /// The open access has waited too long for its answer.
     overdue: Event,
@@ -51,7 +51,7 @@ struct State {
     /// Behind an access that is to be answered.
     queue: VecDeque<RegisterRequest>,
     open: Option<RegisterRequest>,
-    /// Accesses that nobody answers, and why.
+    /// Accesses without an answer, and why.
     lost: VecDeque<(RegisterRequest, String)>,
     /// Of the first access that makes the device begin: how many were driven before it, and when it was taken.
     start: Option<(u64, Option<Time>)>,

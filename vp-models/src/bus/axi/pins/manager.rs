@@ -17,7 +17,7 @@ pub(in crate::bus::axi) struct OpenRead {
     pub(in crate::bus::axi) requested: Time,
     /// When its first beat was taken, if it was.
     pub(in crate::bus::axi) first: Option<Time>,
-    /// Whose it is.
+    /// The client that reads.
     pub(in crate::bus::axi) client: usize,
     /// Where its data goes.
     pub(in crate::bus::axi) place: u64,
@@ -159,7 +159,7 @@ impl ManagerPins {
         !self.state.borrow().data.is_empty()
     }
 
-    /// The next beat of read data, taken now, and whose it is.
+    /// The next beat of read data, taken now, and its client.
     pub(in crate::bus::axi) fn take_data(&self, now: Time) -> Option<(OpenRead, Beat)> {
         let state = &mut *self.state.borrow_mut();
         let beat = state.data.pop_front()?;
