@@ -7,7 +7,8 @@ use vp_models::hub::{self, Output, Severity, Tag};
 use vp_models::platform::Warned;
 use vp_protocols::native::{self, Capabilities, ErrorCode, Notice, PortId, Reply, RequestId, SessionId};
 
-use super::{Failure, PlatformThread, ToSession, translate};
+use super::message::ToSession;
+use super::{Failure, PlatformThread, translate};
 use crate::TOLD;
 
 /// A session that has this many warnings unread gets no more until it reads.
