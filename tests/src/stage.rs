@@ -202,6 +202,38 @@ impl Stage {
         self.handle(Input::Answer { party, request, result });
     }
 
+    /// Writes the next registers of its layer.
+    fn program(&mut self, party: u8, count: u8, posted: bool) {
+        for _ in 0..count {
+            let Some((address, value)) = self.writes.pop_front() else { break };
+            let operation = Operation::RegisterWrite { address, value };
+            let (party, access) = (PartyId(party.into()), Access { port: CSB, at: None, operation });
+            match posted {
+                true => self.handle(Input::Posted { party, access }),
+                false => self.command(party, PartyCommand::Access(access)),
+            }
+        }
+    }
+
+    /// Looks at registers and memory beside the platform, and writes there.
+    fn beside(&mut self, party: u8, offset: u16, register: bool) {
+        let (address, data) = (0x8000_0000 + u64::from(offset), Bytes::copy_from_slice(&[party; 5]));
+        let group = Some(party).filter(|_| register);
+        // They may be refused, and change nothing.
+        drop(self.hub.peek_registers(CSB, u64::from(offset) * 4, 1 + u32::from(party) * 300, group));
+        drop(self.hub.peek_memory(MEMORY, address, 9));
+        let (port, operation) = match register {
+            true => (CSB, Operation::RegisterWrite { address: (u64::from(offset) & 0x3fff) * 4, value: 1 }),
+            false => {
+                let kind = AccessKind::Debug;
+                (MEMORY, Operation::MemoryWrite { address, data, strobes: None, kind })
+            }
+        };
+        self.next_tag += 1;
+        let access = Access { port, at: None, operation };
+        self.handle(Input::Debug { party: PartyId(party.into()), tag: Tag(self.next_tag), access });
+    }
+
     /// Does that.
     pub fn act(&mut self, act: Act) {
         let at = |cycles: u16| CYCLE * u64::from(cycles);
@@ -227,17 +259,7 @@ impl Stage {
             Act::Detach(party, port) => {
                 self.command(PartyId(party.into()), PartyCommand::Detach { port: PortIndex(port.into()) });
             }
-            Act::Program(party, count, posted) => {
-                for _ in 0..count {
-                    let Some((address, value)) = self.writes.pop_front() else { break };
-                    let operation = Operation::RegisterWrite { address, value };
-                    let (party, access) = (PartyId(party.into()), Access { port: CSB, at: None, operation });
-                    match posted {
-                        true => self.handle(Input::Posted { party, access }),
-                        false => self.command(party, PartyCommand::Access(access)),
-                    }
-                }
-            }
+            Act::Program(party, count, posted) => self.program(party, count, posted),
             Act::Read(party, address) => {
                 let operation = Operation::RegisterRead { address: u64::from(address) };
                 let access = Access { port: CSB, at: None, operation };
@@ -267,26 +289,7 @@ impl Stage {
                 let access = Access { port: MEMORY, at: None, operation };
                 self.command(PartyId(party.into()), PartyCommand::Access(access));
             }
-            Act::Beside(party, offset, register) => {
-                let (address, data) = (0x8000_0000 + u64::from(offset), Bytes::copy_from_slice(&[party; 5]));
-                let group = Some(party).filter(|_| register);
-                // They may be refused, and change nothing.
-                drop(self.hub.peek_registers(CSB, u64::from(offset) * 4, 1 + u32::from(party) * 300, group));
-                drop(self.hub.peek_memory(MEMORY, address, 9));
-                let (port, operation) = match register {
-                    true => (
-                        CSB,
-                        Operation::RegisterWrite { address: (u64::from(offset) & 0x3fff) * 4, value: 1 },
-                    ),
-                    false => {
-                        let kind = AccessKind::Debug;
-                        (MEMORY, Operation::MemoryWrite { address, data, strobes: None, kind })
-                    }
-                };
-                self.next_tag += 1;
-                let access = Access { port, at: None, operation };
-                self.handle(Input::Debug { party: PartyId(party.into()), tag: Tag(self.next_tag), access });
-            }
+            Act::Beside(party, offset, register) => self.beside(party, offset, register),
             Act::Scheduled(party, cycles) => {
                 let operation = Operation::RegisterRead { address: 0x1000 };
                 let access = Access { port: CSB, at: Some(now + at(cycles)), operation };

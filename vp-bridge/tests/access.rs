@@ -4,6 +4,7 @@ mod common;
 #[path = "common/tools.rs"]
 mod tools;
 
+use common::process::Ended as _;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -311,8 +312,7 @@ fn a_process_of_another_user_is_turned_away_at_a_unix_socket() {
         .current_dir("/")
         .uid(54_321)
         .gid(54_321)
-        .output()
-        .unwrap();
+        .ended();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("this socket is for the server's own user"), "{said}{output:?}");
     assert!(said.contains("user 54321"), "{said}");

@@ -4,6 +4,7 @@
 mod beside;
 mod common;
 
+use common::process::Ended as _;
 use std::process::Command;
 use std::thread;
 
@@ -24,8 +25,7 @@ fn a_debugger_in_c_stops_steps_and_looks_and_the_run_is_the_one_without_it() {
         .arg(library())
         .args(["-lpthread", "-ldl", "-lm", "-o"])
         .arg(&program)
-        .output()
-        .expect("a C compiler");
+        .ended();
     check("the debugger in C", &build);
 
     let (_, alone) = run(&copy(8, 8, 32), &mut local());
@@ -38,8 +38,7 @@ fn a_debugger_in_c_stops_steps_and_looks_and_the_run_is_the_one_without_it() {
     let debugged = Command::new(&program)
         .args([enable.to_string(), TARGET.to_string()])
         .env("VP_CONNECT", served.address.to_string())
-        .output()
-        .unwrap();
+        .ended();
     check("the debugger in C", &debugged);
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let expected = [

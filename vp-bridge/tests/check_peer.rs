@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::process::Ended as _;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -61,19 +62,17 @@ fn a_served_platform_keeps_the_rules_of_the_native_protocol_and_of_remote_port()
     for (socket, protocol, least) in [(&native, "native", 22), (&remote_port, "remote-port", 19)] {
         let output = vp(&["check-peer", &address(socket), "--protocol", protocol, "--address", "0x1000"])
             .args(["--json", "-"])
-            .output()
-            .unwrap();
+            .ended();
         assert!(kept(&output).len() >= least, "{}", String::from_utf8_lossy(&output.stdout));
     }
     // It says so in words, too, and goes on serving.
-    let output = vp(&["check-peer", &address(&native), "--protocol", "native"]).output().unwrap();
+    let output = vp(&["check-peer", &address(&native), "--protocol", "native"]).ended();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains("kept    NP-22") && said.contains("22 kept, 0 broken"), "{said}");
 
     // One protocol is not the other: the rule is named, and the bytes.
-    let output = vp(&["check-peer", &address(&remote_port), "--protocol", "native", "--timeout", "1"])
-        .output()
-        .unwrap();
+    let output =
+        vp(&["check-peer", &address(&remote_port), "--protocol", "native", "--timeout", "1"]).ended();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(!output.status.success() && said.contains("BROKEN  NP-"), "{said}");
     assert!(said.contains("received: …0000000100000018"), "the hello of Remote-Port: {said}");
@@ -120,7 +119,7 @@ fn a_peripheral_of_renode_keeps_the_rules() {
         .unwrap();
     let until = Instant::now() + Duration::from_secs(20);
     // Renode starts its peripheral when it listens.
-    while !vp(&["renode", &main, &asynchronous]).output().unwrap().status.success() {
+    while !vp(&["renode", &main, &asynchronous]).ended().status.success() {
         assert!(Instant::now() < until, "it does not come to an end");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -140,7 +139,7 @@ fn mistakes_of_the_user_are_sentences() {
         (&["tcp:127.0.0.1:5000", "--protocol", "native", "--timeout", "0"], "more than 0"),
         (&["tcp:127.0.0.1:5000", "--protocol", "native", "--address", "five"], "such as 0x1000"),
     ] {
-        let output = vp(&["check-peer"]).args(arguments).output().unwrap();
+        let output = vp(&["check-peer"]).args(arguments).ended();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && said.contains(expected), "{arguments:?}: {said}");
     }

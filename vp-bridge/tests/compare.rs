@@ -3,6 +3,10 @@
 #[path = "common/beside.rs"]
 mod beside;
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::Ended as _;
 use std::process::{Command, Output};
 
 use beside::{VP, root, text};
@@ -13,8 +17,7 @@ fn compare(arguments: &[&str], option: &str, part: &str) -> (Option<i32>, String
         "--memory-command" => format!("dbb0={VP} attach-device --as memory:dbb0 {part}"),
         _ => format!("{VP} attach-device {part}"),
     };
-    let output: Output =
-        Command::new(VP).arg("compare").args(arguments).args([option, &command]).output().unwrap();
+    let output: Output = Command::new(VP).arg("compare").args(arguments).args([option, &command]).ended();
     (output.status.code(), text(&output.stdout) + &text(&output.stderr))
 }
 
@@ -77,7 +80,7 @@ fn a_program_that_does_not_come_to_its_end_differs_in_what_is_missing() {
 
 #[test]
 fn without_a_part_there_is_nothing_to_compare() {
-    let output = Command::new(VP).arg("compare").output().unwrap();
+    let output = Command::new(VP).arg("compare").ended();
     assert_eq!(output.status.code(), Some(1));
     has(&text(&output.stderr), &["there is nothing to compare", "--device-command COMMAND"]);
 }

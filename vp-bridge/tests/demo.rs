@@ -3,10 +3,11 @@
 mod common;
 
 use common::Served;
+use common::process::Ended as _;
 use std::process::{Command, Output};
 
 fn demo(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_vp")).arg("demo").args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_vp")).arg("demo").args(arguments).ended()
 }
 
 /// What it shows, without what it says of the platform; it must succeed.

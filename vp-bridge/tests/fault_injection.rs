@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::process::Ended as _;
 use std::fs::Permissions;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
@@ -30,8 +31,7 @@ fn vp(arguments: &[&str], faults: &str) -> (Output, String) {
         .args(arguments)
         .arg("--faults")
         .arg(&file)
-        .output()
-        .unwrap();
+        .ended();
     let text =
         [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned()).concat();
     (output, text.replace(&file.display().to_string(), "faults.toml"))
@@ -69,8 +69,7 @@ fn a_file_that_is_wrong_is_refused_with_line_and_key() {
         assert_eq!(output.status.code(), Some(1), "{text}");
         assert_eq!(text, "error: faults.toml:4: fault 1: probability = 2: from 0 to 1\n");
     }
-    let missing =
-        Command::new(env!("CARGO_BIN_EXE_vp")).args(["run", "--faults", "/none.toml"]).output().unwrap();
+    let missing = Command::new(env!("CARGO_BIN_EXE_vp")).args(["run", "--faults", "/none.toml"]).ended();
     let said = String::from_utf8_lossy(&missing.stderr).into_owned();
     assert_eq!(said, "error: /none.toml: No such file or directory (os error 2)\n");
 }

@@ -1,5 +1,9 @@
 //! What the system refuses while `vp` works, full disks and too many files, ends with one sentence, and what was done stays.
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::Ended as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -12,7 +16,7 @@ const STUDY: &str = "name = 'four'\n[sweep]\nnetwork = 'digits'\n'dbb0.read_late
 fn limited(folder: &Path, limits: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new("sh");
     command.current_dir(folder).arg("-c").arg(format!("{limits}; exec \"$0\" \"$@\""));
-    command.arg(env!("CARGO_BIN_EXE_vp")).args(arguments).output().unwrap()
+    command.arg(env!("CARGO_BIN_EXE_vp")).args(arguments).ended()
 }
 
 /// The sentence with which it ends.

@@ -4,6 +4,7 @@ mod common;
 #[path = "common/tools.rs"]
 mod tools;
 
+use common::process::Ended as _;
 use std::process::Command;
 
 use common::Served;
@@ -135,7 +136,7 @@ fn served_nothing_streams() -> String {
 }
 
 fn vp(arguments: &[&str]) -> (bool, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).output().expect("vp starts");
+    let output = Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).ended();
     let text =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
     (output.status.success(), text)
@@ -217,7 +218,7 @@ fn the_example_says_the_same_in_process_and_over_tcp() {
         );
     }
     let said = |arguments: &[&str]| {
-        let output = Command::new(&example).args(arguments).output().unwrap();
+        let output = Command::new(&example).args(arguments).ended();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
@@ -257,7 +258,7 @@ fn the_guests_program_refuses_bundles_that_are_cut_or_lie() {
     let right = bundle(&Architecture::default(), &model, &[&samples[0].pixels, &samples[1].pixels]).unwrap();
     let said = |bytes: &[u8], address: &str| {
         std::fs::write(&file, bytes).unwrap();
-        let output = Command::new(&program).arg("/nonexistent").arg(&file).arg(address).output().unwrap();
+        let output = Command::new(&program).arg("/nonexistent").arg(&file).arg(address).ended();
         assert_eq!(output.status.code(), Some(1));
         String::from_utf8(output.stdout).unwrap()
     };

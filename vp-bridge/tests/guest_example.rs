@@ -1,5 +1,9 @@
 //! The example with a guest, as a user starts it: Debian's kernel, and a program in it that runs a layer.
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::Ended as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -26,8 +30,7 @@ fn a_guest_runs_a_layer_with_one_command() {
         .arg(&waves)
         .env("VP", vp)
         .env("GUEST_KERNEL", &kernel)
-        .output()
-        .unwrap();
+        .ended();
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{shown}\n{}", String::from_utf8_lossy(&output.stderr));
     for line in [

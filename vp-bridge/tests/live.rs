@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::process::Ended as _;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -382,7 +383,7 @@ fn an_observer_needs_a_right_for_each_thing() {
 fn vp(served: &Served, arguments: &[&str]) -> (bool, String) {
     let address = served.address.to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_vp"));
-    let output = command.args(arguments).args(["--connect", &address]).output().unwrap();
+    let output = command.args(arguments).args(["--connect", &address]).ended();
     let text = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8(text).unwrap())
 }

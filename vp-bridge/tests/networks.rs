@@ -1,9 +1,13 @@
 //! Networks as a user runs them: by name, from a file, from a sheet of layers.
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::Ended as _;
 use std::process::{Command, Output};
 
 fn vp(arguments: &[&str]) -> (Output, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).output().expect("vp starts");
+    let output = Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).ended();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, error) = (text(&output.stdout), text(&output.stderr));
     (output, out, error)

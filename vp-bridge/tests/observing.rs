@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::process::Ended as _;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -12,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 fn vp(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).current_dir(folder).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).current_dir(folder).ended()
 }
 
 fn said(output: &Output) -> String {
@@ -99,7 +100,7 @@ fn a_full_disk_leaves_no_half_file() {
         let vp = env!("CARGO_BIN_EXE_vp");
         let line =
             format!("trap '' XFSZ; ulimit -f 8; exec {vp} run lenet --timed --platform nv_small {files}");
-        let output = Command::new("bash").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+        let output = Command::new("bash").args(["-c", &line]).current_dir(folder.path()).ended();
         assert!(!output.status.success());
         let said = said(&output);
         assert!(said.starts_with("error: cannot write run.") && said.contains("File too large"), "{said}");
@@ -190,7 +191,7 @@ fn gtkwave_opens_a_waveform() {
         let seen = folder.path().join("seen.txt");
         let mut viewer = Command::new("xvfb-run");
         viewer.args(["-a", "timeout", "120", "gtkwave", "-S", "script.tcl", file]).current_dir(folder.path());
-        let output = viewer.output().unwrap();
+        let output = viewer.ended();
         let seen = std::fs::read_to_string(&seen).unwrap_or_else(|_| panic!("{}", said(&output)));
         assert!(seen.lines().count() > 50, "{seen}");
         for signal in ["nv_small.irq0", "nv_small.dbb0.ar.address[31:0]", "nv_small.nvdla.sdp.layer[31:0]"] {

@@ -3,6 +3,10 @@
 #[path = "common/tools.rs"]
 mod tools;
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::Ended as _;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,11 +18,7 @@ fn folder_of_programs() -> &'static Path {
 
 fn package(arguments: &[&OsStr], target: &Path) -> Output {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    Command::new(project.join("package.sh"))
-        .args(arguments)
-        .env("CARGO_TARGET_DIR", target)
-        .output()
-        .expect("the script starts")
+    Command::new(project.join("package.sh")).args(arguments).env("CARGO_TARGET_DIR", target).ended()
 }
 
 /// Makes a package; nothing, said aloud, where QEMU's library or the tool was not built here.
@@ -37,14 +37,14 @@ fn made(kind: &str, tool: &str, target: &Path) -> Option<PathBuf> {
 }
 
 fn unpack(command: &mut Command) {
-    let output = command.output().unwrap();
+    let output = command.ended();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// The program runs where it was unpacked, and finds QEMU's library; what else belongs to it is there.
 fn is_whole(root: &Path, page: &str) {
     let vp = |arguments: &[&str]| {
-        Command::new(root.join("bin/vp")).args(arguments).current_dir(root.join("share/vp")).output().unwrap()
+        Command::new(root.join("bin/vp")).args(arguments).current_dir(root.join("share/vp")).ended()
     };
     let run = vp(&["run", "traces/nv_small/sdp_prelu_5x7x13"]);
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -85,7 +85,7 @@ fn a_debian_package_has_the_same() {
     let there = folder.path().join("there");
     unpack(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&there));
     is_whole(&there.join("usr"), "share/man/man1/vp-run.1.gz");
-    let fields = Command::new("dpkg-deb").arg("-f").arg(&package).output().unwrap();
+    let fields = Command::new("dpkg-deb").arg("-f").arg(&package).ended();
     let fields = String::from_utf8(fields.stdout).unwrap();
     let version = format!("Version: {}\n", env!("CARGO_PKG_VERSION"));
     assert!(fields.contains("Package: vp\n") && fields.contains(&version), "{fields}");

@@ -1,5 +1,9 @@
 //! The sessions that pages show are what a terminal shows.
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::Ended as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -68,7 +72,7 @@ fn commands_of(page: &str, goes_on: bool) -> Vec<String> {
             }
             let mut shell = Command::new("bash");
             shell.args(["-c", &format!("({command}) 2>&1")]).current_dir(folder.path()).env("PATH", &path);
-            let output = shell.output().unwrap();
+            let output = shell.ended();
             let text = String::from_utf8(output.stdout).unwrap();
             let lines: Vec<&str> = text.trim_end().lines().map(str::trim_end).collect();
             assert!(is_shown(&lines, &shown), "{command} shows\n{text}\nand the page\n{}", shown.join("\n"));

@@ -3,6 +3,10 @@
 #[path = "common/beside.rs"]
 mod beside;
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::Ended as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -14,7 +18,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 fn vp(arguments: &[&str]) -> Output {
-    Command::new(VP).args(arguments).output().unwrap()
+    Command::new(VP).args(arguments).ended()
 }
 
 /// The lines of a report that do not depend on who is the device.

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::process::Ended as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use vp_transport::Address;
 const VP: &str = env!("CARGO_BIN_EXE_vp");
 
 fn vp(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(VP).current_dir(folder).args(arguments).output().unwrap()
+    Command::new(VP).current_dir(folder).args(arguments).ended()
 }
 
 /// Runs `vp`, which succeeds; what it prints.
@@ -165,7 +166,7 @@ fn a_disk_that_is_full_ends_a_recording_with_a_sentence_and_what_was_recorded_ru
         let mut command = Command::new("bash");
         command.current_dir(folder.path()).arg("-c");
         command.arg(format!("trap '' XFSZ; ulimit -f {size}; exec \"$0\" run --record run.vprec"));
-        command.arg(VP).output().unwrap()
+        command.arg(VP).ended()
     };
     let output = limited(4);
     let said = text(&output.stderr);

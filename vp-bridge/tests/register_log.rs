@@ -4,6 +4,7 @@ mod common;
 #[path = "common/tools.rs"]
 mod tools;
 
+use common::process::Ended as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -175,7 +176,7 @@ fn of_a_servers_platform_it_says_which_session_asked() {
 }
 
 fn vp(folder: &Path, arguments: &[&str]) -> (bool, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_vp")).current_dir(folder).args(arguments).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_vp")).current_dir(folder).args(arguments).ended();
     let text = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8(text).unwrap())
 }

@@ -3,6 +3,10 @@
 #[path = "common/tools.rs"]
 mod tools;
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::Ended as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -11,7 +15,7 @@ use vp_models::local::LocalHost;
 use vp_models::platform::{Description, DeviceRegisters, NamedRegister, Platform};
 
 fn vp(arguments: &[&str]) -> (bool, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).ended();
     let text = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8(text).unwrap())
 }
@@ -144,7 +148,7 @@ print(len(registers), sum(node.absolute_address for node in registers), sum(node
         assert!(is_right, "{rdl}");
         let file = folder.path().join("map.rdl");
         std::fs::write(&file, rdl).unwrap();
-        let read = Command::new(&python).args(["-c", READ]).arg(&file).output().unwrap();
+        let read = Command::new(&python).args(["-c", READ]).arg(&file).ended();
         assert!(read.status.success(), "{platform}: {}", String::from_utf8_lossy(&read.stderr));
         let registers = DeviceRegisters::of(&Description::named(platform).unwrap());
         let bits = |register: &NamedRegister| match register.fields() {

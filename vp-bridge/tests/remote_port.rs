@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::process::Ended as _;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -344,8 +345,7 @@ fn run(trace: &Path, device: &str) -> Output {
         .arg("run")
         .arg(trace)
         .args(["--device", &format!("remote-port:{device}")])
-        .output()
-        .unwrap()
+        .ended()
 }
 
 #[test]
@@ -422,8 +422,7 @@ fn a_peer_may_be_the_memory_alone() {
         .arg("run")
         .arg(own_trace("sdp_prelu_5x7x13"))
         .args(["--memory", &format!("dbb0=remote-port:unix:{}", socket.display())])
-        .output()
-        .unwrap();
+        .ended();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(memory.join().unwrap() > 100);

@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::process::Ended as _;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -300,8 +301,7 @@ fn a_memory_interface_may_have_the_platforms_own_memory() {
         let [main, asynchronous] = listeners.each_ref().map(|of| of.local_addr().unwrap().port().to_string());
         let output = Command::new(env!("CARGO_BIN_EXE_vp"))
             .args(["renode", &main, &asynchronous, "--bus-masters", "sram0"])
-            .output()
-            .unwrap();
+            .ended();
         (output.status.success(), String::from_utf8(output.stderr).unwrap())
     };
     assert!(!is_fine && said.contains("no memory interface sram0: it has dbb0"), "{said}");
@@ -354,7 +354,7 @@ fn what_came_before_a_broken_rule_is_answered() {
 #[test]
 fn nobody_at_renodes_ports_is_an_error_with_a_hint() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let output = Command::new(env!("CARGO_BIN_EXE_vp")).args(["renode", &port, &port]).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_vp")).args(["renode", &port, &port]).ended();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && said.contains("does not take a peripheral"), "{said}");
 }

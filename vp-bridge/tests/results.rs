@@ -1,5 +1,9 @@
 //! Results for other programs: what `--json`, `--csv` and `--junit` give, and that docs/commands.md has the names.
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::Ended as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -9,7 +13,7 @@ use vp_models::host::Bound;
 
 fn vp(arguments: &[&str]) -> Output {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).current_dir(traces).output().expect("vp starts")
+    Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).current_dir(traces).ended()
 }
 
 fn json(arguments: &[&str]) -> Value {

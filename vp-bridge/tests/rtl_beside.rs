@@ -6,6 +6,7 @@ mod common;
 #[path = "common/tools.rs"]
 mod tools;
 
+use common::process::Ended as _;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -38,8 +39,7 @@ fn verilated(test: &str, folder: &str, top: &str, options: &[&str]) -> Option<Pa
         .args(sources(folder))
         .env("LIBVP", library())
         .env("OPT", "-O1")
-        .output()
-        .unwrap();
+        .ended();
     check(test, &built);
     Some(made.join(top))
 }
@@ -63,7 +63,7 @@ fn compiled(test: &str, top: &str, places: &[&str], options: &[&str]) -> Option<
     });
     let mut build = Command::new(root().join("clients/rtl/icarus"));
     build.arg(&made).arg(top).arg("-Wall").args(options).args(files).env("LIBVP", library());
-    let built = build.output().unwrap();
+    let built = build.ended();
     check(test, &built);
     assert_eq!(text(&built.stderr), "", "warnings");
     Some(made.join(top))
@@ -115,7 +115,7 @@ fn a_memory_in_rtl_transfers_what_the_one_inside_does_at_the_same_edges() {
         let command = format!("dbb0={} +latency={latency}", memory.display());
         let mut compare = Command::new(VP);
         compare.arg("compare").args(&traces).args(["--cycles", "--memory-command", &command]);
-        let output = compare.args(["--dbb-latency", latency, "--outstanding", limit]).output().unwrap();
+        let output = compare.args(["--dbb-latency", latency, "--outstanding", limit]).ended();
         check("vp compare", &output);
         let said = text(&output.stdout);
         let counts = said.lines().last().unwrap();
@@ -148,7 +148,7 @@ fn a_device_in_rtl_that_is_another_one_differs_at_the_first_answer() {
     let test = "a device in RTL, compared";
     let Some(device) = verilated(test, "clients/rtl/tests/copier", "device", &[]) else { return };
     let mut compare = Command::new(VP);
-    let output = compare.args(["compare", "--device-command"]).arg(device).output().unwrap();
+    let output = compare.args(["compare", "--device-command"]).arg(device).ended();
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stdout);
     for part in ["the first that differs", "wrong: with the part outside: ", "DIFFERENT"] {
@@ -222,7 +222,7 @@ fn a_cpu_and_a_master_of_bursts_in_rtl_see_what_the_platform_answers() {
         "beat 42 of 9 comes after 51 edges, last 1",
     ];
     for program in programs.into_iter().flatten() {
-        let output = Command::new(&program).output().unwrap();
+        let output = Command::new(&program).ended();
         check("the CPU", &output);
         let said = text(&output.stdout);
         let said: Vec<&str> = said.lines().take_while(|line| *line != "done").collect();
@@ -238,7 +238,7 @@ fn a_simulation_that_cannot_take_its_port_says_why() {
     for (address, why) in [(None, "VP_CONNECT"), (Some("inproc:nv_small"), "csb0 takes no target")] {
         let mut command = Command::new(&device);
         command.env_remove("VP_CONNECT").envs(address.map(|address| ("VP_CONNECT", address)));
-        let output = command.output().unwrap();
+        let output = command.ended();
         assert_eq!(output.status.code(), Some(1));
         let said = text(&output.stderr);
         assert!(said.starts_with("error: ") && said.contains(why), "{said}");
@@ -253,7 +253,7 @@ fn each_kind_of_rule_of_axi_is_seen_broken() {
     if let Some(compiler) = tools::command(&["iverilog"]) {
         let mut compile = Command::new(compiler);
         compile.args(["-g2012", "-s", "checks", "-o"]).arg(&program).args(files).current_dir(root());
-        check("iverilog", &compile.output().unwrap());
+        check("iverilog", &compile.ended());
         expect_all_seen(Command::new("vvp").arg(&program));
     } else {
         tools::skipped("rules of AXI", "no Icarus Verilog: no iverilog (Debian: apt-get install iverilog)");
@@ -270,10 +270,7 @@ fn each_kind_of_rule_of_axi_is_seen_broken() {
             "checks",
             "--Mdir",
         ]);
-        check(
-            "verilator",
-            &compile.arg(folder.path().join("made")).args(files).current_dir(root()).output().unwrap(),
-        );
+        check("verilator", &compile.arg(folder.path().join("made")).args(files).current_dir(root()).ended());
         expect_all_seen(&mut Command::new(folder.path().join("made/checks")));
     } else {
         tools::skipped("rules of AXI", "no Verilator: no verilator (Debian: apt-get install verilator)");
@@ -281,7 +278,7 @@ fn each_kind_of_rule_of_axi_is_seen_broken() {
 }
 
 fn expect_all_seen(program: &mut Command) {
-    let output = program.output().unwrap();
+    let output = program.ended();
     let (said, broken) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success() && said.lines().any(|line| line == "all seen"), "{said}{broken}");
     for rule in ["AW, at", "AR, at", "the payload", "R, at", "LAST", "B, at", "a response", "W, at", "4 KiB"]
@@ -309,8 +306,7 @@ fn pins_that_are_neither_0_nor_1_end_the_run_with_port_channel_and_time() {
     for (fault, said) in faults {
         let command = format!("dbb0={} +fault={fault}", memory.display());
         let layer = root().join("traces/nv_small/sdp_prelu_5x7x13");
-        let output =
-            Command::new(VP).arg("run").arg(layer).args(["--memory-command", &command]).output().unwrap();
+        let output = Command::new(VP).arg("run").arg(layer).args(["--memory-command", &command]).ended();
         let errors = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{fault}: {errors}");
         assert!(
@@ -345,7 +341,7 @@ fn a_master_that_breaks_a_rule_of_axi_ends_with_port_channel_and_time() {
     for (fault, said) in faults {
         let mut run = Command::new(&manager);
         run.arg(format!("+fault={fault}")).env("VP_CONNECT", format!("inproc:{}", platform.display()));
-        let output = run.output().unwrap();
+        let output = run.ended();
         assert_eq!(text(&output.stderr), said, "{fault}");
         assert_eq!(output.status.success(), said.is_empty(), "{fault}");
     }
@@ -369,7 +365,7 @@ fn a_simulation_at_a_server_of_another_version_says_so() {
         // Until the client is gone: what it has sent is read, so that nothing resets the stream.
         _ = stream.read_to_end(&mut Vec::new());
     });
-    let output = Command::new(manager).env("VP_CONNECT", address).output().unwrap();
+    let output = Command::new(manager).env("VP_CONNECT", address).ended();
     server.join().unwrap();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");

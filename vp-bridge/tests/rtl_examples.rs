@@ -5,6 +5,10 @@ mod beside;
 #[path = "common/tools.rs"]
 mod tools;
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::Ended as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,8 +25,7 @@ fn run(name: &str, arguments: &[&str]) -> String {
         .env("MADE", Path::new(VP).with_file_name("rtl-examples"))
         .env("OPT", "-O1")
         .current_dir(root())
-        .output()
-        .unwrap();
+        .ended();
     check(name, &output);
     text(&output.stdout)
 }
@@ -36,7 +39,7 @@ fn plugin() -> Option<PathBuf> {
 /// The cycles of one of our own layers, from its first enable to its last interrupt, without RTL.
 fn cycles(layer: &str, latency: &str) -> String {
     let trace = root().join("traces/nv_small").join(layer);
-    let output = Command::new(VP).arg("run").arg(trace).args(["--dbb-latency", latency]).output().unwrap();
+    let output = Command::new(VP).arg("run").arg(trace).args(["--dbb-latency", latency]).ended();
     check("vp run", &output);
     let said = text(&output.stdout);
     let time = said.lines().find_map(|line| line.strip_prefix("time ")).unwrap();
@@ -47,7 +50,7 @@ fn cycles(layer: &str, latency: &str) -> String {
 fn nanoseconds_between_enables(layer: &str) -> u64 {
     let log = tempfile::Builder::new().suffix(".txt").tempfile().unwrap();
     let trace = root().join("traces/nv_small").join(layer);
-    let output = Command::new(VP).arg("run").arg(trace).arg("--registers").arg(log.path()).output().unwrap();
+    let output = Command::new(VP).arg("run").arg(trace).arg("--registers").arg(log.path()).ended();
     check("vp run --registers", &output);
     let log = std::fs::read_to_string(log.path()).unwrap();
     let enables = log.lines().filter(|line| line.contains("D_OP_ENABLE "));
@@ -101,7 +104,7 @@ fn a_memory_in_rtl_has_rows_if_it_is_asked_for_them() {
     let said = run("rtl-memory", &["--rows", "--latency", "15", "traces/nv_small/sdp_prelu_5x7x13"]);
     let reads = said.lines().find(|line| line.starts_with("read ")).unwrap();
     assert!(reads.contains(" cycles on average (") && said.contains("\nPASS"), "{said}");
-    let wrong = Command::new(root().join("examples/rtl-memory/run")).arg("--row").output().unwrap();
+    let wrong = Command::new(root().join("examples/rtl-memory/run")).arg("--row").ended();
     assert_eq!(wrong.status.code(), Some(2));
     assert!(text(&wrong.stderr).contains("examples/rtl-memory/run --rows "), "{}", text(&wrong.stderr));
 }

@@ -1,5 +1,9 @@
 //! `vp run` as a user types it: what it counts, what it names, and how it exits.
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::Ended as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,8 +13,7 @@ fn traces() -> PathBuf {
 }
 
 fn run(arguments: &[&Path]) -> (Output, String) {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_vp")).arg("run").args(arguments).output().expect("vp starts");
+    let output = Command::new(env!("CARGO_BIN_EXE_vp")).arg("run").args(arguments).ended();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     (output, text)
 }

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::process::Ended as _;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -23,7 +24,7 @@ fn save(address: &Address, shared: Option<&str>, file: &Path) -> Output {
     let address = address.to_string();
     let mut arguments = vec!["save", "--connect", &address];
     arguments.extend(shared.iter().flat_map(|name| ["--shared", name]));
-    vp(&arguments).arg(file).output().unwrap()
+    vp(&arguments).arg(file).ended()
 }
 
 fn said(output: &Output) -> String {
@@ -128,7 +129,7 @@ fn a_restored_platform_is_recorded_from_where_it_stood() {
     let process = restored.child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &process]).status().unwrap().success());
     assert!(restored.child.wait().unwrap().success());
-    let replayed = vp(&["replay"]).arg(&recording).output().unwrap();
+    let replayed = vp(&["replay"]).arg(&recording).ended();
     let said = said(&replayed);
     assert!(said.contains(statistics.text("events.hash").unwrap()), "{said}");
     assert!(said.trim_end().ends_with("; the event hash is the recorded one"), "{said}");
@@ -184,7 +185,7 @@ fn a_server_refuses_files_that_it_cannot_go_on_from_in_one_line() {
     assert!(save(&served.address, Some("lab"), &file).status.success());
     let refusal = |file: &Path, options: &[&str]| {
         let mut command = vp(&["serve", "--listen", "tcp:127.0.0.1:0", "--restore"]);
-        let output = command.arg(file).args(options).output().unwrap();
+        let output = command.arg(file).args(options).ended();
         assert!(!output.status.success());
         let said = said(&output);
         let lines = said.lines().count();

@@ -1,10 +1,14 @@
 //! What shells and `man` are told of the commands.
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::Ended as _;
 use std::fs;
 use std::process::{Command, Output};
 
 fn vp(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).ended()
 }
 
 #[test]
@@ -22,7 +26,7 @@ fn a_shell_is_given_all_commands() {
     fs::write(&script, vp(&["completions", "bash"]).stdout).unwrap();
     // What bash offers behind `vp che`.
     let ask = "source \"$0\"; COMP_WORDS=(vp che); COMP_CWORD=1; _vp vp che vp; echo \"${COMPREPLY[@]}\"";
-    let output = Command::new("bash").args(["-c", ask]).arg(&script).output().unwrap();
+    let output = Command::new("bash").args(["-c", ask]).arg(&script).ended();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "check-peer", "{output:?}");
 }
 

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::process::Ended as _;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -198,7 +199,7 @@ fn a_client_that_waits_for_a_stopped_server_is_told_so() {
 fn a_limit_in_the_environment_that_makes_no_sense_is_refused() {
     let mut vp = Command::new(env!("CARGO_BIN_EXE_vp"));
     vp.args(["attach-device", "tcp:127.0.0.1:1"]).env(SilenceLimit::VARIABLE, "soon");
-    let told = vp.output().unwrap().stderr;
+    let told = vp.ended().stderr;
     let told = String::from_utf8_lossy(&told);
     assert!(told.contains("VP_HEARTBEAT is `soon`: write a whole number of seconds"), "{told}");
 }

@@ -6,6 +6,7 @@ mod common;
 #[path = "common/tools.rs"]
 mod tools;
 
+use common::process::Ended as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::thread::sleep;
@@ -43,8 +44,7 @@ impl Program {
             .arg(root().join(source))
             .env("LIBVP", library())
             .env("CXXFLAGS", "-O1 -Werror")
-            .output()
-            .unwrap();
+            .ended();
         check(source, &built);
         Some(Program { _folder: folder, path })
     }
@@ -56,7 +56,7 @@ impl Program {
     }
 
     fn output(&self, arguments: &[&str]) -> Output {
-        self.command().args(arguments).output().unwrap()
+        self.command().args(arguments).ended()
     }
 }
 
@@ -220,7 +220,7 @@ fn a_simulation_in_systemc_ends_with_its_platform() {
 fn a_simulation_in_systemc_without_a_platform_says_why() {
     let test = "an error in SystemC";
     let Some(program) = Program::build(test, "vp-bridge/tests/systemc/copier.cpp") else { return };
-    let output = program.command().arg("1").env("VP_CONNECT", "tcp:127.0.0.1").output().unwrap();
+    let output = program.command().arg("1").env("VP_CONNECT", "tcp:127.0.0.1").ended();
     assert!(!output.status.success());
     let said = text(&output.stdout) + &text(&output.stderr);
     assert!(said.contains("Fatal: vp: `tcp:127.0.0.1` is no address"), "{said}");

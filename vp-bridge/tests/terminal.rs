@@ -1,6 +1,10 @@
 //! What a peer says reaches the terminal of the one who runs `vp` as text, and as nothing else.
 
+#[path = "common/process.rs"]
+mod process;
+
 use bytes::BytesMut;
+use process::Ended as _;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
@@ -35,7 +39,7 @@ fn a_servers_reason_moves_no_cursor_and_names_no_window() {
     let mut run = Command::new(env!("CARGO_BIN_EXE_vp"));
     // As on a terminal, with colours.
     run.env("CLICOLOR_FORCE", "1").arg("run").arg(trace).arg("--connect").arg(address);
-    let output = run.output().expect("vp starts");
+    let output = run.ended();
     server.join().unwrap();
     let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(told.contains("a?[2J?]0;b??3Ac"), "{said}{told}");

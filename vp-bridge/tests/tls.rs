@@ -4,6 +4,7 @@
 mod beside;
 mod common;
 
+use common::process::Ended as _;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -134,12 +135,12 @@ fn a_run_over_tls_is_that_without_it_and_its_token_is_nowhere_to_be_read() {
         command.arg(served.address.to_string()).env("VP_CA", lab.path().join("ca.pem"));
         command.env("RUST_LOG", "trace");
         token.map(|token| command.env("VP_TOKEN", token));
-        command.output().unwrap()
+        command.ended()
     };
     let Output { status, stdout, stderr } = run(Some(&token));
     assert!(status.success(), "{}", text(&stderr));
     assert!(!text(&stdout).contains(&token) && !text(&stderr).contains(&token));
-    let local = vp().arg("run").arg(root().join("traces/nv_small/pdp_max_3x3_s2_16x16x16")).output().unwrap();
+    let local = vp().arg("run").arg(root().join("traces/nv_small/pdp_max_3x3_s2_16x16x16")).ended();
     let rows = |output: &[u8]| -> Vec<String> {
         text(output).lines().filter(|line| line.ends_with("PASS")).map(str::to_owned).collect()
     };
@@ -301,7 +302,7 @@ fn who_begins_no_handshake_holds_nobody_up() {
 fn beyond_this_host_nobody_listens_without_tls_and_a_token() {
     let lab = lab();
     let serve = |arguments: &[&str]| {
-        let output = vp().arg("serve").args(arguments).output().unwrap();
+        let output = vp().arg("serve").args(arguments).ended();
         assert!(!output.status.success());
         text(&output.stderr)
     };
@@ -345,8 +346,7 @@ fn a_served_platform_keeps_the_rules_over_tls_and_with_a_token() {
         .args(["check-peer", &served.address.to_string(), "--protocol", "native", "--address", "0x1000"])
         .env("VP_TOKEN_FILE", &token)
         .env("VP_CA", lab.path().join("ca.pem"))
-        .output()
-        .unwrap();
+        .ended();
     let said = text(&output.stdout);
     assert!(output.status.success() && said.contains("kept    NP-27"), "{said}{}", text(&output.stderr));
 }

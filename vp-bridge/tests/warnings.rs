@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::process::Ended as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -162,7 +163,7 @@ fn hints(output: &str) -> usize {
 }
 
 fn run(arguments: &[&str], script: &Path) -> String {
-    let output = vp().arg("run").args(arguments).arg(script).output().unwrap();
+    let output = vp().arg("run").args(arguments).arg(script).ended();
     assert_eq!(output.status.code(), Some(1));
     [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
 }

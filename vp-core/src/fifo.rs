@@ -1,7 +1,8 @@
 //! Bounded queues between processes (`sc_fifo`).
 
 use crate::event::Event;
-use crate::kernel::{Sim, Update};
+use crate::kernel::Sim;
+use crate::schedule::Update;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;

@@ -16,7 +16,7 @@ use crate::inject::{Bell, Drain, Injector};
 use crate::name::Name;
 use crate::process::{MethodBuilder, Process, Trigger, Wait, WaitState};
 use crate::report::{IdleReport, Livelock};
-use crate::schedule::{Kind, NOBODY, Shared};
+use crate::schedule::{Kind, NOBODY, Shared, Update};
 use crate::time::Time;
 use observing::Observing;
 use std::cell::{Cell, RefCell};
@@ -25,11 +25,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 use watchdog::Watchdog;
-
-/// What a channel does in the update phase.
-pub(crate) trait Update {
-    fn update(&self);
-}
 
 pub(crate) struct Kernel {
     now: Cell<u64>,

@@ -2,8 +2,9 @@
 //! (`sc_signal`).
 
 use crate::event::Event;
-use crate::kernel::{Sim, Update};
+use crate::kernel::Sim;
 use crate::name::Name;
+use crate::schedule::Update;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 

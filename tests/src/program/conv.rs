@@ -151,10 +151,9 @@ impl Program {
             D_DAIN_ADDR_HIGH_0::*, D_DAIN_ADDR_HIGH_1::*, D_DAIN_ADDR_LOW_0::*, D_DAIN_ADDR_LOW_1::*,
             D_DAIN_MAP::*, D_DAIN_RAM_TYPE::*, D_DATAIN_FORMAT::*, D_DATAIN_SIZE_0::*, D_DATAIN_SIZE_1::*,
             D_ENTRY_PER_SLICE::*, D_FETCH_GRAIN::*, D_LINE_STRIDE::*, D_LINE_UV_STRIDE::*, D_MEAN_FORMAT::*,
-            D_MEAN_GLOBAL_0::*, D_MEAN_GLOBAL_1::*, D_MISC_CFG::*, D_PIXEL_OFFSET::*, D_SURF_STRIDE::*,
-            D_WEIGHT_ADDR_HIGH::*, D_WEIGHT_ADDR_LOW::*, D_WEIGHT_BYTES::*, D_WEIGHT_FORMAT::*,
-            D_WEIGHT_RAM_TYPE::*, D_WEIGHT_SIZE_0::*, D_WEIGHT_SIZE_1::*, D_ZERO_PADDING::*,
-            D_ZERO_PADDING_VALUE::*,
+            D_MEAN_GLOBAL_0::*, D_MEAN_GLOBAL_1::*, D_MISC_CFG::*, D_SURF_STRIDE::*, D_WEIGHT_ADDR_HIGH::*,
+            D_WEIGHT_ADDR_LOW::*, D_WEIGHT_BYTES::*, D_WEIGHT_FORMAT::*, D_WEIGHT_RAM_TYPE::*,
+            D_WEIGHT_SIZE_0::*, D_WEIGHT_SIZE_1::*, D_ZERO_PADDING::*, D_ZERO_PADDING_VALUE::*,
         };
         let precision = layer.format.element - 1;
         let nowhere = CubePlace { base: 0, line: 0, surface: 0 };
@@ -226,6 +225,13 @@ impl Program {
                 (WEIGHT_BANK, buffer.banks[1]),
             ],
         );
+        self.cdma_modes(layer);
+    }
+
+    /// Compressed weights, and pixels.
+    fn cdma_modes(&mut self, layer: &ConvLayer) {
+        use cdma::{D_DATAIN_FORMAT::*, D_PIXEL_OFFSET::*, D_WEIGHT_FORMAT::*};
+        let at = |base| CubePlace { base, line: 0, surface: 0 };
         if let Some(Compressed { mask, sizes, .. }) = layer.mode.compressed {
             use cdma::{
                 D_WGS_ADDR_HIGH::*, D_WGS_ADDR_LOW::*, D_WMB_ADDR_HIGH::*, D_WMB_ADDR_LOW::*, D_WMB_BYTES::*,

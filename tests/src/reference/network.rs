@@ -110,7 +110,8 @@ fn made<E: Integer>(layer: &NetworkLayer, inputs: &[Vec<E>], shapes: &[Shape]) -
         Operation::Sum(sum) => each(layer, |_, _, _, at| summed(sum, inputs[0][at], inputs[1][at])),
         Operation::Concatenation => side_by_side(inputs, shapes),
         Operation::Normalisation(normalisation) => {
-            let lut = tables(normalisation);
+            // Slopes are none, so that the end does not count.
+            let lut = tables(normalisation, |_, _| 0);
             let channels = layer.input.channels as usize;
             each(layer, |_, _, channel, at| {
                 normalised(
@@ -267,13 +268,12 @@ fn pooled<E: Integer>(pooling: &Pooling, input: impl Fn(u32, u32) -> Option<i128
     E::of(pooled)
 }
 
-/// Near answers count as far as they reach.
-fn tables(normalisation: &Normalisation) -> Lut {
+/// Near answers count as far as they reach. `end` is the end of a table of so many entries, `2^step` apart.
+pub(super) fn tables(normalisation: &Normalisation, end: impl Fn(usize, u32) -> i32) -> Lut {
     let table = |entries: &[i16], step: u32| LutTable {
         entries: entries.to_vec(),
         start: 0,
-        // Slopes are none, so that it does not count.
-        end: 0,
+        end: end(entries.len(), step),
         select: step as i32,
         below: (0, 0),
         above: (0, 0),

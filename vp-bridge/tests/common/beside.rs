@@ -2,6 +2,10 @@
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+#[path = "process.rs"]
+mod process;
+
+use process::Ended as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -28,7 +32,7 @@ pub(crate) fn check(what: &str, output: &Output) {
 /// The rows of a run's table, with the cycles, bytes and results of our own layers of these names; of all with "".
 pub(crate) fn rows(layers: &[&str], arguments: &[&str]) -> Vec<String> {
     let traces = layers.iter().map(|layer| root().join("traces/nv_small").join(layer));
-    let output = Command::new(VP).arg("run").args(traces).args(arguments).output().unwrap();
+    let output = Command::new(VP).arg("run").args(traces).args(arguments).ended();
     check("vp run", &output);
     text(&output.stdout).lines().filter(|line| line.ends_with("PASS")).map(str::to_owned).collect()
 }

@@ -16,6 +16,7 @@ use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::{Options, Server};
 use vp_transport::Address;
 
+pub mod process;
 pub mod raw;
 pub mod raw_unix;
 pub mod recorded;
@@ -53,7 +54,8 @@ impl Served {
                 server.run(async { drop(stopped.await) }).await;
             });
         });
-        Served { address: tell.recv().unwrap(), stop: Some(stop), thread: Some(thread), recorded }
+        let address = tell.recv_timeout(std::time::Duration::from_secs(60)).expect("a server that listens");
+        Served { address, stop: Some(stop), thread: Some(thread), recorded }
     }
 
     pub fn tcp() -> Served {

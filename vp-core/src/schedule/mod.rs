@@ -14,12 +14,16 @@ pub(crate) use shared::Shared;
 
 use crate::body::Body;
 use crate::event::Event;
-use crate::kernel::Update;
 use crate::name::Name;
 use crate::queue::{Entry, TimedQueue};
 use crate::report::{Blocked, IdleReport};
 use crate::time::Time;
 use std::rc::Rc;
+
+/// What a channel does in the update phase.
+pub(crate) trait Update {
+    fn update(&self);
+}
 
 /// What a notification wakes: the number of a process or of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,10 +2,9 @@
 
 #![expect(unsafe_code, reason = "a borrow flag would be set and looked at several times an activation")]
 
-use super::{Kind, More, NOBODY, Schedule};
+use super::{Kind, More, NOBODY, Schedule, Update};
 use crate::body::{Body, Running};
 use crate::event::Event;
-use crate::kernel::Update;
 use crate::name::Name;
 use crate::queue::Entry;
 use crate::report::IdleReport;

@@ -84,6 +84,40 @@ pub struct Nvdla {
     missing: RefCell<Vec<Unit>>,
 }
 
+/// Starts the engines that every NVDLA has, and gives their units registers.
+fn start_engines(
+    around: &Surroundings<'_>,
+    controls: &mut Vec<(Unit, Rc<Control>)>,
+) -> Vec<Rc<dyn Remembers>> {
+    let Surroundings { sim, cycle, config, timing, occupancy, .. } = *around;
+    let mut control = |unit| {
+        let control = Control::new(sim, unit, config.register_map);
+        controls.push((unit, control.clone()));
+        control
+    };
+    let cycles = |n: u32| cycle * u64::from(n);
+    let (sdp, sdp_rdma) = (control(Unit::Sdp), control(Unit::SdpRdma));
+    let (pdp, pdp_rdma) = (control(Unit::Pdp), control(Unit::PdpRdma));
+    // How many atoms lie between the two is the layer's to say.
+    let forward = cycles(timing.sdp.to_pdp);
+    let on_the_fly = Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", 1, forward, Time::ZERO));
+    let level = occupancy.fifos().level("nvdla.cacc.delivery", "atoms");
+    let sums = Delivery::new(sim, timing.conv.sdp_credits, cycles(timing.conv.credit_return), level);
+    let convolution = conv::Controls {
+        cdma: control(Unit::Cdma),
+        csc: control(Unit::Csc),
+        cacc: control(Unit::Cacc),
+        cmac_a: control(Unit::CmacA),
+        cmac_b: control(Unit::CmacB),
+    };
+    let mut engines = Vec::new();
+    engines.extend(conv::start(around, convolution, sums.clone()));
+    engines.push(engine::start(Sdp::new(around, sdp, sdp_rdma, sums, on_the_fly.clone())));
+    engines.push(engine::start(Pdp::new(around, pdp, pdp_rdma, on_the_fly)));
+    engines.push(engine::start(Cdp::new(around, control(Unit::Cdp), control(Unit::CdpRdma))));
+    engines
+}
+
 impl Nvdla {
     /// Builds a device and starts its processes.
     pub fn new(sim: &Sim, parts: Parts) -> Rc<Nvdla> {
@@ -92,8 +126,6 @@ impl Nvdla {
         let map = config.register_map;
         let interrupts = Interrupts::new(sim, &config, interrupt);
         let ports = MemoryPorts { primary: primary.clone(), secondary: secondary.clone() };
-        let control = |unit| Control::new(sim, unit, map);
-
         let around = Surroundings {
             sim,
             cycle,
@@ -105,69 +137,32 @@ impl Nvdla {
             skips_arithmetic,
             occupancy: &occupancy,
         };
-        let (sdp, sdp_rdma) = (control(Unit::Sdp), control(Unit::SdpRdma));
-        let (pdp, pdp_rdma) = (control(Unit::Pdp), control(Unit::PdpRdma));
-        let cycles = |n: u32| cycle * u64::from(n);
-        // How many atoms lie between the two is the layer's to say.
-        let forward = cycles(timing.sdp.to_pdp);
-        let on_the_fly = Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", 1, forward, Time::ZERO));
-        let level = occupancy.fifos().level("nvdla.cacc.delivery", "atoms");
-        let sums = Delivery::new(sim, timing.conv.sdp_credits, cycles(timing.conv.credit_return), level);
-        let (cdma, csc, cacc) = (control(Unit::Cdma), control(Unit::Csc), control(Unit::Cacc));
-        let (cmac_a, cmac_b) = (control(Unit::CmacA), control(Unit::CmacB));
-        let convolution = conv::Controls {
-            cdma: cdma.clone(),
-            csc: csc.clone(),
-            cmac_a: cmac_a.clone(),
-            cmac_b: cmac_b.clone(),
-            cacc: cacc.clone(),
-        };
-        let mut engines = Vec::new();
-        engines.extend(conv::start(&around, convolution, sums.clone()));
-        engines.push(engine::start(Sdp::new(
-            &around,
-            sdp.clone(),
-            sdp_rdma.clone(),
-            sums,
-            on_the_fly.clone(),
-        )));
-        engines.push(engine::start(Pdp::new(&around, pdp.clone(), pdp_rdma.clone(), on_the_fly)));
-        let (cdp, cdp_rdma) = (control(Unit::Cdp), control(Unit::CdpRdma));
-        engines.push(engine::start(Cdp::new(&around, cdp.clone(), cdp_rdma.clone())));
-
+        let mut controls = Vec::new();
+        let mut engines = start_engines(&around, &mut controls);
         let units = Unit::ALL.into_iter().filter(|&unit| config.has_unit(unit) && map.base(unit).is_some());
+        let nocif = |unit, interface: &Rc<Interconnect>| {
+            Registers::Nocif(Box::new(Nocif::new(RegisterFile::new(unit, map), interface.clone())))
+        };
         let units = units.map(|unit| {
             let registers = match unit {
                 Unit::Cfgrom => Registers::Rom(
                     config.capability_words(capability_rom).into_iter().map(|word| word.value).collect(),
                 ),
                 Unit::Glb => Registers::Glb,
-                Unit::Mcif => {
-                    Registers::Nocif(Box::new(Nocif::new(RegisterFile::new(unit, map), primary.clone())))
-                }
+                Unit::Mcif => nocif(unit, &primary),
                 Unit::Cvif => match &secondary {
-                    Some(secondary) => Registers::Nocif(Box::new(Nocif::new(
-                        RegisterFile::new(unit, map),
-                        secondary.clone(),
-                    ))),
-                    None => Registers::Bare(control(unit)),
+                    Some(secondary) => nocif(unit, secondary),
+                    None => Registers::Bare(Control::new(sim, unit, map)),
                 },
-                Unit::Cdma => Registers::Unit(cdma.clone()),
-                Unit::Csc => Registers::Unit(csc.clone()),
-                Unit::CmacA => Registers::Unit(cmac_a.clone()),
-                Unit::CmacB => Registers::Unit(cmac_b.clone()),
-                Unit::Cacc => Registers::Unit(cacc.clone()),
-                Unit::Sdp => Registers::Unit(sdp.clone()),
-                Unit::SdpRdma => Registers::Unit(sdp_rdma.clone()),
-                Unit::Pdp => Registers::Unit(pdp.clone()),
-                Unit::PdpRdma => Registers::Unit(pdp_rdma.clone()),
-                Unit::Cdp => Registers::Unit(cdp.clone()),
-                Unit::CdpRdma => Registers::Unit(cdp_rdma.clone()),
-                Unit::Bdma => Registers::Bdma(Bdma::start(&around, control(unit))),
+                Unit::Bdma => Registers::Bdma(Bdma::start(&around, Control::new(sim, unit, map))),
                 Unit::Rbk => {
-                    let rubik = control(unit);
+                    let rubik = Control::new(sim, unit, map);
                     engines.push(engine::start(Rubik::new(&around, rubik.clone())));
                     Registers::Unit(rubik)
+                }
+                _ => {
+                    let control = controls.iter().find(|(of, _)| *of == unit);
+                    Registers::Unit(control.expect("each other unit has an engine").1.clone())
                 }
             };
             (unit, registers)

@@ -10,8 +10,8 @@ use super::Real::{self, Nan, Number};
 use super::layers::{FloatAverage, added_up, is_negative, pdp_results};
 use super::lut::{Unit, look_up};
 use super::{FP16, FP17, FP32, store};
-use crate::reference::network::{each, enlarged, side_by_side, softmax, under};
-use crate::reference::{CubePlace, Format, Lut, LutTable, PdpLayer, PoolingMethod};
+use crate::reference::network::{each, enlarged, side_by_side, softmax, tables, under};
+use crate::reference::{CubePlace, Format, Lut, PdpLayer, PoolingMethod};
 
 /// Channels that the array takes at once.
 const BLOCK: usize = 64;
@@ -58,7 +58,7 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape]) -> Vec<u16>
         }),
         Operation::Concatenation => side_by_side(inputs, shapes),
         Operation::Normalisation(normalisation) => {
-            let lut = tables(normalisation);
+            let lut = tables(normalisation, end);
             let channels = layer.input.channels as usize;
             each(layer, |_, _, channel, at| {
                 let pixel = &inputs[0][at - channel as usize..][..channels];
@@ -152,22 +152,9 @@ fn pooled(layer: &NetworkLayer, pooling: &Pooling, input: &[u16]) -> Vec<u16> {
     each(layer, |y, x, channel, _| results.at(channel, y, x) as u16)
 }
 
-/// Near answers count as far as they reach.
-fn tables(normalisation: &Normalisation) -> Lut {
-    let table = |entries: &[i16], step: u32| LutTable {
-        entries: entries.to_vec(),
-        start: 0,
-        end: (((entries.len() - 1) as f32) * (step as f32).exp2()).to_bits().cast_signed(),
-        select: step as i32,
-        below: (0, 0),
-        above: (0, 0),
-    };
-    Lut {
-        le: table(&normalisation.near, normalisation.near_step),
-        lo: table(&normalisation.far, normalisation.far_step),
-        exponent: None,
-        lo_first: [false, true, false],
-    }
+/// The end of a table, as the code of a number.
+fn end(entries: usize, step: u32) -> i32 {
+    (((entries - 1) as f32) * (step as f32).exp2()).to_bits().cast_signed()
 }
 
 fn normalised(normalisation: &Normalisation, lut: &Lut, pixel: &[u16], channel: i64) -> u16 {

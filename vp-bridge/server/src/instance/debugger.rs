@@ -3,12 +3,13 @@
 use bytes::Bytes;
 use vp_models::hub::{self, Input, Tag};
 use vp_protocols::native::{
-    self, Accesses, BreakOn, Capabilities, DebugCommand, DebugState, Hit, Notice, Reply, RequestId, Seen,
-    SessionId, StepBy, StopReport, StopWhy,
+    self, Accesses, BreakOn, Capabilities, DebugCommand, DebugState, Notice, Reply, RequestId, SessionId,
+    StepBy,
 };
 
+use super::message::ToSession;
 use super::permits::Permit;
-use super::{PlatformThread, ToSession, translate};
+use super::{PlatformThread, translate};
 
 /// The party that stops time at the beginning: not a session's number.
 const NOBODY: hub::PartyId = hub::PartyId(0);
@@ -61,7 +62,7 @@ impl PlatformThread {
     pub(super) fn tell_stopped(&mut self, session: SessionId, stopped: hub::StopReport) {
         let Some(member) = self.members.get(session) else { return };
         if member.capabilities.contains(Capabilities::DEBUGGING) {
-            self.notify(session, ToSession::Notice(Notice::Stopped(Box::new(report(stopped)))));
+            self.notify(session, ToSession::Notice(Notice::Stopped(Box::new(translate::report(stopped)))));
         }
     }
 
@@ -73,7 +74,7 @@ impl PlatformThread {
             native::SetBreakpoint { number, session: translate::session(party), breakpoint, hits }
         };
         DebugState {
-            stopped: self.hub.stopped().cloned().map(report),
+            stopped: self.hub.stopped().cloned().map(translate::report),
             breakpoints: self.hub.breakpoints().into_iter().map(set).collect(),
         }
     }
@@ -147,34 +148,5 @@ fn from_accesses(accesses: hub::Accesses) -> Accesses {
         hub::Accesses::Read => Accesses::Read,
         hub::Accesses::Write => Accesses::Write,
         hub::Accesses::Any => Accesses::Any,
-    }
-}
-
-/// The report to a debugger about stopped time.
-pub(super) fn report(report: hub::StopReport) -> StopReport {
-    let hub::StopReport { by, time, why, hits } = report;
-    let why = match why {
-        hub::StopWhy::Asked => StopWhy::Asked,
-        hub::StopWhy::Stepped => StopWhy::Stepped,
-        hub::StopWhy::Breakpoint => StopWhy::Breakpoint,
-    };
-    let hit = |hub::Hit { breakpoint, time, seen }| Hit {
-        breakpoint,
-        time: translate::time(time),
-        seen: match seen {
-            hub::Seen::Register { write, address, value } => Seen::Register { write, address, value },
-            hub::Seen::Interrupt => Seen::Interrupt,
-            hub::Seen::Layer { end, unit, number, label } => Seen::Layer { end, unit, number, label },
-            hub::Seen::Burst { port, write, id, address, bytes } => {
-                Seen::Burst { port: translate::port_id(port), write, id, address, bytes }
-            }
-            hub::Seen::Time => Seen::Time,
-        },
-    };
-    StopReport {
-        by: translate::session(by),
-        time: translate::time(time),
-        why,
-        hits: hits.into_iter().map(hit).collect(),
     }
 }

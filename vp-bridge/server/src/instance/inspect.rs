@@ -8,8 +8,9 @@ use vp_protocols::native::{
     StatusReport,
 };
 
+use super::message::ToSession;
 use super::permits::Permit;
-use super::{PlatformThread, ToSession, translate};
+use super::{PlatformThread, translate};
 use crate::session::End;
 
 impl PlatformThread {

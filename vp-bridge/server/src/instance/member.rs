@@ -10,10 +10,11 @@ use vp_models::hub::Tag;
 use vp_models::platform::Warnings;
 use vp_protocols::native::{Capabilities, SessionId};
 
+use super::permits::Permit;
+use super::session_stream::SessionStream;
 use super::share::Ring;
 use super::silence::Silence;
 use super::turns::{Account, Order, is_read_in_turn};
-use super::{Permit, SessionStream};
 use crate::authentication::Guest;
 
 /// A session, seen from its instance.

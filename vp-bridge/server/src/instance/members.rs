@@ -191,8 +191,8 @@ mod tests {
     };
     use vp_transport::Socket;
 
-    use super::super::SessionStream;
     use super::super::message::ToSession;
+    use super::super::session_stream::SessionStream;
     use super::super::turns::{Account, Turns};
     use super::*;
     use crate::authentication::Guest;

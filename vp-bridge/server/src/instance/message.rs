@@ -10,9 +10,9 @@ use vp_protocols::native::{
 };
 use vp_transport::Socket;
 
-use super::Permit;
 use super::files::File;
 use super::owners::Token;
+use super::permits::Permit;
 use super::quota::QuotaExceeded;
 use crate::adapters::Adapter;
 use crate::authentication::Guest;

@@ -8,7 +8,8 @@ use vp_core::Time;
 use vp_models::hub::{self, Input};
 use vp_protocols::native::{Driven, ErrorCode, Promised, SessionId};
 
-use super::{PlatformThread, ToSession, translate};
+use super::message::ToSession;
+use super::{PlatformThread, translate};
 use vp_native_values::partner_event;
 
 /// For which partner simulated time stands, at which promise, and since when by the wall clock.

@@ -9,7 +9,8 @@ use vp_protocols::native::{
     self, Capabilities, ErrorCode, Notice, PortId, Reply, Request, RequestId, SessionId,
 };
 
-use super::{Failure, PlatformThread, ToSession, translate};
+use super::message::ToSession;
+use super::{Failure, PlatformThread, translate};
 use crate::TOLD;
 
 /// A session that has this many warnings unread gets no more until it reads.

@@ -1,14 +1,14 @@
 //! Translation between the native protocol and a hub's inputs and outputs.
 
-use super::debugger;
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
 use vp_models::device::Identity;
 use vp_models::hub;
 use vp_models::platform;
 use vp_protocols::native::{
-    self, Access, Activity, Capabilities, ErrorCode, MemoryRead, MemoryWrite, Port, PortId, PortKind, Posted,
-    RegisterRead, RegisterWrite, Reply, Request, Role, Roles, SessionId, TimeMode, Until, Why,
+    self, Access, Activity, Capabilities, ErrorCode, Hit, MemoryRead, MemoryWrite, Port, PortId, PortKind,
+    Posted, RegisterRead, RegisterWrite, Reply, Request, Role, Roles, Seen, SessionId, StopReport, StopWhy,
+    TimeMode, Until, Why,
 };
 
 pub(super) fn party(session: SessionId) -> hub::PartyId {
@@ -254,7 +254,7 @@ pub(super) fn reply(result: Result<hub::Completion, hub::Failure>) -> (Reply, By
         Ok(hub::Completion::Value(value)) => Reply::Value { value },
         Ok(hub::Completion::Data(data)) => return (Reply::Data, data),
         Ok(hub::Completion::Stepped { next }) => Reply::Stepped { next: next.map(time) },
-        Ok(hub::Completion::Stopped(report)) => Reply::Stopped(Box::new(debugger::report(report))),
+        Ok(hub::Completion::Stopped(report)) => Reply::Stopped(Box::new(self::report(report))),
         Ok(hub::Completion::Reached(why)) => Reply::Reached {
             why: match why {
                 hub::Why::Time => Why::Time,
@@ -305,4 +305,28 @@ fn failure_kind(code: ErrorCode) -> hub::FailureKind {
         ErrorCode::OutOfMemory => hub::FailureKind::OutOfMemory,
         _ => hub::FailureKind::SlaveError,
     }
+}
+
+/// What a debugger is told of time that stands.
+pub(super) fn report(report: hub::StopReport) -> StopReport {
+    let hub::StopReport { by, time: since, why, hits } = report;
+    let why = match why {
+        hub::StopWhy::Asked => StopWhy::Asked,
+        hub::StopWhy::Stepped => StopWhy::Stepped,
+        hub::StopWhy::Breakpoint => StopWhy::Breakpoint,
+    };
+    let hit = |hub::Hit { breakpoint, time: at, seen }| Hit {
+        breakpoint,
+        time: time(at),
+        seen: match seen {
+            hub::Seen::Register { write, address, value } => Seen::Register { write, address, value },
+            hub::Seen::Interrupt => Seen::Interrupt,
+            hub::Seen::Layer { end, unit, number, label } => Seen::Layer { end, unit, number, label },
+            hub::Seen::Burst { port, write, id, address, bytes } => {
+                Seen::Burst { port: port_id(port), write, id, address, bytes }
+            }
+            hub::Seen::Time => Seen::Time,
+        },
+    };
+    StopReport { by: session(by), time: time(since), why, hits: hits.into_iter().map(hit).collect() }
 }

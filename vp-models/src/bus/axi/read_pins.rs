@@ -223,6 +223,53 @@ impl Reads {
         channel.driving.is_some() || !channel.bus_queue.is_empty()
     }
 
+    /// Puts a beat of what a master outside takes on R, unless it is there, and looks whether it is taken. Tells when there is more
+    /// to do; none: now.
+    fn drive_beat(
+        &self,
+        (master, generation): (&SubordinatePins, u32),
+        channel: &mut Channel,
+        now: Time,
+        observed: &Observed,
+    ) -> Option<Time> {
+        let (period, width) = (self.config.period, self.config.beat_bytes as usize);
+        let driving = channel.driving.as_mut()?;
+        let burst = driving.read.burst;
+        if driving.read.generation != generation {
+            // Who has asked for it has gone.
+            observed.expect(driving.read.requested, true, now, now, &burst);
+            channel.outstanding.close(now);
+            channel.driving = None;
+            return None;
+        }
+        let is_last = driving.beat + 1 == burst.beats;
+        if !driving.is_driven {
+            if channel.bus_free > now {
+                return Some(channel.bus_free);
+            }
+            let start = driving.beat as usize * width;
+            let data = driving.data.slice(start..start + width);
+            master.send_data(now, burst.id as u16, data, (is_last, driving.error));
+            driving.is_driven = true;
+        }
+        match master.data_taken(now) {
+            Err(free) => return Some(free),
+            Ok(edge) => {
+                channel.bus_free = edge + period;
+                if driving.beat == 0 {
+                    driving.first = edge;
+                }
+                (driving.beat, driving.is_driven) = (driving.beat + 1, false);
+                if is_last {
+                    observed.expect(driving.read.requested, true, driving.first, edge, &burst);
+                    channel.outstanding.close(edge);
+                    channel.driving = None;
+                }
+            }
+        }
+        None
+    }
+
     /// Puts on R what is to be there now; tells when there is more to do.
     fn drive_bus(
         &self,
@@ -232,43 +279,13 @@ impl Reads {
         now: Time,
         observed: &Observed,
     ) -> Result<Time, Pending> {
-        let (period, width) = (self.config.period, self.config.beat_bytes as usize);
+        let width = self.config.beat_bytes as usize;
         loop {
-            if let Some(driving) = &mut channel.driving {
-                let burst = driving.read.burst;
-                if driving.read.generation != generation {
-                    // Who has asked for it has gone.
-                    observed.expect(driving.read.requested, true, now, now, &burst);
-                    channel.outstanding.close(now);
-                    channel.driving = None;
-                    continue;
+            if channel.driving.is_some() {
+                match self.drive_beat((master, generation), channel, now, observed) {
+                    Some(next) => return Ok(next),
+                    None => continue,
                 }
-                let is_last = driving.beat + 1 == burst.beats;
-                if !driving.is_driven {
-                    if channel.bus_free > now {
-                        return Ok(channel.bus_free);
-                    }
-                    let start = driving.beat as usize * width;
-                    let data = driving.data.slice(start..start + width);
-                    master.send_data(now, burst.id as u16, data, (is_last, driving.error));
-                    driving.is_driven = true;
-                }
-                match master.data_taken(now) {
-                    Err(free) => return Ok(free),
-                    Ok(edge) => {
-                        channel.bus_free = edge + period;
-                        if driving.beat == 0 {
-                            driving.first = edge;
-                        }
-                        (driving.beat, driving.is_driven) = (driving.beat + 1, false);
-                        if is_last {
-                            observed.expect(driving.read.requested, true, driving.first, edge, &burst);
-                            channel.outstanding.close(edge);
-                            channel.driving = None;
-                        }
-                    }
-                }
-                continue;
             }
             let Some(Queued { ready, read, answer }) = channel.bus_queue.pop_front() else {
                 return Ok(Time::MAX);

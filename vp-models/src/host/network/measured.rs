@@ -3,7 +3,7 @@
 use super::description::Network;
 use super::error::{MeasureError, RunError};
 use super::plan::{Memories, Plan, PlanOptions, Work};
-use super::run::{Inference, Runner};
+use super::run::{Inference, Runner, Span};
 use crate::host::{Activity, Bounds, DriverError, Host, MacWork, Moved, Statistics};
 use crate::local::LocalHost;
 use crate::occupancy::WorkCounts;
@@ -137,59 +137,11 @@ impl Measured {
         let of_counters = |error| DriverError::Host { place: "the platform's counters".to_owned(), error };
         let statistics = host.statistics().map_err(of_counters)?;
         let frames = inputs.len();
-        let mut layers: Vec<LayerFigures> = network
-            .layers
-            .iter()
-            .zip(&plan.together)
-            .map(|(layer, &together)| LayerFigures {
-                together,
-                name: layer.name.clone(),
-                steps: 0,
-                within: None,
-                is_cpu: false,
-                begin: Time::MAX,
-                end: Time::ZERO,
-                macs: layer.macs() * frames as u64,
-                mac_cycles: 0,
-                time: Time::ZERO,
-                bounds: Bounds::default(),
-                moved: Vec::new(),
-                work: WorkCounts::default(),
-            })
-            .collect();
-        for step in &plan.steps {
-            match step.work {
-                Work::Hardware { .. } => layers[step.layer].steps += 1,
-                Work::Cpu { .. } => layers[step.layer].is_cpu = true,
-            }
-        }
-        // A frame's share of those that a plan of several has.
-        layers.iter_mut().for_each(|layer| layer.steps = layer.steps.div_ceil(plan.frames));
+        let mut layers = planned(network, plan, frames);
         let started = inferences.first().map_or(Time::ZERO, |inference| inference.started);
         let mut last = started;
         for Inference { started, steps, .. } in &inferences {
-            let mut order: Vec<usize> = (0..steps.len()).collect();
-            order.sort_by_key(|&at| steps[at].done);
-            let mut from = *started;
-            for at in order {
-                let (step, span) = (&plan.steps[at], &steps[at]);
-                let layer = &mut layers[step.layer];
-                let (begin, until) = match &span.activity {
-                    Some(Activity { from, until, bounds, moved, work }) => {
-                        layer.bounds += *bounds;
-                        add(&mut layer.moved, moved);
-                        layer.work.iter_mut().zip(work).for_each(|(sum, done)| *sum += done);
-                        (*from, *until)
-                    }
-                    None => (from, span.taken),
-                };
-                layer.begin = layer.begin.min(begin);
-                layer.end = layer.end.max(until);
-                layer.mac_cycles += step.mac_cycles;
-                layer.time += until - begin;
-                from = until;
-            }
-            last = from;
+            last = add_frame(&mut layers, plan, *started, steps);
         }
         for layer in &mut layers {
             let LayerFigures { macs, mac_cycles: cycles, .. } = *layer;
@@ -222,6 +174,65 @@ impl Measured {
     pub fn cycles(&self) -> u64 {
         self.time.cycles(self.period)
     }
+}
+
+/// What is known of the layers before they run.
+fn planned(network: &Network, plan: &Plan, frames: usize) -> Vec<LayerFigures> {
+    let mut layers: Vec<LayerFigures> = network
+        .layers
+        .iter()
+        .zip(&plan.together)
+        .map(|(layer, &together)| LayerFigures {
+            together,
+            name: layer.name.clone(),
+            steps: 0,
+            within: None,
+            is_cpu: false,
+            begin: Time::MAX,
+            end: Time::ZERO,
+            macs: layer.macs() * frames as u64,
+            mac_cycles: 0,
+            time: Time::ZERO,
+            bounds: Bounds::default(),
+            moved: Vec::new(),
+            work: WorkCounts::default(),
+        })
+        .collect();
+    for step in &plan.steps {
+        match step.work {
+            Work::Hardware { .. } => layers[step.layer].steps += 1,
+            Work::Cpu { .. } => layers[step.layer].is_cpu = true,
+        }
+    }
+    // A frame's share of those that a plan of several has.
+    layers.iter_mut().for_each(|layer| layer.steps = layer.steps.div_ceil(plan.frames));
+    layers
+}
+
+/// Adds what the steps of a frame took, in the order in which they were done; tells when the last one was.
+fn add_frame(layers: &mut [LayerFigures], plan: &Plan, started: Time, steps: &[Span]) -> Time {
+    let mut order: Vec<usize> = (0..steps.len()).collect();
+    order.sort_by_key(|&at| steps[at].done);
+    let mut from = started;
+    for at in order {
+        let (step, span) = (&plan.steps[at], &steps[at]);
+        let layer = &mut layers[step.layer];
+        let (begin, until) = match &span.activity {
+            Some(Activity { from, until, bounds, moved, work }) => {
+                layer.bounds += *bounds;
+                add(&mut layer.moved, moved);
+                layer.work.iter_mut().zip(work).for_each(|(sum, done)| *sum += done);
+                (*from, *until)
+            }
+            None => (from, span.taken),
+        };
+        layer.begin = layer.begin.min(begin);
+        layer.end = layer.end.max(until);
+        layer.mac_cycles += step.mac_cycles;
+        layer.time += until - begin;
+        from = until;
+    }
+    from
 }
 
 fn add(sums: &mut Vec<Moved>, moved: &[Moved]) {

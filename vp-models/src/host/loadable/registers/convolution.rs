@@ -133,22 +133,16 @@ fn fetch(
     uv_line_stride: u32,
 ) {
     use cdma::{
-        D_BANK::*, D_BATCH_NUMBER::*, D_BATCH_STRIDE::*, D_CONV_STRIDE::*, D_CVT_CFG::*, D_CVT_OFFSET::*,
-        D_CVT_SCALE::*, D_DAIN_ADDR_HIGH_0::*, D_DAIN_ADDR_HIGH_1::*, D_DAIN_ADDR_LOW_0::*,
-        D_DAIN_ADDR_LOW_1::*, D_DAIN_MAP::*, D_DAIN_RAM_TYPE::*, D_DATAIN_FORMAT::*, D_DATAIN_SIZE_0::*,
-        D_DATAIN_SIZE_1::*, D_DATAIN_SIZE_EXT_0::*, D_ENTRY_PER_SLICE::*, D_FETCH_GRAIN::*, D_LINE_STRIDE::*,
-        D_LINE_UV_STRIDE::*, D_MEAN_FORMAT::*, D_MEAN_GLOBAL_0::*, D_MEAN_GLOBAL_1::*, D_MISC_CFG::*,
-        D_SURF_STRIDE::*, D_WEIGHT_ADDR_HIGH::*, D_WEIGHT_ADDR_LOW::*, D_WEIGHT_BYTES::*, D_WEIGHT_FORMAT::*,
-        D_WEIGHT_RAM_TYPE::*, D_WEIGHT_SIZE_0::*, D_WEIGHT_SIZE_1::*, D_WGS_ADDR_HIGH::*, D_WGS_ADDR_LOW::*,
-        D_WMB_ADDR_HIGH::*, D_WMB_ADDR_LOW::*, D_WMB_BYTES::*, D_ZERO_PADDING::*, D_ZERO_PADDING_VALUE::*,
+        D_BATCH_NUMBER::*, D_BATCH_STRIDE::*, D_DAIN_ADDR_HIGH_0::*, D_DAIN_ADDR_HIGH_1::*,
+        D_DAIN_ADDR_LOW_0::*, D_DAIN_ADDR_LOW_1::*, D_DAIN_MAP::*, D_DAIN_RAM_TYPE::*, D_DATAIN_FORMAT::*,
+        D_DATAIN_SIZE_0::*, D_DATAIN_SIZE_1::*, D_DATAIN_SIZE_EXT_0::*, D_ENTRY_PER_SLICE::*,
+        D_FETCH_GRAIN::*, D_LINE_STRIDE::*, D_LINE_UV_STRIDE::*, D_MISC_CFG::*, D_SURF_STRIDE::*,
     };
     let c = convolution;
     let unit = Unit::Cdma;
-    let (source, weights) = (&cubes[cube::CONV_SOURCE], &cubes[cube::WEIGHTS]);
-    let destination = &cubes[cube::CONV_DESTINATION];
-    let ((from, ram), (weights_at, weights_ram)) = (places.of(source), places.of(weights));
+    let source = &cubes[cube::CONV_SOURCE];
+    let (from, ram) = places.of(source);
     let is_pixels = c.data_format != FEATURE;
-    let word = |value: zerocopy::little_endian::I16| u32::from(value.get().cast_unsigned());
     let line = source.width.wrapping_mul(places.atom);
     program.fields(
         unit,
@@ -190,19 +184,47 @@ fn fetch(
             (BATCH_STRIDE, c.batch_stride.get()),
             (ENTRIES, c.entries_per_slice.get().into()),
             (GRAINS, c.fetch_grain.get().into()),
-            (WEIGHT_FORMAT, c.weight_format.into()),
-            (BYTE_PER_KERNEL, c.bytes_per_kernel.get()),
-            (WEIGHT_KERNEL, destination.channels),
-            (WEIGHT_RAM_TYPE, weights_ram),
         ],
     );
-    program.fields(unit, &address((WEIGHT_ADDR_LOW, WEIGHT_ADDR_HIGH), weights_at));
+    fetch_weights(program, places, c, cubes);
+    convert(program, c);
+}
+
+fn fetch_weights(program: &mut Program, places: &Places, c: &layout::Convolution, cubes: &[Cube; 5]) {
+    use cdma::{
+        D_WEIGHT_ADDR_HIGH::*, D_WEIGHT_ADDR_LOW::*, D_WEIGHT_BYTES::*, D_WEIGHT_FORMAT::*,
+        D_WEIGHT_RAM_TYPE::*, D_WEIGHT_SIZE_0::*, D_WEIGHT_SIZE_1::*, D_WGS_ADDR_HIGH::*, D_WGS_ADDR_LOW::*,
+        D_WMB_ADDR_HIGH::*, D_WMB_ADDR_LOW::*, D_WMB_BYTES::*,
+    };
+    let unit = Unit::Cdma;
+    let weights = &cubes[cube::WEIGHTS];
+    let (at, ram) = places.of(weights);
+    program.fields(
+        unit,
+        &[
+            (WEIGHT_FORMAT, c.weight_format.into()),
+            (BYTE_PER_KERNEL, c.bytes_per_kernel.get()),
+            (WEIGHT_KERNEL, cubes[cube::CONV_DESTINATION].channels),
+            (WEIGHT_RAM_TYPE, ram),
+        ],
+    );
+    program.fields(unit, &address((WEIGHT_ADDR_LOW, WEIGHT_ADDR_HIGH), at));
     program.fields(unit, &[(WEIGHT_BYTES, weights.size)]);
     if c.weight_format == COMPRESSED {
         program.fields(unit, &address((WGS_ADDR_LOW, WGS_ADDR_HIGH), places.of(&cubes[cube::WGS]).0));
         program.fields(unit, &address((WMB_ADDR_LOW, WMB_ADDR_HIGH), places.of(&cubes[cube::WMB]).0));
         program.fields(unit, &[(WMB_BYTES, cubes[cube::WMB].size)]);
     }
+}
+
+/// What becomes of the input on its way to the buffer, and the window.
+fn convert(program: &mut Program, c: &layout::Convolution) {
+    use cdma::{
+        D_BANK::*, D_CONV_STRIDE::*, D_CVT_CFG::*, D_CVT_OFFSET::*, D_CVT_SCALE::*, D_MEAN_FORMAT::*,
+        D_MEAN_GLOBAL_0::*, D_MEAN_GLOBAL_1::*, D_ZERO_PADDING::*, D_ZERO_PADDING_VALUE::*,
+    };
+    let unit = Unit::Cdma;
+    let word = |value: zerocopy::little_endian::I16| u32::from(value.get().cast_unsigned());
     program.fields(unit, &[(MEAN_FORMAT, c.mean_format.into())]);
     if c.mean_format != 0 {
         let means = [

@@ -7,7 +7,7 @@
 
 use super::intake::{WeightArrival, WeightIntake};
 use super::layer::{CdmaLayer, Compressed};
-use super::requests::{Asked, Pace};
+use super::requests::{Asked, Pace, Task};
 use super::{Cdma, READ_ATOMS, TO_OTHERS, Watch};
 use crate::bus::axi::{Request, Requester, Turn};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};
@@ -19,7 +19,7 @@ use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::cdma as reg;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use vp_core::{Sim, Time};
+use vp_core::Time;
 
 /// Bytes of the size of a group.
 const SIZE_BYTES: u32 = 4;
@@ -61,22 +61,16 @@ pub(super) struct CompressedRequests {
 }
 
 impl CompressedRequests {
-    pub(super) fn new(
-        sim: &Sim,
-        (cycle, path): (Time, u32),
-        (layer, compressed, number): (&CdmaLayer, Compressed, u64),
-        (buffer, fetch): (&Rc<Buffer>, &Rc<Fetch>),
-        hardware: &Hardware,
-    ) -> Rc<CompressedRequests> {
+    pub(super) fn new(task: &Task<'_>, path: u32, compressed: Compressed) -> Rc<CompressedRequests> {
         Rc::new(CompressedRequests {
-            layer: layer.clone(),
+            layer: task.layer.clone(),
             compressed,
-            number,
-            hardware: *hardware,
-            buffer: buffer.clone(),
-            fetch: fetch.clone(),
-            pace: Pace::new(cycle, path, sim.now() + cycle * u64::from(TO_OTHERS)),
-            asked: Asked::new(sim, "nvdla.cdma.weight.asked"),
+            number: task.number,
+            hardware: *task.hardware,
+            buffer: task.buffer.clone(),
+            fetch: task.fetch.clone(),
+            pace: task.pace(path, TO_OTHERS),
+            asked: Asked::new(task.sim, "nvdla.cdma.weight.asked"),
             turn: RefCell::default(),
             done: Default::default(),
             ends: RefCell::default(),
@@ -294,11 +288,12 @@ impl Cdma {
     /// it can use all, or when some will not come.
     pub(super) async fn take_compressed(
         &self,
-        layer: &CdmaLayer,
-        number: u64,
-        (requests, came): (&CompressedRequests, &WeightIntake),
+        task: &Task<'_>,
+        requests: &CompressedRequests,
+        came: &WeightIntake,
         watch: &Watch,
     ) {
+        let Task { layer, number, .. } = *task;
         let stream = self.weights.stream(layer.weights.ram);
         let latency = self.cycles(self.timing.conv.weight_arrival);
         let arrival = WeightArrival::new(self.cycle);

@@ -1,9 +1,28 @@
 //! CDMA, the convolution DMA: brings input and weights to the convolution buffer, each at its own pace.
 //!
+//! ```text
+//!  register group --> `CdmaLayer` --> `Fetch`: what is read, and what the layer before has left ------------> CSC
+//!                                       |                         (`Buffer::announce`)
+//!            +--------------------------+-----------------------------+
+//!            v input                                                  v weights
+//!   `DataRequests`                                        `WeightRequests`, `CompressedRequests`
+//!     asks the buffer: is there room for the next lines?    asks the buffer: is there room for the next part?
+//!            | reads, which the memory interface takes one by one     |
+//!            v                                                        v
+//!   beats: `FeatureIntake`, `ImageIntake`                 beats: `WeightIntake`
+//!     when is a line usable?                                when is a group of kernels whole?
+//!            | `Buffer::put_slices`                                   | `put_weights`, `weights_usable`
+//!            +------------------------> CBUF <------------------------+
+//!            |                                                        |
+//!            +--> interrupt of CDMA data                              +--> interrupt of CDMA weights
+//! ```
+//!
+//! Both halves of a layer run side by side, each at the pace of its reads. Where a layer splits the banks otherwise than the one
+//! before, a half first waits until CSC has begun it, too. CSC gives back room while it computes, and so lets both go on.
+//!
 //! [`layer`] decodes a register group (`decode`: what is read). [`feature`], [`image`] (with [`pixel`]) and
 //! [`winograd`] are the kinds of input: which reads bring it, and what the buffer then holds. `requests` are
-//! the reads, `compressed` those of compressed weights. This module has the processes, which read as far as the
-//! buffer has room.
+//! the reads, `compressed` those of compressed weights. This module has the processes.
 
 mod compressed;
 mod decode;
@@ -19,7 +38,7 @@ pub mod winograd;
 use self::compressed::CompressedRequests;
 use self::intake::{FeatureIntake, ImageIntake, TO_USABLE, Usable, WeightArrival, WeightIntake};
 use self::layer::{CdmaLayer, Input};
-use self::requests::{DataRequests, WeightRequests};
+use self::requests::{DataRequests, Task, WeightRequests};
 use super::buffer::{Banks, Buffer, Fetch};
 use super::hardware::Hardware;
 use super::weight_set::Stored;
@@ -141,19 +160,28 @@ impl Cdma {
                     }
                     self.buffer.announce(fetch.clone());
                     let perf = registers.flag(reg::D_PERF_ENABLE::DMA_EN).then_some(group);
+                    let task = Task {
+                        sim: &self.sim,
+                        cycle: self.cycle,
+                        hardware: &self.hardware,
+                        layer: &layer,
+                        number,
+                        buffer: &self.buffer,
+                        fetch: &fetch,
+                    };
                     // Data waits where the banks of data change, weights where any do (RTL, `NV_NVDLA_CDMA_dc.v`, `_img.v`,
                     // `_wg.v` and `_wt.v`, need_pending).
                     let data = async {
                         if fetch.clear_data {
                             self.agree(number, enabled).await;
                         }
-                        self.fetch_data(&layer, &fetch, number, group, perf).await;
+                        self.fetch_data(&task, group, perf).await;
                     };
                     let weights = async {
                         if fetch.clear_data || fetch.clear_weights {
                             self.agree(number, enabled).await;
                         }
-                        self.fetch_weights(&layer, &fetch, number, group, perf).await;
+                        self.fetch_weights(&task, group, perf).await;
                     };
                     join(data, weights).await;
                     self.control.end(label, group);
@@ -199,14 +227,9 @@ impl Cdma {
         self.interrupts.raise(source);
     }
 
-    async fn fetch_data(
-        &self,
-        layer: &CdmaLayer,
-        fetch: &Rc<Fetch>,
-        number: u64,
-        group: usize,
-        perf: Option<usize>,
-    ) {
+    /// Fetches the input of a layer of a register group, and counts in the registers of `perf`.
+    async fn fetch_data(&self, task: &Task<'_>, group: usize, perf: Option<usize>) {
+        let Task { layer, fetch, .. } = *task;
         let watch = Watch::default();
         if fetch.slices > 0 {
             self.warn_of_offset(&layer.input);
@@ -215,14 +238,13 @@ impl Cdma {
             if self.atom_a_beat {
                 stream.set_taker(self.intake(&layer.input, usable.clone()));
             }
-            let pace = (self.cycle, self.timing.conv.data_path);
-            let requests = DataRequests::new(&self.sim, pace, layer, (&self.buffer, fetch), &self.hardware);
+            let requests = DataRequests::new(task, self.timing.conv.data_path);
             let ask = async {
                 while requests.room().await {
                     stream.make(requests.clone()).await;
                 }
             };
-            join(ask, self.take_data(layer, fetch, number, (&requests, &usable), &watch)).await;
+            join(ask, self.take_data(task, &requests, &usable, &watch)).await;
             stream.set_taker(None);
             self.show(perf, reg::D_PERF_DAT_READ_STALL, requests.stalled());
             self.show(perf, reg::D_PERF_DAT_READ_LATENCY, watch.waited.get().cycles(self.cycle));
@@ -246,14 +268,8 @@ impl Cdma {
     }
 
     /// Puts lines into the buffer; counts the cycles in which reads were outstanding.
-    async fn take_data(
-        &self,
-        layer: &CdmaLayer,
-        fetch: &Fetch,
-        number: u64,
-        (requests, usable): (&DataRequests, &Usable),
-        watch: &Watch,
-    ) {
+    async fn take_data(&self, task: &Task<'_>, requests: &DataRequests, usable: &Usable, watch: &Watch) {
+        let Task { layer, fetch, number, .. } = *task;
         let input = &layer.input;
         let stream = self.data.stream(input.ram());
         while requests.asked.some().await {
@@ -280,14 +296,9 @@ impl Cdma {
         }
     }
 
-    async fn fetch_weights(
-        &self,
-        layer: &CdmaLayer,
-        fetch: &Rc<Fetch>,
-        number: u64,
-        group: usize,
-        perf: Option<usize>,
-    ) {
+    /// Fetches the weights of a layer of a register group, and counts in the registers of `perf`.
+    async fn fetch_weights(&self, task: &Task<'_>, group: usize, perf: Option<usize>) {
+        let Task { layer, fetch, number, .. } = *task;
         let watch = Watch::default();
         if fetch.weights {
             let compressed = layer.weights.compressed;
@@ -298,27 +309,24 @@ impl Cdma {
             if self.atom_a_beat {
                 stream.set_taker(Some(came.clone()));
             }
-            let pace = (self.cycle, self.timing.conv.weight_path);
-            let buffer = (&self.buffer, fetch);
+            let path = self.timing.conv.weight_path;
             let stalled = if let Some(compressed) = compressed {
-                let of = (layer, compressed, number);
-                let requests = CompressedRequests::new(&self.sim, pace, of, buffer, &self.hardware);
+                let requests = CompressedRequests::new(task, path, compressed);
                 let ask = async {
                     while requests.room().await {
                         stream.make(requests.clone()).await;
                     }
                 };
-                join(ask, self.take_compressed(layer, number, (&requests, &came), &watch)).await;
+                join(ask, self.take_compressed(task, &requests, &came, &watch)).await;
                 requests.stalled()
             } else {
-                let hardware = (&self.hardware, self.weight_beat);
-                let requests = WeightRequests::new(&self.sim, pace, (layer, number), buffer, hardware);
+                let requests = WeightRequests::new(task, path, self.weight_beat);
                 let ask = async {
                     while requests.room().await {
                         stream.make(requests.clone()).await;
                     }
                 };
-                let take = join(ask, self.take_weights(layer, number, (&requests, &came), &watch));
+                let take = join(ask, self.take_weights(task, &requests, &came, &watch));
                 select(take, self.watch_for_lack_of_room(layer, number)).await;
                 requests.stalled()
             };
@@ -403,11 +411,12 @@ impl Cdma {
     /// last read of a group, or with the last that is asked for.
     async fn take_weights(
         &self,
-        layer: &CdmaLayer,
-        number: u64,
-        (requests, came): (&WeightRequests, &WeightIntake),
+        task: &Task<'_>,
+        requests: &WeightRequests,
+        came: &WeightIntake,
         watch: &Watch,
     ) {
+        let Task { layer, number, .. } = *task;
         let weights = &layer.weights;
         let stream = self.weights.stream(weights.ram);
         let capacity = layer.banks.weight * self.hardware.bank_bytes();

@@ -123,6 +123,25 @@ impl Pace {
     }
 }
 
+/// A layer that is fetched, and where to.
+pub(super) struct Task<'a> {
+    pub(super) sim: &'a Sim,
+    pub(super) cycle: Time,
+    pub(super) hardware: &'a Hardware,
+    pub(super) layer: &'a CdmaLayer,
+    /// Counted since reset.
+    pub(super) number: u64,
+    pub(super) buffer: &'a Rc<Buffer>,
+    pub(super) fetch: &'a Rc<Fetch>,
+}
+
+impl Task<'_> {
+    /// The pace of reads that begin so many cycles from now, `path` cycles before their addresses.
+    pub(super) fn pace(&self, path: u32, start: u32) -> Pace {
+        Pace::new(self.cycle, path, self.sim.now() + self.cycle * u64::from(start))
+    }
+}
+
 /// Lines that are read together.
 pub(super) struct Lines {
     pub(super) first: u32,
@@ -148,22 +167,17 @@ pub(super) struct DataRequests {
 }
 
 impl DataRequests {
-    pub(super) fn new(
-        sim: &Sim,
-        (cycle, path): (Time, u32),
-        layer: &CdmaLayer,
-        (buffer, fetch): (&Rc<Buffer>, &Rc<Fetch>),
-        hardware: &Hardware,
-    ) -> Rc<DataRequests> {
+    pub(super) fn new(task: &Task<'_>, path: u32) -> Rc<DataRequests> {
+        let Task { layer, buffer, fetch, .. } = *task;
         let start = if layer.input.is_image() { TO_OTHERS } else { TO_FEATURES };
         Rc::new(DataRequests {
             input: layer.input.clone(),
             buffer: buffer.clone(),
             fetch: fetch.clone(),
             entries: layer.entries,
-            capacity: layer.banks.data * hardware.bank_entries,
-            pace: Pace::new(cycle, path, sim.now() + cycle * u64::from(start)),
-            asked: Asked::new(sim, "nvdla.cdma.data.asked"),
+            capacity: layer.banks.data * task.hardware.bank_entries,
+            pace: task.pace(path, start),
+            asked: Asked::new(task.sim, "nvdla.cdma.data.asked"),
             first: Cell::new(0),
             lines: RefCell::default(),
             ended: Cell::new(false),
@@ -267,21 +281,16 @@ pub(super) struct WeightRequests {
 }
 
 impl WeightRequests {
-    pub(super) fn new(
-        sim: &Sim,
-        (cycle, path): (Time, u32),
-        (layer, number): (&CdmaLayer, u64),
-        (buffer, fetch): (&Rc<Buffer>, &Rc<Fetch>),
-        (hardware, beat): (&Hardware, u32),
-    ) -> Rc<WeightRequests> {
+    /// `beat` bytes go into the buffer in a cycle.
+    pub(super) fn new(task: &Task<'_>, path: u32, beat: u32) -> Rc<WeightRequests> {
         Rc::new(WeightRequests {
-            layer: layer.clone(),
-            number,
-            hardware: *hardware,
-            buffer: buffer.clone(),
-            fetch: fetch.clone(),
-            pace: Pace::new(cycle, path, sim.now() + cycle * u64::from(TO_OTHERS)),
-            asked: Asked::new(sim, "nvdla.cdma.weight.asked"),
+            layer: task.layer.clone(),
+            number: task.number,
+            hardware: *task.hardware,
+            buffer: task.buffer.clone(),
+            fetch: task.fetch.clone(),
+            pace: task.pace(path, TO_OTHERS),
+            asked: Asked::new(task.sim, "nvdla.cdma.weight.asked"),
             beat,
             done: Cell::new(0),
             group: Cell::new(0),

@@ -1,0 +1,292 @@
+//! What an instance does of what it is told: by its server, and by its sessions.
+
+use bytes::Bytes;
+use vp_models::hub::{self, Input, MemoryPromise, RequestId as HubRequest, Tag};
+use vp_protocols::native::{ErrorCode, Offer, Reply, Request, RequestId, SessionId, TimeMode};
+
+use super::adapted::AdaptedSession;
+use super::inbox::PlatformCommand;
+use super::member::Member;
+use super::message::{AdaptedNewcomer, Newcomer, SessionCommand, ToSession};
+use super::permits::Permit;
+use super::session_stream::SessionStream;
+use super::{PlatformThread, inspect, offer, translate};
+use crate::adapters::Beginning;
+use crate::session::End;
+
+impl PlatformThread {
+    pub(super) fn platform_command(&mut self, command: PlatformCommand) {
+        match command {
+            PlatformCommand::Join(newcomer) => self.join(*newcomer),
+            PlatformCommand::JoinAdapted(newcomer) => self.join_adapted(*newcomer),
+            PlatformCommand::TellMode { wanted, tell } => {
+                let mode = if self.hub.are_all_partners() { wanted } else { self.time_mode() };
+                // Who has asked may have gone.
+                let _ = tell.send(mode);
+            }
+            PlatformCommand::Dismiss { session, code, reason } => {
+                self.close(session, code, End::Fine(reason.to_owned()));
+            }
+            PlatformCommand::End => {
+                self.part_from_observers();
+                self.has_ended = true;
+            }
+            #[cfg(test)]
+            PlatformCommand::Do(what) => what(&self.hub.platform().sim()),
+        }
+    }
+
+    pub(super) fn session_command(&mut self, session: SessionId, command: SessionCommand) {
+        if self.is_early(session, &command) {
+            return self.postponed.push((session, command));
+        }
+        let Some(command) = self.permitted(session, command) else { return };
+        match command {
+            SessionCommand::Request { id, request, payload, permit } => {
+                tracing::debug!("session {}, platform {}: {request:?}", session.0, self.name());
+                self.take_ring(session);
+                if self.members.contains(session) {
+                    self.request(session, id, request, &payload, permit);
+                }
+            }
+            SessionCommand::Posted { posted, payload, permit } => {
+                self.take_ring(session);
+                let Some(member) = self.members.get(session) else { return };
+                let access = translate::posted(posted, &payload, member.capabilities, self.hub.ports());
+                self.post(session, access, Some(permit));
+            }
+            SessionCommand::Share { id, request, files } => self.share(session, id, &request, files),
+            SessionCommand::Answer { token, reply, payload } => {
+                let (party, request) = (translate::party(session), HubRequest(token));
+                self.handle(Input::Answer { party, request, result: translate::answer(reply, payload) });
+            }
+            SessionCommand::Driven { driven, payload, permit: _permit } => {
+                self.take_driven(session, driven, payload);
+            }
+            SessionCommand::Promised { promised, permit: _permit } => self.take_promised(session, promised),
+        }
+    }
+
+    /// Whether a request has to wait: for a port whose holder's peer has gone, or behind one that does.
+    fn is_early(&mut self, session: SessionId, command: &SessionCommand) -> bool {
+        if command.is_request() && self.postponed.iter().any(|(other, _)| *other == session) {
+            return true;
+        }
+        let SessionCommand::Request { request: Request::Attach(attach), .. } = command else {
+            return false;
+        };
+        let (port, role) = (translate::port_index(attach.port), translate::from_role(attach.role));
+        let holder = self.hub.in_the_way(translate::party(session), port, role).map(translate::session);
+        let holder = holder.filter(|holder| *holder != session);
+        holder
+            .and_then(|holder| self.members.get_mut(holder))
+            .is_some_and(|holder| holder.stream.is_deserted())
+    }
+
+    /// Gives the hub an input, and tells the sessions what comes of it.
+    pub(super) fn handle(&mut self, input: Input) {
+        let answered = match input {
+            Input::Answer { party, request, .. } => Some((party, request)),
+            _ => None,
+        };
+        self.hub.handle(input);
+        if let Some((party, request)) = answered
+            && !self.hub.is_silent(party)
+        {
+            self.owners.answered(request.0);
+        }
+        self.tell();
+    }
+
+    /// Gives the hub a posted write. What waits there for its turn keeps its permit.
+    pub(super) fn post(&mut self, session: SessionId, access: hub::Access, permit: Option<Permit>) {
+        let party = translate::party(session);
+        self.handle(Input::Posted { party, access });
+        let waiting = self.hub.waiting(party);
+        if let Some(member) = self.members.get_mut(session) {
+            if waiting > 0 {
+                member.posted.extend(permit);
+            }
+            member.keep_posted(waiting);
+        }
+    }
+
+    pub(super) fn join(&mut self, newcomer: Newcomer) {
+        let Newcomer { id, name, agent, time_mode, socket, mut connection, input, .. } = newcomer;
+        let Newcomer { server, platform, mut guest, ended, is_observer, .. } = newcomer;
+        if ended.is_closed() {
+            // Its task was given up.
+            return;
+        }
+        if !is_observer {
+            self.set_mode(time_mode);
+        }
+        let (answered, accepted) = match guest.welcome.take() {
+            // The platform that it was told of has gone meanwhile.
+            Some((_, welcome)) if welcome.time_mode != self.time_mode() && !is_observer => {
+                let reason = "another platform has the name now, with another mode of time: come again";
+                (None, Err((ErrorCode::ShuttingDown, reason.to_owned())))
+            }
+            Some((id, welcome)) => (Some(id), Ok(welcome)),
+            None => {
+                let offer = Offer {
+                    agent: server,
+                    time_mode: self.time_mode(),
+                    time: translate::time(self.hub.now()),
+                    platform: platform.clone(),
+                    session: id,
+                    ..offer(self.hub.platform())
+                };
+                let accepted = connection.accept(offer);
+                (None, accepted.map_err(|error| (ErrorCode::Internal, format!("turned away: {error}"))))
+            }
+        };
+        let mut stream = SessionStream::new(socket, connection, input, ended);
+        let welcome = match accepted {
+            Ok(welcome) => welcome,
+            Err((code, reason)) => return stream.close(code, End::Wrong(reason)),
+        };
+        let who = guest.presence.as_ref().map(|presence| format!("{}, ", presence.holder().name));
+        let mode = welcome.time_mode;
+        tracing::info!("{name}: {}{agent} on platform {platform}, {mode}", who.unwrap_or_default());
+        let account = self.turns.newcomer();
+        let mut member = Member::new(welcome.capabilities, (name, agent), guest, stream, account);
+        member.is_observer = is_observer;
+        let memory = MemoryPromise { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
+        self.members.insert(id, member);
+        self.tell_that_time_stands(id);
+        if !is_observer {
+            let name = format!("session {}", id.0);
+            self.handle(Input::Enter { party: translate::party(id), name, memory });
+        }
+        if let Some(request) = answered {
+            self.reply(id, request, Ok(()));
+        }
+    }
+
+    /// A session comes: if all before it are partners, who have no part in that, the mode of time is the one it asks for.
+    fn set_mode(&mut self, time_mode: TimeMode) {
+        let mode = translate::time_mode(time_mode);
+        self.handle(Input::Mode(mode));
+        if self.hub.mode() == mode && self.hub.are_all_partners() {
+            (self.mode, self.pace) = (time_mode, None);
+        }
+    }
+
+    fn join_adapted(&mut self, newcomer: AdaptedNewcomer) {
+        if newcomer.ended.is_closed() {
+            // Its task was given up.
+            return;
+        }
+        self.set_mode(newcomer.time_mode);
+        let (id, name) = (newcomer.id, format!("session {}", newcomer.id.0));
+        tracing::info!("{} on platform {}, {}", newcomer.name, self.name(), self.time_mode());
+        let memory = MemoryPromise::default();
+        self.handle(Input::Enter { party: translate::party(id), name, memory });
+        let platform = self.hub.platform();
+        let (ports, description) = (self.hub.ports(), platform.description());
+        let beginning = Beginning { party: translate::party(id), ports, description, now: self.hub.now() };
+        self.adapted.insert(id, AdaptedSession::new(newcomer), &beginning);
+        self.take_adapted_inputs();
+    }
+
+    /// Gives the hub what the adapters of other protocols have for it.
+    pub(super) fn take_adapted_inputs(&mut self) {
+        while let Some(input) = self.adapted.next_input() {
+            self.handle(input);
+        }
+    }
+
+    pub(super) fn leave(&mut self, session: SessionId, why: &str) {
+        let left = self.members.remove(session);
+        if left.as_ref().is_some_and(|member| member.is_observer) {
+            if self.hub.is_debugger(translate::party(session)) {
+                self.handle(Input::Leave { party: translate::party(session), why: why.to_owned() });
+            }
+            return;
+        }
+        if left.is_some() || self.adapted.remove(session) {
+            self.owners.forget(session);
+            self.standing.forget(session);
+            self.handle(Input::Leave { party: translate::party(session), why: why.to_owned() });
+            for (of, command) in std::mem::take(&mut self.postponed) {
+                if of != session {
+                    self.session_command(of, command);
+                }
+            }
+        }
+    }
+
+    pub(super) fn request(
+        &mut self,
+        session: SessionId,
+        id: RequestId,
+        request: Request,
+        payload: &Bytes,
+        permit: Permit,
+    ) {
+        let time = translate::time(self.hub.now());
+        let answer = match request {
+            Request::Status => Reply::Status(Box::new(self.status())),
+            Request::Statistics { prefix, first } => {
+                let counters = inspect::counters(&self.hub.statistics(), &prefix);
+                return self.send(session, ToSession::Statistics { id, time, counters, first });
+            }
+            Request::Save { first } => return self.save(session, id, first),
+            Request::Ping => Reply::Pong,
+            Request::Inspect { first } => {
+                let counters = self.inspect();
+                return self.send(session, ToSession::Statistics { id, time, counters, first });
+            }
+            Request::Debug { command } => return self.debugger_command(session, id, command, permit),
+            Request::RegisterPeek(_) | Request::RegisterPoke(_) => {
+                return self.debug(session, id, &request, payload, permit);
+            }
+            Request::MemoryRead(_) | Request::MemoryWrite(_) if self.is_observer(session) => {
+                return self.debug(session, id, &request, payload, permit);
+            }
+            Request::Authenticate { .. } => Reply::Failed {
+                code: ErrorCode::Unsupported,
+                reason: "the session is authenticated already".to_owned(),
+            },
+            request => {
+                let name = request.name();
+                let Some(member) = self.members.get_mut(session) else { return };
+                match translate::command(&request, payload, member.capabilities, self.hub.ports()) {
+                    Some(command) => {
+                        let tag = Tag(id.0.into());
+                        member.held_permits.insert(tag, permit);
+                        return self.give(session, tag, command);
+                    }
+                    None => Reply::Failed {
+                        code: ErrorCode::Internal,
+                        reason: format!("{name} came without its files"),
+                    },
+                }
+            }
+        };
+        self.sum_up_failures(session);
+        self.send(session, ToSession::Reply { id, time, reply: answer, payload: Bytes::new(), permit: None });
+    }
+
+    /// Gives the hub a session's command.
+    pub(super) fn give(&mut self, session: SessionId, tag: Tag, command: hub::PartyCommand) {
+        let is_reset = matches!(command, hub::PartyCommand::Reset);
+        let is_detach = matches!(command, hub::PartyCommand::Detach { .. });
+        self.handle(Input::Command { party: translate::party(session), tag, command });
+        if is_reset {
+            self.pace = None;
+        }
+        if is_detach {
+            self.close_ring_without_ports(session);
+        }
+    }
+
+    /// The mode of time, which a partner that is the CPU sets free.
+    pub(super) fn time_mode(&self) -> TimeMode {
+        match self.hub.mode() {
+            hub::TimeMode::Free if self.mode == TimeMode::Lockstep => TimeMode::Free,
+            _ => self.mode,
+        }
+    }
+}
