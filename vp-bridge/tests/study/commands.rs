@@ -2,6 +2,8 @@
 
 use crate::studied::{SMALL, Studied, commands_run_again, section, text};
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 use vp_models::host::Bound;
 
 #[test]

@@ -1,6 +1,7 @@
 //! What is kept of studies that are stopped, killed, changed, or run in shards.
 
 use crate::studied::{SMALL, Studied, lines, section, text};
+use std::collections::HashSet;
 use std::fs;
 use std::process::Stdio;
 use std::time::{Duration, Instant};

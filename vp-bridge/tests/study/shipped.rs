@@ -7,7 +7,7 @@ use std::path::Path;
 /// Its numbers are those of the study whose picture it shows.
 #[test]
 fn the_readme_tells_what_the_study_finds() {
-    let readme = include_str!("../../README.md");
+    let readme = include_str!("../../../README.md");
     let (_, rest) = readme.split_once("At 1 GHz and without latency").unwrap();
     let (said, _) = rest.split_once("rings").unwrap();
     let said: Vec<u32> =
