@@ -37,8 +37,8 @@ impl Ideal {
         let said = panel.ideals.iter().filter_map(|&IdealPoint { curve, place, point }| {
             Some(Ideal { x: place, curve, frames: of(rows, point)?.frames_per_second(), ..among })
         });
-        // Of equal ones the first.
-        let best = said.reduce(|best, next| if next.frames > best.frames { next } else { best });
+        // Of equal ones the last: with the highest limit.
+        let best = said.reduce(|best, next| if next.frames >= best.frames { next } else { best });
         Some(best.unwrap_or(among))
     }
 

@@ -11,7 +11,7 @@ use vp_study::{self as study, Area, Measured, Outcome, Planned, Row, Shard, Stor
 
 /// A number as the report has it, with the spaces of a terminal.
 fn figure(number: f64) -> String {
-    study::rounded(number).replace('\u{202f}', " ")
+    spaced(&study::rounded(number))
 }
 
 /// A shard: what it has.
@@ -51,6 +51,9 @@ pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) 
         })
         .collect();
     let mut out = anstream::stdout().lock();
+    if findings.is_empty() {
+        lead(&mut out, &page)?;
+    }
     match (findings.is_empty(), loaded.layout.area) {
         (true, None) => charts(&mut out, &page)?,
         (true, Some(area)) => designs(&mut out, &page, area)?,
@@ -117,9 +120,6 @@ fn verdict(failed: usize) -> Verdict {
 
 /// The designs that no other one beats: most frames/s for an area.
 fn designs(out: &mut impl Write, page: &Page<'_>, area: Area) -> Result<(), Failure> {
-    for (_, answer) in page.chart_answers() {
-        writeln!(out, "{}", answer.head.replace('\u{202f}', " "))?;
-    }
     let mut table = table(&["", area.name(), "frames/s", "point", ""], &[1, 2, 3]);
     for panel in &page.layout.panels {
         let all: Vec<(f64, usize, f64)> =
@@ -140,13 +140,24 @@ fn designs(out: &mut impl Write, page: &Page<'_>, area: Area) -> Result<(), Fail
     Ok(())
 }
 
-/// What each chart says, and the table that the page has below them.
-fn charts(out: &mut impl Write, page: &Page<'_>) -> Result<(), Failure> {
-    let spaced = |text: &str| text.replace(['\u{202f}', '\u{a0}'], " ");
-    for (_, answer) in page.chart_answers() {
-        let rest = styled(text::DIM, spaced(&answer.rest));
-        writeln!(out, "{}\n  {rest}", spaced(&answer.head))?;
+/// What the page leads with.
+fn lead(out: &mut impl Write, page: &Page<'_>) -> Result<(), Failure> {
+    for (_, answer) in page.lead() {
+        writeln!(out, "{}", spaced(&answer.head))?;
+        if !answer.rest.is_empty() {
+            writeln!(out, "  {}", styled(text::DIM, spaced(&answer.rest)))?;
+        }
     }
+    Ok(writeln!(out)?)
+}
+
+/// A text of the page with the spaces of a terminal.
+fn spaced(text: &str) -> String {
+    text.replace(['\u{202f}', '\u{a0}'], " ")
+}
+
+/// The table that the page has below its charts.
+fn charts(out: &mut impl Write, page: &Page<'_>) -> Result<(), Failure> {
     // A curve of one point has no knee, and nothing beside it.
     if page.layout.panels.iter().all(|panel| panel.curves.iter().all(|curve| curve.points.len() < 2)) {
         return Ok(());
@@ -159,7 +170,7 @@ fn charts(out: &mut impl Write, page: &Page<'_>) -> Result<(), Failure> {
     for row in &rows {
         table.add_row(row.iter().map(|cell| spaced(cell)));
     }
-    writeln!(out, "\n{}\nover {}\n", table.to_string().trim_end(), page.layout.x)?;
+    writeln!(out, "{}\nover {}\n", table.to_string().trim_end(), page.layout.x)?;
     Ok(())
 }
 

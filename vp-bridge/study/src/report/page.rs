@@ -110,17 +110,23 @@ impl Page<'_> {
         }
     }
 
-    /// What was found, what a frame costs, or what each chart of frames/s says: with the place in the page that shows it.
-    fn answers(&self) -> Markup {
+    /// What the page leads with: what was found, what a frame costs, or what each chart of frames/s says; each with the place in the page that
+    /// shows it.
+    pub fn lead(&self) -> Vec<(String, Answer)> {
         let found = self.findings.iter().map(|finding| {
             let answer = Answer { head: self.found(finding), rest: String::new() };
             ("search".to_owned(), answer)
         });
         let energies = self.energy_answers().into_iter().map(|answer| ("energy".to_owned(), answer));
         // What a search has found its chart says again.
-        let charts = self.chart_answers().into_iter().filter(|_| self.findings.is_empty());
-        let charts = charts.map(|(at, answer)| (format!("chart-{at}"), answer));
-        let answers: Vec<(String, Answer)> = found.chain(energies).chain(charts).collect();
+        let panels = self.layout.panels.iter().enumerate().filter(|_| self.findings.is_empty());
+        let charts =
+            panels.filter_map(|(at, panel)| Some((format!("chart-{}", at + 1), self.answer(panel)?)));
+        found.chain(energies).chain(charts).collect()
+    }
+
+    fn answers(&self) -> Markup {
+        let answers = self.lead();
         html! {
             @if !answers.is_empty() {
                 ul.answers {
@@ -130,12 +136,6 @@ impl Page<'_> {
                 }
             }
         }
-    }
-
-    /// What each chart of frames/s says, with the chart's number from one.
-    pub fn chart_answers(&self) -> Vec<(usize, Answer)> {
-        let all = self.layout.panels.iter().enumerate();
-        all.filter_map(|(at, panel)| Some((at + 1, self.answer(panel)?))).collect()
     }
 
     fn counts(&self, failed: usize) -> Markup {

@@ -204,7 +204,7 @@ impl Plan {
         if !config.computes(network.precision) {
             return Err(PlanError::NoFormat { config: config.name.clone(), precision: network.precision });
         }
-        let PlanOptions { frames, placement, sram_limit } = *options;
+        let frames = options.frames;
         let values = Values::of(network, config)?;
         let batch = Batch::of(network, &values, frames, config)?;
         let tasks = tasks(network, &values, &batch, config)?;
@@ -220,7 +220,7 @@ impl Plan {
             constants: &constants,
             tasks: tasks.len(),
         };
-        let places = placing.places(config, memories, (placement, sram_limit))?;
+        let places = placing.places(config, memories, options)?;
         let tensors = tensors(&placing, &places);
         let of_frame = |frame: u32| {
             let place =

@@ -8,6 +8,7 @@
 mod choice;
 
 use self::choice::{Allocation, Candidate, choose, pack};
+use super::PlanOptions;
 use super::batch::Batch;
 use super::memory::Memory;
 use super::traffic::Usage;
@@ -142,13 +143,14 @@ struct InSram {
 }
 
 impl Placing<'_> {
-    /// Places all.
+    /// Places all, as the options say: what is kept in SRAM, and how much of it may be used.
     pub(super) fn places(
         &self,
         config: &Config,
         memories: &Memories,
-        (placement, limit): (Placement, Option<u64>),
+        options: &PlanOptions,
     ) -> Result<Places, PlanError> {
+        let &PlanOptions { placement, sram_limit, .. } = options;
         let demands = self.demands()?;
         let is_asked = |demand: &&Demand| demand.memory == host::Memory::Secondary;
         let asking = self.network.demands.iter().find(is_asked);
@@ -161,7 +163,7 @@ impl Placing<'_> {
             }
             _ => {
                 let Range { start, end } = memories.secondary;
-                let end = limit.map_or(end, |limit| end.min(start.saturating_add(limit)));
+                let end = sram_limit.map_or(end, |limit| end.min(start.saturating_add(limit)));
                 self.in_sram(start..end, placement, &demands)?
             }
         };
