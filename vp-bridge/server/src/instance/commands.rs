@@ -43,7 +43,7 @@ impl PlatformThread {
         let Some(command) = self.permitted(session, command) else { return };
         match command {
             SessionCommand::Request { id, request, payload, permit } => {
-                tracing::debug!("session {}, platform {}: {request:?}", session.0, self.name());
+                tracing::debug!("session {}, platform {}: {}", session.0, self.name(), self.logged(&request));
                 self.take_ring(session);
                 if self.members.contains(session) {
                     self.request(session, id, request, &payload, permit);

@@ -47,7 +47,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use vp_models::hub::{self, Hub, Input, MemoryPromise, Tag};
 use vp_models::memory::MemoryBudget;
-use vp_models::platform::{Description, Platform};
+use vp_models::platform::{Description, DeviceRegisters, Platform};
 use vp_protocols::native::{ErrorCode, Offer, SessionId, TimeMode};
 
 use adapted::AdaptedSessions;
