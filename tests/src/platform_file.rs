@@ -172,7 +172,12 @@ impl Types {
             }
             Item::Enum(item) => {
                 let rule = serde(&item.attrs, "rename_all").unwrap_or_default();
-                let words = item.variants.iter().map(|variant| {
+                let is_skipped = |attribute: &Attribute| {
+                    let is = |path: syn::Path| path.is_ident("skip");
+                    attribute.path().is_ident("serde") && attribute.parse_args().is_ok_and(is)
+                };
+                let written = item.variants.iter().filter(|variant| !variant.attrs.iter().any(is_skipped));
+                let words = written.map(|variant| {
                     serde(&variant.attrs, "rename")
                         .unwrap_or_else(|| renamed(&variant.ident.to_string(), &rule))
                 });

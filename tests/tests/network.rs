@@ -162,6 +162,26 @@ fn a_layer_that_the_device_would_refuse_is_refused_by_the_plan_with_its_words() 
     assert_eq!(refused, format!("layer `wide`: {words}"));
 }
 
+/// PDP's windows have at most 8 x 8 pixels (KERNEL_WIDTH, KERNEL_HEIGHT).
+#[test]
+fn a_global_pooling_beyond_eight_by_eight_is_refused_by_layer() {
+    let config = Config::named("nv_large").unwrap();
+    let planned = |size: u32| {
+        let text = format!(
+            "name = 'n'\ninput = {{ width = {size}, height = {size}, channels = 8 }}\n[[layer]]\nname = 'pool'\n\
+             kind = 'pooling'\nmethod = 'average'\nglobal = true\n"
+        );
+        let network = Network::parse(&text, &mut |_| Err("none".to_owned())).unwrap();
+        Plan::new(&network, &config, 0x8000_0000..0x9000_0000).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(planned(8), Ok(()));
+    for size in [9, 16, 17, 112] {
+        let refused = planned(size).unwrap_err();
+        let place = "layer `pool`: PDP.D_POOLING_KERNEL_CFG.KERNEL_WIDTH = ";
+        assert!(refused.starts_with(place), "{refused}");
+    }
+}
+
 #[test]
 fn a_layer_that_the_device_refuses_ends_the_run_with_its_words() {
     let nv_small = description("nv_small");

@@ -138,15 +138,12 @@ impl<'a> TomlText<'a> {
                 let span = element.span();
                 let DeValue::Table(table) = element.get_mut() else { continue };
                 let wrong = |KeyError { key, what }| self.wrong(&format!("{}.{at}.{key}", kinds.list), what);
-                let missing = |tag| move || wrong(KeyError::new("", format!("missing field `{tag}`")));
-                let tag = take_tag(table, kinds.tag).map_err(wrong)?;
-                let (key, kind) = tag.ok_or_else(missing(kinds.tag))?;
+                let Tag { key, kind } = Tag::take(table, kinds.tag).map_err(wrong)?;
                 let (common, mut own): (DeTable<'_>, DeTable<'_>) = std::mem::take(table)
                     .into_iter()
                     .partition(|(key, _)| kinds.common.contains(&key.get_ref().as_ref()));
                 if let Some((_, tag)) = kinds.inner.filter(|(of, _)| kind.get_ref() == of) {
-                    let inner = take_tag(&mut own, tag).map_err(wrong)?;
-                    let (_, inner) = inner.ok_or_else(missing(tag))?;
+                    let Tag { kind: inner, .. } = Tag::take(&mut own, tag).map_err(wrong)?;
                     own = DeTable::from_iter([(inner, Spanned::new(span.clone(), DeValue::Table(own)))]);
                 }
                 let own = DeTable::from_iter([(kind, Spanned::new(span.clone(), DeValue::Table(own)))]);
@@ -229,17 +226,22 @@ impl<'a> TomlText<'a> {
     }
 }
 
-/// A table's key that says which kind it is, and what it says.
-#[expect(clippy::type_complexity, reason = "two keys, as the crate has them")]
-fn take_tag<'a>(
-    table: &mut DeTable<'a>,
-    tag: &'static str,
-) -> Result<Option<(Spanned<DeString<'a>>, Spanned<DeString<'a>>)>, KeyError> {
-    let Some((key, value)) = table.remove_entry(tag) else { return Ok(None) };
-    let span = value.span();
-    match value.into_inner() {
-        DeValue::String(kind) => Ok(Some((key, Spanned::new(span, kind)))),
-        _ => Err(KeyError::new(tag, format!("{tag}: write it in quotes"))),
+/// The key of a table that says which kind it is, and the kind.
+struct Tag<'a> {
+    key: Spanned<DeString<'a>>,
+    kind: Spanned<DeString<'a>>,
+}
+
+impl<'a> Tag<'a> {
+    /// Takes it out of a table.
+    fn take(table: &mut DeTable<'a>, tag: &'static str) -> Result<Tag<'a>, KeyError> {
+        let missing = || KeyError::new("", format!("missing field `{tag}`"));
+        let (key, value) = table.remove_entry(tag).ok_or_else(missing)?;
+        let span = value.span();
+        match value.into_inner() {
+            DeValue::String(kind) => Ok(Tag { key, kind: Spanned::new(span, kind) }),
+            _ => Err(KeyError::new(tag, format!("{tag}: write it in quotes"))),
+        }
     }
 }
 
