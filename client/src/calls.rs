@@ -260,7 +260,7 @@ impl<H: Handler> Client<H> {
             }
             self.serve()?;
             if !is_bounded || wait.over().is_some() {
-                let (patience, left) = (self.mind_silence()?, self.left());
+                let (patience, left) = (self.check_heartbeat()?, self.left());
                 if left.is_some_and(|left| left.is_zero()) {
                     return Err(self.end("the server does not answer"));
                 }

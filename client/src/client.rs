@@ -446,7 +446,7 @@ impl<H: Handler> Client<H> {
             if has_moved {
                 moved = Some(now);
             } else if now - *moved.get_or_insert(now) >= LOOK {
-                let patience = self.mind_silence()?;
+                let patience = self.check_heartbeat()?;
                 if self.goes_on.as_mut().is_some_and(|goes_on| !goes_on()) {
                     return Err(self.end("the call that waited for the server was ended by its caller"));
                 }
@@ -462,7 +462,7 @@ impl<H: Handler> Client<H> {
     ///
     /// # Errors
     /// [`Error::Ended`]: the server has been silent for [so long](Options::heartbeat).
-    pub fn mind_silence(&mut self) -> Result<Option<Duration>, Error> {
+    pub fn check_heartbeat(&mut self) -> Result<Option<Duration>, Error> {
         self.check()?;
         loop {
             match self.wire.silence.look(Instant::now()) {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use syn::parse::ParseBuffer;
 use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, Field, Fields, Item, Lit, Meta, Token, Type};
@@ -239,7 +240,7 @@ fn serde(attributes: &[Attribute], name: &str) -> Option<String> {
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
         let _ = attribute.parse_nested_meta(|meta| {
             let is_it = meta.path.is_ident(name);
-            let value = meta.value().and_then(|value| value.parse::<Expr>());
+            let value = meta.value().and_then(ParseBuffer::parse::<Expr>);
             if let (true, Ok(Expr::Lit(value))) = (is_it, value)
                 && let Lit::Str(text) = value.lit
             {

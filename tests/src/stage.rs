@@ -9,7 +9,7 @@ use vp_core::Time;
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::hub::{
     Access, AccessKind, Accesses, BreakOn, Breakpoint, Clock, DebugCommand, Failure, FailureKind, Hub, Input,
-    MemoryAccess, MemoryPromise, Operation, Output, PartyCommand, PartyId, PortEvent, PortIndex, Promise,
+    MemoryAccess, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortEvent, PortIndex, Promise,
     Ran, Reaction, Recorded, RequestId, Role, StepBy, Tag, TimeMode, Until, replay,
 };
 use vp_models::platform::{Description, Platform};
@@ -180,7 +180,7 @@ impl Stage {
     }
 
     fn enter(&mut self, party: PartyId) {
-        let memory = MemoryPromise { in_order: Some(16).filter(|_| party.0 == 2) };
+        let memory = MemoryGuarantees { in_order: Some(16).filter(|_| party.0 == 2) };
         self.handle(Input::Enter { party, name: format!("party {}", party.0), memory });
     }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use vp_core::Time;
 use vp_models::hub::{
     Access, Accesses, BreakOn, Breakpoint, Completion, DebugCommand, Failure, FailureKind, Hit, Hub, Input,
-    MOST_BREAKPOINTS, MemoryPromise, Operation, Output, PartyCommand, PartyId, Ran, Recorded, Role, Seen,
+    MOST_BREAKPOINTS, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, Ran, Recorded, Role, Seen,
     StepBy, StopReport, StopWhy, Tag, TimeMode, Until, replay,
 };
 use vp_models::nvdla::registers::{Unit, glb, sdp};
@@ -92,7 +92,11 @@ impl Bench {
             outputs,
             next_tag: 1000,
         };
-        bench.handle(Input::Enter { party: CPU, name: "the CPU".into(), memory: MemoryPromise::default() });
+        bench.handle(Input::Enter {
+            party: CPU,
+            name: "the CPU".into(),
+            memory: MemoryGuarantees::default(),
+        });
         bench
     }
 

@@ -14,7 +14,7 @@ use vp_models::host::trace::Trace;
 use vp_models::host::trace::player::{self, PlayOptions};
 use vp_models::hub::{
     Access, AccessKind, Accesses, BreakOn, Breakpoint, Clock, DebugCommand, Failure, FailureKind, Hub, Input,
-    MemoryPromise, Operation, PartyCommand, PartyId, PortEvent, PortIndex, Position, Promise, Reaction,
+    MemoryGuarantees, Operation, PartyCommand, PartyId, PortEvent, PortIndex, Position, Promise, Reaction,
     Recorded, RequestId, Role, StepBy, Tag, TimeMode, Until,
 };
 use vp_models::local::LocalHost;
@@ -95,7 +95,7 @@ fn entries() -> Vec<Recorded> {
         FailureKind::Internal,
         FailureKind::OutOfMemory,
     ];
-    let memory = MemoryPromise { in_order: Some(16) };
+    let memory = MemoryGuarantees { in_order: Some(16) };
     let at = Position {
         time: Time::ns(4),
         stops: 1,

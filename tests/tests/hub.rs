@@ -10,7 +10,7 @@ use vp_core::Time;
 use vp_core::observe::{SourceKind, What};
 use vp_models::host::Host as _;
 use vp_models::hub::{
-    Access, AccessKind, Input, MemoryPromise, Operation, Output, PartyCommand, PartyId, PortIndex, Ran,
+    Access, AccessKind, Input, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortIndex, Ran,
     Recorded, ReplayError, Role, Tag, TimeMode, replay,
 };
 use vp_models::local::LocalHost;
@@ -125,7 +125,7 @@ fn inputs_in_the_middle_of_an_instant_of_many_delta_cycles_take_effect_there_aga
     let mut recorded = spinning();
     recorded.record_to(move |entry| told.borrow_mut().push(entry));
     let (party, port) = (PartyId(1), PortIndex(2));
-    recorded.handle(Input::Enter { party, name: "it".to_owned(), memory: MemoryPromise::default() });
+    recorded.handle(Input::Enter { party, name: "it".to_owned(), memory: MemoryGuarantees::default() });
     let command = |tag, command| Input::Command { party, tag: Tag(tag), command };
     recorded.handle(command(1, PartyCommand::Attach { port, role: Role::Initiator, range: None }));
     let mut pieces = 0;
@@ -180,7 +180,7 @@ fn warnings_that_a_host_asks_for_in_the_middle_of_a_run_are_asked_for_again() {
 fn jobs_begin_round_and_round_over_the_parties_in_the_order_of_their_numbers() {
     let mut hub = hub(Draw::new("nv_small", 3).description(), TimeMode::Free);
     let port = PortIndex(2);
-    let enter = |party| Input::Enter { party, name: "it".to_owned(), memory: MemoryPromise::default() };
+    let enter = |party| Input::Enter { party, name: "it".to_owned(), memory: MemoryGuarantees::default() };
     let command = |party, tag, command| Input::Command { party, tag: Tag(tag), command };
     for party in [5, 3, 9, 7, 4].map(PartyId) {
         hub.handle(enter(party));

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use vp_core::Time;
 use vp_models::bus::axi::Latency;
 use vp_models::hub::{
-    Access, Clock, DirectMemory, DirectRange, Hub, Input, LinkedHub, LinkedPort, MemoryPromise, Operation,
+    Access, Clock, DirectMemory, DirectRange, Hub, Input, LinkedHub, LinkedPort, MemoryGuarantees, Operation,
     Output, PartyCommand, PartyId, PortIndex, Ran, Reaction, Recorded, RequestId, Role, Tag, TimeMode, Until,
     replay,
 };
@@ -62,7 +62,7 @@ impl Stage {
     }
 
     fn enter(&mut self, party: PartyId) {
-        let (name, memory) = (format!("party {}", party.0), MemoryPromise::default());
+        let (name, memory) = (format!("party {}", party.0), MemoryGuarantees::default());
         self.hub.handle(Input::Enter { party, name, memory });
     }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use vp_core::Time;
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::hub::{
-    Access, Clock, Completion, Failure, FailureKind, Hub, Input, MemoryPromise, Operation, Output,
+    Access, Clock, Completion, Failure, FailureKind, Hub, Input, MemoryGuarantees, Operation, Output,
     PartyCommand, PartyId, PortEvent, PortIndex, Promise, Ran, Reaction, Role, Tag, TimeMode, Until, Why,
 };
 use vp_models::outside_device::OutsideDescription;
@@ -38,7 +38,7 @@ impl Stage {
     }
 
     fn enter(&mut self, party: PartyId, name: &str) {
-        self.hub.handle(Input::Enter { party, name: name.to_owned(), memory: MemoryPromise::default() });
+        self.hub.handle(Input::Enter { party, name: name.to_owned(), memory: MemoryGuarantees::default() });
     }
 
     fn partner(&mut self, party: PartyId, reaction: Reaction) {

@@ -16,8 +16,8 @@ use vp_models::host::trace::player::{self, Outcome, PlayOptions};
 use vp_models::host::trace::{Trace, discover};
 use vp_models::host::{Host, HostError};
 use vp_models::hub::{
-    Access, AccessKind, Hub, Input, MemoryPromise, Operation as Accessing, PartyCommand, PartyId, Recorded,
-    Recorder, Role, Tag, TimeMode,
+    Access, AccessKind, Hub, Input, MemoryGuarantees, Operation as Accessing, PartyCommand, PartyId,
+    Recorded, Recorder, Role, Tag, TimeMode,
 };
 use vp_models::local::LocalHost;
 use vp_models::memory::{MemoryBudget, MemoryPool};
@@ -284,7 +284,7 @@ fn loadables_go_on_as_if_not_interrupted() {
 fn what_is_never_saved_is_refused_before_time_moves() {
     let mut hub = hub(&Description::named("nv_small").unwrap(), TimeMode::Lockstep);
     let (party, tag) = (PartyId(1), Tag(1));
-    hub.handle(Input::Enter { party, name: "the CPU".into(), memory: MemoryPromise::default() });
+    hub.handle(Input::Enter { party, name: "the CPU".into(), memory: MemoryGuarantees::default() });
     let faults = "[[fault]]\nkind = 'lost-interrupt'\n".to_owned();
     hub.handle(Input::Command { party, tag, command: PartyCommand::Inject { faults } });
     let refused = hub.save(&mut Vec::new()).unwrap_err().to_string();
@@ -300,7 +300,7 @@ fn a_platform_that_stands_until_a_reset_is_not_saved() {
     let platform = Platform::build_within(&Description::named("nv_small").unwrap(), budget).unwrap();
     let mut hub = Hub::new(platform, TimeMode::Lockstep);
     let party = PartyId(1);
-    hub.handle(Input::Enter { party, name: "the CPU".into(), memory: MemoryPromise::default() });
+    hub.handle(Input::Enter { party, name: "the CPU".into(), memory: MemoryGuarantees::default() });
     let attach = PartyCommand::Attach { port: MEMORY, role: Role::Initiator, range: None };
     let (data, kind) = (vec![7; 2 << 20].into(), AccessKind::Debug);
     let operation = Accessing::MemoryWrite { address: 0x8000_0000, data, strobes: None, kind };
@@ -334,7 +334,7 @@ fn what_a_saved_platform_follows_from_is_in_the_recording_before() {
     let mut hub = hub(&Description::named("nv_small").unwrap(), TimeMode::Lockstep);
     let kept = Kept::default();
     hub.record_to(kept.clone());
-    hub.handle(Input::Enter { party: PartyId(1), name: "it".into(), memory: MemoryPromise::default() });
+    hub.handle(Input::Enter { party: PartyId(1), name: "it".into(), memory: MemoryGuarantees::default() });
     hub.save(&mut Vec::new()).unwrap();
     assert_eq!(kept.0.get(), (2, 2), "one has come, and it was let settle");
 }

@@ -4,7 +4,7 @@
 mod beside;
 mod common;
 
-use common::process::Ended as _;
+use common::process::{self, Ended as _};
 use std::process::Command;
 use std::thread;
 

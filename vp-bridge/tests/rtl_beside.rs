@@ -6,7 +6,7 @@ mod common;
 #[path = "common/tools.rs"]
 mod tools;
 
-use common::process::Ended as _;
+use common::process::{self, Ended as _};
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

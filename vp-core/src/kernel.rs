@@ -505,14 +505,14 @@ impl Simulation {
     /// ```
     pub fn end_all(&mut self) {
         let kernel = &self.kernel;
-        while kernel.schedule.is_peopled() {
+        while kernel.schedule.has_processes() {
             (0..kernel.schedule.places()).for_each(|id| kernel.end(id));
         }
         // A channel that was written counts on its update.
         kernel.update(&mut Vec::new());
         kernel.schedule.cancel_all();
         kernel.stop.set(None);
-        kernel.observing.disown_sources();
+        kernel.observing.clear_source_owners();
     }
 
     /// The time of the next event, if there is one.

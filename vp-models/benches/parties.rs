@@ -9,7 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use vp_core::Time;
 use vp_models::hub::{
-    Access, AccessKind, Hub, Input, MemoryPromise, Operation, PartyCommand, PartyId, PortIndex, Role, Tag,
+    Access, AccessKind, Hub, Input, MemoryGuarantees, Operation, PartyCommand, PartyId, PortIndex, Role, Tag,
     TimeMode,
 };
 use vp_models::platform::{Description, Platform};
@@ -56,7 +56,7 @@ fn memory(at: u64, data: Option<Bytes>) -> Access {
 }
 
 fn enter(hub: &mut Hub, party: PartyId, ports: &[PortIndex]) {
-    hub.handle(Input::Enter { party, name: "a party".to_owned(), memory: MemoryPromise::default() });
+    hub.handle(Input::Enter { party, name: "a party".to_owned(), memory: MemoryGuarantees::default() });
     for port in ports {
         let command = PartyCommand::Attach { port: *port, role: Role::Initiator, range: None };
         hub.handle(Input::Command { party, tag: Tag(0), command });

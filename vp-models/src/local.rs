@@ -8,8 +8,8 @@ use vp_core::Time;
 use crate::host::{Activity, Backlog, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
 use crate::hub::{
     Access, AccessKind, Clock, Completion, Failure, FailureKind, Hub, Input, LinkedHub, LinkedPort,
-    MemoryPromise, Operation, Output, PartyCommand, PartyId, PinEvent, PortIndex, Ran, Role, Tag, TimeMode,
-    Until, Why,
+    MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PinEvent, PortIndex, Ran, Role, Tag,
+    TimeMode, Until, Why,
 };
 use crate::nvdla::registers::RegisterMap;
 use crate::platform::{NOTHING_RUNS, Platform, PortKind};
@@ -69,7 +69,8 @@ impl LocalHost {
     }
 
     fn enter(&mut self) {
-        let enter = Input::Enter { party: CPU, name: "the CPU".to_owned(), memory: MemoryPromise::default() };
+        let enter =
+            Input::Enter { party: CPU, name: "the CPU".to_owned(), memory: MemoryGuarantees::default() };
         self.hub.handle(enter);
         for index in 0..self.hub.ports().len() {
             if self.hub.ports()[index].kind != PortKind::Irq {

@@ -8,7 +8,7 @@ use vp_models::host::trace::Trace;
 use vp_models::host::trace::player::{self, Outcome, PlayOptions};
 use vp_models::host::{Host, HostError, Memory};
 use vp_models::hub::{
-    Access, Activity, Completion, Hub, Input, MemoryPromise, Operation, Output, PartyCommand, PartyId,
+    Access, Activity, Completion, Hub, Input, MemoryGuarantees, Operation, Output, PartyCommand, PartyId,
     PortIndex, Ran, Recorded, Role, Tag, TimeMode, Until, replay,
 };
 use vp_models::local::LocalHost;
@@ -304,7 +304,11 @@ impl Outside {
         let mut outside =
             Outside { hub: Hub::new(platform, TimeMode::Lockstep), outputs: Vec::new(), answered: 0 };
         for (party, name) in [(CPU, "the CPU"), (OWNER, "the owner")] {
-            outside.hub.handle(Input::Enter { party, name: name.into(), memory: MemoryPromise::default() });
+            outside.hub.handle(Input::Enter {
+                party,
+                name: name.into(),
+                memory: MemoryGuarantees::default(),
+            });
         }
         let attach = |port, role| PartyCommand::Attach { port: PortIndex(port), role, range: None };
         outside.command(OWNER, attach(2, Role::Target));
@@ -448,7 +452,7 @@ fn a_recording_with_faults_runs_again_to_the_same_event_hash() {
     let told = recording.clone();
     outside.hub.record_to(move |entry| told.borrow_mut().push(entry));
     for party in [CPU, OWNER] {
-        outside.hub.handle(Input::Enter { party, name: "it".into(), memory: MemoryPromise::default() });
+        outside.hub.handle(Input::Enter { party, name: "it".into(), memory: MemoryGuarantees::default() });
     }
     let attach = |port, role| PartyCommand::Attach { port: PortIndex(port), role, range: None };
     outside.command(OWNER, attach(2, Role::Target));

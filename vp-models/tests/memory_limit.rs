@@ -5,8 +5,8 @@ use bytes::Bytes;
 use std::sync::Arc;
 use vp_models::host::{Host as _, HostError, Memory};
 use vp_models::hub::{
-    Access, AccessKind, Completion, FailureKind, Hub, Input, MemoryPromise, Operation, Output, PartyCommand,
-    PartyId, PortIndex, Role, Severity, Tag, TimeMode,
+    Access, AccessKind, Completion, FailureKind, Hub, Input, MemoryGuarantees, Operation, Output,
+    PartyCommand, PartyId, PortIndex, Role, Severity, Tag, TimeMode,
 };
 use vp_models::local::LocalHost;
 use vp_models::memory::{MemoryBudget, MemoryPool};
@@ -75,7 +75,7 @@ fn a_load_beyond_the_limit_is_refused_and_a_reset_gives_all_back() {
 fn a_request_fails_with_a_code_and_a_posted_write_with_a_word() {
     let mut hub = Hub::new(platform(MemoryBudget::new(MIB)), TimeMode::Free);
     let (party, port) = (PartyId(1), PortIndex(2));
-    hub.handle(Input::Enter { party, name: "a loader".to_owned(), memory: MemoryPromise::default() });
+    hub.handle(Input::Enter { party, name: "a loader".to_owned(), memory: MemoryGuarantees::default() });
     let attach = PartyCommand::Attach { port, role: Role::Initiator, range: None };
     hub.handle(Input::Command { party, tag: Tag(0), command: attach });
     let write = |bytes: usize, strobes: Option<Bytes>| {
@@ -135,7 +135,7 @@ fn a_posted_write_that_others_left_no_memory_for_ends_the_run_too() {
     let pool = MemoryPool::new(MIB);
     let mut hub = Hub::new(platform(MemoryBudget::within(&pool, u64::MAX).unwrap()), TimeMode::Free);
     let (party, port) = (PartyId(1), PortIndex(2));
-    hub.handle(Input::Enter { party, name: "a loader".to_owned(), memory: MemoryPromise::default() });
+    hub.handle(Input::Enter { party, name: "a loader".to_owned(), memory: MemoryGuarantees::default() });
     let attach = PartyCommand::Attach { port, role: Role::Initiator, range: None };
     hub.handle(Input::Command { party, tag: Tag(0), command: attach });
     let data = Bytes::from(vec![1; 2 << 20]);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use vp_core::Time;
 use vp_models::hub::{
-    Clock, Failure, FailureKind, Hub, Input, MemoryAccess, MemoryPromise, Output, PartyCommand, PartyId,
+    Clock, Failure, FailureKind, Hub, Input, MemoryAccess, MemoryGuarantees, Output, PartyCommand, PartyId,
     PortEvent, PortIndex, Promise, Ran, RequestId, Role, Severity, Tag, TimeMode,
 };
 use vp_models::platform::Platform;
@@ -38,7 +38,7 @@ impl LocalLink {
         let mut hub = Hub::new(platform, TimeMode::Free);
         let ports = hub.ports().iter().map(port).collect();
         let name = "the simulator".to_owned();
-        hub.handle(Input::Enter { party: PARTY, name, memory: MemoryPromise::default() });
+        hub.handle(Input::Enter { party: PARTY, name, memory: MemoryGuarantees::default() });
         hub.close();
         LocalLink { hub, ports, said: VecDeque::new(), expelled: None }
     }

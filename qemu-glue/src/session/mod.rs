@@ -231,7 +231,7 @@ impl Desk {
             // An access may be waiting for its turn.
             wire.begin(self.timeout);
             let served = wire.client.serve();
-            match served.and_then(|moved| wire.client.mind_silence().map(|_| moved)) {
+            match served.and_then(|moved| wire.client.check_heartbeat().map(|_| moved)) {
                 Ok(true) => began = Instant::now(),
                 Ok(false) => {}
                 Err(error) => {

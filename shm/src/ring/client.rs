@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::layout::{ENTRIES, HAS_AT, Memory, POSTED, READ, WRITE};
 use super::sync::{Bell, Ordering};
-use super::wakeup::Sleeper;
+use super::wakeup::WakeupSide;
 use super::{Access, Line, Reply, Request, Wait};
 
 /// A client's end of a ring. It makes one access after the other: threads that share it have to lock it.
@@ -96,7 +96,7 @@ impl Client {
         if !matches!(request.access, Access::Posted(_)) {
             self.expected = self.expected.wrapping_add(1);
         }
-        Sleeper { sleeps: self.memory.server_sleeps(), bell: &self.server }.wake();
+        WakeupSide { sleeps: self.memory.server_sleeps(), bell: &self.server }.wake();
         true
     }
 
@@ -153,7 +153,7 @@ impl Client {
         wait.look(|| take(self))
     }
 
-    fn sleeper(&self) -> Sleeper<'_> {
-        Sleeper { sleeps: self.memory.client_sleeps(), bell: &self.own }
+    fn sleeper(&self) -> WakeupSide<'_> {
+        WakeupSide { sleeps: self.memory.client_sleeps(), bell: &self.own }
     }
 }

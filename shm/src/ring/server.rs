@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::layout::{ENTRIES, HAS_AT, Memory, POSTED, READ, WRITE};
 use super::sync::{Bell, Ordering};
-use super::wakeup::Sleeper;
+use super::wakeup::WakeupSide;
 use super::{Access, Line, Reply, Request};
 
 /// An invalid entry: the client has broken the rules.
@@ -129,12 +129,12 @@ impl Server {
         self.wake();
     }
 
-    fn sleeper(&self) -> Sleeper<'_> {
-        Sleeper { sleeps: self.memory.server_sleeps(), bell: &self.own }
+    fn sleeper(&self) -> WakeupSide<'_> {
+        WakeupSide { sleeps: self.memory.server_sleeps(), bell: &self.own }
     }
 
     fn wake_client(&self) {
-        Sleeper { sleeps: self.memory.client_sleeps(), bell: &self.client }.wake();
+        WakeupSide { sleeps: self.memory.client_sleeps(), bell: &self.client }.wake();
     }
 }
 

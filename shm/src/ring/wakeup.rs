@@ -8,13 +8,13 @@
 use super::sync::{AtomicU32, Bell, Ordering, fence};
 
 /// One side of a ring that may sleep.
-pub(super) struct Sleeper<'a> {
+pub(super) struct WakeupSide<'a> {
     /// Whether it wants its bell rung. Set by itself, reset by either side.
     pub(super) sleeps: &'a AtomicU32,
     pub(super) bell: &'a Bell,
 }
 
-impl Sleeper<'_> {
+impl WakeupSide<'_> {
     /// Called by the side itself: it is about to sleep, and has to look once more at all that it waits for before it does.
     pub(super) fn announce(&self) {
         self.sleeps.store(1, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use vp_core::Time;
 use vp_models::hub::{
-    Access, AccessKind, Hub, Input, MemoryPromise, Operation, PartyCommand, PartyId, PortIndex, Recorded,
+    Access, AccessKind, Hub, Input, MemoryGuarantees, Operation, PartyCommand, PartyId, PortIndex, Recorded,
     Role, Tag, TimeMode,
 };
 use vp_models::platform::{Description, Platform};
@@ -50,7 +50,7 @@ fn recorded() -> Vec<Recorded> {
     let recording = told.clone();
     hub.record_to(move |entry| recording.borrow_mut().push(entry));
     let (party, csb, dbb) = (PartyId(1), PortIndex(0), PortIndex(2));
-    hub.handle(Input::Enter { party, name: "it".to_owned(), memory: MemoryPromise::default() });
+    hub.handle(Input::Enter { party, name: "it".to_owned(), memory: MemoryGuarantees::default() });
     let access = |port, operation| PartyCommand::Access(Access { port, at: None, operation });
     let attach = |port| PartyCommand::Attach { port, role: Role::Initiator, range: None };
     let (data, kind) = (Bytes::from_static(&[7; 40]), AccessKind::Timed);

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use vp_core::Time;
 use vp_core::observe::{Kinds, Observation, Observer, Source, SourceInfo, What};
 use vp_models::host::trace::log::{LogAccess, LogEntry, LogHeader};
-use vp_models::hub::{Askers, Hub};
+use vp_models::hub::{AccessOrigins, Hub};
 use vp_models::platform::{DeviceRegisters, NamedRegister};
 
 use crate::observers::FileObserver;
@@ -41,7 +41,7 @@ pub(crate) struct RegisterLog {
     path: PathBuf,
     form: Form,
     registers: DeviceRegisters,
-    askers: Askers,
+    askers: AccessOrigins,
     /// The interrupt line.
     line: Cell<Option<Source>>,
     /// The group that accesses of a unit go to, where one has been chosen.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use vp_core::Time;
 use vp_models::bus::axi::AxiEvent;
 use vp_models::hub::{
-    Access, AccessKind, Failure, FailureKind, Hub, Input, MemoryPromise, Operation, PartyCommand, PartyId,
+    Access, AccessKind, Failure, FailureKind, Hub, Input, MemoryGuarantees, Operation, PartyCommand, PartyId,
     PortEvent, PortIndex, Position, Promise, Recorded, RequestId, Role, Tag, TimeMode, Until,
 };
 use vp_models::platform::{Description, Platform};
@@ -134,7 +134,7 @@ fn entry() -> impl Strategy<Value = Recorded> {
             })
         }),
         1 => any::<String>().prop_map(|name| {
-            let memory = MemoryPromise { in_order: Some(3) };
+            let memory = MemoryGuarantees { in_order: Some(3) };
             Recorded::Input(Input::Enter { party: PARTY, name, memory })
         }),
         1 => Just(Recorded::Direct { party: PARTY, port: PORT, ranges: vec![0..7, 9..1 << 40] }),

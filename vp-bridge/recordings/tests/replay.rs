@@ -194,7 +194,7 @@ fn a_recording_that_ends_before_its_run_says_why() {
 #[test]
 fn outputs_that_follow_from_what_is_not_recorded_come_behind_a_warning() {
     use vp_models::hub::{
-        Input, MemoryPromise, Output, PartyCommand, PartyId, PortIndex, Recorder, Role, Tag,
+        Input, MemoryGuarantees, Output, PartyCommand, PartyId, PortIndex, Recorder, Role, Tag,
     };
     struct Full(u32);
     impl Recorder for Full {
@@ -208,7 +208,7 @@ fn outputs_that_follow_from_what_is_not_recorded_come_behind_a_warning() {
         Hub::new(Platform::build(&Description::named("nv_small").unwrap()).unwrap(), TimeMode::Free);
     hub.record_to(Full(1));
     let party = PartyId(1);
-    hub.handle(Input::Enter { party, name: "it".to_owned(), memory: MemoryPromise::default() });
+    hub.handle(Input::Enter { party, name: "it".to_owned(), memory: MemoryGuarantees::default() });
     let mut attach = |port| {
         let command = PartyCommand::Attach { port: PortIndex(port), role: Role::Initiator, range: None };
         hub.handle(Input::Command { party, tag: Tag(port.into()), command });

@@ -8,17 +8,17 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use vp_protocols::native::{SessionId, TimeMode};
 
-use super::House;
-use super::instance::{AdaptedNewcomer, PlatformCommand};
+use super::ServerContext;
+use super::instance::{JoiningAdapter, PlatformCommand};
 use crate::adapters::Adapter;
 use crate::newcomers::NewcomersPlace;
-use crate::registry::Tenant;
-use crate::session::{End, SHUTDOWN, Stay};
+use crate::registry::PlatformRequest;
+use crate::session::{End, JoinedSession, SHUTDOWN};
 use crate::stream::Stream;
 
 /// A peer that comes to a platform: its adapter, the mode of time that it asks for, the streams, and the bytes
 /// that have come on the first of them.
-pub(super) struct Arrival {
+pub(super) struct ConnectedAdapter {
     pub(super) adapter: Box<dyn Adapter>,
     pub(super) time_mode: TimeMode,
     pub(super) streams: Vec<Stream>,
@@ -28,17 +28,17 @@ pub(super) struct Arrival {
 /// Waits until a connection shows itself to be a peer, and then serves it. Until then it has a place among the
 /// new connections. The result is noted in the log.
 pub(super) async fn receive(
-    house: &House,
+    context: &ServerContext,
     newcomers_place: NewcomersPlace,
     mut stream: Stream,
     (mut adapter, time_mode): (Box<dyn Adapter>, TimeMode),
     (id, name): (SessionId, &str),
 ) {
-    let waited = house.options.handshake_timeout;
+    let waited = context.options.handshake_timeout;
     let greeted = async {
         tokio::select! {
             biased;
-            () = house.shutdown.cancelled() => Err(End::Fine(SHUTDOWN.to_owned())),
+            () = context.shutdown.cancelled() => Err(End::Fine(SHUTDOWN.to_owned())),
             greeted = timeout(waited, greet(&mut stream, &mut *adapter)) => greeted.unwrap_or_else(|_| {
                 Err(End::Wrong(format!("no hello within {} s", waited.as_secs_f64())))
             }),
@@ -48,11 +48,11 @@ pub(super) async fn receive(
         Ok(input) => input,
         Err(end) => return end.log(name),
     };
-    let Ok(_place) = house.places.try_acquire() else {
-        return End::Wrong(format!("turned away: {}", house.full())).log(name);
+    let Ok(_place) = context.places.try_acquire() else {
+        return End::Wrong(format!("turned away: {}", context.full())).log(name);
     };
     drop(newcomers_place);
-    run(house, Arrival { adapter, time_mode, streams: vec![stream], input }, id, name).await;
+    run(context, ConnectedAdapter { adapter, time_mode, streams: vec![stream], input }, id, name).await;
 }
 
 /// Greets a newcomer, and gives what it says.
@@ -75,33 +75,44 @@ async fn greet(stream: &mut Stream, adapter: &mut dyn Adapter) -> Result<BytesMu
 
 /// Serves a peer to the end of its session, which is noted in the log. It joins the platform of all sessions
 /// that name none.
-pub(super) async fn run(house: &House, arrival: Arrival, id: SessionId, name: &str) -> End {
-    let end = stay(house, arrival, id, name).await;
+pub(super) async fn run(
+    context: &ServerContext,
+    arrival: ConnectedAdapter,
+    id: SessionId,
+    name: &str,
+) -> End {
+    let end = stay(context, arrival, id, name).await;
     end.log(name);
     end
 }
 
-async fn stay(house: &House, arrival: Arrival, id: SessionId, name: &str) -> End {
-    let Arrival { adapter, time_mode, streams, input } = arrival;
-    let tenant = Tenant { session: id, holder: None, platform: None };
-    let instance = match house.registry.enter(tenant, time_mode) {
+async fn stay(context: &ServerContext, arrival: ConnectedAdapter, id: SessionId, name: &str) -> End {
+    let ConnectedAdapter { adapter, time_mode, streams, input } = arrival;
+    let tenant = PlatformRequest { session: id, holder: None, platform: None };
+    let instance = match context.registry.enter(tenant, time_mode) {
         Ok(instance) => instance,
         Err(error) => return End::Wrong(error.to_string()),
     };
-    let socket = |stream: Stream| stream.into_socket(house.options.heartbeat).map(Arc::new);
+    let socket = |stream: Stream| stream.into_socket(context.options.heartbeat).map(Arc::new);
     let sockets: std::io::Result<Vec<_>> = streams.into_iter().map(socket).collect();
     let sockets = match sockets {
         Ok(sockets) => sockets,
         Err(error) => {
-            house.registry.leave(tenant, &instance);
+            context.registry.leave(tenant, &instance);
             return End::Wrong(error.to_string());
         }
     };
     let (ended, has_ended) = oneshot::channel();
-    let mut stay =
-        Stay { house, tenant: Some(tenant), instance: &instance, id, sockets: &sockets, is_over: false };
+    let mut stay = JoinedSession {
+        context,
+        tenant: Some(tenant),
+        instance: &instance,
+        id,
+        sockets: &sockets,
+        is_over: false,
+    };
     let (name_of, sockets) = (name.to_owned(), sockets.clone());
-    let newcomer = AdaptedNewcomer { id, name: name_of, time_mode, sockets, input, adapter, ended };
+    let newcomer = JoiningAdapter { id, name: name_of, time_mode, sockets, input, adapter, ended };
     // If the platform's thread has ended the newcomer is dropped, as it is when the thread ends later.
     let _ = instance.inbox().send(PlatformCommand::JoinAdapted(Box::new(newcomer)));
     stay.wait(has_ended).await.unwrap_or_else(End::Wrong)

@@ -12,9 +12,9 @@ use vp_protocols::native::{
     Token, Welcome,
 };
 
-use super::House;
+use super::ServerContext;
 use super::instance::PlatformCommand;
-use crate::access::{Holder, Origin, Presence, Rights};
+use crate::access::{Origin, Rights, TokenHolder, TokenUse};
 use crate::session::{End, SHUTDOWN};
 use crate::stream::Stream;
 
@@ -22,7 +22,7 @@ use crate::stream::Stream;
 const TRIES: u32 = 3;
 
 /// A new connection.
-pub(crate) struct Newcomer<'a> {
+pub(crate) struct PendingConnection<'a> {
     pub(crate) id: SessionId,
     pub(crate) origin: Origin,
     /// What the log calls it.
@@ -30,7 +30,7 @@ pub(crate) struct Newcomer<'a> {
     pub(crate) hello: &'a Hello,
 }
 
-impl Newcomer<'_> {
+impl PendingConnection<'_> {
     /// The shared platform that it would join. What an observer may look at is decided after its
     /// authentication.
     fn joins(&self) -> Option<&str> {
@@ -41,22 +41,22 @@ impl Newcomer<'_> {
 
 /// The identity and the rights of a session, for its platform.
 #[derive(Debug)]
-pub(crate) struct Guest {
+pub(crate) struct SessionIdentity {
     pub(crate) rights: Rights,
     /// The known client, if the server asks; counted as long as the session exists.
-    pub(crate) presence: Option<Presence>,
+    pub(crate) presence: Option<TokenUse>,
     /// The welcome that it was given already, and the request that is answered once the platform has it.
     pub(crate) welcome: Option<(RequestId, Welcome)>,
 }
 
-impl Default for Guest {
+impl Default for SessionIdentity {
     /// One that is not asked, and may do everything.
     fn default() -> Self {
         Self { rights: Rights::ALL, presence: None, welcome: None }
     }
 }
 
-impl Guest {
+impl SessionIdentity {
     /// The holder of the session's token, if the server asks.
     pub(crate) fn holder(&self) -> Option<&str> {
         self.presence.as_ref().map(|presence| &*presence.holder().name)
@@ -78,12 +78,14 @@ impl Guest {
 /// # Errors
 /// There is no room for it, or it may not join that platform. It has been told so.
 pub(crate) fn enter(
-    newcomer: &Newcomer<'_>,
-    holder: &Arc<Holder>,
+    newcomer: &PendingConnection<'_>,
+    holder: &Arc<TokenHolder>,
     connection: &mut Connection,
-) -> Result<Guest, End> {
+) -> Result<SessionIdentity, End> {
     match holder.enter(newcomer.joins()) {
-        Ok(presence) => Ok(Guest { rights: holder.rights, presence: Some(presence), welcome: None }),
+        Ok(presence) => {
+            Ok(SessionIdentity { rights: holder.rights, presence: Some(presence), welcome: None })
+        }
         Err(reason) => {
             connection.refuse(ErrorCode::PlatformUnavailable, reason.clone());
             Err(End::Wrong(format!("turned away: {reason}")))
@@ -96,21 +98,21 @@ pub(crate) fn enter(
 /// # Errors
 /// It does not authenticate in time. It has been told so.
 pub(crate) async fn identify(
-    house: &House,
-    newcomer: &Newcomer<'_>,
+    context: &ServerContext,
+    newcomer: &PendingConnection<'_>,
     stream: &mut Stream,
     connection: &mut Connection,
     input: &mut BytesMut,
-) -> Result<Guest, End> {
+) -> Result<SessionIdentity, End> {
     if !newcomer.hello.capabilities.contains(Capabilities::AUTHENTICATION) {
-        connection.refuse(ErrorCode::NotAuthenticated, house.options.access.wanted());
+        connection.refuse(ErrorCode::NotAuthenticated, context.options.access.wanted());
         return Err(End::Wrong("turned away: it has no token".to_owned()));
     }
-    let waited = house.options.handshake_timeout;
+    let waited = context.options.handshake_timeout;
     let asked = tokio::select! {
         biased;
-        () = house.shutdown.cancelled() => Err((ErrorCode::ShuttingDown, SHUTDOWN.to_owned())),
-        asked = timeout(waited, ask(house, newcomer, stream, connection, input)) => asked.map_err(|_| {
+        () = context.shutdown.cancelled() => Err((ErrorCode::ShuttingDown, SHUTDOWN.to_owned())),
+        asked = timeout(waited, ask(context, newcomer, stream, connection, input)) => asked.map_err(|_| {
             (ErrorCode::NotAuthenticated, format!("no right token within {} s", waited.as_secs_f64()))
         }),
     };
@@ -121,14 +123,14 @@ pub(crate) async fn identify(
 }
 
 async fn ask(
-    house: &House,
-    newcomer: &Newcomer<'_>,
+    context: &ServerContext,
+    newcomer: &PendingConnection<'_>,
     stream: &mut Stream,
     connection: &mut Connection,
     input: &mut BytesMut,
-) -> Result<Guest, End> {
-    let Newcomer { id, name, hello, .. } = newcomer;
-    let offer = Offer { session: *id, time_mode: time_mode(house, hello).await, ..house.offer.clone() };
+) -> Result<SessionIdentity, End> {
+    let PendingConnection { id, name, hello, .. } = newcomer;
+    let offer = Offer { session: *id, time_mode: time_mode(context, hello).await, ..context.offer.clone() };
     let platform = hello.platform.clone().unwrap_or(offer.platform);
     let accepted = connection.accept(Offer { platform, ..offer });
     let welcome = accepted.map_err(|error| End::Wrong(format!("turned away: {error}")))?;
@@ -138,10 +140,14 @@ async fn ask(
         let (id, reply) = match event {
             Some(Event::Request { id, request: Request::Ping, .. }) => (id, Reply::Pong),
             Some(Event::Request { id, request: Request::Authenticate { token }, .. }) => {
-                match check(house, newcomer, &token).await {
+                match check(context, newcomer, &token).await {
                     Ok(presence) => {
                         let rights = presence.holder().rights;
-                        return Ok(Guest { rights, presence: Some(presence), welcome: Some((id, welcome)) });
+                        return Ok(SessionIdentity {
+                            rights,
+                            presence: Some(presence),
+                            welcome: Some((id, welcome)),
+                        });
                     }
                     Err((code, reason)) => {
                         tries += 1;
@@ -184,9 +190,9 @@ fn broken(error: &std::io::Error) -> End {
 }
 
 /// The mode of time that a session would have.
-async fn time_mode(house: &House, hello: &Hello) -> vp_protocols::native::TimeMode {
+async fn time_mode(context: &ServerContext, hello: &Hello) -> vp_protocols::native::TimeMode {
     let wanted = hello.time_mode;
-    let Some(instance) = house.registry.find(hello.platform.as_deref()) else { return wanted };
+    let Some(instance) = context.registry.find(hello.platform.as_deref()) else { return wanted };
     let (tell, told) = oneshot::channel();
     // A closed inbox, or one that closes now: there will be another platform.
     let _ = instance.inbox().send(PlatformCommand::TellMode { wanted, tell });
@@ -195,25 +201,25 @@ async fn time_mode(house: &House, hello: &Hello) -> vp_protocols::native::TimeMo
 
 /// The holder of a token, and whether there is room for its session. After wrong tokens this is delayed.
 async fn check(
-    house: &House,
-    newcomer: &Newcomer<'_>,
+    context: &ServerContext,
+    newcomer: &PendingConnection<'_>,
     token: &Token,
-) -> Result<Presence, (ErrorCode, String)> {
+) -> Result<TokenUse, (ErrorCode, String)> {
     let unknown = |reason| (ErrorCode::NotAuthenticated, reason);
-    match house.tries.wait(newcomer.origin, Instant::now()) {
+    match context.tries.wait(newcomer.origin, Instant::now()) {
         Ok(wait) => sleep(wait).await,
         Err(wait) => {
             let seconds = wait.as_secs() + 1;
             return Err(unknown(format!("too many wrong tokens from there: come again in {seconds} s")));
         }
     }
-    match house.options.access.tokens.holder_of(token) {
+    match context.options.access.tokens.holder_of(token) {
         Some(holder) => {
             let entered = holder.enter(newcomer.joins());
             entered.map_err(|reason| (ErrorCode::NotPermitted, reason))
         }
         None => {
-            let count = house.tries.wrong(newcomer.origin, Instant::now());
+            let count = context.tries.wrong(newcomer.origin, Instant::now());
             let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
             Err(unknown(format!("the token is not known ({times} from there)")))
         }

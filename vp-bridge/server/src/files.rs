@@ -75,11 +75,11 @@ pub(crate) fn are_used_up(error: &io::Error) -> bool {
 
 /// A file that is open for nothing, but to be closed when one is needed and there are no more.
 #[derive(Debug)]
-pub(crate) struct Spare(Option<File>);
+pub(crate) struct ReserveFile(Option<File>);
 
-impl Spare {
-    pub(crate) fn new() -> Spare {
-        Spare(File::open("/dev/null").ok())
+impl ReserveFile {
+    pub(crate) fn new() -> ReserveFile {
+        ReserveFile(File::open("/dev/null").ok())
     }
 
     /// Makes room for one file.
@@ -90,7 +90,7 @@ impl Spare {
     /// Takes that room back, if it can be had.
     pub(crate) fn keep(&mut self) {
         if self.0.is_none() {
-            *self = Spare::new();
+            *self = ReserveFile::new();
         }
     }
 }

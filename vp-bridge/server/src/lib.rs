@@ -57,11 +57,11 @@ use vp_protocols::native::{Capabilities, ErrorCode, Offer, SessionId, Terms, Tim
 
 use access::Tries;
 pub use access::{Access, NoSuchGroup, Right, Rights, Role, Tokens, UserGroup};
-use adapted::Arrival;
+use adapted::ConnectedAdapter;
 use adapters::Adapter;
 use adapters::renode::Renode;
 pub use files::allow_files_for;
-use instance::{Patience, Start};
+use instance::{Start, TimeLimits};
 pub use listener::ListenError;
 use listener::Listener;
 use meeting::Meeting;
@@ -198,8 +198,8 @@ impl Default for Options {
 }
 
 impl Options {
-    fn patience(&self) -> Patience {
-        Patience {
+    fn patience(&self) -> TimeLimits {
+        TimeLimits {
             owner_timeout: self.owner_timeout,
             delta_limit: self.delta_limit,
             heartbeat: self.heartbeat,
@@ -250,7 +250,7 @@ struct Listeners {
 }
 
 /// What all sessions share.
-struct House {
+struct ServerContext {
     options: Options,
     registry: Registry,
     /// What the server says of a platform to a session that has not authenticated.
@@ -263,7 +263,7 @@ struct House {
     next_session: AtomicU64,
 }
 
-impl House {
+impl ServerContext {
     fn next_session(&self) -> SessionId {
         SessionId(self.next_session.fetch_add(1, Ordering::Relaxed))
     }
@@ -284,30 +284,31 @@ struct OtherPeer {
 
 impl OtherPeer {
     /// Serves one such peer after the other, or as many at a time as connect.
-    async fn serve(mut self, house: Arc<House>, tasks: TaskTracker) {
+    async fn serve(mut self, context: Arc<ServerContext>, tasks: TaskTracker) {
         loop {
             let (stream, origin) = tokio::select! {
                 biased;
-                () = house.shutdown.cancelled() => return,
+                () = context.shutdown.cancelled() => return,
                 met = self.meeting.next() => met,
             };
-            let id = house.next_session();
+            let id = context.next_session();
             let who = origin.map_or_else(|| self.meeting.address().to_string(), |origin| origin.to_string());
             let name = format!("session {} ({}, {who})", id.0, self.protocol);
             let (adapter, time_mode) = ((self.adapter)(), self.time_mode);
             if let Some(origin) = origin {
-                let (house, place) = (house.clone(), house.newcomers.enter(id, origin));
+                let (context, place) = (context.clone(), context.newcomers.enter(id, origin));
                 tasks.spawn(async move {
-                    adapted::receive(&house, place, stream, (adapter, time_mode), (id, &name)).await;
+                    adapted::receive(&context, place, stream, (adapter, time_mode), (id, &name)).await;
                 });
                 continue;
             }
-            let Ok(_place) = house.places.try_acquire() else {
-                tracing::warn!("{name}: {}; turned away", house.full());
+            let Ok(_place) = context.places.try_acquire() else {
+                tracing::warn!("{name}: {}; turned away", context.full());
                 continue;
             };
-            let arrival = Arrival { adapter, time_mode, streams: vec![stream], input: BytesMut::new() };
-            adapted::run(&house, arrival, id, &name).await;
+            let arrival =
+                ConnectedAdapter { adapter, time_mode, streams: vec![stream], input: BytesMut::new() };
+            adapted::run(&context, arrival, id, &name).await;
         }
     }
 }
@@ -322,12 +323,12 @@ struct ConnectedPeer {
 }
 
 impl ConnectedPeer {
-    async fn serve(self, house: Arc<House>) {
+    async fn serve(self, context: Arc<ServerContext>) {
         let ConnectedPeer { name, streams, adapter, time_mode, ended } = self;
-        let id = house.next_session();
+        let id = context.next_session();
         let name = format!("session {} ({name})", id.0);
-        let arrival = Arrival { adapter, time_mode, streams, input: BytesMut::new() };
-        let end = match adapted::run(&house, arrival, id, &name).await {
+        let arrival = ConnectedAdapter { adapter, time_mode, streams, input: BytesMut::new() };
+        let end = match adapted::run(&context, arrival, id, &name).await {
             End::Fine(why) => Ok(why),
             End::Wrong(why) => Err(why),
         };
@@ -341,7 +342,7 @@ pub struct Server {
     listener: Listener,
     peers: Vec<OtherPeer>,
     connected: Vec<ConnectedPeer>,
-    house: Arc<House>,
+    context: Arc<ServerContext>,
 }
 
 impl Server {
@@ -362,7 +363,7 @@ impl Server {
         let listener = Listener::bind(address, &options.access).await?;
         let (sessions, newcomers) = files::sessions_and_newcomers_within_limit(options.max_sessions, address);
         options.max_sessions = sessions;
-        let house = House {
+        let context = ServerContext {
             registry: Registry::new(
                 Start { description, saved: options.saved.clone() },
                 options.patience(),
@@ -379,7 +380,7 @@ impl Server {
             shutdown: CancellationToken::new(),
             next_session: AtomicU64::new(1),
         };
-        Ok(Self { listener, peers: Vec::new(), connected: Vec::new(), house: Arc::new(house) })
+        Ok(Self { listener, peers: Vec::new(), connected: Vec::new(), context: Arc::new(context) })
     }
 
     /// The address where it listens, with the real port.
@@ -432,7 +433,7 @@ impl Server {
         adapter: Box<dyn Fn() -> Box<dyn Adapter> + Send + Sync>,
         time_mode: TimeMode,
     ) -> Result<Address, ListenError> {
-        let meeting = Meeting::arrange(place, &self.house.options.access).await?;
+        let meeting = Meeting::arrange(place, &self.context.options.access).await?;
         let address = meeting.address().clone();
         self.peers.push(OtherPeer { protocol, meeting, adapter, time_mode });
         Ok(address)
@@ -440,16 +441,16 @@ impl Server {
 
     /// Serves until `shutdown` is complete. Sessions are then told, and have a moment to read it.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { listener, peers, connected, house } = self;
+        let Self { listener, peers, connected, context } = self;
         let tasks = TaskTracker::new();
         let mut refused = RefusedConnections::new();
         for peer in peers {
-            tasks.spawn(peer.serve(house.clone(), tasks.clone()));
+            tasks.spawn(peer.serve(context.clone(), tasks.clone()));
         }
         for peer in connected {
-            tasks.spawn(peer.serve(house.clone()));
+            tasks.spawn(peer.serve(context.clone()));
         }
-        let give_back = tokio::spawn(freed::give_back(house.registry.freed()));
+        let give_back = tokio::spawn(freed::give_back(context.registry.freed()));
         tokio::pin!(shutdown);
         loop {
             let accepted = tokio::select! {
@@ -459,33 +460,35 @@ impl Server {
             let (stream, origin) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    refused.accept_failed(&listener, &house, &error).await;
+                    refused.accept_failed(&listener, &context, &error).await;
                     continue;
                 }
             };
-            let id = house.next_session();
+            let id = context.next_session();
             let name = format!("session {} ({origin})", id.0);
-            let refusal = match house.options.access.refusal(origin) {
+            let refusal = match context.options.access.refusal(origin) {
                 Some(why) => Some((ErrorCode::NotAuthenticated, why)),
-                None if house.places.available_permits() == 0 => Some((ErrorCode::ServerFull, house.full())),
+                None if context.places.available_permits() == 0 => {
+                    Some((ErrorCode::ServerFull, context.full()))
+                }
                 None => None,
             };
             if let Some(refusal) = refusal {
-                refused.refuse(&house, &tasks, (stream, &name), refusal);
+                refused.refuse(&context, &tasks, (stream, &name), refusal);
                 continue;
             }
             refused.is_stuck = false;
-            let (house, place) = (house.clone(), house.newcomers.enter(id, origin));
-            tasks.spawn(async move { session::run(&house, stream, place, (id, &name), origin).await });
+            let (context, place) = (context.clone(), context.newcomers.enter(id, origin));
+            tasks.spawn(async move { session::run(&context, stream, place, (id, &name), origin).await });
         }
         drop(listener);
         give_back.abort();
-        house.shutdown.cancel();
+        context.shutdown.cancel();
         tasks.close();
         tasks.wait().await;
-        if house.options.observe.is_some() {
+        if context.options.observe.is_some() {
             // Whoever looks on has something to complete.
-            let running = house.registry.running();
+            let running = context.registry.running();
             running.close();
             running.wait().await;
         }

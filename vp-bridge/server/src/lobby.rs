@@ -10,36 +10,36 @@ use vp_protocols::native::{
     Connection, Counter, CounterValue, ErrorCode, Event, Hello, Offer, Reply, Request, SessionId, Time,
 };
 
-use super::House;
+use super::ServerContext;
 use crate::access::Right;
-use crate::authentication::Guest;
+use crate::authentication::SessionIdentity;
 use crate::session::{End, SHUTDOWN};
 use crate::stream::Stream;
 
 /// Serves such a session until it leaves, or asks nothing for as long as a newcomer may be silent.
 pub(super) async fn serve(
-    house: &House,
+    context: &ServerContext,
     stream: &mut Stream,
     connection: &mut Connection,
     mut input: BytesMut,
     (id, hello): (SessionId, &Hello),
-    mut guest: Guest,
+    mut identity: SessionIdentity,
 ) -> End {
-    let begun = match guest.welcome.take() {
+    let begun = match identity.welcome.take() {
         Some((request, _)) => {
             connection.reply(request, Time(0), Reply::Done, &[]).map_err(|error| error.to_string())
         }
         None => {
-            let offer = Offer { session: id, time_mode: hello.time_mode, ..house.offer.clone() };
+            let offer = Offer { session: id, time_mode: hello.time_mode, ..context.offer.clone() };
             connection.accept(offer).map(drop).map_err(|error| error.to_string())
         }
     };
     if let Err(error) = begun {
         return End::Wrong(format!("turned away: {error}"));
     }
-    let waited = house.options.handshake_timeout;
+    let waited = context.options.handshake_timeout;
     loop {
-        let is_all = match answer_all(house, connection, &mut input, &guest) {
+        let is_all = match answer_all(context, connection, &mut input, &identity) {
             Ok(is_all) => is_all,
             Err(end) => return end,
         };
@@ -49,7 +49,7 @@ pub(super) async fn serve(
         };
         let has_left = tokio::select! {
             biased;
-            () = house.shutdown.cancelled() => {
+            () = context.shutdown.cancelled() => {
                 connection.bye(Some(ErrorCode::ShuttingDown), SHUTDOWN);
                 return End::Fine(SHUTDOWN.to_owned());
             }
@@ -70,10 +70,10 @@ pub(super) async fn serve(
 
 /// Answers what has come. `false`: not all of it, for answers wait to be written.
 fn answer_all(
-    house: &House,
+    context: &ServerContext,
     connection: &mut Connection,
     input: &mut BytesMut,
-    guest: &Guest,
+    identity: &SessionIdentity,
 ) -> Result<bool, End> {
     while !connection.is_backlogged() {
         let Some(event) = connection.receive(input)? else { return Ok(true) };
@@ -86,15 +86,15 @@ fn answer_all(
         let failed = |code, reason| (Reply::Failed { code, reason }, BytesMut::new());
         let (reply, payload) = match request {
             Request::Ping => (Reply::Pong, BytesMut::new()),
-            Request::Inspect { first } if guest.rights.contains(Right::Statistics) => {
-                let counters = platforms(house, guest);
+            Request::Inspect { first } if identity.rights.contains(Right::Statistics) => {
+                let counters = platforms(context, identity);
                 let total = u32::try_from(counters.len()).unwrap_or(u32::MAX);
                 let limit = connection.max_payload() as usize;
                 let (payload, count) = emit_counters(counters.iter().skip(first as usize), limit);
                 (Reply::Statistics { total, count }, payload)
             }
             Request::Inspect { .. } => {
-                let reason = format!("`{}` lacks the right {}", guest.name(), Right::Statistics);
+                let reason = format!("`{}` lacks the right {}", identity.name(), Right::Statistics);
                 failed(ErrorCode::NotPermitted, reason)
             }
             request => {
@@ -109,8 +109,8 @@ fn answer_all(
 }
 
 /// The platforms that it may look at, a counter each: 1 if it is shared.
-fn platforms(house: &House, guest: &Guest) -> Vec<Counter> {
-    let listed = house.registry.list(guest).into_iter();
+fn platforms(context: &ServerContext, identity: &SessionIdentity) -> Vec<Counter> {
+    let listed = context.registry.list(identity).into_iter();
     let counter = |(name, unit, value): (String, &str, u64)| Counter {
         name,
         unit: unit.to_owned(),

@@ -2,7 +2,7 @@
 //!
 //! The system gives each runnable thread an equal part. So a platform with little work would share the
 //! processors with 500 platforms that always have work. Those wait for each other in a queue
-//! ([`Shift::go_on`]). A thread that is idle now and then is scheduled by the system, which lets it run soon.
+//! ([`WorkPeriod::go_on`]). A thread that is idle now and then is scheduled by the system, which lets it run soon.
 
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -97,14 +97,14 @@ impl Drop for Place<'_> {
 
 /// A platform's thread among the others, from when it has something to do until it has nothing more.
 #[derive(Default)]
-pub(crate) struct Shift {
+pub(crate) struct WorkPeriod {
     passes: u32,
     began: Option<(Instant, Duration)>,
     /// A place, unless none was to be had; and since when it goes on.
     going: Option<(Option<Place<'static>>, Instant)>,
 }
 
-impl Shift {
+impl WorkPeriod {
     /// There is more to do: waits until that may be done, after each pass of the thread's loop.
     pub(crate) fn go_on(&mut self) {
         self.passes = self.passes.saturating_add(1);

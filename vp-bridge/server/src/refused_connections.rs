@@ -9,10 +9,10 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 use vp_protocols::native::ErrorCode;
 
-use crate::files::{self, Spare};
+use crate::files::{self, ReserveFile};
 use crate::listener::Listener;
 use crate::stream::Stream;
-use crate::{House, session};
+use crate::{ServerContext, session};
 
 /// Newcomers that are being turned away; more get no reason.
 const AT_ONCE: usize = 64;
@@ -24,35 +24,44 @@ const WORDS: Duration = Duration::from_millis(200);
 /// Connections that get no session: each is told why, a few at a time.
 pub(crate) struct RefusedConnections {
     places: Arc<Semaphore>,
-    spare: Spare,
+    spare: ReserveFile,
     /// Whether the last connection could not be accepted: logged once.
     pub(crate) is_stuck: bool,
 }
 
 impl RefusedConnections {
     pub(crate) fn new() -> RefusedConnections {
-        RefusedConnections { places: Arc::new(Semaphore::new(AT_ONCE)), spare: Spare::new(), is_stuck: false }
+        RefusedConnections {
+            places: Arc::new(Semaphore::new(AT_ONCE)),
+            spare: ReserveFile::new(),
+            is_stuck: false,
+        }
     }
 
     /// Tells a newcomer why it is not let in.
     pub(crate) fn refuse(
         &self,
-        house: &Arc<House>,
+        context: &Arc<ServerContext>,
         tasks: &TaskTracker,
         (stream, name): (Stream, &str),
         (code, reason): (ErrorCode, String),
     ) {
         tracing::warn!("{name}: {reason}; turned away");
         let Ok(place) = self.places.clone().try_acquire_owned() else { return };
-        let house = house.clone();
+        let context = context.clone();
         tasks.spawn(async move {
-            session::turn_away(&house, stream, code, reason).await;
+            session::turn_away(&context, stream, code, reason).await;
             drop(place);
         });
     }
 
     /// A connection could not be taken. Where no more files can be opened, the one that is kept for that makes room to say so.
-    pub(crate) async fn accept_failed(&mut self, listener: &Listener, house: &House, error: &io::Error) {
+    pub(crate) async fn accept_failed(
+        &mut self,
+        listener: &Listener,
+        context: &ServerContext,
+        error: &io::Error,
+    ) {
         if !std::mem::replace(&mut self.is_stuck, true) {
             tracing::warn!("{}: cannot take a connection: {error}", listener.local_address());
         }
@@ -60,7 +69,7 @@ impl RefusedConnections {
             self.spare.release();
             if let Ok(Ok((stream, _))) = timeout(PAUSE, listener.accept()).await {
                 let reason = format!("the server can open no more files: {error}");
-                let told = session::turn_away(house, stream, ErrorCode::ServerFull, reason);
+                let told = session::turn_away(context, stream, ErrorCode::ServerFull, reason);
                 let _ = timeout(WORDS, told).await;
                 return self.spare.keep();
             }

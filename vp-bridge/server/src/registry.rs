@@ -10,15 +10,15 @@ use vp_models::memory::{MemoryBudget, MemoryPool, OutOfMemory};
 use vp_models::platform::{Description, DeviceDescription};
 use vp_protocols::native::{ErrorCode, SessionId, TimeMode};
 
-use super::instance::{Instance, Patience, PlatformCommand, Start};
+use super::instance::{Instance, PlatformCommand, Start, TimeLimits};
 use super::{Listeners, files};
 use crate::access::Right;
-use crate::authentication::Guest;
+use crate::authentication::SessionIdentity;
 
 /// All platforms of a server.
 pub(super) struct Registry {
     start: Start,
-    patience: Patience,
+    patience: TimeLimits,
     /// Whether all sessions have one platform.
     is_one: bool,
     memory: PlatformMemory,
@@ -32,10 +32,10 @@ pub(super) struct Registry {
 struct Platforms {
     shared: HashMap<String, Shared>,
     /// Those that are one session's own.
-    own: BTreeMap<SessionId, Own>,
+    own: BTreeMap<SessionId, PrivatePlatform>,
 }
 
-struct Own {
+struct PrivatePlatform {
     instance: Instance,
     /// The holder of the session's token, if the server asks.
     holder: Option<String>,
@@ -43,7 +43,7 @@ struct Own {
 
 /// A session that has, or wants, a platform.
 #[derive(Clone, Copy)]
-pub(super) struct Tenant<'a> {
+pub(super) struct PlatformRequest<'a> {
     pub(super) session: SessionId,
     /// The holder of the session's token, if the server asks.
     pub(super) holder: Option<&'a str>,
@@ -90,7 +90,7 @@ struct Shared {
 impl Registry {
     pub(super) fn new(
         start: Start,
-        patience: Patience,
+        patience: TimeLimits,
         one_platform: bool,
         memory: PlatformMemory,
         faults: Option<Arc<str>>,
@@ -121,7 +121,7 @@ impl Registry {
 
     /// A platform for one more session: a new one without a name, otherwise the one of that name, made if it
     /// does not exist.
-    pub(super) fn enter(&self, tenant: Tenant<'_>, mode: TimeMode) -> Result<Instance, EnterError> {
+    pub(super) fn enter(&self, tenant: PlatformRequest<'_>, mode: TimeMode) -> Result<Instance, EnterError> {
         let start = |name| -> Result<Instance, EnterError> {
             let budget = MemoryBudget::within(&self.memory.pool, self.memory.limit)?;
             let (begins, listeners) = (self.start.clone(), self.listeners.clone());
@@ -130,7 +130,8 @@ impl Registry {
         };
         let Some(name) = self.shared_name(tenant.platform) else {
             let instance = start(&self.description().name)?;
-            let own = Own { instance: instance.clone(), holder: tenant.holder.map(str::to_owned) };
+            let own =
+                PrivatePlatform { instance: instance.clone(), holder: tenant.holder.map(str::to_owned) };
             self.platforms().own.insert(tenant.session, own);
             return Ok(instance);
         };
@@ -162,7 +163,7 @@ impl Registry {
     ///
     /// # Errors
     /// There is none, or it may not look at that one; the two cases look the same.
-    pub(super) fn observed(&self, name: &str, observer: &Guest) -> Result<Instance, String> {
+    pub(super) fn observed(&self, name: &str, observer: &SessionIdentity) -> Result<Instance, String> {
         let platforms = self.platforms();
         let shared = platforms.shared.get(name).filter(|_| observer.may_join(name));
         let own = || {
@@ -177,7 +178,7 @@ impl Registry {
     }
 
     /// The platforms that an observer may look at: shared ones by name, then those of sessions.
-    pub(super) fn list(&self, observer: &Guest) -> Vec<Listed> {
+    pub(super) fn list(&self, observer: &SessionIdentity) -> Vec<Listed> {
         let platforms = self.platforms();
         let shared = platforms.shared.keys().filter(|name| observer.may_join(name));
         let mut shared: Vec<String> = shared.cloned().collect();
@@ -188,7 +189,7 @@ impl Registry {
     }
 
     /// A session has left; with its last session a platform ends.
-    pub(super) fn leave(&self, tenant: Tenant<'_>, instance: &Instance) {
+    pub(super) fn leave(&self, tenant: PlatformRequest<'_>, instance: &Instance) {
         if let Some(name) = self.shared_name(tenant.platform) {
             let shared = &mut self.platforms().shared;
             if let Some(found) = shared.get_mut(name)
@@ -211,7 +212,7 @@ impl Registry {
     }
 }
 
-fn may_see(observer: &Guest, own: &Own) -> bool {
+fn may_see(observer: &SessionIdentity, own: &PrivatePlatform) -> bool {
     let is_theirs = observer.holder().is_some_and(|holder| own.holder.as_deref() == Some(holder));
     is_theirs || observer.rights.contains(Right::PrivatePlatforms)
 }

@@ -15,11 +15,11 @@ use vp_protocols::native::{
 use vp_transport::Socket;
 
 use super::instance::{Instance, Newcomer, PlatformCommand};
-use super::{House, lobby};
+use super::{ServerContext, lobby};
 use crate::access::{Known, Origin};
-use crate::authentication::{self, Guest};
+use crate::authentication::{self, SessionIdentity};
 use crate::newcomers::NewcomersPlace;
-use crate::registry::Tenant;
+use crate::registry::PlatformRequest;
 use crate::stream::Stream;
 
 /// Why a session ended: for the log.
@@ -69,57 +69,57 @@ pub(crate) const SHUTDOWN: &str = "the server shuts down";
 /// Serves a connection to its end. It has a place among the new connections until it has authenticated, and
 /// then one among the sessions.
 pub(super) async fn run(
-    house: &House,
+    context: &ServerContext,
     mut stream: Stream,
     newcomers_place: NewcomersPlace,
     (id, name): (SessionId, &str),
     origin: Origin,
 ) {
-    let mut connection = Connection::server(house.options.terms);
-    if let Err(end) = newcomers_place.stay(begin(house, &mut stream, &mut connection)).await {
-        return dismiss(house, stream, connection, &newcomers_place, name, &end).await;
+    let mut connection = Connection::server(context.options.terms);
+    if let Err(end) = newcomers_place.stay(begin(context, &mut stream, &mut connection)).await {
+        return dismiss(context, stream, connection, &newcomers_place, name, &end).await;
     }
-    let known = house.options.access.known(origin, stream.tls());
-    let mut connection = Connection::server(terms(house, &stream, known.is_none()));
+    let known = context.options.access.known(origin, stream.tls());
+    let mut connection = Connection::server(terms(context, &stream, known.is_none()));
     let mut input = BytesMut::new();
     let arrived = async {
-        let hello = greet(house, &mut stream, &mut connection, &mut input).await?;
-        let newcomer = authentication::Newcomer { id, origin, name, hello: &hello };
+        let hello = greet(context, &mut stream, &mut connection, &mut input).await?;
+        let newcomer = authentication::PendingConnection { id, origin, name, hello: &hello };
         if let Some((code, reason)) = unfit(&hello) {
             connection.refuse(code, reason);
             return Err(End::Wrong(format!("turned away: {reason}")));
         }
-        let guest = match known {
-            Some(Known::Holder(holder)) => authentication::enter(&newcomer, &holder, &mut connection)?,
-            Some(Known::Anybody) => Guest::default(),
+        let identity = match known {
+            Some(Known::TokenHolder(holder)) => authentication::enter(&newcomer, &holder, &mut connection)?,
+            Some(Known::Anybody) => SessionIdentity::default(),
             None => {
-                authentication::identify(house, &newcomer, &mut stream, &mut connection, &mut input).await?
+                authentication::identify(context, &newcomer, &mut stream, &mut connection, &mut input).await?
             }
         };
-        Ok((hello, guest))
+        Ok((hello, identity))
     };
-    let (hello, guest) = match newcomers_place.stay(arrived).await {
+    let (hello, identity) = match newcomers_place.stay(arrived).await {
         Ok(arrived) => arrived,
         Err(end) => {
             if newcomers_place.must_go() {
                 connection.bye(Some(ErrorCode::ServerFull), end.why());
             }
-            return dismiss(house, stream, connection, &newcomers_place, name, &end).await;
+            return dismiss(context, stream, connection, &newcomers_place, name, &end).await;
         }
     };
-    let Ok(_place) = house.places.try_acquire() else {
-        let reason = house.full();
+    let Ok(_place) = context.places.try_acquire() else {
+        let reason = context.full();
         connection.bye(Some(ErrorCode::ServerFull), reason.as_str());
         let end = End::Wrong(format!("turned away: {reason}"));
-        return dismiss(house, stream, connection, &newcomers_place, name, &end).await;
+        return dismiss(context, stream, connection, &newcomers_place, name, &end).await;
     };
     drop(newcomers_place);
-    enter(house, stream, connection, input, (id, name), hello, guest).await;
+    enter(context, stream, connection, input, (id, name), hello, identity).await;
 }
 
 /// Notes why a connection does not become a session, and lets it read that as long as it has its place.
 async fn dismiss(
-    house: &House,
+    context: &ServerContext,
     stream: Stream,
     connection: Connection,
     place: &NewcomersPlace,
@@ -127,7 +127,7 @@ async fn dismiss(
     end: &End,
 ) {
     let parted = async {
-        part(house, stream, connection, name, end).await;
+        part(context, stream, connection, name, end).await;
         Ok(())
     };
     // Who has to go is told what it can be told without waiting.
@@ -135,11 +135,11 @@ async fn dismiss(
 }
 
 /// Waits for TLS to be agreed upon, where it is spoken.
-async fn begin(house: &House, stream: &mut Stream, connection: &mut Connection) -> Result<(), End> {
-    let waited = house.options.handshake_timeout;
+async fn begin(context: &ServerContext, stream: &mut Stream, connection: &mut Connection) -> Result<(), End> {
+    let waited = context.options.handshake_timeout;
     let begun = tokio::select! {
         biased;
-        () = house.shutdown.cancelled() => return Err(End::Fine(SHUTDOWN.to_owned())),
+        () = context.shutdown.cancelled() => return Err(End::Fine(SHUTDOWN.to_owned())),
         begun = timeout(waited, stream.begin()) => begun,
     };
     match begun {
@@ -159,8 +159,8 @@ async fn begin(house: &House, stream: &mut Stream, connection: &mut Connection) 
 }
 
 /// The server's limits on such a stream, for a peer that is asked for authentication or not.
-fn terms(house: &House, stream: &Stream, asks: bool) -> Terms {
-    let Terms { mut capabilities, max_payload, max_in_flight } = house.options.terms;
+fn terms(context: &ServerContext, stream: &Stream, asks: bool) -> Terms {
+    let Terms { mut capabilities, max_payload, max_in_flight } = context.options.terms;
     if !matches!(stream, Stream::Unix(_)) {
         capabilities = capabilities.difference(Capabilities::LOCAL);
     }
@@ -171,23 +171,23 @@ fn terms(house: &House, stream: &Stream, asks: bool) -> Terms {
 }
 
 /// Notes how a session ended, and lets the peer read it.
-async fn part(house: &House, stream: Stream, connection: Connection, name: &str, end: &End) {
+async fn part(context: &ServerContext, stream: Stream, connection: Connection, name: &str, end: &End) {
     end.log(name);
-    farewell(house, stream, connection).await;
+    farewell(context, stream, connection).await;
 }
 
 /// Tells a newcomer why there is no place for it.
-pub(super) async fn turn_away(house: &House, stream: Stream, code: ErrorCode, reason: String) {
-    let mut connection = Connection::server(house.options.terms);
+pub(super) async fn turn_away(context: &ServerContext, stream: Stream, code: ErrorCode, reason: String) {
+    let mut connection = Connection::server(context.options.terms);
     connection.refuse(code, reason);
     // Without TLS, where that is spoken, it would not understand.
-    let _ = timeout(house.options.farewell_timeout, stream.begin()).await;
-    farewell(house, stream, connection).await;
+    let _ = timeout(context.options.farewell_timeout, stream.begin()).await;
+    farewell(context, stream, connection).await;
 }
 
 /// Writes the remaining messages. What the peer still sends is read and discarded, because otherwise the system
 /// would discard our last messages together with the stream.
-async fn farewell(house: &House, mut stream: Stream, mut connection: Connection) {
+async fn farewell(context: &ServerContext, mut stream: Stream, mut connection: Connection) {
     let polite = async {
         while !connection.output().is_empty() {
             stream.write_buf(connection.output()).await?;
@@ -198,12 +198,12 @@ async fn farewell(house: &House, mut stream: Stream, mut connection: Connection)
         std::io::Result::Ok(())
     };
     // A peer that is gone, or does not listen: nothing more to be done.
-    let _ = timeout(house.options.farewell_timeout, polite).await;
+    let _ = timeout(context.options.farewell_timeout, polite).await;
 }
 
 /// Waits for the hello.
 async fn greet(
-    house: &House,
+    context: &ServerContext,
     stream: &mut Stream,
     connection: &mut Connection,
     input: &mut BytesMut,
@@ -228,10 +228,10 @@ async fn greet(
             }
         }
     };
-    let waited = house.options.handshake_timeout;
+    let waited = context.options.handshake_timeout;
     let greeted = tokio::select! {
         biased;
-        () = house.shutdown.cancelled() => Err(None),
+        () = context.shutdown.cancelled() => Err(None),
         greeted = timeout(waited, hello) => greeted.map_err(|_| Some(())),
     };
     match greeted {
@@ -250,30 +250,31 @@ async fn greet(
 
 /// Gives the session its platform, and serves it.
 async fn enter(
-    house: &House,
+    context: &ServerContext,
     mut stream: Stream,
     mut connection: Connection,
     input: BytesMut,
     (id, name): (SessionId, &str),
     hello: Hello,
-    guest: Guest,
+    identity: SessionIdentity,
 ) {
     let platform = hello.platform.as_deref();
-    let holder = guest.holder().map(str::to_owned);
-    let tenant = Tenant { session: id, holder: holder.as_deref(), platform };
-    let is_observer = is_observer(house, &hello);
+    let holder = identity.holder().map(str::to_owned);
+    let tenant = PlatformRequest { session: id, holder: holder.as_deref(), platform };
+    let is_observer = is_observer(context, &hello);
     let found = match platform {
         _ if !is_observer => {
-            let entered = house.registry.enter(tenant, hello.time_mode);
+            let entered = context.registry.enter(tenant, hello.time_mode);
             entered.map_err(|error| (error.code(), error.to_string()))
         }
         Some(observed) => {
-            let found = house.registry.observed(observed, &guest);
+            let found = context.registry.observed(observed, &identity);
             found.map_err(|reason| (ErrorCode::PlatformUnavailable, reason))
         }
         None => {
-            let end = lobby::serve(house, &mut stream, &mut connection, input, (id, &hello), guest).await;
-            return part(house, stream, connection, name, &end).await;
+            let end =
+                lobby::serve(context, &mut stream, &mut connection, input, (id, &hello), identity).await;
+            return part(context, stream, connection, name, &end).await;
         }
     };
     let instance = match found {
@@ -284,16 +285,16 @@ async fn enter(
                 false => connection.refuse(code, reason.clone()),
             }
             let end = End::Wrong(format!("turned away: {reason}"));
-            return part(house, stream, connection, name, &end).await;
+            return part(context, stream, connection, name, &end).await;
         }
     };
     let tenant = Some(tenant).filter(|_| !is_observer);
-    let socket = match stream.into_socket(house.options.heartbeat) {
+    let socket = match stream.into_socket(context.options.heartbeat) {
         Ok(socket) => Arc::new(socket),
         Err(error) => {
             tracing::warn!("{name}: {error}; session closed");
             if let Some(tenant) = tenant {
-                house.registry.leave(tenant, &instance);
+                context.registry.leave(tenant, &instance);
             }
             return;
         }
@@ -308,34 +309,40 @@ async fn enter(
         socket: socket.clone(),
         connection,
         input,
-        server: house.options.agent.clone(),
-        platform: platform.unwrap_or(&house.registry.description().name).to_owned(),
-        guest,
+        server: context.options.agent.clone(),
+        platform: platform.unwrap_or(&context.registry.description().name).to_owned(),
+        identity,
         ended,
     };
-    let mut stay =
-        Stay { house, tenant, instance: &instance, id, sockets: slice::from_ref(&socket), is_over: false };
+    let mut stay = JoinedSession {
+        context,
+        tenant,
+        instance: &instance,
+        id,
+        sockets: slice::from_ref(&socket),
+        is_over: false,
+    };
     // If the platform's thread has ended the newcomer is dropped, as it is when the thread ends later.
     let _ = instance.inbox().send(PlatformCommand::Join(Box::new(newcomer)));
     let ended = stay.wait(has_ended).await;
     drop(stay);
     let ended = ended.unwrap_or_else(|why| {
         // Its state does not come back.
-        let mut connection = Connection::server(house.options.terms);
+        let mut connection = Connection::server(context.options.terms);
         connection.refuse(ErrorCode::Internal, why.clone());
         Ended { connection, end: End::Wrong(why) }
     });
     match Stream::of(&socket) {
-        Ok(stream) => part(house, stream, ended.connection, name, &ended.end).await,
+        Ok(stream) => part(context, stream, ended.connection, name, &ended.end).await,
         Err(error) => tracing::warn!("{name}: {error}; session closed"),
     }
 }
 
 /// A session's stay at its platform. However it ends, the platform learns of it.
-pub(crate) struct Stay<'a> {
-    pub(crate) house: &'a House,
+pub(crate) struct JoinedSession<'a> {
+    pub(crate) context: &'a ServerContext,
     /// What it has the platform as; an observer has none.
-    pub(crate) tenant: Option<Tenant<'a>>,
+    pub(crate) tenant: Option<PlatformRequest<'a>>,
     pub(crate) instance: &'a Instance,
     pub(crate) id: SessionId,
     pub(crate) sockets: &'a [Arc<Socket>],
@@ -343,7 +350,7 @@ pub(crate) struct Stay<'a> {
     pub(crate) is_over: bool,
 }
 
-impl Stay<'_> {
+impl JoinedSession<'_> {
     /// Waits until the platform's thread gives the session back.
     ///
     /// # Errors
@@ -351,9 +358,9 @@ impl Stay<'_> {
     pub(crate) async fn wait<T>(&mut self, mut has_ended: oneshot::Receiver<T>) -> Result<T, String> {
         let ended = tokio::select! {
             ended = &mut has_ended => ended,
-            () = self.house.shutdown.cancelled() => {
+            () = self.context.shutdown.cancelled() => {
                 self.dismiss(SHUTDOWN);
-                match timeout(self.house.options.farewell_timeout, has_ended).await {
+                match timeout(self.context.options.farewell_timeout, has_ended).await {
                     Ok(ended) => ended,
                     Err(_) => {
                         // It is in the middle of one long step of a model.
@@ -380,7 +387,7 @@ impl Stay<'_> {
     }
 }
 
-impl Drop for Stay<'_> {
+impl Drop for JoinedSession<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             // Nobody says goodbye any more.
@@ -388,14 +395,14 @@ impl Drop for Stay<'_> {
             self.dismiss("its task was given up");
         }
         if let Some(tenant) = self.tenant {
-            self.house.registry.leave(tenant, self.instance);
+            self.context.registry.leave(tenant, self.instance);
         }
     }
 }
 
 /// Whether the session is to look only.
-fn is_observer(house: &House, hello: &Hello) -> bool {
-    let granted = house.options.terms.capabilities.intersection(hello.capabilities);
+fn is_observer(context: &ServerContext, hello: &Hello) -> bool {
+    let granted = context.options.terms.capabilities.intersection(hello.capabilities);
     granted.contains(Capabilities::OBSERVER)
 }
 

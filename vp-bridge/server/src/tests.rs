@@ -17,7 +17,7 @@ use vp_protocols::native::{
 };
 
 use super::instance::{Instance, PlatformCommand};
-use super::{House, Options, Server};
+use super::{Options, Server, ServerContext};
 use vp_remote::{RemoteHost, RemoteOptions};
 use vp_transport::Address;
 
@@ -27,17 +27,17 @@ const NAME: &str = "shared";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server of nv_small, and where it is.
-async fn serve(delta_limit: u64) -> (Arc<House>, Address) {
+async fn serve(delta_limit: u64) -> (Arc<ServerContext>, Address) {
     serve_at("tcp:127.0.0.1:0", delta_limit).await
 }
 
-async fn serve_at(address: &str, delta_limit: u64) -> (Arc<House>, Address) {
+async fn serve_at(address: &str, delta_limit: u64) -> (Arc<ServerContext>, Address) {
     let description = Description::named("nv_small").unwrap();
     let options = Options { delta_limit, ..Options::default() };
     let server = Server::bind(&address.parse().unwrap(), description, options).await.unwrap();
-    let (house, address) = (server.house.clone(), server.local_address().clone());
+    let (context, address) = (server.context.clone(), server.local_address().clone());
     tokio::spawn(server.run(std::future::pending()));
-    (house, address)
+    (context, address)
 }
 
 /// A client of the platform. Blocks.
@@ -47,8 +47,8 @@ fn client(address: &Address, time_mode: TimeMode) -> RemoteHost {
 }
 
 /// Has the platform's thread do something with its simulation.
-fn tell(house: &House, what: impl FnOnce(&Sim) + Send + 'static) -> Instance {
-    let instance = house.registry.find(Some(NAME)).expect("a platform of that name");
+fn tell(context: &ServerContext, what: impl FnOnce(&Sim) + Send + 'static) -> Instance {
+    let instance = context.registry.find(Some(NAME)).expect("a platform of that name");
     instance.inbox().send(PlatformCommand::Do(Box::new(what))).unwrap();
     instance
 }
@@ -76,10 +76,10 @@ fn spin_in_place(sim: &Sim) {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_for_a_platform_whose_time_stands_still_is_told_who_runs_and_a_reset_helps() {
     for model in [spin, spin_in_place] {
-        let (house, address) = serve(50_000).await;
+        let (context, address) = serve(50_000).await;
         let done = tokio::task::spawn_blocking(move || {
             let mut client = client(&address, TimeMode::Lockstep);
-            tell(&house, model);
+            tell(&context, model);
             // The second is not tried: time stands until a reset.
             for _ in 0..2 {
                 let error = client.read(0).unwrap_err();
@@ -99,10 +99,10 @@ async fn who_waits_for_a_platform_whose_time_stands_still_is_told_who_runs_and_a
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_for_an_interrupt_in_free_mode_is_told_that_time_stands_still() {
     for model in [spin, spin_in_place] {
-        let (house, address) = serve(500_000).await;
+        let (context, address) = serve(500_000).await;
         let done = tokio::task::spawn_blocking(move || {
             let mut client = client(&address, TimeMode::Free);
-            tell(&house, model);
+            tell(&context, model);
             let error = client.wait_interrupt().unwrap_err();
             let HostError::Livelock { report } = &error else { panic!("{error:?}") };
             assert!(report.contains("while spins runs again and again"), "{report}");
@@ -115,10 +115,10 @@ async fn who_waits_for_an_interrupt_in_free_mode_is_told_that_time_stands_still(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_platform_whose_time_stands_still_ends_when_its_last_session_has_gone() {
     for model in [spin, spin_in_place] {
-        let (house, address) = serve(u64::MAX).await;
+        let (context, address) = serve(u64::MAX).await;
         let gone = tokio::task::spawn_blocking(move || {
             let client = client(&address, TimeMode::Free);
-            let instance = tell(&house, model);
+            let instance = tell(&context, model);
             drop(client);
             instance
         });
@@ -181,12 +181,12 @@ impl Raw {
 async fn who_asks_for_little_does_not_wait_for_all_that_another_asks_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
-    let (house, address) = serve_at(&format!("unix:{}", path.display()), u64::MAX).await;
+    let (context, address) = serve_at(&format!("unix:{}", path.display()), u64::MAX).await;
     let done = tokio::task::spawn_blocking(move || {
         let (mut greedy, mut modest) = (Raw::open(&address), Raw::open(&address));
         let (go_on, is_held) = std::sync::mpsc::channel::<()>();
         let (began, has_begun) = std::sync::mpsc::channel::<()>();
-        tell(&house, move |_| {
+        tell(&context, move |_| {
             began.send(()).unwrap();
             let _ = is_held.recv();
         });

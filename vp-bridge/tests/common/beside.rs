@@ -2,10 +2,7 @@
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 
-#[path = "process.rs"]
-mod process;
-
-use process::Ended as _;
+use crate::process::Ended as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -60,7 +60,7 @@ impl Observing {
     }
 
     /// All sources may be announced again.
-    pub(super) fn disown_sources(&self) {
+    pub(super) fn clear_source_owners(&self) {
         *self.ownerless.borrow_mut() = (0..self.sources.borrow().len() as u32).collect();
     }
 

@@ -200,7 +200,7 @@ impl Simulation {
             sim.source(name, kind);
         }
         simulation.kernel.now.set(rest.now.as_ps());
-        simulation.kernel.observing.disown_sources();
+        simulation.kernel.observing.clear_source_owners();
         simulation.kernel.observing.mute(true);
         Ok(simulation)
     }

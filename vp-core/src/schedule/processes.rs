@@ -242,7 +242,7 @@ impl Schedule {
         match slot.standing {
             Standing::Idle if slot.body.is_some() => {}
             Standing::Timer => {}
-            Standing::Details => return self.come_among(id, timed),
+            Standing::Details => return self.enqueue_runnable(id, timed),
             _ => return,
         }
         slot.standing = Standing::Queued;
@@ -250,7 +250,7 @@ impl Schedule {
     }
 
     #[cold]
-    fn come_among(&mut self, id: u32, timed: bool) {
+    fn enqueue_runnable(&mut self, id: u32, timed: bool) {
         // What has come need not be taken back any more.
         if timed {
             self.slots[id as usize].timer = Entry::NONE;

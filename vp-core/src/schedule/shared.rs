@@ -324,7 +324,7 @@ impl Shared {
     }
 
     /// Whether there is any process.
-    pub(crate) fn is_peopled(&self) -> bool {
+    pub(crate) fn has_processes(&self) -> bool {
         self.step(|schedule| schedule.slots.iter().any(|slot| slot.body.is_some()))
     }
 

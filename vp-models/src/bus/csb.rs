@@ -39,11 +39,11 @@ const WINDOW: u32 = 4 << 16;
 /// The bus between one CPU side and one device.
 pub struct Csb {
     pipeline: Rc<Pipeline>,
-    ready: Told,
+    ready: ReadyListener,
 }
 
 /// The function that is called when requests are accepted.
-type Told = Rc<RefCell<Option<Box<dyn Fn(Time, bool)>>>>;
+type ReadyListener = Rc<RefCell<Option<Box<dyn Fn(Time, bool)>>>>;
 
 impl Csb {
     /// A bus with the given clock period in front of `target`.
@@ -55,7 +55,7 @@ impl Csb {
         target: Rc<dyn RegisterTarget>,
     ) -> Rc<Csb> {
         let pipeline = Pipeline::new(sim, name, period, WINDOW, timing.answer, target);
-        let ready = Told::default();
+        let ready = ReadyListener::default();
         let accept = accept(sim.clone(), (pipeline.clone(), ready.clone()), period, timing);
         sim.server(format!("{name}.accept"), accept);
         pipeline.start();
@@ -106,7 +106,7 @@ impl RegisterBus for Csb {
 }
 
 /// Takes requests from the queue, in runs: a run ends when the FIFO has had time to drain.
-async fn accept(sim: Sim, (pipeline, ready): (Rc<Pipeline>, Told), period: Time, timing: CsbTiming) {
+async fn accept(sim: Sim, (pipeline, ready): (Rc<Pipeline>, ReadyListener), period: Time, timing: CsbTiming) {
     let group_period = period * u64::from(timing.group_period);
     // The acceptance times of the present run's last group, oldest first, and the run's length.
     let mut group = VecDeque::with_capacity(timing.group as usize);

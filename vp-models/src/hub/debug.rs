@@ -8,7 +8,7 @@ use bytes::Bytes;
 use vp_core::Time;
 
 use super::Hub;
-use super::goals::Goal;
+use super::current_job::Goal;
 use super::input::{Access, Operation, PartyId, PortIndex, Tag};
 use super::jobs::{check_bytes, register_of};
 use super::output::{Completion, Failure, FailureKind};

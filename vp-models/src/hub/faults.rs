@@ -40,7 +40,7 @@ impl Hub {
             let armed = self.platform.faults().of(is_theirs);
             for armed in armed.iter().filter(|armed| armed.moment().is_none()) {
                 if self.platform.faults().strikes(armed) {
-                    self.strike_party(armed, party);
+                    self.apply_party_fault(armed, party);
                 }
             }
         }
@@ -56,7 +56,7 @@ impl Hub {
         let port = armed.kind().port().unwrap_or_default();
         let party = self.answered_for().find(|(_, name)| *name == port).map(|(party, _)| party);
         match party {
-            Some(party) => self.strike_party(&armed, party),
+            Some(party) => self.apply_party_fault(&armed, party),
             None => {
                 faults.miss(&armed, format_args!("{port} is nobody's who has a clock or owns its memory"));
             }
@@ -69,7 +69,7 @@ impl Hub {
         theirs.filter_map(|held| Some((held.party, self.ports.get(usize::from(held.port.0))?.name)))
     }
 
-    fn strike_party(&mut self, armed: &Armed, party: PartyId) {
+    fn apply_party_fault(&mut self, armed: &Armed, party: PartyId) {
         let (faults, name) = (self.platform.faults().clone(), self.parties.name(party));
         match *armed.kind() {
             Kind::SilentPartner { .. } => {
@@ -80,7 +80,11 @@ impl Hub {
                 faults.strike(armed, format_args!("{name} is put out"));
                 let index = self.ports.iter().position(|described| described.name == port);
                 let index = index.map(|index| PortIndex(index as u16));
-                self.expel(party, index, &Broken::Pins(format!("it fails, by fault {}", armed.number())));
+                self.remove_partner(
+                    party,
+                    index,
+                    &Broken::Pins(format!("it fails, by fault {}", armed.number())),
+                );
             }
             _ => {}
         }

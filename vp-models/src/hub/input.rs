@@ -75,7 +75,7 @@ pub enum Input {
         /// Its name in messages for people, such as `session 3`.
         name: String,
         /// The guarantees of the party, if it owns a memory.
-        memory: MemoryPromise,
+        memory: MemoryGuarantees,
     },
     /// Sets the mode of time from now on. Accepted as long as all parties are partners, which do not influence
     /// the mode.
@@ -170,7 +170,7 @@ pub enum Input {
 
 /// The guarantees of a party that owns a memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MemoryPromise {
+pub struct MemoryGuarantees {
     /// The party carries out all messages in the order in which they are sent to it, over one connection only,
     /// and takes so many requests at a time. Then the hub need not wait for writes to memory that the party has
     /// confirmed to have.

@@ -10,7 +10,7 @@
 
 use vp_core::Time;
 
-use super::goals::Goal;
+use super::current_job::Goal;
 use super::input::{Access, Operation, PartyCommand, PartyId, PortIndex, Tag, Until};
 use super::output::{Completion, Failure, FailureKind, Why};
 use super::party::Party;
@@ -70,7 +70,7 @@ impl Job {
 }
 
 /// A register access that the bus has taken and not answered, or one that it never gets: answers keep request order.
-pub(super) struct OnBus {
+pub(super) struct BusAccess {
     pub(super) bus_tag: u64,
     pub(super) party: PartyId,
     pub(super) tag: Tag,
@@ -198,7 +198,7 @@ impl Hub {
         within_horizon(at)?;
         // In lockstep the wait for that moment moves time.
         if self.mode == TimeMode::Lockstep && at > self.now() {
-            self.may_rule(party)?;
+            self.may_control_time(party)?;
         }
         Ok(())
     }
@@ -208,7 +208,7 @@ impl Hub {
             let reason = "time moves by itself here: Advance and Step are for lockstep";
             return Err(Failure::new(FailureKind::WrongTimeMode, reason));
         }
-        self.may_rule(party)
+        self.may_control_time(party)
     }
 
     /// The address of a register, if there may be one.
@@ -307,7 +307,13 @@ impl Hub {
                 self.note_asker(party, access);
                 self.platform.registers().send(RegisterRequest { address, access, tag: bus_tag });
                 let Some(tag) = tag else { return };
-                self.on_bus.push_back(OnBus { bus_tag, party, tag, write: write.is_some(), failure: None });
+                self.on_bus.push_back(BusAccess {
+                    bus_tag,
+                    party,
+                    tag,
+                    write: write.is_some(),
+                    failure: None,
+                });
                 if lockstep {
                     self.pursue(party, Goal::Answer { bus_tag });
                 }
@@ -316,7 +322,7 @@ impl Hub {
             Task::Fail(failure) => match tag {
                 Some(tag) => {
                     let failure = Some(failure);
-                    self.on_bus.push_back(OnBus { bus_tag: 0, party, tag, write: false, failure });
+                    self.on_bus.push_back(BusAccess { bus_tag: 0, party, tag, write: false, failure });
                     self.fail_front();
                 }
                 None => self.fail(party, None, failure),
@@ -364,7 +370,7 @@ impl Hub {
     /// Fails everything that is under way or waits, in the order in which it came.
     pub(super) fn cancel_all(&mut self, why: &Failure) {
         let cancelled = || why.clone();
-        for OnBus { party, tag, .. } in std::mem::take(&mut self.on_bus) {
+        for BusAccess { party, tag, .. } in std::mem::take(&mut self.on_bus) {
             self.fail(party, Some(tag), cancelled());
         }
         if let Some((party, tag)) = self.take_current() {

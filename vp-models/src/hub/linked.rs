@@ -13,7 +13,7 @@ use super::input::{
 };
 use super::output::{Completion, Failure, MemoryAccess, Output};
 use super::partner::{Clock, Reaction};
-use super::{Hub, MemoryPromise, Ran};
+use super::{Hub, MemoryGuarantees, Ran};
 
 /// A port of one hub that is a port of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +182,7 @@ impl LinkedHub {
 }
 
 fn enter(hub: &mut Hub, party: PartyId, name: &str, clock: Clock) -> Result<(), Failure> {
-    hub.handle(Input::Enter { party, name: name.to_owned(), memory: MemoryPromise::default() });
+    hub.handle(Input::Enter { party, name: name.to_owned(), memory: MemoryGuarantees::default() });
     command(hub, party, PartyCommand::Clock(clock))
 }
 

@@ -33,10 +33,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod current_job;
 mod debug;
 mod debugger;
 mod faults;
-mod goals;
 mod holdings;
 mod input;
 mod jobs;
@@ -66,8 +66,8 @@ pub use debugger::{
     StopReport, StopWhy,
 };
 pub use input::{
-    Access, AccessKind, Input, MemoryPromise, Operation, PartyCommand, PartyId, PortIndex, RequestId, Role,
-    Tag, Until,
+    Access, AccessKind, Input, MemoryGuarantees, Operation, PartyCommand, PartyId, PortIndex, RequestId,
+    Role, Tag, Until,
 };
 pub use jobs::HORIZON;
 pub use linked::{LinkedHub, LinkedPort};
@@ -78,21 +78,21 @@ pub use ports::roles;
 pub use record::{Position, Recorded, Recorder};
 pub use replay::{Replay, ReplayError, replay};
 pub use time::{Activity, Pace, Ran, TimeMode};
-pub use told::{Asker, Askers, LoadListener};
+pub use told::{AccessOrigin, AccessOrigins, LoadListener};
 
 use crate::bus::register::{RegisterError, RegisterResponse};
 use crate::host::Statistics;
+use current_job::CurrentJob;
 use debugger::Debugging;
-use goals::Current;
 use holdings::Holdings;
-use jobs::OnBus;
+use jobs::BusAccess;
 use outside::{OrderedOwner, Requests};
 use partner::{DrivenEvents, Partner, PinWatcher, ResetRound};
 use party::{Parties, Party};
 use record::Recording;
 
 /// What happened at the platform's ports during a run, in order.
-enum Happened {
+enum PortOutcome {
     Level {
         level: bool,
         time: Time,
@@ -121,7 +121,7 @@ pub struct Hub {
     mode: TimeMode,
     /// Free mode: time moves no further.
     granted: Time,
-    port_events: Rc<RefCell<VecDeque<Happened>>>,
+    port_events: Rc<RefCell<VecDeque<PortOutcome>>>,
     /// The number of times that something at a port has ended a run.
     stops: Rc<Cell<u64>>,
     requests: Rc<RefCell<Requests>>,
@@ -137,14 +137,14 @@ pub struct Hub {
     applied: u64,
     /// Whether no more parties come.
     is_closed: bool,
-    on_bus: VecDeque<OnBus>,
+    on_bus: VecDeque<BusAccess>,
     next_bus_tag: u64,
     /// How many commands have begun.
     begun: u64,
     /// Register accesses of a partner that are not answered: by the bus's tag.
     driven_accesses: VecDeque<(u64, PartyId, PortIndex)>,
     /// Lockstep: the job for which time moves.
-    current: Option<Current>,
+    current: Option<CurrentJob>,
     /// Where the next round over the parties' jobs begins, so that none waits for ever.
     turn: PartyId,
     /// The number of delta cycles of one instant after which its run is ended.
@@ -162,7 +162,7 @@ pub struct Hub {
     polled: u64,
     recording: Recording,
     pin_watcher: Option<PinWatcher>,
-    askers: Option<Askers>,
+    askers: Option<AccessOrigins>,
     load_listener: Option<LoadListener>,
     /// Whether the present instant is done, unless new input comes.
     is_instant_over: bool,
@@ -217,16 +217,16 @@ impl Hub {
     fn listen(&self) {
         let (sim, happened) = (self.platform.sim(), self.happened());
         self.platform.registers().on_response(Box::new(move |RegisterResponse { tag: bus_tag, result }| {
-            happened(Happened::Answer { bus_tag, result, time: sim.now() });
+            happened(PortOutcome::Answer { bus_tag, result, time: sim.now() });
         }));
         let happened = self.happened();
-        self.platform.irq().connect(move |level, time| happened(Happened::Level { level, time }));
+        self.platform.irq().connect(move |level, time| happened(PortOutcome::Level { level, time }));
         let happened = self.happened();
-        self.platform.faults().on_partner(Box::new(move |number| happened(Happened::Fault { number })));
+        self.platform.faults().on_partner(Box::new(move |number| happened(PortOutcome::Fault { number })));
     }
 
     /// Takes what happens at ports, and ends the run.
-    fn happened(&self) -> impl Fn(Happened) + use<> {
+    fn happened(&self) -> impl Fn(PortOutcome) + use<> {
         let (events, stops, sim) = (self.port_events.clone(), self.stops.clone(), self.platform.sim());
         move |what| {
             events.borrow_mut().push_back(what);
@@ -239,7 +239,7 @@ impl Hub {
     fn listen_to_answers(&self) {
         let happened = self.happened();
         let told = move |at, RegisterResponse { tag: bus_tag, result }| {
-            happened(Happened::AnswerDriven { bus_tag, result, at });
+            happened(PortOutcome::AnswerDriven { bus_tag, result, at });
         };
         self.platform.registers().on_answer(Some(Box::new(told)));
     }
@@ -367,11 +367,11 @@ impl Hub {
                     return;
                 }
             }
-            Input::Settle { limit } => self.let_settle(limit),
+            Input::Settle { limit } => self.run_until_idle(limit),
         }
         self.settle();
         self.collect();
-        self.stand_if_short();
+        self.halt_if_out_of_memory();
     }
 
     fn command(&mut self, party: PartyId, tag: Tag, command: PartyCommand) {
@@ -379,7 +379,7 @@ impl Hub {
             PartyCommand::Clock(clock) => self.set_clock(party, clock),
             PartyCommand::Attach { port, role, range } => self.attach(party, port, role, range),
             PartyCommand::Detach { port } => self.detach(party, port),
-            PartyCommand::Reset => self.may_rule(party).and_then(|()| self.reset(None)),
+            PartyCommand::Reset => self.may_control_time(party).and_then(|()| self.reset(None)),
             PartyCommand::Access(access) => return self.take_access(party, Some(tag), access),
             PartyCommand::Inject { faults } => return self.take_faults(party, tag, faults),
             PartyCommand::Advance(_) | PartyCommand::Step { .. } => {

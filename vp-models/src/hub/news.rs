@@ -2,11 +2,11 @@
 //! memories.
 
 use super::input::{PartyId, Role, Tag};
-use super::jobs::OnBus;
+use super::jobs::BusAccess;
 use super::output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity};
 use super::outside::News;
 use super::partner::PortEvent;
-use super::{Happened, Hub};
+use super::{Hub, PortOutcome};
 use crate::bus::axi::Unmapped;
 use crate::bus::register::RegisterError;
 use crate::platform::Warned;
@@ -87,10 +87,10 @@ impl Hub {
         loop {
             let Some(event) = self.port_events.borrow_mut().pop_front() else { return };
             match event {
-                Happened::Level { level, time } => self.level_changed(level, time),
-                Happened::Answer { bus_tag, result, time } => self.answered(bus_tag, result, time),
-                Happened::AnswerDriven { bus_tag, result, at } => self.answer_driven(bus_tag, result, at),
-                Happened::Fault { number } => self.partner_fault(number),
+                PortOutcome::Level { level, time } => self.level_changed(level, time),
+                PortOutcome::Answer { bus_tag, result, time } => self.answered(bus_tag, result, time),
+                PortOutcome::AnswerDriven { bus_tag, result, at } => self.answer_driven(bus_tag, result, at),
+                PortOutcome::Fault { number } => self.partner_fault(number),
             }
         }
     }
@@ -127,7 +127,7 @@ impl Hub {
         if self.on_bus.front().is_none_or(|front| front.bus_tag != bus_tag) {
             return;
         }
-        let Some(OnBus { party, tag, write, .. }) = self.on_bus.pop_front() else { return };
+        let Some(BusAccess { party, tag, write, .. }) = self.on_bus.pop_front() else { return };
         let result = match result {
             Ok(_) if write => Ok(Completion::Done),
             Ok(value) => Ok(Completion::Value(value)),

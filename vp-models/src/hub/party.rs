@@ -2,20 +2,20 @@
 
 use std::collections::VecDeque;
 
-use super::input::{MemoryPromise, PartyId};
+use super::input::{MemoryGuarantees, PartyId};
 use super::jobs::Job;
 
 /// A party.
 pub(super) struct Party {
     /// How messages to people name it.
     pub(super) name: String,
-    pub(super) memory: MemoryPromise,
+    pub(super) memory: MemoryGuarantees,
     /// What it wants, in its order.
     jobs: VecDeque<Job>,
 }
 
 impl Party {
-    pub(super) fn new(name: String, memory: MemoryPromise) -> Party {
+    pub(super) fn new(name: String, memory: MemoryGuarantees) -> Party {
         Party { name, memory, jobs: VecDeque::new() }
     }
 

@@ -90,7 +90,7 @@ impl Hub {
     }
 
     /// Whether a party may move time by hand and reset: a platform with a CPU is the CPU's.
-    pub(super) fn may_rule(&self, party: PartyId) -> Result<(), Failure> {
+    pub(super) fn may_control_time(&self, party: PartyId) -> Result<(), Failure> {
         let is_cpu = |holding: &&Holding| {
             let port = self.ports.get(usize::from(holding.port.0));
             holding.role == Role::Initiator && port.is_some_and(|port| port.kind == PortKind::Registers)

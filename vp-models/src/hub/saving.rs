@@ -46,7 +46,7 @@ impl Hub {
 
     /// Lets time pass until nothing is left to do, within a limit. Then it lets the time pass in which nothing
     /// happens, after which all earlier times make no difference. It stops where a debugger stops time.
-    pub(super) fn let_settle(&mut self, limit: Time) {
+    pub(super) fn run_until_idle(&mut self, limit: Time) {
         let is_whole = self.platform.memories().iter().all(|memory| !memory.is_outside());
         let is_bound = self.is_stopped() || self.next_bound().is_some();
         if !self.partners.is_empty() || !is_whole || self.standstill.is_some() || is_bound {

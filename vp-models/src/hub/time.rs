@@ -138,7 +138,7 @@ impl Hub {
             return Ran::Waiting;
         }
         // A write whose turn came at the end of the run before may have been refused.
-        if self.stand_if_short() || self.standstill.is_some() {
+        if self.halt_if_out_of_memory() || self.standstill.is_some() {
             return Ran::Waiting;
         }
         let ran = match self.bound_for_debuggers() {
@@ -194,7 +194,7 @@ impl Hub {
             Some(Bound::Horizon(at)) => self.run_kernel(Time::MAX, until.min(at)),
         };
         self.has_run();
-        if self.stand_if_short() {
+        if self.halt_if_out_of_memory() {
             self.collect();
             return Ran::Again;
         }
@@ -322,7 +322,7 @@ impl Hub {
     }
 
     /// Ends the run if memory was refused that other platforms have: it would go another way than alone.
-    pub(super) fn stand_if_short(&mut self) -> bool {
+    pub(super) fn halt_if_out_of_memory(&mut self) -> bool {
         let shortage = self.platform.take_shortage().filter(|_| self.standstill.is_none());
         if let Some(shortage) = shortage {
             // Alone it would not have been refused.

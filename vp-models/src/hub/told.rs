@@ -10,7 +10,7 @@ use crate::bus::register::RegisterAccess;
 
 /// The party that has made a register access, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asker {
+pub struct AccessOrigin {
     /// How messages to people name it.
     pub name: String,
     /// Whether it is a write without an answer.
@@ -19,12 +19,12 @@ pub struct Asker {
 
 /// The makers of register accesses that the bus has not reported, in the order in which it will.
 #[derive(Debug, Clone, Default)]
-pub struct Askers(Rc<RefCell<VecDeque<Asker>>>);
+pub struct AccessOrigins(Rc<RefCell<VecDeque<AccessOrigin>>>);
 
-impl Askers {
+impl AccessOrigins {
     /// The maker of the access that is reported next: to be called once for each report, by the observer of the
     /// register bus. `None`: the access was under way before the log began.
-    pub fn next(&self) -> Option<Asker> {
+    pub fn next(&self) -> Option<AccessOrigin> {
         self.0.borrow_mut().pop_front()
     }
 
@@ -38,7 +38,7 @@ pub type LoadListener = Box<dyn Fn(&str, u64, &[u8])>;
 
 impl Hub {
     /// Notes from now on who makes register accesses.
-    pub fn askers(&mut self) -> Askers {
+    pub fn askers(&mut self) -> AccessOrigins {
         self.askers.get_or_insert_default().clone()
     }
 
@@ -51,7 +51,7 @@ impl Hub {
     pub(super) fn note_asker(&self, party: PartyId, access: RegisterAccess) {
         if let Some(askers) = &self.askers {
             let (name, is_posted) = (self.parties.name(party), !access.is_answered());
-            askers.0.borrow_mut().push_back(Asker { name, is_posted });
+            askers.0.borrow_mut().push_back(AccessOrigin { name, is_posted });
         }
     }
 
@@ -59,7 +59,7 @@ impl Hub {
     pub(super) fn note_asker_beside(&self, party: PartyId) {
         if let Some(askers) = &self.askers {
             let name = format!("{}, beside the bus", self.parties.name(party));
-            askers.0.borrow_mut().push_front(Asker { name, is_posted: false });
+            askers.0.borrow_mut().push_front(AccessOrigin { name, is_posted: false });
         }
     }
 }

@@ -6,7 +6,7 @@ use super::config::{CapabilityRom, Config};
 use super::control::Control;
 use super::conv::{self, delivery::Delivery};
 use super::dma::MemoryPorts;
-use super::engine::{self, Surroundings};
+use super::engine::{self, EngineContext};
 use super::interrupts::Interrupts;
 use super::nocif::Nocif;
 use super::pdp::Pdp;
@@ -86,10 +86,10 @@ pub struct Nvdla {
 
 /// Starts the engines that every NVDLA has, and gives their units registers.
 fn start_engines(
-    around: &Surroundings<'_>,
+    around: &EngineContext<'_>,
     controls: &mut Vec<(Unit, Rc<Control>)>,
 ) -> Vec<Rc<dyn Remembers>> {
-    let Surroundings { sim, cycle, config, timing, occupancy, .. } = *around;
+    let EngineContext { sim, cycle, config, timing, occupancy, .. } = *around;
     let mut control = |unit| {
         let control = Control::new(sim, unit, config.register_map);
         controls.push((unit, control.clone()));
@@ -126,7 +126,7 @@ impl Nvdla {
         let map = config.register_map;
         let interrupts = Interrupts::new(sim, &config, interrupt);
         let ports = MemoryPorts { primary: primary.clone(), secondary: secondary.clone() };
-        let around = Surroundings {
+        let around = EngineContext {
             sim,
             cycle,
             config: &config,

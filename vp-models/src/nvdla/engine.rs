@@ -23,7 +23,7 @@ use std::rc::Rc;
 use vp_core::{Either, Event, Sim, Time, join, select};
 
 /// What the device gives its engines.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct EngineContext<'a> {
     pub(crate) sim: &'a Sim,
     pub(crate) cycle: Time,
     pub(crate) config: &'a Config,
@@ -61,9 +61,9 @@ pub(crate) struct Common<Layer> {
     /// The earliest start of the present layer's first atom.
     start: Cell<Time>,
     /// Layers that have streamed, whose writes may not all be acknowledged…
-    streamed: DelayLine<Ending<Layer>>,
+    streamed: DelayLine<FinishingLayer<Layer>>,
     /// …and those whose are, on the way to their interrupt.
-    done: DelayLine<Ending<Layer>>,
+    done: DelayLine<FinishingLayer<Layer>>,
 }
 
 /// A layer that has streamed.
@@ -75,7 +75,7 @@ pub(crate) struct Streamed {
 }
 
 /// A layer whose engine may have the next already.
-struct Ending<Layer> {
+struct FinishingLayer<Layer> {
     group: usize,
     layer: Option<Layer>,
     written: WriteMark,
@@ -84,13 +84,13 @@ struct Ending<Layer> {
 
 /// Takes the first atoms of a layer whose data came before the engine was enabled: they have gone as far as the first
 /// stage that looks at the enable bit.
-pub(crate) struct Early {
+pub(crate) struct PrefetchedLayer {
     bound: Time,
     /// Whether it may still be behind.
     behind: bool,
 }
 
-impl Early {
+impl PrefetchedLayer {
     /// When an atom starts that has been there since `there`, and behind which there is room: now, or earlier.
     pub(crate) fn start(&mut self, there: Time, now: Time) -> Time {
         let start = if self.behind { there.max(self.bound).min(now) } else { now };
@@ -100,7 +100,7 @@ impl Early {
 }
 
 impl<Layer> Common<Layer> {
-    pub(crate) fn new(around: &Surroundings<'_>, control: Rc<Control>, rdma: Rc<Control>) -> Common<Layer> {
+    pub(crate) fn new(around: &EngineContext<'_>, control: Rc<Control>, rdma: Rc<Control>) -> Common<Layer> {
         Common {
             sim: around.sim.clone(),
             cycle: around.cycle,
@@ -129,8 +129,8 @@ impl<Layer> Common<Layer> {
     }
 
     /// How the present layer's first atoms start; `possible` unless something else decides.
-    pub(crate) fn early(&self, possible: bool) -> Early {
-        Early { bound: self.start.get(), behind: possible }
+    pub(crate) fn early(&self, possible: bool) -> PrefetchedLayer {
+        PrefetchedLayer { bound: self.start.get(), behind: possible }
     }
 
     /// Gives the engine a layer.
@@ -320,7 +320,7 @@ async fn run_layers<E: Engine>(engine: Rc<E>) {
             Ok(layer) => {
                 control.begin(|| E::shape(&layer), group);
                 let Streamed { ends, next } = engine.stream(&layer, group).await;
-                let ending = Ending { group, layer: Some(layer), written: written(), ends };
+                let ending = FinishingLayer { group, layer: Some(layer), written: written(), ends };
                 (ending, next)
             }
             Err(refused) => {
@@ -329,7 +329,7 @@ async fn run_layers<E: Engine>(engine: Rc<E>) {
                 control.warn(format_args!("layer refused: {refused}"));
                 engine.release_partner(&registers).await;
                 let ends = sim.now();
-                (Ending { group, layer: None, written: written(), ends }, ends)
+                (FinishingLayer { group, layer: None, written: written(), ends }, ends)
             }
         };
         common.streamed.push(ending);
@@ -356,7 +356,7 @@ async fn await_writes<E: Engine>(engine: Rc<E>) {
 async fn end_layers<E: Engine>(engine: Rc<E>) {
     let Common { control, interrupts, done, .. } = engine.common();
     loop {
-        let Ending { group, layer, .. } = done.next().await;
+        let FinishingLayer { group, layer, .. } = done.next().await;
         if let Some(layer) = &layer {
             control.end(|| E::shape(layer), group);
         }

@@ -197,17 +197,17 @@ impl<const E: u32, const M: u32> Float<E, M> {
 
 /// How many elements are no finite numbers: what statistics registers count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Specials {
+pub struct SpecialCounts {
     /// Not numbers.
     pub nan: u64,
     /// Infinite.
     pub infinite: u64,
 }
 
-impl Specials {
+impl SpecialCounts {
     /// Those in some bytes of memory.
-    pub fn of(bytes: &[u8]) -> Specials {
-        let mut specials = Specials::default();
+    pub fn of(bytes: &[u8]) -> SpecialCounts {
+        let mut specials = SpecialCounts::default();
         for &pair in bytes.as_chunks().0 {
             let element = Fp16::from_bytes(pair);
             specials.nan += u64::from(element.is_nan());
@@ -217,7 +217,7 @@ impl Specials {
     }
 }
 
-impl std::ops::AddAssign for Specials {
+impl std::ops::AddAssign for SpecialCounts {
     fn add_assign(&mut self, other: Self) {
         self.nan += other.nan;
         self.infinite += other.infinite;

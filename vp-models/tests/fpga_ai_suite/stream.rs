@@ -2,8 +2,8 @@
 
 use super::*;
 use vp_models::hub::{
-    Access, AccessKind, Completion, FailureKind, Hub, Input, MemoryPromise, Operation, Output, PartyCommand,
-    PartyId, PortIndex, Ran, Role, Tag, TimeMode,
+    Access, AccessKind, Completion, FailureKind, Hub, Input, MemoryGuarantees, Operation, Output,
+    PartyCommand, PartyId, PortIndex, Ran, Role, Tag, TimeMode,
 };
 
 fn streaming() -> Architecture {
@@ -145,7 +145,7 @@ fn a_stream_takes_what_is_sent_to_it_as_a_whole_and_is_no_memory() {
     const PARTY: PartyId = PartyId(1);
     let architecture = streaming();
     let mut hub = Hub::new(Platform::build(&description(&architecture)).unwrap(), TimeMode::Lockstep);
-    hub.handle(Input::Enter { party: PARTY, name: "a party".into(), memory: MemoryPromise::default() });
+    hub.handle(Input::Enter { party: PARTY, name: "a party".into(), memory: MemoryGuarantees::default() });
     let port = |hub: &Hub, name| {
         let at = hub.ports().iter().position(|port| port.name == name);
         PortIndex(at.unwrap() as u16)

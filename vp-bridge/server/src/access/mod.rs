@@ -15,7 +15,7 @@ use vp_transport::tls::{self, TlsSocket};
 
 pub use rights::{Right, Rights, Role};
 pub use tokens::Tokens;
-pub(crate) use tokens::{Holder, Presence};
+pub(crate) use tokens::{TokenHolder, TokenUse};
 pub(crate) use tries::{Place, Tries};
 
 /// The access rules of a server.
@@ -38,7 +38,7 @@ pub struct Access {
 #[derive(Debug)]
 pub(crate) enum Known {
     /// By its certificate.
-    Holder(Arc<Holder>),
+    TokenHolder(Arc<TokenHolder>),
     /// The server does not ask for authentication.
     Anybody,
 }
@@ -136,7 +136,9 @@ impl Access {
         match self.tokens.certificates() {
             // Every certificate is as good as any other.
             [] => socket.has_certificate().then_some(Known::Anybody),
-            listed => listed.iter().find(|holder| socket.peer_is(&holder.name)).cloned().map(Known::Holder),
+            listed => {
+                listed.iter().find(|holder| socket.peer_is(&holder.name)).cloned().map(Known::TokenHolder)
+            }
         }
     }
 

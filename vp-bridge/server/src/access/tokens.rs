@@ -20,13 +20,13 @@ const LEAST: usize = 16;
 /// The known clients, and what each may do.
 #[derive(Debug, Clone, Default)]
 pub struct Tokens {
-    tokens: Arc<[(Secret, Arc<Holder>)]>,
-    certificates: Arc<[Arc<Holder>]>,
+    tokens: Arc<[(Secret, Arc<TokenHolder>)]>,
+    certificates: Arc<[Arc<TokenHolder>]>,
 }
 
 /// A known client.
 #[derive(Debug)]
-pub(crate) struct Holder {
+pub(crate) struct TokenHolder {
     pub(crate) name: String,
     pub(crate) rights: Rights,
     /// The shared platforms that it may join; `None`: every one.
@@ -36,7 +36,7 @@ pub(crate) struct Holder {
     open: AtomicUsize,
 }
 
-impl Holder {
+impl TokenHolder {
     /// Whether it may join the shared platform of that name.
     pub(crate) fn may_join(&self, platform: &str) -> bool {
         self.platforms.as_ref().is_none_or(|may| may.iter().any(|name| name == platform))
@@ -46,12 +46,12 @@ impl Holder {
     ///
     /// # Errors
     /// Why it may not be.
-    pub(crate) fn enter(self: &Arc<Self>, platform: Option<&str>) -> Result<Presence, String> {
+    pub(crate) fn enter(self: &Arc<Self>, platform: Option<&str>) -> Result<TokenUse, String> {
         if let Some(platform) = platform.filter(|platform| !self.may_join(platform)) {
             return Err(format!("`{}` lacks the right to join the platform `{platform}`", self.name));
         }
         // Counted first: two at once must not both be the last.
-        let presence = Presence(self.clone());
+        let presence = TokenUse(self.clone());
         let before = self.open.fetch_add(1, Ordering::Relaxed);
         match self.sessions {
             Some(most) if before >= most => {
@@ -64,15 +64,15 @@ impl Holder {
 
 /// A session of a known client, counted as long as it exists.
 #[derive(Debug)]
-pub(crate) struct Presence(Arc<Holder>);
+pub(crate) struct TokenUse(Arc<TokenHolder>);
 
-impl Presence {
-    pub(crate) fn holder(&self) -> &Holder {
+impl TokenUse {
+    pub(crate) fn holder(&self) -> &TokenHolder {
         &self.0
     }
 }
 
-impl Drop for Presence {
+impl Drop for TokenUse {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
@@ -127,7 +127,7 @@ impl Tokens {
     /// # Errors
     /// It is too short or too long.
     pub fn of_one(token: &Token) -> Result<Self, TextError> {
-        let holder = Holder {
+        let holder = TokenHolder {
             name: "token".to_owned(),
             rights: Rights::ALL,
             platforms: None,
@@ -161,7 +161,7 @@ impl Tokens {
                 names.push(name);
             }
         }
-        let mut tokens: Vec<(Secret, Arc<Holder>)> = Vec::new();
+        let mut tokens: Vec<(Secret, Arc<TokenHolder>)> = Vec::new();
         for (at, entry) in file.token.into_iter().enumerate() {
             let path = |key: &str| format!("token.{at}.{key}");
             let wrong =
@@ -200,7 +200,7 @@ impl Tokens {
     }
 
     /// The holder of the token. All tokens are compared, each in the same time.
-    pub(crate) fn holder_of(&self, token: &Token) -> Option<&Arc<Holder>> {
+    pub(crate) fn holder_of(&self, token: &Token) -> Option<&Arc<TokenHolder>> {
         let shown = secret(token.secret()).ok()?;
         let mut found = None;
         for (secret, holder) in self.tokens.iter() {
@@ -212,7 +212,7 @@ impl Tokens {
     }
 
     /// Those that show a certificate.
-    pub(crate) fn certificates(&self) -> &[Arc<Holder>] {
+    pub(crate) fn certificates(&self) -> &[Arc<TokenHolder>] {
         &self.certificates
     }
 }
@@ -230,14 +230,14 @@ fn secret(text: &str) -> Result<Secret, String> {
 }
 
 impl Entry {
-    fn holder(self) -> Result<Arc<Holder>, String> {
+    fn holder(self) -> Result<Arc<TokenHolder>, String> {
         let Self { name, roles, rights, platforms, sessions, .. } = self;
         if name.is_empty() || name.len() > 64 || name.chars().any(char::is_control) {
             return Err("a name has 1 to 64 bytes and no control characters".to_owned());
         }
         let platforms = (!platforms.iter().any(|name| name == "*")).then_some(platforms);
         let rights = Rights::of(&roles, &rights);
-        Ok(Arc::new(Holder { name, rights, platforms, sessions, open: AtomicUsize::new(0) }))
+        Ok(Arc::new(TokenHolder { name, rights, platforms, sessions, open: AtomicUsize::new(0) }))
     }
 }
 

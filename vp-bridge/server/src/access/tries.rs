@@ -43,7 +43,7 @@ impl From<Origin> for Place {
 }
 
 #[derive(Debug)]
-struct Wrong {
+struct FailedTries {
     count: u32,
     last: Instant,
     /// When the next token from there is looked at.
@@ -52,7 +52,7 @@ struct Wrong {
 
 /// How many wrong tokens have come, and from where.
 #[derive(Debug, Default)]
-pub(crate) struct Tries(Mutex<HashMap<Place, Wrong>>);
+pub(crate) struct Tries(Mutex<HashMap<Place, FailedTries>>);
 
 impl Tries {
     /// How long a token from there waits until it is looked at. Tokens of one place are looked at one after the other.
@@ -84,7 +84,7 @@ impl Tries {
             let oldest = table.iter().min_by_key(|(_, wrong)| wrong.last).map(|(place, _)| *place);
             oldest.and_then(|oldest| table.remove(&oldest));
         }
-        let wrong = table.entry(place).or_insert(Wrong { count: 0, last: now, next: now });
+        let wrong = table.entry(place).or_insert(FailedTries { count: 0, last: now, next: now });
         wrong.count = wrong.count.saturating_add(1);
         wrong.last = now;
         wrong.next = wrong.next.max(now + pause(wrong.count));

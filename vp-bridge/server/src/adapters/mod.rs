@@ -14,7 +14,7 @@ use vp_models::hub::{Input, Output, PartyId};
 use vp_models::platform::{Description, Port};
 
 /// What a session has to do with, from its beginning on.
-pub(crate) struct Beginning<'a> {
+pub(crate) struct SessionStart<'a> {
     /// Its party at the hub.
     pub(crate) party: PartyId,
     /// The platform's ports.
@@ -31,7 +31,7 @@ pub(crate) trait Adapter: Send {
     ///
     /// # Errors
     /// The platform is not what the peer needs.
-    fn begin(&mut self, beginning: &Beginning<'_>) -> Result<(), Parting>;
+    fn begin(&mut self, beginning: &SessionStart<'_>) -> Result<(), SessionEnd>;
 
     /// Whether the first bytes on the first stream show that a peer is there: a complete greeting, or something
     /// that is not a greeting. Before that the peer is sent the adapter's own greeting, and nothing else
@@ -44,19 +44,19 @@ pub(crate) trait Adapter: Send {
     /// # Errors
     /// The peer has broken a rule of its protocol, or has said goodbye. After a broken rule this is not called
     /// any more.
-    fn receive(&mut self, stream: usize, bytes: &mut BytesMut, now: Time) -> Result<(), Parting>;
+    fn receive(&mut self, stream: usize, bytes: &mut BytesMut, now: Time) -> Result<(), SessionEnd>;
 
     /// Takes what the hub tells this party.
     ///
     /// # Errors
     /// Nothing more can be done for the peer.
-    fn tell(&mut self, output: Output, now: Time) -> Result<(), Parting>;
+    fn tell(&mut self, output: Output, now: Time) -> Result<(), SessionEnd>;
 
     /// Simulated time waits for a further promise of this party, a partner.
     ///
     /// # Errors
     /// Nothing more can be done for the peer.
-    fn is_waited_for(&mut self) -> Result<(), Parting> {
+    fn is_waited_for(&mut self) -> Result<(), SessionEnd> {
         Ok(())
     }
 
@@ -69,7 +69,7 @@ pub(crate) trait Adapter: Send {
     ///
     /// # Errors
     /// Nothing more can be done for the peer.
-    fn is_silent(&mut self) -> Result<(), Parting> {
+    fn is_silent(&mut self) -> Result<(), SessionEnd> {
         Ok(())
     }
 
@@ -87,14 +87,14 @@ pub(crate) trait Adapter: Send {
     fn owes_answers(&self) -> bool;
 
     /// How the session ends if the peer's stream ends at the end of a message.
-    fn gone(&self) -> Parting {
-        Parting::Fine("the peer is gone".to_owned())
+    fn gone(&self) -> SessionEnd {
+        SessionEnd::Fine("the peer is gone".to_owned())
     }
 }
 
 /// Why a session of another protocol ends.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(crate) enum Parting {
+pub(crate) enum SessionEnd {
     /// As it should.
     #[error("{0}")]
     Fine(String),

@@ -13,8 +13,8 @@ use vp_models::hub::{Input, Output};
 use vp_protocols::native::SessionId;
 use vp_transport::Socket;
 
-use super::message::AdaptedNewcomer;
-use crate::adapters::{Adapter, Beginning, Parting};
+use super::message::JoiningAdapter;
+use crate::adapters::{Adapter, SessionEnd, SessionStart};
 use crate::session::End;
 
 /// Bytes read at once.
@@ -49,18 +49,18 @@ struct AdaptedStream {
     input: BytesMut,
 }
 
-impl From<Parting> for End {
-    fn from(parting: Parting) -> End {
+impl From<SessionEnd> for End {
+    fn from(parting: SessionEnd) -> End {
         match parting {
-            Parting::Fine(why) => End::Fine(why),
-            Parting::Wrong(why) => End::Wrong(why),
+            SessionEnd::Fine(why) => End::Fine(why),
+            SessionEnd::Wrong(why) => End::Wrong(why),
         }
     }
 }
 
 impl AdaptedSession {
-    pub(super) fn new(newcomer: AdaptedNewcomer) -> AdaptedSession {
-        let AdaptedNewcomer { name, sockets, mut input, adapter, ended, .. } = newcomer;
+    pub(super) fn new(newcomer: JoiningAdapter) -> AdaptedSession {
+        let JoiningAdapter { name, sockets, mut input, adapter, ended, .. } = newcomer;
         let stream = |socket| AdaptedStream { socket, input: std::mem::take(&mut input) };
         AdaptedSession {
             name,
@@ -81,7 +81,7 @@ impl AdaptedSession {
         self.end.get_or_insert(end);
     }
 
-    fn note(&mut self, done: Result<(), Parting>) {
+    fn note(&mut self, done: Result<(), SessionEnd>) {
         if let Err(parting) = done {
             let end = self.broken.take().unwrap_or_else(|| parting.into());
             self.end.get_or_insert(end);
@@ -105,7 +105,7 @@ impl AdaptedSession {
                 Ok(None) if output.len() <= UNREAD => return,
                 Ok(None) => {
                     let why = format!("the peer has left {} bytes unread", output.len());
-                    return self.note(Err(Parting::Wrong(why)));
+                    return self.note(Err(SessionEnd::Wrong(why)));
                 }
                 Err(error) => return self.note(Err(self.lost(&error))),
             }
@@ -143,7 +143,7 @@ impl AdaptedSession {
         self.adapter.minds_silence().then(|| self.heard + SILENCE)
     }
 
-    fn read(&mut self, number: usize, now: Time) -> Result<(), Parting> {
+    fn read(&mut self, number: usize, now: Time) -> Result<(), SessionEnd> {
         let stream = &mut self.streams[number];
         match stream.socket.read(&mut self.landing) {
             // What had no room before may have it now.
@@ -151,7 +151,7 @@ impl AdaptedSession {
             Ok(None) => self.receive(number, now),
             Ok(Some(0)) => match self.streams.iter().map(|stream| stream.input.len()).sum::<usize>() {
                 0 => Err(self.adapter.gone()),
-                left => Err(Parting::Wrong(format!(
+                left => Err(SessionEnd::Wrong(format!(
                     "the peer is gone in the middle of a packet, after {left} bytes of it"
                 ))),
             },
@@ -170,9 +170,9 @@ impl AdaptedSession {
     }
 
     /// Shows the adapter what has come.
-    fn receive(&mut self, number: usize, now: Time) -> Result<(), Parting> {
+    fn receive(&mut self, number: usize, now: Time) -> Result<(), SessionEnd> {
         match self.adapter.receive(number, &mut self.streams[number].input, now) {
-            Err(wrong @ Parting::Wrong(_)) => {
+            Err(wrong @ SessionEnd::Wrong(_)) => {
                 self.streams.iter_mut().for_each(|stream| stream.input.clear());
                 self.broken = Some(wrong.into());
                 Ok(())
@@ -182,10 +182,10 @@ impl AdaptedSession {
     }
 
     /// The stream cannot be used any more. A peer that ends without reading all messages resets it.
-    fn lost(&self, error: &io::Error) -> Parting {
+    fn lost(&self, error: &io::Error) -> SessionEnd {
         match error.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => self.adapter.gone(),
-            _ => Parting::Wrong(format!("stream broken: {error}")),
+            _ => SessionEnd::Wrong(format!("stream broken: {error}")),
         }
     }
 
@@ -245,7 +245,7 @@ impl AdaptedSessions {
         &mut self,
         session: SessionId,
         mut adapted: AdaptedSession,
-        beginning: &Beginning<'_>,
+        beginning: &SessionStart<'_>,
     ) {
         let begun = adapted.adapter.begin(beginning);
         adapted.note(begun);

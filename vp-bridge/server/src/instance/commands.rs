@@ -1,17 +1,17 @@
 //! What an instance does of what it is told: by its server, and by its sessions.
 
 use bytes::Bytes;
-use vp_models::hub::{self, Input, MemoryPromise, RequestId as HubRequest, Tag};
+use vp_models::hub::{self, Input, MemoryGuarantees, RequestId as HubRequest, Tag};
 use vp_protocols::native::{ErrorCode, Offer, Reply, Request, RequestId, SessionId, TimeMode};
 
 use super::adapted::AdaptedSession;
 use super::inbox::PlatformCommand;
 use super::member::Member;
-use super::message::{AdaptedNewcomer, Newcomer, SessionCommand, ToSession};
+use super::message::{JoiningAdapter, Newcomer, SessionCommand, ToSession};
 use super::permits::Permit;
 use super::session_stream::SessionStream;
 use super::{PlatformThread, inspect, offer, translate};
-use crate::adapters::Beginning;
+use crate::adapters::SessionStart;
 use crate::session::End;
 
 impl PlatformThread {
@@ -113,7 +113,7 @@ impl PlatformThread {
 
     pub(super) fn join(&mut self, newcomer: Newcomer) {
         let Newcomer { id, name, agent, time_mode, socket, mut connection, input, .. } = newcomer;
-        let Newcomer { server, platform, mut guest, ended, is_observer, .. } = newcomer;
+        let Newcomer { server, platform, mut identity, ended, is_observer, .. } = newcomer;
         if ended.is_closed() {
             // Its task was given up.
             return;
@@ -121,7 +121,7 @@ impl PlatformThread {
         if !is_observer {
             self.set_mode(time_mode);
         }
-        let (answered, accepted) = match guest.welcome.take() {
+        let (answered, accepted) = match identity.welcome.take() {
             // The platform that it was told of has gone meanwhile.
             Some((_, welcome)) if welcome.time_mode != self.time_mode() && !is_observer => {
                 let reason = "another platform has the name now, with another mode of time: come again";
@@ -146,13 +146,13 @@ impl PlatformThread {
             Ok(welcome) => welcome,
             Err((code, reason)) => return stream.close(code, End::Wrong(reason)),
         };
-        let who = guest.presence.as_ref().map(|presence| format!("{}, ", presence.holder().name));
+        let who = identity.presence.as_ref().map(|presence| format!("{}, ", presence.holder().name));
         let mode = welcome.time_mode;
         tracing::info!("{name}: {}{agent} on platform {platform}, {mode}", who.unwrap_or_default());
         let account = self.turns.newcomer();
-        let mut member = Member::new(welcome.capabilities, (name, agent), guest, stream, account);
+        let mut member = Member::new(welcome.capabilities, (name, agent), identity, stream, account);
         member.is_observer = is_observer;
-        let memory = MemoryPromise { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
+        let memory = MemoryGuarantees { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
         self.members.insert(id, member);
         self.tell_that_time_stands(id);
         if !is_observer {
@@ -173,7 +173,7 @@ impl PlatformThread {
         }
     }
 
-    fn join_adapted(&mut self, newcomer: AdaptedNewcomer) {
+    fn join_adapted(&mut self, newcomer: JoiningAdapter) {
         if newcomer.ended.is_closed() {
             // Its task was given up.
             return;
@@ -181,11 +181,11 @@ impl PlatformThread {
         self.set_mode(newcomer.time_mode);
         let (id, name) = (newcomer.id, format!("session {}", newcomer.id.0));
         tracing::info!("{} on platform {}, {}", newcomer.name, self.name(), self.time_mode());
-        let memory = MemoryPromise::default();
+        let memory = MemoryGuarantees::default();
         self.handle(Input::Enter { party: translate::party(id), name, memory });
         let platform = self.hub.platform();
         let (ports, description) = (self.hub.ports(), platform.description());
-        let beginning = Beginning { party: translate::party(id), ports, description, now: self.hub.now() };
+        let beginning = SessionStart { party: translate::party(id), ports, description, now: self.hub.now() };
         self.adapted.insert(id, AdaptedSession::new(newcomer), &beginning);
         self.take_adapted_inputs();
     }

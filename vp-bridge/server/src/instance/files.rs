@@ -6,7 +6,7 @@ use std::io;
 use vp_shm::descriptors::{MOST, Passed};
 use vp_transport::Socket;
 
-use super::quota::{Amount, QuotaExceeded, Quotas, Taken};
+use super::quota::{QuotaExceeded, Quotas, Taken, Usage};
 
 /// A file, and its place in the quotas.
 pub(super) struct File {
@@ -32,7 +32,7 @@ impl Files {
         // Those of a frame that was read in part, and those of the next one.
         came.truncate((2 * MOST + 1).saturating_sub(self.came.len()));
         for file in came {
-            let taken = self.quotas.take(Amount { files: 1, ..Amount::default() });
+            let taken = self.quotas.take(Usage { files: 1, ..Usage::default() });
             self.came.push_back(taken.map(|taken| File { file, _taken: taken }));
         }
         Ok(read)

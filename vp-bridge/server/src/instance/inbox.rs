@@ -9,14 +9,14 @@ use tokio::sync::oneshot;
 use vp_protocols::native::{ErrorCode, SessionId, TimeMode};
 use vp_shm::Bell;
 
-use super::{AdaptedNewcomer, Newcomer};
+use super::{JoiningAdapter, Newcomer};
 
 /// What the server wants of a platform's thread.
 pub(crate) enum PlatformCommand {
     /// To take a session in.
     Join(Box<Newcomer>),
     /// To take a session of another protocol in.
-    JoinAdapted(Box<AdaptedNewcomer>),
+    JoinAdapted(Box<JoiningAdapter>),
     /// Asks which mode of time a session would get that wants this one.
     TellMode { wanted: TimeMode, tell: oneshot::Sender<TimeMode> },
     /// To end a session, which may have ended already.

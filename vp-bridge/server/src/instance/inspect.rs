@@ -71,7 +71,7 @@ impl PlatformThread {
             let name = format!("session.{}", session.0);
             seen.push(text(&name, &member.name));
             seen.push(text(&format!("{name}.agent"), &member.agent));
-            if let Some(holder) = member.guest.holder() {
+            if let Some(holder) = member.identity.holder() {
                 seen.push(text(&format!("{name}.token"), holder));
             }
             seen.push(real(&format!("{name}.since"), "s", member.since.elapsed().as_secs_f64()));

@@ -14,8 +14,8 @@ use super::permits::Permit;
 use super::session_stream::SessionStream;
 use super::share::Ring;
 use super::silence::Silence;
-use super::turns::{Account, Order, is_read_in_turn};
-use crate::authentication::Guest;
+use super::turns::{CommandCosts, Order, is_read_in_turn};
+use crate::authentication::SessionIdentity;
 
 /// A session, seen from its instance.
 pub(super) struct Member {
@@ -28,12 +28,12 @@ pub(super) struct Member {
     /// Whether it only looks, and is not a party of the platform.
     pub(super) is_observer: bool,
     /// Its identity and rights.
-    pub(super) guest: Guest,
+    pub(super) identity: SessionIdentity,
     /// Whether it has a clock of its own.
     pub(super) has_clock: bool,
     pub(super) stream: SessionStream,
     pub(super) silence: Silence,
-    pub(super) account: Account,
+    pub(super) account: CommandCosts,
     pub(super) ring: Option<Ring>,
     /// There is one in a session's life.
     pub(super) has_had_ring: bool,
@@ -56,9 +56,9 @@ impl Member {
     pub(super) fn new(
         capabilities: Capabilities,
         (name, agent): (String, String),
-        guest: Guest,
+        identity: SessionIdentity,
         stream: SessionStream,
-        account: Account,
+        account: CommandCosts,
     ) -> Self {
         Self {
             capabilities,
@@ -66,7 +66,7 @@ impl Member {
             agent,
             since: Instant::now(),
             is_observer: false,
-            guest,
+            identity,
             has_clock: false,
             stream,
             silence: Silence::default(),

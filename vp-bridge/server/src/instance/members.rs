@@ -193,9 +193,9 @@ mod tests {
 
     use super::super::message::ToSession;
     use super::super::session_stream::SessionStream;
-    use super::super::turns::{Account, Turns};
+    use super::super::turns::{CommandCosts, Turns};
     use super::*;
-    use crate::authentication::Guest;
+    use crate::authentication::SessionIdentity;
 
     /// Sessions, and their peers.
     fn members(count: u64) -> (Members, Vec<UnixStream>) {
@@ -211,7 +211,13 @@ mod tests {
             let (socket, ended) = (Arc::new(Socket::Unix(near)), oneshot::channel().0);
             let stream = SessionStream::new(socket, connection, BytesMut::new(), ended);
             let who = ("session".to_owned(), "test".to_owned());
-            let member = Member::new(Capabilities::NONE, who, Guest::default(), stream, Account::default());
+            let member = Member::new(
+                Capabilities::NONE,
+                who,
+                SessionIdentity::default(),
+                stream,
+                CommandCosts::default(),
+            );
             members.insert(SessionId(id), member);
             far
         };

@@ -15,7 +15,7 @@ use super::owners::Token;
 use super::permits::Permit;
 use super::quota::QuotaExceeded;
 use crate::adapters::Adapter;
-use crate::authentication::Guest;
+use crate::authentication::SessionIdentity;
 use crate::session::{End, Ended};
 
 /// What a session wants of its platform.
@@ -63,12 +63,12 @@ pub(crate) struct Newcomer {
     /// What the session calls the platform.
     pub(crate) platform: String,
     /// Its identity and rights.
-    pub(crate) guest: Guest,
+    pub(crate) identity: SessionIdentity,
     pub(crate) ended: oneshot::Sender<Ended>,
 }
 
 /// A session of another protocol, on its way to its platform. If it is dropped on the way its task is informed.
-pub(crate) struct AdaptedNewcomer {
+pub(crate) struct JoiningAdapter {
     pub(crate) id: SessionId,
     /// What the log calls it.
     pub(crate) name: String,

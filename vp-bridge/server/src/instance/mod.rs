@@ -45,7 +45,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use vp_models::hub::{self, Hub, Input, MemoryPromise, Tag};
+use vp_models::hub::{self, Hub, Input, MemoryGuarantees, Tag};
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, DeviceRegisters, Platform};
 use vp_protocols::native::{ErrorCode, Offer, SessionId, TimeMode};
@@ -54,16 +54,16 @@ use adapted::AdaptedSessions;
 pub(super) use inbox::{Inbox, PlatformCommand};
 use members::Members;
 use message::SessionCommand;
-pub(super) use message::{AdaptedNewcomer, Newcomer};
+pub(super) use message::{JoiningAdapter, Newcomer};
 use owners::Owners;
-use partners::Standing;
-use run::Looks;
+use partners::StalledPartner;
+use run::PollSchedule;
 use silence::Watch;
 use turns::Turns;
 
 use super::session::End;
 use super::{EndedPlatform, Listeners, PlatformObserver};
-use crate::processors::Shift;
+use crate::processors::WorkPeriod;
 
 /// What a welcome says of a platform, for every session.
 pub(super) fn offer(platform: &Platform) -> Offer {
@@ -77,7 +77,7 @@ pub(super) fn offer(platform: &Platform) -> Offer {
 
 /// The time limits of an instance: see [`Options`](super::Options).
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct TimeLimits {
     pub(super) owner_timeout: Duration,
     pub(super) delta_limit: u64,
     pub(super) heartbeat: Option<Duration>,
@@ -87,7 +87,7 @@ pub(super) struct Patience {
 }
 
 #[cfg(test)]
-impl Default for Patience {
+impl Default for TimeLimits {
     fn default() -> Self {
         super::Options::default().patience()
     }
@@ -131,7 +131,7 @@ impl Instance {
         start: impl Into<Start>,
         budget: MemoryBudget,
         mode: TimeMode,
-        patience: Patience,
+        patience: TimeLimits,
         faults: Option<Arc<str>>,
         listeners: Listeners,
     ) -> std::io::Result<Self> {
@@ -214,16 +214,16 @@ struct PlatformThread {
     mode: TimeMode,
     /// Since when there is the platform.
     began: Instant,
-    patience: Patience,
+    patience: TimeLimits,
     members: Members,
     turns: Turns,
-    shift: Shift,
+    shift: WorkPeriod,
     adapted: AdaptedSessions,
     owners: Owners,
-    standing: Standing,
+    standing: StalledPartner,
     /// Paced: the clock of the present work, and what simulated time has to do with it.
     pace: Option<(Instant, hub::Pace)>,
-    looks: Looks,
+    looks: PollSchedule,
     watch: Watch,
     /// What looks on.
     observer: Option<Box<dyn PlatformObserver>>,
@@ -240,7 +240,7 @@ impl PlatformThread {
         start: &Start,
         budget: MemoryBudget,
         mode: TimeMode,
-        patience: Patience,
+        patience: TimeLimits,
     ) -> Result<Self, String> {
         let mut hub = Hub::new(start.platform(budget)?, translate::time_mode(mode));
         hub.set_delta_limit(patience.delta_limit);
@@ -253,12 +253,12 @@ impl PlatformThread {
             patience,
             members: Members::default(),
             turns: Turns::default(),
-            shift: Shift::default(),
+            shift: WorkPeriod::default(),
             adapted: AdaptedSessions::default(),
             owners: Owners::default(),
-            standing: Standing::default(),
+            standing: StalledPartner::default(),
             pace: None,
-            looks: Looks::SOON,
+            looks: PollSchedule::SOON,
             watch: Watch::new(&patience),
             observer: None,
             has_ended: false,
@@ -272,7 +272,7 @@ impl PlatformThread {
         const OWN: hub::PartyId = hub::PartyId(0);
         let Some(faults) = faults else { return Ok(()) };
         let command = hub::PartyCommand::Inject { faults: faults.to_owned() };
-        let memory = MemoryPromise::default();
+        let memory = MemoryGuarantees::default();
         self.hub.handle(Input::Enter { party: OWN, name: "the server".to_owned(), memory });
         self.hub.handle(Input::Command { party: OWN, tag: Tag(0), command });
         self.hub.handle(Input::Leave { party: OWN, why: "the faults are armed".to_owned() });
@@ -309,7 +309,7 @@ impl PlatformThread {
                 _ if self.has_commands() => {
                     // Who asks for little comes between.
                     self.poll_sockets();
-                    self.mind_silence();
+                    self.check_heartbeat();
                     self.shift.go_on();
                 }
                 Some(wake) if self.sessions() == sessions && !self.adapted.has_inputs() => {
@@ -322,12 +322,12 @@ impl PlatformThread {
                         since.filter_map(|(_, since)| since.checked_add(self.patience.owner_timeout));
                     self.shift.end();
                     self.idle_until(wake.0.into_iter().chain(patience).chain(silence).min());
-                    self.looks = Looks::SOON;
-                    self.mind_silence();
+                    self.looks = PollSchedule::SOON;
+                    self.check_heartbeat();
                 }
                 _ => {
                     if self.look() {
-                        self.mind_silence();
+                        self.check_heartbeat();
                     }
                     self.shift.go_on();
                 }
@@ -406,13 +406,13 @@ mod tests {
     use vp_protocols::native::{Connection, Event, Terms};
     use vp_transport::Socket;
 
-    use crate::authentication::Guest;
+    use crate::authentication::SessionIdentity;
     use crate::session::Ended;
 
     #[tokio::test]
     async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
         let description = Description::named("nv_small").unwrap();
-        let (mode, patience) = (TimeMode::Lockstep, Patience::default());
+        let (mode, patience) = (TimeMode::Lockstep, TimeLimits::default());
         let budget = MemoryBudget::unlimited();
         let instance =
             Instance::start("p", description, budget, mode, patience, None, Listeners::default()).unwrap();
@@ -438,7 +438,7 @@ mod tests {
             input,
             server: "vp".to_owned(),
             platform: "p".to_owned(),
-            guest: Guest::default(),
+            identity: SessionIdentity::default(),
             ended,
         };
         instance.inbox().send(PlatformCommand::Join(Box::new(newcomer))).unwrap();

@@ -14,9 +14,9 @@ use vp_native_values::partner_event;
 
 /// For which partner simulated time stands, at which promise, and since when by the wall clock.
 #[derive(Default)]
-pub(super) struct Standing(Option<(SessionId, Time, Instant)>);
+pub(super) struct StalledPartner(Option<(SessionId, Time, Instant)>);
 
-impl Standing {
+impl StalledPartner {
     /// Time waits for the partner, which has promised to be silent up to then; `None`: for none.
     fn look(&mut self, waited_for: Option<(SessionId, Time)>) {
         let before = self.0.take();

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 /// So much of each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Amount {
+pub(super) struct Usage {
     pub(super) regions: u64,
     pub(super) bytes: u64,
     pub(super) files: u64,
@@ -20,11 +20,11 @@ pub(super) struct Amount {
 
 /// Of a session: the regions of four memories, and as many that have been replaced and are not unmapped yet; guests of some TiB; the files
 /// of four requests.
-const OF_SESSION: Amount = Amount { regions: 512, bytes: 4 << 40, files: 64 };
+const OF_SESSION: Usage = Usage { regions: 512, bytes: 4 << 40, files: 64 };
 
 /// Of all sessions, unless the system gives less: half of the mappings that Linux lets a process have (`vm.max_map_count`, 65 530), and
 /// a quarter of the addresses that a process of 47 bits has.
-const OF_ALL: Amount = Amount { regions: 32_768, bytes: 32 << 40, files: 4096 };
+const OF_ALL: Usage = Usage { regions: 32_768, bytes: 32 << 40, files: 4096 };
 
 /// That of all sessions of the process.
 static ALL: LazyLock<Arc<Quota>> = LazyLock::new(|| {
@@ -33,7 +33,7 @@ static ALL: LazyLock<Arc<Quota>> = LazyLock::new(|| {
     let limit = |of| getrlimit(of).current.unwrap_or(u64::MAX);
     Quota::new(
         "all sessions together",
-        Amount {
+        Usage {
             regions: OF_ALL.regions.min(mappings / 2),
             bytes: OF_ALL.bytes.min(limit(Resource::As) / 2),
             files: OF_ALL.files.min(limit(Resource::Nofile) / 8),
@@ -55,30 +55,30 @@ pub(super) struct QuotaExceeded {
 #[derive(Debug)]
 struct Quota {
     who: &'static str,
-    most: Amount,
-    taken: Mutex<Amount>,
+    most: Usage,
+    taken: Mutex<Usage>,
 }
 
 /// So much of a quota, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Taken {
     quota: Arc<Quota>,
-    amount: Amount,
+    amount: Usage,
 }
 
 impl Quota {
-    fn new(who: &'static str, most: Amount) -> Arc<Self> {
+    fn new(who: &'static str, most: Usage) -> Arc<Self> {
         Arc::new(Self { who, most, taken: Mutex::default() })
     }
 
-    fn take(self: &Arc<Self>, amount: Amount) -> Result<Taken, QuotaExceeded> {
+    fn take(self: &Arc<Self>, amount: Usage) -> Result<Taken, QuotaExceeded> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = |what, taken: u64, amount, most| {
             let would_have = taken.saturating_add(amount);
             let exceeded = QuotaExceeded { who: self.who, what, would_have, most };
             if would_have <= most { Ok(would_have) } else { Err(exceeded) }
         };
-        *taken = Amount {
+        *taken = Usage {
             regions: sum("mapped regions", taken.regions, amount.regions, self.most.regions)?,
             bytes: sum("mapped bytes", taken.bytes, amount.bytes, self.most.bytes)?,
             files: sum("files beside streams", taken.files, amount.files, self.most.files)?,
@@ -110,7 +110,7 @@ impl Quotas {
     }
 
     /// Takes as much of the session's quota, and of that of all.
-    pub(super) fn take(&self, amount: Amount) -> Result<[Taken; 2], QuotaExceeded> {
+    pub(super) fn take(&self, amount: Usage) -> Result<[Taken; 2], QuotaExceeded> {
         Ok([self.session.take(amount)?, self.all.take(amount)?])
     }
 }
@@ -119,22 +119,22 @@ impl Quotas {
 mod tests {
     use super::*;
 
-    fn regions(regions: u64) -> Amount {
-        Amount { regions, ..Amount::default() }
+    fn regions(regions: u64) -> Usage {
+        Usage { regions, ..Usage::default() }
     }
 
     #[test]
     fn what_is_beyond_a_quota_is_refused_whole_and_what_is_given_back_can_be_had_again() {
-        let quota = Quota::new("the session", Amount { regions: 3, bytes: 100, files: 0 });
-        let first = quota.take(Amount { regions: 2, bytes: 60, files: 0 }).unwrap();
-        let error = quota.take(Amount { regions: 1, bytes: 41, files: 0 }).unwrap_err();
+        let quota = Quota::new("the session", Usage { regions: 3, bytes: 100, files: 0 });
+        let first = quota.take(Usage { regions: 2, bytes: 60, files: 0 }).unwrap();
+        let error = quota.take(Usage { regions: 1, bytes: 41, files: 0 }).unwrap_err();
         assert_eq!(error.to_string(), "the session would have 101 mapped bytes, and may have 100");
-        let _second = quota.take(Amount { regions: 1, bytes: 40, files: 0 }).unwrap();
+        let _second = quota.take(Usage { regions: 1, bytes: 40, files: 0 }).unwrap();
         let error = quota.take(regions(1)).unwrap_err();
         assert_eq!(error.to_string(), "the session would have 4 mapped regions, and may have 3");
         drop(first);
-        assert!(quota.take(Amount { regions: 2, bytes: 60, files: 0 }).is_ok());
-        assert!(quota.take(Amount { bytes: u64::MAX, ..Amount::default() }).is_err());
+        assert!(quota.take(Usage { regions: 2, bytes: 60, files: 0 }).is_ok());
+        assert!(quota.take(Usage { bytes: u64::MAX, ..Usage::default() }).is_err());
     }
 
     #[test]

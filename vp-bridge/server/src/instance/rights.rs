@@ -22,13 +22,14 @@ impl PlatformThread {
             self.forbid(session, &command, ErrorCode::WrongRole, reason);
             return None;
         }
-        let needed = needed(&command, self.hub.ports(), member.guest.rights, member.has_clock);
-        let Some(lacking) = needed.into_iter().flatten().find(|right| !member.guest.rights.contains(*right))
+        let needed = needed(&command, self.hub.ports(), member.identity.rights, member.has_clock);
+        let Some(lacking) =
+            needed.into_iter().flatten().find(|right| !member.identity.rights.contains(*right))
         else {
             member.has_clock |= is_clock(&command);
             return Some(command);
         };
-        let reason = format!("`{}` lacks the right {lacking}", member.guest.name());
+        let reason = format!("`{}` lacks the right {lacking}", member.identity.name());
         self.forbid(session, &command, ErrorCode::NotPermitted, reason);
         None
     }

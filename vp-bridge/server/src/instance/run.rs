@@ -20,14 +20,14 @@ const SHARE_OF_RUN: u32 = 16;
 
 /// When the sockets are looked at while a run lasts.
 #[derive(Clone, Copy)]
-pub(super) struct Looks {
+pub(super) struct PollSchedule {
     /// Read from the clock only when needed: most register accesses are over by then, and reading the clock
     /// takes a part of their time.
     next: Option<Instant>,
     interval: Duration,
 }
 
-impl Looks {
+impl PollSchedule {
     /// Something has come, or no session was kept waiting.
     pub(super) const SOON: Self = Self { next: None, interval: SHORTEST };
 
@@ -101,12 +101,12 @@ impl PlatformThread {
         }
         let began = Instant::now();
         if self.poll_sockets() {
-            self.looks = Looks::SOON;
+            self.looks = PollSchedule::SOON;
             return true;
         }
         let took = began.elapsed();
         let interval = (2 * self.looks.interval).min(LONGEST).max(took * SHARE_OF_RUN);
-        self.looks = Looks { next: Some(began + took + interval), interval };
+        self.looks = PollSchedule { next: Some(began + took + interval), interval };
         true
     }
 }

@@ -47,7 +47,7 @@ const BATCH: usize = 64;
 
 /// What a session has shown of itself.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Signs {
+pub(super) struct ActivityFlags {
     /// Something came, or could not come, since the stream is not read.
     pub(super) is_heard: bool,
     /// There were messages, other than Pings, or something is under way.
@@ -81,7 +81,7 @@ pub(super) struct SessionStream {
     tokens: BTreeMap<RequestId, Token>,
     max_bytes: usize,
     /// Since the last look at it.
-    signs: Signs,
+    signs: ActivityFlags,
     /// Whether something has come since the last call that asks for this.
     is_fresh: bool,
     /// Whether something has come at the last look at the socket.
@@ -119,7 +119,7 @@ impl SessionStream {
         Self {
             socket,
             max_bytes: BYTES + connection.max_payload() as usize,
-            signs: Signs { is_heard: true, is_busy: true },
+            signs: ActivityFlags { is_heard: true, is_busy: true },
             is_fresh: true,
             has_come: false,
             pings: 0,
@@ -244,17 +244,17 @@ impl SessionStream {
     }
 
     /// What the session has shown of itself since this was last asked.
-    pub(super) fn take_signs(&mut self) -> Signs {
+    pub(super) fn take_signs(&mut self) -> ActivityFlags {
         let is_under_way = self.connection.to_answer() > self.peer_pings
             || self.connection.in_flight() > self.pings
             || !self.connection.output().is_empty();
-        let Signs { is_heard, is_busy } = std::mem::take(&mut self.signs);
-        Signs { is_heard: is_heard || !self.wants_input, is_busy: is_busy || is_under_way }
+        let ActivityFlags { is_heard, is_busy } = std::mem::take(&mut self.signs);
+        ActivityFlags { is_heard: is_heard || !self.wants_input, is_busy: is_busy || is_under_way }
     }
 
     /// The session has accessed a register through its ring.
     pub(super) fn note_access(&mut self) {
-        self.signs = Signs { is_heard: true, is_busy: true };
+        self.signs = ActivityFlags { is_heard: true, is_busy: true };
     }
 
     /// Whether it has so much under way that it is not read, and has taken all messages: it then cannot see

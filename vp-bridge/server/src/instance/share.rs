@@ -13,7 +13,7 @@ use vp_shm::{Deferred, Region};
 
 use super::files::File;
 use super::member::Member;
-use super::quota::{Amount, QuotaExceeded, Taken};
+use super::quota::{QuotaExceeded, Taken, Usage};
 use super::{Failure, PlatformThread, translate};
 
 /// Regions that one memory may have.
@@ -83,7 +83,7 @@ impl PlatformThread {
             let Some(File { file, .. }) = files.get(usize::from(file)) else {
                 return refuse(ErrorCode::BadRange, "there is no such file");
             };
-            let amount = Amount { regions: 1, bytes: size, files: 0 };
+            let amount = Usage { regions: 1, bytes: size, files: 0 };
             let taken = match member.stream.quotas().take(amount) {
                 Ok(taken) => taken,
                 Err(error) => return refuse(ErrorCode::QuotaExceeded, &error.to_string()),
@@ -117,7 +117,7 @@ impl PlatformThread {
         let Ok([memory, own, client]) = <[File; 3]>::try_from(files) else {
             return Err(refuse("a ring has three files".to_owned()));
         };
-        let amount = Amount { regions: 1, bytes: ring::BYTES, files: 0 };
+        let amount = Usage { regions: 1, bytes: ring::BYTES, files: 0 };
         let mapped = member.stream.quotas().take(amount).map_err(exceeded)?;
         let server = ring::Server::open(&memory.file, own.file, client.file);
         let mut server = Deferred::new(server.map_err(|error| refuse(error.to_string()))?);

@@ -10,7 +10,7 @@ use vp_protocols::native::ErrorCode;
 
 use super::member::Member;
 use super::session_stream::SessionStream;
-use super::{Patience, PlatformThread};
+use super::{PlatformThread, TimeLimits};
 use crate::session::End;
 
 /// Looks at a session within the longest silence. What passes while this process is stopped counts as one of them.
@@ -26,7 +26,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(patience: &Patience) -> Watch {
+    pub(super) fn new(patience: &TimeLimits) -> Watch {
         let limits = [patience.heartbeat, patience.idle_timeout].into_iter().flatten();
         let interval = limits.map(|limit| limit / LOOKS).chain([SIGN_OF_LIFE]).min().unwrap_or(SIGN_OF_LIFE);
         Watch { interval, next: Instant::now() + interval }
@@ -43,7 +43,7 @@ pub(super) struct Silence {
 }
 
 /// What is to be done about a session.
-enum Verdict {
+enum SilenceAction {
     Fine,
     Ping,
     PutOut(ErrorCode, End),
@@ -51,7 +51,12 @@ enum Verdict {
 
 impl Silence {
     /// Judges a session after a look at its stream, so long after the last one.
-    fn judge(&mut self, interval: Duration, patience: &Patience, stream: &mut SessionStream) -> Verdict {
+    fn judge(
+        &mut self,
+        interval: Duration,
+        patience: &TimeLimits,
+        stream: &mut SessionStream,
+    ) -> SilenceAction {
         let signs = stream.take_signs();
         self.unheard = if signs.is_heard { Duration::ZERO } else { self.unheard + interval };
         self.idle = if signs.is_busy { Duration::ZERO } else { self.idle + interval };
@@ -60,21 +65,21 @@ impl Silence {
         if let Some(limit) = promised.filter(is_over) {
             let limit = limit.as_secs_f64();
             let why = format!("nothing has come for {limit} s, and no answer to a Ping, which was promised");
-            return Verdict::PutOut(ErrorCode::NotAnswered, End::Wrong(why));
+            return SilenceAction::PutOut(ErrorCode::NotAnswered, End::Wrong(why));
         }
         if let Some(limit) = patience.idle_timeout.filter(|limit| self.idle >= *limit) {
             let why = format!("idle for {} s, as long as this server lets a session be", limit.as_secs_f64());
-            return Verdict::PutOut(ErrorCode::Idle, End::Fine(why));
+            return SilenceAction::PutOut(ErrorCode::Idle, End::Fine(why));
         }
         let is_asked = promised.is_some_and(|limit| self.unheard >= limit / LOOKS && stream.pings() == 0);
-        if is_asked || stream.is_held_back() { Verdict::Ping } else { Verdict::Fine }
+        if is_asked || stream.is_held_back() { SilenceAction::Ping } else { SilenceAction::Fine }
     }
 }
 
 impl PlatformThread {
     /// When the sessions are to be looked at next, if any has to be.
     pub(super) fn silence_wake(&mut self) -> Option<Instant> {
-        let Patience { heartbeat, idle_timeout, .. } = self.patience;
+        let TimeLimits { heartbeat, idle_timeout, .. } = self.patience;
         // Of those who are asleep some may have promised it.
         let is_watched = idle_timeout.is_some()
             || (heartbeat.is_some() && self.members.are_asleep())
@@ -85,7 +90,7 @@ impl PlatformThread {
     }
 
     /// Looks at the sessions, behind a look at their streams, if that is due.
-    pub(super) fn mind_silence(&mut self) {
+    pub(super) fn check_heartbeat(&mut self) {
         let now = Instant::now();
         if now < self.watch.next {
             return;
@@ -100,9 +105,9 @@ impl PlatformThread {
                 silence.idle = Duration::ZERO;
             }
             match silence.judge(interval, &self.patience, stream) {
-                Verdict::Fine => {}
-                Verdict::Ping => asked.push(session),
-                Verdict::PutOut(code, end) => put_out.push((session, code, end)),
+                SilenceAction::Fine => {}
+                SilenceAction::Ping => asked.push(session),
+                SilenceAction::PutOut(code, end) => put_out.push((session, code, end)),
             }
         }
         for session in asked {

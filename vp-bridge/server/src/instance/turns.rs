@@ -5,7 +5,7 @@
 //! answer. Then come those that ask for *much*, but had nothing to ask for a short while ago: a driver that
 //! starts a layer, a client that loads. The last kind is the *backlog*: sessions that have asked without an end
 //! for long, or for something that takes long in one piece. While sessions of an earlier kind go on asking, a
-//! turn for much is followed by as long a time without one, and a turn of the backlog by [three times](REST) as
+//! turn for much is followed by as long a time without one, and a turn of the backlog by [three times](PAUSES) as
 //! long a time. So no session waits without end, and a sparse flow passes backlogged ones, as in fq_codel (RFC
 //! 8290, 4.2).
 //!
@@ -20,7 +20,7 @@ use vp_protocols::native::{Request, SessionId};
 use super::PlatformThread;
 use super::member::Member;
 use super::message::SessionCommand;
-use super::run::Looks;
+use super::run::PollSchedule;
 use super::session_stream::SessionStream;
 
 /// Largest cost of waiting commands that counts as little. A command costs one, which is about a third of a
@@ -40,7 +40,7 @@ const REPORT: u64 = 1024;
 /// After a turn the backlog waits this many times as long as the turn took, while others go on asking: so a
 /// quarter of the thread's time is its own. With a half, each access of a session that waits for every answer
 /// would wait for a turn.
-const REST: u32 = 3;
+const PAUSES: u32 = 3;
 /// A session that has been answered still counts as asking if its next request comes within this time.
 const SOON: Duration = Duration::from_micros(50);
 
@@ -111,7 +111,7 @@ impl Order {
 
 /// What a session has cost, among the others.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Account {
+pub(super) struct CommandCosts {
     /// In each of the queues.
     costs: [u64; 2],
     /// Since it had nothing to ask for.
@@ -120,7 +120,7 @@ pub(super) struct Account {
     is_waiting: bool,
 }
 
-impl Account {
+impl CommandCosts {
     fn kind(&self, asked: Asked) -> Kind {
         match asked {
             _ if self.burst >= BURST || asked.first > LONG => Kind::Backlog,
@@ -151,7 +151,7 @@ impl Account {
 }
 
 /// A session that may have commands: what it wants, and what it has cost.
-type Candidate<'a> = (SessionId, Asked, &'a Account);
+type Candidate<'a> = (SessionId, Asked, &'a CommandCosts);
 
 /// The order of turns.
 #[derive(Debug)]
@@ -181,12 +181,12 @@ impl Default for Turns {
 impl Turns {
     /// The account of a session that joins now: it does not count as waiting since the platform began, and the
     /// existing sessions owe nothing to many that join.
-    pub(super) fn newcomer(&self) -> Account {
-        Account { costs: self.reached, ..Account::default() }
+    pub(super) fn newcomer(&self) -> CommandCosts {
+        CommandCosts { costs: self.reached, ..CommandCosts::default() }
     }
 
     /// After a look at what a session wants.
-    pub(super) fn look(&self, account: &mut Account, asked: Asked) {
+    pub(super) fn look(&self, account: &mut CommandCosts, asked: Asked) {
         let was_waiting = std::mem::replace(&mut account.is_waiting, asked.all > 0);
         if asked.all == 0 {
             account.burst = 0;
@@ -226,20 +226,20 @@ impl Turns {
     }
 
     /// A part of what it asks for has come, and it sends more.
-    pub(super) fn receives(&mut self, session: SessionId, account: &Account) {
+    pub(super) fn receives(&mut self, session: SessionId, account: &CommandCosts) {
         if account.burst < BURST {
             self.answered[1] = Some((Instant::now(), session));
         }
     }
 
     /// A session has a turn.
-    fn begin(&mut self, kind: Kind, account: &Account) {
+    fn begin(&mut self, kind: Kind, account: &CommandCosts) {
         let reached = &mut self.reached[kind.queue()];
         *reached = account.costs[kind.queue()].max(*reached);
     }
 
     /// What it has asked for has cost so much.
-    fn charge(&self, kind: Kind, account: &mut Account, cost: u64) {
+    fn charge(&self, kind: Kind, account: &mut CommandCosts, cost: u64) {
         account.costs[kind.queue()] += cost;
         let was_in_backlog = account.burst >= BURST;
         account.burst += cost;
@@ -259,7 +259,7 @@ impl Turns {
                 (self.answered[1], self.due[0]) = (Some((ended, session)), Some(ended + took));
                 self.is_for_shortest = !self.is_for_shortest;
             }
-            Kind::Backlog => self.due[1] = Some(ended + REST * took),
+            Kind::Backlog => self.due[1] = Some(ended + PAUSES * took),
         }
     }
 }
@@ -283,7 +283,7 @@ impl PlatformThread {
         let only = self.members.awake().next().map(|(session, _)| session);
         if let Some(only) = only.filter(|_| self.sessions() == 1) {
             self.take_commands(Kind::Little, only, u64::MAX);
-            self.looks = Looks::SOON;
+            self.looks = PollSchedule::SOON;
             return;
         }
         let began = Instant::now();
@@ -312,7 +312,7 @@ impl PlatformThread {
                 self.turns.end(kind, session, (from, now));
             }
         }
-        self.looks = Looks::after(now - began);
+        self.looks = PollSchedule::after(now - began);
     }
 
     /// Reads a part of what one session sends that is long in one piece: of the backlog's turns, too.
@@ -366,7 +366,7 @@ mod tests {
     struct Sessions {
         turns: Turns,
         asked: Vec<Asked>,
-        accounts: Vec<Account>,
+        accounts: Vec<CommandCosts>,
         now: Instant,
     }
 
@@ -379,7 +379,7 @@ mod tests {
 
     impl Sessions {
         fn new(all: &[u64]) -> Sessions {
-            let accounts = vec![Account::default(); all.len()];
+            let accounts = vec![CommandCosts::default(); all.len()];
             let asked = all.iter().map(|all| asked(*all)).collect();
             Sessions { turns: Turns::default(), asked, accounts, now: Instant::now() }
         }
@@ -468,7 +468,7 @@ mod tests {
                 }
             }
         }
-        let rest = u64::from(REST);
+        let rest = u64::from(PAUSES);
         assert!((of_second..=of_second + rest * 800).contains(&(rest * of_first)), "{of_first} {of_second}");
     }
 

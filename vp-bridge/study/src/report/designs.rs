@@ -48,7 +48,7 @@ impl Designs<'_> {
     /// Each design a mark; the front a line of steps, and the numbers of its points beside them.
     pub(super) fn draw(&self, (wide, high): (u32, u32)) -> Result<String, Error> {
         let entries: Vec<_> = Look::each(&self.labels).map(|(label, look)| (label.clone(), look)).collect();
-        let entries = if self.labels.iter().all(|label| label.is_empty()) { Vec::new() } else { entries };
+        let entries = if self.labels.iter().all(String::is_empty) { Vec::new() } else { entries };
         let legends = legend_height(wide, self.title, &entries, Mark::Line);
         plot::svg((wide, high + legends - LEGEND), |root| {
             let (top, area) = root.split_vertically(legends);

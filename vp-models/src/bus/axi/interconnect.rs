@@ -361,7 +361,7 @@ impl Interconnect {
             let work = self.due[READS].get().min(self.due[WRITES].get());
             // Observers hear of what happens until then when it has.
             if self.advance(work) {
-                observed.tell_much(self.sim.now());
+                observed.report_many(self.sim.now());
                 continue;
             }
             let now = self.sim.now();

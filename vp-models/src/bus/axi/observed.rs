@@ -10,11 +10,11 @@ use vp_core::{Sim, Time};
 pub(super) struct Observed {
     sim: Sim,
     source: Source,
-    untold: RefCell<Untold>,
+    untold: RefCell<PendingReports>,
 }
 
 #[derive(Default)]
-struct Untold {
+struct PendingReports {
     /// What is seen as it happens.
     single: Vec<(Time, Transfer)>,
     /// Reads for which it is known when their data will be on the bus, in that order…
@@ -107,7 +107,7 @@ impl Observed {
 
     /// Tells the observers what has been seen by now, if that is much.
     #[inline]
-    pub(super) fn tell_much(&self, now: Time) {
+    pub(super) fn report_many(&self, now: Time) {
         let untold = self.untold.borrow();
         if untold.single.len() >= MOST || untold.reads.len() - untold.told[0] >= MOST {
             drop(untold);
@@ -124,7 +124,7 @@ impl Observed {
     }
 }
 
-impl Untold {
+impl PendingReports {
     fn due(&self) -> Time {
         let [_, begun, over] = self.told;
         let first = self.reads.get(begun).map_or(Time::MAX, |read| read.first);
@@ -134,7 +134,7 @@ impl Untold {
 
     /// Tells what is up to `now`.
     fn tell(&mut self, now: Time, report: impl Fn(Time, Transfer)) {
-        let Untold { single, reads, told: [asked, begun, over] } = self;
+        let PendingReports { single, reads, told: [asked, begun, over] } = self;
         let at = |read: Option<&Read>, of: fn(&Read) -> Time| read.map_or(Time::MAX, of);
         let mut seen = single.iter().peekable();
         loop {

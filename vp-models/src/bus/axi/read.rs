@@ -53,7 +53,7 @@ pub(super) struct Reads {
     /// Clients with reads that wait for the arbiter.
     pub(super) asking: Cell<Clients>,
     /// Clients that request and whose weight is zero: the arbiter skips them (RTL, `NV_NVDLA_*_IG_arb`, `wt*`).
-    asking_in_vain: Cell<Clients>,
+    requesting_without_weight: Cell<Clients>,
     /// Clients that make reads by themselves.
     making: Cell<Clients>,
     channel: RefCell<Channel>,
@@ -98,7 +98,7 @@ impl Reads {
             timed,
             clients: RefCell::default(),
             asking: Cell::new(0),
-            asking_in_vain: Cell::new(0),
+            requesting_without_weight: Cell::new(0),
             making: Cell::new(0),
             channel: RefCell::new(channel),
             partners: RefCell::default(),
@@ -128,8 +128,8 @@ impl Reads {
         let number = clients.iter().position(|client| client.id == id)?;
         let before = clients[number].weight.replace(weight);
         let [from, to] = match (before, weight) {
-            (1.., 0) => [&self.asking, &self.asking_in_vain],
-            (0, 1..) => [&self.asking_in_vain, &self.asking],
+            (1.., 0) => [&self.asking, &self.requesting_without_weight],
+            (0, 1..) => [&self.requesting_without_weight, &self.asking],
             _ => return None,
         };
         to.set(to.get() | from.get() & 1 << number);
@@ -149,7 +149,7 @@ impl Reads {
     /// A client asks.
     pub(super) fn ask(&self, client: usize) {
         let asking = match self.clients.borrow()[client].weight.get() {
-            0 => &self.asking_in_vain,
+            0 => &self.requesting_without_weight,
             _ => &self.asking,
         };
         asking.set(asking.get() | 1 << client);
@@ -159,7 +159,7 @@ impl Reads {
     pub(super) fn forget(&self, client: usize) {
         self.clients.borrow()[client].forget_outside();
         self.channel.borrow_mut().pipeline.forget(client);
-        for asking in [&self.asking, &self.asking_in_vain] {
+        for asking in [&self.asking, &self.requesting_without_weight] {
             asking.set(asking.get() & !(1 << client));
         }
     }
@@ -215,7 +215,7 @@ impl Reads {
                 return Next::At(next);
             }
             now = next;
-            observed.tell_much(now);
+            observed.report_many(now);
         }
     }
 
@@ -565,7 +565,7 @@ impl Reads {
             timed: _,
             clients,
             asking,
-            asking_in_vain,
+            requesting_without_weight,
             making,
             channel,
             partners: _,
@@ -573,7 +573,7 @@ impl Reads {
             faults: _,
             has_faults: _,
         } = self;
-        let is_asked = asking.get() != 0 || asking_in_vain.get() != 0 || making.get() != 0;
+        let is_asked = asking.get() != 0 || requesting_without_weight.get() != 0 || making.get() != 0;
         at.at_rest(!is_asked, "reads are asked for")?;
         // The others are their engines'.
         let had_master = clients.borrow().iter().any(|client| client.is_outside());

@@ -61,7 +61,7 @@ pub trait Requester {
 }
 
 /// The reads of a requester: the present one, as far as it is not asked for.
-struct Making {
+struct RequesterState {
     requester: Rc<dyn Requester>,
     left: Request,
 }
@@ -78,7 +78,7 @@ pub(super) struct ReadClient {
     queue: RefCell<Ring<Run>>,
     /// …in so many bursts.
     waiting: Cell<usize>,
-    making: RefCell<Option<Making>>,
+    making: RefCell<Option<RequesterState>>,
     /// The time at which its requester makes the next read; [`Time::MAX`] if there is no room for its data.
     makes: Cell<Time>,
     /// Its requester has nothing more to make.
@@ -211,7 +211,7 @@ impl ReadClient {
     pub(super) fn start(&self, requester: Rc<dyn Requester>, now: Time) -> Option<Time> {
         let left = requester.next(now)?;
         let due = left.due;
-        *self.making.borrow_mut() = Some(Making { requester, left });
+        *self.making.borrow_mut() = Some(RequesterState { requester, left });
         self.makes.set(due);
         Some(due)
     }
@@ -263,7 +263,7 @@ impl ReadClient {
     /// `None`: there is none.
     pub(super) fn make(&self, now: Time) -> Option<Time> {
         let mut place = self.making.borrow_mut();
-        let Making { requester, left } = place.as_mut()?;
+        let RequesterState { requester, left } = place.as_mut()?;
         let mut queue = self.queue.borrow_mut();
         loop {
             if left.due > now {
@@ -406,7 +406,8 @@ impl ReadClient {
             }
         }
         let mut making = self.making.borrow_mut();
-        let Some(Making { left, .. }) = making.as_mut().filter(|_| self.makes.get() == Time::MAX) else {
+        let Some(RequesterState { left, .. }) = making.as_mut().filter(|_| self.makes.get() == Time::MAX)
+        else {
             self.waiting.set(self.waiting.get() - bursts);
             return;
         };

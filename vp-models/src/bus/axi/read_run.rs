@@ -104,7 +104,7 @@ impl Reads {
                 channel.pipeline.issue(now);
                 let (first, last) = self.request(channel, &burst, client, now, Time::ZERO);
                 observed.expect(now, false, first, last, &burst);
-                observed.tell_much(now);
+                observed.report_many(now);
                 client.deliver(&burst, first);
                 done = Some(now);
             }

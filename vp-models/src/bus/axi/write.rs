@@ -41,7 +41,7 @@ pub(super) struct Moving {
 }
 
 /// A write that the memory has been given.
-pub(super) struct Given {
+pub(super) struct GrantedWrite {
     pub(super) burst: Burst,
     pub(super) client: usize,
     /// When its address was on the bus.
@@ -55,7 +55,7 @@ pub(super) struct Given {
 /// A write that a memory with a time of its own has been given.
 pub(super) struct Asked {
     tag: u64,
-    pub(super) given: Given,
+    pub(super) given: GrantedWrite,
     served: bool,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Writes {
     /// Clients with bursts that wait for the arbiter, or are to come.
     asking: Cell<Clients>,
     /// Clients that request and whose weight is zero: the arbiter skips them (RTL, `NV_NVDLA_*_IG_arb`, `wt*`).
-    asking_in_vain: Cell<Clients>,
+    requesting_without_weight: Cell<Clients>,
     channel: RefCell<Channel>,
     /// The partners with a clock at the interface…
     pub(super) partners: RefCell<Partners>,
@@ -91,7 +91,7 @@ pub(super) struct Channel {
     pub(super) last_acknowledged: Time,
     pub(super) memory_free: Rc<Cell<Time>>,
     pub(super) moving: VecDeque<Moving>,
-    pub(super) given: VecDeque<Given>,
+    pub(super) given: VecDeque<GrantedWrite>,
     /// What is asked of a [`TimedPort`], or of a memory outside, and not acknowledged: by transaction id in order…
     pub(super) asked: BTreeMap<u32, VecDeque<Asked>>,
     /// …and which id a tag belongs to.
@@ -132,7 +132,7 @@ impl Writes {
             timed,
             clients: RefCell::default(),
             asking: Cell::new(0),
-            asking_in_vain: Cell::new(0),
+            requesting_without_weight: Cell::new(0),
             channel: RefCell::new(channel),
             partners: RefCell::default(),
             has_partners: Cell::new(false),
@@ -170,8 +170,8 @@ impl Writes {
         let number = clients.iter().position(|client| client.id == id)?;
         let before = clients[number].weight.replace(weight);
         let [from, to] = match (before, weight) {
-            (1.., 0) => [&self.asking, &self.asking_in_vain],
-            (0, 1..) => [&self.asking_in_vain, &self.asking],
+            (1.., 0) => [&self.asking, &self.requesting_without_weight],
+            (0, 1..) => [&self.requesting_without_weight, &self.asking],
             _ => return None,
         };
         to.set(to.get() | from.get() & 1 << number);
@@ -190,7 +190,7 @@ impl Writes {
     /// A client asks, or will.
     pub(super) fn ask(&self, client: usize) {
         let asking = match self.clients.borrow()[client].weight.get() {
-            0 => &self.asking_in_vain,
+            0 => &self.requesting_without_weight,
             _ => &self.asking,
         };
         asking.set(asking.get() | 1 << client);
@@ -199,7 +199,7 @@ impl Writes {
     /// A master outside asks for nothing any more.
     pub(super) fn forget(&self, client: usize) {
         self.clients.borrow()[client].forget_outside();
-        for asking in [&self.asking, &self.asking_in_vain] {
+        for asking in [&self.asking, &self.requesting_without_weight] {
             asking.set(asking.get() & !(1 << client));
         }
     }
@@ -379,7 +379,8 @@ impl Writes {
         (burst, client, granted): (Burst, usize, Time),
         generation: u32,
     ) {
-        let given = Given { burst, client, granted, acknowledged: Time::MAX, answer: None, generation };
+        let given =
+            GrantedWrite { burst, client, granted, acknowledged: Time::MAX, answer: None, generation };
         channel.asked.entry(burst.id).or_default().push_back(Asked { tag: 0, given, served: false });
     }
 
@@ -402,15 +403,30 @@ impl Writes {
                 other => Some(other),
             };
             if let Some(acknowledged) = acknowledged {
-                channel.given.push_back(Given { burst, client, granted, acknowledged, answer, generation });
+                channel.given.push_back(GrantedWrite {
+                    burst,
+                    client,
+                    granted,
+                    acknowledged,
+                    answer,
+                    generation,
+                });
             } else if burst.bytes == 0 {
                 // No strobe was set: the memory has nothing to do.
                 let acknowledged = now.max(channel.last_acknowledged) + self.config.period;
                 channel.last_acknowledged = acknowledged;
                 channel.outstanding.close(acknowledged);
-                channel.given.push_back(Given { burst, client, granted, acknowledged, answer, generation });
+                channel.given.push_back(GrantedWrite {
+                    burst,
+                    client,
+                    granted,
+                    acknowledged,
+                    answer,
+                    generation,
+                });
             } else if let Some(timed) = &self.timed {
-                let given = Given { burst, client, granted, acknowledged: Time::MAX, answer, generation };
+                let given =
+                    GrantedWrite { burst, client, granted, acknowledged: Time::MAX, answer, generation };
                 let tag = channel.tags;
                 channel.tags += 1;
                 channel.ids.insert(tag, burst.id);
@@ -436,7 +452,7 @@ impl Writes {
             let acknowledged = (now + latency).max(channel.last_acknowledged + self.config.period);
             channel.last_acknowledged = acknowledged;
             channel.outstanding.close(acknowledged);
-            channel.given.push_back(Given { acknowledged, ..given });
+            channel.given.push_back(GrantedWrite { acknowledged, ..given });
         }
         channel.asked.insert(id, queue);
     }
@@ -463,7 +479,8 @@ impl Writes {
                     }
                 },
             };
-            let (Given { burst, client, granted, generation, .. }, is_refused) = (&*given, answer.is_err());
+            let (GrantedWrite { burst, client, granted, generation, .. }, is_refused) =
+                (&*given, answer.is_err());
             let generation = *generation;
             let (burst, granted, client) = (*burst, *granted, &clients[*client]);
             if let Err(refused) = answer {
@@ -495,7 +512,7 @@ impl Writes {
             timed: _,
             clients: _,
             asking: _,
-            asking_in_vain: _,
+            requesting_without_weight: _,
             channel,
             partners: _,
             has_partners,

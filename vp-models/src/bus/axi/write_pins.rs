@@ -1,7 +1,7 @@
 //! Writes where a partner with a clock is the memory or a master.
 
 use super::pins::{Arrived, ManagerPins, SubordinatePins};
-use super::write::{Asked, Channel, Given, Moving, Writes};
+use super::write::{Asked, Channel, GrantedWrite, Moving, Writes};
 use super::write_client::WriteClient;
 use super::{Answer, AxiTarget, Burst, Unmapped};
 use bytes::Bytes;
@@ -75,7 +75,7 @@ impl Writes {
 
     fn end(
         channel: &mut Channel,
-        Given { burst, client, granted, generation, .. }: Given,
+        GrantedWrite { burst, client, granted, generation, .. }: GrantedWrite,
         why: Option<String>,
         now: Time,
     ) {
@@ -83,7 +83,14 @@ impl Writes {
         let answer = why.map(|why| Answer::Now(Err(Unmapped { address, bytes, why })));
         channel.last_acknowledged = now;
         channel.outstanding.close(now);
-        channel.given.push_back(Given { burst, client, granted, acknowledged: now, answer, generation });
+        channel.given.push_back(GrantedWrite {
+            burst,
+            client,
+            granted,
+            acknowledged: now,
+            answer,
+            generation,
+        });
     }
 
     // A master outside.

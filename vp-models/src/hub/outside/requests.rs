@@ -15,7 +15,7 @@ use crate::hub::output::{Failure, FailureKind, MemoryAccess, Output};
 #[derive(Default)]
 pub(in crate::hub) struct Requests {
     next: u64,
-    open: BTreeMap<RequestId, Open>,
+    open: BTreeMap<RequestId, OpenRequest>,
     deadlines: BTreeSet<(Time, RequestId)>,
     outbox: Vec<Output>,
     /// The requests that each owner has not answered, whether or not something still waits for them.
@@ -44,7 +44,7 @@ pub(super) fn pages(burst: &Burst) -> impl Iterator<Item = u64> {
     burst.address / PAGE..=last / PAGE
 }
 
-struct Open {
+struct OpenRequest {
     owner: PartyId,
     port: PortIndex,
     deadline: Option<Time>,
@@ -79,7 +79,7 @@ impl Requests {
     ) {
         let request = RequestId(self.next);
         self.next += 1;
-        self.open.insert(request, Open { owner, port, deadline, waits });
+        self.open.insert(request, OpenRequest { owner, port, deadline, waits });
         self.deadlines.extend(deadline.map(|deadline| (deadline, request)));
         *self.unanswered.entry(owner).or_default() += 1;
         self.outbox.push(Output::Request { party: owner, request, port, access });
@@ -179,7 +179,7 @@ impl Requests {
     ) -> (Vec<News>, usize) {
         let owed: Vec<RequestId> = {
             let requests = this.borrow();
-            let theirs = |open: &Open| open.owner == owner && open.port == port;
+            let theirs = |open: &OpenRequest| open.owner == owner && open.port == port;
             (requests.open.iter()).filter(|(_, open)| theirs(open)).map(|(&request, _)| request).collect()
         };
         let waiting = this.borrow().bursts();
@@ -188,7 +188,7 @@ impl Requests {
         // A trusted write is on its way to the owner, whatever comes of it.
         let news = ended.filter(|news| matches!(news, News::Forwarded { .. })).collect();
         let mut requests = this.borrow_mut();
-        requests.tidy_outbox();
+        requests.prune_outbox();
         (news, waiting - requests.bursts())
     }
 
@@ -196,11 +196,11 @@ impl Requests {
     pub(in crate::hub) fn forget_party(&mut self, party: PartyId) {
         self.open.retain(|_, open| !matches!(open.waits, Waits::Party(of, ..) if of == party));
         self.unanswered.remove(&party);
-        self.tidy_outbox();
+        self.prune_outbox();
     }
 
     /// Removes requests for which nothing waits.
-    fn tidy_outbox(&mut self) {
+    fn prune_outbox(&mut self) {
         let (open, unanswered) = (&self.open, &mut self.unanswered);
         self.outbox.retain(|output| {
             let Output::Request { party, request, .. } = output else { return true };

@@ -64,13 +64,13 @@ impl Hub {
         let ends_standstill = event == PortEvent::Reset && self.standstill.is_some();
         let Some(partner) = self.partners.get_mut(&party) else { return true };
         if let Err(broken) = partner.drive(at, port, event, at_once) {
-            self.expel(party, Some(port), &broken);
+            self.remove_partner(party, Some(port), &broken);
             return false;
         }
         if ends_standstill && self.is_leader(party) {
             // Time would never come to the reset's edge.
             if let Err(failure) = self.reset(Some(party)) {
-                self.expel(party, Some(port), &Broken::Pins(failure.reason));
+                self.remove_partner(party, Some(port), &Broken::Pins(failure.reason));
             }
             return false;
         }
@@ -81,12 +81,17 @@ impl Hub {
     pub(in crate::hub) fn take_promise(&mut self, party: PartyId, promise: Promise) -> bool {
         let Some(partner) = self.partners.get_mut(&party) else { return true };
         let Err(broken) = partner.set_promise(promise) else { return true };
-        self.expel(party, None, &broken);
+        self.remove_partner(party, None, &broken);
         false
     }
 
     /// A partner has broken a rule: it holds nothing any more, and time does not wait for it.
-    pub(in crate::hub) fn expel(&mut self, party: PartyId, port: Option<PortIndex>, broken: &Broken) {
+    pub(in crate::hub) fn remove_partner(
+        &mut self,
+        party: PartyId,
+        port: Option<PortIndex>,
+        broken: &Broken,
+    ) {
         let at = port.and_then(|port| Some(self.ports.get(usize::from(port.0))?.name));
         let (name, time) = (self.parties.name(party), self.now());
         let place = at.map_or_else(String::new, |port| format!("{port}, "));
@@ -157,7 +162,7 @@ impl Hub {
                 is_reset |= event == PortEvent::Reset;
                 self.watch_pins(party, port, at, &event);
                 if let Err(broken) = self.apply_event(party, port, event) {
-                    self.expel(party, Some(port), &broken);
+                    self.remove_partner(party, Some(port), &broken);
                 }
             }
         }

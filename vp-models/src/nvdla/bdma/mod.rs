@@ -17,7 +17,7 @@ use self::queue::{Next, Queue};
 use super::control::Control;
 use super::cube::Ram;
 use super::dma::ReadDma;
-use super::engine::Surroundings;
+use super::engine::EngineContext;
 use super::glb;
 use super::interrupts::Interrupts;
 use super::nocif::read_id;
@@ -78,8 +78,8 @@ pub(crate) struct Bdma {
 
 impl Bdma {
     /// Builds it and starts its processes.
-    pub(crate) fn start(around: &Surroundings<'_>, control: Rc<Control>) -> Rc<Bdma> {
-        let Surroundings { sim, cycle, timing, ports, interrupts, .. } = *around;
+    pub(crate) fn start(around: &EngineContext<'_>, control: Rc<Control>) -> Rc<Bdma> {
+        let EngineContext { sim, cycle, timing, ports, interrupts, .. } = *around;
         let cycles = |n: u32| cycle * u64::from(n);
         let credits = ReadStreamConfig {
             capacity: timing.bdma.credits * BEAT as u32,

@@ -7,7 +7,7 @@ use super::float;
 use super::layer::CdpLayer;
 use super::lut::{self, IndexBits, Lut, Tables};
 use crate::nvdla::cube::Cube;
-use crate::nvdla::float::{Fp16, Specials};
+use crate::nvdla::float::{Fp16, SpecialCounts};
 use crate::nvdla::numeric::{Converter, Precision, round_shift, saturate};
 
 /// The most elements an atom holds.
@@ -26,7 +26,7 @@ pub struct Counters {
     /// Results the output converter had to clamp; none in fp16.
     pub out_saturation: u64,
     /// Inputs that are no finite numbers, before they are flushed.
-    pub input: Specials,
+    pub input: SpecialCounts,
     /// Results that are not numbers.
     pub nan_output: u64,
 }
@@ -70,7 +70,7 @@ impl<'a> Datapath<'a> {
                 let convert = |code| Fp16::from_code(code).flushed(self.layer.nan_to_zero).widened::<6, 10>();
                 let elements = self.gather(surface, atoms, convert);
                 let counters = float::atom(self.layer, &self.lut, &elements, output);
-                Counters { input: Specials::of(here), ..counters }
+                Counters { input: SpecialCounts::of(here), ..counters }
             }
             _ => self.integers(&self.gather(surface, atoms, |element| self.convert_in(element)), output),
         }

@@ -15,7 +15,7 @@ use self::lut::Tables;
 use self::timing::{Rows, Steps, Transfer};
 use super::control::Control;
 use super::dma::{Atom, MAX_ATOM, ReadDma, WriteDma};
-use super::engine::{Common, Engine, Streamed, Surroundings};
+use super::engine::{Common, Engine, EngineContext, Streamed};
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::refused::Refused;
@@ -138,8 +138,8 @@ impl Engine for Cdp {
 }
 
 impl Cdp {
-    pub(crate) fn new(around: &Surroundings<'_>, control: Rc<Control>, rdma: Rc<Control>) -> Cdp {
-        let Surroundings { sim, cycle, config, timing, ports, .. } = *around;
+    pub(crate) fn new(around: &EngineContext<'_>, control: Rc<Control>, rdma: Rc<Control>) -> Cdp {
+        let EngineContext { sim, cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);
         let credits = ReadStreamConfig {
             capacity: timing.cdp.credits * hardware.atom as u32,

@@ -31,7 +31,7 @@ use self::csc::Csc;
 use self::delivery::Delivery;
 use self::hardware::Hardware;
 use super::control::Control;
-use super::engine::Surroundings;
+use super::engine::EngineContext;
 use crate::bus::DelayLine;
 use crate::checkpoint::Remembers;
 use std::rc::Rc;
@@ -51,7 +51,7 @@ pub(crate) struct Controls {
 
 /// Starts the pipeline's processes, which own it with what comes back.
 pub(crate) fn start(
-    around: &Surroundings<'_>,
+    around: &EngineContext<'_>,
     controls: Controls,
     delivery: Rc<Delivery>,
 ) -> [Rc<dyn Remembers>; 3] {

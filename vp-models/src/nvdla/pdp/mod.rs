@@ -17,8 +17,8 @@ use self::unread::Unread;
 use super::control::Control;
 use super::cube::Cube;
 use super::dma::{MAX_ATOM, Passed, ReadDma, WriteDma};
-use super::engine::{Common, Engine, Streamed, Surroundings};
-use super::float::Specials;
+use super::engine::{Common, Engine, EngineContext, Streamed};
+use super::float::SpecialCounts;
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::numeric::Precision;
@@ -37,8 +37,8 @@ use vp_core::{Event, Time, join};
 #[derive(Default)]
 struct Counters {
     /// What memory held; columns that two strips read count twice.
-    read: Specials,
-    made: Specials,
+    read: SpecialCounts,
+    made: SpecialCounts,
 }
 
 /// The engine.
@@ -176,12 +176,12 @@ impl Engine for Pdp {
 
 impl Pdp {
     pub(crate) fn new(
-        around: &Surroundings<'_>,
+        around: &EngineContext<'_>,
         control: Rc<Control>,
         rdma: Rc<Control>,
         from_sdp: Rc<Handoff<Passed>>,
     ) -> Pdp {
-        let Surroundings { sim, cycle, config, timing, ports, .. } = *around;
+        let EngineContext { sim, cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);
         let credits = ReadStreamConfig {
             capacity: timing.pdp.credits * hardware.atom as u32,
@@ -279,7 +279,7 @@ impl Pdp {
                 break;
             }
             if is_float && layer.source != PdpSource::Sdp {
-                counters.read += Specials::of(&input_atom[..atom]);
+                counters.read += SpecialCounts::of(&input_atom[..atom]);
             }
             input.atom_mut(surface, x, y).copy_from_slice(&input_atom[..atom]);
             for slot in made.drain(..) {
@@ -289,7 +289,7 @@ impl Pdp {
                     compute::output_atom(layer, &input, surface, x, y, &mut output[..atom]);
                 }
                 if is_float {
-                    counters.made += Specials::of(&output[..atom]);
+                    counters.made += SpecialCounts::of(&output[..atom]);
                 }
                 self.output.put_at(*cycle * slot + latency, &output);
                 left -= 1;

@@ -11,7 +11,7 @@ use self::layer::{Hardware, Mode, RubikLayer};
 use self::timing::Drain;
 use super::control::Control;
 use super::dma::{MAX_ATOM, ReadDma, WriteDma};
-use super::engine::{Common, Engine, Streamed, Surroundings};
+use super::engine::{Common, Engine, EngineContext, Streamed};
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::refused::Refused;
@@ -103,8 +103,8 @@ impl Engine for Rubik {
 }
 
 impl Rubik {
-    pub(crate) fn new(around: &Surroundings<'_>, control: Rc<Control>) -> Rubik {
-        let Surroundings { cycle, config, timing, ports, .. } = *around;
+    pub(crate) fn new(around: &EngineContext<'_>, control: Rc<Control>) -> Rubik {
+        let EngineContext { cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);
         let credits = ReadStreamConfig {
             capacity: timing.rubik.credits * 2 * hardware.atom as u32,

@@ -8,7 +8,7 @@
 //! of binary32 numbers, whose stages are in `float`.
 
 use crate::nvdla::cube::Cube;
-use crate::nvdla::float::{Fp16, Fp32, Specials};
+use crate::nvdla::float::{Fp16, Fp32, SpecialCounts};
 use crate::nvdla::numeric::{Converter, Precision, round_shift, saturate_32, shift_left};
 use crate::nvdla::vector::widest;
 
@@ -37,7 +37,7 @@ pub struct Counters {
     pub lut: lut::Counters,
     /// `D_STATUS_NAN_INPUT_NUM` and `D_STATUS_INF_INPUT_NUM` of SDP_RDMA: counts in the data from memory,
     /// before it is flushed.
-    pub input: Specials,
+    pub input: SpecialCounts,
     /// `D_STATUS_NAN_OUTPUT_NUM`: results that are not numbers.
     pub nan_output: u64,
     /// `D_STATUS`: a comparison (`EQL`) found a difference.
@@ -102,7 +102,7 @@ impl<'a> Datapath<'a> {
                 }
             }
             Precision::Fp16 => {
-                counters.input = Specials::of(input);
+                counters.input = SpecialCounts::of(input);
                 for (value, &pair) in values.iter_mut().zip(input.as_chunks().0) {
                     *value = Fp32::bits(Fp16::from_bytes(pair).widened()).cast_signed();
                 }

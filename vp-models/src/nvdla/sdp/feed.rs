@@ -36,17 +36,17 @@ pub(super) struct Shape {
 /// Both go through lanes, and a group is written to all of its lanes or to none (RTL, `NV_NVDLA_SDP_RDMA_eg`, `alu_rod_vld`,
 /// `mul_rod_vld`). A lane holds one set of them, if the next comes later; behind are two registers, and where the same set is for several
 /// atoms, a skid buffer, which holds the set once more (`NV_NVDLA_SDP_RDMA_EG_ro`, `NV_NVDLA_SDP_core`, `u_bs_alu_pack`).
-struct Untaken {
+struct PartialGroup {
     /// Sets that leave the lanes.
     leave: u64,
     /// Sets in front of the group that was written last, and its own.
     last: Option<(u64, u64)>,
 }
 
-impl Untaken {
-    fn new(repeats: u64) -> Untaken {
+impl PartialGroup {
+    fn new(repeats: u64) -> PartialGroup {
         let behind = if repeats == 1 { 2 } else { 3 };
-        Untaken { leave: behind / repeats.max(1), last: None }
+        PartialGroup { leave: behind / repeats.max(1), last: None }
     }
 
     /// Whether the lanes have room for the next group, of so many sets.
@@ -155,7 +155,7 @@ impl Feed {
                 continue;
             };
             let stream = self.dma.stream(ram);
-            let mut untaken = untaken.map(Untaken::new);
+            let mut untaken = untaken.map(PartialGroup::new);
             for _ in 0..lines {
                 let mut left = atoms;
                 while left > 0 {
@@ -253,7 +253,7 @@ mod tests {
 
     /// How many sets come, in groups of so many, before the lanes have no room.
     fn come(repeats: u64, groups: &[u64]) -> u64 {
-        let mut untaken = Untaken::new(repeats);
+        let mut untaken = PartialGroup::new(repeats);
         groups.iter().take_while(|sets| untaken.has_room(**sets)).sum()
     }
 

@@ -40,7 +40,7 @@ use self::timing::Reads;
 use super::control::Control;
 use super::conv::delivery::Delivery;
 use super::dma::{Atom, Passed, ReadDma, WriteDma};
-use super::engine::{Common, Engine, Streamed, Surroundings};
+use super::engine::{Common, Engine, EngineContext, Streamed};
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::numeric::Precision;
@@ -197,13 +197,13 @@ impl Engine for Sdp {
 
 impl Sdp {
     pub(crate) fn new(
-        around: &Surroundings<'_>,
+        around: &EngineContext<'_>,
         control: Rc<Control>,
         rdma: Rc<Control>,
         accumulator: Rc<Delivery>,
         pooling: Rc<Handoff<Passed>>,
     ) -> Sdp {
-        let Surroundings { sim, cycle, config, timing, ports, .. } = *around;
+        let EngineContext { sim, cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);
         let packing = timing.sdp.packing;
         let input = |name: &str, id, atoms: u32| {

@@ -8,7 +8,7 @@ use super::lut::Tables;
 use super::operands::StageOperands;
 use super::timing::{self, ToPooling};
 use crate::nvdla::dma::{Atom, MAX_ATOM, Passed};
-use crate::nvdla::engine::Early;
+use crate::nvdla::engine::PrefetchedLayer;
 use crate::occupancy::{Datapath as Busy, Work};
 use std::collections::VecDeque;
 use vp_core::Time;
@@ -25,7 +25,7 @@ pub(super) struct Pass<'a> {
     operands: [StageOperands<'a>; 3],
     /// What waits in front of EW, of layers for which that shows.
     waiting: Option<BeforeElementwise>,
-    early: Early,
+    early: PrefetchedLayer,
     /// From one atom's start to the next one's; from its start to its result, and to its way to PDP.
     pace: Time,
     latency: Time,

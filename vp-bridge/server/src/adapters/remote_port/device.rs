@@ -25,7 +25,7 @@ use vp_protocols::remote_port::{
 
 use super::routes::{Route, Routes};
 use super::{Channels, code, result, stamp};
-use crate::adapters::{Adapter, Beginning, Parting};
+use crate::adapters::{Adapter, SessionEnd, SessionStart};
 
 /// Accesses to memory that the peer may have under way before it is read no further.
 const WAITING: usize = 256;
@@ -202,7 +202,7 @@ impl Device {
 
     // What the platform drives.
 
-    fn take(&mut self, port: PortIndex, at: Time, event: &PortEvent) -> Result<(), Parting> {
+    fn take(&mut self, port: PortIndex, at: Time, event: &PortEvent) -> Result<(), SessionEnd> {
         let what = match *event {
             PortEvent::Register { address, write, posted } => {
                 let Some(route) = self.routes.of(port) else { return Ok(()) };
@@ -242,7 +242,7 @@ impl Device {
     }
 
     /// Sends as many of the accesses as the peer accepts.
-    fn send(&mut self) -> Result<(), Parting> {
+    fn send(&mut self) -> Result<(), SessionEnd> {
         for driven in &mut self.driven {
             let What::Access(RegisterAccess { channel, transaction, id: id @ None, .. }) = &mut driven.what
             else {
@@ -258,7 +258,7 @@ impl Device {
     }
 
     /// The peer has answered an access to its registers.
-    fn accessed(&mut self, id: RequestId, access: &Access) -> Result<(), Parting> {
+    fn accessed(&mut self, id: RequestId, access: &Access) -> Result<(), SessionEnd> {
         let is = |driven: &&mut Driven| matches!(&driven.what, What::Access(of) if of.id == Some(id));
         let Some(driven) = self.driven.iter_mut().find(is) else { return Ok(()) };
         let (at, what) = (driven.at, std::mem::replace(&mut driven.what, What::Done));
@@ -284,7 +284,7 @@ impl Device {
     // Time.
 
     /// Lets the peer simulate one quantum more.
-    fn sync(&mut self) -> Result<(), Parting> {
+    fn sync(&mut self) -> Result<(), SessionEnd> {
         self.wants_sync = self.sync.is_some();
         if !self.wants_sync {
             let to = self.answered + self.quantum;
@@ -294,7 +294,7 @@ impl Device {
         Ok(())
     }
 
-    fn synchronized(&mut self, to: Time) -> Result<(), Parting> {
+    fn synchronized(&mut self, to: Time) -> Result<(), SessionEnd> {
         self.sync = None;
         (self.simulated, self.answered) = (self.answered, to);
         let before = self.promised;
@@ -306,7 +306,7 @@ impl Device {
 
     // What the peer wants.
 
-    fn request(&mut self, request: Request, now: Time) -> Result<(), Parting> {
+    fn request(&mut self, request: Request, now: Time) -> Result<(), SessionEnd> {
         let answer = match &request.transaction {
             Transaction::Read(access) | Transaction::Write(access) => {
                 let is_write = matches!(request.transaction, Transaction::Write(_));
@@ -358,7 +358,7 @@ impl Device {
         request: Request,
         took: i64,
         done: &Result<Completion, Failure>,
-    ) -> Result<(), Parting> {
+    ) -> Result<(), SessionEnd> {
         let time = request.transaction.time().saturating_add(took);
         let answer = match done {
             Ok(Completion::Data(data)) => Answer::Data(data),
@@ -391,8 +391,8 @@ fn memory_access(access: &Access, is_write: bool, base: u64) -> Result<Operation
 }
 
 impl Adapter for Device {
-    fn begin(&mut self, beginning: &Beginning<'_>) -> Result<(), Parting> {
-        let Beginning { party, ports, description, now } = *beginning;
+    fn begin(&mut self, beginning: &SessionStart<'_>) -> Result<(), SessionEnd> {
+        let SessionStart { party, ports, description, now } = *beginning;
         let period = description.period;
         (self.party, self.period, self.quantum) = (party, period, period * self.quantum.as_ps());
         self.memories = ports.iter().map(|port| Memory::of(port, description)).collect();
@@ -412,7 +412,7 @@ impl Adapter for Device {
         super::is_greeted(bytes)
     }
 
-    fn receive(&mut self, _: usize, bytes: &mut BytesMut, now: Time) -> Result<(), Parting> {
+    fn receive(&mut self, _: usize, bytes: &mut BytesMut, now: Time) -> Result<(), SessionEnd> {
         while self.takes_more() {
             match self.connection.receive(bytes)? {
                 Some(Event::Request(request)) => self.request(request, now)?,
@@ -430,11 +430,11 @@ impl Adapter for Device {
         Ok(())
     }
 
-    fn tell(&mut self, output: Output, _: Time) -> Result<(), Parting> {
+    fn tell(&mut self, output: Output, _: Time) -> Result<(), SessionEnd> {
         match output {
             Output::Completed { tag, result, .. } => match self.commands.remove(&tag) {
                 Some(Purpose::Role(what)) => {
-                    result.map(drop).map_err(|failure| Parting::Wrong(format!("{what}: {failure}")))
+                    result.map(drop).map_err(|failure| SessionEnd::Wrong(format!("{what}: {failure}")))
                 }
                 Some(Purpose::Memory(request, took)) => self.memory_accessed(request, took, &result),
                 None => Ok(()),
@@ -444,7 +444,7 @@ impl Adapter for Device {
         }
     }
 
-    fn is_waited_for(&mut self) -> Result<(), Parting> {
+    fn is_waited_for(&mut self) -> Result<(), SessionEnd> {
         // An access that the peer has not answered is what time waits for.
         if self.is_accessed() || self.sync.is_some() { Ok(()) } else { self.sync() }
     }

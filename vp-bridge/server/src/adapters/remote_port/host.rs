@@ -16,7 +16,7 @@ use vp_protocols::remote_port::{
 
 use super::routes::{Route, Routes};
 use super::{Channels, TimeSource, code, result, stamp};
-use crate::adapters::{Adapter, Beginning, Parting};
+use crate::adapters::{Adapter, SessionEnd, SessionStart};
 
 /// Bytes of one access to registers. QEMU's CPUs have at most 8.
 const MOST_REGISTER_BYTES: u32 = 4096;
@@ -166,7 +166,7 @@ impl Host {
     }
 
     /// Lets the peer's time move, if that waits for packets.
-    fn beat(&mut self) -> Result<(), Parting> {
+    fn beat(&mut self) -> Result<(), SessionEnd> {
         // In the middle of an access of the peer its time is not to move.
         if self.minds_silence() && self.accesses.is_empty() {
             let time = self.heartbeat.time.saturating_add(FAR);
@@ -177,7 +177,7 @@ impl Host {
 
     // What the peer wants.
 
-    fn request(&mut self, request: Request, now: Time) -> Result<(), Parting> {
+    fn request(&mut self, request: Request, now: Time) -> Result<(), SessionEnd> {
         let is_tried = std::mem::take(&mut self.heartbeat.is_tried);
         self.heartbeat.is_needed = self.heartbeat.sync.is_some() || (self.heartbeat.is_needed && !is_tried);
         self.heartbeat.time = self.heartbeat.time.max(request.transaction.time());
@@ -219,7 +219,7 @@ impl Host {
         route: &Route,
         words: Vec<Word>,
         now: Time,
-    ) -> Result<(), Parting> {
+    ) -> Result<(), SessionEnd> {
         // The tag of its first command, if it has one.
         let access = Tag(self.next_tag);
         let at = self.at(request.transaction.time()).filter(|at| *at > now);
@@ -260,7 +260,7 @@ impl Host {
         offset: usize,
         time: Time,
         result: Result<Completion, Failure>,
-    ) -> Result<(), Parting> {
+    ) -> Result<(), SessionEnd> {
         let Some(of) = self.accesses.get_mut(&access) else { return Ok(()) };
         match result {
             Ok(Completion::Value(value)) => {
@@ -283,7 +283,7 @@ impl Host {
     }
 
     /// Answers an access to registers. It took as long for the peer as it did here.
-    fn finish(&mut self, access: RegisterAccess, time: Time) -> Result<(), Parting> {
+    fn finish(&mut self, access: RegisterAccess, time: Time) -> Result<(), SessionEnd> {
         let RegisterAccess { request, data, began, failed, .. } = access;
         let took = stamp(time, began);
         let time = request.transaction.time().saturating_add(took);
@@ -312,7 +312,7 @@ impl Host {
         route: &Route,
         access: MemoryAccess,
         now: Time,
-    ) -> Result<(), Parting> {
+    ) -> Result<(), SessionEnd> {
         let MemoryAccess { address, length, write, at, .. } = access;
         let time = stamp(at.unwrap_or(now), self.began);
         let address = address.wrapping_add(route.place.base);
@@ -375,7 +375,7 @@ impl Host {
     }
 
     /// Sends what the peer accepts.
-    fn send(&mut self) -> Result<(), Parting> {
+    fn send(&mut self) -> Result<(), SessionEnd> {
         let mut left = VecDeque::new();
         for (channel, transaction, part) in std::mem::take(&mut self.outgoing) {
             match self.connection.request(channel, transaction.clone()) {
@@ -390,7 +390,7 @@ impl Host {
         Ok(())
     }
 
-    fn response(&mut self, id: RequestId, response: Transaction) -> Result<(), Parting> {
+    fn response(&mut self, id: RequestId, response: Transaction) -> Result<(), SessionEnd> {
         if let Transaction::Sync { time } = response {
             self.heartbeat.sync = self.heartbeat.sync.filter(|sync| *sync != id);
             self.heartbeat.time = self.heartbeat.time.max(time);
@@ -464,7 +464,7 @@ fn words(access: &Access, route: &Route) -> Result<Vec<Word>, ResponseCode> {
 }
 
 impl Adapter for Host {
-    fn begin(&mut self, beginning: &Beginning<'_>) -> Result<(), Parting> {
+    fn begin(&mut self, beginning: &SessionStart<'_>) -> Result<(), SessionEnd> {
         self.party = beginning.party;
         self.began = beginning.now;
         self.routes = Routes::new(&self.channels, beginning.ports)?;
@@ -484,7 +484,7 @@ impl Adapter for Host {
         super::is_greeted(bytes)
     }
 
-    fn receive(&mut self, _: usize, bytes: &mut BytesMut, now: Time) -> Result<(), Parting> {
+    fn receive(&mut self, _: usize, bytes: &mut BytesMut, now: Time) -> Result<(), SessionEnd> {
         while self.takes_more() {
             match self.connection.receive(bytes)? {
                 Some(Event::Request(request)) => self.request(request, now)?,
@@ -497,18 +497,18 @@ impl Adapter for Host {
             }
         }
         if self.commands.len() >= HARD_WAITING {
-            return Err(Parting::Wrong(
+            return Err(SessionEnd::Wrong(
                 "the platform waits for an answer of the peer's memory, which stands behind too many requests".to_owned(),
             ));
         }
         Ok(())
     }
 
-    fn tell(&mut self, output: Output, now: Time) -> Result<(), Parting> {
+    fn tell(&mut self, output: Output, now: Time) -> Result<(), SessionEnd> {
         match output {
             Output::Completed { tag, time, result, .. } => match self.commands.remove(&tag) {
                 Some(Purpose::Attach(port)) => {
-                    result.map(drop).map_err(|failure| Parting::Wrong(format!("{port}: {failure}")))
+                    result.map(drop).map_err(|failure| SessionEnd::Wrong(format!("{port}: {failure}")))
                 }
                 Some(Purpose::Word { access, offset }) => self.word_done(access, offset, time, result),
                 Some(Purpose::Sync(request)) => {
@@ -543,7 +543,7 @@ impl Adapter for Host {
         self.heartbeat.is_possible && self.heartbeat.sync.is_none() && !self.connection.is_over()
     }
 
-    fn is_silent(&mut self) -> Result<(), Parting> {
+    fn is_silent(&mut self) -> Result<(), SessionEnd> {
         self.heartbeat.is_tried = false;
         self.beat()
     }

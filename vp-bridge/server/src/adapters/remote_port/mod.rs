@@ -17,7 +17,7 @@ use vp_protocols::remote_port::{
     Connection, HEADER, RequestId, ResponseCode, SendError, Transaction, Violation, lacking,
 };
 
-use super::{Adapter, Parting};
+use super::{Adapter, SessionEnd};
 
 /// What lets simulated time move while a peer is the CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,15 +63,15 @@ impl Peer {
     }
 }
 
-impl From<Violation> for Parting {
-    fn from(violation: Violation) -> Parting {
-        Parting::Wrong(violation.to_string())
+impl From<Violation> for SessionEnd {
+    fn from(violation: Violation) -> SessionEnd {
+        SessionEnd::Wrong(violation.to_string())
     }
 }
 
-impl From<SendError> for Parting {
-    fn from(error: SendError) -> Parting {
-        Parting::Wrong(format!("cannot tell the peer: {error}"))
+impl From<SendError> for SessionEnd {
+    fn from(error: SendError) -> SessionEnd {
+        SessionEnd::Wrong(format!("cannot tell the peer: {error}"))
     }
 }
 
@@ -86,7 +86,7 @@ fn stamp(time: Time, began: Time) -> i64 {
 }
 
 /// Sends a sync. `None`: the peer has its maximum of requests on that channel.
-fn sync(connection: &mut Connection, time: i64) -> Result<Option<RequestId>, Parting> {
+fn sync(connection: &mut Connection, time: i64) -> Result<Option<RequestId>, SessionEnd> {
     match connection.request(0, Transaction::Sync { time }) {
         Ok(id) => Ok(Some(id)),
         Err(SendError::TooManyInFlight { .. }) => Ok(None),

@@ -3,7 +3,7 @@
 use vp_models::hub::PortIndex;
 use vp_models::platform::{Port, PortKind};
 
-use super::{Channels, Parting, PortChannel};
+use super::{Channels, PortChannel, SessionEnd};
 
 /// A port and its channel.
 #[derive(Debug, Clone)]
@@ -19,13 +19,13 @@ pub(super) struct Routes(Vec<Route>);
 
 impl Routes {
     /// Finds the ports.
-    pub(super) fn new(channels: &Channels, ports: &[Port]) -> Result<Routes, Parting> {
+    pub(super) fn new(channels: &Channels, ports: &[Port]) -> Result<Routes, SessionEnd> {
         let route = |place: &PortChannel| {
             let index = ports.iter().position(|port| port.name == place.port);
             let Some(index) = index.filter(|&index| ports[index].kind != PortKind::Stream) else {
                 let names = ports.iter().filter(|port| port.kind != PortKind::Stream).map(|port| port.name);
                 let names: Vec<&str> = names.collect();
-                return Err(Parting::Wrong(format!(
+                return Err(SessionEnd::Wrong(format!(
                     "the platform has no port {} for a channel of Remote-Port: it has {}",
                     place.port,
                     names.join(", ")

@@ -19,7 +19,7 @@ use vp_models::hub::{
 use vp_models::platform::PortKind;
 use vp_protocols::renode::{Answer, Connection, Event, LogLevel, SendError, Socket, Violation, Width};
 
-use super::{Adapter, Beginning, Parting};
+use super::{Adapter, SessionEnd, SessionStart};
 use transfers::{Transfer, Transfers};
 
 /// The stream that is the main socket.
@@ -81,15 +81,15 @@ pub(crate) struct Renode {
     writing: (usize, BytesMut),
 }
 
-impl From<Violation> for Parting {
-    fn from(violation: Violation) -> Parting {
-        Parting::Wrong(violation.to_string())
+impl From<Violation> for SessionEnd {
+    fn from(violation: Violation) -> SessionEnd {
+        SessionEnd::Wrong(violation.to_string())
     }
 }
 
-impl From<SendError> for Parting {
-    fn from(error: SendError) -> Parting {
-        Parting::Wrong(format!("cannot tell Renode: {error}"))
+impl From<SendError> for SessionEnd {
+    fn from(error: SendError) -> SessionEnd {
+        SessionEnd::Wrong(format!("cannot tell Renode: {error}"))
     }
 }
 
@@ -123,7 +123,7 @@ impl Renode {
 
     // What Renode wants.
 
-    fn event(&mut self, event: Event) -> Result<(), Parting> {
+    fn event(&mut self, event: Event) -> Result<(), SessionEnd> {
         match event {
             Event::Connected => Ok(()),
             Event::Read { width, address, index } => self.access(width, address, None, index),
@@ -133,7 +133,7 @@ impl Renode {
                 let picoseconds =
                     ticks.checked_mul(1000).and_then(|ticks| ticks.checked_add(self.time.as_ps()));
                 self.time = picoseconds.map(Time::ps).filter(|time| *time <= HORIZON).ok_or_else(|| {
-                    Parting::Wrong(format!(
+                    SessionEnd::Wrong(format!(
                         "a tick of {ticks} ns, behind {} that have passed, is beyond all simulated time",
                         self.time
                     ))
@@ -147,12 +147,12 @@ impl Renode {
             }
             Event::Got { data } => self.transferred(data),
             Event::Pushed => self.transferred(0),
-            Event::Disconnected => Err(Parting::Fine("Renode has disconnected".to_owned())),
+            Event::Disconnected => Err(SessionEnd::Fine("Renode has disconnected".to_owned())),
         }
     }
 
     /// Fails what Renode has asked for; its log says why.
-    fn refuse(&mut self, why: &str) -> Result<(), Parting> {
+    fn refuse(&mut self, why: &str) -> Result<(), SessionEnd> {
         self.connection.log(LogLevel::Error, why)?;
         Ok(self.connection.answer(Answer::Failed)?)
     }
@@ -164,7 +164,7 @@ impl Renode {
         address: u64,
         written: Option<u64>,
         index: i32,
-    ) -> Result<(), Parting> {
+    ) -> Result<(), SessionEnd> {
         self.index = index.max(0);
         let is_read = written.is_none();
         let verb = if is_read { "read" } else { "write" };
@@ -188,7 +188,7 @@ impl Renode {
         Ok(())
     }
 
-    fn word_done(&mut self, shift: u32, result: Result<Completion, Failure>) -> Result<(), Parting> {
+    fn word_done(&mut self, shift: u32, result: Result<Completion, Failure>) -> Result<(), SessionEnd> {
         let Some(access) = &mut self.access else { return Ok(()) };
         match result {
             Ok(Completion::Value(value)) => access.value |= u64::from(value) << shift,
@@ -210,13 +210,13 @@ impl Renode {
 
     // What the platform wants of Renode's bus.
 
-    fn transferred(&mut self, value: u64) -> Result<(), Parting> {
+    fn transferred(&mut self, value: u64) -> Result<(), SessionEnd> {
         self.transfers.done(value);
         self.transfer()
     }
 
     /// Goes on with what the platform wants of the bus, if that is free.
-    fn transfer(&mut self) -> Result<(), Parting> {
+    fn transfer(&mut self) -> Result<(), SessionEnd> {
         if self.connection.is_on_bus() {
             return Ok(());
         }
@@ -236,13 +236,13 @@ impl Renode {
 }
 
 impl Adapter for Renode {
-    fn begin(&mut self, beginning: &Beginning<'_>) -> Result<(), Parting> {
+    fn begin(&mut self, beginning: &SessionStart<'_>) -> Result<(), SessionEnd> {
         self.party = beginning.party;
         self.time = beginning.now;
         let names = || beginning.ports.iter().filter(|port| port.kind == PortKind::Axi).map(|port| port.name);
         if let Some(unknown) = self.masters.iter().find(|port| !names().any(|name| name == *port)) {
             let names: Vec<&str> = names().collect();
-            return Err(Parting::Wrong(format!(
+            return Err(SessionEnd::Wrong(format!(
                 "the platform has no memory interface {unknown}: it has {}",
                 names.join(", ")
             )));
@@ -273,7 +273,7 @@ impl Adapter for Renode {
         true
     }
 
-    fn receive(&mut self, stream: usize, bytes: &mut BytesMut, _: Time) -> Result<(), Parting> {
+    fn receive(&mut self, stream: usize, bytes: &mut BytesMut, _: Time) -> Result<(), SessionEnd> {
         let socket = if stream == MAIN { Socket::Main } else { Socket::Async };
         while self.takes_more() {
             match self.connection.receive(socket, bytes)? {
@@ -284,11 +284,11 @@ impl Adapter for Renode {
         Ok(())
     }
 
-    fn tell(&mut self, output: Output, _: Time) -> Result<(), Parting> {
+    fn tell(&mut self, output: Output, _: Time) -> Result<(), SessionEnd> {
         match output {
             Output::Completed { tag, result, .. } => match self.commands.remove(&tag) {
                 Some(Purpose::Attach(port)) => {
-                    result.map(drop).map_err(|failure| Parting::Wrong(format!("{port}: {failure}")))
+                    result.map(drop).map_err(|failure| SessionEnd::Wrong(format!("{port}: {failure}")))
                 }
                 Some(Purpose::Word { shift }) => self.word_done(shift, result),
                 Some(Purpose::Tick) => {
@@ -302,7 +302,7 @@ impl Adapter for Renode {
                 }
                 Some(Purpose::Reset) => result
                     .map(drop)
-                    .map_err(|failure| Parting::Wrong(format!("a reset of the platform: {failure}"))),
+                    .map_err(|failure| SessionEnd::Wrong(format!("a reset of the platform: {failure}"))),
                 None => Ok(()),
             },
             Output::Request { request, access, .. } => {
@@ -330,11 +330,11 @@ impl Adapter for Renode {
         !self.connection.is_open()
     }
 
-    fn is_silent(&mut self) -> Result<(), Parting> {
+    fn is_silent(&mut self) -> Result<(), SessionEnd> {
         self.silence += 1;
         match self.silence {
             ..HANDSHAKE => Ok(()),
-            _ => Err(Parting::Wrong("no handshake came on the main socket in 10 s".to_owned())),
+            _ => Err(SessionEnd::Wrong("no handshake came on the main socket in 10 s".to_owned())),
         }
     }
 
@@ -362,7 +362,7 @@ impl Adapter for Renode {
         !self.connection.is_on_bus() && self.commands.values().any(owes)
     }
 
-    fn gone(&self) -> Parting {
-        Parting::Wrong("Renode is gone without a disconnect".to_owned())
+    fn gone(&self) -> SessionEnd {
+        SessionEnd::Wrong("Renode is gone without a disconnect".to_owned())
     }
 }

@@ -11,7 +11,7 @@ use super::sums::Sums;
 use crate::bus::DelayLine;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
-use crate::nvdla::engine::Surroundings;
+use crate::nvdla::engine::EngineContext;
 use crate::nvdla::glb::Source;
 use crate::nvdla::interrupts::Interrupts;
 use crate::nvdla::registers::cacc as reg;
@@ -46,11 +46,11 @@ pub(super) struct Cacc {
     interrupts: Rc<Interrupts>,
     delivery: Rc<Delivery>,
     sums: Rc<DelayLine<Message>>,
-    endings: DelayLine<Ending>,
+    endings: DelayLine<FinishingLayer>,
 }
 
 /// A layer whose sums are all added up.
-struct Ending {
+struct FinishingLayer {
     group: usize,
     /// Its shape for people, and how many sums were clipped. None: refused.
     layer: Option<(String, u64)>,
@@ -60,12 +60,12 @@ struct Ending {
 
 impl Cacc {
     pub(super) fn new(
-        around: &Surroundings<'_>,
+        around: &EngineContext<'_>,
         control: Rc<Control>,
         delivery: Rc<Delivery>,
         sums: Rc<DelayLine<Message>>,
     ) -> Rc<Cacc> {
-        let Surroundings { sim, cycle, config, timing, interrupts, .. } = *around;
+        let EngineContext { sim, cycle, config, timing, interrupts, .. } = *around;
         Rc::new(Cacc {
             sim: sim.clone(),
             cycle,
@@ -90,13 +90,13 @@ impl Cacc {
                     let label = || format!("{width}x{height}x{channels}");
                     self.control.begin(label, group);
                     let (clipped, is_taken) = self.deliver(&layer).await;
-                    Ending { group, layer: Some((label(), clipped)), is_taken }
+                    FinishingLayer { group, layer: Some((label(), clipped)), is_taken }
                 }
                 Err(refused) => {
                     self.control.warn(format_args!("layer refused: {refused}"));
                     self.delivery.abandon();
                     self.drop_layer().await;
-                    Ending { group, layer: None, is_taken: false }
+                    FinishingLayer { group, layer: None, is_taken: false }
                 }
             };
             self.endings.push(ending);
@@ -107,7 +107,7 @@ impl Cacc {
     /// Reports layers that SDP has taken; ends never.
     pub(super) async fn report(self: Rc<Self>) {
         loop {
-            let Ending { group, layer, is_taken } = self.endings.next().await;
+            let FinishingLayer { group, layer, is_taken } = self.endings.next().await;
             if is_taken {
                 self.delivery.layer_taken().await;
             }

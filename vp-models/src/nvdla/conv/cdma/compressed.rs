@@ -13,7 +13,7 @@ use crate::bus::axi::{Request, Requester, Turn};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::conv::weight_set::Stored;
-use crate::nvdla::float::Specials;
+use crate::nvdla::float::SpecialCounts;
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::cdma as reg;
@@ -315,7 +315,7 @@ impl Cdma {
             let mut state = match of {
                 Stream::Stored(stored) => {
                     if stored == Stored::Weights && layer.precision == Precision::Fp16 {
-                        watch.count(Specials::of(&data));
+                        watch.count(SpecialCounts::of(&data));
                     }
                     self.buffer.put_weights(number, stored, &data);
                     written[stored as usize] += u64::from(bytes);

@@ -4,7 +4,7 @@ use super::layer::Read;
 use super::pixel::Format;
 use crate::nvdla::conv::elements::Elements;
 use crate::nvdla::cube::Ram;
-use crate::nvdla::float::Specials;
+use crate::nvdla::float::SpecialCounts;
 use crate::nvdla::numeric::{Converter, Precision, saturate};
 
 /// Atoms of the first and of the second plane that are read in turns (RTL, `NV_NVDLA_CDMA_IMG_sg.v`, `bundle_limit`).
@@ -194,12 +194,12 @@ impl Image {
 
     /// The number of components of a line that are not finite numbers: of all that is read from the first pixel
     /// on.
-    pub fn specials(&self, bytes: &[u8]) -> Specials {
+    pub fn specials(&self, bytes: &[u8]) -> SpecialCounts {
         if !self.format.is_float() {
-            return Specials::default();
+            return SpecialCounts::default();
         }
         let skipped = (self.passed()[0] * self.format.pixel_bytes()[0]) as usize;
-        Specials::of(bytes.get(skipped..).unwrap_or_default())
+        SpecialCounts::of(bytes.get(skipped..).unwrap_or_default())
     }
 
     /// A line from what its reads brought.

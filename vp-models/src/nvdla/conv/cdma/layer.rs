@@ -10,7 +10,7 @@ use crate::nvdla::conv::buffer::{Banks, Reuse};
 use crate::nvdla::conv::elements::Elements;
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::cube::Ram;
-use crate::nvdla::float::Specials;
+use crate::nvdla::float::SpecialCounts;
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, cdma as reg};
@@ -180,11 +180,11 @@ impl Input {
 
     /// The number of elements in the read data that are not finite numbers; lanes beyond the channels count
     /// like all others.
-    pub fn specials(&self, bytes: &[u8]) -> Specials {
+    pub fn specials(&self, bytes: &[u8]) -> SpecialCounts {
         match self {
             Input::Feature(feature) | Input::Winograd(Winograd { feature, .. }) => match feature.format {
-                Precision::Fp16 => Specials::of(bytes),
-                _ => Specials::default(),
+                Precision::Fp16 => SpecialCounts::of(bytes),
+                _ => SpecialCounts::default(),
             },
             Input::Image(image) => image.specials(bytes),
         }

@@ -46,8 +46,8 @@ use crate::bus::axi::BeatConsumer;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
 use crate::nvdla::dma::ReadDma;
-use crate::nvdla::engine::Surroundings;
-use crate::nvdla::float::Specials;
+use crate::nvdla::engine::EngineContext;
+use crate::nvdla::float::SpecialCounts;
 use crate::nvdla::glb::Source;
 use crate::nvdla::interrupts::Interrupts;
 use crate::nvdla::nocif::read_id;
@@ -102,13 +102,13 @@ struct Before {
 #[derive(Default)]
 struct Watch {
     /// Elements that are no finite numbers, before they are flushed.
-    specials: Cell<Specials>,
+    specials: Cell<SpecialCounts>,
     /// How long reads were outstanding.
     waited: Cell<Time>,
 }
 
 impl Watch {
-    fn count(&self, specials: Specials) {
+    fn count(&self, specials: SpecialCounts) {
         let mut all = self.specials.get();
         all += specials;
         self.specials.set(all);
@@ -120,8 +120,8 @@ impl Watch {
 }
 
 impl Cdma {
-    pub(super) fn new(around: &Surroundings<'_>, control: Rc<Control>, buffer: Rc<Buffer>) -> Rc<Cdma> {
-        let Surroundings { sim, cycle, config, timing, ports, interrupts, .. } = *around;
+    pub(super) fn new(around: &EngineContext<'_>, control: Rc<Control>, buffer: Rc<Buffer>) -> Rc<Cdma> {
+        let EngineContext { sim, cycle, config, timing, ports, interrupts, .. } = *around;
         let hardware = Hardware::from(config);
         // What comes can wait between bus and engine only if that moves whole atoms.
         let atom_a_beat = ports.primary.config().beat_bytes == hardware.atom;
@@ -249,7 +249,7 @@ impl Cdma {
             self.show(perf, reg::D_PERF_DAT_READ_STALL, requests.stalled());
             self.show(perf, reg::D_PERF_DAT_READ_LATENCY, watch.waited.get().cycles(self.cycle));
         }
-        let Specials { nan, infinite } = watch.specials.get();
+        let SpecialCounts { nan, infinite } = watch.specials.get();
         let counts = [(reg::D_NAN_INPUT_DATA_NUM, nan), (reg::D_INF_INPUT_DATA_NUM, infinite)];
         self.control.show(group, &counts);
         self.raise(Source::CdmaData(group)).await;
@@ -334,7 +334,7 @@ impl Cdma {
             self.show(perf, reg::D_PERF_WT_READ_STALL, stalled);
             self.show(perf, reg::D_PERF_WT_READ_LATENCY, watch.waited.get().cycles(self.cycle));
         }
-        let Specials { nan, infinite } = watch.specials.get();
+        let SpecialCounts { nan, infinite } = watch.specials.get();
         let counts = [(reg::D_NAN_INPUT_WEIGHT_NUM, nan), (reg::D_INF_INPUT_WEIGHT_NUM, infinite)];
         self.control.show(group, &counts);
         self.raise(Source::CdmaWeight(group)).await;
@@ -427,7 +427,7 @@ impl Cdma {
         let mut group_end = requests.group_end(group);
         let put = |data: &[u8]| {
             if layer.precision == Precision::Fp16 {
-                watch.count(Specials::of(data));
+                watch.count(SpecialCounts::of(data));
             }
             self.buffer.put_weights(number, Stored::Weights, data);
         };

@@ -22,7 +22,7 @@ use super::sums::{Activations, Batch, Shape, groups_at_once};
 use crate::bus::DelayLine;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
-use crate::nvdla::engine::Surroundings;
+use crate::nvdla::engine::EngineContext;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, csc as reg};
 use crate::occupancy::{Datapath, Occupancy, Work};
@@ -89,7 +89,7 @@ struct Before {
 
 impl Csc {
     pub(super) fn new(
-        around: &Surroundings<'_>,
+        around: &EngineContext<'_>,
         control: Rc<Control>,
         arrays: Arrays,
         buffer: Rc<Buffer>,

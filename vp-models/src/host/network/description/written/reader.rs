@@ -4,7 +4,7 @@ use super::{
     Leaky, ReadTensor, Rounding, Tensor, WrittenBias, WrittenConvolution, WrittenKind, WrittenLayer,
     WrittenNormalisation, WrittenPooling, WrittenSoftMax, WrittenUpsampling,
 };
-use crate::host::network::description::synthetic::{self, Given, Maker};
+use crate::host::network::description::synthetic::{self, GrantedWrite, Maker};
 use crate::host::network::description::{
     Activation, Bias, Converter, Convolution, Network, NetworkLayer, Operation, Pooling, Shape, SoftMax, Sum,
     Window,
@@ -228,7 +228,8 @@ impl Reader<'_, '_> {
         if let Some(seed) = seed {
             let sizes = [window.size[0], window.size[1], input.channels / groups, kernels];
             self.maker.take(&sizes).map_err(|why| wrong("", why))?;
-            let given = Given { truncate, shift: add.as_ref().and_then(|added| added.shift), converter };
+            let given =
+                GrantedWrite { truncate, shift: add.as_ref().and_then(|added| added.shift), converter };
             self.maker.convolution(&mut convolution, seed, count as usize, sources, given);
         }
         if let Some(WrittenBias { values, shift }) = written.bias {

@@ -4,16 +4,16 @@ use vp_core::Time;
 
 use super::Hub;
 use super::input::{PartyId, Tag};
-use super::jobs::{Job, OnBus};
+use super::jobs::{BusAccess, Job};
 use super::output::{Completion, Failure, FailureKind, Why};
 
 /// The job for which time moves.
-pub(super) struct Current {
+pub(super) struct CurrentJob {
     party: PartyId,
     goal: Goal,
 }
 
-impl Current {
+impl CurrentJob {
     /// The job that waits for its time, and its party.
     pub(super) fn to_begin(&self) -> Option<(PartyId, &Job)> {
         match &self.goal {
@@ -43,7 +43,7 @@ pub(super) enum Goal {
 
 impl Hub {
     pub(super) fn pursue(&mut self, party: PartyId, goal: Goal) {
-        self.current = Some(Current { party, goal });
+        self.current = Some(CurrentJob { party, goal });
     }
 
     /// What the current job waits for, if it is this party's.
@@ -61,7 +61,7 @@ impl Hub {
     /// Ends the current job; returns the party that waits for its end, with the tag, if there is one and the
     /// bus does not answer it.
     pub(super) fn take_current(&mut self) -> Option<(PartyId, Tag)> {
-        let Current { party, goal } = self.current.take()?;
+        let CurrentJob { party, goal } = self.current.take()?;
         match goal {
             Goal::Begin(_, job) => job.tag.map(|tag| (party, tag)),
             Goal::Time(_, tag) | Goal::Interrupt(_, tag) | Goal::Idle(tag) | Goal::Step(_, tag) => {
@@ -73,7 +73,7 @@ impl Hub {
 
     /// Whether the party's current job waits for the moment at which it accesses memory.
     pub(super) fn is_to_begin_with_memory(&self, party: PartyId) -> bool {
-        matches!(&self.current, Some(Current { party: of, goal: Goal::Begin(_, job) })
+        matches!(&self.current, Some(CurrentJob { party: of, goal: Goal::Begin(_, job) })
             if *of == party && job.is_memory())
     }
 
@@ -81,7 +81,7 @@ impl Hub {
     /// until time moves or an input comes.
     pub(super) fn settle(&mut self) {
         self.start_jobs();
-        while let Some(Current { party, goal: Goal::Interrupt(_, tag) }) = &self.current
+        while let Some(CurrentJob { party, goal: Goal::Interrupt(_, tag) }) = &self.current
             && self.platform.irq().level()
         {
             let (party, tag) = (*party, *tag);
@@ -102,7 +102,7 @@ impl Hub {
 
     /// An answer came from the bus.
     pub(super) fn answer_was_awaited(&mut self, bus_tag: u64) {
-        if matches!(&self.current, Some(Current { goal: Goal::Answer { bus_tag: awaited }, .. })
+        if matches!(&self.current, Some(CurrentJob { goal: Goal::Answer { bus_tag: awaited }, .. })
             if *awaited == bus_tag)
         {
             self.current = None;
@@ -112,7 +112,7 @@ impl Hub {
     /// A run has come to its goal, or to where nothing is left to do.
     pub(super) fn goal_met(&mut self, idle: bool) {
         // An answer or the line may have ended the wait in the very last delta cycle.
-        let Some(Current { party, goal }) = self.current.take() else { return };
+        let Some(CurrentJob { party, goal }) = self.current.take() else { return };
         let why_idle = |hub: &Hub| match hub.platform.unfinished() {
             Some(report) => Why::Deadlock { report },
             None => Why::Idle,
@@ -127,7 +127,7 @@ impl Hub {
             }
             Goal::Answer { bus_tag } => {
                 if let Some(position) = self.on_bus.iter().position(|access| access.bus_tag == bus_tag)
-                    && let Some(OnBus { tag, .. }) = self.on_bus.remove(position)
+                    && let Some(BusAccess { tag, .. }) = self.on_bus.remove(position)
                 {
                     let reason = "nothing is left to do and the bus has not answered";
                     self.fail(party, Some(tag), Failure::new(FailureKind::SlaveError, reason));
@@ -153,7 +153,7 @@ impl Hub {
             Goal::Step(..)
                 if self.owed_bursts() > 0 || self.platform.simulation().next_time() == Some(self.now()) =>
             {
-                self.current = Some(Current { party, goal });
+                self.current = Some(CurrentJob { party, goal });
             }
             Goal::Step(_, tag) => {
                 let next = self.platform.simulation().next_time();
@@ -165,7 +165,7 @@ impl Hub {
 
     /// Whether a Step waits for nothing but the answers of memories outside.
     pub(super) fn is_step_owed(&self) -> bool {
-        matches!(self.current, Some(Current { goal: Goal::Step(..), .. })) && self.owed_bursts() > 0
+        matches!(self.current, Some(CurrentJob { goal: Goal::Step(..), .. })) && self.owed_bursts() > 0
     }
 
     /// Bursts that memories outside have not answered.
