@@ -51,8 +51,8 @@ fn a_sheet_of_layers_is_a_network() {
     let (output, _, error) = vp(&["run", sheet.to_str().unwrap()]);
     assert!(!output.status.success());
     assert!(
-        error.contains("line 2: `in_height` is `x`, which is no number")
-            || error.contains("line 2: there is no column `in_width`"),
+        error.contains("two.csv:2: `in_height` is `x`, which is no number")
+            || error.contains("two.csv:2: there is no column `in_width`"),
         "{error}"
     );
 }
@@ -196,5 +196,5 @@ fn tensors_in_sram_are_shown_by_layer_and_refused_by_line() {
     assert!(!output.status.success() && error.contains(&demanded), "{error}");
     std::fs::write(&file, network.replace("'sram'", "'flash'")).unwrap();
     let (output, _, error) = vp(&["run", path]);
-    assert!(!output.status.success() && error.contains("line 10") && error.contains("`dram`"), "{error}");
+    assert!(!output.status.success() && error.contains("network.toml:10: ") && error.contains("`dram`"), "{error}");
 }

@@ -215,5 +215,5 @@ fn vp_run_writes_a_log_and_plays_it() {
         refused(&log.replacen("PDP.S_POINTER", "PDP.S_PIONTER", 1))
             .contains("is PDP.S_POINTER here, and not PDP.S_PIONTER")
     );
-    assert!(refused("{}\n").contains("no trace here"));
+    assert!(refused("{}\n").contains("bad.jsonl: nothing that can be run"));
 }

@@ -197,8 +197,10 @@ impl Study {
             folder: folder.to_owned(),
         };
         study.multiply(&products)?;
-        study.check_chosen().map_err(|why| wrong("report.chosen", why))?;
-        study.add_ideals().map_err(|why| wrong("report.ideal", why))?;
+        // Both are tables, and what is wrong says of which section.
+        let in_report = |key, why| TextError { within: String::new(), ..wrong(key, why) };
+        study.check_chosen().map_err(|why| in_report("report.chosen", why))?;
+        study.add_ideals().map_err(|why| in_report("report.ideal", why))?;
         if let Some(Search { names, goal, .. }) = &study.search {
             study.varied.extend(names.iter().cloned());
             // Knees are of the goal, where it is a share.

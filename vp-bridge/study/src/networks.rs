@@ -221,7 +221,7 @@ mod tests {
     fn what_is_wrong_with_a_changed_value_is_told_without_lines_of_a_text_that_nobody_has() {
         let value = Value::from("fp61");
         let error = load("lenet", &[("precision", &value)], Path::new("")).err().unwrap();
-        assert!(error.starts_with("unknown variant `fp61`, expected one of"), "{error}");
+        assert!(error.starts_with("precision: unknown variant `fp61`, expected one of"), "{error}");
     }
 
     #[test]
