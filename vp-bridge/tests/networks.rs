@@ -196,5 +196,8 @@ fn tensors_in_sram_are_shown_by_layer_and_refused_by_line() {
     assert!(!output.status.success() && error.contains(&demanded), "{error}");
     std::fs::write(&file, network.replace("'sram'", "'flash'")).unwrap();
     let (output, _, error) = vp(&["run", path]);
-    assert!(!output.status.success() && error.contains("network.toml:10: ") && error.contains("`dram`"), "{error}");
+    assert!(
+        !output.status.success() && error.contains("network.toml:10: ") && error.contains("`dram`"),
+        "{error}"
+    );
 }

@@ -15,14 +15,14 @@
 //!
 //! ```
 //! use vp_core::Time;
-//! use vp_models::hub::{Access, Completion, Hub, Input, MemoryPromise, Operation, Output};
+//! use vp_models::hub::{Access, Completion, Hub, Input, MemoryGuarantees, Operation, Output};
 //! use vp_models::hub::{PartyCommand, PartyId, PortIndex, Role, Tag, TimeMode};
 //! use vp_models::platform::{Description, Platform};
 //!
 //! let platform = Platform::build(&Description::named("nv_small")?)?;
 //! let mut hub = Hub::new(platform, TimeMode::Lockstep);
 //! let (cpu, csb) = (PartyId(1), PortIndex(0));
-//! hub.handle(Input::Enter { party: cpu, name: "the CPU".into(), memory: MemoryPromise::default() });
+//! hub.handle(Input::Enter { party: cpu, name: "the CPU".into(), memory: MemoryGuarantees::default() });
 //! let attach = PartyCommand::Attach { port: csb, role: Role::Initiator, range: None };
 //! hub.handle(Input::Command { party: cpu, tag: Tag(1), command: attach });
 //! let read = Access { port: csb, at: None, operation: Operation::RegisterRead { address: 0x1000 } };
