@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from vp.pytest_plugin import Serve
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[3]
+
+# A shell has what it starts in the background ignore Ctrl-C, and so would the programs that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
