@@ -11,8 +11,9 @@ use vp_core::{Stop, Time};
 const SETTLING: u64 = 65_536;
 
 impl Hub {
-    /// Saves the platform, as [`Platform::save`] does, if it comes to rest within some thousand cycles of
-    /// lockstep in which no party lets time move; then moves on by the few cycles in which nothing happens.
+    /// Saves the platform, as [`Platform::save`](crate::platform::Platform::save) does, if it comes to rest
+    /// within some thousand cycles of lockstep in which no party lets time move; then moves on by the few cycles
+    /// in which nothing happens.
     /// Otherwise time has moved, and the next call may find it at rest. Parties are not saved: they join the
     /// restored platform anew.
     ///

@@ -16,7 +16,7 @@
 //! each atom whether its operands and its main input are there, and whether there is room behind the datapath.
 //! Then the atom starts, and [`compute`] computes its bytes (the last stage's table is [`lut`]). `timing` says
 //! what each step requires and how long each part takes. The outputs are writes or atoms for PDP, counters, and
-//! the interrupt, which the [`engine`](super::engine) raises when all writes are acknowledged.
+//! the interrupt, which the `engine` raises when all writes are acknowledged.
 
 mod before_elementwise;
 pub mod compute;
