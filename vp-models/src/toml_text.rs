@@ -60,6 +60,8 @@ impl fmt::Display for TextError {
 /// A TOML text that has been taken apart.
 pub struct TomlText<'a> {
     text: &'a str,
+    /// Where lines end: a reader may ask for the line of every value, and a text may have millions.
+    ends: Vec<usize>,
     root: Spanned<DeTable<'a>>,
 }
 
@@ -106,11 +108,12 @@ impl<'a> TomlText<'a> {
     /// # Errors
     /// It is no TOML.
     pub fn parse(text: &'a str) -> Result<TomlText<'a>, TextError> {
+        let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
         let root = DeTable::parse(text).map_err(|error| TextError {
-            line: error.span().map(|span| line(text, span.start)),
+            line: error.span().map(|span| line(&ends, span.start)),
             ..TextError::whole(error.message().trim_end().replace('\n', "; "))
         })?;
-        Ok(TomlText { text, root })
+        Ok(TomlText { text, ends, root })
     }
 
     /// Its outermost table.
@@ -186,7 +189,7 @@ impl<'a> TomlText<'a> {
 
     /// The line in which something stands, from 1.
     pub fn line(&self, at: usize) -> usize {
-        line(self.text, at)
+        line(&self.ends, at)
     }
 
     /// The text of a value as it is written.
@@ -245,8 +248,8 @@ impl<'a> Tag<'a> {
     }
 }
 
-fn line(text: &str, at: usize) -> usize {
-    text.get(..at).unwrap_or(text).matches('\n').count() + 1
+fn line(ends: &[usize], at: usize) -> usize {
+    ends.partition_point(|end| *end < at) + 1
 }
 
 /// The innermost table or value that stands there.
