@@ -3,7 +3,7 @@
 //! A platform is saved when it is at rest and has been for long enough that all times in the past are alike. Each part
 //! that remembers something has a method `checkpoint`, which goes both ways, so that what is written and what is read cannot differ. It names every field
 //! of its type, without `..`: whoever adds one says whether it is saved, empty at rest, or why it need not be.
-//! `tests/tests/saved.rs` holds what goes on to what was not interrupted.
+//! `tests/tests/hub/saved.rs` holds what goes on to what was not interrupted.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read, Write};

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 
-use crate::process::Ended as _;
+use super::process::Ended as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -16,11 +16,13 @@ use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::{Options, Server};
 use vp_transport::Address;
 
+pub mod beside;
 pub mod process;
 pub mod raw;
 pub mod raw_unix;
 pub mod recorded;
 pub mod relay;
+pub mod tools;
 
 use recorded::Recorded;
 

@@ -1,0 +1,9 @@
+//! Each protocol: its vectors, and random messages against slow references.
+
+mod common;
+mod native_properties;
+mod native_vectors;
+mod remote_port_properties;
+mod remote_port_vectors;
+mod renode_properties;
+mod renode_vectors;

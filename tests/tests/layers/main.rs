@@ -1,0 +1,17 @@
+//! Layers on whole devices: the bytes they leave, what they are told is wrong, and when they are done.
+
+mod behaviour;
+mod convolution;
+mod counters;
+mod data_movers;
+mod lacks;
+mod memory;
+mod mutation;
+mod orders;
+mod random_floats;
+mod random_layers;
+mod robustness;
+mod sdp_formats;
+mod sequences;
+mod special_numbers;
+mod unaligned;

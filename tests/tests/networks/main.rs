@@ -1,0 +1,7 @@
+//! Networks, planned and run layer by layer.
+
+mod built_in;
+mod formats;
+mod placement;
+mod planned;
+mod weights;

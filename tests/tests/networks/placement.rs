@@ -1,0 +1,322 @@
+//! Networks with tensors in SRAM leave what they leave without, whatever lies where.
+
+use proptest::prelude::*;
+use vp_models::host::Memory;
+use vp_models::host::network::{
+    Demand, Demanded, Measured, Memories, Network, Options, Placement, Plan, PlanError, PlanOptions,
+    example_input,
+};
+use vp_models::nvdla::config::Config;
+use vp_models::platform::Description;
+use vp_tests::effort::cases;
+use vp_tests::random::NetworkDraw;
+use vp_tests::reference::{run_layers, run_network};
+
+/// From hardly any room to room for all.
+const SIZES: [u64; 4] = [3000, 20_000, 200_000, 64 << 20];
+
+/// The built-in platforms with SRAMIF.
+fn with_sram() -> Vec<Description> {
+    let all = Description::NAMES.iter().map(|name| Description::named(name).unwrap());
+    let has_sram = |it: &Description| it.nvdla().unwrap().config.secondary().is_some();
+    all.filter(has_sram).collect()
+}
+
+fn options(placement: Placement) -> PlanOptions {
+    PlanOptions { placement, ..PlanOptions::default() }
+}
+
+fn plan(network: &Network, description: &Description, options: &PlanOptions) -> Result<Plan, PlanError> {
+    let config = &description.nvdla().unwrap().config;
+    Plan::with(network, config, &Memories::of(description), options)
+}
+
+/// Bytes over DBBIF and over SRAMIF.
+fn moved(measured: &Measured) -> [u64; 2] {
+    ["dbb0", "sram0"].map(|port| {
+        let of = |(read, written): (u64, u64)| read + written;
+        measured.layers.iter().map(|layer| of(layer.bytes_at(port))).sum()
+    })
+}
+
+/// Runs a network with each placement on SRAMs of these sizes.
+fn check(network: &Network, description: &Description, sizes: &[u64]) {
+    let input = example_input(network.input, 5);
+    let expected = run_layers(network, &input).pop().unwrap();
+    let name = format!("{} on {}", network.name, description.name);
+    let run = |description: &Description, placement| {
+        Measured::with(network, description, &[&input], &options(placement))
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
+    let plain = run(description, Placement::Dram);
+    assert_eq!(moved(&plain)[1], 0, "{name}");
+    let (mut least, mut described) = (u64::MAX, description.clone());
+    for &size in sizes {
+        described.sram0.size = size;
+        for placement in [Placement::Activations, Placement::All] {
+            let placed = run(&described, placement);
+            assert!(placed.output == expected, "{name}, {placement} in {size} bytes");
+            let [dram, sram] = moved(&placed);
+            // What is in SRAM is read and written as often as it would be elsewhere.
+            assert_eq!(dram + sram, moved(&plain)[0], "{name}, {placement} in {size} bytes");
+            least = least.min(dram);
+        }
+    }
+    assert!(least < moved(&plain)[0] / 2, "{name}: {least} of {}", moved(&plain)[0]);
+}
+
+#[test]
+fn built_in_networks_leave_the_same_with_tensors_in_sram() {
+    for description in with_sram() {
+        for name in Network::NAMES {
+            let size = match name {
+                "digits" | "lenet" => None,
+                "alexnet" => Some([67; 2]),
+                _ => Some([64; 2]),
+            };
+            // The large ones on one platform of each register map.
+            if size.is_some() && !["nv_large", "nv_full"].contains(&description.name.as_str()) {
+                continue;
+            }
+            let network = Network::named(name, &Options { input_size: size }).unwrap().unwrap();
+            // They take long.
+            let sizes = if size.is_some() { &SIZES[2..] } else { &SIZES };
+            check(&network, &description, sizes);
+        }
+    }
+}
+
+#[test]
+fn all_kinds_of_layers_leave_the_same_with_tensors_in_sram() {
+    let text = include_str!("../../data/networks/all_kinds.toml");
+    let network = Network::parse(text, &mut |_| Err("none".to_owned())).unwrap();
+    with_sram().iter().for_each(|description| check(&network, description, &SIZES));
+}
+
+/// Where memories have the same addresses.
+#[test]
+fn addresses_of_both_memories_may_be_the_same() {
+    let mut nv_large = Description::named("nv_large").unwrap();
+    nv_large.sram0.base = nv_large.dbb0.base;
+    let network = Network::named("lenet", &Options::default()).unwrap().unwrap();
+    check(&network, &nv_large, &SIZES);
+}
+
+#[test]
+fn frames_at_once_leave_the_same_with_tensors_in_sram() {
+    let text = include_str!("../../data/networks/all_kinds.toml");
+    let kinds = Network::parse(text, &mut |_| Err("none".to_owned())).unwrap();
+    let lenet = Network::named("lenet", &Options::default()).unwrap().unwrap();
+    for platform in ["nv_large", "nv_full"] {
+        for network in [&kinds, &lenet] {
+            let inputs: Vec<Vec<i8>> = (1..=5).map(|seed| example_input(network.input, seed)).collect();
+            let slices: Vec<&[i8]> = inputs.iter().map(Vec::as_slice).collect();
+            let expected: Vec<i8> =
+                inputs.iter().flat_map(|input| run_layers(network, input).pop().unwrap()).collect();
+            let mut described = Description::named(platform).unwrap();
+            for size in [5000, 50_000, 1 << 20] {
+                described.sram0.size = size;
+                let options = PlanOptions { frames: 3, placement: Placement::All, sram_limit: None };
+                let measured = Measured::with(network, &described, &slices, &options).unwrap();
+                assert!(measured.output == expected, "{} on {platform} in {size}", network.name);
+                assert!(moved(&measured)[1] > 0);
+            }
+        }
+    }
+}
+
+/// What lies in a memory at any time: addresses, and when.
+fn lying(plan: &Plan, memory: Memory) -> Vec<(std::ops::Range<u64>, std::ops::RangeInclusive<usize>)> {
+    let always = 0..=usize::MAX;
+    let tensors = plan.tensors.iter().filter(|tensor| tensor.life.is_some());
+    let tensors = tensors.map(|it| (it.place, it.bytes, it.life.clone().unwrap_or(always.clone())));
+    let constants = plan.constants.iter().map(|it| (it.place, it.bytes.len() as u64, always.clone()));
+    let here = tensors.chain(constants).filter(|(place, ..)| place.memory == memory);
+    here.map(|(place, bytes, life)| (place.address..place.address + bytes, life)).collect()
+}
+
+fn check_apart(plan: &Plan, memory: Memory, room: std::ops::Range<u64>) {
+    let all = lying(plan, memory);
+    for (at, (bytes, life)) in all.iter().enumerate() {
+        assert!(room.start <= bytes.start && bytes.end <= room.end, "{bytes:x?} of {room:x?}");
+        for (other, then) in &all[..at] {
+            let at_once = life.start() <= then.end() && then.start() <= life.end();
+            let overlap = bytes.start < other.end && other.start < bytes.end;
+            assert!(!(at_once && overlap), "{bytes:x?} {life:?}, {other:x?} {then:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(120)))]
+
+    /// Networks of all kinds of layers, with demands of their files or without.
+    #[test]
+    fn nothing_placed_overlaps_in_time_and_space_and_results_are_the_same(
+        seed: u64,
+        size in 256u64..60_000,
+        which in 0usize..16,
+        placement in prop::sample::select(vec![Placement::Dram, Placement::Activations, Placement::All]),
+        frames in 1u32..4,
+        demanded in prop::collection::vec((any::<bool>(), any::<bool>(), 0usize..12), 0..3),
+    ) {
+        let platforms = with_sram();
+        let mut described = platforms[which % platforms.len()].clone();
+        described.sram0.size = size;
+        let config = &described.nvdla().unwrap().config;
+        let frames = frames.min(config.cubes_at_once());
+        let mut draw = NetworkDraw::new(seed);
+        let mut network = draw.any_network();
+        for (sram, weights, layer) in demanded {
+            let memory = if sram { Memory::Secondary } else { Memory::Primary };
+            let of = if weights { Demanded::Weights } else { Demanded::Output };
+            let layer = Some(layer % network.layers.len());
+            network.demands.push(Demand { layer, of, memory, line: None });
+        }
+        let options = PlanOptions { frames, placement, sram_limit: None };
+        let plan = match plan(&network, &described, &options) {
+            Err(
+                PlanError::ConvolutionBuffer { .. }
+                | PlanError::Channels { .. }
+                | PlanError::Concatenation { .. }
+                | PlanError::SramRoom { .. }
+                | PlanError::Contradiction { .. },
+            ) => return Ok(()),
+            planned => planned.unwrap(),
+        };
+        prop_assert!(plan.sram_bytes <= size);
+        check_apart(&plan, Memory::Secondary, described.sram0.range());
+        check_apart(&plan, Memory::Primary, described.dbb0.range());
+        let inputs: Vec<Vec<i8>> = (0..frames)
+            .map(|_| (0..network.input.elements()).map(|_| draw.element()).collect())
+            .collect();
+        let slices: Vec<&[i8]> = inputs.iter().map(Vec::as_slice).collect();
+        let measured = Measured::with(&network, &described, &slices, &options).unwrap();
+        let expected: Vec<i8> = inputs.iter().flat_map(|input| run_network(&network, input)).collect();
+        prop_assert!(measured.output == expected, "{}, seed {seed}", described.name);
+    }
+}
+
+const DEMANDING: &str = "name = 'n'\nseed = 3\ninput = { width = 16, height = 16, channels = 16 }\n\
+    [[layer]]\nkind = 'convolution'\nname = 'a'\nkernels = 32\nkernel = [3, 3]\nmemory = 'sram'\n\
+    [[layer]]\nkind = 'convolution'\nname = 'b'\nkernels = 32\nkernel = [1, 1]\nweights_memory = 'sram'\n";
+
+fn demanding(text: &str) -> Network {
+    Network::parse(text, &mut |_| Err("none".to_owned())).unwrap()
+}
+
+#[test]
+fn what_the_file_demands_is_where_it_is_to_be() {
+    let nv_large = Description::named("nv_large").unwrap();
+    let network = demanding(DEMANDING);
+    let memory_of = |plan: &Plan, name: &str| {
+        let tensor = plan.tensors.iter().find(|tensor| tensor.name == name);
+        tensor.map(|tensor| tensor.place.memory)
+    };
+    for placement in [Placement::Dram, Placement::All] {
+        let plan = plan(&network, &nv_large, &options(placement)).unwrap();
+        assert_eq!(memory_of(&plan, "a"), Some(Memory::Secondary));
+        // It goes outside.
+        assert_eq!(memory_of(&plan, "b"), Some(Memory::Primary));
+        let of_b = plan.constants.iter().filter(|constant| constant.what.starts_with("b "));
+        assert!(of_b.clone().count() == 2 && of_b.into_iter().all(|it| it.place.memory == Memory::Secondary));
+    }
+    let plan =
+        plan(&demanding(&DEMANDING.replace("sram", "dram")), &nv_large, &options(Placement::All)).unwrap();
+    let in_sram: Vec<&str> = (plan.constants.iter())
+        .filter(|constant| constant.place.memory == Memory::Secondary)
+        .map(|constant| constant.what.as_str())
+        .collect();
+    assert_eq!((memory_of(&plan, "a"), in_sram), (Some(Memory::Primary), vec!["a weights", "a bias"]));
+}
+
+#[test]
+fn what_cannot_be_in_sram_is_refused_by_layer_and_line() {
+    let refused = |network: &Network, platform: &str, size: u64, options: &PlanOptions| {
+        let mut described = Description::named(platform).unwrap();
+        described.sram0.size = size;
+        let error = plan(network, &described, options).unwrap_err();
+        (error.line(), error.to_string())
+    };
+    let alone = demanding(DEMANDING);
+    let plain = PlanOptions::default();
+    let told = |line, text: &str| (line, text.to_owned());
+    assert_eq!(
+        refused(&alone, "nv_large", 7000, &plain),
+        told(
+            Some(9),
+            "layer `a`: memory = \"sram\": it takes 6272 bytes, and of 7000 bytes of SRAM 5912 are left while it is needed"
+        )
+    );
+    assert_eq!(
+        refused(&alone, "nv_large", 1000, &plain),
+        told(
+            Some(15),
+            "layer `b`: weights_memory = \"sram\": it takes 1024 bytes, and of 1000 bytes of SRAM 1000 are left while it \
+             is needed"
+        )
+    );
+    assert_eq!(
+        refused(&alone, "nv_small", 1 << 20, &plain),
+        told(
+            Some(9),
+            "layer `a`: memory = \"sram\": the configuration nv_small has no SRAMIF (secondary_memory = false)"
+        )
+    );
+    let without = demanding(&DEMANDING.replace("weights_memory = 'sram'", "").replace("memory = 'sram'", ""));
+    assert_eq!(
+        refused(&without, "nv_small", 1 << 20, &options(Placement::Activations)),
+        told(
+            None,
+            "placement = \"activations\": the configuration nv_small has no SRAMIF (secondary_memory = false)"
+        )
+    );
+    let limited = PlanOptions { sram_limit: Some(7000), ..plain };
+    assert_eq!(refused(&alone, "nv_large", 1 << 20, &limited).0, Some(9));
+}
+
+#[test]
+fn parts_of_a_whole_that_are_to_be_apart_are_refused() {
+    let text = "name = 'n'\nseed = 3\ninput = { width = 8, height = 8, channels = 32 }\n\
+        [[layer]]\nkind = 'convolution'\nname = 'a'\nkernels = 32\nkernel = [1, 1]\nmemory = 'sram'\n\
+        [[layer]]\nkind = 'convolution'\nname = 'b'\ninput = 'input'\nkernels = 32\nkernel = [1, 1]\n\
+        [[layer]]\nkind = 'concatenation'\nname = 'both'\ninputs = ['a', 'b']\nmemory = 'dram'\n";
+    let nv_large = Description::named("nv_large").unwrap();
+    let error = plan(&demanding(text), &nv_large, &PlanOptions::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "layer `both`: memory = \"dram\", and layer `a`: memory = \"sram\": what is concatenated lies in one memory"
+    );
+    // Without that the whole follows its part.
+    let whole = demanding(&text.replace("memory = 'dram'", ""));
+    let plan = plan(&whole, &nv_large, &PlanOptions::default()).unwrap();
+    assert_eq!(plan.output.place.memory, Memory::Secondary);
+}
+
+#[test]
+fn a_memory_that_is_none_is_refused_with_its_line() {
+    let error =
+        Network::parse(&DEMANDING.replace("memory = 'sram'", "memory = 'sarm'"), &mut |_| Err(String::new()));
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("line 9") && error.contains("expected `sram` or `dram`; nearest: sram"),
+        "{error}"
+    );
+    let error =
+        Network::parse(&DEMANDING.replace("memory = 'sram'", "memry = 'sram'"), &mut |_| Err(String::new()));
+    assert!(error.unwrap_err().to_string().contains("memry"));
+}
+
+/// Existing runs keep their cycles.
+#[test]
+fn without_a_placement_nothing_is_in_sram() {
+    for name in ["lenet", "digits"] {
+        let network = Network::named(name, &Options::default()).unwrap().unwrap();
+        for described in with_sram() {
+            let config: &Config = &described.nvdla().unwrap().config;
+            let plain = Plan::new(&network, config, described.dbb0.range()).unwrap();
+            assert_eq!(plan(&network, &described, &PlanOptions::default()), Ok(plain.clone()));
+            assert_eq!((plain.sram_bytes, lying(&plain, Memory::Secondary)), (0, vec![]));
+        }
+    }
+}

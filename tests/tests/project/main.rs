@@ -1,0 +1,4 @@
+//! What the project says of itself.
+
+mod documents;
+mod rooms;

@@ -1,0 +1,4 @@
+//! Recordings on disk.
+
+mod replay;
+mod store;

@@ -1,0 +1,14 @@
+//! What `vp` does as a user types it, alone.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod demo;
+mod faults;
+mod networks;
+mod package;
+mod pages;
+mod regs;
+mod results;
+mod run_command;
+mod shell;

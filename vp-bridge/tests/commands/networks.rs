@@ -1,0 +1,200 @@
+//! Networks as a user runs them: by name, from a file, from a sheet of layers.
+
+use crate::common::process::Ended as _;
+use std::process::{Command, Output};
+
+fn vp(arguments: &[&str]) -> (Output, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).ended();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, error) = (text(&output.stdout), text(&output.stderr));
+    (output, out, error)
+}
+
+#[test]
+fn a_network_is_shown_layer_by_layer() {
+    let (output, text, error) = vp(&["run", "lenet", "--platform", "nv_small"]);
+    assert!(output.status.success(), "{error}");
+    for layer in ["conv1", "pool1", "fc2", "probabilities"] {
+        assert!(text.lines().any(|line| line.starts_with(layer)), "{layer}: {text}");
+    }
+    assert!(text.contains("with conv1") && text.contains("CPU"), "{text}");
+    assert!(text.contains("frames/s") && text.contains("bound by   "), "{text}");
+}
+
+#[test]
+fn the_same_network_without_arithmetic_takes_the_same_cycles_and_says_so() {
+    let line = |text: &str, of: &str| text.lines().find(|line| line.starts_with(of)).map(str::to_owned);
+    let [computed, timed] =
+        [&["run", "lenet"][..], &["run", "lenet", "--timed"]].map(|arguments| vp(arguments).1);
+    assert_eq!(line(&computed, "time"), line(&timed, "time"));
+    assert_eq!(line(&computed, "event hash"), line(&timed, "event hash"));
+    assert!(timed.contains("zeros") && !timed.contains("FNV"), "{timed}");
+}
+
+#[test]
+fn a_sheet_of_layers_is_a_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let sheet = folder.path().join("two.csv");
+    let header = "layer,in_channels,in_height,in_width,out_channels,kernel_height,kernel_width,stride_y,stride_x,\
+                  out_height,out_width,pool,pool_height,pool_width,pool_stride_y,pool_stride_x,pooled_height,pooled_width";
+    let rows = "a,3,16,16,32,3,3,1,1,16,16,True,2,2,2,2,8,8\nb,32,8,8,16,1,1,1,1,8,8,False,,,,,8,8\nb,24,8,8,16,1,1,1,1,8,8,False,,,,,8,8";
+    std::fs::write(&sheet, format!("{header}\n{rows}\n")).unwrap();
+    let (output, text, error) = vp(&["run", sheet.to_str().unwrap()]);
+    assert!(output.status.success(), "{error}");
+    for layer in ["a ", "a pooling", "b ", "b (2)"] {
+        assert!(text.lines().any(|line| line.starts_with(layer)), "{layer}: {text}");
+    }
+    std::fs::write(&sheet, format!("{header}\na,3,x\n")).unwrap();
+    let (output, _, error) = vp(&["run", sheet.to_str().unwrap()]);
+    assert!(!output.status.success());
+    assert!(
+        error.contains("two.csv:2: `in_height` is `x`, which is no number")
+            || error.contains("two.csv:2: there is no column `in_width`"),
+        "{error}"
+    );
+}
+
+/// A row with a cause: the network, its first layer, by how many percent ours is slower, and the cause.
+type Far = (String, String, i64, String);
+
+/// What `vp study published` prints of the case without SRAM.
+fn printed(text: &str) -> Vec<Far> {
+    let (mut all, mut network) = (Vec::new(), "");
+    for line in text.lines() {
+        let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        match cells[..] {
+            [name @ ("alexnet" | "googlenet" | "resnet50")] => network = name,
+            [title] if title.contains(" with SRAM: ") => network = "",
+            _ if network.is_empty() => {}
+            // What bounds theirs is in each row that they have.
+            [name, _, "MAC" | "DRAM", _, differs, _, _, _, cause] => {
+                let percent = differs.trim_end_matches(" %").parse().expect("a number");
+                all.push((network.to_owned(), first(name), percent, cause.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+/// Of layers that are counted together the first.
+fn first(name: &str) -> String {
+    name.split(" + ").next().unwrap_or(name).to_owned()
+}
+
+#[test]
+fn published_figures_stand_beside_ours_and_the_documentation_explains_each_that_is_far() {
+    let (output, text, error) = vp(&["study", "published"]);
+    assert!(output.status.success(), "{error}");
+    assert!(text.contains("(their own sum: 1116.8)"), "{text}");
+    let (mut with_sram, mut without) = (Vec::new(), Vec::new());
+    let mut is_with_sram = false;
+    for line in text.lines() {
+        match line {
+            "alexnet" | "googlenet" | "resnet50" => is_with_sram = false,
+            _ => is_with_sram |= line.contains(" with SRAM: "),
+        }
+        // Rows that stand beside none of theirs have no difference.
+        let bounds = [" DRAM ", " MAC ", " CVSRAM-R ", " CVSRAM-W "];
+        if line.contains(" % ") && bounds.iter().any(|bound| line.contains(bound)) {
+            if is_with_sram { with_sram.push(line) } else { without.push(line) }
+        }
+    }
+    assert_eq!(with_sram.len(), without.len());
+    let rows = without.into_iter();
+    let far = rows.clone().filter(|row| {
+        let words: Vec<&str> = row.split_whitespace().collect();
+        let at = words.iter().position(|word| *word == "%").expect("how far apart");
+        words[at - 1].parse::<f64>().expect("a number").abs() > 15.0
+    });
+    let printed = printed(&text);
+    assert!(rows.clone().count() == 8 + 39 + 54 && far.count() <= printed.len(), "{text}");
+
+    // Each row of the documentation's tables stands for some of them, with their least and their largest difference.
+    let mut explained: Vec<Far> = Vec::new();
+    let mut network = "";
+    for line in include_str!("../../../docs/published.md").lines() {
+        match line {
+            "### AlexNet" => network = "alexnet",
+            "### GoogLeNet" => network = "googlenet",
+            "### ResNet-50" => network = "resnet50",
+            _ => {}
+        }
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [names, range, cause, why] = cells[..] else { continue };
+        if network.is_empty() || !range.ends_with('%') {
+            continue;
+        }
+        let mut ends =
+            range.split(" to ").map(|end| end.trim_end_matches(" %").parse::<i64>().expect("percent"));
+        let least = ends.next().expect("a number");
+        let ends = (least, ends.next().unwrap_or(least));
+        let of: Vec<&Far> = names
+            .split(", ")
+            .map(|name| {
+                let is_it = |row: &&Far| row.0 == network && row.1 == name;
+                printed.iter().find(is_it).unwrap_or_else(|| panic!("{network} {name} is not far"))
+            })
+            .collect();
+        let percents = of.iter().map(|row| row.2);
+        assert_eq!((percents.clone().min(), percents.max()), (Some(ends.0), Some(ends.1)), "{line}");
+        assert!(of.iter().all(|row| row.3 == cause), "{line}: {of:?}");
+        assert!(why.len() > 20, "{line}");
+        explained.extend(of.into_iter().cloned());
+    }
+    explained.sort();
+    let mut printed = printed;
+    printed.sort();
+    assert_eq!(explained, printed);
+    // What the documentation's table says of the case with SRAM: theirs, ours, and how much of it ours uses.
+    for (network, name) in [("alexnet", "AlexNet"), ("googlenet", "GoogLeNet"), ("resnet50", "ResNet-50")] {
+        let (_, part) = text.split_once(&format!("\n{network} with SRAM: ")).expect("the case");
+        let used = part.split_once(" bytes of it").expect("bytes").0;
+        let rate = |of: &str| {
+            let line = part.lines().find(|line| line.starts_with(of)).expect("a line");
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words[words.iter().position(|word| word.starts_with("frames/s")).expect("frames/s") - 1]
+                .to_owned()
+        };
+        let row = format!("| {name} | {} | {} | {used} |", rate("theirs"), rate("ours"));
+        assert!(include_str!("../../../docs/published.md").contains(&row), "{row}");
+    }
+    let (output, _, error) = vp(&["study", "published", "vgg"]);
+    assert!(!output.status.success() && error.contains("alexnet, googlenet, resnet50"), "{error}");
+}
+
+/// What each layer moves over `sram0`, and what cannot be there.
+#[test]
+fn tensors_in_sram_are_shown_by_layer_and_refused_by_line() {
+    let with = ["run", "lenet", "--timed", "--set", "sram0.size=65536", "--placement", "all"];
+    let (output, text, error) = vp(&with);
+    assert!(output.status.success(), "{error}");
+    assert!(text.contains("sram0 read") && text.contains("bytes: "), "{text}");
+    let used = text.lines().find(|line| line.starts_with("SRAM ")).expect("what is used");
+    assert!(used.contains("activation") && used.contains("over sram0"), "{used}");
+    let (_, plain, _) = vp(&["run", "lenet", "--timed"]);
+    assert!(!plain.contains("sram0"), "{plain}");
+    let (output, _, error) = vp(&["run", "lenet", "--platform", "nv_small", "--placement", "all"]);
+    let lacks = "lenet cannot run on nv_small: placement = \"all\": the configuration nv_small has no SRAMIF";
+    assert!(!output.status.success() && error.contains(lacks), "{error}");
+    let (output, _, error) = vp(&["run", "lenet", "--placement", "al"]);
+    assert!(!output.status.success() && error.contains("nearest: all"), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("network.toml");
+    let network = "name = 'mine'\nseed = 1\ninput = { width = 8, height = 8, channels = 8 }\n\n[[layer]]\n\
+                   kind = 'convolution'\nname = 'first'\nkernels = 8\nkernel = [1, 1]\nmemory = 'sram'\n";
+    std::fs::write(&file, network).unwrap();
+    let path = file.to_str().unwrap();
+    let (output, _, error) = vp(&["run", path, "--placement-limit", "1K"]);
+    let demanded = format!(
+        "{path}:10: mine cannot run on nv_large: layer `first`: memory = \"sram\": it takes 2048 bytes, and of 1024 \
+         bytes of SRAM 1024 are left"
+    );
+    assert!(!output.status.success() && error.contains(&demanded), "{error}");
+    std::fs::write(&file, network.replace("'sram'", "'flash'")).unwrap();
+    let (output, _, error) = vp(&["run", path]);
+    assert!(
+        !output.status.success() && error.contains("network.toml:10: ") && error.contains("`dram`"),
+        "{error}"
+    );
+}

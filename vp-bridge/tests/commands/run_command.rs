@@ -1,0 +1,69 @@
+//! `vp run` as a user types it: what it counts, what it names, and how it exits.
+
+use crate::common::process::Ended as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn traces() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces")
+}
+
+fn run(arguments: &[&Path]) -> (Output, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_vp")).arg("run").args(arguments).ended();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output, text)
+}
+
+/// Copies a test's folder, its script changed.
+fn changed(test: &str, to: &Path, change: impl Fn(String) -> String) {
+    let (from, to) = (traces().join("nv_small").join(test), to.join(test));
+    fs::create_dir_all(&to).unwrap();
+    for entry in from.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let text =
+            if path.extension().is_some_and(|extension| extension == "cfg") { change(text) } else { text };
+        fs::write(to.join(path.file_name().unwrap()), text).unwrap();
+    }
+}
+
+#[test]
+fn a_folder_of_folders_is_one_table_with_its_count() {
+    let (output, text) = run(&[&traces()]);
+    assert!(output.status.success(), "{text}");
+    let rows = text.lines().filter(|line| line.trim_end().ends_with("PASS")).count();
+    assert!(rows > 10, "{text}");
+    assert_eq!(text.lines().last(), Some(format!("{rows} passed, 0 failed").as_str()));
+}
+
+#[test]
+fn a_failure_is_named_and_makes_the_exit_status() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = folder.path().join("nv_small");
+    changed("sdp_prelu_5x7x13", &small, |text| text);
+    changed("conv_fully_connected_4x4x16x40", &small, |text| {
+        // The last word of the script is the CRC.
+        let (rest, _) = text.rsplit_once("0x").expect("a CRC");
+        format!("{rest}0x12345678);\n")
+    });
+    let (output, text) = run(&[folder.path()]);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("conv_fully_connected_4x4x16x40.cfg:"), "{text}");
+    assert_eq!(text.lines().last(), Some("1 passed, 1 failed"));
+}
+
+#[test]
+fn what_the_hardware_lacks_is_counted_apart() {
+    let elementwise = traces().join("nv_small_256_full/sdp_elementwise_sigmoid_9x6x16");
+    let plain = traces().join("nv_small/sdp_prelu_5x7x13");
+    let platform = [Path::new("--platform"), Path::new("nv_small")];
+    let (output, text) = run(&[&elementwise, &plain, platform[0], platform[1]]);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(text.lines().last(), Some("1 passed, 0 failed, 1 not supported by the configuration"));
+    assert!(text.contains("not supported: sdp_elementwise_sigmoid_9x6x16: "), "{text}");
+    // Alone, it has proven nothing.
+    let (output, text) = run(&[&elementwise, platform[0], platform[1]]);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert_eq!(text.lines().last(), Some("not supported"));
+}

@@ -1,0 +1,7 @@
+//! Platforms in process.
+
+mod faults;
+mod fpga_ai_suite;
+mod local_host;
+mod memory_limit;
+mod reset;
