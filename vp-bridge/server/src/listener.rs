@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use socket2::SockRef;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream, lookup_host};
 use vp_transport::{Address, tls};
@@ -232,21 +233,47 @@ impl Listener {
     }
 }
 
+/// Bytes that the system takes for a peer before its window has room for them (`TCP_NOTSENT_LOWAT`, tcp(7)). Without a bound
+/// it takes megabytes, and each of many peers that ask and read no answer has the platform make as many answers. The
+/// bytes under way to a peer that reads are as many as its path takes.
+const UNSENT: u32 = 128 << 10;
+
 async fn accept_tcp(listener: &TcpListener) -> io::Result<(TcpStream, Origin)> {
     let (stream, peer) = listener.accept().await?;
     // Requests are small and wait for answers: nothing is won by collecting them.
     stream.set_nodelay(true)?;
+    SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT)?;
     Ok((stream, Origin::Network(peer.ip().to_canonical(), peer.port())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::ErrorKind;
     use std::time::Duration;
     use vp_transport::Socket;
 
     async fn bind(address: &Address) -> Result<Listener, ListenError> {
         Listener::bind(address, &Access::default()).await
+    }
+
+    #[tokio::test]
+    async fn the_system_takes_little_for_a_peer_that_does_not_read() {
+        let listener = bind(&"tcp:127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let Address::Tcp { host, port } = listener.local_address() else { panic!("not over TCP") };
+        let peer = tokio::net::TcpStream::connect((host.as_str(), *port)).await.unwrap();
+        let (Stream::Tcp(stream), _) = listener.accept().await.unwrap() else { panic!("not over TCP") };
+        stream.writable().await.unwrap();
+        let (mut taken, bytes) = (0, [0; 4096]);
+        loop {
+            match stream.try_write(&bytes) {
+                Ok(written) => taken += written,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let window = SockRef::from(&peer).recv_buffer_size().unwrap();
+        assert!(taken <= window + 2 * UNSENT as usize, "{taken} bytes, and a window of {window}");
     }
 
     #[tokio::test]
