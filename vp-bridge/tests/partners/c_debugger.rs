@@ -1,6 +1,6 @@
 //! A debugger in C (`clients/c`, `vp.h`): it stops the platform on which another program runs a layer, looks, and goes on.
 
-use crate::common::process::{self, Ended as _};
+use crate::common::process::Ended as _;
 use std::process::Command;
 use std::thread;
 

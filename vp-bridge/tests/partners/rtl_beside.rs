@@ -1,6 +1,6 @@
 //! RTL in Verilator and in Icarus Verilog beside a platform: our own designs behind the blocks of `clients/rtl`.
 
-use crate::common::process::{self, Ended as _};
+use crate::common::process::Ended as _;
 use crate::common::tools;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;

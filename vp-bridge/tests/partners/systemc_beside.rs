@@ -1,7 +1,7 @@
 //! SystemC beside a platform: memories, CPUs and devices behind the sockets of `clients/systemc/vp_systemc.h`.
 
 use crate::common;
-use crate::common::process::{self, Ended as _};
+use crate::common::process::Ended as _;
 use crate::common::tools;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};

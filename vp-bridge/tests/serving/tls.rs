@@ -1,7 +1,7 @@
 //! TLS between `vp` as a user types it, and clients: certificates, tokens, and what is said where one of both is wrong.
 
 use crate::common;
-use crate::common::process::{self, Ended as _};
+use crate::common::process::Ended as _;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Ran, run};
+use crate::common::{self, Ran, run};
 use prost::Message as _;
 use vp_core::observe::Stage;
 use vp_models::host::Bound;

@@ -1,6 +1,6 @@
 //! Waveforms of a real run, read back by other programs' readers, beside what the run itself says.
 
-use crate::common::{Waves, at, high, number, read_fst, read_vcd, run, trace};
+use crate::common::{self, Waves, at, high, number, read_fst, read_vcd, run, trace};
 use vp_core::observe::Stage;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_observers::Files;
