@@ -44,6 +44,9 @@ fn what_cannot_be_in_sram_is_refused_before_anything_runs() {
     assert!(word.contains(expected), "{word}");
     let lacks = told("platform = ['nv_small']\nplacement = 'all'\n");
     assert!(lacks.contains("placement = \"all\": the configuration nv_small has no SRAMIF"), "{lacks}");
+    let lacks = told("platform = 'nv_medium_1024_full'\ncopies = ['never',\n 'auto']\n");
+    let expected = "line 6: copies = auto: copies = \"auto\": the configuration nv_medium_1024_full has no BDMA (bdma = false)";
+    assert!(lacks.contains(expected), "{lacks}");
     let nothing = told("platform = 'nv_large'\n'network.layer.conv9.memory' = 'sram'\n");
     assert!(nothing.contains("network.layer.conv9.memory: there is nothing of that name"), "{nothing}");
     // What a network's file demands, with its line.
