@@ -47,6 +47,7 @@ pub fn wrong_values(
 ) -> Vec<WrongValue> {
     let reasons = reasons(bench, points, threads);
     let mut wrong: Vec<WrongValue> = Vec::new();
+    let mut known: HashMap<(&str, Option<Place>), usize> = HashMap::new();
     // What is to blame for a reason is looked for once.
     let mut blamed: HashMap<&str, Option<String>> = HashMap::new();
     for (planned, why) in points.iter().zip(&reasons) {
@@ -58,7 +59,8 @@ pub fn wrong_values(
             Some((name, value)) => (study.places.parameter(name, &value), format!("{name} = {value}")),
             None => (None, format!("point {}", point.number)),
         };
-        match wrong.iter_mut().find(|it| it.why == *why && it.place == place) {
+        let at = *known.entry((why, place.clone())).or_insert(wrong.len());
+        match wrong.get_mut(at) {
             Some(known) => known.points += 1,
             None => wrong.push(WrongValue { place, what, why: why.clone(), points: 1 }),
         }
