@@ -147,7 +147,8 @@ mod tests {
         assert_eq!(line("dbb0.read_latency", "5"), Some(9));
         assert_eq!(line("nothing", "5"), None);
         // Of what stands twice the first counts, and of what stands nowhere the parameter.
-        let twice = Places::of(&TomlText::parse("[[sweep]]\nx = [1,\n 2]\n[[sweep]]\nx = [3,\n 2]\n").unwrap());
+        let twice =
+            Places::of(&TomlText::parse("[[sweep]]\nx = [1,\n 2]\n[[sweep]]\nx = [3,\n 2]\n").unwrap());
         let line = |value: &str| twice.parameter("x", value).map(|place| place.line);
         assert_eq!(["1", "2", "3", "4"].map(line), [Some(2), Some(3), Some(5), Some(2)]);
         assert_eq!(places.key("report.knee").unwrap().to_string(), "line 11, `report.knee`");
