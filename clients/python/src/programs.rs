@@ -6,7 +6,8 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use vp_models::host::network::{
-    LayerFigures, Measured, Memories, Network, Options, Placement, Plan, PlanOptions, RunError, digits,
+    Copies, LayerFigures, Measured, Memories, Network, Options, Placement, Plan, PlanOptions, RunError,
+    digits,
 };
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Trace};
@@ -123,6 +124,7 @@ fn layer<'py>(py: Python<'py>, layer: &LayerFigures, period: vp_core::Time) -> P
     let (read, written) = layer.bytes_at(Memory::Secondary.port());
     row.set_item("sram_bytes_read", read)?;
     row.set_item("sram_bytes_written", written)?;
+    row.set_item("bytes_copied", layer.copied)?;
     let is_watched = !layer.moved.is_empty();
     row.set_item("bound_by", is_watched.then(|| layer.bounds.largest().name()))?;
     for (bound, time) in layer.bounds.parts() {
@@ -166,7 +168,7 @@ fn outcome<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDic
 
 /// Runs a network on inputs, one behind the other; what came of it.
 #[pyfunction]
-#[pyo3(signature = (host, named, inputs=None, frames=1, batch=1, input_size=None, placement="dram", placement_limit=None))]
+#[pyo3(signature = (host, named, inputs=None, frames=1, batch=1, input_size=None, placement="dram", placement_limit=None, copies=None))]
 #[expect(clippy::too_many_arguments, reason = "Python's keywords")]
 pub(crate) fn run_network<'py>(
     host: &Host,
@@ -178,10 +180,12 @@ pub(crate) fn run_network<'py>(
     input_size: Option<[u32; 2]>,
     placement: &str,
     placement_limit: Option<u64>,
+    copies: Option<&str>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let network = network(named, input_size)?;
     let placement: Placement = placement.parse().map_err(errors::description)?;
-    let options = PlanOptions { frames: batch, placement, sram_limit: placement_limit };
+    let copies: Option<Copies> = copies.map(str::parse).transpose().map_err(errors::description)?;
+    let options = PlanOptions { frames: batch, placement, sram_limit: placement_limit, copies };
     let wanted = network.precision.to_string();
     let bytes = |(inputs, given): (PyReadonlyArray1<'_, i8>, String)| match given == wanted {
         true => inputs.as_slice().map(<[i8]>::to_vec).map_err(errors::description),

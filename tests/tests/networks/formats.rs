@@ -35,7 +35,7 @@ fn with_bit(plan: &Plan, register: &str, bit: u32) -> usize {
     };
     let programs = plan.steps.iter().filter_map(|step| match &step.work {
         Work::Hardware { program, .. } => Some(program),
-        Work::Cpu { .. } => None,
+        Work::Copy { .. } | Work::Cpu { .. } => None,
     });
     programs.filter(|program| program.writes.iter().any(is_set)).count()
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use vp_models::host::Memory;
 use vp_models::host::network::{
-    Demand, Demanded, Measured, Memories, Network, Options, Placement, Plan, PlanError, PlanOptions,
+    Copies, Demand, Demanded, Measured, Memories, Network, Options, Placement, Plan, PlanError, PlanOptions,
     example_input,
 };
 use vp_models::nvdla::config::Config;
@@ -116,7 +116,7 @@ fn frames_at_once_leave_the_same_with_tensors_in_sram() {
             let mut described = Description::named(platform).unwrap();
             for size in [5000, 50_000, 1 << 20] {
                 described.sram0.size = size;
-                let options = PlanOptions { frames: 3, placement: Placement::All, sram_limit: None };
+                let options = PlanOptions { frames: 3, placement: Placement::All, ..PlanOptions::default() };
                 let measured = Measured::with(network, &described, &slices, &options).unwrap();
                 assert!(measured.output == expected, "{} on {platform} in {size}", network.name);
                 assert!(moved(&measured)[1] > 0);
@@ -131,7 +131,8 @@ fn lying(plan: &Plan, memory: Memory) -> Vec<(std::ops::Range<u64>, std::ops::Ra
     let tensors = plan.tensors.iter().filter(|tensor| tensor.life.is_some());
     let tensors = tensors.map(|it| (it.place, it.bytes, it.life.clone().unwrap_or(always.clone())));
     let constants = plan.constants.iter().map(|it| (it.place, it.bytes.len() as u64, always.clone()));
-    let here = tensors.chain(constants).filter(|(place, ..)| place.memory == memory);
+    let copies = plan.copies.iter().map(|it| (it.place, it.bytes, it.life.clone()));
+    let here = tensors.chain(constants).chain(copies).filter(|(place, ..)| place.memory == memory);
     here.map(|(place, bytes, life)| (place.address..place.address + bytes, life)).collect()
 }
 
@@ -173,7 +174,7 @@ proptest! {
             let layer = Some(layer % network.layers.len());
             network.demands.push(Demand { layer, of, memory, line: None });
         }
-        let options = PlanOptions { frames, placement, sram_limit: None };
+        let options = PlanOptions { frames, placement, ..PlanOptions::default() };
         let plan = match plan(&network, &described, &options) {
             Err(
                 PlanError::ConvolutionBuffer { .. }
@@ -305,6 +306,145 @@ fn a_memory_that_is_none_is_refused_with_its_line() {
     let error =
         Network::parse(&DEMANDING.replace("memory = 'sram'", "memry = 'sram'"), &mut |_| Err(String::new()));
     assert!(error.unwrap_err().to_string().contains("memry"));
+}
+
+/// A platform whose convolution buffer holds few lines and kernels, so that layers are cut, and much is read again for each cut.
+fn with_little_buffer(platform: &str) -> Description {
+    let settings = ["nvdla.cbuf_banks=2", "nvdla.cbuf_bank_depth=256", "nvdla.primary_width=64"];
+    Description::named(platform).unwrap().with(settings).unwrap()
+}
+
+/// Two convolutions of the input, their sum, and a pooling of both.
+fn forked(size: [u32; 2], channels: u32, kernels: [u32; 2], window: u32) -> Network {
+    let [width, height] = size;
+    let [first, second] = kernels;
+    let padding = window / 2;
+    let convolution = |name: &str, input: &str, kernels: u32| {
+        format!(
+            "[[layer]]\nkind = 'convolution'\nname = '{name}'\ninput = '{input}'\nkernels = {kernels}\n\
+             kernel = [{window}, {window}]\npadding = [{padding}, {padding}]\n"
+        )
+    };
+    demanding(&format!(
+        "name = 'forked'\nseed = 3\ninput = {{ width = {width}, height = {height}, channels = {channels} }}\n{}{}{}\
+         [[layer]]\nkind = 'sum'\nname = 'both'\ninputs = ['a', 'b']\n\
+         [[layer]]\nkind = 'pooling'\nname = 'pool'\nmethod = 'max'\nkernel = [2, 2]\n{}",
+        convolution("a", "input", first),
+        convolution("wide", "input", second),
+        convolution("b", "wide", first),
+        convolution("last", "pool", second)
+    ))
+}
+
+fn copying(copies: Copies) -> PlanOptions {
+    PlanOptions { copies: Some(copies), ..PlanOptions::default() }
+}
+
+/// Nothing else is in SRAM: all that is read there was copied.
+#[test]
+fn what_is_read_again_is_copied_once_and_read_from_sram() {
+    for platform in ["nv_large", "nv_full"] {
+        let described = with_little_buffer(platform);
+        let network = forked([32, 32], 32, [96, 64], 3);
+        let input = example_input(network.input, 5);
+        let run = |copies| Measured::with(&network, &described, &[&input], &copying(copies)).unwrap();
+        let (plain, copied) = (run(Copies::Never), run(Copies::Auto));
+        assert!(plain.output == run_layers(&network, &input).pop().unwrap() && copied.output == plain.output);
+        let plan = plan(&network, &described, &copying(Copies::Auto)).unwrap();
+        let names: Vec<&str> = plan.copies.iter().map(|copy| copy.name.as_str()).collect();
+        assert!(names.contains(&"input") && names.iter().any(|name| name.ends_with("weights")), "{names:?}");
+        let bytes: u64 = copied.layers.iter().map(|layer| layer.copied).sum();
+        let [[dram, sram], [before, none]] = [moved(&copied), moved(&plain)];
+        assert_eq!((bytes, none), (plan.copies.iter().map(|copy| copy.bytes).sum(), 0));
+        // Each is read from DRAM once and written to SRAM once, and all else is moved as often as before.
+        assert_eq!(dram + sram, before + 2 * bytes);
+        assert!(
+            dram < before && copied.time < plain.time,
+            "{dram} of {before}, {} of {}",
+            copied.time,
+            plain.time
+        );
+        let times = copied.layers.iter().fold(vp_core::Time::ZERO, |sum, layer| sum + layer.time());
+        assert_eq!(times, copied.time);
+    }
+}
+
+#[test]
+fn copies_are_made_where_the_placement_asks_for_sram_and_nothing_forbids_them() {
+    let described = with_little_buffer("nv_large");
+    let network = forked([32, 32], 32, [96, 64], 3);
+    let count = |options: &PlanOptions| plan(&network, &described, options).unwrap().copies.len();
+    assert_eq!(count(&PlanOptions::default()), 0);
+    let placed = options(Placement::Activations);
+    assert!(count(&placed) > 0);
+    assert_eq!(count(&PlanOptions { copies: Some(Copies::Never), ..placed }), 0);
+    // What the file puts into DRAM stays there alone.
+    let mut demanded = network.clone();
+    for layer in 0..network.layers.len() {
+        let (layer, of) = (Some(layer), Demanded::Weights);
+        demanded.demands.push(Demand { layer, of, memory: Memory::Primary, line: None });
+    }
+    let plan = plan(&demanded, &described, &placed).unwrap();
+    assert!(plan.copies.iter().all(|copy| copy.name == "input"), "{:?}", plan.copies);
+}
+
+#[test]
+fn copies_are_refused_where_nothing_can_make_them() {
+    let network = forked([8, 8], 8, [8, 8], 1);
+    let told = |described: &Description, copies| {
+        plan(&network, described, &copying(copies)).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let [small, medium] = ["nv_small", "nv_medium_1024_full"].map(|name| Description::named(name).unwrap());
+    assert_eq!(
+        told(&small, Copies::Auto).unwrap_err(),
+        "copies = \"auto\": the configuration nv_small has no SRAMIF (secondary_memory = false)"
+    );
+    assert_eq!(
+        told(&medium, Copies::Auto).unwrap_err(),
+        "copies = \"auto\": the configuration nv_medium_1024_full has no BDMA (bdma = false); leave it out, or say \
+         \"never\""
+    );
+    for described in [small, medium] {
+        assert_eq!(told(&described, Copies::Never), Ok(()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(24)))]
+
+    /// Whatever has room, copied or kept.
+    #[test]
+    fn copies_change_no_result_and_save_dram(
+        size in prop::array::uniform2(8u32..40),
+        channels in 1u32..70,
+        kernels in prop::array::uniform2(1u32..130),
+        window in prop::sample::select(vec![1u32, 3]),
+        sram in 3000u64..300_000,
+        platform in prop::sample::select(vec!["nv_large", "nv_full"]),
+        placement in prop::sample::select(vec![Placement::Dram, Placement::Activations, Placement::All]),
+        frames in 1u32..4,
+    ) {
+        let mut described = with_little_buffer(platform);
+        described.sram0.size = sram;
+        let network = forked(size, channels, kernels, window);
+        let inputs: Vec<Vec<i8>> = (0..frames).map(|seed| example_input(network.input, seed.into())).collect();
+        let slices: Vec<&[i8]> = inputs.iter().map(Vec::as_slice).collect();
+        let [never, auto] = [Copies::Never, Copies::Auto]
+            .map(|copies| PlanOptions { frames, placement, copies: Some(copies), ..PlanOptions::default() });
+        let planned = match plan(&network, &described, &auto) {
+            Err(PlanError::ConvolutionBuffer { .. }) => return Ok(()),
+            planned => planned.unwrap(),
+        };
+        prop_assert!(planned.sram_bytes <= sram);
+        check_apart(&planned, Memory::Secondary, described.sram0.range());
+        let run = |options| Measured::with(&network, &described, &slices, options).unwrap();
+        let (plain, copied) = (run(&never), run(&auto));
+        let expected: Vec<i8> =
+            inputs.iter().flat_map(|input| run_layers(&network, input).pop().unwrap()).collect();
+        prop_assert!(plain.output == expected && copied.output == expected, "{platform}");
+        let [saved, before] = [moved(&copied)[0], moved(&plain)[0]];
+        prop_assert!(saved < before || saved == before && planned.copies.is_empty(), "{saved} of {before}");
+    }
 }
 
 /// Existing runs keep their cycles.

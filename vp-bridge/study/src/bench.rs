@@ -118,7 +118,7 @@ impl Bench {
             let (config, frames) = (description.name.clone(), batch);
             return Err(format!("batch = {batch}: {}", PlanError::Batch { config, frames, most }));
         }
-        options.placement.check(&nvdla(&description)?.config).map_err(|error| error.to_string())?;
+        options.check(&nvdla(&description)?.config).map_err(|error| error.to_string())?;
         let frames = self.frames.next_multiple_of(batch);
         let outside = self.outside.as_ref().map_or_else(Vec::new, |outside| outside.words.clone());
         let mut identity =
@@ -336,13 +336,15 @@ fn layers(
     }
     for step in &plan.steps {
         layers[step.layer].parts += u64::from(matches!(step.work, Work::Hardware { .. }));
+        layers[step.layer].copied += step.copied().unwrap_or(0) * runs;
         layers[step.layer].mac_cycles += step.mac_cycles * runs;
     }
     // A frame's share.
     layers.iter_mut().for_each(|layer| layer.parts = layer.parts.div_ceil(at_once));
     for inference in inferences {
-        // The time from the end of one step to that of the next one is the next one's.
-        let mut ends: Vec<_> = plan.steps.iter().zip(&inference.steps).collect();
+        // The time from the end of one step to that of the next one is the next one's. Copies are made while layers run.
+        let steps = plan.steps.iter().zip(&inference.steps);
+        let mut ends: Vec<_> = steps.filter(|(step, _)| step.copied().is_none()).collect();
         ends.sort_by_key(|(_, span)| span.taken);
         let mut since = inference.started;
         for (step, span) in ends {

@@ -9,9 +9,11 @@ use super::search::{Goal, Search};
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use vp_models::toml_text::TextError;
 
 /// A value with which points cannot run.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,12 +30,21 @@ pub struct WrongValue {
 
 impl fmt::Display for WrongValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error().fmt(f)
+    }
+}
+
+impl WrongValue {
+    /// The same of a study in this file: `study.toml:7: …`.
+    pub fn in_file(&self, file: &Path) -> TextError {
+        self.error().in_file(file)
+    }
+
+    fn error(&self) -> TextError {
         let WrongValue { place, what, why, points } = self;
-        if let Some(place) = place {
-            write!(f, "line {}: ", place.line)?;
-        }
-        write!(f, "{what}: {why}")?;
-        if *points > 1 { write!(f, " ({points} points)") } else { Ok(()) }
+        let points = if *points > 1 { format!(" ({points} points)") } else { String::new() };
+        let line = place.as_ref().map(|place| place.line);
+        TextError { line, ..TextError::whole(format!("{what}: {why}{points}")) }
     }
 }
 
@@ -47,6 +58,7 @@ pub fn wrong_values(
 ) -> Vec<WrongValue> {
     let reasons = reasons(bench, points, threads);
     let mut wrong: Vec<WrongValue> = Vec::new();
+    let mut known: HashMap<(&str, Option<Place>), usize> = HashMap::new();
     // What is to blame for a reason is looked for once.
     let mut blamed: HashMap<&str, Option<String>> = HashMap::new();
     for (planned, why) in points.iter().zip(&reasons) {
@@ -58,7 +70,8 @@ pub fn wrong_values(
             Some((name, value)) => (study.places.parameter(name, &value), format!("{name} = {value}")),
             None => (None, format!("point {}", point.number)),
         };
-        match wrong.iter_mut().find(|it| it.why == *why && it.place == place) {
+        let at = *known.entry((why, place.clone())).or_insert(wrong.len());
+        match wrong.get_mut(at) {
             Some(known) => known.points += 1,
             None => wrong.push(WrongValue { place, what, why: why.clone(), points: 1 }),
         }
@@ -156,7 +169,6 @@ mod tests {
     use super::*;
     use crate::run::plan;
     use std::collections::HashSet;
-    use std::path::Path;
 
     fn checked(text: &str) -> Vec<String> {
         let study = Study::parse(text, Path::new("")).unwrap();
@@ -212,6 +224,39 @@ mod tests {
         ] {
             assert!(wrong.iter().any(|it| it.starts_with(start)), "no {start} in {wrong:#?}");
         }
+    }
+
+    /// The network's own file says what is wrong; the study's file says who is to blame.
+    #[test]
+    fn a_wrong_value_of_the_network_is_told_with_the_line_that_sets_it() {
+        let start = "name = 's'\n[fixed]\nnetwork = 'lenet'\nplatform = 'nv_full'\n";
+        // Each: what is swept, with the wrong value in line 7; and what is told.
+        let cases = [
+            ("'network.precision' = ['int8',\n'int4']", "network.precision = int4: "),
+            ("'network.winograd' = ['never',\n'alway']", "network.winograd = alway: "),
+            ("'network.compression' = ['never',\n'always']", "network.compression = always: "),
+            ("'network.layer.conv1.kernels' = [20,\n0]", "network.layer.conv1.kernels = 0: "),
+            ("'network.layer.conv1.memory' = ['sram',\n'flash']", "network.layer.conv1.memory = flash: "),
+            ("'network.layer.conv1.strid' = [\n1]", "network.layer.conv1.strid = 1: "),
+            ("[sweep.network.input]\nwidth = 0", "network.input.width = 0: "),
+            ("\n'network.layer.conv9.stride' = 2", "network.layer.conv9.stride = 2: "),
+        ];
+        for (swept, told) in cases {
+            let wrong = checked(&format!("{start}[sweep]\n{swept}\n"));
+            assert_eq!(wrong.len(), 1, "{wrong:#?}");
+            assert!(wrong[0].starts_with(&format!("line 7: {told}")), "{wrong:#?}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_value_is_told_as_other_mistakes_of_a_file() {
+        let place = Some(Place { line: 7, key: "sweep.batch".to_owned() });
+        let (what, why) = ("batch = 33".to_owned(), "too many".to_owned());
+        let wrong = WrongValue { place, what, why, points: 2 };
+        let file = Path::new("study.toml");
+        assert_eq!(wrong.in_file(file).to_string(), "study.toml:7: batch = 33: too many (2 points)");
+        let nowhere = WrongValue { place: None, what: "point 1".to_owned(), points: 1, ..wrong };
+        assert_eq!(nowhere.in_file(file).to_string(), "study.toml: point 1: too many");
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub(super) fn command(planned: &Planned, study: &Study, file: &Path) -> Option<S
         if let Some(limit) = job.options.sram_limit {
             words.extend(["--placement-limit".to_owned(), limit.to_string()]);
         }
+        if let Some(copies) = job.options.copies {
+            words.extend(["--copies".to_owned(), copies.to_string()]);
+        }
         words.extend(job.settings.iter().flat_map(|setting| ["--set".to_owned(), quoted(setting)]));
     } else {
         // Its network is no file's.

@@ -7,6 +7,7 @@ use super::point::{Chosen, Point, number, text};
 use super::said::valued;
 use toml::Value;
 use vp_models::suggestion::hint;
+use vp_models::toml_text::TextError;
 
 /// How a study's points are laid out.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,19 +66,18 @@ impl Layout {
     ///
     /// # Errors
     /// When its report asks for what its points do not vary.
-    pub fn of(study: &Study) -> Result<Layout, String> {
+    pub fn of(study: &Study) -> Result<Layout, TextError> {
         let varied = |name: &&String| study.varied.contains(name);
-        let line = |key: &str| {
-            study.places.key(key).map_or_else(String::new, |place| format!("line {}: ", place.line))
+        let wrong = |key: &str, what: String| {
+            let line = study.places.key(&format!("report.{key}")).map(|place| place.line);
+            TextError { line, ..TextError::whole(format!("[report] {key}{what}")) }
         };
         let asked = |what: &str, name: &Option<String>| match name {
             Some(name) if !varied(&name) => {
-                let (all, line) = (study.varied.iter().map(String::as_str), line(&format!("report.{what}")));
+                let all = study.varied.iter().map(String::as_str);
                 let hint = hint(name, all.chain(Area::ALL.map(Area::name)));
-                Err(format!(
-                    "{line}[report] {what} = \"{name}\": [sweep] varies {}{hint}",
-                    study.varied.join(", ")
-                ))
+                let varied = study.varied.join(", ");
+                Err(wrong(what, format!(" = \"{name}\": [sweep] varies {varied}{hint}")))
             }
             name => Ok(name.clone()),
         };
@@ -88,7 +88,9 @@ impl Layout {
         }
         let x = asked("x", &study.report.x)?;
         let x = x.or_else(|| usual(study, USUAL_X, &[curves.as_deref()])).ok_or_else(|| {
-            "nothing in [sweep] has several values that are numbers: there is nothing to draw over".to_owned()
+            TextError::whole(
+                "nothing in [sweep] has several values that are numbers: there is nothing to draw over",
+            )
         });
         // A study without any axis has a chart with a point a curve.
         let x = x.or_else(|why| {
@@ -145,12 +147,7 @@ impl Layout {
         for point in ideals {
             let title = title(point, &told, (&x, curves.as_deref()));
             let label = curves.as_ref().and_then(|name| point.get(name)).map_or_else(String::new, text);
-            let wrong = || {
-                format!(
-                    "{}[report] ideal: it says values of {x}, which is along the axis",
-                    line("report.ideal")
-                )
-            };
+            let wrong = || wrong("ideal", format!(": it says values of {x}, which is along the axis"));
             let panel = panels.iter_mut().find(|panel| panel.title == title).ok_or_else(wrong)?;
             let curve = panel.curves.iter().position(|curve| curve.label == label).ok_or_else(wrong)?;
             let place = point.get(&x).and_then(number).ok_or_else(wrong)?;
@@ -430,7 +427,7 @@ mod tests {
         assert_eq!(panel.ideals, [ideal(0, 11), ideal(1, 12)]);
         let wrong = Layout::of(&study(&format!("{text}{{ network = 'c' }}"))).unwrap_err();
         assert_eq!(
-            wrong,
+            wrong.to_string(),
             "line 7: [report] ideal: it says values of dbb0.read_latency, which is along the axis"
         );
     }
@@ -438,7 +435,10 @@ mod tests {
     #[test]
     fn what_is_not_varied_is_no_axis() {
         let study = study("[report]\nx = 'c'\n[sweep]\na = [1, 2]");
-        assert_eq!(Layout::of(&study).unwrap_err(), "line 3: [report] x = \"c\": [sweep] varies a");
+        assert_eq!(
+            Layout::of(&study).unwrap_err().to_string(),
+            "line 3: [report] x = \"c\": [sweep] varies a"
+        );
     }
 
     #[test]

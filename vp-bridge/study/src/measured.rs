@@ -149,6 +149,9 @@ pub struct MeasuredLayer {
     /// Of the bytes that it wrote those over SRAMIF.
     #[serde(default)]
     pub sram_written: u64,
+    /// Bytes that BDMA copied into SRAM for it, while layers before it ran.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub copied: u64,
     /// What the time went into, in the order of [`vp_models::host::Bound::ALL`].
     #[serde(deserialize_with = "as_many")]
     pub bounds: [u64; Bound::COUNT],
@@ -158,6 +161,10 @@ pub struct MeasuredLayer {
     /// What units did, in the order of [`vp_models::occupancy::Work::ALL`].
     #[serde(default, deserialize_with = "as_many")]
     pub work: WorkCounts,
+}
+
+fn is_none(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// So many numbers, or zeros: of a program that told other ones they are not known.
@@ -209,6 +216,11 @@ impl Measured {
     /// Cycles a frame.
     pub fn cycles_per_frame(&self) -> f64 {
         self.time as f64 / self.period.max(1) as f64 / f64::from(self.frames.max(1))
+    }
+
+    /// Bytes a frame that BDMA copies into SRAM.
+    pub fn copied_per_frame(&self) -> f64 {
+        self.layers.iter().map(|layer| layer.copied).sum::<u64>() as f64 / f64::from(self.frames.max(1))
     }
 
     /// The share of the time in which the MAC array could not have done more.

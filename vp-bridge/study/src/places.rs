@@ -1,12 +1,13 @@
 //! Where a study's file says what: lines of parameters and their values.
 
+use std::collections::HashMap;
 use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use vp_models::toml_text::TomlText;
 
 /// A place in a study's file: `study.toml:7: dbb0.read_outstanding`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Its line, from one.
     pub line: usize,
@@ -22,7 +23,22 @@ impl fmt::Display for Place {
 
 /// The places of all values of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places(Vec<Entry>);
+pub struct Places {
+    /// In the file's order.
+    entries: Vec<Entry>,
+    /// Entries by the parameters that their keys name: a study may have a million points, each of which is looked for.
+    parameters: HashMap<String, Parameter>,
+    /// The entry that names a parameter as what is searched.
+    searched: HashMap<String, usize>,
+}
+
+/// The entries of a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Parameter {
+    first: usize,
+    /// The first one with each value, as it is written and without the `_` between digits.
+    values: HashMap<String, usize>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
@@ -41,7 +57,31 @@ impl Places {
     pub(super) fn of(text: &TomlText<'_>) -> Places {
         let mut places = Places::default();
         places.add_table(text, &[], text.table());
+        places.index();
         places
+    }
+
+    fn index(&mut self) {
+        for (at, entry) in self.entries.iter().enumerate() {
+            let Some((section, rest)) = entry.path.split_first() else { continue };
+            let key = rest.join(".");
+            if PARAMETERS.contains(&section.as_str()) {
+                for name in key.split(',') {
+                    let new = || Parameter { first: at, values: HashMap::new() };
+                    let parameter = self.parameters.entry(name.trim().to_owned()).or_insert_with(new);
+                    parameter.values.entry(entry.value.clone()).or_insert(at);
+                    if entry.value.contains('_') {
+                        parameter.values.entry(entry.value.replace('_', "")).or_insert(at);
+                    }
+                }
+            }
+            // A search names its parameter as a value.
+            if section == "search" && ["least", "most"].contains(&key.as_str()) {
+                for name in entry.value.split(',') {
+                    self.searched.entry(name.trim().to_owned()).or_insert(at);
+                }
+            }
+        }
     }
 
     fn add_table(&mut self, text: &TomlText<'_>, path: &[String], table: &DeTable<'_>) {
@@ -53,7 +93,7 @@ impl Places {
 
     fn add(&mut self, text: &TomlText<'_>, path: &[String], value: &Spanned<DeValue<'_>>, key: usize) {
         let mut entry = |at: usize, value: String| {
-            self.0.push(Entry { path: path.to_vec(), value, line: text.line(at) });
+            self.entries.push(Entry { path: path.to_vec(), value, line: text.line(at) });
         };
         match value.get_ref() {
             DeValue::Table(table) => {
@@ -74,27 +114,16 @@ impl Places {
 
     /// The place of a key, such as `report.knee`.
     pub(super) fn key(&self, key: &str) -> Option<Place> {
-        let entry = self.0.iter().find(|entry| entry.path.join(".") == key)?;
+        let entry = self.entries.iter().find(|entry| entry.path.join(".") == key)?;
         Some(Place { line: entry.line, key: key.to_owned() })
     }
 
     /// The place of a parameter's value, or of the parameter if its values are a range or a table; `name` is one of the names with
     /// commas between that a key may be.
     pub(super) fn parameter(&self, name: &str, value: &str) -> Option<Place> {
-        let of_name = |entry: &&Entry| {
-            let Some((section, rest)) = entry.path.split_first() else { return false };
-            let key = rest.join(".");
-            PARAMETERS.contains(&section.as_str()) && key.split(',').any(|part| part.trim() == name)
-        };
-        let all: Vec<&Entry> = self.0.iter().filter(of_name).collect();
-        let same = |written: &str| written == value || written.replace('_', "") == value;
-        // A search names its parameter as a value.
-        let is_searched = |entry: &&Entry| {
-            let names = |entry: &Entry| entry.value.split(',').any(|part| part.trim() == name);
-            matches!(entry.path.join(".").as_str(), "search.least" | "search.most") && names(entry)
-        };
-        let searched = self.0.iter().find(is_searched);
-        let entry = all.iter().find(|entry| same(&entry.value)).or(all.first()).copied().or(searched)?;
+        let parameter = self.parameters.get(name);
+        let of_value = parameter.map(|known| known.values.get(value).copied().unwrap_or(known.first));
+        let entry = &self.entries[of_value.or_else(|| self.searched.get(name).copied())?];
         Some(Place { line: entry.line, key: entry.path.join(".") })
     }
 }
@@ -117,6 +146,11 @@ mod tests {
         // A value of a range has its key's.
         assert_eq!(line("dbb0.read_latency", "5"), Some(9));
         assert_eq!(line("nothing", "5"), None);
+        // Of what stands twice the first counts, and of what stands nowhere the parameter.
+        let twice =
+            Places::of(&TomlText::parse("[[sweep]]\nx = [1,\n 2]\n[[sweep]]\nx = [3,\n 2]\n").unwrap());
+        let line = |value: &str| twice.parameter("x", value).map(|place| place.line);
+        assert_eq!(["1", "2", "3", "4"].map(line), [Some(2), Some(3), Some(5), Some(2)]);
         assert_eq!(places.key("report.knee").unwrap().to_string(), "line 11, `report.knee`");
         let searched = Places::of(&TomlText::parse("[search]\nfrom = 1\nleast = 'a.b, c'").unwrap());
         assert_eq!(searched.parameter("c", "7").unwrap().to_string(), "line 3, `search.least`");

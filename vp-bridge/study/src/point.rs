@@ -6,11 +6,12 @@ use serde::Deserialize;
 use std::fmt;
 use std::path::Path;
 use toml::{Table, Value};
-use vp_models::host::network::{Placement, PlanOptions};
+use vp_models::host::network::{Copies, Placement, PlanOptions};
 use vp_models::platform::Description;
 
 /// A point: values for parameters. `network` names what runs, `platform` on what, `network.…` a value in the network's file, `batch` how
-/// many frames at once, `placement` what is kept in SRAM and `placement_limit` how much of it; all others are the platform's own, as `--set` has them.
+/// many frames at once, `placement` what is kept in SRAM, `placement_limit` how much of it and `copies` whether BDMA copies into it; all others are
+/// the platform's own, as `--set` has them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Its place in the study, from one.
@@ -30,7 +31,7 @@ pub struct Chosen(Table);
 pub const DEFAULT_PLATFORM: &str = "nv_small";
 
 /// Parameters that are no platform's, beside those of the network.
-const OWN: [&str; 5] = ["network", "platform", "batch", "placement", "placement_limit"];
+const OWN: [&str; 6] = ["network", "platform", "batch", "placement", "placement_limit", "copies"];
 
 impl Point {
     pub(super) fn new(number: usize, varied: Vec<Assignment>, fixed: Vec<Assignment>) -> Point {
@@ -80,6 +81,15 @@ impl Point {
         text(value).parse().map_err(|error| format!("placement: {error}"))
     }
 
+    /// Whether it has anything copied into SRAM, if it says so.
+    ///
+    /// # Errors
+    /// When that is neither of the words.
+    pub fn copies(&self) -> Result<Option<Copies>, String> {
+        let copies = |value: &Value| text(value).parse().map_err(|error| format!("copies: {error}"));
+        self.get("copies").map(copies).transpose()
+    }
+
     /// How its network is planned.
     ///
     /// # Errors
@@ -90,7 +100,8 @@ impl Point {
             bytes.ok_or_else(|| format!("placement_limit = {value}: a number of bytes"))
         };
         let sram_limit = self.get("placement_limit").map(bytes).transpose()?;
-        Ok(PlanOptions { frames: self.batch()?, placement: self.placement()?, sram_limit })
+        let (placement, copies) = (self.placement()?, self.copies()?);
+        Ok(PlanOptions { frames: self.batch()?, placement, sram_limit, copies })
     }
 
     /// The platform's name or path.
@@ -260,6 +271,12 @@ mod tests {
             options("placement", "activation".into()),
             Err("placement: `activation` is no placement: dram, activations or all; nearest: activations"
                 .into())
+        );
+        let copied = PlanOptions { copies: Some(Copies::Auto), ..PlanOptions::default() };
+        assert_eq!(options("copies", "auto".into()), Ok(copied));
+        assert_eq!(
+            options("copies", "nevr".into()),
+            Err("copies: `nevr` is neither auto nor never; nearest: never".into())
         );
         for wrong in [(-1).into(), "much".into()] {
             assert!(options("placement_limit", wrong).unwrap_err().contains("a number of bytes"));

@@ -177,6 +177,14 @@ fn tensors_in_sram_are_shown_by_layer_and_refused_by_line() {
     let (output, _, error) = vp(&["run", "lenet", "--platform", "nv_small", "--placement", "all"]);
     let lacks = "lenet cannot run on nv_small: placement = \"all\": the configuration nv_small has no SRAMIF";
     assert!(!output.status.success() && error.contains(lacks), "{error}");
+    let (output, _, error) = vp(&["run", "lenet", "--platform", "nv_medium_1024_full", "--copies", "auto"]);
+    let lacks = "copies = \"auto\": the configuration nv_medium_1024_full has no BDMA (bdma = false)";
+    assert!(!output.status.success() && error.contains(lacks), "{error}");
+    let (output, text, error) =
+        vp(&["run", "resnet50", "--input-size", "64x64", "--timed", "--copies", "auto"]);
+    assert!(output.status.success(), "{error}");
+    let used = text.lines().find(|line| line.starts_with("SRAM ")).expect("what is used");
+    assert!(text.contains("copied") && used.contains(" bytes by BDMA)"), "{text}");
     let (output, _, error) = vp(&["run", "lenet", "--placement", "al"]);
     assert!(!output.status.success() && error.contains("nearest: all"), "{error}");
     let folder = tempfile::tempdir().unwrap();

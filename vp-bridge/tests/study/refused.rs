@@ -10,9 +10,9 @@ fn values_are_checked_before_anything_runs() {
     let told = study.told(&["study.toml"]);
     for part in [
         "study.toml: values are wrong",
-        "line 7: dbb0.read_outstanding = 300: [dbb0] read_outstanding = 300",
+        "study.toml:7: dbb0.read_outstanding = 300: [dbb0] read_outstanding = 300",
         "(3 points)",
-        "line 4: platform = nv_lareg: ",
+        "study.toml:4: platform = nv_lareg: ",
         "nothing has been run; --keep-going runs the points that can",
     ] {
         assert!(told.contains(part), "no `{part}` in {told}");
@@ -22,7 +22,7 @@ fn values_are_checked_before_anything_runs() {
     let text = "name = 'batches'\n[sweep]\nnetwork = 'lenet'\nplatform = 'nv_large'\nbatch = [1, 33]\n";
     let study = Studied::new(text);
     let told = study.told(&["study.toml"]);
-    assert!(told.contains("line 5: batch = 33: ") && !study.file("points.jsonl").exists(), "{told}");
+    assert!(told.contains("study.toml:5: batch = 33: ") && !study.file("points.jsonl").exists(), "{told}");
 }
 
 #[test]
@@ -40,10 +40,13 @@ fn what_cannot_be_in_sram_is_refused_before_anything_runs() {
     let start = "name = 'refused'\n[sweep]\nnetwork = 'lenet'\n";
     let told = |rest: &str| Studied::new(&format!("{start}{rest}")).told(&["study.toml"]);
     let word = told("platform = 'nv_large'\nplacement = ['dram', 'sram']\n");
-    let expected = "line 5: placement = sram: placement: `sram` is no placement: dram, activations or all; nearest: dram";
+    let expected = "study.toml:5: placement = sram: placement: `sram` is no placement: dram, activations or all; nearest: dram";
     assert!(word.contains(expected), "{word}");
     let lacks = told("platform = ['nv_small']\nplacement = 'all'\n");
     assert!(lacks.contains("placement = \"all\": the configuration nv_small has no SRAMIF"), "{lacks}");
+    let lacks = told("platform = 'nv_medium_1024_full'\ncopies = ['never',\n 'auto']\n");
+    let expected = "study.toml:6: copies = auto: copies = \"auto\": the configuration nv_medium_1024_full has no BDMA (bdma = false)";
+    assert!(lacks.contains(expected), "{lacks}");
     let nothing = told("platform = 'nv_large'\n'network.layer.conv9.memory' = 'sram'\n");
     assert!(nothing.contains("network.layer.conv9.memory: there is nothing of that name"), "{nothing}");
     // What a network's file demands, with its line.
@@ -63,7 +66,7 @@ fn what_cannot_be_in_sram_is_refused_before_anything_runs() {
 fn a_share_of_zeros_that_is_none_is_refused_by_file_line_and_key() {
     let study = Studied::new("name = 's'\n[sweep]\nnetwork = 'lenet'\n'network.zeros' = [0.5, 1.5]\n");
     let told = study.told(&["study.toml"]);
-    assert!(told.contains("line 4: network.zeros = 1.5: ") && told.contains("share"), "{told}");
+    assert!(told.contains("study.toml:4: network.zeros = 1.5: ") && told.contains("share"), "{told}");
     assert!(!study.file("points.jsonl").exists());
 }
 
@@ -100,6 +103,6 @@ fn a_design_that_the_rtl_cannot_be_is_refused_by_name() {
 fn a_network_that_is_not_there_is_refused_with_the_nearest_name() {
     let study = Studied::new("name = 's'\n[sweep]\nnetwork = ['digits',\n'resnet5']\n");
     let told = study.told(&["study.toml"]);
-    assert!(told.contains("line 4: network = resnet5: cannot read resnet5: "), "{told}");
+    assert!(told.contains("study.toml:4: network = resnet5: cannot read resnet5: "), "{told}");
     assert!(told.contains("; nearest: resnet50") && !study.file("points.jsonl").exists(), "{told}");
 }

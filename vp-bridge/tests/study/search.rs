@@ -54,7 +54,9 @@ fn a_goal_that_no_point_reaches_is_told() {
     let study = Studied::new(&goal(2_000_000_000));
     let told = study.told(&["study.toml"]);
     assert!(
-        told.contains("line 11: [search] frames_per_second = 2000000000: digits on nv_large has at most"),
+        told.contains(
+            "study.toml:11: [search] frames_per_second = 2000000000: digits on nv_large has at most"
+        ),
         "{told}"
     );
     assert!(!study.file("points.jsonl").exists());

@@ -133,6 +133,7 @@ def run_network(
     input_size: tuple[int, int] | None = None,
     placement: str = "dram",
     placement_limit: int | None = None,
+    copies: str | None = None,
 ) -> dict[str, Any]: ...
 def run_trace(host: Host, path: str, inputs: list[bytes] | None = None) -> dict[str, Any]: ...
 def study(

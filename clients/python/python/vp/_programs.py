@@ -25,7 +25,7 @@ class Layers(list[dict[str, Any]]):
 
     Keys: ``name``, ``cycles``, ``begin``, ``end``, ``steps`` (hardware layers, a frame), ``within`` (the layer whose hardware layers do this one
     too), ``cpu`` (the CPU did it, in no simulated time), ``macs``, ``mac_cycles`` (cycles for which these keep the whole array busy), ``bytes_read``,
-    ``bytes_written``, ``sram_bytes_read`` and ``sram_bytes_written`` (of these those over SRAMIF), ``bound_by`` (what its time went into most:
+    ``bytes_written``, ``sram_bytes_read`` and ``sram_bytes_written`` (of these those over SRAMIF), ``bytes_copied`` (by BDMA into SRAM, for this layer), ``bound_by`` (what its time went into most:
     ``MAC array``, ``idle MACs``, ``SDP``, ``PDP``, ``CDP``, ``RUBIK``, ``read latency``, ``read bandwidth``, ``write``, ``CSB``), and the parts, which
     together are ``cycles``: ``mac_array_cycles``, ``idle_macs_cycles``, ``sdp_cycles``,
     ``pdp_cycles``, ``cdp_cycles``, ``rubik_cycles``, ``read_latency_cycles``, ``read_bandwidth_cycles``, ``write_cycles``, ``csb_cycles``. What units
@@ -97,6 +97,7 @@ def run_network(
     input_size: tuple[int, int] | None = None,
     placement: str = "dram",
     placement_limit: int | None = None,
+    copies: str | None = None,
 ) -> NetworkRun:
     """Runs a network layer by layer, as a driver would.
 
@@ -111,6 +112,8 @@ def run_network(
         placement: what is kept in SRAM beside what the network's file demands there: nothing (``"dram"``), ``"activations"``, or in what is
             left weights too (``"all"``).
         placement_limit: bytes of SRAM that may be used; all there are if left out.
+        copies: whether BDMA copies into SRAM what layers read several times from DRAM: where that moves fewer bytes there (``"auto"``), or
+            not at all (``"never"``). Left out, it does where something is placed in SRAM and the platform has BDMA.
 
     Raises:
         DescriptionError: there is no such network, or the platform cannot run it.
@@ -128,6 +131,7 @@ def run_network(
                 input_size=input_size,
                 placement=placement,
                 placement_limit=placement_limit,
+                copies=copies,
             )
     expect(platform, BasePlatform, "platform")
     if timed and "arithmetic = \"skipped\"" not in platform.description:
@@ -143,8 +147,10 @@ def run_network(
     if placement_limit is not None:
         placement_limit = whole(placement_limit, "placement_limit", 0, 2**64 - 1)
     expect(placement, str, "placement")
+    if copies is not None:
+        expect(copies, str, "copies")
     told = _native.run_network(
-        platform._host, os.fspath(network), given, frames, batch, input_size, placement, placement_limit
+        platform._host, os.fspath(network), given, frames, batch, input_size, placement, placement_limit, copies
     )
     output = told["output"]
     return NetworkRun(

@@ -20,7 +20,7 @@ use indicatif::ProgressBar;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use vp_models::host::network::{Placement, PlanOptions};
+use vp_models::host::network::{Copies, Placement, PlanOptions};
 use vp_models::host::trace::cfg::CfgCommand;
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Language, Trace, TraceSource};
@@ -105,11 +105,16 @@ pub(super) struct PlacementArgs {
     /// Bytes of SRAM that a network may use, such as 512K [default: all of `sram0`]
     #[arg(long, value_name = "SIZE", value_parser = memory_limit::bytes)]
     placement_limit: Option<u64>,
+
+    /// Whether BDMA copies into SRAM what a network's layers read several times from DRAM: where that moves fewer bytes there (auto),
+    /// or not at all (never) [default: auto where something is placed in SRAM and the platform has BDMA]
+    #[arg(long, value_name = "WHEN")]
+    copies: Option<Copies>,
 }
 
 impl PlacementArgs {
     fn is_given(&self) -> bool {
-        self.placement.is_some() || self.placement_limit.is_some()
+        self.placement.is_some() || self.placement_limit.is_some() || self.copies.is_some()
     }
 
     /// How a network is planned with so many frames at once.
@@ -118,6 +123,7 @@ impl PlacementArgs {
             frames,
             placement: self.placement.unwrap_or_default(),
             sram_limit: self.placement_limit,
+            copies: self.copies,
         }
     }
 }

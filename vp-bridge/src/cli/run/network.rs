@@ -128,6 +128,7 @@ fn unplanned((named, network): (&Named, &Network), description: &Description, er
     match error {
         PlanError::SramRoom { .. } => failure.hint("--set sram0.size=BYTES makes the SRAM larger"),
         PlanError::NoSram { .. } => failure.hint("--platform nv_large and nv_full have SRAMIF"),
+        PlanError::NoBdma { .. } => failure.hint("--platform nv_large and nv_full have BDMA"),
         _ => failure,
     }
 }
@@ -263,6 +264,14 @@ fn sram(out: &mut impl Write, plan: &Plan, measured: &Measured) -> Result<(), Fa
     if constants > 0 {
         parts.push(counted(constants, "constant"));
     }
+    if !plan.copies.is_empty() {
+        let bytes: u64 = measured.layers.iter().map(|layer| layer.copied).sum();
+        let copies = match plan.copies.len() {
+            1 => "1 copy".to_owned(),
+            count => format!("{} copies", grouped(count as u64)),
+        };
+        parts.push(format!("{copies} ({} bytes by BDMA)", grouped(bytes)));
+    }
     let [mut read, mut written] = [0, 0];
     for layer in &measured.layers {
         let (of_reads, of_writes) = layer.bytes_at(SRAM);
@@ -285,6 +294,10 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
         vec!["layer", "cycles", "share", "MACs", "used", "busy", "bytes read", "written", "bound by"];
     if has_sram {
         header.splice(8..8, ["sram0 read", "written"]);
+    }
+    let has_copies = measured.layers.iter().any(|layer| layer.copied > 0);
+    if has_copies {
+        header.insert(header.len() - 1, "copied");
     }
     let mut table = text::table(&header, &(1..header.len() - 1).collect::<Vec<_>>());
     let whole = measured.cycles() as f64;
@@ -317,6 +330,7 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
             let (read, written) = layer.bytes_at(SRAM);
             cells.extend([read, written].map(|bytes| or_dash(bytes, grouped(bytes))));
         }
+        cells.extend(has_copies.then(|| or_dash(layer.copied, grouped(layer.copied))));
         cells.push(if layer.moved.is_empty() { "-".to_owned() } else { bound(bounds) });
         table.add_row(cells);
     }
@@ -338,6 +352,7 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
         let of_sram = [sum(|layer| layer.bytes_at(SRAM).0), sum(|layer| layer.bytes_at(SRAM).1)];
         all.extend(of_sram.map(grouped));
     }
+    all.extend(has_copies.then(|| grouped(sum(|layer| layer.copied))));
     all.push(watched(bound(&measured.bounds())));
     table.add_row(all);
     writeln!(out, "{}\n", table.trim_fmt())?;

@@ -229,6 +229,7 @@ fn of_layer(place: usize, layer: &LayerFigures, measured: &Measured) -> Record {
     for (name, bytes) in [("sram0.read_bytes", read), ("sram0.written_bytes", written)] {
         record.put(name, (!moved.is_empty()).then_some(bytes));
     }
+    record.put("copied_bytes", layer.copied);
     put_bounds(&mut record, bounds, measured);
     for (kind, done) in Work::ALL.into_iter().zip(work) {
         record.put(kind.key(), (!moved.is_empty()).then_some(done));

@@ -151,7 +151,7 @@ struct Loaded {
 impl Loaded {
     fn from(file: &Path, parts: &PartArgs) -> Result<Loaded, Failure> {
         let study = Study::load(file).map_err(Failure::new)?;
-        let layout = Layout::of(&study).map_err(|why| Failure::new(format!("{}: {why}", file.display())))?;
+        let layout = Layout::of(&study).map_err(|error| Failure::new(error.in_file(file)))?;
         let mut bench = Bench::new(&study);
         if parts.first_given().is_some() {
             let (words, parts) = (parts.words(), parts.clone());
@@ -223,7 +223,7 @@ fn told(file: &Path, wrong: &[WrongValue], none: bool) -> String {
     const MOST: usize = 20;
     let head = if none { "no point can run" } else { "values are wrong" };
     let mut lines = vec![format!("{}: {head}", file.display())];
-    lines.extend(wrong.iter().take(MOST).map(ToString::to_string));
+    lines.extend(wrong.iter().take(MOST).map(|value| value.in_file(file).to_string()));
     if let Some(others) = wrong.len().checked_sub(MOST).filter(|others| *others > 0) {
         lines.push(format!("and {others} others"));
     }

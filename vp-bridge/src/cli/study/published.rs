@@ -92,7 +92,7 @@ impl Ran {
             let failure = Failure::new(format!("{name} on {}: {error}", description.name));
             if batch > 1 { failure.hint("--batch 1 runs frame after frame") } else { failure }
         };
-        let options = |frames| PlanOptions { frames, placement: case.placement(), sram_limit: None };
+        let options = |frames| PlanOptions { frames, placement: case.placement(), ..PlanOptions::default() };
         let run = |plan: &Plan| {
             let inputs = vec![input.as_slice(); plan.frames];
             let mut host = LocalHost::new(Platform::build(description)?);

@@ -3,6 +3,7 @@
 use super::cells::{Cells, rounded_whole, strings, table};
 use super::page::Page;
 use crate::bench::Job;
+use crate::measured::Measured;
 use crate::networks::{NetworkFacts, WeightSource};
 use crate::point::text;
 use crate::results::rounded;
@@ -97,7 +98,10 @@ impl Page<'_> {
         };
         let sizes = span(Unit::Bytes, srams().map(|sram| sram.size as f64).collect());
         let rates = span(Unit::Rate, srams().filter_map(|sram| sram.bandwidth).map(|it| it as f64).collect());
-        sizes.into_iter().chain(rates).collect::<Vec<_>>().join(", ")
+        let copied = jobs.iter().filter_map(|job| self.of(job.point.number)).map(Measured::copied_per_frame);
+        let copied = span(Unit::Bytes, copied.filter(|bytes| *bytes > 0.0).collect());
+        let copied = copied.map(|bytes| format!("{bytes} a frame copied by BDMA"));
+        sizes.into_iter().chain(rates).chain(copied).collect::<Vec<_>>().join(", ")
     }
 
     fn network_cells(&self) -> Cells {

@@ -73,6 +73,7 @@ pub fn layers(rows: &[Row<'_>]) -> Table {
             table.put(at, "written_bytes", is_seen.then_some(layer.written));
             table.put(at, "sram0.read_bytes", is_seen.then_some(layer.sram_read));
             table.put(at, "sram0.written_bytes", is_seen.then_some(layer.sram_written));
+            table.put(at, "copied_bytes", layer.copied);
             for (name, part) in parts(layer.bounds) {
                 table.put(at, &name, is_seen.then_some(part / measured.period.max(1)));
             }

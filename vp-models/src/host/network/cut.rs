@@ -74,8 +74,8 @@ pub(super) struct TooLarge {
     pub(super) weights: u32,
 }
 
-/// Bytes that a hardware layer counts as: what DBBIF could move while it is programmed and filled.
-const LAYER_CYCLES: u64 = 400;
+/// Bytes that a hardware layer counts as: what DBBIF could move while it is programmed and filled, in cycles.
+pub(super) const LAYER_CYCLES: u64 = 400;
 
 /// The cuts of a layer.
 pub(super) fn cuts(work: &Work, config: &Config) -> Result<Vec<Cut>, TooLarge> {

@@ -71,6 +71,14 @@ pub enum PlanError {
         /// The line of the network's file that does.
         line: Option<usize>,
     },
+    /// Something is to be copied, and nothing does that.
+    #[error(
+        "copies = \"auto\": the configuration {config} has no BDMA (bdma = false); leave it out, or say \"never\""
+    )]
+    NoBdma {
+        /// The configuration.
+        config: String,
+    },
     /// What is to be in SRAM has no room there.
     #[error(
         "{asked}: it takes {bytes} bytes, and of {size} bytes of SRAM {left} are left while it is needed"

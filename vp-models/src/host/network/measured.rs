@@ -56,6 +56,8 @@ pub struct LayerFigures {
     pub moved: Vec<Moved>,
     /// How much the units did in its time; nothing where nobody watched.
     pub work: WorkCounts,
+    /// Bytes that BDMA copies into SRAM for it, while layers before it run.
+    pub copied: u64,
 }
 
 impl LayerFigures {
@@ -196,14 +198,19 @@ fn planned(network: &Network, plan: &Plan, frames: usize) -> Vec<LayerFigures> {
             bounds: Bounds::default(),
             moved: Vec::new(),
             work: WorkCounts::default(),
+            copied: 0,
         })
         .collect();
     for step in &plan.steps {
         match step.work {
             Work::Hardware { .. } => layers[step.layer].steps += 1,
+            Work::Copy { bytes, .. } => layers[step.layer].copied += bytes,
             Work::Cpu { .. } => layers[step.layer].is_cpu = true,
         }
     }
+    // As often as the plan is run.
+    let runs = frames.div_ceil(plan.frames) as u64;
+    layers.iter_mut().for_each(|layer| layer.copied *= runs);
     // A frame's share of those that a plan of several has.
     layers.iter_mut().for_each(|layer| layer.steps = layer.steps.div_ceil(plan.frames));
     layers
@@ -214,7 +221,8 @@ fn add_frame(layers: &mut [LayerFigures], plan: &Plan, started: Time, steps: &[S
     let mut order: Vec<usize> = (0..steps.len()).collect();
     order.sort_by_key(|&at| steps[at].done);
     let mut from = started;
-    for at in order {
+    // Copies are made while layers run.
+    for at in order.into_iter().filter(|&at| plan.steps[at].copied().is_none()) {
         let (step, span) = (&plan.steps[at], &steps[at]);
         let layer = &mut layers[step.layer];
         let (begin, until) = match &span.activity {

@@ -49,6 +49,7 @@ pub use error::{MeasureError, PlanError, RunError};
 pub use layout::{Channels, Form, Place, Run, Tensor};
 pub use measured::{LayerFigures, Measured};
 pub use plan::{
-    Constant, Cpu, Memories, NoPlacement, PlacedTensor, Placement, Plan, PlanOptions, Step, Work,
+    Constant, Copies, Cpu, Memories, NoCopies, NoPlacement, PlacedCopy, PlacedTensor, Placement, Plan,
+    PlanOptions, Step, Work,
 };
 pub use run::{Inference, Runner, Span};

@@ -7,7 +7,7 @@ use super::plan::{Constant, Plan, Step, Work};
 use crate::host::driver::{Driver, Event, Job};
 use crate::host::trace::{Interrupt, Source};
 use crate::host::{Activity, DriverError, Host};
-use crate::nvdla::registers::Unit;
+use crate::nvdla::registers::{Unit, bdma};
 use vp_core::Time;
 
 /// Runs a plan on a platform, which nobody else drives meanwhile.
@@ -65,7 +65,10 @@ impl<'a> Runner<'a> {
         let mut units = Vec::new();
         for &unit in plan.steps.iter().flat_map(Step::units) {
             if !units.contains(&unit) {
-                driver.ask(unit)?;
+                // BDMA has no pointer: of a queue that is empty either group may be next.
+                if unit != Unit::Bdma {
+                    driver.ask(unit)?;
+                }
                 units.push(unit);
             }
         }
@@ -121,8 +124,8 @@ impl<'a> Runner<'a> {
                 }
             }
             let completed = match plan.steps.get(next).map(|step| &step.work) {
-                Some(Work::Hardware { units, .. })
-                    if units.iter().all(|&unit| self.driver.groups(unit).is_free()) =>
+                Some(Work::Hardware { .. } | Work::Copy { .. })
+                    if plan.steps[next].units().iter().all(|&unit| self.driver.groups(unit).is_free()) =>
                 {
                     self.program(next)?;
                     next += 1;
@@ -141,7 +144,8 @@ impl<'a> Runner<'a> {
                 }
                 _ => self.driver.interrupt()?,
             };
-            for at in completed {
+            // A copy is made while layers run: the time is theirs.
+            for at in completed.into_iter().filter(|&at| plan.steps[at].copied().is_none()) {
                 activities[at] = self.driver.bus.host.activity();
             }
         }
@@ -168,7 +172,18 @@ impl<'a> Runner<'a> {
     /// Writes a step's registers to the groups that its units take next.
     fn program(&mut self, at: usize) -> Result<(), DriverError> {
         let step = &self.plan.steps[at];
-        let Work::Hardware { units, program, done, .. } = &step.work else { return Ok(()) };
+        let (units, program, done) = match &step.work {
+            Work::Hardware { units, program, done, .. } => (units, program, done),
+            Work::Copy { .. } => {
+                // Its registers are no group's: they are written when it is launched.
+                let group = self.driver.groups(Unit::Bdma).next;
+                self.driver.occupy(Unit::Bdma, group, at);
+                let done = Interrupt { source: Source::Bdma, group: group as u8 };
+                self.driver.programmed(at, Vec::new(), &[(done, Event::Completed)]);
+                return Ok(());
+            }
+            Work::Cpu { .. } => return Ok(()),
+        };
         self.driver.at(at);
         let mut groups = Vec::new();
         for &unit in self.units.iter().filter(|unit| units.contains(unit)) {
@@ -190,6 +205,12 @@ impl<'a> Runner<'a> {
     fn enable(&mut self, at: usize) -> Result<(), DriverError> {
         let step = &self.plan.steps[at];
         self.driver.begin(at)?;
+        if let Work::Copy { program, .. } = &step.work {
+            self.driver.bus.run(program)?;
+            let launch = [bdma::CFG_LAUNCH0, bdma::CFG_LAUNCH1]
+                [usize::from(self.driver.groups(Unit::Bdma).users[1] == Some(at))];
+            self.driver.bus.write(Unit::Bdma, launch.name, 1)?;
+        }
         if let Work::Hardware { table: Some(table), .. } = step.work
             && self.table != Some(table)
         {
@@ -215,7 +236,7 @@ fn jobs(plan: &Plan) -> Vec<Job> {
     for (at, step) in plan.steps.iter().enumerate() {
         step.after.iter().for_each(|&before| wait(at, before, Event::Completed));
         if let Work::Hardware { .. } = step.work {
-            // Enabled in order.
+            // Enabled in order; BDMA has a queue of its own.
             if let Some(before) = last.replace(at) {
                 wait(at, before, Event::Enabled);
             }

@@ -54,6 +54,12 @@ impl Memory {
         Ok(base)
     }
 
+    /// Somebody has this memory from one moment to another already.
+    pub(super) fn occupy(&mut self, range: Range<u64>, life: RangeInclusive<usize>) {
+        self.most = self.most.max(range.end);
+        self.living.push((range, life));
+    }
+
     fn room(&mut self, what: &str, bytes: u64, from: u64) -> Result<u64, PlanError> {
         let base = from.checked_next_multiple_of(ALIGNMENT);
         let end = base.and_then(|base| base.checked_add(bytes)).filter(|&end| end <= self.end);
@@ -83,6 +89,8 @@ mod tests {
         assert_eq!(memory.allocate("b", 300, 1..=2), Ok(768));
         assert_eq!(memory.allocate("c", 300, 2..=3), Ok(256));
         assert_eq!(memory.allocate("d", 2816, 2..=4), Ok(1280));
+        memory.occupy(5000..5100, 7..=8);
+        assert_eq!((memory.allocate("f", 4096, 5..=6), memory.used()), (Ok(0), 5100));
         let full = memory.allocate("e", 3000, 2..=4);
         assert!(matches!(full, Err(PlanError::Memory { what, .. }) if what == "e"));
     }

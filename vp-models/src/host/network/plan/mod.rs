@@ -2,9 +2,10 @@
 //!
 //! `operations` says what runs as one and in which order, `parts` and `tiles` how convolutions are cut, `batch` what runs once for several
 //! frames, `values` what shares memory, `operands` how weights and biases are packed, `traffic` how much each is read and written,
-//! `placement` where it is; in `steps` it becomes register writes, with who must wait for whom.
+//! `placement` where it is, `copies` what BDMA copies into SRAM; in `steps` it becomes register writes, with who must wait for whom.
 
 mod batch;
+mod copies;
 mod memory;
 mod operands;
 mod operations;
@@ -18,8 +19,8 @@ mod values;
 use self::batch::Batch;
 use self::operands::Operands;
 use self::operations::tasks;
-use self::placement::{Places, Placing, Unplaced};
-use self::traffic::{Usage, usages};
+use self::placement::{Copied, Places, Placing, Unplaced};
+use self::traffic::{Usage, reads, usages};
 use self::values::Values;
 use super::description::{Network, Operation};
 use super::error::PlanError;
@@ -31,6 +32,7 @@ use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::Unit;
 use std::ops::{Range, RangeInclusive};
 
+pub use self::copies::{Copies, NoCopies};
 pub use self::placement::{Memories, NoPlacement, Placement};
 
 /// A network laid out for one hardware configuration and one memory. It says nothing of time: one plan runs on
@@ -57,6 +59,8 @@ pub struct Plan {
     pub together: Vec<bool>,
     /// Where the network's input and what layers make lies. What is concatenated is one, by the whole's name.
     pub tensors: Vec<PlacedTensor>,
+    /// What BDMA copies into SRAM, and where from there it is read.
+    pub copies: Vec<PlacedCopy>,
     /// Bytes of the primary memory that it uses, from the start of the range it was given.
     pub bytes: u64,
     /// The same of SRAM.
@@ -91,6 +95,19 @@ pub struct PlacedTensor {
     pub life: Option<RangeInclusive<usize>>,
 }
 
+/// A copy in SRAM of what lies in DRAM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedCopy {
+    /// What is copied: `input`, the layer that makes it, or the name of the constant.
+    pub name: String,
+    /// Where the copy begins.
+    pub place: Place,
+    /// Its size.
+    pub bytes: u64,
+    /// When it is needed, in layers as they run one after the other, both ends included.
+    pub life: RangeInclusive<usize>,
+}
+
 /// How a network is to be planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlanOptions {
@@ -101,11 +118,34 @@ pub struct PlanOptions {
     pub placement: Placement,
     /// Bytes of SRAM that may be used at most; as many as there are if absent.
     pub sram_limit: Option<u64>,
+    /// Whether what stays in DRAM and is read several times is copied into SRAM first. If absent it is where the placement keeps
+    /// something in SRAM and the configuration has BDMA.
+    pub copies: Option<Copies>,
+}
+
+impl PlanOptions {
+    /// Whether a configuration has what they need.
+    ///
+    /// # Errors
+    /// When they need SRAM or BDMA, and the configuration has none.
+    pub fn check(&self, config: &Config) -> Result<(), PlanError> {
+        self.placement.check(config)?;
+        self.copies(config).map(|_| ())
+    }
+
+    /// Whether anything is copied on a configuration.
+    fn copies(&self, config: &Config) -> Result<Copies, PlanError> {
+        match self.copies {
+            Some(copies) => copies.check(config).map(|()| copies),
+            None if self.placement != Placement::Dram && config.bdma => Ok(Copies::Auto),
+            None => Ok(Copies::Never),
+        }
+    }
 }
 
 impl Default for PlanOptions {
     fn default() -> PlanOptions {
-        PlanOptions { frames: 1, placement: Placement::default(), sram_limit: None }
+        PlanOptions { frames: 1, placement: Placement::default(), sram_limit: None, copies: None }
     }
 }
 
@@ -138,6 +178,13 @@ pub enum Work {
         /// The lookup table that it needs, by its place in the plan's list.
         table: Option<usize>,
     },
+    /// BDMA copies into SRAM what later steps read from there.
+    Copy {
+        /// Its registers; each command ends with its `CFG_OP`.
+        program: Program,
+        /// Bytes that it copies.
+        bytes: u64,
+    },
     /// The CPU does it: no simulated time passes.
     Cpu {
         /// What.
@@ -163,7 +210,16 @@ impl Step {
     pub fn units(&self) -> &[Unit] {
         match &self.work {
             Work::Hardware { units, .. } => units,
+            Work::Copy { .. } => &[Unit::Bdma],
             Work::Cpu { .. } => &[],
+        }
+    }
+
+    /// Bytes that BDMA copies in it; none where it is no copy.
+    pub fn copied(&self) -> Option<u64> {
+        match self.work {
+            Work::Copy { bytes, .. } => Some(bytes),
+            Work::Hardware { .. } | Work::Cpu { .. } => None,
         }
     }
 }
@@ -210,18 +266,20 @@ impl Plan {
         let tasks = tasks(network, &values, &batch, config)?;
         let mut constants = Vec::new();
         let operands = Operands::of(network, &values, &tasks, &batch, config, &mut constants);
-        let usages = usages(network, &values, &tasks, &batch);
+        let reads = reads(network, &values, &tasks);
+        let usages = usages(network, &values, &tasks, &reads, &batch);
         constants.extend(own_constants(network, &values, &usages));
         let placing = Placing {
             network,
             values: &values,
             batch: &batch,
             usages: &usages,
+            reads: &reads,
             constants: &constants,
-            tasks: tasks.len(),
+            tasks: &tasks,
         };
         let places = placing.places(config, memories, options)?;
-        let tensors = tensors(&placing, &places);
+        let (tensors, copies) = (tensors(&placing, &places), copies(&placing, &places));
         let of_frame = |frame: u32| {
             let place =
                 |(at, place): (usize, &Place)| place.plus(u64::from(frame) * batch.stride(&values, at));
@@ -230,17 +288,25 @@ impl Plan {
             settled
         };
         let settled: Vec<Values> = (0..frames).map(of_frame).collect();
-        let mut planner = steps::Planner::new(network, config, (&settled, &places.constants), &batch);
-        let (last, each): (Vec<_>, Vec<_>) =
-            tasks.iter().zip(&operands).partition(|(task, _)| batch.is_last(task.layer));
+        let mut planner = steps::Planner::new(network, config, &settled, (&places, &constants), &batch);
+        let (last, each): (Vec<_>, Vec<_>) = (0..tasks.len()).partition(|&at| batch.is_last(tasks[at].layer));
         for frame in 0..frames {
-            each.iter().try_for_each(|(task, operands)| planner.task(frame, task, operands))?;
+            for &at in &each {
+                planner.at(frame, at);
+                planner.copy(&tasks)?;
+                planner.task(&tasks[at], &operands[at])?;
+            }
         }
-        for (task, operands) in last {
-            let mut first = (0..frames).step_by(task.cubes as usize);
-            first.try_for_each(|frame| planner.task(frame, task, operands))?;
+        for at in last {
+            for frame in (0..frames).step_by(tasks[at].cubes as usize) {
+                planner.at(frame, at);
+                if frame == 0 {
+                    planner.copy(&tasks)?;
+                }
+                planner.task(&tasks[at], &operands[at])?;
+            }
         }
-        let (steps, tables) = planner.finish(&places.storages);
+        let (steps, tables) = planner.finish();
         let mut within = vec![None; network.layers.len()];
         for task in &tasks {
             if let Some(pooling) = task.pooling {
@@ -269,6 +335,7 @@ impl Plan {
             within,
             together,
             tensors,
+            copies,
             bytes,
             sram_bytes,
             precision,
@@ -310,6 +377,19 @@ fn tensors(placing: &Placing<'_>, places: &Places) -> Vec<PlacedTensor> {
         Some(PlacedTensor { name, place, bytes: placing.batch.bytes(placing.values, at), life })
     };
     placing.values.storages.iter().enumerate().filter_map(tensor).collect()
+}
+
+/// Where copies lie.
+fn copies(placing: &Placing<'_>, places: &Places) -> Vec<PlacedCopy> {
+    let copy = |copy: &placement::Copy| {
+        let name = match copy.of {
+            Copied::Constant(constant) => placing.constants[constant].what.clone(),
+            Copied::Cube(source) => placing.values.of_source(source).name.clone(),
+        };
+        let last = copy.readers.last().copied().unwrap_or(copy.begin);
+        PlacedCopy { name, place: copy.place, bytes: copy.bytes, life: copy.begin..=last }
+    };
+    places.copies.iter().map(copy).collect()
 }
 
 /// Whether a layer makes nothing by itself.

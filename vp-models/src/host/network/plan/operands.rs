@@ -47,10 +47,17 @@ struct BesideWeights {
     sizes: u64,
 }
 
+impl OfKernels {
+    /// The constants that a hardware layer reads.
+    pub(super) fn constants(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.weights.constant).chain(self.bias)
+    }
+}
+
 impl PackedWeights {
-    /// The same where the constants lie there.
-    pub(super) fn placed(self, constants: &[Place]) -> PlacedWeights {
-        let place = constants[self.constant];
+    /// The same where their constant lies there.
+    pub(super) fn placed(self, constant: impl Fn(usize) -> Place) -> PlacedWeights {
+        let place = constant(self.constant);
         let compressed = self.beside.map(|BesideWeights { masks, mask_bytes, sizes }| {
             let [mask_base, sizes_base] = [masks, sizes].map(|offset| place.address + offset);
             Compressed { mask_base, mask_bytes, sizes_base, turns: Compressed::TURNS }

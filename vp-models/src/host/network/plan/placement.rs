@@ -3,16 +3,18 @@
 //! What the network's file demands goes there first. Then, by the policy, activations: those that save the most bytes of traffic over
 //! DBBIF for each byte that they keep; tensors that do not live at the same time share addresses. Weights take what is left, if the
 //! policy says so. What the CPU makes or reads, and what comes from outside or goes there, stays in DRAM unless the file
-//! demands otherwise.
+//! demands otherwise. What stays there and is read several times BDMA may copy into SRAM for as long as it is read.
 
 mod choice;
+mod copied;
 
 use self::choice::{Allocation, Candidate, choose, pack};
-use super::PlanOptions;
 use super::batch::Batch;
 use super::memory::Memory;
-use super::traffic::Usage;
+use super::operations::Task;
+use super::traffic::{Read, Usage};
 use super::values::Values;
+use super::{Copies, PlanOptions};
 use crate::host;
 use crate::host::network::description::{Demand, Demanded, Network};
 use crate::host::network::error::PlanError;
@@ -24,6 +26,8 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 use std::str::FromStr;
+
+pub(super) use self::copied::{Copied, Copy};
 
 /// Which tensors a plan keeps in SRAM, beside those that the network's file demands there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -119,6 +123,8 @@ pub(super) struct Places {
     /// The cubes' memories; of one that nobody uses it means nothing.
     pub(super) storages: Vec<Place>,
     pub(super) constants: Vec<Place>,
+    /// What BDMA copies into SRAM.
+    pub(super) copies: Vec<Copy>,
     /// Bytes that are used of the primary memory and of SRAM, from their starts.
     pub(super) used: [u64; 2],
 }
@@ -129,16 +135,18 @@ pub(super) struct Placing<'a> {
     pub(super) values: &'a Values,
     pub(super) batch: &'a Batch,
     pub(super) usages: &'a [Usage],
+    pub(super) reads: &'a [Read],
+    /// Those of the network's own are the last ones.
     pub(super) constants: &'a [Unplaced],
-    /// The number of tasks.
-    pub(super) tasks: usize,
+    pub(super) tasks: &'a [Task],
 }
 
 /// What is in SRAM.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct InSram {
     storages: Vec<Option<u64>>,
     constants: Vec<Option<u64>>,
+    copies: Vec<Copy>,
     used: u64,
 }
 
@@ -154,9 +162,10 @@ impl Placing<'_> {
         let demands = self.demands()?;
         let is_asked = |demand: &&Demand| demand.memory == host::Memory::Secondary;
         let asking = self.network.demands.iter().find(is_asked);
-        placement.check(config)?;
+        options.check(config)?;
+        let copies = options.copies(config)?;
         let in_sram = match (placement, asking) {
-            (Placement::Dram, None) => InSram::default(),
+            (Placement::Dram, None) if copies == Copies::Never => InSram::default(),
             (_, Some(demand)) if config.secondary().is_none() => {
                 let (config, asked) = (config.name.clone(), demand.told(self.network));
                 return Err(PlanError::NoSram { config, asked, line: demand.line });
@@ -164,7 +173,8 @@ impl Placing<'_> {
             _ => {
                 let Range { start, end } = memories.secondary;
                 let end = sram_limit.map_or(end, |limit| end.min(start.saturating_add(limit)));
-                self.in_sram(start..end, placement, &demands)?
+                let in_sram = self.in_sram(start..end, placement, &demands)?;
+                self.with_what_is_left(in_sram, start..end, (placement, copies, config), &demands)
             }
         };
         self.in_dram(memories.primary.clone(), in_sram)
@@ -189,7 +199,7 @@ impl Placing<'_> {
     fn allocation(&self, storage: usize) -> Option<Allocation> {
         let life = self.usages[storage].life.clone()?;
         // What is there for each frame is there while others run.
-        let life = if self.batch.is_copied(storage) { 0..=self.tasks } else { life };
+        let life = if self.batch.is_copied(storage) { 0..=self.tasks.len() } else { life };
         Some(Allocation { bytes: self.batch.bytes(self.values, storage), life })
     }
 
@@ -206,7 +216,7 @@ impl Placing<'_> {
         let mut in_sram = InSram {
             storages: vec![None; self.usages.len()],
             constants: vec![None; self.constants.len()],
-            used: 0,
+            ..InSram::default()
         };
         let size = room.end.saturating_sub(room.start);
         let too_small = |demand: &Demand, bytes: u64, left: u64| {
@@ -261,10 +271,38 @@ impl Placing<'_> {
             end = end.max(address + self.batch.bytes(self.values, storage));
         }
         in_sram.used = end - room.start;
-        if placement == Placement::All {
-            self.add_weights(&mut in_sram, room);
-        }
         Ok(in_sram)
+    }
+
+    /// Adds weights that stay in SRAM, and copies that are there for a time. What is first takes room from the other, and which of both
+    /// orders saves more depends on how often weights are read: the better one is taken.
+    fn with_what_is_left(
+        &self,
+        in_sram: InSram,
+        room: Range<u64>,
+        (placement, copies, config): (Placement, Copies, &Config),
+        demands: &[Option<&Demand>],
+    ) -> InSram {
+        let filled = |weights_first: bool| {
+            let mut filled = in_sram.clone();
+            let mut saved = 0;
+            for weights in [weights_first, !weights_first] {
+                saved += match weights {
+                    true if placement == Placement::All => self.add_weights(&mut filled, room.clone()),
+                    false if copies == Copies::Auto => {
+                        self.add_copies(&mut filled, room.clone(), demands, config)
+                    }
+                    _ => 0,
+                };
+            }
+            (saved, filled)
+        };
+        let (saved, weights_first) = filled(true);
+        if placement != Placement::All || copies == Copies::Never {
+            return weights_first;
+        }
+        let (of_copies, copies_first) = filled(false);
+        if of_copies > saved { copies_first } else { weights_first }
     }
 
     fn demand_of_weights(&self, layer: usize) -> Option<&Demand> {
@@ -295,11 +333,14 @@ impl Placing<'_> {
         Ok(())
     }
 
-    /// Weights and biases behind all else: those first that are read most often.
-    fn add_weights(&self, in_sram: &mut InSram, room: Range<u64>) {
+    /// Weights and biases behind all else: those first that are read most often. Tells how many bytes over DBBIF that saves.
+    fn add_weights(&self, in_sram: &mut InSram, room: Range<u64>) -> u64 {
         let mut memory = Memory::new(room.start + in_sram.used..room.end);
+        let is_copied = |at: usize| in_sram.copies.iter().any(|copy| copy.of == Copied::Constant(at));
         let free = |at: &usize| {
-            in_sram.constants[*at].is_none() && self.demand_of_weights(self.constants[*at].layer).is_none()
+            in_sram.constants[*at].is_none()
+                && !is_copied(*at)
+                && self.demand_of_weights(self.constants[*at].layer).is_none()
         };
         let mut order: Vec<usize> = (0..self.constants.len()).filter(free).collect();
         // Reads of all of it, in sixteenths.
@@ -308,20 +349,23 @@ impl Placing<'_> {
             16 * traffic / (bytes.len() as u64).max(1)
         };
         order.sort_by_key(|&at| (Reverse(reads(at)), at));
+        let mut saved = 0;
         for at in order {
-            let Unplaced { what, bytes, .. } = &self.constants[at];
+            let Unplaced { what, bytes, traffic, .. } = &self.constants[at];
             if let Ok(address) = memory.take(what, bytes.len() as u64) {
                 in_sram.constants[at] = Some(address);
+                saved += traffic;
             }
         }
         if memory.used() > 0 {
             in_sram.used += memory.used();
         }
+        saved
     }
 
     /// All else.
     fn in_dram(&self, room: Range<u64>, in_sram: InSram) -> Result<Places, PlanError> {
-        let InSram { storages, constants, used } = in_sram;
+        let InSram { storages, constants, copies, used } = in_sram;
         let mut memory = Memory::new(room);
         let secondary = |address: u64| Place { memory: host::Memory::Secondary, address };
         let known =
@@ -348,7 +392,7 @@ impl Placing<'_> {
             places[storage] = Some(Place::primary(memory.allocate(name, bytes, life)?));
         }
         let storages = places.into_iter().map(|place| place.unwrap_or(Place::primary(0))).collect();
-        Ok(Places { storages, constants, used: [memory.used(), used] })
+        Ok(Places { storages, constants, copies, used: [memory.used(), used] })
     }
 
     /// When a cube's memory is somebody's, if that is not for good.

@@ -4,6 +4,7 @@ use super::batch::Batch;
 use super::operands::{OfKernels, Operands};
 use super::operations::Task;
 use super::parts::Part;
+use super::placement::{Copied, Places, Unplaced};
 use super::values::{Value, Values};
 use super::{Cpu, Step, Work};
 use crate::host::network::cut::Cut;
@@ -25,35 +26,38 @@ use std::ops::Range;
 
 /// What a step touches of a memory.
 #[derive(Clone, Debug)]
-struct Access {
-    storage: usize,
+pub(super) struct Access {
+    /// The cubes' memories, and behind them the copies that BDMA makes.
+    pub(super) storage: usize,
     /// Of which frames.
-    copies: Range<u32>,
-    surfaces: Range<u32>,
-    lines: Range<u32>,
+    pub(super) copies: Range<u32>,
+    pub(super) surfaces: Range<u32>,
+    pub(super) lines: Range<u32>,
 }
 
 /// A step and what it touches.
-struct Planned {
-    step: Step,
-    reads: Vec<Access>,
-    writes: Access,
+pub(super) struct Planned {
+    pub(super) step: Step,
+    pub(super) reads: Vec<Access>,
+    pub(super) writes: Vec<Access>,
 }
 
 /// Makes steps of tasks.
 pub(super) struct Planner<'a> {
-    network: &'a Network,
-    config: &'a Config,
+    pub(super) network: &'a Network,
+    pub(super) config: &'a Config,
     /// Where each frame's cubes are.
     settled: &'a [Values],
-    /// Where the constants are.
-    constants: &'a [Place],
+    pub(super) places: &'a Places,
+    pub(super) constants: &'a [Unplaced],
     batch: &'a Batch,
     /// The frame whose steps are made, or the first of those that run together.
     frame: u32,
-    /// How many these are.
+    /// The task's place.
+    pub(super) at: usize,
+    /// How many frames run together.
     cubes: u32,
-    planned: Vec<Planned>,
+    pub(super) planned: Vec<Planned>,
     tables: Vec<Program>,
 }
 
@@ -68,20 +72,38 @@ impl<'a> Planner<'a> {
     pub(super) fn new(
         network: &'a Network,
         config: &'a Config,
-        (settled, constants): (&'a [Values], &'a [Place]),
+        settled: &'a [Values],
+        (places, constants): (&'a Places, &'a [Unplaced]),
         batch: &'a Batch,
     ) -> Planner<'a> {
         let (planned, tables) = (Vec::new(), Vec::new());
-        Planner { network, config, settled, constants, batch, frame: 0, cubes: 1, planned, tables }
+        Planner {
+            network,
+            config,
+            settled,
+            places,
+            constants,
+            batch,
+            frame: 0,
+            at: 0,
+            cubes: 1,
+            planned,
+            tables,
+        }
     }
 
-    fn values(&self) -> &'a Values {
+    /// From here on it is a task's turn for a frame, or from one on.
+    pub(super) fn at(&mut self, frame: u32, task: usize) {
+        (self.frame, self.at) = (frame, task);
+    }
+
+    pub(super) fn values(&self) -> &'a Values {
         &self.settled[self.frame as usize]
     }
 
-    /// The steps of a task, for a frame or from one on.
-    pub(super) fn task(&mut self, frame: u32, task: &Task, operands: &Operands) -> Result<(), PlanError> {
-        (self.frame, self.cubes) = (frame, task.cubes.min(self.batch.frames - frame));
+    /// The steps of a task whose turn it is.
+    pub(super) fn task(&mut self, task: &Task, operands: &Operands) -> Result<(), PlanError> {
+        self.cubes = task.cubes.min(self.batch.frames - self.frame);
         let layer = &self.network.layers[task.layer];
         let named = |refused| PlanError::Register { layer: layer.name.clone(), refused };
         match &layer.operation {
@@ -114,11 +136,31 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
+    /// What a source gives, where the task finds it.
+    fn tensor(&self, source: Option<usize>) -> Tensor {
+        let tensor = self.values().of_source(source).tensor.clone();
+        match self.copy_of(&Copied::Cube(source)) {
+            Some(copy) => Tensor { place: self.places.copies[copy].place, ..tensor },
+            None => tensor,
+        }
+    }
+
     fn cube(&self, source: Option<usize>) -> Cube {
-        self.values().of_source(source).tensor.cube()
+        self.tensor(source).cube()
+    }
+
+    /// Where the task finds a constant.
+    fn constant(&self, constant: usize) -> Place {
+        match self.copy_of(&Copied::Constant(constant)) {
+            Some(copy) => self.places.copies[copy].place,
+            None => self.places.constants[constant],
+        }
     }
 
     fn access(&self, source: Option<usize>, channels: Range<u32>, lines: Range<u32>) -> Access {
+        if let Some(copy) = self.copy_of(&Copied::Cube(source)) {
+            return self.copy_access(copy);
+        }
         let Value { storage, first_surface, .. } = *self.values().of_source(source);
         let lanes = self.config.lanes(self.network.precision);
         let surfaces = first_surface + channels.start / lanes..first_surface + channels.end.div_ceil(lanes);
@@ -138,7 +180,7 @@ impl<'a> Planner<'a> {
     }
 
     /// All of a cube.
-    fn whole(&self, source: Option<usize>) -> Access {
+    pub(super) fn whole(&self, source: Option<usize>) -> Access {
         let Tensor { shape, form, .. } = &self.values().of_source(source).tensor;
         let channels = match form {
             Form::Features { channels, .. } => channels.places(),
@@ -172,7 +214,7 @@ impl<'a> Planner<'a> {
     fn push_part(&mut self, task: &Task, work: Work, mac_cycles: u64, reads: Vec<Access>, writes: Access) {
         let name = self.network.layers[task.layer].name.clone();
         let step = Step { layer: task.layer, name, after: Vec::new(), work, mac_cycles };
-        self.planned.push(Planned { step, reads, writes });
+        self.planned.push(Planned { step, reads, writes: vec![writes] });
     }
 
     fn convolution(
@@ -184,8 +226,10 @@ impl<'a> Planner<'a> {
         operands: &[OfKernels],
     ) -> Result<(), Refused> {
         let found = operands.iter().find(|of| of.kernels == cut.kernels);
-        let Some(&OfKernels { weights, bias, .. }) = found else { return Ok(()) };
-        let (weights, bias) = (weights.placed(self.constants), bias.map(|bias| self.constants[bias]));
+        let Some(of_kernels) = found else { return Ok(()) };
+        let OfKernels { weights, bias, .. } = of_kernels;
+        let (weights, bias) =
+            (weights.placed(|constant| self.constant(constant)), bias.map(|bias| self.constant(bias)));
         let (inputs, outputs) = (cut.inputs.clone(), cut.outputs.clone());
         let kernels = part.kernels.start + cut.kernels.start..part.kernels.start + cut.kernels.end;
         let count = kernels.len() as u32;
@@ -244,6 +288,8 @@ impl<'a> Planner<'a> {
         if let (Some(_), Some(added)) = (convolution.added, layer.sources.get(1)) {
             reads.push(self.access(*added, kernels.clone(), outputs.clone()));
         }
+        let copied = of_kernels.constants().filter_map(|at| self.copy_of(&Copied::Constant(at)));
+        reads.extend(copied.map(|copy| self.copy_access(copy)));
         let lines = if task.pooling.is_some() { 0..self.network.layers[made].output.height } else { outputs };
         let writes = self.access(Some(made), kernels, lines);
         let work = Work::Hardware { units, program, done, table: None };
@@ -260,7 +306,7 @@ impl<'a> Planner<'a> {
         weights: PlacedWeights,
     ) -> Convolve {
         let first = cut.inputs.start;
-        let source = &self.values().of_source(layer.sources[0]).tensor;
+        let source = self.tensor(layer.sources[0]);
         let (place, channels) = match source.form {
             Form::Pixels { line_stride, .. } => {
                 let place = source.place.plus(u64::from(first) * u64::from(line_stride));
@@ -371,11 +417,19 @@ impl<'a> Planner<'a> {
     }
 
     /// The steps, each with those that it waits for, and the tables.
-    pub(super) fn finish(self, places: &[Place]) -> (Vec<Step>, Vec<Program>) {
+    pub(super) fn finish(self) -> (Vec<Step>, Vec<Program>) {
         let values = self.values();
-        let Planner { batch, mut planned, tables, .. } = self;
+        let Planner { batch, mut planned, places, tables, .. } = self;
+        let copies_from = values.storages.len();
+        let place = |storage: usize| match storage.checked_sub(copies_from) {
+            Some(copy) => places.copies[copy].place,
+            None => places.storages[storage],
+        };
         let memory = |&Access { storage, ref copies, .. }: &Access| {
-            let Place { address, .. } = places[storage];
+            let Place { address, .. } = place(storage);
+            if let Some(copy) = storage.checked_sub(copies_from) {
+                return address..address + places.copies[copy].bytes;
+            }
             let copy = |copy: u32| address + u64::from(copy) * batch.stride(values, storage);
             copy(copies.start)..copy(copies.end - 1) + values.storages[storage].bytes
         };
@@ -387,14 +441,16 @@ impl<'a> Planner<'a> {
                     && overlap(&one.lines, &other.lines);
             }
             let (a, b) = (memory(one), memory(other));
-            let is_same = places[one.storage].memory == places[other.storage].memory;
+            let is_same = place(one.storage).memory == place(other.storage).memory;
             is_same && a.start < b.end && b.start < a.end
         };
         let needs = |later: &Planned, earlier: &Planned| {
-            let reads = |by: &Planned, written: &Access| by.reads.iter().any(|read| meet(read, written));
-            reads(later, &earlier.writes)
-                || reads(earlier, &later.writes)
-                || meet(&later.writes, &earlier.writes)
+            let any = |some: &[Access], written: &[Access]| {
+                some.iter().any(|one| written.iter().any(|other| meet(one, other)))
+            };
+            any(&later.reads, &earlier.writes)
+                || any(&earlier.reads, &later.writes)
+                || any(&later.writes, &earlier.writes)
         };
         let after: Vec<Vec<usize>> = (0..planned.len())
             .map(|at| (0..at).filter(|&before| needs(&planned[at], &planned[before])).collect())

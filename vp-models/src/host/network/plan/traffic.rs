@@ -22,8 +22,43 @@ pub(super) struct Usage {
     pub(super) is_end: bool,
 }
 
+/// A task reads what a source gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Read {
+    pub(super) source: Option<usize>,
+    /// The task's place.
+    pub(super) task: usize,
+    /// Bytes that hardware reads of it for one frame; none where the CPU does.
+    pub(super) bytes: u64,
+}
+
+/// What tasks read of cubes.
+pub(super) fn reads(network: &Network, values: &Values, tasks: &[Task]) -> Vec<Read> {
+    let of_task = |(at, task): (usize, &Task)| {
+        let layer = &network.layers[task.layer];
+        let sources = layer.sources.iter().enumerate();
+        let read = sources.map(|(place, &source)| {
+            let tensor = &values.of_source(source).tensor;
+            let bytes = if is_of_cpu(layer) { 0 } else { read(layer, place, tensor, task) };
+            Read { source, task: at, bytes }
+        });
+        read.collect::<Vec<_>>()
+    };
+    tasks.iter().enumerate().flat_map(of_task).collect()
+}
+
+fn is_of_cpu(layer: &NetworkLayer) -> bool {
+    matches!(layer.operation, Operation::Upsampling(_) | Operation::SoftMax(_))
+}
+
 /// The usage of each of the cubes' memories.
-pub(super) fn usages(network: &Network, values: &Values, tasks: &[Task], batch: &Batch) -> Vec<Usage> {
+pub(super) fn usages(
+    network: &Network,
+    values: &Values,
+    tasks: &[Task],
+    reads: &[Read],
+    batch: &Batch,
+) -> Vec<Usage> {
     let mut usages = vec![Usage::default(); values.storages.len()];
     let mut used = |storage: usize, at: usize, traffic: u64| {
         let usage = &mut usages[storage];
@@ -40,17 +75,14 @@ pub(super) fn usages(network: &Network, values: &Values, tasks: &[Task], batch: 
     for (at, task) in tasks.iter().enumerate() {
         let layer = &network.layers[task.layer];
         let made = values.of_layer(task.pooling.unwrap_or(task.layer));
-        let is_cpu = matches!(layer.operation, Operation::Upsampling(_) | Operation::SoftMax(_));
+        let is_cpu = is_of_cpu(layer);
         used(made.storage, at, if is_cpu { 0 } else { made.tensor.bytes() });
-        for (place, source) in layer.sources.iter().enumerate() {
-            let source = values.of_source(*source);
-            let read = match is_cpu {
-                true => 0,
-                false => read(layer, place, &source.tensor, task),
-            };
-            used(source.storage, at, read);
-            of_cpu.extend(is_cpu.then_some([source.storage, made.storage]));
+        for source in layer.sources.iter().filter(|_| is_cpu) {
+            of_cpu.push([values.of_source(*source).storage, made.storage]);
         }
+    }
+    for read in reads {
+        used(values.of_source(read.source).storage, read.task, read.bytes);
     }
     of_cpu.into_iter().flatten().for_each(|storage| usages[storage].is_of_cpu = true);
     ends.into_iter().for_each(|storage| usages[storage].is_end = true);

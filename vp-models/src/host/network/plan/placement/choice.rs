@@ -17,7 +17,7 @@ impl Allocation {
         self.life.start() <= other.life.end() && other.life.start() <= self.life.end()
     }
 
-    fn length(&self) -> u64 {
+    pub(super) fn length(&self) -> u64 {
         (self.life.end() - self.life.start() + 1) as u64
     }
 }

@@ -1,0 +1,216 @@
+//! Copies by BDMA: what lies in DRAM and is read there several times is read once, and then from SRAM.
+//!
+//! Which tensors are copied `placement` chooses; here a copy becomes a step of the plan.
+
+use super::operations::Task;
+use super::placement::{Copied, Copy};
+use super::steps::{Access, Planned, Planner};
+use super::{Step, Work};
+use crate::host::network::error::PlanError;
+use crate::host::network::layout::{Place, ram};
+use crate::host::program::Program;
+use crate::nvdla::bdma::layer::{ATOM, BdmaTransfer};
+use crate::nvdla::config::Config;
+use crate::nvdla::registers::{Unit, bdma};
+use crate::suggestion::hint;
+use std::fmt;
+use std::str::FromStr;
+
+/// Whether tensors that are read several times are copied into SRAM first, by BDMA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Copies {
+    /// They are where that moves fewer bytes over DBBIF and SRAM is free meanwhile.
+    Auto,
+    /// They are not.
+    Never,
+}
+
+impl Copies {
+    /// Both, by name.
+    pub const NAMES: [(&'static str, Copies); 2] = [("auto", Copies::Auto), ("never", Copies::Never)];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Copies::NAMES.iter().find(|(_, copies)| *copies == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether a configuration has what it needs.
+    ///
+    /// # Errors
+    /// When it needs BDMA and SRAM, and the configuration does not have both.
+    pub fn check(self, config: &Config) -> Result<(), PlanError> {
+        let name = config.name.clone();
+        match self {
+            Copies::Auto if config.secondary().is_none() => {
+                Err(PlanError::NoSram { config: name, asked: format!("copies = \"{self}\""), line: None })
+            }
+            Copies::Auto if !config.bdma => Err(PlanError::NoBdma { config: name }),
+            Copies::Auto | Copies::Never => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Copies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A word that does not say whether anything is copied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is neither auto nor never{}", hint(word, Copies::NAMES.map(|(name, _)| name)))]
+pub struct NoCopies {
+    word: String,
+}
+
+impl FromStr for Copies {
+    type Err = NoCopies;
+
+    fn from_str(word: &str) -> Result<Copies, NoCopies> {
+        let known = Copies::NAMES.iter().find(|(name, _)| *name == word);
+        known.map(|(_, copies)| *copies).ok_or_else(|| NoCopies { word: word.to_owned() })
+    }
+}
+
+/// Commands that a launch takes at most: places of BDMA's queue (`STATUS.FREE_SLOT`).
+const COMMANDS: usize = 20;
+
+/// Bytes of a line at most, and lines of a command (`CFG_LINE.SIZE`; RTL `NV_NVDLA_BDMA_load`, `ld2st_wr_pd`).
+const LINE: u64 = (1 << 13) * ATOM as u64;
+const LINES: u64 = 1 << 13;
+
+/// The commands that copy so many bytes from one place to another: full lines, and what is left.
+fn transfers(from: Place, to: Place, bytes: u64) -> Vec<BdmaTransfer> {
+    let mut transfers = Vec::new();
+    let mut done = 0;
+    while done < bytes {
+        let left = bytes - done;
+        let (line, lines) = if left < LINE { (left, 1) } else { (LINE, (left / LINE).min(LINES)) };
+        let end = |place: Place| {
+            let Place { memory, address } = place.plus(done);
+            BdmaTransfer::place(ram(memory), address, [line as u32, 0])
+        };
+        transfers.push(BdmaTransfer {
+            line: line as u32,
+            lines: lines as u32,
+            surfaces: 1,
+            source: end(from),
+            destination: end(to),
+        });
+        done += line * lines;
+    }
+    transfers
+}
+
+/// Copies that one launch makes.
+#[derive(Default)]
+struct Launch {
+    names: Vec<String>,
+    transfers: Vec<BdmaTransfer>,
+    reads: Vec<Access>,
+    writes: Vec<Access>,
+    bytes: u64,
+}
+
+impl Planner<'_> {
+    /// The steps that make copies which are to be begun now: those of one reader together.
+    pub(super) fn copy(&mut self, tasks: &[Task]) -> Result<(), PlanError> {
+        let begun = self.places.copies.iter().enumerate().filter(|(_, copy)| copy.begin == self.at);
+        let mut begun: Vec<(usize, &Copy)> = begun.collect();
+        begun.sort_by_key(|(at, copy)| (copy.readers[0], *at));
+        for of_reader in begun.chunk_by(|(_, one), (_, other)| one.readers[0] == other.readers[0]) {
+            let layer = tasks[of_reader[0].1.readers[0]].layer;
+            let mut launch = Launch::default();
+            for &(at, copy) in of_reader {
+                let (source, name, read) = self.copied(&copy.of);
+                let transfers = transfers(source, copy.place, copy.bytes);
+                if !launch.names.is_empty() && launch.transfers.len() + transfers.len() > COMMANDS {
+                    self.push_launch(layer, std::mem::take(&mut launch))?;
+                }
+                launch.names.push(name);
+                launch.transfers.extend(transfers);
+                launch.reads.extend(read);
+                launch.writes.push(self.copy_access(at));
+                launch.bytes += copy.bytes;
+            }
+            self.push_launch(layer, launch)?;
+        }
+        Ok(())
+    }
+
+    /// Where what is copied lies, its name, and what is read of the cubes' memories.
+    fn copied(&self, of: &Copied) -> (Place, String, Option<Access>) {
+        match *of {
+            Copied::Constant(constant) => {
+                (self.places.constants[constant], self.constants[constant].what.clone(), None)
+            }
+            Copied::Cube(source) => {
+                let value = self.values().of_source(source);
+                (value.tensor.place, value.name.clone(), Some(self.whole(source)))
+            }
+        }
+    }
+
+    fn push_launch(&mut self, layer: usize, launch: Launch) -> Result<(), PlanError> {
+        let Launch { names, transfers, reads, writes, bytes } = launch;
+        let mut program = Program::new(self.config.register_map);
+        for transfer in transfers {
+            let encoded = transfer.encode(self.config.register_map).map_err(|refused| {
+                PlanError::Register { layer: self.network.layers[layer].name.clone(), refused }
+            })?;
+            program.encoded(&encoded);
+            program.word(Unit::Bdma, bdma::CFG_OP, 1);
+        }
+        let name = format!("copy of {}", names.join(", "));
+        let work = Work::Copy { program, bytes };
+        let step = Step { layer, name, after: Vec::new(), work, mac_cycles: 0 };
+        self.planned.push(Planned { step, reads, writes });
+        Ok(())
+    }
+
+    /// What a step touches that makes or reads a copy: its memory is behind those of the cubes.
+    pub(super) fn copy_access(&self, copy: usize) -> Access {
+        let storage = self.values().storages.len() + copy;
+        Access { storage, copies: 0..1, surfaces: 0..1, lines: 0..1 }
+    }
+
+    /// The copy that the task reads in place of a source.
+    pub(super) fn copy_of(&self, of: &Copied) -> Option<usize> {
+        self.places.copies.iter().position(|copy| copy.of == *of && copy.readers.contains(&self.at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Memory;
+    use crate::nvdla::registers::RegisterMap;
+
+    #[test]
+    fn a_copy_is_full_lines_and_what_is_left() {
+        let to = Place { memory: Memory::Secondary, address: 0x5000_0000 };
+        for bytes in [32, LINE - 32, LINE, LINE + 32, 3 * LINE + 4096, LINES * LINE + 64] {
+            let transfers = transfers(Place::primary(0x8000_0000), to, bytes);
+            let (mut from, mut at) = (0x8000_0000, 0x5000_0000);
+            for transfer in &transfers {
+                assert_eq!((transfer.source.base, transfer.destination.base), (from, at), "{bytes}");
+                // Lines follow each other.
+                assert_eq!(
+                    [transfer.source, transfer.destination].map(|end| end.line_stride),
+                    [transfer.line; 2]
+                );
+                let copied = u64::from(transfer.line) * u64::from(transfer.lines);
+                (from, at) = (from + copied, at + copied);
+                assert!(transfer.encode(RegisterMap::Full).is_ok());
+            }
+            assert_eq!((from - 0x8000_0000, transfers.len() <= 2), (bytes, true));
+        }
+    }
+
+    #[test]
+    fn words_are_known_by_name() {
+        assert_eq!(["auto", "never"].map(str::parse), [Ok(Copies::Auto), Ok(Copies::Never)]);
+        let error = "alway".parse::<Copies>().unwrap_err();
+        assert!(error.to_string().starts_with("`alway` is neither auto nor never"), "{error}");
+    }
+}
