@@ -1,7 +1,7 @@
 //! Numbers, colours and tables as people read them.
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use vp_core::Time;
 use vp_protocols::native::printable::in_one_line;
 
@@ -59,6 +59,15 @@ pub(super) fn frequency(period: Time) -> String {
     format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// Columns of a terminal that no one has widened.
+pub(super) const COLUMNS: u16 = 80;
+
+/// The same table for a terminal of [`COLUMNS`]: where its columns need more, headers and cells are broken between words.
+pub(super) fn fitted(mut table: Table) -> Table {
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(COLUMNS);
+    table
+}
+
 /// A table of aligned columns without lines; `right` names the columns that hold numbers.
 pub(super) fn table(header: &[&str], right: &[usize]) -> Table {
     let mut table = Table::new();
@@ -80,6 +89,32 @@ mod tests {
     fn thousands_stand_apart() {
         let texts: Vec<String> = [0, 999, 1_000, 31_204, 1_234_567].into_iter().map(grouped).collect();
         assert_eq!(texts, ["0", "999", "1 000", "31 204", "1 234 567"]);
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_is_broken_between_words() {
+        let header = [
+            "",
+            "outstanding at most",
+            "frames/s at first",
+            "at last",
+            "best of the ideal",
+            "90 % of the ideal",
+            "90 % of its own first",
+        ];
+        let row = |name: &str| {
+            [name, "64 outstanding", "8 807", "4 577", "100 %", "up to 81 cycles", "up to 400 cycles"]
+        };
+        let mut wide = table(&header, &[2, 3]);
+        wide.add_row(row("resnet50 on nv_large")).add_row(row("lenet on nv_small"));
+        let shown = fitted(wide).trim_fmt();
+        assert!(shown.lines().all(|line| line.chars().count() <= COLUMNS.into()), "{shown}");
+        for word in header.iter().chain(&row("resnet50 on nv_large")).flat_map(|text| text.split(' ')) {
+            assert!(shown.contains(word), "no whole {word} in {shown}");
+        }
+        let mut narrow = table(&["a", "b"], &[]);
+        narrow.add_row(["1", "2"]);
+        assert_eq!(fitted(narrow.clone()).to_string(), narrow.to_string());
     }
 
     #[test]

@@ -233,7 +233,7 @@ pub(super) fn unfinished(standing: &[Counter]) -> Vec<String> {
 
 /// Writes a text behind a label, in lines that a terminal of 80 columns has.
 fn write_wrapped(out: &mut impl Write, label: &str, text: &str) -> io::Result<()> {
-    const COLUMNS: usize = 80;
+    const COLUMNS: usize = crate::cli::text::COLUMNS as usize;
     let mut line = format!("{label:<9}");
     let mut is_empty = true;
     for word in text.split(' ') {

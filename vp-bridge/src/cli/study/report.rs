@@ -170,7 +170,7 @@ fn charts(out: &mut impl Write, page: &Page<'_>) -> Result<(), Failure> {
     for row in &rows {
         table.add_row(row.iter().map(|cell| spaced(cell)));
     }
-    writeln!(out, "{}\nover {}\n", table.to_string().trim_end(), page.layout.x)?;
+    writeln!(out, "{}\nover {}\n", text::fitted(table).trim_fmt(), page.layout.x)?;
     Ok(())
 }
 

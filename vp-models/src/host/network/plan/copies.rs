@@ -146,7 +146,7 @@ impl Planner<'_> {
             }
             Copied::Cube(source) => {
                 let value = self.values().of_source(source);
-                (value.tensor.place, value.name.clone(), Some(self.whole(source)))
+                (value.tensor.place, value.name.clone(), Some(self.own_whole(source)))
             }
         }
     }

@@ -158,9 +158,14 @@ impl<'a> Planner<'a> {
     }
 
     fn access(&self, source: Option<usize>, channels: Range<u32>, lines: Range<u32>) -> Access {
-        if let Some(copy) = self.copy_of(&Copied::Cube(source)) {
-            return self.copy_access(copy);
+        match self.copy_of(&Copied::Cube(source)) {
+            Some(copy) => self.copy_access(copy),
+            None => self.own_access(source, channels, lines),
         }
+    }
+
+    /// The same where the task reads no copy.
+    fn own_access(&self, source: Option<usize>, channels: Range<u32>, lines: Range<u32>) -> Access {
         let Value { storage, first_surface, .. } = *self.values().of_source(source);
         let lanes = self.config.lanes(self.network.precision);
         let surfaces = first_surface + channels.start / lanes..first_surface + channels.end.div_ceil(lanes);
@@ -179,14 +184,22 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// All of a cube.
-    pub(super) fn whole(&self, source: Option<usize>) -> Access {
+    /// All of a cube, where the task finds it.
+    fn whole(&self, source: Option<usize>) -> Access {
+        match self.copy_of(&Copied::Cube(source)) {
+            Some(copy) => self.copy_access(copy),
+            None => self.own_whole(source),
+        }
+    }
+
+    /// All of a cube, where it is made.
+    pub(super) fn own_whole(&self, source: Option<usize>) -> Access {
         let Tensor { shape, form, .. } = &self.values().of_source(source).tensor;
         let channels = match form {
             Form::Features { channels, .. } => channels.places(),
             Form::Pixels { .. } => 1,
         };
-        self.access(source, 0..channels, 0..shape.height)
+        self.own_access(source, 0..channels, 0..shape.height)
     }
 
     /// A step that reads and writes whole cubes.
