@@ -289,6 +289,7 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("platform", described(Description::OTHER_NAMES[0])),
         ("network", read("networks/digits/network.toml")?),
         ("network", read("tests/data/networks/all_kinds.toml")?),
+        ("network", files::GRAPH.into()),
         ("sheet", sheet.into()),
         ("study", study.into()),
         ("study", read("studies/latency.toml")?),

@@ -80,6 +80,7 @@ impl NetworkDraw {
             input,
             output,
             operation: Operation::Convolution(convolution),
+            cycles: None,
         }
     }
 
@@ -101,6 +102,7 @@ impl NetworkDraw {
             input,
             output,
             operation: Operation::Pooling(Pooling { method, window }),
+            cycles: None,
         }
     }
 
@@ -148,14 +150,19 @@ impl NetworkDraw {
         let input = network.shape(source);
         let converter =
             Converter { offset: self.0.random_range(-9..9), scale: self.0.random_range(-300..300), shift: 9 };
-        let push = |network: &mut Network,
-                    sources: Vec<Option<usize>>,
-                    output: Shape,
-                    operation: Operation| {
-            let (place, input) = (network.layers.len(), network.shape(sources[0]));
-            network.layers.push(NetworkLayer { name: place.to_string(), sources, input, output, operation });
-            place
-        };
+        let push =
+            |network: &mut Network, sources: Vec<Option<usize>>, output: Shape, operation: Operation| {
+                let (place, input) = (network.layers.len(), network.shape(sources[0]));
+                network.layers.push(NetworkLayer {
+                    name: place.to_string(),
+                    sources,
+                    input,
+                    output,
+                    operation,
+                    cycles: None,
+                });
+                place
+            };
         let pixel = Window { size: [1, 1], stride: [1, 1], before: [0, 0], after: [0, 0] };
         match self.any(0..6) {
             0 => {

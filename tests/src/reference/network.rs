@@ -4,8 +4,8 @@
 
 use rayon::prelude::*;
 use vp_models::host::network::{
-    Activation, Converter, Convolution, Method, Network, NetworkLayer, Normalisation, Operation, Pooling,
-    Shape, Sum, Window,
+    Activation, Converter, Convolution, Elementwise, Function, Method, Network, NetworkLayer, Normalisation,
+    Operation, PairMethod, Pooling, Shape, Sum, Window,
 };
 use vp_models::nvdla::numeric::Precision;
 
@@ -108,6 +108,19 @@ fn made<E: Integer>(layer: &NetworkLayer, inputs: &[Vec<E>], shapes: &[Shape]) -
             })
         }),
         Operation::Sum(sum) => each(layer, |_, _, _, at| summed(sum, inputs[0][at], inputs[1][at])),
+        Operation::Elementwise(Elementwise { method, converter }) => each(layer, |_, _, _, at| {
+            let [first, second] = [0, 1].map(|of| i128::from(inputs[of][at].into()));
+            converted(
+                match method {
+                    PairMethod::Multiply => first * second,
+                    PairMethod::Maximum => first.max(second),
+                },
+                *converter,
+            )
+        }),
+        Operation::Activation(function) => {
+            each(layer, |_, _, _, at| answer(function, inputs[0][at].into().into()))
+        }
         Operation::Concatenation => side_by_side(inputs, shapes),
         Operation::Normalisation(normalisation) => {
             // Slopes are none, so that the end does not count.
@@ -251,6 +264,17 @@ fn summed<E: Integer>(sum: &Sum, first: E, second: E) -> E {
     let first = saturate(i128::from(first.into()) * i128::from(sum.scale), 32);
     let both = first + saturate(i128::from(second.into()) << sum.shift, 32);
     converted(activated(both, sum.activation), sum.converter)
+}
+
+fn answer<E: Integer>(function: &Function, element: i128) -> E {
+    match *function {
+        Function::Relu => E::of(element.max(0)),
+        Function::Leaky { scale, shift } => {
+            converted(activated(element, Activation::Leaky { scale, shift }), Converter::NONE)
+        }
+        Function::Clamp { low, high } => E::of(element.clamp(low.into(), high.into())),
+        Function::Table(ref answers) => E::of(answers[(element + 128) as usize].into()),
+    }
 }
 
 fn pooled<E: Integer>(pooling: &Pooling, input: impl Fn(u32, u32) -> Option<i128>) -> E {

@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use vp_models::bus::axi::Latency;
+use vp_models::host::fpga_ai_suite::Model;
 use vp_models::host::network::{
     Activation, Converter, Convolution, Form, Inference, Method, Network, NetworkLayer, Operation, Plan,
     PlanError, Pooling, RunError, Runner, Shape, Step, Window, Work, digits,
@@ -51,6 +52,77 @@ fn the_digits_network_leaves_the_references_scores_on_all_samples() {
     }
     assert_eq!(right, expected_right);
     assert!(right * 100 >= samples.len() * 95, "{right} of {}", samples.len());
+}
+
+/// What both devices have: element by element, and functions as layers of their own.
+const OF_BOTH: &str = "name = 'both'\nseed = 5\ninput = { width = 9, height = 7, channels = 11 }\n\
+    [[layer]]\nname = 'conv'\nkind = 'convolution'\nkernels = 11\nkernel = [3, 3]\npadding = [1, 1]\n\
+    [[layer]]\nname = 'relu'\nkind = 'activation'\nfunction = 'relu'\n\
+    [[layer]]\nname = 'leaky'\nkind = 'activation'\nfunction = 'leaky'\ninput = 'conv'\n\
+    converter = { scale = -3, shift = 2 }\n\
+    [[layer]]\nname = 'add'\nkind = 'elementwise'\nmethod = 'add'\nother = 'relu'\n\
+    converter = { offset = 5, scale = 3, shift = 1 }\n\
+    [[layer]]\nname = 'multiply'\nkind = 'elementwise'\nmethod = 'multiply'\nother = 'input'\n\
+    converter = { offset = -7, scale = 25, shift = 10 }\n\
+    [[layer]]\nname = 'maximum'\nkind = 'elementwise'\nmethod = 'maximum'\ninput = 'add'\nother = 'multiply'\n\
+    converter = { scale = -2, shift = 1 }\n\
+    [[layer]]\nname = 'pool'\nkind = 'pooling'\nmethod = 'max'\nkernel = [3, 2]\n\
+    [[layer]]\nname = 'fc'\nkind = 'fully-connected'\nkernels = 13\nrelu = true\n";
+
+#[test]
+fn both_devices_make_the_same_of_layers_that_both_have() {
+    let mut none = |_: &str| Err("none".to_owned());
+    let network = Network::parse(OF_BOTH, &mut none).unwrap();
+    let inputs: Vec<Vec<i8>> = (0..3).map(|seed| network.example_input(seed)).collect();
+    let model = Model::of_network(&network).unwrap();
+    let expected: Vec<Vec<i8>> = inputs.iter().map(|input| model.infer(input)).collect();
+    assert!(expected.iter().flatten().any(|&element| element > 0) && expected[0] != expected[1]);
+    for platform in ["nv_small", "nv_large", "nv_full"] {
+        let description = description(platform);
+        let (inferences, _) = run(&plan(&network, &description), &mut local(&description), &inputs);
+        let outputs = inferences.into_iter().map(|inference| inference.output);
+        assert_eq!(outputs.collect::<Vec<_>>(), expected, "{platform}");
+    }
+    // Formats that only NVDLA has.
+    let network = Network::parse(&format!("precision = 'int16'\n{OF_BOTH}"), &mut none).unwrap();
+    let (nv_full, input) = (description("nv_full"), network.example_input(1));
+    let (inferences, _) = run(&plan(&network, &nv_full), &mut local(&nv_full), &[&input]);
+    assert_eq!(inferences[0].output, run_network(&network, &input));
+}
+
+#[test]
+fn layers_that_only_the_other_device_has_are_refused_by_name() {
+    let head = "name = 'n'\ninput = { width = 2, height = 1, channels = 1 }\n[[layer]]\nname = 'l'\n";
+    let bytes = |name: &str| match name {
+        "wide" => (1i32 << 15).to_le_bytes().to_vec(),
+        "int32" => (-1i32 << 15).to_le_bytes().to_vec(),
+        "table" => vec![0; 256],
+        _ => vec![1; 2],
+    };
+    let planned = |layer: &str| {
+        let network = Network::parse(&format!("{head}{layer}"), &mut |name| Ok(bytes(name))).unwrap();
+        assert!(Model::of_network(&network).is_ok());
+        Plan::new(&network, &Config::named("nv_full").unwrap(), 0..1 << 20).map_err(|error| error.to_string())
+    };
+    let activation =
+        |function: &str| planned(&format!("kind = 'activation'\nfunction = {function}")).unwrap_err();
+    let of_functions = "of functions it has relu and leaky";
+    assert_eq!(
+        activation("'clamp'\nlow = -1\nhigh = 1"),
+        format!("layer `l`: NVDLA has no clamp; {of_functions}")
+    );
+    let table = activation("'table'\ntable = 'table'");
+    assert_eq!(table, format!("layer `l`: NVDLA has no table of int8; {of_functions}"));
+    assert!(activation("'relu'\ncycles = 9").contains("leave them out"));
+    let biased = |bias: &str| {
+        planned(&format!(
+            "kind = 'fully-connected'\nkernels = 1\nweights = 'w'\nbias = {{ values = '{bias}' }}\n\
+             converter = {{ scale = 1, shift = 0 }}"
+        ))
+    };
+    let wide = biased("wide").unwrap_err();
+    assert_eq!(wide, "layer `l`: NVDLA has no biases beyond 16 bits; write them as int16 with a `shift`");
+    assert!(biased("int32").is_ok());
 }
 
 #[test]
@@ -150,6 +222,7 @@ fn pooling_from(before: u32) -> Network {
         input,
         output: Shape { width: 8 + before, ..input },
         operation: Operation::Pooling(Pooling { method: Method::Max, window }),
+        cycles: None,
     };
     network_of("wide", input, vec![layer])
 }
@@ -252,7 +325,8 @@ fn a_layer_that_is_cut_reads_its_weights_once() {
     };
     let output = Shape { width: 54, height: 54, channels: 8 };
     let operation = Operation::Convolution(convolution);
-    let layer = NetworkLayer { name: "large".into(), sources: vec![None], input, output, operation };
+    let layer =
+        NetworkLayer { name: "large".into(), sources: vec![None], input, output, operation, cycles: None };
     let network = network_of("large", input, vec![layer]);
     let plan = plan(&network, &nv_small);
     assert_eq!(plan.steps.len(), 2);

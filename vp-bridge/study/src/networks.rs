@@ -58,7 +58,7 @@ fn modes(operation: &Operation) -> &'static [Mode] {
     match operation {
         Operation::Convolution(_) => &[Mode::Features],
         Operation::Pooling(_) => &[Mode::PdpFromMemory, Mode::PdpBehindSdp],
-        Operation::Sum(_) => &[Mode::SdpFromMemory],
+        Operation::Sum(_) | Operation::Elementwise(_) | Operation::Activation(_) => &[Mode::SdpFromMemory],
         Operation::Normalisation(_) => &[Mode::Cdp],
         _ => &[],
     }

@@ -1,15 +1,13 @@
-//! What `vp run` is given: a network for NVDLA, a job or a graph for an FPGA AI Suite IP, or traces. Decided here alone, by what is there.
-//!
-//! Networks and graphs are alike, and many a file is both. What a file was meant to be decides whose reader says what is wrong with it, so
-//! this looks at keys and not at whether it can be read.
+//! What `vp run` is given: a network, a job for an FPGA AI Suite IP, or traces. Decided here alone, by what is there. A network runs on the
+//! device of the platform; if no platform is asked for, on an NVDLA, unless it has layers that only an FPGA AI Suite IP has.
 
 use super::super::Failure;
 use super::MOST_INPUT;
 use super::network::Named;
 use std::path::Path;
-use toml::{Table, Value};
+use toml::Table;
 use vp_models::host::fpga_ai_suite::{Job, Model};
-use vp_models::host::network::{Network, Options};
+use vp_models::host::network::{Network, Options, Plan};
 use vp_models::host::read_text_at_most;
 use vp_models::host::trace::{TraceSource, discover};
 use vp_models::suggestion;
@@ -20,7 +18,7 @@ use vp_models::toml_text::TomlText;
 pub(super) enum Kind {
     /// A network for NVDLA.
     Network(Named),
-    /// A job or a graph for an FPGA AI Suite IP.
+    /// A job or a network for an FPGA AI Suite IP.
     Suite,
     /// Traces, recordings of drivers, register logs, loadables.
     Traces(Vec<TraceSource>),
@@ -29,15 +27,15 @@ pub(super) enum Kind {
 /// For which device a TOML file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
-    /// A network for NVDLA.
+    /// NVDLA.
     Nvdla,
-    /// A job or a graph for an FPGA AI Suite IP.
+    /// An FPGA AI Suite IP.
     Suite,
 }
 
 /// All that `vp run` takes.
 const TAKEN: &str = "it runs a trace (.cfg, input.txn), a recording of a driver (.trace), a register log (.jsonl), a loadable (.nvdla, …_fbuf), a folder of\n\
-                     them, a network (.toml, .csv, a folder with a network.toml), a graph or a job (.toml), or a built-in network";
+                     them, a network (.toml, .csv, a folder with a network.toml), a job (.toml), or a built-in network";
 
 /// TOML files that are something else, by a key at the top: what they are, and where they go.
 const OTHERS: [(&[&str], &str, &str); 5] = [
@@ -47,31 +45,6 @@ const OTHERS: [(&[&str], &str, &str); 5] = [
     (&["token", "certificate"], "tokens of a server", "vp serve --tokens"),
     (&["mac", "cbuf", "unit", "technology"], "coefficients of energy", "vp run --energy"),
 ];
-
-/// What only networks have: at the top, of the input, of layers, and kinds of layers.
-const NETWORK: [&[&str]; 4] = [
-    &["seed"],
-    &["image"],
-    &[
-        "depthwise",
-        "groups",
-        "add",
-        "leaky",
-        "global",
-        "rounding",
-        "inputs",
-        "factor",
-        "channels",
-        "alpha",
-        "beta",
-        "k",
-    ],
-    &["sum", "concatenation", "normalisation", "upsampling", "soft-max"],
-];
-
-/// What only graphs have, in the same places.
-const GRAPH: [&[&str]; 4] =
-    [&[], &[], &["other", "cycles", "function", "low", "high", "table"], &["elementwise", "activation"]];
 
 /// What a path names; `asked` is for which device the platform is, if one is asked for.
 pub(super) fn of(path: &Path, asked: impl Fn() -> Result<Option<Device>, Failure>) -> Result<Kind, Failure> {
@@ -131,22 +104,18 @@ fn of_toml(
             return Ok(None);
         }
     }
-    let asked = asked()?;
-    let told = match (first(table, NETWORK), first(table, GRAPH)) {
-        (Some(key), None) => Some((Device::Nvdla, key)),
-        (None, Some(key)) => Some((Device::Suite, key)),
-        _ => None,
-    };
-    match (told, asked) {
-        (Some((told, key)), Some(asked)) if told != asked => {
-            let what = ["networks for NVDLA", "graphs for an FPGA AI Suite IP"];
-            let [of, other] = if told == Device::Nvdla { what } else { [what[1], what[0]] };
-            Err(wrong(&format!("only {of} have {key}, and the platform runs {other}")))
-        }
-        (Some((device, _)), _) | (None, Some(device)) => Ok(Some(device)),
-        (None, None) if path.ends_with("network.toml") => Ok(Some(Device::Nvdla)),
-        (None, None) => readable(path).map(Some),
+    match asked()? {
+        Some(device) => Ok(Some(device)),
+        None if path.ends_with("network.toml") => Ok(Some(Device::Nvdla)),
+        None => Ok(Some(able(path))),
     }
+}
+
+/// The device for a network that no platform is asked for. NVDLA's reader says what is wrong with one that cannot be read.
+fn able(path: &Path) -> Device {
+    let Ok(network) = Network::load(path, &Options::default()) else { return Device::Nvdla };
+    let is_foreign = Plan::check_operations(&network).is_err() && Model::of_network(&network).is_ok();
+    if is_foreign { Device::Suite } else { Device::Nvdla }
 }
 
 /// There is no such file, and no built-in network of that name.
@@ -157,39 +126,6 @@ fn nothing_there(path: &Path) -> Failure {
     let networks = if is_path { "" } else { ", nor a built-in network of that name" };
     Failure::new(format!("{name}: there is no such file or folder{networks}{nearest}"))
         .hint(format!("{TAKEN}: {}", Network::NAMES.join(", ")))
-}
-
-/// Nothing tells: whose reader understands it.
-fn readable(path: &Path) -> Result<Device, Failure> {
-    let Err(network) = Network::load(path, &Options::default()) else { return Ok(Device::Nvdla) };
-    let Err(graph) = Model::load(path) else { return Ok(Device::Suite) };
-    if network == graph {
-        return Err(Failure::new(network));
-    }
-    Err(Failure::new(format!(
-        "as a network for NVDLA: {network}\nas a graph for an FPGA AI Suite IP: {graph}"
-    ))
-    .hint("--platform nv_large or --platform fpga-ai-suite says which it is"))
-}
-
-/// The first of these that a file has, in words.
-fn first(table: &Table, [top, input, layer, kinds]: [&[&str]; 4]) -> Option<String> {
-    let key = |of: &Table, known: &[&str]| of.keys().find(|key| known.contains(&key.as_str())).cloned();
-    let quoted = |key: String| format!("`{key}`");
-    if let Some(key) = key(table, top) {
-        return Some(quoted(key));
-    }
-    if let Some(key) = table.get("input").and_then(Value::as_table).and_then(|of| key(of, input)) {
-        return Some(quoted(key));
-    }
-    let layers = table.get("layer").and_then(Value::as_array).into_iter().flatten();
-    layers.filter_map(Value::as_table).find_map(|of| {
-        let kind = of.get("kind").and_then(Value::as_str).filter(|kind| kinds.contains(kind));
-        match kind {
-            Some(kind) => Some(format!("layers of the kind \"{kind}\"")),
-            None => key(of, layer).map(quoted),
-        }
-    })
 }
 
 #[cfg(test)]
@@ -230,18 +166,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_run_is_told_with_all_that_can() {
-        let all = [
-            ".cfg",
-            ".txn",
-            ".trace",
-            ".jsonl",
-            ".nvdla",
-            "network.toml",
-            ".csv",
-            "graph",
-            "job",
-            "built-in",
-        ];
+        let all = [".cfg", ".txn", ".trace", ".jsonl", ".nvdla", "network.toml", ".csv", "job", "built-in"];
         for (name, text) in [("notes.txt", "hello"), ("x.toml", "a = 1"), ("binary", "\u{0}")] {
             let told = named(name, text, None).unwrap_err();
             assert!(told.contains("nothing that can be run"), "{told}");
@@ -265,65 +190,32 @@ mod tests {
     const HEAD: &str = "name = 'n'\ninput = { height = 4, width = 4, channels = 2 }\n";
     const POOLING: &str = "[[layer]]\nname = 'p'\nkind = 'pooling'\nmethod = 'max'\nkernel = [2, 2]\n";
 
+    /// What only an FPGA AI Suite IP has.
+    const CLAMP: &str = "[[layer]]\nname = 'a'\nkind = 'activation'\nfunction = 'clamp'\nlow = 0\nhigh = 6\n";
+
     #[test]
-    fn keys_tell_what_a_file_was_meant_to_be_also_where_it_has_a_mistake() {
-        let network = format!("{HEAD}{POOLING}global = false\nkernal = 3\n");
-        assert_eq!(kind(&network, None), Ok(Device::Nvdla));
-        let graph = format!("{HEAD}[[layer]]\nname = 'a'\nkind = 'activation'\nfnction = 'relu'\n");
-        assert_eq!(kind(&graph, None), Ok(Device::Suite));
+    fn a_network_is_for_the_device_that_has_its_layers() {
+        let [pooling, clamp] = [POOLING, CLAMP].map(|layer| format!("{HEAD}{layer}"));
+        assert_eq!(kind(&pooling, None), Ok(Device::Nvdla));
+        assert_eq!(kind(&format!("{clamp}{POOLING}"), None), Ok(Device::Suite));
+        // What neither has as a whole is told by NVDLA's planner.
+        let both = format!(
+            "{clamp}{POOLING}rounding = 'ceil'\n[[layer]]\nname = 's'\nkind = 'soft-max'\nscale = 1.0\n"
+        );
+        assert_eq!(kind(&both, None), Ok(Device::Nvdla));
         // A job whose graph's key is wrong.
         assert_eq!(kind("grpah = 'g.toml'\ninputs = 'i'\n", None), Ok(Device::Suite));
-    }
-
-    #[test]
-    fn what_may_be_either_is_what_the_platform_runs() {
-        let either = format!("{HEAD}{POOLING}");
-        assert_eq!(kind(&either, Some(Device::Suite)), Ok(Device::Suite));
-        assert_eq!(kind(&either, Some(Device::Nvdla)), Ok(Device::Nvdla));
-        assert_eq!(kind(&either, None), Ok(Device::Nvdla));
-        let told = kind(&format!("{either}rounding = 'ceil'\n"), Some(Device::Suite)).unwrap_err();
-        assert!(told.contains("only networks for NVDLA have `rounding`"), "{told}");
-    }
-
-    #[test]
-    fn both_readers_speak_where_nothing_tells() {
-        let told = kind(&format!("{HEAD}{POOLING}kernal = 3\n"), None).unwrap_err();
-        for part in ["as a network for NVDLA: ", "as a graph for an FPGA AI Suite IP: ", "--platform"] {
-            assert!(told.contains(part), "{told}");
-        }
-        assert_eq!(told.matches("kernal").count(), 2, "{told}");
-        // No TOML is told once.
+        // One with a mistake is told it by the one reader.
+        assert_eq!(kind(&format!("{clamp}kernal = 3\n"), None), Ok(Device::Nvdla));
         let told = kind("name = \n", None).unwrap_err();
-        assert!(told.contains("it.toml:1: ") && !told.contains("FPGA"), "{told}");
+        assert!(told.contains("it.toml:1: "), "{told}");
     }
 
-    /// The lists are what the other's reader refuses.
     #[test]
-    fn keys_of_one_are_unknown_to_the_other() {
-        let refused = |text: &str, of: Device| match of {
-            Device::Nvdla => Network::parse(text, &mut |_| Err("none".to_owned())).unwrap_err().to_string(),
-            Device::Suite => Model::parse(text, &mut |_| Err("none".to_owned())).unwrap_err().to_string(),
-        };
-        for (own, other) in [(NETWORK, Device::Suite), (GRAPH, Device::Nvdla)] {
-            let [top, input, layer, kinds] = own;
-            for key in top {
-                let told = refused(&format!("{key} = 1\n{HEAD}{POOLING}"), other);
-                assert!(told.contains(&format!("unknown field `{key}`")), "{told}");
-            }
-            for key in input {
-                let head = HEAD.replace("height", &format!("{key} = true, height"));
-                assert!(refused(&format!("{head}{POOLING}"), other).contains("unknown field"), "{key}");
-            }
-            for key in layer {
-                for of in ["pooling", "convolution", "fully-connected"] {
-                    let text = format!("{HEAD}[[layer]]\nname = 'p'\nkind = '{of}'\n{key} = 1\n");
-                    let told = refused(&text, other);
-                    assert!(told.contains(&format!("unknown field `{key}`")), "{told}");
-                }
-            }
-            for kind in kinds {
-                let told = refused(&format!("{HEAD}[[layer]]\nname = 'p'\nkind = '{kind}'\n"), other);
-                assert!(told.contains(&format!("unknown variant `{kind}`")), "{told}");
+    fn a_network_runs_on_the_device_of_the_platform() {
+        for layer in [POOLING, CLAMP] {
+            for device in [Device::Suite, Device::Nvdla] {
+                assert_eq!(kind(&format!("{HEAD}{layer}"), Some(device)), Ok(device));
             }
         }
     }

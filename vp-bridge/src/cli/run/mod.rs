@@ -20,13 +20,14 @@ use indicatif::ProgressBar;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use vp_models::host::fpga_ai_suite::Job;
 use vp_models::host::network::{Copies, Placement, PlanOptions};
 use vp_models::host::trace::cfg::CfgCommand;
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Language, Trace, TraceSource};
 use vp_models::host::{Statistics, Warning};
 use vp_models::nvdla::registers::RegisterMap;
-use vp_models::platform::Description;
+use vp_models::platform::{Description, DeviceDescription};
 
 /// Bytes of a file with an input, or of one that describes a layer or a network, at most.
 const MOST_INPUT: u64 = 1 << 30;
@@ -36,8 +37,7 @@ pub(super) struct Args {
     /// Trace scripts (.cfg, input.txn), recordings of a driver (.trace), loadables of the vendor's compiler (.nvdla,
     /// …_fbuf), or folders of them at any depth. Or a network: one that is built in (digits, lenet, alexnet, googlenet,
     /// resnet50, mobilenet_v1, yolov3_tiny), a folder with a network.toml, such a file, or a sheet of layers (.csv). Or a job
-    /// or a graph (.toml) for an FPGA AI Suite IP. Left out: a layer that is built in, or on an FPGA AI Suite IP the digits
-    /// network
+    /// (.toml) for an FPGA AI Suite IP. Left out: a layer that is built in, or on an FPGA AI Suite IP the digits network
     ///
     /// The exit status is 0 if something passed and nothing failed. What the platform lacks is counted apart: it
     /// neither passes nor fails.
@@ -55,8 +55,8 @@ pub(super) struct Args {
     rtl_table: Option<PathBuf>,
 
     /// A loadable's input: an image (PGM, PPM, PNG, JPEG) of the tensor's size, or its elements, ordered by channel,
-    /// line and column, or its memory as it is. Left out: zero. Of a graph: inputs one behind the other, ordered by row,
-    /// column and channel
+    /// line and column, or its memory as it is. Left out: zero. On an FPGA AI Suite IP: inputs one behind the other, ordered by
+    /// row, column and channel
     #[arg(long, value_name = "FILE")]
     input: Vec<PathBuf>,
 
@@ -214,7 +214,7 @@ fn only_for_networks(args: &Args) -> Result<(), Failure> {
     let given = args.timed || args.input_size.is_some() || args.frames.is_some() || args.batch.is_some();
     match given || args.placement.is_given() || args.energy.is_some() {
         true => Err(Failure::new(
-            "--timed, --input-size, --frames, --batch, --placement and --energy are for networks",
+            "--timed, --input-size, --frames, --batch, --placement and --energy are for networks on NVDLA",
         )),
         false => Ok(()),
     }
@@ -247,18 +247,22 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
             Kind::Traces(found) => sources.extend(found),
             Kind::Network(named) => {
                 alone("a network")?;
+                if asked(args)? == Some(Device::Suite) {
+                    only_for_networks(args)?;
+                    return suite::main(suite::of_network(&named)?, args);
+                }
                 return network::main(&named, args);
             }
             Kind::Suite => {
-                alone("a job or a graph")?;
+                alone("a job or a network")?;
                 only_for_networks(args)?;
-                return suite::main(Some(path), args);
+                return suite::main(Job::load(path).map_err(Failure::new)?, args);
             }
         }
     }
     only_for_networks(args)?;
     if args.traces.is_empty() && asked(args)? == Some(Device::Suite) {
-        return suite::main(None, args);
+        return suite::main(suite::built_in()?, args);
     }
     let mut tables = Tables { given: args.rtl_table.clone(), read: HashMap::new() };
     if args.traces.is_empty() {
@@ -319,8 +323,13 @@ fn asked(args: &Args) -> Result<Option<Device>, Failure> {
     if args.host.connect.is_none() && args.host.platform.platform.is_none() {
         return Ok(None);
     }
-    let place = args.host.open_unobserved(DEFAULT_PLATFORM)?;
-    let is_suite = place.host.device() == "fpga-ai-suite";
+    let is_suite = match args.host.connect {
+        Some(_) => args.host.open_unobserved(DEFAULT_PLATFORM)?.host.device() == "fpga-ai-suite",
+        None => {
+            let description = args.host.platform.description(DEFAULT_PLATFORM)?;
+            matches!(description.device, DeviceDescription::FpgaAiSuite(_))
+        }
+    };
     Ok(Some(if is_suite { Device::Suite } else { Device::Nvdla }))
 }
 

@@ -30,7 +30,7 @@ pub(super) enum Named {
 }
 
 impl Named {
-    fn load(&self, options: &Options) -> Result<Network, Failure> {
+    pub(super) fn load(&self, options: &Options) -> Result<Network, Failure> {
         match self {
             Named::BuiltIn(name) => {
                 let network = Network::named(name, options).map_err(Failure::new)?;

@@ -1,29 +1,25 @@
-//! Jobs and graphs for the FPGA AI Suite's inference IP.
+//! Jobs and networks on the FPGA AI Suite's inference IP.
 
 use std::io::Write;
-use std::path::Path;
 
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::host::fpga_ai_suite::{Driver, Inference, Job, Model};
-use vp_models::host::network::digits;
+use vp_models::host::network::{Options, digits};
 use vp_models::host::{Statistics, read_at_most};
 use vp_models::platform::{Description, DeviceDescription};
 
 use super::super::hosts::OpenedHost;
 use super::super::record::{self, Record};
 use super::super::{Failure, Verdict, text};
+use super::network::Named;
 use super::{Args, MOST_INPUT};
 
 /// The platform for jobs, if none is asked for.
 pub(super) const DEFAULT_PLATFORM: &str = "fpga-ai-suite";
 
-/// Runs a job; the digits network on its samples without a file.
-pub(super) fn main(path: Option<&Path>, args: &Args) -> Result<Verdict, Failure> {
+/// Runs a job.
+pub(super) fn main(mut job: Job, args: &Args) -> Result<Verdict, Failure> {
     args.told.refuse_files()?;
-    let mut job = match path {
-        Some(path) => Job::load(path).map_err(Failure::new)?,
-        None => built_in()?,
-    };
     if !args.input.is_empty() && (job.outputs.is_some() || job.labels.is_some()) {
         return Err(Failure::new("--input: the job says what comes of its own inputs, and of no others")
             .hint("give its graph in place of it"));
@@ -91,7 +87,17 @@ fn architecture(description: &Description) -> Result<&Architecture, Failure> {
     }
 }
 
-fn built_in() -> Result<Job, Failure> {
+/// A network as a job, without inputs.
+pub(super) fn of_network(named: &Named) -> Result<Job, Failure> {
+    let model = match named {
+        Named::File(path) => Model::load(path).map_err(Failure::new)?,
+        Named::BuiltIn(_) => Model::of_network(&named.load(&Options::default())?).map_err(Failure::new)?,
+    };
+    Ok(Job { model, inputs: Vec::new(), outputs: None, labels: None })
+}
+
+/// The digits network on its samples.
+pub(super) fn built_in() -> Result<Job, Failure> {
     let model = Model::of_network(&digits::network()).map_err(Failure::new)?;
     let (inputs, labels) = digits::samples().into_iter().map(|sample| (sample.pixels, sample.label)).unzip();
     Ok(Job { model, inputs, outputs: None, labels: Some(labels) })

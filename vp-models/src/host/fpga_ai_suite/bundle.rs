@@ -18,8 +18,8 @@
 //! | 12 | bytes of an output |
 //! | 13 | how many inputs there are |
 
-use super::file::Model;
 use super::layout::{Layout, LayoutError};
+use super::model::Model;
 use crate::fpga_ai_suite::Architecture;
 
 /// What the first word says.

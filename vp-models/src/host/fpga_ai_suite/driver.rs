@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use super::file::Model;
 use super::layout::{Layout, LayoutError};
+use super::model::Model;
 use crate::fpga_ai_suite::{Architecture, Hash};
 use crate::fpga_ai_suite::{debug, registers as reg};
 use crate::host::{Host, HostError, Memory};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::file::Model;
+use super::model::Model;
 use crate::fpga_ai_suite::graph::Graph;
 use crate::host::{read_at_most, read_text_at_most};
 use crate::toml_text::{TextError, TomlText};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use super::file::Model;
+use super::model::Model;
 use crate::fpga_ai_suite::Architecture;
 use crate::fpga_ai_suite::configuration::Configuration;
 

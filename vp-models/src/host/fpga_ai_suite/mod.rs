@@ -1,6 +1,6 @@
-//! Host software for the FPGA AI Suite's inference IP: graphs read from files, laid out in memory, and run.
+//! Host software for the FPGA AI Suite's inference IP: networks planned for it, laid out in memory, and run.
 //!
-//! A [`Model`] is a graph with its filters; a [`Layout`] says where everything lies for one architecture; a [`Driver`] does what
+//! A [`Model`] is what the device runs of a [`Network`](super::network::Network), a graph with its filters; a [`Layout`] says where everything lies for one architecture; a [`Driver`] does what
 //! a runtime does at any [`Host`](super::Host): refuses an IP whose hash differs, loads the model, queues descriptors, and
 //! takes interrupts.
 //!
@@ -23,13 +23,14 @@
 
 mod bundle;
 mod driver;
-mod file;
 mod job;
 mod layout;
-mod written;
+mod model;
+mod plan;
 
 pub use bundle::bundle;
 pub use driver::{Counters, Driver, DriverError, Inference};
-pub use file::Model;
 pub use job::Job;
 pub use layout::{Layout, LayoutError};
+pub use model::Model;
+pub use plan::{LayerError, PlanError};

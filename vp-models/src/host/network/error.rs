@@ -43,6 +43,16 @@ pub enum PlanError {
         /// Why.
         why: &'static str,
     },
+    /// NVDLA has no operation for a layer, on no configuration.
+    #[error("layer `{layer}`: NVDLA has no {what}; {instead}")]
+    NoOperation {
+        /// The layer.
+        layer: String,
+        /// What it has not.
+        what: &'static str,
+        /// What would be right.
+        instead: &'static str,
+    },
     /// No registers can say what a layer needs, or the hardware would refuse it.
     #[error("layer `{layer}`: {refused}")]
     Register {

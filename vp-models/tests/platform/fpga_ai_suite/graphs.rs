@@ -114,28 +114,13 @@ fn model(text: &str, seed: u8) -> Result<Model, String> {
         };
         let words: Vec<&str> = error.what.split(' ').collect();
         let (file, length, most) = match words[..] {
-            [file, "has", _, "bytes,", "and", "not", length] => (file, length.parse(), 20_000),
-            [
-                file,
-                "has",
-                _,
-                "bytes,",
-                "and",
-                "not",
-                "2",
-                "or",
-                "4",
-                "for",
-                "each",
-                "of",
-                kernels,
-                "outputs",
-            ] => {
-                let width = if seed.is_multiple_of(2) { 2 } else { 4 };
-                (file, kernels.parse::<usize>().map(|kernels| kernels * width), 2000 * width)
+            [file, "it", "has", _, "bytes", "instead", "of", length] => (file, length, 20_000),
+            [file, "it", "has", _, "bytes", "instead", "of", narrow, "or", wide] => {
+                (file, if seed.is_multiple_of(2) { narrow } else { wide }, 8000)
             }
             _ => return Err(error.to_string()),
         };
+        let (file, length) = (file.trim_end_matches(':'), length.parse());
         match length {
             Ok(length @ 1..) if length < most && !lengths.contains_key(file) => {
                 lengths.insert(file.to_owned(), length);

@@ -41,7 +41,7 @@ impl Demand {
     }
 
     /// As the file says it.
-    pub(in crate::host::network) fn told(&self, network: &Network) -> String {
+    pub(in crate::host) fn told(&self, network: &Network) -> String {
         let key = match self.of {
             Demanded::Output => "memory",
             Demanded::Weights => "weights_memory",

@@ -168,9 +168,19 @@ pub struct NetworkLayer {
     pub output: Shape,
     /// How.
     pub operation: Operation,
+    /// The cycles that it takes, where the device's timing is not to say: of an FPGA AI Suite IP alone.
+    pub cycles: Option<u32>,
 }
 
 impl NetworkLayer {
+    /// Whether it is fully connected: a convolution whose kernel is as large as its input.
+    pub fn is_fully_connected(&self) -> bool {
+        let Operation::Convolution(Convolution { window, groups: 1, .. }) = &self.operation else {
+            return false;
+        };
+        window.size == [self.input.width, self.input.height] && [window.before, window.after] == [[0; 2]; 2]
+    }
+
     /// Products that it needs.
     pub fn macs(&self) -> u64 {
         match &self.operation {
@@ -193,6 +203,10 @@ pub enum Operation {
     Pooling(Pooling),
     /// The sum of two cubes, element by element.
     Sum(Sum),
+    /// What else becomes of two cubes, element by element.
+    Elementwise(Elementwise),
+    /// A function of each element, as a layer of its own.
+    Activation(Function),
     /// The channels of its sources one behind the other.
     Concatenation,
     /// Normalisation by neighbouring channels.
@@ -284,8 +298,8 @@ pub struct Convolution {
 /// A value for each kernel, added to its sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bias {
-    /// The values; in fp16 the codes of numbers.
-    pub values: Vec<i16>,
+    /// The values; in fp16 the codes of numbers. NVDLA has 16 bits for each.
+    pub values: Vec<i32>,
     /// By how many bits they are shifted left first.
     pub shift: u32,
 }
@@ -357,6 +371,47 @@ pub struct Sum {
     pub activation: Activation,
     /// From sums to int8.
     pub converter: Converter,
+}
+
+/// The products of two cubes' elements, or the larger ones, converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elementwise {
+    /// What becomes of two elements.
+    pub method: PairMethod,
+    /// From that to the format of features.
+    pub converter: Converter,
+}
+
+/// What becomes of two elements in the same place. Their sum is a [`Sum`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairMethod {
+    /// Their product.
+    Multiply,
+    /// The larger one.
+    Maximum,
+}
+
+/// A function of an element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// Negative ones become zero.
+    Relu,
+    /// Negative ones are multiplied, and shifted right with rounding.
+    Leaky {
+        /// Factor.
+        scale: i16,
+        /// Right shift.
+        shift: u32,
+    },
+    /// Between two bounds.
+    Clamp {
+        /// The lower one.
+        low: i8,
+        /// The upper one.
+        high: i8,
+    },
+    /// 256 answers, the first one's for -128.
+    Table(Vec<i8>),
 }
 
 /// Each element times the answer of a table to the sum of squares over the channels around it: local response

@@ -89,7 +89,7 @@ impl Builder {
     fn push(&mut self, name: String, source: Option<Option<usize>>, sizes: [Shape; 2], operation: Operation) {
         let ([input, output], sources) = (sizes, Vec::from_iter(source));
         self.maker.made(&operation, &sources, &[input]);
-        self.network.layers.push(NetworkLayer { name, sources, input, output, operation });
+        self.network.layers.push(NetworkLayer { name, sources, input, output, operation, cycles: None });
     }
 
     /// The latest cube of that size; where there is none, one that nobody makes.

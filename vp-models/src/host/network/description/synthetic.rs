@@ -4,7 +4,8 @@
 //! and the converter brings it back. So values neither all saturate nor all vanish, whatever the network's depth.
 
 use super::{
-    Activation, Bias, Converter, Convolution, Method, Normalisation, Operation, Pooling, Shape, Window,
+    Activation, Bias, Converter, Convolution, Function, Method, Normalisation, Operation, Pooling, Shape,
+    Window,
 };
 use crate::nvdla::float::Fp32;
 use crate::nvdla::numeric::Precision;
@@ -151,7 +152,7 @@ impl Maker {
             (bias_shift, reach) = (bias_shift + 1, reach / 2.0);
         }
         let reach = reach as i16;
-        let values = (0..convolution.kernels).map(|_| draw.random_range(-reach..=reach)).collect();
+        let values = (0..convolution.kernels).map(|_| draw.random_range(-reach..=reach).into()).collect();
         convolution.bias = Some(Bias { values, shift: bias_shift });
         let mut all = sums * sums;
         if let Some(added) = &mut convolution.added {
@@ -175,7 +176,7 @@ impl Maker {
         let most = (aim / sums_of_ones.max(1.0) * 3f64.sqrt()).min(1024.0);
         let weight = |draw: &mut ChaCha8Rng| pair(half(draw.random_range(-most..=most)));
         convolution.weights = self.drawn(draw, weights, weight).as_flattened().to_vec();
-        let value = |_| half(draw.random_range(-aim / 4.0..=aim / 4.0));
+        let value = |_| half(draw.random_range(-aim / 4.0..=aim / 4.0)).into();
         convolution.bias = Some(Bias { values: (0..convolution.kernels).map(value).collect(), shift: 0 });
     }
 
@@ -244,7 +245,11 @@ impl Maker {
                 (sum / f64::max(channels, 1.0)).sqrt()
             }
             Operation::Normalisation(_) => 0.6 * input,
-            Operation::Upsampling(_) | Operation::SoftMax(_) => input,
+            Operation::Elementwise(_) => aim,
+            Operation::Activation(Function::Relu | Function::Leaky { .. }) => {
+                input * std::f64::consts::FRAC_1_SQRT_2
+            }
+            Operation::Activation(_) | Operation::Upsampling(_) | Operation::SoftMax(_) => input,
             Operation::Constant(_) => of_input(self.precision),
         };
         self.sizes.push(size);

@@ -68,14 +68,21 @@ struct WrittenInput {
 }
 
 /// What tells layers apart.
-const KINDS: Kinds = Kinds { list: "layer", tag: "kind", common: &["name", "memory"], inner: None };
+const KINDS: Kinds = Kinds {
+    list: "layer",
+    tag: "kind",
+    common: &["name", "input", "memory", "cycles"],
+    inner: Some(("activation", "function")),
+};
 
 /// A layer: what all have, and what its kind has.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenLayer {
     name: String,
+    input: Option<String>,
     memory: Option<Spanned<WrittenMemory>>,
+    cycles: Option<u32>,
     kind: WrittenKind,
 }
 
@@ -86,6 +93,8 @@ enum WrittenKind {
     FullyConnected(WrittenConvolution),
     Pooling(WrittenPooling),
     Sum(WrittenSum),
+    Elementwise(WrittenElementwise),
+    Activation(WrittenFunction),
     Concatenation(WrittenConcatenation),
     Normalisation(WrittenNormalisation),
     Upsampling(WrittenUpsampling),
@@ -96,7 +105,6 @@ enum WrittenKind {
 #[serde(deny_unknown_fields)]
 struct WrittenConvolution {
     weights_memory: Option<Spanned<WrittenMemory>>,
-    input: Option<String>,
     kernels: Option<u32>,
     kernel: Option<[u32; 2]>,
     stride: Option<[u32; 2]>,
@@ -124,7 +132,7 @@ enum Tensor {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { values = \"FILE\", shift = 4 }")]
 struct WrittenBias {
     values: String,
     #[serde(default)]
@@ -156,7 +164,6 @@ enum Rounding {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenPooling {
-    input: Option<String>,
     method: Method,
     kernel: Option<[u32; 2]>,
     #[serde(default)]
@@ -182,6 +189,31 @@ struct WrittenSum {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct WrittenElementwise {
+    method: WrittenPair,
+    other: String,
+    converter: Option<Converter>,
+}
+
+#[derive(Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum WrittenPair {
+    Add,
+    Multiply,
+    Maximum,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum WrittenFunction {
+    Relu {},
+    Leaky { converter: Converter },
+    Clamp { low: i8, high: i8 },
+    Table { table: String },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct WrittenConcatenation {
     inputs: Vec<String>,
 }
@@ -189,7 +221,6 @@ struct WrittenConcatenation {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenNormalisation {
-    input: Option<String>,
     channels: u32,
     alpha: f64,
     beta: f64,
@@ -202,14 +233,12 @@ struct WrittenNormalisation {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenUpsampling {
-    input: Option<String>,
     factor: u32,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenSoftMax {
-    input: Option<String>,
     scale: f64,
 }
 
@@ -222,26 +251,30 @@ impl WrittenKind {
             _ => None,
         }
     }
+}
 
+/// A key that names what is read, and the name if it is there.
+type NamedInput<'a> = (&'static str, Option<&'a str>);
+
+impl WrittenLayer {
     /// What it reads, by name; of one that says nothing the layer before.
-    fn inputs(&self) -> Vec<Option<&str>> {
-        let inputs = match self {
+    fn inputs<'a>(&'a self) -> Result<Vec<NamedInput<'a>>, KeyError> {
+        let first = ("input", self.input.as_deref());
+        let listed =
+            |inputs: &'a [String]| inputs.iter().map(|input| ("inputs", Some(input.as_str()))).collect();
+        Ok(match &self.kind {
             WrittenKind::Convolution(layer) | WrittenKind::FullyConnected(layer) => {
-                let added = layer.add.iter().map(|added| Some(added.layer.as_str()));
-                return std::iter::once(layer.input.as_deref()).chain(added).collect();
+                let added = layer.add.iter().map(|added| ("add", Some(added.layer.as_str())));
+                std::iter::once(first).chain(added).collect()
             }
-            WrittenKind::Sum(layer) => {
-                return layer.inputs.iter().map(|input| Some(input.as_str())).collect();
+            WrittenKind::Elementwise(layer) => vec![first, ("other", Some(layer.other.as_str()))],
+            WrittenKind::Sum(_) | WrittenKind::Concatenation(_) if self.input.is_some() => {
+                return Err(KeyError::new("input", "`inputs` says what it reads"));
             }
-            WrittenKind::Concatenation(layer) => {
-                return layer.inputs.iter().map(|input| Some(input.as_str())).collect();
-            }
-            WrittenKind::Pooling(layer) => &layer.input,
-            WrittenKind::Normalisation(layer) => &layer.input,
-            WrittenKind::Upsampling(layer) => &layer.input,
-            WrittenKind::SoftMax(layer) => &layer.input,
-        };
-        vec![inputs.as_deref()]
+            WrittenKind::Sum(WrittenSum { inputs, .. }) => listed(inputs),
+            WrittenKind::Concatenation(WrittenConcatenation { inputs }) => listed(inputs),
+            _ => vec![first],
+        })
     }
 }
 

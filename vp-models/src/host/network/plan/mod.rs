@@ -257,6 +257,7 @@ impl Plan {
         memories: &Memories,
         options: &PlanOptions,
     ) -> Result<Plan, PlanError> {
+        Plan::check_operations(network)?;
         if !config.computes(network.precision) {
             return Err(PlanError::NoFormat { config: config.name.clone(), precision: network.precision });
         }
@@ -341,6 +342,14 @@ impl Plan {
             precision,
             macs_a_cycle,
         })
+    }
+
+    /// Refuses a network with layers that NVDLA has no operation for, on no configuration.
+    ///
+    /// # Errors
+    /// [`PlanError::NoOperation`].
+    pub fn check_operations(network: &Network) -> Result<(), PlanError> {
+        operations::check(network)
     }
 
     /// Where a frame's input goes, and where its output comes.

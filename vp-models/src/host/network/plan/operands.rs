@@ -119,6 +119,7 @@ impl Operands {
                         // Sums that are too small take a bias as much smaller.
                         let drop =
                             part.winograd.map_or(0, |scaling| scaling.missing.saturating_sub(bias.shift));
+                        // They have 16 bits: `operations` refuses others.
                         let values: Vec<i16> =
                             values.iter().map(|value| round_shift((*value).into(), drop) as i16).collect();
                         let read = times * cuts.clone().count() as u64;

@@ -4,7 +4,9 @@ use super::batch::Batch;
 use super::parts::{Part, parts};
 use super::tiles::by_winograd;
 use super::values::Values;
-use crate::host::network::description::{Activation, Convolution, Network, NetworkLayer, Operation, Pooling};
+use crate::host::network::description::{
+    Activation, Convolution, Function, Network, NetworkLayer, Operation, Pooling,
+};
 use crate::host::network::error::PlanError;
 use crate::host::network::registers::is_whole;
 use crate::nvdla::config::Config;
@@ -19,6 +21,33 @@ pub(super) struct Task {
     pub(super) parts: Vec<Part>,
     /// Frames that run at once.
     pub(super) cubes: u32,
+}
+
+/// Refuses layers that NVDLA has no operation for, on no configuration.
+pub(super) fn check(network: &Network) -> Result<(), PlanError> {
+    for layer in &network.layers {
+        let refused = match &layer.operation {
+            Operation::Activation(Function::Clamp { .. }) => {
+                Some(("clamp", "of functions it has relu and leaky"))
+            }
+            Operation::Activation(Function::Table(_)) => {
+                Some(("table of int8", "of functions it has relu and leaky"))
+            }
+            Operation::Convolution(Convolution { bias: Some(bias), .. })
+                if bias.values.iter().any(|&value| i16::try_from(value).is_err()) =>
+            {
+                Some(("biases beyond 16 bits", "write them as int16 with a `shift`"))
+            }
+            _ if layer.cycles.is_some() => {
+                Some(("layers of given `cycles`", "leave them out: they follow from the hardware"))
+            }
+            _ => None,
+        };
+        if let Some((what, instead)) = refused {
+            return Err(PlanError::NoOperation { layer: layer.name.clone(), what, instead });
+        }
+    }
+    Ok(())
 }
 
 /// What runs, in order.
@@ -75,6 +104,8 @@ fn lacking(operation: &Operation, config: &Config) -> Option<(&'static str, &'st
             (bias.is_some() || acts && added.is_none(), added.is_some())
         }
         Operation::Sum(sum) => (sum.scale != 1, true),
+        Operation::Elementwise(_) => (false, true),
+        Operation::Activation(_) => (true, false),
         _ => (false, false),
     };
     let (pdp, cdp) =

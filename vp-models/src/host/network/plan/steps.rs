@@ -9,12 +9,14 @@ use super::values::{Value, Values};
 use super::{Cpu, Step, Work};
 use crate::host::network::cut::Cut;
 use crate::host::network::description::{
-    Activation, Convolution, Network, NetworkLayer, Normalisation, Operation, Pooling, Shape, SoftMax, Sum,
-    Window,
+    Activation, Converter, Convolution, Elementwise, Function, Network, NetworkLayer, Normalisation,
+    Operation, PairMethod, Pooling, Shape, SoftMax, Window,
 };
 use crate::host::network::error::PlanError;
 use crate::host::network::layout::{Cube, CubePlace, Form, Place, Tensor, WeightShape};
-use crate::host::network::registers::{self, Convolve, Cubes, Operand, PlacedWeights, Pool, Process, Stage};
+use crate::host::network::registers::{
+    self, Convolve, Cubes, Operand, PlacedWeights, Pool, Process, Stage, StageMethod,
+};
 use crate::host::program::Program;
 use crate::host::trace::Source;
 use crate::nvdla::config::Config;
@@ -116,7 +118,9 @@ impl<'a> Planner<'a> {
                 Ok(())
             }
             Operation::Pooling(pooling) => self.pooling(task, layer, pooling).map_err(named),
-            Operation::Sum(sum) => self.sum(task, layer, sum).map_err(named),
+            Operation::Sum(_) | Operation::Elementwise(_) | Operation::Activation(_) => {
+                self.element_by_element(task, layer).map_err(named)
+            }
             Operation::Normalisation(normalisation) => {
                 self.normalisation(task, layer, normalisation).map_err(named)
             }
@@ -404,21 +408,18 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// A sum from memory to memory: BS multiplies, BN adds.
-    fn sum(&mut self, task: &Task, layer: &NetworkLayer, sum: &Sum) -> Result<(), Refused> {
-        let [first, second] = [0, 1].map(|at| self.cube(layer.sources[at]).at_line(0));
+    /// One cube or two through SDP, from memory to memory.
+    fn element_by_element(&mut self, task: &Task, layer: &NetworkLayer) -> Result<(), Refused> {
+        let sources: Vec<CubePlace> =
+            layer.sources.iter().map(|source| self.cube(*source).at_line(0)).collect();
         let made = self.cube(Some(task.layer));
-        let factor = (sum.scale != 1).then_some(sum.scale);
-        let added = Operand::Elements { at: second, shift: sum.shift };
+        let (stages, converter) = stages_of_elements(&layer.operation, sources.get(1).copied());
         let process = Process {
             precision: self.network.precision,
             output: made.shape,
-            source: Some(first),
-            stages: [
-                Stage { factor, ..Stage::default() },
-                Stage { operand: Some(added), factor: None, activation: sum.activation },
-            ],
-            converter: sum.converter,
+            source: sources.first().copied(),
+            stages,
+            converter,
             destination: Some(made.at_line(0)),
             cubes: Cubes::ONE,
             tiles: false,
@@ -475,6 +476,33 @@ impl<'a> Planner<'a> {
     }
 }
 
+/// What SDP does with elements from memory: BS has factors and activations of one cube, BN the second cube.
+fn stages_of_elements(operation: &Operation, second: Option<CubePlace>) -> ([Stage; 2], Converter) {
+    let joined = |method, shift| {
+        let operand = second.map(|at| Operand::Elements { at, shift });
+        Stage { operand, method, ..Stage::default() }
+    };
+    let alone = |activation| [Stage { activation, ..Stage::default() }, Stage::default()];
+    match operation {
+        Operation::Sum(sum) => {
+            let factor = (sum.scale != 1).then_some(sum.scale);
+            let added = Stage { activation: sum.activation, ..joined(StageMethod::Sum, sum.shift) };
+            ([Stage { factor, ..Stage::default() }, added], sum.converter)
+        }
+        Operation::Elementwise(Elementwise { method, converter }) => {
+            let method = match method {
+                PairMethod::Multiply => StageMethod::Product,
+                PairMethod::Maximum => StageMethod::Maximum,
+            };
+            ([Stage::default(), joined(method, 0)], *converter)
+        }
+        Operation::Activation(Function::Leaky { scale, shift }) => {
+            (alone(Activation::Leaky { scale: *scale, shift: *shift }), Converter::NONE)
+        }
+        _ => (alone(Activation::Relu), Converter::NONE),
+    }
+}
+
 /// What SDP does with a convolution's sums: BS adds the bias, BN the other cube.
 fn stages(convolution: &Convolution, part: &Part, bias: Option<Place>, added: Option<Operand>) -> [Stage; 2] {
     let shift = convolution.bias.as_ref().map_or(0, |bias| bias.shift);
@@ -483,9 +511,9 @@ fn stages(convolution: &Convolution, part: &Part, bias: Option<Place>, added: Op
     let activation = convolution.activation;
     // Sums that are too small become what they should be when the bias has come.
     let factor = (missing > 0).then(|| 1 << missing.min(14));
-    let plain = Stage { operand: bias, factor, activation: Activation::None };
+    let plain = Stage { operand: bias, factor, ..Stage::default() };
     match (added, factor) {
         (None, None) => [Stage { activation, ..plain }, Stage::default()],
-        (operand, _) => [plain, Stage { operand, factor: None, activation }],
+        (operand, _) => [plain, Stage { operand, activation, ..Stage::default() }],
     }
 }

@@ -149,12 +149,12 @@ fn channels(layer: &NetworkLayer, before: &[Value], lanes: u32) -> Result<Channe
     let sources: Vec<Channels> = layer.sources.iter().map(of).collect();
     let gaps = |why| PlanError::Channels { layer: layer.name.clone(), why };
     match &layer.operation {
-        Operation::Pooling(_) => Ok(sources[0].clone()),
+        Operation::Pooling(_) | Operation::Activation(_) => Ok(sources[0].clone()),
         Operation::Concatenation => Ok(Channels::joined(&sources, lanes)),
-        Operation::Sum(_) if sources[0] != sources[1] => {
+        Operation::Sum(_) | Operation::Elementwise(_) if sources[0] != sources[1] => {
             Err(gaps("the channels of its inputs do not lie alike"))
         }
-        Operation::Sum(_) => Ok(sources[0].clone()),
+        Operation::Sum(_) | Operation::Elementwise(_) => Ok(sources[0].clone()),
         Operation::Convolution(_) if sources.get(1).is_some_and(|added| !added.is_plain()) => {
             Err(gaps("the channels of what it adds do not lie one behind the other"))
         }

@@ -8,7 +8,7 @@ mod sdp;
 pub(super) use convolution::{Convolve, Pixels, PlacedWeights};
 pub(super) use normalisation::{normalisation, tables};
 pub(super) use pooling::{Pool, is_whole};
-pub(super) use sdp::{Operand, Process, Stage};
+pub(super) use sdp::{Operand, Process, Stage, StageMethod};
 
 use super::description;
 use crate::nvdla::numeric::Converter;

@@ -33,11 +33,25 @@ pub(in super::super) struct Process {
 /// BS or BN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Stage {
-    /// What is added.
+    /// What comes from memory…
     pub(in super::super) operand: Option<Operand>,
+    /// …and what becomes of it and the data.
+    pub(in super::super) method: StageMethod,
     /// By what is multiplied.
     pub(in super::super) factor: Option<i16>,
     pub(in super::super) activation: Activation,
+}
+
+/// What becomes of data and operand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) enum StageMethod {
+    /// Their sum.
+    #[default]
+    Sum,
+    /// Their product.
+    Product,
+    /// The larger one.
+    Maximum,
 }
 
 /// Elements of a cube: their format, and the bytes of an atom of them.
@@ -52,7 +66,7 @@ fn half(value: f32) -> i16 {
     (Fp32::from_bits(value.to_bits()).to_fp16().bits() as u16).cast_signed()
 }
 
-/// What is added to each element, and comes from memory.
+/// What each element is joined with, and comes from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Operand {
     /// 16 bits for each channel.
@@ -76,7 +90,12 @@ impl Stage {
             return None;
         }
         let is_float = elements.precision == Precision::Fp16;
-        let (multiplier, shift) = match (self.factor, self.activation) {
+        let (alu, carries) = match self.method {
+            StageMethod::Sum => (Some(AluOperation::Sum), Carries::Alu),
+            StageMethod::Maximum => (Some(AluOperation::Max), Carries::Alu),
+            StageMethod::Product => (None, Carries::Multiplier),
+        };
+        let (factor, shift) = match (self.factor, self.activation) {
             (Some(factor), _) if is_float => (Some((half(factor.into()), false)), 0),
             (Some(factor), _) => (Some((factor, false)), 0),
             // Nothing is shifted in fp16: the factor is a fraction.
@@ -86,17 +105,22 @@ impl Stage {
             (None, Activation::Leaky { scale, shift }) => (Some((scale, true)), narrow(shift)),
             _ => (None, 0),
         };
+        let multiplier = match (self.method, self.operand) {
+            (StageMethod::Product, Some(_)) => Some((layer::Operand::Memory, false)),
+            _ => factor.map(|(factor, prelu)| (layer::Operand::Register(factor), prelu)),
+        };
         Some(layer::Stage {
-            alu: self.operand.map(|operand| StageAlu {
-                operation: AluOperation::Sum,
+            alu: self.operand.zip(alu).map(|(operand, operation)| StageAlu {
+                operation,
                 operand: layer::Operand::Memory,
                 shift: operand.shift(),
             }),
-            multiplier: multiplier
-                .map(|(factor, prelu)| StageMultiplier { operand: layer::Operand::Register(factor), prelu }),
+            multiplier: multiplier.map(|(operand, prelu)| StageMultiplier { operand, prelu }),
             shift,
             relu: self.activation == Activation::Relu,
-            operands: self.operand.map(|operand| operand.stream(elements, packing)),
+            operands: self
+                .operand
+                .map(|operand| OperandStream { carries, ..operand.stream(elements, packing) }),
         })
     }
 }

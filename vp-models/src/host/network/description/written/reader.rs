@@ -1,13 +1,14 @@
 //! From what is written to layers, each checked against those before it.
 
 use super::{
-    Leaky, ReadTensor, Rounding, Tensor, WrittenBias, WrittenConvolution, WrittenKind, WrittenLayer,
-    WrittenNormalisation, WrittenPooling, WrittenSoftMax, WrittenUpsampling,
+    Leaky, NamedInput, ReadTensor, Rounding, Tensor, WrittenBias, WrittenConvolution, WrittenElementwise,
+    WrittenFunction, WrittenKind, WrittenLayer, WrittenNormalisation, WrittenPair, WrittenPooling,
+    WrittenSoftMax, WrittenSum, WrittenUpsampling,
 };
 use crate::host::network::description::synthetic::{self, GrantedWrite, Maker};
 use crate::host::network::description::{
-    Activation, Bias, Converter, Convolution, Network, NetworkLayer, Operation, Pooling, Shape, SoftMax, Sum,
-    Window,
+    Activation, Bias, Converter, Convolution, Elementwise, Function, Network, NetworkLayer, Operation,
+    PairMethod, Pooling, Shape, SoftMax, Sum, Window,
 };
 use crate::nvdla::numeric::Precision;
 use crate::suggestion::hint;
@@ -15,10 +16,6 @@ use crate::toml_text::KeyError;
 
 fn wrong(key: &'static str, what: impl Into<String>) -> KeyError {
     KeyError::new(key, what)
-}
-
-fn unlike(one: Shape, other: Shape) -> KeyError {
-    wrong("inputs", format!("{one} and {other} do not go together"))
 }
 
 fn no_window(window: Window, input: Shape) -> KeyError {
@@ -33,26 +30,15 @@ pub(super) struct Reader<'a, 'b> {
     pub(super) read: &'a mut ReadTensor<'b>,
 }
 
+/// What a layer does, and the size of what it makes.
+type Read = Result<(Operation, Shape), KeyError>;
+
 impl Reader<'_, '_> {
     pub(super) fn layer(&mut self, written: WrittenLayer) -> Result<(), KeyError> {
-        let WrittenLayer { name, kind, .. } = written;
-        let layers = &self.network.layers;
-        if layers.iter().any(|layer| layer.name == name) {
-            return Err(wrong("name", "another layer has this name"));
-        }
-        let source = |input: Option<&str>| match input {
-            None => Ok(layers.len().checked_sub(1)),
-            Some("input") => Ok(None),
-            Some(input) => match layers.iter().position(|layer| layer.name == input) {
-                None => {
-                    let nearest = hint(input, layers.iter().map(|layer| layer.name.as_str()));
-                    let what = format!("it reads `{input}`: no layer before it has that name{nearest}");
-                    Err(wrong("input", what))
-                }
-                place => Ok(place),
-            },
-        };
-        let sources = kind.inputs().into_iter().map(source).collect::<Result<Vec<_>, _>>()?;
+        self.check_name(&written.name)?;
+        let inputs = written.inputs()?;
+        let sources = inputs.into_iter().map(|input| self.source(input)).collect::<Result<Vec<_>, _>>()?;
+        let WrittenLayer { name, cycles, kind, .. } = written;
         let Some(&first) = sources.first() else {
             return Err(wrong("inputs", "it reads nothing"));
         };
@@ -61,117 +47,157 @@ impl Reader<'_, '_> {
         let (operation, output) = self.operation(kind, &sources, &shapes)?;
         let output = output.check().map_err(|why| wrong("", why))?;
         self.maker.made(&operation, &sources, &shapes);
-        self.network.layers.push(NetworkLayer { name, sources, input, output, operation });
+        self.network.layers.push(NetworkLayer { name, sources, input, output, operation, cycles });
         Ok(())
     }
 
-    fn operation(
-        &mut self,
-        kind: WrittenKind,
-        sources: &[Option<usize>],
-        shapes: &[Shape],
-    ) -> Result<(Operation, Shape), KeyError> {
+    fn check_name(&self, name: &str) -> Result<(), KeyError> {
+        if name == "input" {
+            return Err(wrong("name", "that is the name of the network's input"));
+        }
+        match self.network.layers.iter().any(|layer| layer.name == name) {
+            true => Err(wrong("name", "another layer has this name")),
+            false => Ok(()),
+        }
+    }
+
+    /// Where what a key names is in the list; none for the network's input.
+    fn source(&self, (key, input): NamedInput<'_>) -> Result<Option<usize>, KeyError> {
+        let layers = &self.network.layers;
+        match input {
+            None => Ok(layers.len().checked_sub(1)),
+            Some("input") => Ok(None),
+            Some(input) => match layers.iter().position(|layer| layer.name == input) {
+                None => {
+                    let nearest = hint(input, layers.iter().map(|layer| layer.name.as_str()));
+                    let what = format!("it reads `{input}`: no layer before it has that name{nearest}");
+                    Err(wrong(key, what))
+                }
+                place => Ok(place),
+            },
+        }
+    }
+
+    fn operation(&mut self, kind: WrittenKind, sources: &[Option<usize>], shapes: &[Shape]) -> Read {
         let input = shapes[0];
-        Ok(match kind {
+        match kind {
             WrittenKind::Convolution(written) => {
                 let kernel = written.kernel.ok_or_else(|| wrong("", "`kernel` is missing"))?;
-                let window =
-                    window(kernel, written.stride.unwrap_or([1; 2]), written.padding, written.padding_after);
-                self.convolution(written, window, sources, shapes)?
+                let stride = written.stride.unwrap_or([1; 2]);
+                let window = window(kernel, stride, written.padding, written.padding_after)?;
+                self.convolution(&written, window, sources, shapes)
             }
             WrittenKind::FullyConnected(written) => {
-                if written.kernel.is_some() || written.stride.is_some() || written.padding.is_some() {
+                let WrittenConvolution { kernel, stride, padding, padding_after, .. } = written;
+                if [kernel, stride, padding, padding_after].iter().any(Option::is_some) {
                     return Err(wrong("kernel", "a fully connected layer's kernel is its input"));
                 }
-                let window = window([input.width, input.height], [1; 2], None, None);
-                self.convolution(written, window, sources, shapes)?
+                let window = window([input.width, input.height], [1; 2], None, None)?;
+                self.convolution(&written, window, sources, shapes)
             }
-            WrittenKind::Pooling(written) => {
-                let whole = [input.width, input.height];
-                let kernel = match (written.kernel, written.global) {
-                    (Some(kernel), false) => kernel,
-                    (None, true) => whole,
-                    _ => {
-                        return Err(wrong(
-                            "kernel",
-                            "either `kernel` or `global = true` says what is pooled",
-                        ));
-                    }
-                };
-                let WrittenPooling { method, stride, padding, padding_after, rounding, .. } = written;
-                // As frameworks have it, windows do not overlap if nothing else is said.
-                let mut window = window(kernel, stride.unwrap_or(kernel), padding, padding_after);
-                if rounding == Rounding::Ceil {
-                    window = window.rounded_up(input);
-                }
-                let output = under(window, input, input.channels)?;
-                (Operation::Pooling(Pooling { method, window }), output)
-            }
-            WrittenKind::Sum(written) => {
-                if shapes[1] != input {
-                    return Err(unlike(input, shapes[1]));
-                }
-                let activation = activation(written.relu, written.leaky);
-                self.refuse_in_fp16([
-                    ("shift", written.shift.is_some()),
-                    ("converter", written.converter.is_some()),
-                ])?;
-                let (shift, scale) = (written.shift.unwrap_or(0), written.scale.unwrap_or(1));
-                let converter = match written.converter {
-                    Some(converter) => converter,
-                    None => self.maker.sum_converter(sources, scale, shift),
-                };
-                (Operation::Sum(Sum { scale, shift, activation, converter }), input)
-            }
+            WrittenKind::Pooling(written) => pooling(&written, input),
+            WrittenKind::Sum(written) => self.sum(&written, sources, shapes),
+            WrittenKind::Elementwise(written) => self.elementwise(&written, shapes),
+            WrittenKind::Activation(written) => Ok((Operation::Activation(self.function(written)?), input)),
             WrittenKind::Concatenation(_) => {
                 let alike = |shape: &Shape| (shape.width, shape.height) == (input.width, input.height);
                 if let Some(&other) = shapes.iter().find(|shape| !alike(shape)) {
-                    return Err(unlike(input, other));
+                    return Err(unlike("inputs", input, other));
                 }
                 let channels = shapes.iter().map(|shape| shape.channels).sum();
-                (Operation::Concatenation, Shape { channels, ..input })
+                Ok((Operation::Concatenation, Shape { channels, ..input }))
             }
-            WrittenKind::Normalisation(written) => {
-                let WrittenNormalisation { channels, alpha, beta, k, scale, converter, .. } = written;
-                if !matches!(channels, 3 | 5 | 7 | 9) {
-                    return Err(wrong(
-                        "channels",
-                        format!("channels = {channels}: normalisation is over 3, 5, 7 or 9"),
-                    ));
-                }
-                self.refuse_in_fp16([("converter", converter.is_some())])?;
-                let precision = self.network.precision;
-                let made = synthetic::normalisation(channels, [alpha, beta, k, scale], precision, converter);
-                (
-                    Operation::Normalisation(made.ok_or_else(|| wrong("", "its factors are no numbers"))?),
-                    input,
-                )
-            }
-            WrittenKind::Upsampling(WrittenUpsampling { factor, .. }) => {
+            WrittenKind::Normalisation(written) => self.normalisation(&written, input),
+            WrittenKind::Upsampling(WrittenUpsampling { factor }) => {
                 if !(1..=16).contains(&factor) {
                     return Err(wrong("factor", format!("factor = {factor}: upsampling is by 1 to 16")));
                 }
                 let Shape { width, height, channels } = input;
                 let output = Shape { width: width * factor, height: height * factor, channels };
-                (Operation::Upsampling(factor), output)
+                Ok((Operation::Upsampling(factor), output))
             }
-            WrittenKind::SoftMax(WrittenSoftMax { scale, .. }) => {
+            WrittenKind::SoftMax(WrittenSoftMax { scale }) => {
                 if !(0.0..=4096.0).contains(&scale) {
                     return Err(wrong("scale", format!("scale = {scale}: that of a soft-max is 0 to 4096")));
                 }
-                (Operation::SoftMax(SoftMax { scale: (scale * 65536.0).round() as u32 }), input)
+                Ok((Operation::SoftMax(SoftMax { scale: (scale * 65536.0).round() as u32 }), input))
+            }
+        }
+    }
+
+    fn sum(&mut self, written: &WrittenSum, sources: &[Option<usize>], shapes: &[Shape]) -> Read {
+        let &WrittenSum { scale, shift, relu, leaky, converter, .. } = written;
+        let input = alike("inputs", shapes)?;
+        self.refuse_in_fp16([("shift", shift.is_some()), ("converter", converter.is_some())])?;
+        let (shift, scale) = (shift.unwrap_or(0), scale.unwrap_or(1));
+        let converter = converter.unwrap_or_else(|| self.maker.sum_converter(sources, scale, shift));
+        let activation = activation(relu, leaky);
+        Ok((Operation::Sum(Sum { scale, shift, activation, converter }), input))
+    }
+
+    fn elementwise(&mut self, written: &WrittenElementwise, shapes: &[Shape]) -> Read {
+        let input = alike("other", shapes)?;
+        let converter = match written.converter {
+            Some(converter) => {
+                self.refuse_in_fp16([("converter", true)])?;
+                converter
+            }
+            None if self.network.precision == Precision::Fp16 => Converter::NONE,
+            None => return Err(wrong("", "`converter` is missing")),
+        };
+        let pair = |method| Operation::Elementwise(Elementwise { method, converter });
+        let operation = match written.method {
+            WrittenPair::Add => {
+                Operation::Sum(Sum { scale: 1, shift: 0, activation: Activation::None, converter })
+            }
+            WrittenPair::Multiply => pair(PairMethod::Multiply),
+            WrittenPair::Maximum => pair(PairMethod::Maximum),
+        };
+        Ok((operation, input))
+    }
+
+    fn function(&mut self, written: WrittenFunction) -> Result<Function, KeyError> {
+        Ok(match written {
+            WrittenFunction::Relu {} => Function::Relu,
+            WrittenFunction::Leaky { converter: Converter { offset: 0, scale, shift } } => {
+                Function::Leaky { scale, shift }
+            }
+            WrittenFunction::Leaky { converter: Converter { offset, .. } } => {
+                let what = format!("converter.offset = {offset}: a leaky activation takes nothing off");
+                return Err(wrong("converter.offset", what));
+            }
+            WrittenFunction::Clamp { low, high } if low > high => {
+                return Err(wrong("low", format!("nothing lies between {low} and {high}")));
+            }
+            WrittenFunction::Clamp { low, high } => Function::Clamp { low, high },
+            WrittenFunction::Table { table } => {
+                let answers = self.tensor("table", &table, [256])?;
+                Function::Table(answers.into_iter().map(u8::cast_signed).collect())
             }
         })
     }
 
+    fn normalisation(&mut self, written: &WrittenNormalisation, input: Shape) -> Read {
+        let &WrittenNormalisation { channels, alpha, beta, k, scale, converter } = written;
+        if !matches!(channels, 3 | 5 | 7 | 9) {
+            let what = format!("channels = {channels}: normalisation is over 3, 5, 7 or 9");
+            return Err(wrong("channels", what));
+        }
+        self.refuse_in_fp16([("converter", converter.is_some())])?;
+        let precision = self.network.precision;
+        let made = synthetic::normalisation(channels, [alpha, beta, k, scale], precision, converter);
+        let made = made.ok_or_else(|| wrong("", "its factors are no numbers"))?;
+        Ok((Operation::Normalisation(made), input))
+    }
+
     fn convolution(
         &mut self,
-        written: WrittenConvolution,
+        written: &WrittenConvolution,
         window: Window,
         sources: &[Option<usize>],
         shapes: &[Shape],
-    ) -> Result<(Operation, Shape), KeyError> {
-        let WrittenConvolution { relu, leaky, truncate, converter, add, .. } = written;
+    ) -> Read {
+        let &WrittenConvolution { relu, leaky, truncate, converter, ref add, .. } = written;
         let input = shapes[0];
         let kernels = match (written.kernels, written.depthwise) {
             (Some(kernels), _) => kernels,
@@ -183,13 +209,8 @@ impl Reader<'_, '_> {
             return Err(wrong("groups", "channels and kernels are no multiples of the groups"));
         }
         let output = under(window, input, kernels)?.check().map_err(|why| wrong("", why))?;
-        let taps = [window.size[0], window.size[1], input.channels / groups, kernels].map(u64::from);
-        let count = taps.iter().try_fold(1u64, |count, &by| count.checked_mul(by));
-        let Some(count) = count.filter(|&count| count < 1 << 32) else {
-            return Err(no_window(window, input));
-        };
         if let Some(&other) = shapes.get(1).filter(|other| **other != output) {
-            return Err(wrong("add", format!("{output} and {other} do not go together")));
+            return Err(unlike("add", output, other));
         }
         let bias_shift = written.bias.as_ref().is_some_and(|bias| bias.shift > 0);
         self.refuse_in_fp16([
@@ -198,8 +219,6 @@ impl Reader<'_, '_> {
             ("truncate", truncate.is_some()),
             ("converter", converter.is_some()),
         ])?;
-        let activation = activation(relu, leaky);
-        let element = self.network.precision.bytes() as u64;
         let mut convolution = Convolution {
             kernels,
             groups,
@@ -208,36 +227,66 @@ impl Reader<'_, '_> {
             bias: None,
             truncate: truncate.unwrap_or(0),
             added: add.as_ref().map(|added| added.shift.unwrap_or(0)),
-            activation,
+            activation: activation(relu, leaky),
             converter: converter.unwrap_or(Converter::NONE),
+        };
+        self.weights(&mut convolution, written, sources, input.channels / groups)?;
+        if let Some(bias) = &written.bias {
+            convolution.bias = Some(self.bias(bias, kernels)?);
+        }
+        Ok((Operation::Convolution(convolution), output))
+    }
+
+    /// Reads a convolution's weights, or makes them up with what belongs to them; each kernel sees so many channels.
+    fn weights(
+        &mut self,
+        convolution: &mut Convolution,
+        written: &WrittenConvolution,
+        sources: &[Option<usize>],
+        seen: u32,
+    ) -> Result<(), KeyError> {
+        let Convolution { window, kernels, .. } = *convolution;
+        let sizes = [window.size[0], window.size[1], seen, kernels];
+        let count = sizes.iter().try_fold(1u64, |count, &by| count.checked_mul(by.into()));
+        let Some(count) = count.filter(|&count| count < 1 << 32) else {
+            return Err(no_window(window, self.network.shape(sources[0])));
         };
         let seed = match &written.weights {
             Some(Tensor::File(file)) => {
-                let bytes = self.tensor("weights", file, count, element)?;
-                convolution.weights = bytes.into_iter().map(|byte| byte as i8).collect();
-                if converter.is_none() && self.network.precision != Precision::Fp16 {
+                let element = self.network.precision.bytes() as u64;
+                let bytes = self.tensor("weights", file, [count * element])?;
+                convolution.weights = bytes.into_iter().map(u8::cast_signed).collect();
+                if written.converter.is_none() && self.network.precision != Precision::Fp16 {
                     return Err(wrong("", "`converter` is missing: the weights are in a file"));
                 }
-                None
+                return Ok(());
             }
-            Some(Tensor::Seeded { seed }) => Some(*seed),
-            None => Some(self.maker.seed().ok_or_else(|| {
+            Some(Tensor::Seeded { seed }) => *seed,
+            None => self.maker.seed().ok_or_else(|| {
                 wrong("", "`weights` are missing: name a file, or give the network a `seed` to make them up")
-            })?),
+            })?,
         };
-        if let Some(seed) = seed {
-            let sizes = [window.size[0], window.size[1], input.channels / groups, kernels];
-            self.maker.take(&sizes).map_err(|why| wrong("", why))?;
-            let given =
-                GrantedWrite { truncate, shift: add.as_ref().and_then(|added| added.shift), converter };
-            self.maker.convolution(&mut convolution, seed, count as usize, sources, given);
-        }
-        if let Some(WrittenBias { values, shift }) = written.bias {
-            let bytes = self.tensor("bias", &values, kernels.into(), 2)?;
-            let values = bytes.chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect();
-            convolution.bias = Some(Bias { values, shift });
-        }
-        Ok((Operation::Convolution(convolution), output))
+        self.maker.take(&sizes).map_err(|why| wrong("", why))?;
+        let &WrittenConvolution { truncate, converter, ref add, .. } = written;
+        let shift = add.as_ref().and_then(|added| added.shift);
+        let given = GrantedWrite { truncate, shift, converter };
+        self.maker.convolution(convolution, seed, count as usize, sources, given);
+        Ok(())
+    }
+
+    /// Biases are int16 or int32, which their file's length tells; in fp16 they are fp16.
+    fn bias(&mut self, written: &WrittenBias, kernels: u32) -> Result<Bias, KeyError> {
+        let &WrittenBias { values: ref file, shift } = written;
+        let kernels = u64::from(kernels);
+        let bytes = match self.network.precision {
+            Precision::Fp16 => self.tensor("bias", file, [2 * kernels])?,
+            _ => self.tensor("bias", file, [2 * kernels, 4 * kernels])?,
+        };
+        let values = match bytes.len() as u64 == 4 * kernels {
+            true => bytes.as_chunks().0.iter().map(|word| i32::from_le_bytes(*word)).collect(),
+            false => bytes.as_chunks().0.iter().map(|pair| i16::from_le_bytes(*pair).into()).collect(),
+        };
+        Ok(Bias { values, shift })
     }
 
     /// Refuses what only integers have, if it is given.
@@ -252,20 +301,37 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn tensor(
+    /// The bytes of a file that has one of these lengths.
+    fn tensor<const N: usize>(
         &mut self,
         key: &'static str,
         file: &str,
-        elements: u64,
-        element: u64,
+        lengths: [u64; N],
     ) -> Result<Vec<u8>, KeyError> {
         let wrong = |why: String| wrong(key, format!("{file}: {why}"));
         let bytes = (self.read)(file).map_err(wrong)?;
-        if bytes.len() as u64 != elements * element {
-            return Err(wrong(format!("it has {} bytes instead of {}", bytes.len(), elements * element)));
+        if !lengths.contains(&(bytes.len() as u64)) {
+            let right = lengths.map(|length| length.to_string()).join(" or ");
+            return Err(wrong(format!("it has {} bytes instead of {right}", bytes.len())));
         }
         Ok(bytes)
     }
+}
+
+fn pooling(written: &WrittenPooling, input: Shape) -> Read {
+    let &WrittenPooling { method, kernel, global, stride, padding, padding_after, rounding } = written;
+    let kernel = match (kernel, global) {
+        (Some(kernel), false) => kernel,
+        (None, true) => [input.width, input.height],
+        _ => return Err(wrong("kernel", "either `kernel` or `global = true` says what is pooled")),
+    };
+    // As frameworks have it, windows do not overlap if nothing else is said.
+    let mut window = window(kernel, stride.unwrap_or(kernel), padding, padding_after)?;
+    if rounding == Rounding::Ceil {
+        window = window.rounded_up(input);
+    }
+    let output = under(window, input, input.channels)?;
+    Ok((Operation::Pooling(Pooling { method, window }), output))
 }
 
 fn activation(relu: bool, leaky: Option<Leaky>) -> Activation {
@@ -276,14 +342,32 @@ fn activation(relu: bool, leaky: Option<Leaky>) -> Activation {
     }
 }
 
+/// The size of two cubes that are to have the same.
+fn alike(key: &'static str, shapes: &[Shape]) -> Result<Shape, KeyError> {
+    match *shapes {
+        [one, other] if one == other => Ok(one),
+        [one, other] => Err(unlike(key, one, other)),
+        _ => Err(wrong(key, "two inputs go together")),
+    }
+}
+
+fn unlike(key: &'static str, one: Shape, other: Shape) -> KeyError {
+    wrong(key, format!("{one} and {other} do not go together"))
+}
+
 fn window(
     size: [u32; 2],
     stride: [u32; 2],
     padding: Option<[u32; 2]>,
     padding_after: Option<[u32; 2]>,
-) -> Window {
+) -> Result<Window, KeyError> {
+    for (key, [columns, rows]) in [("kernel", size), ("stride", stride)] {
+        if columns == 0 || rows == 0 {
+            return Err(wrong(key, format!("{key} = [{columns}, {rows}]: at least 1")));
+        }
+    }
     let before = padding.unwrap_or_default();
-    Window { size, stride, before, after: padding_after.unwrap_or(before) }
+    Ok(Window { size, stride, before, after: padding_after.unwrap_or(before) })
 }
 
 /// The size of what windows over an input make.
