@@ -102,7 +102,7 @@ mod tests {
             "90 % of the ideal",
             "90 % of its own first",
         ];
-        let row = |name: &str| {
+        let row = |name: &'static str| {
             [name, "64 outstanding", "8 807", "4 577", "100 %", "up to 81 cycles", "up to 400 cycles"]
         };
         let mut wide = table(&header, &[2, 3]);

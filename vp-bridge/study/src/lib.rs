@@ -49,8 +49,9 @@ pub use measured::{Direction, Histogram, Levels, Machine, Measured, MeasuredLaye
 pub use networks::{NetworkFacts, WeightSource};
 pub use places::{Place, Places};
 pub use point::{Chosen, DEFAULT_PLATFORM, Point};
-pub use results::{Row, curve, curve_points, ends, rounded, rows};
+pub use results::{Row, curve, curve_points, ends, rows};
 pub use run::{Planned, Shard, missing, none_runs, plan, run};
+pub use said::rounded;
 pub use search::{Goal, Known, Search, SearchEnd, Wanted};
 pub use store::{Differs, Finished, Store, StoreError, of_program, program};
 pub use sweep::{Assignment, Product, SweepError};

@@ -107,26 +107,3 @@ pub(super) fn of<'a>(rows: &[Row<'a>], number: usize) -> Option<&'a Measured> {
     let at = rows.binary_search_by_key(&number, |row| row.point.number).ok()?;
     rows[at].outcome.measured()
 }
-
-/// A number as people read it: three digits that count, thousands apart.
-pub fn rounded(number: f64) -> String {
-    let digits = match number.abs() {
-        it if it >= 100.0 => 0,
-        it if it >= 10.0 => 1,
-        it if it >= 1.0 => 2,
-        _ => 3,
-    };
-    if digits > 0 {
-        return format!("{number:.digits$}");
-    }
-    let whole = format!("{number:.0}");
-    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole.as_str()), |whole| ("-", whole));
-    let mut text = sign.to_owned();
-    for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at).is_multiple_of(3) {
-            text.push('\u{202f}');
-        }
-        text.push(digit);
-    }
-    text
-}

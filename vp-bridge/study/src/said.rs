@@ -1,7 +1,5 @@
 //! Parameters and numbers as people say them.
 
-use super::results::rounded;
-
 /// In what a parameter is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
@@ -120,6 +118,29 @@ pub(crate) fn quantity(name: &str, value: &str) -> String {
 /// A parameter as it stands at an axis, with the unit of its numbers if they have none themselves.
 pub(crate) fn measured_in(name: &str, unit: Unit) -> String {
     format!("{}{}", spoken(name), unit.at_axis())
+}
+
+/// A number as people read it: three digits that count, thousands apart.
+pub fn rounded(number: f64) -> String {
+    let digits = match number.abs() {
+        it if it >= 100.0 => 0,
+        it if it >= 10.0 => 1,
+        it if it >= 1.0 => 2,
+        _ => 3,
+    };
+    if digits > 0 {
+        return format!("{number:.digits$}");
+    }
+    let whole = format!("{number:.0}");
+    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole.as_str()), |whole| ("-", whole));
+    let mut text = sign.to_owned();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A parameter with a value: `read latency 400 cycles`.

@@ -3,7 +3,7 @@
 
 use super::super::Failure;
 use super::MOST_INPUT;
-use super::network::Named;
+use super::named::Named;
 use std::path::Path;
 use toml::Table;
 use vp_models::host::fpga_ai_suite::{Job, Model};

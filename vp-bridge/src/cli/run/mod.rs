@@ -2,11 +2,13 @@
 
 mod energy;
 mod kind;
+mod named;
 mod network;
 pub(super) mod report;
 mod suite;
 mod tensors;
 mod told;
+pub(super) mod what_happened;
 
 use self::kind::{Device, Kind};
 pub(super) use self::network::bound;
@@ -362,7 +364,7 @@ fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Resul
     let played = player::play(trace, host.as_mut(), &map, &PlayOptions::default());
     let outcome = played.map_err(|error| Failure {
         is_lack: is_lack(&error, trace, map),
-        ..Failure::new(report::with_what_happened(&error, host.as_mut()))
+        ..Failure::new(what_happened::with_what_happened(&error, host.as_mut()))
     })?;
     let statistics = host.statistics().map_err(Failure::new)?;
     let mut warnings = host.warnings();

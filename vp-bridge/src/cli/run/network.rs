@@ -1,7 +1,8 @@
 //! `vp run` of a network: layer by layer as a driver would, and where its time went.
 
 use super::energy::Estimate;
-use super::{Args, MOST_INPUT, report};
+use super::named::Named;
+use super::{Args, MOST_INPUT, what_happened};
 use crate::cli::hosts::OpenedHost;
 use crate::cli::platform_args::nvdla;
 use crate::cli::text::{self, counted, grouped, styled};
@@ -20,26 +21,6 @@ const SRAM: &str = Memory::Secondary.port();
 
 /// The platform that is used if none is asked for.
 const DEFAULT_PLATFORM: &str = "nv_large";
-
-/// Where a network is, if that is what a person names: one that is built in, a folder with a `network.toml`, a TOML
-/// file or a sheet of layers.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Named {
-    BuiltIn(String),
-    File(PathBuf),
-}
-
-impl Named {
-    pub(super) fn load(&self, options: &Options) -> Result<Network, Failure> {
-        match self {
-            Named::BuiltIn(name) => {
-                let network = Network::named(name, options).map_err(Failure::new)?;
-                network.ok_or_else(|| Failure::new(format!("there is no network `{name}`")))
-            }
-            Named::File(path) => Network::load(path, options).map_err(Failure::new),
-        }
-    }
-}
 
 /// `320x240`: columns and lines.
 pub(super) fn size(text: &str) -> Result<[u32; 2], String> {
@@ -103,7 +84,7 @@ fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Fai
     let measured = Measured::on(network, &plan, host.as_mut(), description.period, &inputs, || bar.inc(1));
     bar.finish_and_clear();
     let measured =
-        measured.map_err(|error| Failure::new(report::with_what_happened(&error, host.as_mut())))?;
+        measured.map_err(|error| Failure::new(what_happened::with_what_happened(&error, host.as_mut())))?;
     if let Some(file) = &args.output {
         let bytes: Vec<u8> = measured.output.iter().map(|element| *element as u8).collect();
         vp_observers::write_whole(file, bytes)
@@ -249,7 +230,7 @@ fn show(
         )?;
     }
     writeln!(out, "{:<10} {}", "event hash", measured.statistics.text("events.hash").unwrap_or("-"))?;
-    report::show_faults(&mut out, &measured.statistics)
+    what_happened::show_faults(&mut out, &measured.statistics)
 }
 
 /// What is in SRAM, and what goes over its interface.

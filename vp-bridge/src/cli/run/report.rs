@@ -1,14 +1,15 @@
 //! How runs are shown: one in full, many in a table.
 
+use super::what_happened::{faults, show_faults, warn};
 use super::{Judged, Ran, Run, suite};
 use crate::cli::text::{self, counted, grouped, styled};
-use crate::cli::{Failure, Verdict, memory, terminal};
+use crate::cli::{Failure, Verdict, memory};
 use std::fmt;
 use std::io::Write;
 use vp_core::Time;
+use vp_models::host::Statistics;
 use vp_models::host::loadable::Execution;
 use vp_models::host::trace::player::Left;
-use vp_models::host::{Host, Statistics, Warning};
 use vp_models::platform::DeviceDescription;
 
 /// The verdict, which stands even if nobody reads the report to its end.
@@ -119,21 +120,6 @@ fn show_hash(out: &mut impl Write, statistics: &Statistics) -> Result<(), Failur
     Ok(writeln!(out, "{:<10} {}", "event hash", statistics.text("events.hash").unwrap_or("-"))?)
 }
 
-/// The faults that were armed: what each is, and what it has done.
-pub(super) fn show_faults(out: &mut impl Write, statistics: &Statistics) -> Result<(), Failure> {
-    for line in faults(statistics) {
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
-}
-
-fn faults(statistics: &Statistics) -> impl Iterator<Item = String> {
-    (1..).map_while(|number| {
-        let text = statistics.text(&format!("fault.{number}"))?;
-        Some(format!("{:<10} {text}", format!("fault {number}")))
-    })
-}
-
 /// How long a loadable's operations ran, and how long the CPU kept them waiting.
 fn show_split(out: &mut impl Write, execution: &Execution, period: Time) -> Result<(), Failure> {
     let Execution { register_writes, register_reads, interrupts, bus, time, .. } = execution;
@@ -160,37 +146,6 @@ fn show_result(out: &mut impl Write, left: &Left) -> Result<(), Failure> {
         writeln!(out, "{:<10} {}", "", values.iter().map(text).collect::<Vec<_>>().join(" "))?;
     }
     Ok(())
-}
-
-/// The first warnings, and how many more there are.
-pub(in crate::cli) fn warn(out: &mut impl Write, warnings: &[Warning]) -> Result<(), Failure> {
-    for warning in lines(warnings) {
-        writeln!(out, "{warning}")?;
-    }
-    Ok(())
-}
-
-/// The first warnings, and how many more there are, a line each.
-fn lines(warnings: &[Warning]) -> impl Iterator<Item = String> {
-    let most = if terminal::is_verbose() { usize::MAX } else { 8 };
-    // What faults do is listed apart.
-    let warnings: Vec<&Warning> =
-        warnings.iter().filter(|warning| !warning.text.starts_with("faults: ")).collect();
-    let more = warnings.len().saturating_sub(most);
-    let more = (more > 0).then(|| format!("{more} more like these (-v shows all)"));
-    let lines = warnings.into_iter().take(most).map(ToString::to_string).chain(more);
-    let lines: Vec<String> = lines.collect();
-    lines.into_iter().map(|line| format!("{} {line}", styled(text::YELLOW, "warning:")))
-}
-
-/// Why a program could not be run to its end, and what happened until then: warnings, and faults that were injected.
-pub(super) fn with_what_happened(error: &dyn fmt::Display, host: &mut dyn Host) -> String {
-    // Where there is no way to a server any more, there is nothing to be said of faults.
-    let statistics = host.statistics().unwrap_or_default();
-    // Of a server they may come behind the answer that tells of the error: now they are here.
-    let warnings = host.warnings();
-    let happened = lines(&warnings).chain(faults(&statistics));
-    std::iter::once(error.to_string()).chain(happened).collect::<Vec<_>>().join("\n")
 }
 
 fn traffic(

@@ -11,7 +11,7 @@ use vp_models::platform::{Description, DeviceDescription};
 use super::super::hosts::OpenedHost;
 use super::super::record::{self, Record};
 use super::super::{Failure, Verdict, text};
-use super::network::Named;
+use super::named::Named;
 use super::{Args, MOST_INPUT};
 
 /// The platform for jobs, if none is asked for.
@@ -176,7 +176,7 @@ impl Ran<'_> {
         if let Some(hash) = statistics.text("events.hash") {
             writeln!(out, "event hash  {hash}")?;
         }
-        super::report::show_faults(&mut out, statistics)?;
+        super::what_happened::show_faults(&mut out, statistics)?;
         if let Some(right) = self.right() {
             let share = 100.0 * right as f64 / count.max(1) as f64;
             writeln!(out, "accuracy    {share:.1} %: {right} of {count}")?;

@@ -1,27 +1,12 @@
 //! What a chart of frames/s says, in a sentence.
 
-use super::page::Page;
+use super::page::{Answer, Page};
 use crate::ideal::{Ideal, Trend};
 use crate::layout::{Curve, Panel};
 use crate::point::text;
-use crate::results::{self, rounded};
+use crate::results;
+use crate::said::rounded;
 use crate::said::{amount, spoken};
-
-/// A chart's answer: what matters, and then what it rests on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// `400 cycles with 64 outstanding: resnet50 on nv_large keeps 50 %`.
-    pub head: String,
-    /// What that is a share of, what else could be had, and where the knees are; empty if there is nothing to add.
-    pub rest: String,
-}
-
-impl Answer {
-    /// Both in one.
-    pub fn sentence(&self) -> String {
-        format!("{}. {}", self.head, self.rest).trim_end().to_owned()
-    }
-}
 
 impl Page<'_> {
     /// A chart's answer; none if its chosen point did not run.

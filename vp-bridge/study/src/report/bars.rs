@@ -1,10 +1,11 @@
 //! What time goes into: a bar a layer, or a bar a point, its parts stacked.
 
+use super::drawing::{self, BOUNDS, Error, TEXT};
 use super::live::{self, Live};
 use super::look::{LEGEND, Look, Mark, legend, legend_height};
 use super::names::{Below, shortened};
-use super::plot::{self, Axis, BOUNDS, Error, TEXT};
-use crate::results::rounded;
+use super::plot::{self, Axis};
+use crate::said::rounded;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 use serde_json::{Value, json};
@@ -46,7 +47,7 @@ pub(super) fn layers(bars: &[Bar], unit: &str, wide: u32) -> Result<String, Erro
     let names = names(bars);
     let legends = legend_height(wide, "", &names, Mark::Box);
     let high = legends + 52 + ROW * bars.len() as u32;
-    plot::svg((wide, high), |root| {
+    drawing::svg((wide, high), |root| {
         let (top, area) = root.split_vertically(legends);
         legend(&top, "", &names, Mark::Box)?;
         // The numbers need room behind the longest bar.
@@ -68,9 +69,9 @@ pub(super) fn layers(bars: &[Bar], unit: &str, wide: u32) -> Result<String, Erro
             }
             let (left, middle) = chart.backend_coord(&(0.0, rows - at as f64 - 0.5));
             let (right, _) = chart.backend_coord(&(from, 0.0));
-            let before = plot::style(TEXT, HPos::Right, VPos::Center);
+            let before = drawing::style(TEXT, HPos::Right, VPos::Center);
             root.draw(&Text::new(shortened(&bar.name, 25), (left - 7, middle), before))?;
-            let behind = plot::style(TEXT, HPos::Left, VPos::Center);
+            let behind = drawing::style(TEXT, HPos::Left, VPos::Center);
             root.draw(&Text::new(rounded(bar.total()), (right + 6, middle), behind))?;
         }
         Ok(())
@@ -83,7 +84,7 @@ pub(super) fn shares(bars: &[Bar], of: &str, words: bool, size: (u32, u32)) -> R
     let below = if words { Below::words(&all, size.0) } else { Below::numbers(&all) };
     let names = names(bars);
     let legends = legend_height(size.0, "", &names, Mark::Box);
-    plot::svg((size.0, size.1 + legends - LEGEND + below.room()), |root| {
+    drawing::svg((size.0, size.1 + legends - LEGEND + below.room()), |root| {
         let (top, area) = root.split_vertically(legends);
         legend(&top, "", &names, Mark::Box)?;
         let count = bars.len().max(1) as f64;

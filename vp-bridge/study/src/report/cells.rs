@@ -2,7 +2,7 @@
 
 use super::bars::Bar;
 use crate::measured::{Measured, MeasuredLayer};
-use crate::results::rounded;
+use crate::said::rounded;
 use maud::{Markup, html};
 use vp_models::host::Bound;
 

@@ -1,14 +1,17 @@
 //! Designs by what stands for their area, and the Pareto front of frames/s.
 
-use super::answer::{Answer, percent};
+use super::answer::percent;
 use super::cells::{Cells, strings};
+use super::drawing::{self, Error, GUIDE};
 use super::live::{self, Live};
 use super::look::{LEGEND, Look, Mark, legend, legend_height};
-use super::plot::{self, Axis, Error, GUIDE, Labels};
+use super::page::Answer;
+use super::plot::{self, Axis, Labels};
 use crate::area::front;
 use crate::file::Study;
 use crate::point::text;
-use crate::results::{Row, rounded};
+use crate::results::Row;
+use crate::said::rounded;
 use crate::said::{Unit, quantity};
 use plotters::prelude::*;
 use serde_json::json;
@@ -50,7 +53,7 @@ impl Designs<'_> {
         let entries: Vec<_> = Look::each(&self.labels).map(|(label, look)| (label.clone(), look)).collect();
         let entries = if self.labels.iter().all(String::is_empty) { Vec::new() } else { entries };
         let legends = legend_height(wide, self.title, &entries, Mark::Line);
-        plot::svg((wide, high + legends - LEGEND), |root| {
+        drawing::svg((wide, high + legends - LEGEND), |root| {
             let (top, area) = root.split_vertically(legends);
             legend(&top, self.title, &entries, Mark::Line)?;
             let x = self.axis();

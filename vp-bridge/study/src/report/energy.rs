@@ -5,7 +5,8 @@ use crate::energy::{Energy, EnergyPart, said};
 use crate::file::Study;
 use crate::measured::Measured;
 use crate::point::text;
-use crate::results::{Row, rounded};
+use crate::results::Row;
+use crate::said::rounded;
 use crate::said::{quantity, spoken};
 
 /// A row a point: what varies, and what a frame takes.

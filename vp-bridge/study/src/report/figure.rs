@@ -1,8 +1,8 @@
 //! The frame of a chart: its title and answer, the picture, what its script draws, and the numbers behind it.
 
 use super::cells::{Cells, table};
+use super::drawing::themed;
 use super::live::Live;
-use super::plot::themed;
 use maud::{Markup, PreEscaped, html};
 
 /// A chart with all that belongs to it.

@@ -1,8 +1,9 @@
 //! How long reads took: the share of them in each bucket of latency.
 
+use super::drawing::{self, Error};
 use super::live::{self, Live};
 use super::look::{LEGEND, Look, Mark, legend, legend_height};
-use super::plot::{self, Axis, Error};
+use super::plot::{self, Axis};
 use crate::measured::Histogram;
 use plotters::prelude::*;
 use serde_json::json;
@@ -11,7 +12,7 @@ use serde_json::json;
 pub(super) fn draw(title: &str, runs: &[(String, &Histogram)], size: (u32, u32)) -> Result<String, Error> {
     let entries: Vec<_> = Look::each(runs).map(|((label, _), look)| (label.clone(), look)).collect();
     let legends = legend_height(size.0, title, &entries, Mark::Line);
-    plot::svg((size.0, size.1 + legends - LEGEND), |root| {
+    drawing::svg((size.0, size.1 + legends - LEGEND), |root| {
         let (top, area) = root.split_vertically(legends);
         legend(&top, title, &entries, Mark::Line)?;
         let shares: Vec<Vec<(f64, f64, f64)>> = runs.iter().map(|(_, histogram)| shares(histogram)).collect();

@@ -80,14 +80,14 @@ pub(super) fn words(name: &str) -> Value {
 
 /// The n-th of the colours for what has none of its own, as a variable of the page's style.
 pub(super) fn series(at: usize) -> String {
-    format!("var(--series-{})", at % super::plot::SERIES.len() + 1)
+    format!("var(--series-{})", at % super::drawing::SERIES.len() + 1)
 }
 
 /// A colour of the pictures as a variable of the page's style.
 pub(super) fn variable(colour: RGBColor) -> String {
-    let (family, at) = match super::plot::BOUNDS.iter().position(|bound| *bound == colour) {
+    let (family, at) = match super::drawing::BOUNDS.iter().position(|bound| *bound == colour) {
         Some(at) => ("bound", at),
-        None => ("series", super::plot::SERIES.iter().position(|one| *one == colour).unwrap_or(0)),
+        None => ("series", super::drawing::SERIES.iter().position(|one| *one == colour).unwrap_or(0)),
     };
     format!("var(--{family}-{})", at + 1)
 }

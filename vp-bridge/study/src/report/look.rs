@@ -1,6 +1,6 @@
 //! What tells curves apart: colours, and where there are more curves than colours, dashes and markers too. And legends.
 
-use super::plot::{Area, Error, SERIES, TEXT, style, width};
+use super::drawing::{Area, Error, SERIES, TEXT, style, width};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
@@ -215,7 +215,7 @@ pub(super) fn legend(
 
 #[cfg(test)]
 mod tests {
-    use super::super::plot::svg;
+    use super::super::drawing::svg;
     use super::*;
 
     #[test]

@@ -8,6 +8,7 @@ mod answer;
 mod bars;
 mod cells;
 mod designs;
+mod drawing;
 mod energy;
 mod facts;
 mod figure;
@@ -23,8 +24,7 @@ mod tables;
 mod throughput;
 mod timeline;
 
-pub use answer::Answer;
-pub use page::Page;
+pub use page::{Answer, Page};
 pub use tables::Table;
 
 use super::layout::Panel;

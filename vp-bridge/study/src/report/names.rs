@@ -1,6 +1,6 @@
 //! Names below an axis, one a place.
 
-use super::plot::{self, Area, Error, FONT, TEXT, width};
+use super::drawing::{self, Area, Error, FONT, TEXT, width};
 use plotters::prelude::*;
 use plotters::style::FontTransform;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -47,8 +47,8 @@ impl Below {
                 continue;
             }
             let style = match self.turned {
-                true => plot::style(TEXT, HPos::Right, VPos::Center).transform(FontTransform::Rotate270),
-                false => plot::style(TEXT, HPos::Center, VPos::Top),
+                true => drawing::style(TEXT, HPos::Right, VPos::Center).transform(FontTransform::Rotate270),
+                false => drawing::style(TEXT, HPos::Center, VPos::Top),
             };
             root.draw(&Text::new(name.clone(), (middle, bottom + 6), style))?;
             last = middle + half + if self.turned { 0 } else { 6 };
@@ -81,12 +81,13 @@ mod tests {
         assert_eq!((few.turned, few.room()), (false, 0));
         let many = Below::words(&["mobilenet_v1"; 12], 600);
         assert!(many.turned && many.room() > 60);
-        let drawn = plot::svg((600, 300), |root| many.draw(root, |at| (80 + 40 * at as i32, 100))).unwrap();
+        let drawn =
+            drawing::svg((600, 300), |root| many.draw(root, |at| (80 + 40 * at as i32, 100))).unwrap();
         assert_eq!(drawn.matches("rotate(270").count(), 12);
         // Numbers are left out instead.
         let numbers = Below::numbers(&["1000"; 12]);
         let drawn =
-            plot::svg((600, 300), |root| numbers.draw(root, |at| (80 + 20 * at as i32, 100))).unwrap();
+            drawing::svg((600, 300), |root| numbers.draw(root, |at| (80 + 20 * at as i32, 100))).unwrap();
         assert_eq!((numbers.room(), drawn.matches("<text").count()), (0, 6));
     }
 }

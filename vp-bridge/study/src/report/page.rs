@@ -1,9 +1,8 @@
 //! The page: what leads it, its sections, and what it carries.
 
-use super::answer::Answer;
 use super::cells::{Cells, strings, table};
+use super::drawing::Error;
 use super::live;
-use super::plot::Error;
 use crate::explore::Finding;
 use crate::file::Study;
 use crate::layout::{Layout, Panel};
@@ -41,6 +40,22 @@ pub(super) struct Section {
 /// How large a chart is that has another beside it, and how wide one that has not.
 pub(super) const HALF: (u32, u32) = (600, 400);
 pub(super) const WHOLE: u32 = 1180;
+
+/// A chart's answer: what matters, and then what it rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// `400 cycles with 64 outstanding: resnet50 on nv_large keeps 50 %`.
+    pub head: String,
+    /// What that is a share of, what else could be had, and where the knees are; empty if there is nothing to add.
+    pub rest: String,
+}
+
+impl Answer {
+    /// Both in one.
+    pub fn sentence(&self) -> String {
+        format!("{}. {}", self.head, self.rest).trim_end().to_owned()
+    }
+}
 
 impl Page<'_> {
     pub(super) fn markup(&self) -> Result<Markup, Error> {

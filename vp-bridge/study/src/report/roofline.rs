@@ -1,8 +1,9 @@
 //! The roofline: how fast each layer could be, by what it does with each byte that it reads, and how fast it is.
 
+use super::drawing::{self, Error, SERIES, TEXT};
 use super::live::{self, Live};
 use super::look::{LEGEND, Mark, legend};
-use super::plot::{self, Axis, Error, Labels, SERIES, TEXT};
+use super::plot::{self, Axis, Labels};
 use crate::measured::Measured;
 use crate::said::short;
 use plotters::prelude::*;
@@ -140,7 +141,7 @@ fn radius(share: f64) -> i32 {
 const NAMED: usize = 4;
 
 pub(super) fn draw(roof: &Roof, places: &[RooflinePoint], size: (u32, u32)) -> Result<String, Error> {
-    plot::svg(size, |root| {
+    drawing::svg(size, |root| {
         let (top, area) = root.split_vertically(LEGEND);
         let mut entries = vec![
             (format!("{} MACs/cycle", short(roof.macs)), SERIES[2].into()),

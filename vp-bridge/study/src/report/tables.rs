@@ -6,7 +6,8 @@ use super::page::Page;
 use crate::ideal::{Ideal, Trend};
 use crate::knee::Knee;
 use crate::layout::Curve;
-use crate::results::{self, rounded};
+use crate::results;
+use crate::said::rounded;
 use crate::said::{Unit, plain, spoken};
 
 /// A table and what it is of.

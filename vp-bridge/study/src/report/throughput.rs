@@ -1,9 +1,10 @@
 //! Frames a second over what is varied: over numbers a curve for each limit, its knee marked, and over words bars.
 
+use super::drawing::{self, Area, Error};
 use super::live::{self, Live};
 use super::look::{LEGEND, Look, Mark, legend, legend_height};
 use super::names::Below;
-use super::plot::{self, Area, Axis, Error, Labels};
+use super::plot::{self, Axis, Labels};
 use crate::ideal::Ideal;
 use crate::knee::Knee;
 use crate::said::Unit;
@@ -76,7 +77,7 @@ pub(super) fn draw(curves: &Curves<'_>, (wide, high): (u32, u32)) -> Result<Stri
     let entries = if entries.iter().all(|(label, _)| label.is_empty()) { Vec::new() } else { entries };
     let legends = legend_height(wide, curves.title, &entries, mark);
     let below = Below::words(&curves.names, wide);
-    plot::svg((wide, high + legends - LEGEND + below.room()), |root| {
+    drawing::svg((wide, high + legends - LEGEND + below.room()), |root| {
         let (top, area) = root.split_vertically(legends);
         legend(&top, curves.title, &entries, mark)?;
         match curves.names.is_empty() {

@@ -1,8 +1,9 @@
 //! What was outstanding and how full the buffer was, over time, for one point.
 
+use super::drawing::{self, Area, Error, LABEL, SERIES, TEXT};
 use super::live::{self, Live};
 use super::look::{LEGEND, Mark, legend};
-use super::plot::{self, Area, Axis, Error, LABEL, SERIES, TEXT};
+use super::plot::{self, Axis};
 use crate::measured::{Levels, Measured, Timeline};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -65,7 +66,7 @@ pub(super) fn draw(measured: &Measured, timeline: &Timeline, wide: u32) -> Resul
     let end = (timeline.start + measured.time) as f64;
     let (unit, scale) = unit(end);
     let along = format!("time, {unit}");
-    plot::svg((wide, high), |root| {
+    drawing::svg((wide, high), |root| {
         let (layers_area, mut rest) = root.split_vertically(LEGEND + LAYERS);
         let mut first = None;
         for (at, strip) in strips.iter().enumerate() {
@@ -200,7 +201,7 @@ fn strip(
     if let Some((limit, text)) = limit {
         chart.draw_series([PathElement::new(vec![(0.0, *limit), (x.end(), *limit)], TEXT)])?;
         let (right, height) = chart.backend_coord(&(x.end(), *limit));
-        let style = plot::style(LABEL, HPos::Right, VPos::Bottom);
+        let style = drawing::style(LABEL, HPos::Right, VPos::Bottom);
         root.draw(&Text::new(text.clone(), (right - 4, height - 4), style))?;
     }
     Ok((chart.backend_coord(&(0.0, 0.0)).0, chart.backend_coord(&(x.end(), 0.0)).0))
@@ -214,12 +215,12 @@ fn layers(area: &Area<'_>, timeline: &Timeline, end: f64, (left, right): (i32, i
         let (from, to) = (place(*begin as f64), place(until));
         let shade = TEXT.mix(if at % 2 == 0 { 0.16 } else { 0.3 });
         area.draw(&Rectangle::new([(from, 18), (to.max(from + 1), 18 + LAYERS as i32)], shade.filled()))?;
-        if plot::width(name) + 4 < to - from {
-            let style = plot::style(TEXT, HPos::Center, VPos::Center);
+        if drawing::width(name) + 4 < to - from {
+            let style = drawing::style(TEXT, HPos::Center, VPos::Center);
             area.draw(&Text::new(name.clone(), ((from + to) / 2, 18 + LAYERS as i32 / 2), style))?;
         }
     }
-    let style = plot::style(TEXT, HPos::Left, VPos::Center);
+    let style = drawing::style(TEXT, HPos::Left, VPos::Center);
     area.draw(&Text::new("layers", (8, 18 + LAYERS as i32 / 2), style))?;
     Ok(())
 }

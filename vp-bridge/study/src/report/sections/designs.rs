@@ -3,12 +3,12 @@
 use super::points::largest;
 use crate::layout::{Curve, Panel};
 use crate::point::text;
-use crate::report::answer::Answer;
 use crate::report::cells::table;
 use crate::report::designs::{Design, Designs};
+use crate::report::drawing::Error;
 use crate::report::figure::Figure;
+use crate::report::page::Answer;
 use crate::report::page::{HALF, Page};
-use crate::report::plot::Error;
 use crate::results;
 use crate::said::{spoken, valued};
 use maud::{Markup, html};

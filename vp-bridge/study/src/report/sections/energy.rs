@@ -3,11 +3,12 @@
 use crate::energy::said;
 use crate::layout::Panel;
 use crate::measured::Measured;
-use crate::report::answer::{Answer, percent};
+use crate::report::answer::percent;
 use crate::report::cells::table;
 use crate::report::energy::{of_layers, of_points};
+use crate::report::page::Answer;
 use crate::report::page::Page;
-use crate::results::rounded;
+use crate::said::rounded;
 use maud::{Markup, html};
 
 impl Page<'_> {

@@ -3,10 +3,10 @@
 use crate::layout::Curve;
 use crate::measured::Histogram;
 use crate::report::cells::strings;
+use crate::report::drawing::Error;
 use crate::report::figure::Figure;
 use crate::report::latency;
 use crate::report::page::{HALF, Page};
-use crate::report::plot::Error;
 use crate::said::spoken;
 use maud::{Markup, html};
 

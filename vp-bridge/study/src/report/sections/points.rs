@@ -4,8 +4,9 @@ use crate::measured::Outcome;
 use crate::point::text;
 use crate::report::cells::is_number;
 use crate::report::page::Page;
-use crate::results::{Row, rounded};
+use crate::results::Row;
 use crate::said::quantity;
+use crate::said::rounded;
 use maud::{Markup, html};
 use vp_models::host::Bound;
 

@@ -2,11 +2,11 @@
 
 use crate::report::answer::percent;
 use crate::report::cells::strings;
+use crate::report::drawing::Error;
 use crate::report::figure::{Figure, side_by_side};
 use crate::report::page::{HALF, Page};
-use crate::report::plot::Error;
 use crate::report::roofline::{self, Roof, RooflinePoint};
-use crate::results::rounded;
+use crate::said::rounded;
 use maud::{Markup, html};
 
 impl Page<'_> {

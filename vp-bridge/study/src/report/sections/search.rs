@@ -4,7 +4,7 @@ use crate::explore::Finding;
 use crate::measured::Measured;
 use crate::report::cells::{strings, table};
 use crate::report::page::Page;
-use crate::results::rounded;
+use crate::said::rounded;
 use crate::said::{amount, quantity};
 use crate::search::SearchEnd;
 use maud::{Markup, html};

@@ -4,13 +4,14 @@ use super::points::largest;
 use crate::ideal::{Ideal, Trend};
 use crate::layout::{Curve, Panel};
 use crate::point::text;
-use crate::report::answer::{Answer, percent};
+use crate::report::answer::percent;
 use crate::report::cells::{Cells, table};
+use crate::report::drawing::Error;
 use crate::report::figure::Figure;
+use crate::report::page::Answer;
 use crate::report::page::{HALF, Page};
-use crate::report::plot::Error;
 use crate::report::throughput::{self, Curves, Line};
-use crate::results::rounded;
+use crate::said::rounded;
 use crate::said::{spoken, valued};
 use maud::{Markup, html};
 

@@ -2,11 +2,11 @@
 
 use crate::measured::{Levels, Measured, Timeline};
 use crate::report::answer::percent;
+use crate::report::drawing::Error;
 use crate::report::figure::Figure;
 use crate::report::page::{Page, WHOLE};
-use crate::report::plot::Error;
 use crate::report::timeline;
-use crate::results::rounded;
+use crate::said::rounded;
 use maud::{Markup, html};
 
 impl Page<'_> {

@@ -1,0 +1,53 @@
+//! What happened in a run beside its layers: warnings, and faults that were armed.
+
+use crate::cli::text::{self, styled};
+use crate::cli::{Failure, terminal};
+use std::fmt;
+use std::io::Write;
+use vp_models::host::{Host, Statistics, Warning};
+
+/// The faults that were armed: what each is, and what it has done.
+pub(super) fn show_faults(out: &mut impl Write, statistics: &Statistics) -> Result<(), Failure> {
+    for line in faults(statistics) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+pub(super) fn faults(statistics: &Statistics) -> impl Iterator<Item = String> {
+    (1..).map_while(|number| {
+        let text = statistics.text(&format!("fault.{number}"))?;
+        Some(format!("{:<10} {text}", format!("fault {number}")))
+    })
+}
+
+/// The first warnings, and how many more there are.
+pub(in crate::cli) fn warn(out: &mut impl Write, warnings: &[Warning]) -> Result<(), Failure> {
+    for warning in lines(warnings) {
+        writeln!(out, "{warning}")?;
+    }
+    Ok(())
+}
+
+/// The first warnings, and how many more there are, a line each.
+fn lines(warnings: &[Warning]) -> impl Iterator<Item = String> {
+    let most = if terminal::is_verbose() { usize::MAX } else { 8 };
+    // What faults do is listed apart.
+    let warnings: Vec<&Warning> =
+        warnings.iter().filter(|warning| !warning.text.starts_with("faults: ")).collect();
+    let more = warnings.len().saturating_sub(most);
+    let more = (more > 0).then(|| format!("{more} more like these (-v shows all)"));
+    let lines = warnings.into_iter().take(most).map(ToString::to_string).chain(more);
+    let lines: Vec<String> = lines.collect();
+    lines.into_iter().map(|line| format!("{} {line}", styled(text::YELLOW, "warning:")))
+}
+
+/// Why a program could not be run to its end, and what happened until then: warnings, and faults that were injected.
+pub(super) fn with_what_happened(error: &dyn fmt::Display, host: &mut dyn Host) -> String {
+    // Where there is no way to a server any more, there is nothing to be said of faults.
+    let statistics = host.statistics().unwrap_or_default();
+    // Of a server they may come behind the answer that tells of the error: now they are here.
+    let warnings = host.warnings();
+    let happened = lines(&warnings).chain(faults(&statistics));
+    std::iter::once(error.to_string()).chain(happened).collect::<Vec<_>>().join("\n")
+}
