@@ -14,8 +14,9 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_models::host::Memory;
 use vp_models::host::trace::cfg::{CfgCommand, Extent, Pattern};
-use vp_models::host::trace::{Interrupt, RegisterName, Surface};
+use vp_models::host::trace::{RegisterName, Surface};
 use vp_models::nvdla::config::Config;
+use vp_models::nvdla::glb::Interrupt;
 use vp_models::nvdla::registers::RegisterMap;
 
 use crate::program::Program;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vp_models::host::Memory;
 use vp_models::host::trace::cfg::CfgCommand;
-use vp_models::host::trace::{Interrupt, RegisterName, Trace, TraceBuilder};
+use vp_models::host::trace::{RegisterName, Trace, TraceBuilder};
+use vp_models::nvdla::glb::Interrupt;
 use vp_models::nvdla::registers::RegisterMap;
 
 use super::{Draw, Kind};

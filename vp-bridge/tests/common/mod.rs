@@ -8,9 +8,10 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 use vp_models::host::trace::player::{Outcome, PlayOptions, play};
-use vp_models::host::trace::{Interrupt, Source, Trace, TraceBuilder};
+use vp_models::host::trace::{Trace, TraceBuilder};
 use vp_models::host::{Host, Memory, Statistics};
 use vp_models::local::LocalHost;
+use vp_models::nvdla::glb::InterruptSource;
 use vp_models::platform::{Description, Platform};
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::{Options, Server};
@@ -145,7 +146,7 @@ pub fn copy(width: u32, height: u32, channels: u32) -> Trace {
     for (register, value) in copy_registers(width, height, channels) {
         trace = trace.write(register, value);
     }
-    let done = Interrupt { source: Source::Pdp, group: 0 };
+    let done = InterruptSource::Pdp.of_group(0);
     trace.interrupt(done, "done").check("done", Memory::Primary, u64::from(TARGET), &bytes).build().unwrap()
 }
 

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use crate::common::{SOURCE, Served, TARGET, copy, copy_registers, fetch_target, pattern, run};
-use vp_models::host::trace::{Interrupt, Source, Trace, TraceBuilder};
+use vp_models::host::trace::{Trace, TraceBuilder};
 use vp_models::host::{Host as _, Memory};
+use vp_models::nvdla::glb::InterruptSource;
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::Options;
 use vp_transport::Address;
@@ -69,7 +70,7 @@ fn copy_again(width: u32, height: u32, channels: u32) -> Trace {
     for (register, value) in copy_registers(width, height, channels) {
         trace = trace.write(register, if register.ends_with("S_POINTER") { 1 } else { value });
     }
-    let done = Interrupt { source: Source::Pdp, group: 1 };
+    let done = InterruptSource::Pdp.of_group(1);
     trace.interrupt(done, "done").check("done", Memory::Primary, u64::from(TARGET), &bytes).build().unwrap()
 }
 

@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use vp_core::Time;
 
 use super::bus::Bus;
-use super::trace::Interrupt;
 use super::{DriverError, Host};
+use crate::nvdla::glb::Interrupt;
 use crate::nvdla::registers::{Unit, glb, sdp};
 
 /// What happens to a job, and others may wait for.

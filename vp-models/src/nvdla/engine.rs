@@ -8,7 +8,7 @@
 use super::config::Config;
 use super::control::Control;
 use super::dma::{MemoryPorts, WriteDma, WriteMark};
-use super::glb;
+use super::glb::InterruptSource;
 use super::interrupts::Interrupts;
 use super::refused::Refused;
 use super::registers::Group;
@@ -156,6 +156,9 @@ pub(crate) trait Engine: Sized + 'static {
     /// Its hardware layer.
     type Layer: Clone;
 
+    /// What it raises when a layer is done.
+    const DONE: InterruptSource;
+
     fn common(&self) -> &Common<Self::Layer>;
 
     /// Whether a layer that these registers describe reads memory.
@@ -168,9 +171,6 @@ pub(crate) trait Engine: Sized + 'static {
 
     /// Width, height and channels, for people.
     fn shape(layer: &Self::Layer) -> String;
-
-    /// The done event of a group.
-    fn done(group: usize) -> glb::Source;
 
     /// Reads what the layer needs; ends when the engine has taken all of it.
     async fn fetch(&self, layer: &Self::Layer);
@@ -360,7 +360,7 @@ async fn end_layers<E: Engine>(engine: Rc<E>) {
         if let Some(layer) = &layer {
             control.end(|| E::shape(layer), group);
         }
-        interrupts.raise(E::done(group));
+        interrupts.raise(E::DONE.of_group(group));
     }
 }
 

@@ -1,7 +1,7 @@
 //! GLB and the interrupt line it drives.
 
 use super::config::Config;
-use super::glb::{Glb, Source};
+use super::glb::{Glb, Interrupt};
 use crate::bus::irq::IrqLine;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
@@ -23,8 +23,8 @@ impl Interrupts {
     }
 
     /// A layer is done.
-    pub(crate) fn raise(&self, source: Source) {
-        self.glb.borrow_mut().raise(source);
+    pub(crate) fn raise(&self, interrupt: Interrupt) {
+        self.glb.borrow_mut().raise(interrupt);
         self.last_raised.set(Some(self.sim.now()));
         self.line.drive(self.glb.borrow().level());
     }

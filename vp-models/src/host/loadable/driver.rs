@@ -11,7 +11,7 @@ use super::places::Places;
 use super::registers::{self, Registers};
 use crate::host::DriverError;
 use crate::host::driver::{Driver, Event, Job, State};
-use crate::host::trace::{Interrupt, Source};
+use crate::nvdla::glb::InterruptSource;
 use crate::nvdla::registers::{RegisterRef, Unit, bdma, cdma, glb};
 use vp_core::Time;
 
@@ -144,7 +144,7 @@ impl<'a, 'h> Kernel<'a, 'h> {
         }
         let Registers { program, enables } = registers::of(operation, self.places);
         self.driver.bus.run(&program)?;
-        let interrupt = |&(source, event)| (Interrupt { source, group: group as u8 }, event);
+        let interrupt = |&(source, event): &(InterruptSource, Event)| (source.of_group(group), event);
         let interrupts: Vec<_> = interrupts(kind).iter().map(interrupt).collect();
         self.driver.programmed(at, enables, &interrupts);
         Ok(())
@@ -185,7 +185,7 @@ impl<'a, 'h> Kernel<'a, 'h> {
     fn unmask(&mut self, kind: Kind) -> Result<(), DriverError> {
         let &[(source, _)] = interrupts(kind) else { return Ok(()) };
         let mask = self.driver.bus.read(Unit::Glb, glb::S_INTR_MASK.name)?;
-        let bits = [0, 1].map(|group| 1 << Interrupt { source, group }.bit());
+        let bits = [0, 1].map(|group| source.of_group(group).mask());
         self.driver.bus.write(Unit::Glb, glb::S_INTR_MASK.name, mask & !(bits[0] | bits[1]))
     }
 
@@ -236,18 +236,18 @@ impl<'a, 'h> Kernel<'a, 'h> {
 }
 
 /// What the interrupts of a kind tell. What has been fetched comes before what is done.
-fn interrupts(kind: Kind) -> &'static [(Source, Event)] {
+fn interrupts(kind: Kind) -> &'static [(InterruptSource, Event)] {
     match kind {
         Kind::Convolution => &[
-            (Source::CdmaDat, Event::DataFetched),
-            (Source::CdmaWt, Event::WeightsFetched),
-            (Source::Cacc, Event::Completed),
+            (InterruptSource::CdmaData, Event::DataFetched),
+            (InterruptSource::CdmaWeight, Event::WeightsFetched),
+            (InterruptSource::Cacc, Event::Completed),
         ],
-        Kind::Bdma => &[(Source::Bdma, Event::Completed)],
-        Kind::Sdp => &[(Source::Sdp, Event::Completed)],
-        Kind::Pdp => &[(Source::Pdp, Event::Completed)],
-        Kind::Cdp => &[(Source::Cdp, Event::Completed)],
-        Kind::Rubik => &[(Source::Rubik, Event::Completed)],
+        Kind::Bdma => &[(InterruptSource::Bdma, Event::Completed)],
+        Kind::Sdp => &[(InterruptSource::Sdp, Event::Completed)],
+        Kind::Pdp => &[(InterruptSource::Pdp, Event::Completed)],
+        Kind::Cdp => &[(InterruptSource::Cdp, Event::Completed)],
+        Kind::Rubik => &[(InterruptSource::Rubik, Event::Completed)],
     }
 }
 

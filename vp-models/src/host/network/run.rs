@@ -5,8 +5,8 @@ use super::cpu;
 use super::error::RunError;
 use super::plan::{Constant, Plan, Step, Work};
 use crate::host::driver::{Driver, Event, Job};
-use crate::host::trace::{Interrupt, Source};
 use crate::host::{Activity, DriverError, Host};
+use crate::nvdla::glb::InterruptSource;
 use crate::nvdla::registers::{Unit, bdma};
 use vp_core::Time;
 
@@ -178,7 +178,7 @@ impl<'a> Runner<'a> {
                 // Its registers are no group's: they are written when it is launched.
                 let group = self.driver.groups(Unit::Bdma).next;
                 self.driver.occupy(Unit::Bdma, group, at);
-                let done = Interrupt { source: Source::Bdma, group: group as u8 };
+                let done = InterruptSource::Bdma.of_group(group);
                 self.driver.programmed(at, Vec::new(), &[(done, Event::Completed)]);
                 return Ok(());
             }
@@ -192,9 +192,7 @@ impl<'a> Runner<'a> {
             groups.push((unit, group));
         }
         let group = |of: Unit| groups.iter().find(|(unit, _)| *unit == of).map_or(0, |(_, group)| *group);
-        let bit = |&(source, unit): &(Source, Unit)| {
-            (Interrupt { source, group: group(unit) as u8 }, Event::Completed)
-        };
+        let bit = |source: &InterruptSource| (source.of_group(group(source.unit())), Event::Completed);
         let interrupts: Vec<_> = done.iter().map(bit).collect();
         self.driver.point(at, groups)?;
         self.driver.bus.run(program)?;

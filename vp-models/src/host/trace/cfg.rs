@@ -12,9 +12,9 @@ use winnow::{Parser, Result};
 
 use super::cursor::{Fault, Input, Word, blanks, lines, token, word};
 use super::error::{TraceError, TraceErrorKind, clip};
-use super::interrupt::Interrupt;
 use super::{Line, RegisterName};
 use crate::host::Memory;
+use crate::nvdla::glb::Interrupt;
 use crate::suggestion::nearest;
 
 /// One command of a `.cfg` script.
@@ -535,7 +535,6 @@ fn end(f: &mut fmt::Formatter<'_>, after: Option<&str>) -> fmt::Result {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::interrupt::SOURCES;
     use super::*;
 
     fn one(line: &str) -> Result<CfgCommand, String> {
@@ -625,8 +624,7 @@ mod tests {
     fn any_command() -> impl Strategy<Value = CfgCommand> {
         let memory = || prop_oneof![Just(Memory::Primary), Just(Memory::Secondary)];
         let pattern = prop::sample::select(PATTERNS.map(|(_, pattern)| pattern).to_vec());
-        let interrupt = (prop::sample::select(SOURCES.map(|(_, source, _)| source).to_vec()), 0..2u8)
-            .prop_map(|(source, group)| Interrupt { source, group });
+        let interrupt = prop::sample::select(Interrupt::all().collect::<Vec<_>>());
         let file = || "[a-zA-Z0-9_.-]{1,8}\\.dat";
         let after = || prop::option::of(identifier());
         let extent = prop_oneof![any::<u64>().prop_map(Extent::Bytes), file().prop_map(Extent::File)];

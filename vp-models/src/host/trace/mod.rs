@@ -29,7 +29,6 @@ mod check;
 mod cursor;
 mod discover;
 mod error;
-mod interrupt;
 mod loadable;
 pub mod log;
 pub mod player;
@@ -41,7 +40,6 @@ mod write;
 
 pub use discover::{Language, TraceSource, discover};
 pub use error::{TraceError, TraceErrorKind};
-pub use interrupt::{Interrupt, Source};
 pub use surface::Surface;
 pub use write::TraceBuilder;
 

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::cfg::Pattern;
 use super::*;
 use crate::host::Memory;
+use crate::nvdla::glb::Interrupt;
 
 /// A trace from text, with files beside it; the error as a line.
 fn assemble(language: Language, text: &str, files: &[(&str, &str)]) -> Result<Trace, String> {

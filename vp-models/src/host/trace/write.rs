@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use super::cfg::{CfgCommand, Extent, Pattern};
 use super::error::{TraceError, TraceErrorKind};
 use super::surface::emit_dump;
-use super::{Body, Interrupt, Line, RegisterName, Surface, Trace, check};
+use super::{Body, Line, RegisterName, Surface, Trace, check};
 use crate::host::Memory;
+use crate::nvdla::glb::Interrupt;
 
 /// Composes a `.cfg` trace, one command a call. What is wrong is told by [`build`](Self::build).
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ use super::control::Control;
 use super::cube::Ram;
 use super::dma::ReadDma;
 use super::engine::EngineContext;
-use super::glb;
+use super::glb::InterruptSource;
 use super::interrupts::Interrupts;
 use super::nocif::read_id;
 use super::registers::{FieldRef, RegisterRef, bdma as reg};
@@ -287,7 +287,7 @@ impl Bdma {
         self.control.count(0, reg::CFG_STATUS::STALL_COUNT_EN, &stalls);
         self.queue.borrow_mut().done(group);
         self.control.end(|| "group".into(), group);
-        self.interrupts.raise(glb::Source::Bdma(group));
+        self.interrupts.raise(InterruptSource::Bdma.of_group(group));
     }
 }
 

@@ -16,7 +16,7 @@ use self::timing::{Rows, Steps, Transfer};
 use super::control::Control;
 use super::dma::{Atom, MAX_ATOM, ReadDma, WriteDma};
 use super::engine::{Common, Engine, EngineContext, Streamed};
-use super::glb;
+use super::glb::InterruptSource;
 use super::nocif::{read_id, write_id};
 use super::refused::Refused;
 use super::registers::{Group, cdp as reg, cdp_rdma as rdma_reg};
@@ -48,6 +48,8 @@ pub(crate) struct Cdp {
 impl Engine for Cdp {
     type Layer = CdpLayer;
 
+    const DONE: InterruptSource = InterruptSource::Cdp;
+
     fn common(&self) -> &Common<CdpLayer> {
         &self.common
     }
@@ -66,10 +68,6 @@ impl Engine for Cdp {
 
     fn shape(layer: &CdpLayer) -> String {
         format!("{}x{}x{}", layer.width, layer.height, layer.channels)
-    }
-
-    fn done(group: usize) -> glb::Source {
-        glb::Source::Cdp(group)
     }
 
     async fn fetch(&self, layer: &CdpLayer) {

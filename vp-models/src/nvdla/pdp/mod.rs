@@ -19,7 +19,7 @@ use super::cube::Cube;
 use super::dma::{MAX_ATOM, Passed, ReadDma, WriteDma};
 use super::engine::{Common, Engine, EngineContext, Streamed};
 use super::float::SpecialCounts;
-use super::glb;
+use super::glb::InterruptSource;
 use super::nocif::{read_id, write_id};
 use super::numeric::Precision;
 use super::refused::Refused;
@@ -64,6 +64,8 @@ pub(crate) struct Pdp {
 impl Engine for Pdp {
     type Layer = PdpLayer;
 
+    const DONE: InterruptSource = InterruptSource::Pdp;
+
     fn common(&self) -> &Common<PdpLayer> {
         &self.common
     }
@@ -82,10 +84,6 @@ impl Engine for Pdp {
 
     fn shape(layer: &PdpLayer) -> String {
         format!("{}x{}x{}", layer.horizontal.input, layer.vertical.input, layer.channels)
-    }
-
-    fn done(group: usize) -> glb::Source {
-        glb::Source::Pdp(group)
     }
 
     async fn fetch(&self, layer: &PdpLayer) {

@@ -12,7 +12,7 @@ use self::timing::Drain;
 use super::control::Control;
 use super::dma::{MAX_ATOM, ReadDma, WriteDma};
 use super::engine::{Common, Engine, EngineContext, Streamed};
-use super::glb;
+use super::glb::InterruptSource;
 use super::nocif::{read_id, write_id};
 use super::refused::Refused;
 use super::registers::{Group, rbk as reg};
@@ -35,6 +35,8 @@ pub(crate) struct Rubik {
 
 impl Engine for Rubik {
     type Layer = RubikLayer;
+
+    const DONE: InterruptSource = InterruptSource::Rubik;
 
     fn common(&self) -> &Common<RubikLayer> {
         &self.common
@@ -61,10 +63,6 @@ impl Engine for Rubik {
             Mode::Merge => "merge",
         };
         format!("{mode} {}x{}x{}", layer.width, layer.height, layer.channels)
-    }
-
-    fn done(group: usize) -> glb::Source {
-        glb::Source::Rubik(group)
     }
 
     async fn fetch(&self, _: &RubikLayer) {}

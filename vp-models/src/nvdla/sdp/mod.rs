@@ -41,7 +41,7 @@ use super::control::Control;
 use super::conv::delivery::Delivery;
 use super::dma::{Atom, Passed, ReadDma, WriteDma};
 use super::engine::{Common, Engine, EngineContext, Streamed};
-use super::glb;
+use super::glb::InterruptSource;
 use super::nocif::{read_id, write_id};
 use super::numeric::Precision;
 use super::refused::Refused;
@@ -82,6 +82,8 @@ pub(crate) struct Sdp {
 impl Engine for Sdp {
     type Layer = SdpLayer;
 
+    const DONE: InterruptSource = InterruptSource::Sdp;
+
     fn common(&self) -> &Common<SdpLayer> {
         &self.common
     }
@@ -107,10 +109,6 @@ impl Engine for Sdp {
 
     fn shape(layer: &SdpLayer) -> String {
         format!("{}x{}x{}", layer.width, layer.height, layer.channels)
-    }
-
-    fn done(group: usize) -> glb::Source {
-        glb::Source::Sdp(group)
     }
 
     async fn fetch(&self, layer: &SdpLayer) {

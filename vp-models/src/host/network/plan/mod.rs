@@ -26,8 +26,8 @@ use super::description::{Network, Operation};
 use super::error::PlanError;
 use super::layout::{Place, Tensor};
 use crate::host::program::Program;
-use crate::host::trace::Source;
 use crate::nvdla::config::Config;
+use crate::nvdla::glb::InterruptSource;
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::Unit;
 use std::ops::{Range, RangeInclusive};
@@ -174,7 +174,7 @@ pub enum Work {
         /// Its registers, whatever the group.
         program: Program,
         /// The interrupts that say that it is done.
-        done: Vec<(Source, Unit)>,
+        done: Vec<InterruptSource>,
         /// The lookup table that it needs, by its place in the plan's list.
         table: Option<usize>,
     },

@@ -18,9 +18,9 @@ use crate::host::network::registers::{
     self, Convolve, Cubes, Operand, PlacedWeights, Pool, Process, Stage, StageMethod,
 };
 use crate::host::program::Program;
-use crate::host::trace::Source;
 use crate::nvdla::config::Config;
 use crate::nvdla::encode::Encoded;
+use crate::nvdla::glb::InterruptSource;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::Unit;
 use crate::nvdla::{cdp, pdp};
@@ -66,9 +66,9 @@ pub(super) struct Planner<'a> {
 /// Consumers first (the driver's contract): then against the stream of data.
 const CONVOLUTION: [Unit; 5] = [Unit::Cacc, Unit::CmacA, Unit::CmacB, Unit::Csc, Unit::Cdma];
 
-/// What a convolution raises, and whose group each bit counts.
-const CONVOLUTION_DONE: [(Source, Unit); 3] =
-    [(Source::CdmaDat, Unit::Cdma), (Source::CdmaWt, Unit::Cdma), (Source::Cacc, Unit::Cacc)];
+/// What a convolution raises.
+const CONVOLUTION_DONE: [InterruptSource; 3] =
+    [InterruptSource::CdmaData, InterruptSource::CdmaWeight, InterruptSource::Cacc];
 
 impl<'a> Planner<'a> {
     pub(super) fn new(
@@ -218,13 +218,13 @@ impl<'a> Planner<'a> {
     fn push_alone(
         &mut self,
         task: &Task,
-        (source, units): (Source, [Unit; 2]),
+        (source, units): (InterruptSource, [Unit; 2]),
         encoded: &Encoded,
         table: Option<usize>,
     ) {
         let mut program = Program::new(self.config.register_map);
         program.encoded(encoded);
-        let done = vec![(source, units[1])];
+        let done = vec![source];
         self.push(task, Work::Hardware { units: units.into(), program, done, table }, 0);
     }
 
@@ -290,14 +290,14 @@ impl<'a> Planner<'a> {
             };
             program.encoded(&self.pooling_registers(&pool)?);
             units.push(Unit::Pdp);
-            done.push((Source::Pdp, Unit::Pdp));
+            done.push(InterruptSource::Pdp);
         }
         let sdp = process.layer(self.config.memory_atom);
         program.encoded(&sdp.encode(self.config.register_map, &self.config.into())?);
         program.encoded(&convolve.encode(self.config)?);
         units.extend(sdp.uses_rdma().then_some(Unit::SdpRdma));
         units.extend([Unit::Sdp].into_iter().chain(CONVOLUTION));
-        done.push((Source::Sdp, Unit::Sdp));
+        done.push(InterruptSource::Sdp);
         let positions = u64::from(output.width) * u64::from(output.height) * u64::from(self.cubes);
         let mac_cycles = part.mac_cycles(positions, count, self.config);
         let seen = if part.pixels.is_some() { 0..1 } else { part.channels.clone() };
@@ -371,7 +371,7 @@ impl<'a> Planner<'a> {
             destination: made.at_line(0),
         };
         let encoded = self.pooling_registers(&pool)?;
-        self.push_alone(task, (Source::Pdp, [Unit::PdpRdma, Unit::Pdp]), &encoded, None);
+        self.push_alone(task, (InterruptSource::Pdp, [Unit::PdpRdma, Unit::Pdp]), &encoded, None);
         Ok(())
     }
 
@@ -404,7 +404,7 @@ impl<'a> Planner<'a> {
             self.tables.push(table);
             self.tables.len() - 1
         });
-        self.push_alone(task, (Source::Cdp, [Unit::CdpRdma, Unit::Cdp]), &encoded, Some(number));
+        self.push_alone(task, (InterruptSource::Cdp, [Unit::CdpRdma, Unit::Cdp]), &encoded, Some(number));
         Ok(())
     }
 
@@ -426,7 +426,7 @@ impl<'a> Planner<'a> {
         };
         let sdp = process.layer(self.config.memory_atom);
         let encoded = sdp.encode(self.config.register_map, &self.config.into())?;
-        self.push_alone(task, (Source::Sdp, [Unit::SdpRdma, Unit::Sdp]), &encoded, None);
+        self.push_alone(task, (InterruptSource::Sdp, [Unit::SdpRdma, Unit::Sdp]), &encoded, None);
         Ok(())
     }
 

@@ -12,7 +12,8 @@ use vp_core::Time;
 use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Sum, Wanted, memory, resolve};
 use crate::host::trace::cfg::{CfgCommand, Extent};
 use crate::host::trace::txn::Relation;
-use crate::host::trace::{Interrupt, Line, RegisterNames, Trace};
+use crate::host::trace::{Line, RegisterNames, Trace};
+use crate::nvdla::glb::Interrupt;
 
 /// A device that raises this many interrupts nobody declared is not worth hearing further.
 const MAX_UNEXPECTED: usize = 32;

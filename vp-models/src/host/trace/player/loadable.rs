@@ -2,9 +2,9 @@
 
 use super::{Desk, FailureKind, PlayError, SeenInterrupt, golden};
 use crate::host::loadable::{self, Loadable, RunError};
-use crate::host::trace::Interrupt;
 use crate::host::trace::recording::Golden;
 use crate::host::{DriverError, HostError};
+use crate::nvdla::glb::Interrupt;
 
 pub(super) fn play(
     loadable: &Loadable,

@@ -14,9 +14,10 @@ use thiserror::Error;
 
 use super::error::{TraceError, TraceErrorKind};
 use super::txn::{Relation, register_map};
-use super::{Body, Interrupt, RegisterNames, Trace};
+use super::{Body, RegisterNames, Trace};
 use crate::host::loadable::{Execution, RunError};
 use crate::host::{Host, HostError, Memory};
+use crate::nvdla::glb::Interrupt;
 use crate::nvdla::registers::RegisterMap;
 
 mod cfg;

@@ -8,8 +8,9 @@ use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Wanted, me
 use crate::host::Memory;
 use crate::host::trace::recording::{Golden, POOL, RecordedCommand, configuration};
 use crate::host::trace::txn::Relation;
-use crate::host::trace::{Interrupt, Line, Trace};
+use crate::host::trace::{Line, Trace};
 use crate::nvdla::config::Config;
+use crate::nvdla::glb::Interrupt;
 use crate::nvdla::registers::{Located, RegisterMap, Unit, bdma, cdma, glb};
 
 /// Most bits that nobody waits for and that are told one by one.

@@ -12,7 +12,7 @@ use crate::bus::DelayLine;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
 use crate::nvdla::engine::EngineContext;
-use crate::nvdla::glb::Source;
+use crate::nvdla::glb::InterruptSource;
 use crate::nvdla::interrupts::Interrupts;
 use crate::nvdla::registers::cacc as reg;
 use crate::nvdla::timing::Timing;
@@ -117,7 +117,7 @@ impl Cacc {
                 let clipped = clipped.min(u32::MAX.into()) as u32;
                 self.control.registers().borrow_mut().set(group, reg::D_OUT_SATURATION, clipped);
             }
-            self.interrupts.raise(Source::Cacc(group));
+            self.interrupts.raise(InterruptSource::Cacc.of_group(group));
         }
     }
 

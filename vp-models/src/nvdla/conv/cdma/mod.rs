@@ -48,7 +48,7 @@ use crate::nvdla::control::Control;
 use crate::nvdla::dma::ReadDma;
 use crate::nvdla::engine::EngineContext;
 use crate::nvdla::float::SpecialCounts;
-use crate::nvdla::glb::Source;
+use crate::nvdla::glb::{Interrupt, InterruptSource};
 use crate::nvdla::interrupts::Interrupts;
 use crate::nvdla::nocif::read_id;
 use crate::nvdla::numeric::Precision;
@@ -195,8 +195,8 @@ impl Cdma {
                 Err(refused) => {
                     self.control.warn(format_args!("layer refused: {refused}"));
                     self.buffer.announce(Rc::new(Fetch::nothing()));
-                    self.raise(Source::CdmaData(group)).await;
-                    self.raise(Source::CdmaWeight(group)).await;
+                    self.raise(InterruptSource::CdmaData.of_group(group)).await;
+                    self.raise(InterruptSource::CdmaWeight.of_group(group)).await;
                 }
             }
             self.layers.set(number + 1);
@@ -218,13 +218,13 @@ impl Cdma {
     }
 
     /// Reports one half of a layer done. The group is software's again when both are.
-    async fn raise(&self, source: Source) {
-        let after = match source {
-            Source::CdmaData(_) => self.timing.conv.data_to_interrupt,
+    async fn raise(&self, interrupt: Interrupt) {
+        let after = match interrupt.source {
+            InterruptSource::CdmaData => self.timing.conv.data_to_interrupt,
             _ => self.timing.conv.weight_to_interrupt,
         };
         self.sim.wait(self.cycles(after)).await;
-        self.interrupts.raise(source);
+        self.interrupts.raise(interrupt);
     }
 
     /// Fetches the input of a layer of a register group, and counts in the registers of `perf`.
@@ -252,7 +252,7 @@ impl Cdma {
         let SpecialCounts { nan, infinite } = watch.specials.get();
         let counts = [(reg::D_NAN_INPUT_DATA_NUM, nan), (reg::D_INF_INPUT_DATA_NUM, infinite)];
         self.control.show(group, &counts);
-        self.raise(Source::CdmaData(group)).await;
+        self.raise(InterruptSource::CdmaData.of_group(group)).await;
     }
 
     fn intake(&self, input: &Input, usable: Usable) -> Option<Rc<dyn BeatConsumer>> {
@@ -337,7 +337,7 @@ impl Cdma {
         let SpecialCounts { nan, infinite } = watch.specials.get();
         let counts = [(reg::D_NAN_INPUT_WEIGHT_NUM, nan), (reg::D_INF_INPUT_WEIGHT_NUM, infinite)];
         self.control.show(group, &counts);
-        self.raise(Source::CdmaWeight(group)).await;
+        self.raise(InterruptSource::CdmaWeight.of_group(group)).await;
     }
 
     /// Says that pixels are taken from elsewhere than the offset says.
