@@ -70,6 +70,59 @@ pub enum Act {
     Debugger(u8, u16),
 }
 
+/// So many cycles.
+fn after(cycles: u16) -> Time {
+    CYCLE * u64::from(cycles)
+}
+
+/// The party and its command, if that is what it does.
+fn command_of(act: Act, now: Time) -> Option<(u8, PartyCommand)> {
+    let access = |port, at, operation| PartyCommand::Access(Access { port, at, operation });
+    Some(match act {
+        Act::Attach(party, port, role, part) => {
+            let role = [Role::Initiator, Role::Target, Role::Sink, Role::Source][usize::from(role)];
+            let range = part.then_some(0x8000_0000..0x8000_0400);
+            (party, PartyCommand::Attach { port: PortIndex(port.into()), role, range })
+        }
+        Act::Detach(party, port) => (party, PartyCommand::Detach { port: PortIndex(port.into()) }),
+        Act::Read(party, address) => {
+            (party, access(CSB, None, Operation::RegisterRead { address: u64::from(address) }))
+        }
+        Act::Scheduled(party, cycles) => {
+            let at = Some(now + after(cycles));
+            (party, access(CSB, at, Operation::RegisterRead { address: 0x1000 }))
+        }
+        Act::Debug(party, offset, write) => {
+            let (address, kind) = (0x8000_0000 + u64::from(offset), AccessKind::Debug);
+            let data = Bytes::copy_from_slice(&offset.to_le_bytes());
+            let operation = match write {
+                true => Operation::MemoryWrite { address, data, strobes: None, kind },
+                false => Operation::MemoryRead { address, length: 9, kind },
+            };
+            (party, access(MEMORY, None, operation))
+        }
+        Act::Advance(party, kind, cycles) => {
+            let until = match kind {
+                0 => Until::Idle,
+                1 => Until::Time(now + after(cycles)),
+                2 => Until::Interrupt { port: LINE, limit: Some(now + after(cycles)) },
+                _ => Until::Interrupt { port: LINE, limit: None },
+            };
+            (party, PartyCommand::Advance(until))
+        }
+        Act::Step(party, cycles) => (party, PartyCommand::Step { to: now + after(cycles) }),
+        Act::Reset(party) => (party, PartyCommand::Reset),
+        Act::Inject(party, kind, number) => {
+            (party, PartyCommand::Inject { faults: fault(kind, number, now) })
+        }
+        Act::Clock(party, same_edge, quantum) => {
+            let reaction = if same_edge { Reaction::SameEdge } else { Reaction::NextEdge };
+            (party, PartyCommand::Clock(Clock { reaction, quantum: u32::from(quantum) }))
+        }
+        _ => return None,
+    })
+}
+
 /// A hub with parties that do as they are told, and what came of it.
 pub struct Stage {
     /// The hub.
@@ -236,7 +289,14 @@ impl Stage {
 
     /// Does that.
     pub fn act(&mut self, act: Act) {
-        let at = |cycles: u16| CYCLE * u64::from(cycles);
+        match command_of(act, self.hub.now()) {
+            Some((party, command)) => self.command(PartyId(party.into()), command),
+            None => self.act_otherwise(act),
+        }
+    }
+
+    /// Does what is no command of a party: [`command_of`] has those.
+    fn act_otherwise(&mut self, act: Act) {
         let now = self.hub.now();
         match act {
             Act::Enter(party) if self.hub.parties() < 3 => {
@@ -245,76 +305,22 @@ impl Stage {
                     self.enter(party);
                 }
             }
-            Act::Enter(_) => {}
             Act::Leave(party) => {
                 let (party, why) = (PartyId(party.into()), "it went".to_owned());
                 self.handle(Input::Leave { party, why });
             }
-            Act::Attach(party, port, role, part) => {
-                let role = [Role::Initiator, Role::Target, Role::Sink, Role::Source][usize::from(role)];
-                let range = part.then_some(0x8000_0000..0x8000_0400);
-                let command = PartyCommand::Attach { port: PortIndex(port.into()), role, range };
-                self.command(PartyId(party.into()), command);
-            }
-            Act::Detach(party, port) => {
-                self.command(PartyId(party.into()), PartyCommand::Detach { port: PortIndex(port.into()) });
-            }
             Act::Program(party, count, posted) => self.program(party, count, posted),
-            Act::Read(party, address) => {
-                let operation = Operation::RegisterRead { address: u64::from(address) };
-                let access = Access { port: CSB, at: None, operation };
-                self.command(PartyId(party.into()), PartyCommand::Access(access));
-            }
-            Act::Advance(party, kind, cycles) => {
-                let until = match kind {
-                    0 => Until::Idle,
-                    1 => Until::Time(now + at(cycles)),
-                    2 => Until::Interrupt { port: LINE, limit: Some(now + at(cycles)) },
-                    _ => Until::Interrupt { port: LINE, limit: None },
-                };
-                self.command(PartyId(party.into()), PartyCommand::Advance(until));
-            }
-            Act::Step(party, cycles) => {
-                self.command(PartyId(party.into()), PartyCommand::Step { to: now + at(cycles) });
-            }
-            Act::Debug(party, offset, write) => {
-                let (address, kind) = (0x8000_0000 + u64::from(offset), AccessKind::Debug);
-                let operation = match write {
-                    true => {
-                        let data = Bytes::copy_from_slice(&offset.to_le_bytes());
-                        Operation::MemoryWrite { address, data, strobes: None, kind }
-                    }
-                    false => Operation::MemoryRead { address, length: 9, kind },
-                };
-                let access = Access { port: MEMORY, at: None, operation };
-                self.command(PartyId(party.into()), PartyCommand::Access(access));
-            }
             Act::Beside(party, offset, register) => self.beside(party, offset, register),
-            Act::Scheduled(party, cycles) => {
-                let operation = Operation::RegisterRead { address: 0x1000 };
-                let access = Access { port: CSB, at: Some(now + at(cycles)), operation };
-                self.command(PartyId(party.into()), PartyCommand::Access(access));
-            }
-            Act::Reset(party) => self.command(PartyId(party.into()), PartyCommand::Reset),
-            Act::Inject(party, kind, number) => {
-                let faults = fault(kind, number, now);
-                self.command(PartyId(party.into()), PartyCommand::Inject { faults });
-            }
             Act::Answer(count, refuse) => (0..count).for_each(|_| self.answer(refuse)),
             Act::Run(cycles) => {
                 // In the middle of an instant nothing may come, or no replay finds its place again.
-                while self.hub.run(now + at(cycles)) == Ran::InInstant {}
+                while self.hub.run(now + after(cycles)) == Ran::InInstant {}
                 self.poll();
             }
             Act::Debugger(what, value) => {
                 self.next_tag += 1;
                 let command = debugger(what, value, now);
                 self.handle(Input::Debugger { party: DEBUGGER, tag: Tag(self.next_tag), command });
-            }
-            Act::Clock(party, same_edge, quantum) => {
-                let reaction = if same_edge { Reaction::SameEdge } else { Reaction::NextEdge };
-                let clock = Clock { reaction, quantum: u32::from(quantum) };
-                self.command(PartyId(party.into()), PartyCommand::Clock(clock));
             }
             Act::Drive(party, port, cycles, what, value) => {
                 let (party, port) = (PartyId(party.into()), PortIndex(port.into()));
@@ -325,9 +331,11 @@ impl Stage {
             Act::Promise(party, unheard, cycles) => {
                 let party = PartyId(party.into());
                 let sent = self.sent.get(&party).copied().unwrap_or(0);
-                let promise = Promise { heard: sent.saturating_sub(unheard.into()), next: now + at(cycles) };
+                let heard = sent.saturating_sub(unheard.into());
+                let promise = Promise { heard, next: now + after(cycles) };
                 self.handle(Input::Promised { party, promise });
             }
+            _ => {}
         }
     }
 

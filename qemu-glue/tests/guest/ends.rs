@@ -73,8 +73,7 @@ fn a_guest_that_sleeps_when_the_server_is_killed_has_its_timer_and_then_bus_erro
     }
     for args in [&[][..], &["-icount", "shift=3"], &["-icount", "shift=3,sleep=off"]] {
         for share in ["on", "off"] {
-            let folder = tempfile::tempdir().unwrap();
-            let server = Served::at(folder.path(), "nv_small");
+            let server = Served::named("nv_small");
             let options = format!(",connect={},share={share}", server.address);
             let setup = Setup::new(half_a_layer().sleep_until_error(STATUS)).plugin(&options);
             let mut machine = setup.args(args).start();

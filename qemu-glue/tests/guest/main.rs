@@ -48,8 +48,7 @@ fn a_guest_runs_a_layer_in_its_own_memory() {
     if !can_run("a_guest_runs_a_layer_in_its_own_memory") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     let told = Setup::new(small().layer(&trace(FUSED))).connect(&server.address).start().passes();
     let expected =
         "vp: /accelerator@b000000 at 0xb000000, 256 KiB of registers, interrupt SPI 176: nv_small at unix:";
@@ -62,8 +61,7 @@ fn a_server_reaches_no_other_memory_of_the_guest_than_it_is_given() {
     if !can_run("a_server_reaches_no_other_memory_of_the_guest_than_it_is_given") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     let guest = |ranges| {
         let setup = Setup::new(small().layer(&trace(FUSED)));
         setup.plugin(&format!(",connect={},ranges={ranges}", server.address)).start()
@@ -129,8 +127,7 @@ fn one_guest_has_several_devices() {
     if !can_run("one_guest_has_several_devices") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     let device = format!("vp-device,connect={}", server.address);
     let setup = Setup::new(small().layer(&trace(POOLING))).plugin("");
     let told = setup.args(&["-device", &device, "-device", &device]).start().passes();
@@ -143,8 +140,7 @@ fn a_reset_of_the_machine_resets_the_device() {
     if !can_run("a_reset_of_the_machine_resets_the_device") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     // Without the reset the second layer would wait for the group behind the first one's.
     let script = small().layer(&trace(POOLING)).say("once\n").restart();
     let mut machine = Setup::new(script).connect(&server.address).start();
@@ -180,8 +176,7 @@ fn a_qemu_that_is_killed_in_mid_layer_leaves_a_platform_for_the_next() {
     if !can_run("a_qemu_that_is_killed_in_mid_layer_leaves_a_platform_for_the_next") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     let options = format!(",connect={},platform=shared", server.address);
     let mut first = Setup::new(half_a_layer()).plugin(&options).start();
     first.wait_for("running");
@@ -240,8 +235,7 @@ fn linux_and_its_generic_driver_run_a_layer_on_two_cpus() {
     if !linux::can_run(Kind::Node, "linux_and_its_generic_driver_run_a_layer_on_two_cpus") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     let options = format!(",connect={},{POOL}", server.address);
     let setup = Setup::linux(Kind::Node, small().layer(&trace(FUSED))).plugin(&options);
     let mut machine = setup.args(&["-smp", "2"]).start();
@@ -255,8 +249,7 @@ fn a_program_under_linux_gets_a_signal_when_the_server_is_killed() {
     if !linux::can_run(Kind::Node, "a_program_under_linux_gets_a_signal_when_the_server_is_killed") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     let options = format!(",connect={},{POOL}", server.address);
     let script = half_a_layer().until_error("GLB.S_INTR_STATUS");
     let mut machine = Setup::linux(Kind::Node, script).plugin(&options).start();

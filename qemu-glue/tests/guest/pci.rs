@@ -18,8 +18,7 @@ fn linux_and_its_generic_driver_of_pci_functions_run_a_layer() {
     if !linux::can_run(Kind::Function, "linux_and_its_generic_driver_of_pci_functions_run_a_layer") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     let setup = Setup::linux(Kind::Function, small().layer(&trace(FUSED))).connect(&server.address);
     let mut machine = setup.args(&["-smp", "2"]).start();
     machine.wait_for("the other process too");
@@ -38,8 +37,7 @@ fn registers_of_a_pci_function_read_as_all_ones_when_the_server_is_killed() {
     ) {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     let script = half_a_layer().until_error("GLB.S_INTR_STATUS");
     let mut machine = Setup::linux(Kind::Function, script).connect(&server.address).start();
     machine.wait_for("running");
@@ -53,8 +51,7 @@ fn a_pci_function_takes_no_options_of_a_node() {
     if !can_run_on(Kind::Function, "a_pci_function_takes_no_options_of_a_node") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     let told = Setup::stopped_pc().plugin(&format!(",connect={},spi=9", server.address)).start().refuses();
     assert!(told.contains("vp: spi is for machines with a device tree"), "{told}");
 }

@@ -29,8 +29,7 @@ fn places_that_something_else_has_are_refused_with_a_free_one() {
     if !can_run("places_that_something_else_has_are_refused_with_a_free_one") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     let cases = [
         ("address=0x40000000", "the guest's memory is there, 0x40000000 to 0x84bfffff; address=0xb000000 is"),
         ("address=0x84bff000", "the guest's memory is there, 0x40000000 to 0x84bfffff; address=0xb000000 is"),
@@ -73,8 +72,7 @@ fn places_of_another_device_are_refused() {
     if !can_run("places_of_another_device_are_refused") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     let device = |options| format!("vp-device,connect={}{options}", server.address);
     let first = device(",pool=0x80000000:0x1000000");
     let cases = [
@@ -101,8 +99,7 @@ fn a_pool_where_the_kernel_or_its_initrd_is_is_refused() {
     if !linux::can_run(Kind::Node, "a_pool_where_the_kernel_or_its_initrd_is_is_refused") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     // The last page that the image says it needs, behind what the file has (Documentation/arch/arm64/booting.rst).
     let kernel = std::fs::read(Kind::Node.kernel()).unwrap();
     let size = u64::from_le_bytes(kernel[16..24].try_into().unwrap());

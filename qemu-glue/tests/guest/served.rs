@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
+use tempfile::TempDir;
 use tokio::sync::oneshot;
 use vp_models::platform::Description;
 use vp_server::{Access, Options, Server};
@@ -20,9 +21,19 @@ pub(crate) struct Served {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     recorded: Arc<Recorded>,
+    /// Where its socket is, if in a folder of its own.
+    _folder: Option<TempDir>,
 }
 
 impl Served {
+    /// Serves a built-in platform at a socket in a folder of its own.
+    pub(crate) fn named(platform: &str) -> Served {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut served = Served::at(folder.path(), platform);
+        served._folder = Some(folder);
+        served
+    }
+
     /// Serves a built-in platform at a socket of this folder.
     pub(crate) fn at(folder: &Path, platform: &str) -> Served {
         Served::start(Address::Unix(folder.join("vp.sock")), platform)
@@ -59,7 +70,7 @@ impl Served {
         };
         let thread = std::thread::spawn(serve);
         let address = is_bound.recv().expect("a server that listens");
-        Served { address, stop: Some(stop), thread: Some(thread), recorded }
+        Served { address, stop: Some(stop), thread: Some(thread), recorded, _folder: None }
     }
 
     /// Ends at once.

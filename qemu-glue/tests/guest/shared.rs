@@ -19,8 +19,7 @@ fn the_ram_that_qemu_takes_by_itself_is_mapped_by_the_server() {
     if !can_run("the_ram_that_qemu_takes_by_itself_is_mapped_by_the_server") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     let script = half_a_layer().until_error("GLB.S_INTR_STATUS");
     let mut machine = Setup::new(script).connect(&server.address).start();
     machine.wait_for("running");
@@ -43,8 +42,7 @@ fn ram_that_is_private_is_reached_by_messages_which_is_said_once() {
     if !can_run("ram_that_is_private_is_reached_by_messages_which_is_said_once") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     let own = [
         "memory-backend-ram,id=ram,size=1100M",
         "memory-backend-memfd,id=ram,size=1100M,share=off",

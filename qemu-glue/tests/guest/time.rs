@@ -177,8 +177,7 @@ fn under_icount_a_platform_whose_time_moves_by_itself_is_refused() {
     if !can_run("under_icount_a_platform_whose_time_moves_by_itself_is_refused") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    let server = Served::named("nv_small");
     let watcher = Watcher::join(&server.address, "free", TimeMode::Free);
     let options = format!(",connect={},platform=free", server.address);
     let setup = Setup::new(Script::new(RegisterMap::Small)).plugin(&options);
@@ -195,8 +194,7 @@ fn under_icount_with_the_hosts_clock_in_it_the_layer_runs_and_the_user_is_told()
     for (icount, sentence) in
         [("shift=3", "-icount sleep=on makes"), ("shift=auto", "-icount shift=auto makes")]
     {
-        let folder = tempfile::tempdir().unwrap();
-        let server = Served::at(folder.path(), "nv_small");
+        let server = Served::named("nv_small");
         let setup = Setup::new(Script::new(RegisterMap::Small).layer(&trace(FUSED))).connect(&server.address);
         let told = setup.args(&["-icount", icount]).start().passes();
         assert!(told.contains(sentence), "{told}");

@@ -9,13 +9,10 @@ mod tests;
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 pub use error::GraphError;
 
 /// Size of a tensor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// Rows.
     pub height: u32,
@@ -89,11 +86,9 @@ impl Window {
 }
 
 /// From sums to int8: `(x - offset) * scale`, shifted right to the nearest with ties away from zero, then saturated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Converter {
     /// Taken off first.
-    #[serde(default)]
     pub offset: i32,
     /// Factor.
     pub scale: i16,
@@ -117,8 +112,7 @@ pub struct Sums {
 }
 
 /// What becomes of the elements in a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
     /// The largest; padding takes no part.
     Max,
@@ -129,8 +123,7 @@ pub enum Pooling {
 }
 
 /// What becomes of two elements in the same place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pair {
     /// Their sum, converted.
     Add,

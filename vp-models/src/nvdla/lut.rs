@@ -92,6 +92,33 @@ pub(crate) struct LutFields {
     pub(crate) priorities: [FieldRef; 3],
 }
 
+/// The [`LutFields`] of a unit, from its table of registers.
+macro_rules! lut_fields {
+    ($unit:ident, $registers:ident) => {{
+        use $crate::nvdla::registers::$registers::{
+            S_LUT_ACCESS_CFG::*, S_LUT_ACCESS_DATA::*, S_LUT_CFG::*, S_LUT_INFO::*, S_LUT_LE_SLOPE_SCALE::*,
+            S_LUT_LE_SLOPE_SHIFT::*, S_LUT_LO_SLOPE_SCALE::*, S_LUT_LO_SLOPE_SHIFT::*,
+        };
+        $crate::nvdla::lut::LutFields {
+            unit: $crate::nvdla::registers::Unit::$unit,
+            port: [LUT_ADDR, LUT_TABLE_ID, LUT_ACCESS_TYPE, LUT_DATA],
+            le_function: LUT_LE_FUNCTION,
+            exponent: LUT_LE_FUNCTION::EXPONENT,
+            le_index_offset: LUT_LE_INDEX_OFFSET,
+            le_index_select: LUT_LE_INDEX_SELECT,
+            lo_index_select: LUT_LO_INDEX_SELECT,
+            slopes: [
+                [LUT_LE_SLOPE_UFLOW_SCALE, LUT_LE_SLOPE_UFLOW_SHIFT],
+                [LUT_LE_SLOPE_OFLOW_SCALE, LUT_LE_SLOPE_OFLOW_SHIFT],
+                [LUT_LO_SLOPE_UFLOW_SCALE, LUT_LO_SLOPE_UFLOW_SHIFT],
+                [LUT_LO_SLOPE_OFLOW_SCALE, LUT_LO_SLOPE_OFLOW_SHIFT],
+            ],
+            priorities: [LUT_UFLOW_PRIORITY, LUT_OFLOW_PRIORITY, LUT_HYBRID_PRIORITY],
+        }
+    }};
+}
+pub(crate) use lut_fields;
+
 impl LutFields {
     /// Reads a group. Every combination is legal. `bounds` are start and end of LE, then of LO.
     pub(crate) fn settings<B>(&self, group: &Group, [le, lo]: [[B; 2]; 2]) -> Settings<B> {

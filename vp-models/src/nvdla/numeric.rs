@@ -121,12 +121,6 @@ pub const fn wrap(value: i64, bits: u32) -> i64 {
     (value << (64 - bits)) >> (64 - bits)
 }
 
-/// Reads the low `bits` (1 to 32) bits of a register as a signed number.
-#[inline]
-pub const fn sign_extend(value: u32, bits: u32) -> i32 {
-    ((value << (32 - bits)) as i32) >> (32 - bits)
-}
-
 /// An integer converter: subtract, scale, shift. Every one in the chip has these three registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Converter {

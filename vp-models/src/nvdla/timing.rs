@@ -232,156 +232,220 @@ impl Timing {
     /// Proven against the RTL for the nv_small family; for other configurations the same mechanisms with the
     /// parameters that these formulas give.
     pub fn of(config: &Config, tree: RtlTree) -> Timing {
-        let atom = config.memory_atom.max(1);
-        let per_atom = |throughput: u32| atom.div_ceil(throughput.max(1));
-        let sdp_throughput = config.sdp_max_throughput().max(1);
-        // The depths of master are sized for the memory's latency at the unit's own throughput, as far as
-        // the bus can deliver it; it knows no latency below 64 (`projects.spec`).
-        let bus = config.primary().width_bytes;
-        let latency = config.primary_latency.max(64);
-        let credits = |throughput: u32| (latency * throughput.min(bus / 4)).div_ceil(atom).max(4);
-        let sdp = per_atom(sdp_throughput);
-        let pdp = per_atom(config.pdp_throughput);
-        // How many cycles later than on master an atom of SDP, and of PDP and CDP, is written.
-        let (sdp_later, later) = match tree {
-            RtlTree::NvSmall => (3, 3),
-            RtlTree::Nvdlav1 => (NVDLAV1_SDP_LATER, NVDLAV1_PDP_LATER),
-            RtlTree::Master => (0, 0),
+        let built = Built { config, tree };
+        Timing {
+            csb: CsbTiming { group: 4, group_period: 9, group_delay: 5, effect: 14, answer: 5 },
+            dma_start: built.dma_start(),
+            // At least: seen on nv_full, whose scripts enable an engine 20 cycles after its RDMA.
+            before_enable: 10,
+            credit_return: 14 + 2 * built.fifo(),
+            done_to_interrupt: built.done_to_interrupt(),
+            cbuf_flush: 4096,
+            write_buffer: 256,
+            sdp: built.sdp(),
+            pdp: built.pdp(),
+            cdp: built.cdp(),
+            bdma: built.bdma(),
+            rubik: RubikTiming { output: 8, credits: 80, write_fifo: 4 },
+            conv: built.conv(),
+        }
+    }
+}
+
+/// A configuration as the RTL of a tree builds it.
+#[derive(Clone, Copy)]
+struct Built<'a> {
+    config: &'a Config,
+    tree: RtlTree,
+}
+
+impl Built<'_> {
+    /// Bytes of an atom.
+    fn atom(self) -> u32 {
+        self.config.memory_atom.max(1)
+    }
+
+    /// Cycles that an atom takes.
+    fn per_atom(self, throughput: u32) -> u32 {
+        self.atom().div_ceil(throughput.max(1))
+    }
+
+    fn sdp_throughput(self) -> u32 {
+        self.config.sdp_max_throughput().max(1)
+    }
+
+    /// Atoms of a beat.
+    fn beat(self) -> u32 {
+        (self.config.primary().width_bytes / self.atom()).max(1)
+    }
+
+    /// The depths of master are sized for the memory's latency at the unit's own throughput, as far as
+    /// the bus can deliver it; it knows no latency below 64 (`projects.spec`).
+    fn credits(self, throughput: u32) -> u32 {
+        let bus = self.config.primary().width_bytes;
+        let latency = self.config.primary_latency.max(64);
+        (latency * throughput.min(bus / 4)).div_ceil(self.atom()).max(4)
+    }
+
+    /// Credits of so many beats, where they do not follow from a unit's throughput.
+    fn credits_or(self, beats: u32, throughput: u32) -> u32 {
+        match self.tree {
+            RtlTree::NvSmall | RtlTree::Nvdlav1 => beats * self.beat(),
+            RtlTree::Master => self.credits(throughput),
+        }
+    }
+
+    /// nv_small has a FIFO more on the way of reads and of their data, and a register of SDP at another place.
+    fn fifo(self) -> u32 {
+        u32::from(self.tree != RtlTree::Master)
+    }
+
+    /// How many cycles later than on master an atom of PDP and CDP is written.
+    fn later(self) -> u32 {
+        match self.tree {
+            RtlTree::NvSmall => 3,
+            RtlTree::Nvdlav1 => NVDLAV1_PDP_LATER,
+            RtlTree::Master => 0,
+        }
+    }
+
+    fn dma_start(self) -> u32 {
+        match self.tree {
+            RtlTree::NvSmall => 7,
+            RtlTree::Nvdlav1 => 8,
+            RtlTree::Master => 6,
+        }
+    }
+
+    fn done_to_interrupt(self) -> u32 {
+        if self.tree == RtlTree::Nvdlav1 { 12 } else { 11 }
+    }
+
+    fn sdp(self) -> SdpTiming {
+        let Built { config, tree } = self;
+        let (beat, throughput) = (self.beat(), self.sdp_throughput());
+        let cycles_per_atom = self.per_atom(throughput);
+        // How many cycles later than on master an atom is written.
+        let later = match tree {
+            RtlTree::NvSmall => 3,
+            RtlTree::Nvdlav1 => NVDLAV1_SDP_LATER,
+            RtlTree::Master => 0,
         };
-        // Atoms of a beat.
-        let beat = (bus / atom).max(1);
-        // RTL: depth of `NV_NVDLA_PDP_RDMA_cq` and `_CDP_RDMA_cq`, and the request whose atoms are being taken.
-        let (pdp_lines, cdp_lines) = match tree {
-            RtlTree::NvSmall | RtlTree::Nvdlav1 => (17, 33),
-            RtlTree::Master => (257, 257),
-        };
-        let (main_credits, operand_credits, pdp_credits, read_ahead, cdp_credits) = match tree {
-            RtlTree::NvSmall | RtlTree::Nvdlav1 => (80 * beat, 160 * beat, 61 * beat, 4 * beat, 61 * beat),
-            RtlTree::Master => (
-                credits(sdp_throughput),
-                credits(4 * config.sdp_bs_throughput),
-                credits(config.pdp_throughput),
-                32,
-                credits(config.cdp_throughput),
-            ),
-        };
-        // An SDP that is faster than one element a cycle has one more register towards PDP.
-        let wide = u32::from(sdp_throughput > 1);
-        // nv_small has a FIFO more on the way of reads and of their data, and a register of SDP at another place.
-        let fifo = u32::from(tree != RtlTree::Master);
+        let operand_credits = self.credits_or(160, 4 * config.sdp_bs_throughput);
+        SdpTiming {
+            cycles_per_atom,
+            cycles_per_atom_elementwise: self.per_atom(config.sdp_ew_throughput).max(cycles_per_atom),
+            beat_in_pdp: (throughput / config.pdp_throughput.max(1)).max(1),
+            output: 22 + cycles_per_atom + later,
+            main_credits: self.credits_or(80, throughput),
+            operand_credits,
+            // RTL, branch nvdlav1, `NV_NVDLA_MCIF_READ_ig.v`: 80 for EW, 160 for the others.
+            elementwise_credits: if tree == RtlTree::Nvdlav1 { 80 * beat } else { operand_credits },
+            packing: match tree {
+                // A beat goes to lanes of its own, an atom each (RTL, `NV_NVDLA_SDP_MRDMA_EG_din.v`).
+                RtlTree::Nvdlav1 => Packing { lanes: beat, depth: 4, atoms_per_cycle: beat },
+                _ => Packing { lanes: 4, depth: 1, atoms_per_cycle: 1 },
+            },
+            // An SDP that is faster than one element a cycle has one more register towards PDP.
+            to_pdp: 5 + u32::from(throughput > 1),
+            // RTL: op_en_load comes 5 cycles after the last data has gone to the write DMA (`NV_NVDLA_SDP_WDMA_DAT_out`,
+            // layer_done; `NV_NVDLA_SDP_reg`, reg2dp_op_en_reg), 4 before its address on nv_small.
+            next_layer: 10 + later,
+            // RTL: done two cycles after PDP has taken the last element, seen (`NV_NVDLA_SDP_core`, dp2reg_done).
+            taken_by_pdp: 4 + cycles_per_atom,
+            // RTL, nv_small: 5 from the last atom's acceptance to op_load (`NV_NVDLA_SDP_MRDMA_EG_dout`, eg_done;
+            // `NV_NVDLA_SDP_mrdma`, op_load), 8 from there to the address.
+            next_read: 22,
+        }
+    }
+
+    fn pdp(self) -> PdpTiming {
+        let cycles_per_atom = self.per_atom(self.config.pdp_throughput);
+        PdpTiming {
+            cycles_per_atom,
+            output: 31 + cycles_per_atom + self.later(),
+            credits: self.credits_or(61, self.config.pdp_throughput),
+            // RTL: depth of `NV_NVDLA_PDP_RDMA_cq`, and the request whose atoms are being taken.
+            lines: if self.tree == RtlTree::Master { 257 } else { 17 },
+            read_ahead: if self.tree == RtlTree::Master { 32 } else { 4 * self.beat() },
+            // Seen where no window reads the last input; RTL: `NV_NVDLA_PDP_wdma`, waiting_rdma.
+            input_to_done: 8 + self.fifo(),
+            next_layer: 11 + self.later(),
+            // Seen; of it 12 are from the last element to the address (`NV_NVDLA_PDP_rdma`, dp2reg_done, op_load).
+            next_read: 22 + cycles_per_atom,
+        }
+    }
+
+    fn cdp(self) -> CdpTiming {
+        let is_master = self.tree == RtlTree::Master;
+        CdpTiming {
+            elements_per_step: self.config.cdp_throughput.max(1),
+            output: 39 + self.later(),
+            square_sum: 9,
+            multiply: 1,
+            credits: self.credits_or(61, self.config.cdp_throughput),
+            // RTL: depth of `NV_NVDLA_CDP_RDMA_cq`, and the request whose atoms are being taken.
+            lines: if is_master { 257 } else { 33 },
+            // RTL: `NV_NVDLA_CDP_RDMA_ro_fifo` of eight, on master 32, and an output register.
+            spread: if is_master { 33 } else { 9 },
+            next_layer: 11 + self.later(),
+            // Seen, as with PDP.
+            next_read: 29,
+            // Not seen on master, whose write DMA was not looked at.
+            write_room: (!is_master).then_some(WriteRoom { after: 2, behind_datapath: 15 }),
+        }
+    }
+
+    fn bdma(self) -> BdmaTiming {
+        let is_nvdlav1 = self.tree == RtlTree::Nvdlav1;
+        BdmaTiming {
+            // Two registers fewer before the way of any read than an RDMA has; seen on nv_full.
+            launch: self.dma_start() - 2,
+            // Of nvdlav1 from the last beat gathered, seen; elsewhere the registers on the way.
+            output: if is_nvdlav1 { 17 } else { 6 },
+            // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, `_arb.v`.
+            gathered: is_nvdlav1.then_some(256),
+            credits: 245,
+            done_to_interrupt: 11,
+        }
+    }
+
+    fn conv(self) -> ConvTiming {
+        let Built { config, tree } = self;
         // What a read of CDMA takes longer to the bus than on master.
         let request_path = match tree {
             RtlTree::Master => 0,
             RtlTree::NvSmall => 1,
             RtlTree::Nvdlav1 => 3,
         };
-        let dma_start = match tree {
-            RtlTree::NvSmall => 7,
-            RtlTree::Nvdlav1 => 8,
-            RtlTree::Master => 6,
-        };
-        let done_to_interrupt = if tree == RtlTree::Nvdlav1 { 12 } else { 11 };
         // Cycles in which CACC hands over the sums of an atom.
-        let handover = config.mac_atomic_k.div_ceil(sdp_throughput);
-        Timing {
-            csb: CsbTiming { group: 4, group_period: 9, group_delay: 5, effect: 14, answer: 5 },
-            dma_start,
-            // At least: seen on nv_full, whose scripts enable an engine 20 cycles after its RDMA.
-            before_enable: 10,
-            credit_return: 14 + 2 * fifo,
-            done_to_interrupt,
-            cbuf_flush: 4096,
-            write_buffer: 256,
-            sdp: SdpTiming {
-                cycles_per_atom: sdp,
-                cycles_per_atom_elementwise: per_atom(config.sdp_ew_throughput.max(1)).max(sdp),
-                beat_in_pdp: (sdp_throughput / config.pdp_throughput.max(1)).max(1),
-                output: 22 + sdp + sdp_later,
-                main_credits,
-                operand_credits,
-                // RTL, branch nvdlav1, `NV_NVDLA_MCIF_READ_ig.v`: 80 for EW, 160 for the others.
-                elementwise_credits: if tree == RtlTree::Nvdlav1 { 80 * beat } else { operand_credits },
-                packing: match tree {
-                    // A beat goes to lanes of its own, an atom each (RTL, `NV_NVDLA_SDP_MRDMA_EG_din.v`).
-                    RtlTree::Nvdlav1 => Packing { lanes: beat, depth: 4, atoms_per_cycle: beat },
-                    _ => Packing { lanes: 4, depth: 1, atoms_per_cycle: 1 },
-                },
-                to_pdp: 5 + wide,
-                // RTL: op_en_load comes 5 cycles after the last data has gone to the write DMA (`NV_NVDLA_SDP_WDMA_DAT_out`,
-                // layer_done; `NV_NVDLA_SDP_reg`, reg2dp_op_en_reg), 4 before its address on nv_small.
-                next_layer: 10 + sdp_later,
-                // RTL: done two cycles after PDP has taken the last element, seen (`NV_NVDLA_SDP_core`, dp2reg_done).
-                taken_by_pdp: 4 + sdp,
-                // RTL, nv_small: 5 from the last atom's acceptance to op_load (`NV_NVDLA_SDP_MRDMA_EG_dout`, eg_done;
-                // `NV_NVDLA_SDP_mrdma`, op_load), 8 from there to the address.
-                next_read: 22,
+        let handover = config.mac_atomic_k.div_ceil(self.sdp_throughput());
+        ConvTiming {
+            agreed: (6, 4),
+            data_path: 7 + request_path,
+            weight_path: 6 + request_path,
+            data_places: match tree {
+                RtlTree::NvSmall | RtlTree::Nvdlav1 => {
+                    vec![Fifo(2), Fifo(4), Fifo(6), Fifo(2), Skid, Skid, Skid]
+                }
+                RtlTree::Master => vec![Fifo(2), Fifo(4), Register, Skid, Skid, Skid],
             },
-            pdp: PdpTiming {
-                cycles_per_atom: pdp,
-                output: 31 + pdp + later,
-                credits: pdp_credits,
-                lines: pdp_lines,
-                read_ahead,
-                // Seen where no window reads the last input; RTL: `NV_NVDLA_PDP_wdma`, waiting_rdma.
-                input_to_done: 8 + fifo,
-                next_layer: 11 + later,
-                // Seen; of it 12 are from the last element to the address (`NV_NVDLA_PDP_rdma`, dp2reg_done, op_load).
-                next_read: 22 + pdp,
+            weight_arrival: match tree {
+                RtlTree::Master => 8,
+                RtlTree::NvSmall => 9,
+                // Seen on one layer, sanity3.
+                RtlTree::Nvdlav1 => 12,
             },
-            cdp: CdpTiming {
-                elements_per_step: config.cdp_throughput.max(1),
-                output: 39 + later,
-                square_sum: 9,
-                multiply: 1,
-                credits: cdp_credits,
-                lines: cdp_lines,
-                // RTL: `NV_NVDLA_CDP_RDMA_ro_fifo` of eight, on master 32, and an output register.
-                spread: if tree == RtlTree::Master { 33 } else { 9 },
-                next_layer: 11 + later,
-                // Seen, as with PDP.
-                next_read: 29,
-                // Not seen on master, whose write DMA was not looked at.
-                write_room: (tree != RtlTree::Master).then_some(WriteRoom { after: 2, behind_datapath: 15 }),
-            },
-            // Two registers fewer before the way of any read than an RDMA has; seen on nv_full.
-            bdma: BdmaTiming {
-                launch: dma_start - 2,
-                // Of nvdlav1 from the last beat gathered, seen; elsewhere the registers on the way.
-                output: if tree == RtlTree::Nvdlav1 { 17 } else { 6 },
-                // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, `_arb.v`.
-                gathered: (tree == RtlTree::Nvdlav1).then_some(256),
-                credits: 245,
-                done_to_interrupt: 11,
-            },
-            rubik: RubikTiming { output: 8, credits: 80, write_fifo: 4 },
-            conv: ConvTiming {
-                agreed: (6, 4),
-                data_path: 7 + request_path,
-                weight_path: 6 + request_path,
-                data_places: match tree {
-                    RtlTree::NvSmall | RtlTree::Nvdlav1 => {
-                        vec![Fifo(2), Fifo(4), Fifo(6), Fifo(2), Skid, Skid, Skid]
-                    }
-                    RtlTree::Master => vec![Fifo(2), Fifo(4), Register, Skid, Skid, Skid],
-                },
-                weight_arrival: match tree {
-                    RtlTree::Master => 8,
-                    RtlTree::NvSmall => 9,
-                    // Seen on one layer, sanity3.
-                    RtlTree::Nvdlav1 => 12,
-                },
-                data_to_interrupt: 4,
-                weight_to_interrupt: 12,
-                to_sdp: 29 - u32::from(tree == RtlTree::NvSmall),
-                sdp_credits: config.mac_atomic_k
-                    * (config.mac_atomic_c / config.mac_atomic_k.max(1)).clamp(2, 4),
-                // RTL of both trees: CSC can issue a package 47 cycles after the last package of a stripe whose first atom SDP
-                // then takes at once, where CACC hands over an element a cycle (`NV_NVDLA_CACC_delivery_buffer`,
-                // `accu2sc_credit_vld` with an atom's last elements; `NV_NVDLA_CSC_sg`, `credit_vld`, `credit_cnt`).
-                credit_return: handover + 10 + fifo,
-                cycles_per_atom: handover + 1,
-                delivered_to_interrupt: handover + 3 + done_to_interrupt,
-            },
+            data_to_interrupt: 4,
+            weight_to_interrupt: 12,
+            to_sdp: 29 - u32::from(tree == RtlTree::NvSmall),
+            sdp_credits: config.mac_atomic_k * (config.mac_atomic_c / config.mac_atomic_k.max(1)).clamp(2, 4),
+            // RTL of both trees: CSC can issue a package 47 cycles after the last package of a stripe whose first atom SDP
+            // then takes at once, where CACC hands over an element a cycle (`NV_NVDLA_CACC_delivery_buffer`,
+            // `accu2sc_credit_vld` with an atom's last elements; `NV_NVDLA_CSC_sg`, `credit_vld`, `credit_cnt`).
+            credit_return: handover + 10 + self.fifo(),
+            cycles_per_atom: handover + 1,
+            delivered_to_interrupt: handover + 3 + self.done_to_interrupt(),
         }
     }
 }

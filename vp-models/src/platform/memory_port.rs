@@ -192,11 +192,6 @@ impl MemoryPort {
         self.masters.iter().map(|(name, statistics)| (name.as_str(), &**statistics))
     }
 
-    /// Whether its answers come when a model says, and not after a latency.
-    pub fn has_model(&self) -> bool {
-        self.built.is_some()
-    }
-
     /// Has faults strike here from now on.
     pub(super) fn set_faults(&self, faults: Rc<BurstFaults>) {
         self.interconnect.set_faults(&faults);

@@ -53,6 +53,21 @@ pub enum PlanError {
         /// What would be right.
         instead: &'static str,
     },
+    /// A pooling's windows are larger than PDP's.
+    #[error(
+        "layer `{layer}`: a pooling of {columns}x{rows}: PDP's windows have 1 to {most} columns and rows; pool in steps, \
+         such as 4x4 behind 4x4"
+    )]
+    PoolingWindow {
+        /// The layer.
+        layer: String,
+        /// Columns of a window.
+        columns: u32,
+        /// Rows of a window.
+        rows: u32,
+        /// How many of each there may be.
+        most: u32,
+    },
     /// No registers can say what a layer needs, or the hardware would refuse it.
     #[error("layer `{layer}`: {refused}")]
     Register {

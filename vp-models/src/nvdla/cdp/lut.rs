@@ -9,15 +9,13 @@ mod float;
 pub use crate::nvdla::lut::{Counters, LeIndex, Priorities, Slope, Tables};
 
 use crate::nvdla::encode::{Encoded, Fields};
-use crate::nvdla::lut::{self, Chosen, LO_INTERVALS, LutFields, RangePosition, linear};
+use crate::nvdla::lut::{self, Chosen, LO_INTERVALS, LutFields, RangePosition, linear, lut_fields};
 use crate::nvdla::numeric::{Precision, round_shift, round_shift_either, saturate, wrap};
 use crate::nvdla::registers::{
     FieldRef, Group, Table, Unit,
     cdp::{
-        S_LUT_ACCESS_CFG::*, S_LUT_ACCESS_DATA::*, S_LUT_CFG::*, S_LUT_INFO::*, S_LUT_LE_END_HIGH::*,
-        S_LUT_LE_END_LOW::*, S_LUT_LE_SLOPE_SCALE::*, S_LUT_LE_SLOPE_SHIFT::*, S_LUT_LE_START_HIGH::*,
-        S_LUT_LE_START_LOW::*, S_LUT_LO_END_HIGH::*, S_LUT_LO_END_LOW::*, S_LUT_LO_SLOPE_SCALE::*,
-        S_LUT_LO_SLOPE_SHIFT::*, S_LUT_LO_START_HIGH::*, S_LUT_LO_START_LOW::*,
+        S_LUT_LE_END_HIGH::*, S_LUT_LE_END_LOW::*, S_LUT_LE_START_HIGH::*, S_LUT_LE_START_LOW::*,
+        S_LUT_LO_END_HIGH::*, S_LUT_LO_END_LOW::*, S_LUT_LO_START_HIGH::*, S_LUT_LO_START_LOW::*,
     },
 };
 
@@ -30,22 +28,7 @@ pub type Settings = lut::Settings<i64>;
 /// The table as a function: settings and contents.
 pub type Lut<'a> = lut::Lut<'a, i64>;
 
-const FIELDS: LutFields = LutFields {
-    unit: Unit::Cdp,
-    port: [LUT_ADDR, LUT_TABLE_ID, LUT_ACCESS_TYPE, LUT_DATA],
-    le_function: LUT_LE_FUNCTION,
-    exponent: LUT_LE_FUNCTION::EXPONENT,
-    le_index_offset: LUT_LE_INDEX_OFFSET,
-    le_index_select: LUT_LE_INDEX_SELECT,
-    lo_index_select: LUT_LO_INDEX_SELECT,
-    slopes: [
-        [LUT_LE_SLOPE_UFLOW_SCALE, LUT_LE_SLOPE_UFLOW_SHIFT],
-        [LUT_LE_SLOPE_OFLOW_SCALE, LUT_LE_SLOPE_OFLOW_SHIFT],
-        [LUT_LO_SLOPE_UFLOW_SCALE, LUT_LO_SLOPE_UFLOW_SHIFT],
-        [LUT_LO_SLOPE_OFLOW_SCALE, LUT_LO_SLOPE_OFLOW_SHIFT],
-    ],
-    priorities: [LUT_UFLOW_PRIORITY, LUT_OFLOW_PRIORITY, LUT_HYBRID_PRIORITY],
-};
+const FIELDS: LutFields = lut_fields!(Cdp, cdp);
 
 /// Low and high words.
 const BOUNDS: [[[FieldRef; 2]; 2]; 2] = [

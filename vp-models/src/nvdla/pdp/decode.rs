@@ -180,7 +180,7 @@ fn axis(pdp: &Group, fields: &AxisFields) -> Result<Axis, Refused> {
         padding: pdp.get(fields.padding),
         padding_after: pdp.get(fields.padding_after),
     };
-    if axis.kernel > 8 {
+    if axis.kernel > Axis::MOST_KERNEL {
         return Err(Refused::new(pdp, fields.kernel, "windows are at most 8 pixels long (7)"));
     }
     for (field, padding) in [(fields.padding, axis.padding), (fields.padding_after, axis.padding_after)] {

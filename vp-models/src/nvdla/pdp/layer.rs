@@ -69,6 +69,9 @@ pub struct Axis {
 }
 
 impl Axis {
+    /// The largest window (PDP.D_POOLING_KERNEL_CFG: KERNEL_WIDTH, KERNEL_HEIGHT).
+    pub const MOST_KERNEL: u32 = 8;
+
     /// The input pixels that the window of output pixel `output` covers. Never empty; shorter than the window where
     /// it hangs over an edge.
     #[inline]

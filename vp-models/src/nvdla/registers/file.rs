@@ -222,11 +222,6 @@ impl RegisterFile {
         self.lut.as_ref()
     }
 
-    /// The lookup tables, to be loaded past the port.
-    pub fn lut_mut(&mut self) -> Option<&mut LutPort> {
-        self.lut.as_mut()
-    }
-
     fn after_write(&mut self, register: RegisterRef) -> Written {
         let group = self.producer;
         if self.op_enable.is_some() {

@@ -78,16 +78,6 @@ impl LutPort {
         &self.lo
     }
 
-    /// Replaces the LE table at once, past the port: for tests and models without a register side.
-    pub fn load_le(&mut self, entries: [i16; Self::LE_ENTRIES]) {
-        self.le = entries;
-    }
-
-    /// Replaces the LO table at once.
-    pub fn load_lo(&mut self, entries: [i16; Self::LO_ENTRIES]) {
-        self.lo = entries;
-    }
-
     /// A write to `S_LUT_ACCESS_CFG`. Bits of `index` above the tenth are not there.
     pub fn configure(&mut self, index: u16, table: Table, direction: Direction) {
         self.written_index = index & Self::INDEX_MASK;

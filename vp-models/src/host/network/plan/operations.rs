@@ -5,11 +5,12 @@ use super::parts::{Part, parts};
 use super::tiles::by_winograd;
 use super::values::Values;
 use crate::host::network::description::{
-    Activation, Convolution, Function, Network, NetworkLayer, Operation, Pooling,
+    Activation, Convolution, Function, Network, NetworkLayer, Operation, Pooling, Window,
 };
 use crate::host::network::error::PlanError;
 use crate::host::network::registers::is_whole;
 use crate::nvdla::config::Config;
+use crate::nvdla::pdp::layer::Axis;
 
 /// One layer, or a convolution with the pooling behind it.
 pub(super) struct Task {
@@ -26,6 +27,13 @@ pub(super) struct Task {
 /// Refuses layers that NVDLA has no operation for, on no configuration.
 pub(super) fn check(network: &Network) -> Result<(), PlanError> {
     for layer in &network.layers {
+        if let Operation::Pooling(Pooling { window: Window { size: [columns, rows], .. }, .. }) =
+            layer.operation
+            && columns.max(rows) > Axis::MOST_KERNEL
+        {
+            let (layer, most) = (layer.name.clone(), Axis::MOST_KERNEL);
+            return Err(PlanError::PoolingWindow { layer, columns, rows, most });
+        }
         let refused = match &layer.operation {
             Operation::Activation(Function::Clamp { .. }) => {
                 Some(("clamp", "of functions it has relu and leaky"))
