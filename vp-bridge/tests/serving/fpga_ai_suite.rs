@@ -177,6 +177,13 @@ fn vp_run_runs_jobs_and_graphs() {
 
     let (is_right, text) = vp(&["run", &network, "--platform", "fpga-ai-suite"]);
     assert!(!is_right && text.contains("digits has no inputs"), "{text}");
+    // Folders and built-in networks are for either device.
+    for network in [digits_folder(), "digits".to_owned()] {
+        let (is_right, text) = vp(&["run", &network, "--platform", "fpga-ai-suite", "--input", &samples]);
+        assert!(is_right && text.contains("inferences  360"), "{text}");
+    }
+    let (is_right, text) = vp(&["run", "resnet50", "--platform", "fpga-ai-suite"]);
+    assert!(!is_right && text.contains("this device has no convolution that adds a layer"), "{text}");
     let (is_right, text) = vp(&["run", &job, "--platform", "nv_small"]);
     assert!(!is_right && text.contains("nv_small carries another device"), "{text}");
     let (is_right, text) = vp(&["demo", "--platform", "fpga-ai-suite"]);
