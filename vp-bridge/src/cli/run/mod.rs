@@ -249,7 +249,8 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
             Kind::Traces(found) => sources.extend(found),
             Kind::Network(named) => {
                 alone("a network")?;
-                if asked(args)? == Some(Device::Suite) {
+                // A server is not asked: that would be a session more.
+                if args.host.connect.is_none() && asked(args)? == Some(Device::Suite) {
                     only_for_networks(args)?;
                     return suite::main(suite::of_network(&named)?, args);
                 }

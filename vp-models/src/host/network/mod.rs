@@ -22,8 +22,11 @@
 //!     .unwrap();
 //! ```
 //!
+//! A network is for either device: a [`Plan`] is NVDLA's, and [`Model::of_network`](super::fpga_ai_suite::Model::of_network) plans it for an FPGA AI
+//! Suite IP.
+//!
 //! Layers are int8, int16 or fp16, by the network's precision: convolutions with bias, sum, activation and converter in SDP; poolings,
-//! sums, concatenations and normalisations; upsampling and soft-max are the CPU's. Convolutions whose input the convolution buffer does
+//! sums, products, maxima, relu and leaky; concatenations and normalisations; upsampling and soft-max are the CPU's. Convolutions whose input the convolution buffer does
 //! not hold whole are cut; those it cannot hold even so are refused by name. [`Measured`] says what bounds each layer.
 
 mod compressed;
