@@ -1,7 +1,7 @@
 //! Numbers, colours and tables as people read them.
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use vp_core::Time;
 use vp_protocols::native::printable::in_one_line;
 
@@ -62,18 +62,33 @@ pub(super) fn frequency(period: Time) -> String {
 /// Columns of a terminal that no one has widened.
 pub(super) const COLUMNS: u16 = 80;
 
-/// The same table for a terminal of [`COLUMNS`]: where its columns need more, headers and cells are broken between words.
+/// The same table for a terminal of [`COLUMNS`]: where its columns need more, headers and cells are broken between words. Words stay whole.
 pub(super) fn fitted(mut table: Table) -> Table {
+    let columns = table.column_count();
+    let mut longest = vec![0; columns];
+    for (at, cell) in
+        table.header().into_iter().chain(table.row_iter()).flat_map(|row| row.cell_iter().enumerate())
+    {
+        let words = cell.content().split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+        longest[at] = longest[at].max(words);
+    }
+    for (column, longest) in table.column_iter_mut().zip(longest) {
+        let width = Width::Fixed((longest + usize::from(BETWEEN)) as u16);
+        column.set_constraint(ColumnConstraint::LowerBoundary(width));
+    }
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(COLUMNS);
     table
 }
+
+/// Spaces behind each column of a table.
+const BETWEEN: u16 = 2;
 
 /// A table of aligned columns without lines; `right` names the columns that hold numbers.
 pub(super) fn table(header: &[&str], right: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header.iter().copied());
     for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
+        column.set_padding((0, BETWEEN));
         if right.contains(&index) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -93,6 +108,9 @@ mod tests {
 
     #[test]
     fn a_table_that_is_too_wide_is_broken_between_words() {
+        fn row(name: &str) -> [&str; 7] {
+            [name, "64 outstanding", "8 807", "4 577", "100 %", "up to 81 cycles", "up to 400 cycles"]
+        }
         let header = [
             "",
             "outstanding at most",
@@ -102,9 +120,6 @@ mod tests {
             "90 % of the ideal",
             "90 % of its own first",
         ];
-        let row = |name: &'static str| {
-            [name, "64 outstanding", "8 807", "4 577", "100 %", "up to 81 cycles", "up to 400 cycles"]
-        };
         let mut wide = table(&header, &[2, 3]);
         wide.add_row(row("resnet50 on nv_large")).add_row(row("lenet on nv_small"));
         let shown = fitted(wide).trim_fmt();

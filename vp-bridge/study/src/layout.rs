@@ -5,6 +5,7 @@ use super::area::Area;
 use super::file::Study;
 use super::point::{Chosen, Point, number, text};
 use super::said::valued;
+use std::collections::{HashMap, HashSet};
 use toml::Value;
 use vp_models::suggestion::hint;
 use vp_models::toml_text::TextError;
@@ -120,12 +121,14 @@ impl Layout {
         // A search has other points than its sweep.
         let count = if study.search.is_some() { study.points.len() } else { study.swept };
         let (swept, ideals) = study.points.split_at(count);
+        let place_of: HashMap<&str, usize> =
+            names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
         let mut panels: Vec<Panel> = Vec::new();
         for point in swept {
             let mut title = title(point, &told, (&x, curves.as_deref()));
             let place = match is_number {
                 true => point.get(&x).and_then(number),
-                false => names.iter().position(|name| *name == word(point, &x)).map(|at| at as f64),
+                false => place_of.get(word(point, &x).as_str()).map(|at| *at as f64),
             };
             if place.is_none() {
                 // It has no place on the axis.
@@ -286,15 +289,10 @@ fn free<'a>(study: &'a Study, taken: &'a [Option<&str>]) -> impl DoubleEndedIter
 
 /// Whether a parameter has one value for each value of another, as what a key names with commas between.
 fn follows(study: &Study, name: &str, other: &str) -> bool {
-    let mut seen: Vec<(&Value, &Value)> = Vec::new();
+    // By the values as they are written: there may be as many as points.
+    let mut seen: HashMap<String, &Value> = HashMap::new();
     study.points.iter().all(|point| match (point.get(other), point.get(name)) {
-        (Some(is), Some(value)) => match seen.iter().find(|(known, _)| *known == is) {
-            Some((_, known)) => *known == value,
-            None => {
-                seen.push((is, value));
-                true
-            }
-        },
+        (Some(is), Some(value)) => *seen.entry(is.to_string()).or_insert(value) == value,
         _ => false,
     })
 }
@@ -326,13 +324,8 @@ fn most_words(study: &Study, taken: &[Option<&str>]) -> Option<String> {
 
 /// The values that a parameter takes as words, in the order of the points.
 fn words(study: &Study, name: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for word in study.points.iter().map(|point| word(point, name)) {
-        if !words.contains(&word) {
-            words.push(word);
-        }
-    }
-    words
+    let mut seen = HashSet::new();
+    study.points.iter().map(|point| word(point, name)).filter(|word| seen.insert(word.clone())).collect()
 }
 
 /// The value of a parameter as a word.
