@@ -150,7 +150,7 @@ pub struct MeasuredLayer {
     #[serde(default)]
     pub sram_written: u64,
     /// Bytes that BDMA copied into SRAM for it, while layers before it ran.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default)]
     pub copied: u64,
     /// What the time went into, in the order of [`vp_models::host::Bound::ALL`].
     #[serde(deserialize_with = "as_many")]
@@ -161,10 +161,6 @@ pub struct MeasuredLayer {
     /// What units did, in the order of [`vp_models::occupancy::Work::ALL`].
     #[serde(default, deserialize_with = "as_many")]
     pub work: WorkCounts,
-}
-
-fn is_none(bytes: &u64) -> bool {
-    *bytes == 0
 }
 
 /// So many numbers, or zeros: of a program that told other ones they are not known.

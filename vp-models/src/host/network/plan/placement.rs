@@ -174,7 +174,7 @@ impl Placing<'_> {
                 let Range { start, end } = memories.secondary;
                 let end = sram_limit.map_or(end, |limit| end.min(start.saturating_add(limit)));
                 let in_sram = self.in_sram(start..end, placement, &demands)?;
-                self.with_what_is_left(in_sram, start..end, (placement, copies, config), &demands)
+                self.with_what_is_left(&in_sram, start..end, (placement, copies, config), &demands)
             }
         };
         self.in_dram(memories.primary.clone(), in_sram)
@@ -278,7 +278,7 @@ impl Placing<'_> {
     /// orders saves more depends on how often weights are read: the better one is taken.
     fn with_what_is_left(
         &self,
-        in_sram: InSram,
+        in_sram: &InSram,
         room: Range<u64>,
         (placement, copies, config): (Placement, Copies, &Config),
         demands: &[Option<&Demand>],
