@@ -118,7 +118,9 @@ fn traces_that_fail_are_counted_in_each_form() {
 fn a_network_that_cannot_be_run_is_an_error_in_junit() {
     let folder = tempfile::tempdir().unwrap();
     let junit = folder.path().join("t.xml");
-    let arguments = ["run", "lenet", "--platform", "fpga-ai-suite", "--junit", junit.to_str().unwrap()];
+    let junit_text = junit.to_str().unwrap();
+    let arguments =
+        ["run", "lenet", "--platform", "nv_small", "--placement", "activations", "--junit", junit_text];
     assert!(!vp(&arguments).status.success());
     let report = fs::read_to_string(&junit).unwrap();
     assert!(report.contains(r#"errors="1""#) && report.contains("<error message="), "{report}");
@@ -128,7 +130,10 @@ fn a_network_that_cannot_be_run_is_an_error_in_junit() {
 fn what_no_other_program_can_be_told_is_refused() {
     let output = vp(&["run", "networks/digits/job.toml", "--csv", "/dev/null"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(said, "error: --csv and --junit are for traces and networks; --json is for all\n");
+    assert_eq!(
+        said,
+        "error: --csv and --junit are for traces, and for networks on NVDLA; --json is for all\n"
+    );
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("t.cfg");
     fs::write(&trace, "check_nothing(done);\n").unwrap();

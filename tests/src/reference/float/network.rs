@@ -2,14 +2,15 @@
 //! features whose channels lie one behind the other.
 
 use vp_models::host::network::{
-    Activation, Convolution, Method, NetworkLayer, Normalisation, Operation, Pooling, Shape,
+    Activation, Convolution, Elementwise, Function, Method, NetworkLayer, Normalisation, Operation,
+    PairMethod, Pooling, Shape,
 };
 use vp_models::nvdla::conv::compute::float::Steps;
 
 use super::Real::{self, Nan, Number};
 use super::layers::{FloatAverage, added_up, is_negative, pdp_results};
 use super::lut::{Unit, look_up};
-use super::{FP16, FP17, FP32, store};
+use super::{FP16, FP17, FP32, pick, store};
 use crate::reference::network::{each, enlarged, side_by_side, softmax, tables, under};
 use crate::reference::{CubePlace, Format, Lut, PdpLayer, PoolingMethod};
 
@@ -56,7 +57,21 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape]) -> Vec<u16>
             };
             store(activated(FP32.add(first, wide(inputs[1][at])), sum.activation)) as u16
         }),
-        Operation::Elementwise(_) | Operation::Activation(_) => panic!("no test has these in fp16"),
+        Operation::Elementwise(Elementwise { method, .. }) => each(layer, |_, _, _, at| {
+            let [first, second] = [wide(inputs[0][at]), wide(inputs[1][at])];
+            store(match method {
+                PairMethod::Multiply => FP32.multiply(first, second),
+                PairMethod::Maximum => pick(true, first, second),
+            }) as u16
+        }),
+        Operation::Activation(function) => {
+            let activation = match *function {
+                Function::Relu => Activation::Relu,
+                Function::Leaky { scale, shift } => Activation::Leaky { scale, shift },
+                Function::Clamp { .. } | Function::Table(_) => panic!("NVDLA has no {function:?}"),
+            };
+            each(layer, |_, _, _, at| store(activated(wide(inputs[0][at]), activation)) as u16)
+        }
         Operation::Concatenation => side_by_side(inputs, shapes),
         Operation::Normalisation(normalisation) => {
             let lut = tables(normalisation, end);

@@ -44,7 +44,9 @@ impl ToldArgs {
     /// Refuses what only runs of NVDLA have.
     pub(super) fn refuse_files(&self) -> Result<(), Failure> {
         match self.csv.is_some() || self.junit.is_some() {
-            true => Err(Failure::new("--csv and --junit are for traces and networks; --json is for all")),
+            true => Err(Failure::new(
+                "--csv and --junit are for traces, and for networks on NVDLA; --json is for all",
+            )),
             false => Ok(()),
         }
     }

@@ -76,7 +76,7 @@ fn a_platform_whose_holder_was_killed_can_be_taken_at_once() {
     let served = Served::at(&format!("unix:{}", folder.path().join("s").display()), Options::default());
     for _ in 0..20 {
         let mut holder = std::process::Command::new(std::env::current_exe().unwrap());
-        holder.args(["--exact", "holder", "--nocapture"]).env(HOLDER, served.address.to_string());
+        holder.args(["--exact", "sessions::holder", "--nocapture"]).env(HOLDER, served.address.to_string());
         let mut holder = holder.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(holder.stderr.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap() == "holding"));
