@@ -148,10 +148,25 @@ if [ $# -eq 0 ]; then
   set +m
 fi
 cargo test --workspace --quiet --no-fail-fast -- "$@" 2>&1 | tee "$log" || status=$?
-# The package for Python: its wheel, tested in an environment of its own. The tests of the workspace have built what it is made of, and `vp`.
+# A wheel for Python. If all is asked for maturin builds it, as users do, and compiles all libraries again with other features. Else
+# maturin only describes it, and the extension in it is the one that cargo has built beside the tests of the workspace.
+wheel() { # wheel PROGRAMS FOLDER
+  local package="$2/package"
+  rm -rf "$2"
+  if [ "${VP_TEST_EFFORT:-1}" -gt 1 ]; then
+    "$1/maturin" build --quiet --profile dev -m clients/python/Cargo.toml --out "$2"
+    return
+  fi
+  mkdir -p "$package"
+  "$1/maturin" pep517 write-dist-info -m clients/python/Cargo.toml --profile dev --metadata-directory "$package" >"$package.log" 2>&1 || { cat "$package.log"; return 1; }
+  cp -r clients/python/python/vp "$package/" || return
+  cp "${CARGO_TARGET_DIR:-target}/debug/deps/libvp_native.so" "$package/vp/_native.abi3.so" || return
+  "$1/python" -m wheel pack "$package" --dest-dir "$2" >"$package.log" || { cat "$package.log"; return 1; }
+}
+# The package for Python, tested in an environment of its own.
 python_tests() {
   local home=target/python out=target/wheels
-  local packages=('maturin>=1.9.4,<2' numpy pytest mypy pandas pandas-stubs matplotlib nbclient ipykernel 'cocotb>=2,<3' cocotbext-axi)
+  local packages=('maturin>=1.9.4,<2' wheel numpy pytest mypy pandas pandas-stubs matplotlib nbclient ipykernel 'cocotb>=2,<3' cocotbext-axi)
   if ! command -v python3 >/dev/null 2>&1 || ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     echo "skipped: the package for Python: no Python 3.11"
     return
@@ -162,7 +177,7 @@ python_tests() {
   fi
   # cocotb takes the interpreter as a library.
   "$home/bin/python" -m find_libpython | grep -q . || want libpython3 libpython3-dev
-  rm -rf "$out" && "$home/bin/maturin" build --quiet --profile dev -m clients/python/Cargo.toml --out "$out" || return
+  wheel "$home/bin" "$out" || return
   "$home/bin/pip" install --quiet --no-deps --force-reinstall "$out"/nvdla_vp-*.whl || return
   (cd clients/python && "../../$home/bin/python" -m mypy python/vp tests ../../examples/python ../../examples/cocotb) || return
   # 5: none of the tests has that name.
