@@ -97,7 +97,7 @@ pub struct Direction {
     pub latencies: Histogram,
 }
 
-/// How often which latency was seen: the lower end of a bucket in cycles, and the bursts in it. Buckets are a cycle wide up to 32
+/// How often which latency was seen: the longest of a bucket in cycles, and the bursts in it. Buckets are a cycle wide up to 32
 /// cycles, and from there a sixteenth of their power of two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -109,7 +109,7 @@ impl Histogram {
         self.0.iter().map(|(_, count)| count).sum()
     }
 
-    /// The latency that this share of the bursts does not exceed, up to a bucket's width.
+    /// A latency that this share of the bursts does not exceed: of the bucket with the last of them the longest.
     pub fn percentile(&self, share: f64) -> Option<u64> {
         let wanted = (share * self.count() as f64).ceil().max(1.0) as u64;
         let mut seen = 0;

@@ -9,8 +9,15 @@ use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, What};
 pub(super) struct Latencies {
     source: Source,
     period: Time,
-    /// Of each direction, how often which bucket was met.
-    directions: RefCell<[Vec<u64>; 2]>,
+    /// The buckets of each direction.
+    directions: RefCell<[Vec<Bucket>; 2]>,
+}
+
+/// Latencies that are near each other: the longest that was seen, and how many.
+#[derive(Clone, Copy, Default)]
+struct Bucket {
+    longest: u64,
+    count: u64,
 }
 
 impl Latencies {
@@ -22,8 +29,8 @@ impl Latencies {
     pub(super) fn histograms(&self) -> [Histogram; 2] {
         let directions = self.directions.borrow();
         [&directions[0], &directions[1]].map(|direction| {
-            let seen = direction.iter().enumerate().filter(|(_, count)| **count > 0);
-            Histogram(seen.map(|(bucket, count)| (lower_end(bucket), *count)).collect())
+            let seen = direction.iter().filter(|bucket| bucket.count > 0);
+            Histogram(seen.map(|bucket| (bucket.longest, bucket.count)).collect())
         })
     }
 }
@@ -41,17 +48,6 @@ fn bucket(cycles: u64) -> usize {
     (EXACT + (power - u64::from(EXACT.ilog2())) * PARTS + part) as usize
 }
 
-fn lower_end(bucket: usize) -> u64 {
-    let bucket = bucket as u64;
-    match bucket.checked_sub(EXACT) {
-        None => bucket,
-        Some(beyond) => {
-            let power = beyond / PARTS + u64::from(EXACT.ilog2());
-            (PARTS + beyond % PARTS) << (power - u64::from(PARTS.ilog2()))
-        }
-    }
-}
-
 impl Observer for Latencies {
     fn wants(&self) -> Kinds {
         Kinds::TRANSFERS
@@ -64,12 +60,14 @@ impl Observer for Latencies {
             // A read's latency ends with its first data, a write's with its acknowledgement.
             let answered = if transfer.write { Stage::Response } else { Stage::Data };
             if transfer.stage == answered {
-                let bucket = bucket((observation.time - transfer.requested).cycles(self.period));
+                let cycles = (observation.time - transfer.requested).cycles(self.period);
+                let bucket = bucket(cycles);
                 let buckets = &mut self.directions.borrow_mut()[usize::from(transfer.write)];
                 if buckets.len() <= bucket {
-                    buckets.resize(bucket + 1, 0);
+                    buckets.resize(bucket + 1, Bucket::default());
                 }
-                buckets[bucket] += 1;
+                let Bucket { longest, count } = &mut buckets[bucket];
+                (*longest, *count) = (cycles.max(*longest), *count + 1);
             }
         }
     }
@@ -196,6 +194,18 @@ impl Observer for Outstanding {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The first latency of a bucket.
+    fn lower_end(bucket: usize) -> u64 {
+        let bucket = bucket as u64;
+        match bucket.checked_sub(EXACT) {
+            None => bucket,
+            Some(beyond) => {
+                let power = beyond / PARTS + u64::from(EXACT.ilog2());
+                (PARTS + beyond % PARTS) << (power - u64::from(PARTS.ilog2()))
+            }
+        }
+    }
     use proptest::prelude::*;
     use vp_core::observe::{SourceKind, Transfer};
 

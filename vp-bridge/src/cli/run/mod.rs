@@ -216,7 +216,7 @@ fn only_for_networks(args: &Args) -> Result<(), Failure> {
     let given = args.timed || args.input_size.is_some() || args.frames.is_some() || args.batch.is_some();
     match given || args.placement.is_given() || args.energy.is_some() {
         true => Err(Failure::new(
-            "--timed, --input-size, --frames, --batch, --placement and --energy are for networks on NVDLA",
+            "--timed, --input-size, --frames, --batch, --placement, --copies and --energy are for networks on NVDLA",
         )),
         false => Ok(()),
     }

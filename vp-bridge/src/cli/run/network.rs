@@ -102,13 +102,16 @@ fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Fai
 fn unplanned((named, network): (&Named, &Network), description: &Description, error: &PlanError) -> Failure {
     let place = match (named, error.line()) {
         (Named::File(path), Some(line)) => format!("{}:{line}: ", path.display()),
-        _ => String::new(),
+        (Named::File(path), None) => format!("{}: ", path.display()),
+        (Named::BuiltIn(_), _) => String::new(),
     };
     let failure =
         Failure::new(format!("{place}{} cannot run on {}: {error}", network.name, description.name));
     match error {
         PlanError::SramRoom { .. } => failure.hint("--set sram0.size=BYTES makes the SRAM larger"),
-        PlanError::NoSram { .. } => failure.hint("--platform nv_large and nv_full have SRAMIF"),
+        PlanError::NoSram { .. } => {
+            failure.hint("--platform nv_large, nv_full and nv_medium_1024_full have SRAMIF")
+        }
         PlanError::NoBdma { .. } => failure.hint("--platform nv_large and nv_full have BDMA"),
         _ => failure,
     }

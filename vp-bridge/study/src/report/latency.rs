@@ -52,7 +52,7 @@ fn axis<'a>(buckets: impl Iterator<Item = &'a (f64, f64, f64)>) -> Axis {
 /// What is along the axis.
 const NAME: &str = "read latency, cycles";
 
-/// The one latency that all reads of all runs took, up to a bucket's width: then there is nothing to draw.
+/// The longest latency, if all reads of all runs are in one bucket: then there is nothing to draw.
 pub(super) fn without_spread(runs: &[(String, &Histogram)]) -> Option<u64> {
     let mut buckets = runs.iter().flat_map(|(_, histogram)| histogram.0.iter().map(|(cycles, _)| *cycles));
     let first = buckets.next()?;
@@ -87,9 +87,10 @@ pub(super) fn live(title: &str, runs: &[(String, &Histogram)]) -> Live {
 /// Each bucket's ends and its share in per cent.
 fn shares(histogram: &Histogram) -> Vec<(f64, f64, f64)> {
     let whole = histogram.count().max(1) as f64;
-    let bucket = |&(from, count): &(u64, u64)| {
-        let from = from.max(1);
-        let wide = if from < 32 { 1 } else { 1 << (from.ilog2() - 4) };
+    let bucket = |&(longest, count): &(u64, u64)| {
+        let longest = longest.max(1);
+        let wide = if longest < 32 { 1 } else { 1 << (longest.ilog2() - 4) };
+        let from = longest / wide * wide;
         (from as f64, (from + wide) as f64, 100.0 * count as f64 / whole)
     };
     histogram.0.iter().map(bucket).collect()
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_bucket_is_a_box_as_high_as_its_share() {
-        let histogram = Histogram(vec![(10, 3), (64, 1)]);
+        let histogram = Histogram(vec![(10, 3), (67, 1)]);
         assert_eq!(shares(&histogram), [(10.0, 11.0, 75.0), (64.0, 68.0, 25.0)]);
         let svg = draw("outstanding", &[("8".to_owned(), &histogram)], (500, 300)).unwrap();
         assert_eq!(svg.matches("<rect").count(), 2);

@@ -57,11 +57,11 @@ impl Page<'_> {
             });
         }
         Ok(html! {
-            p { "On DBBIF, from a read's acceptance to its first data, waiting in the memory and on the bus included. A latency of more than 32 cycles is told at the lower end of a bucket a sixteenth of its power of two wide." }
+            p { "On DBBIF, from a read's acceptance to its first data, waiting in the memory and on the bus included. Latencies of more than 32 cycles are counted in buckets a sixteenth of their power of two wide, and told by the longest that was seen in a bucket." }
             @if !alike.is_empty() {
                 ul.alike {
                     @for (title, said, cycles) in &alike {
-                        li { (title) " " small { (said) } ": all reads took " b { (cycles) " cycles" } ". There is no spread to draw." }
+                        li { (title) " " small { (said) } ": reads took at most " b { (cycles) " cycles" } ", and none was shorter by a sixteenth. There is no spread to draw." }
                     }
                 }
             }
