@@ -206,7 +206,9 @@ fn a_device_in_systemc_is_put_back_with_its_platform() {
 fn a_simulation_in_systemc_ends_with_its_platform() {
     let test = "the end of a simulation in SystemC";
     let Some(program) = Program::build(test, "vp-bridge/tests/systemc/copier.cpp") else { return };
-    let Copying { host, served, mut device } = Copying::new(&program, &["1"], 64);
+    let Copying { mut host, served, mut device } = Copying::new(&program, &["1"], 64);
+    // Answered by a simulation that runs: a platform that ends before that is an error of its ports.
+    assert_eq!(host.read(LENGTH).unwrap(), 0);
     drop(host);
     drop(served);
     assert!(device.0.wait().unwrap().success());
