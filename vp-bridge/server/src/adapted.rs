@@ -11,9 +11,10 @@ use vp_protocols::native::{SessionId, TimeMode};
 use super::ServerContext;
 use super::instance::{JoiningAdapter, PlatformCommand};
 use crate::adapters::Adapter;
+use crate::joined_session::JoinedSession;
 use crate::newcomers::NewcomersPlace;
 use crate::registry::PlatformRequest;
-use crate::session::{End, JoinedSession, SHUTDOWN};
+use crate::session_end::{End, SHUTDOWN};
 use crate::stream::Stream;
 
 /// A peer that comes to a platform: its adapter, the mode of time that it asks for, the streams, and the bytes

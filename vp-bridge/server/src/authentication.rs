@@ -8,14 +8,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use vp_protocols::native::{
-    Capabilities, Connection, ErrorCode, Event, Hello, Offer, Reply, Request, RequestId, SessionId, Time,
-    Token, Welcome,
+    Capabilities, Connection, ErrorCode, Event, Hello, Offer, Reply, Request, SessionId, Time, Token,
 };
 
 use super::ServerContext;
 use super::instance::PlatformCommand;
-use crate::access::{Origin, Rights, TokenHolder, TokenUse};
-use crate::session::{End, SHUTDOWN};
+use crate::access::{Origin, SessionIdentity, TokenHolder, TokenUse};
+use crate::session_end::{End, SHUTDOWN};
 use crate::stream::Stream;
 
 /// Tokens that a session may show.
@@ -36,40 +35,6 @@ impl PendingConnection<'_> {
     fn joins(&self) -> Option<&str> {
         let is_observer = self.hello.capabilities.contains(Capabilities::OBSERVER);
         self.hello.platform.as_deref().filter(|_| !is_observer)
-    }
-}
-
-/// The identity and the rights of a session, for its platform.
-#[derive(Debug)]
-pub(crate) struct SessionIdentity {
-    pub(crate) rights: Rights,
-    /// The known client, if the server asks; counted as long as the session exists.
-    pub(crate) presence: Option<TokenUse>,
-    /// The welcome that it was given already, and the request that is answered once the platform has it.
-    pub(crate) welcome: Option<(RequestId, Welcome)>,
-}
-
-impl Default for SessionIdentity {
-    /// One that is not asked, and may do everything.
-    fn default() -> Self {
-        Self { rights: Rights::ALL, presence: None, welcome: None }
-    }
-}
-
-impl SessionIdentity {
-    /// The holder of the session's token, if the server asks.
-    pub(crate) fn holder(&self) -> Option<&str> {
-        self.presence.as_ref().map(|presence| &*presence.holder().name)
-    }
-
-    /// Whether it may join the shared platform of that name.
-    pub(crate) fn may_join(&self, platform: &str) -> bool {
-        self.presence.as_ref().is_none_or(|presence| presence.holder().may_join(platform))
-    }
-
-    /// Its name in texts.
-    pub(crate) fn name(&self) -> &str {
-        self.presence.as_ref().map_or("the session", |presence| &presence.holder().name)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Returning the memory of ended platforms to the system.
+//! Returning the memory of ended platforms and sessions to the system.
 //!
 //! glibc's allocator keeps freed memory that is below memory in use, in as many arenas as there were threads.
 //! After many sessions these are hundreds of unused megabytes (mallopt(3), M_ARENA_MAX and M_TRIM_THRESHOLD;
@@ -11,11 +11,11 @@ use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-/// When memory is given back after a platform has ended: with others that end within that time; and what its thread, and the tasks of
-/// its sessions, were still to free.
+/// When memory is given back after a platform or a session has ended: with others that end within that time; and what its thread was
+/// still to free.
 const WHEN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
-/// Gives memory back whenever platforms have ended, as `has_ended` says; never returns.
+/// Gives memory back whenever platforms or sessions have ended, as `has_ended` says; never returns.
 pub(crate) async fn give_back(has_ended: Arc<Notify>) {
     loop {
         has_ended.notified().await;

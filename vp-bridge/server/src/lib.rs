@@ -24,6 +24,7 @@ mod authentication;
 mod files;
 mod freed;
 mod instance;
+mod joined_session;
 mod listener;
 mod lobby;
 mod meeting;
@@ -33,6 +34,7 @@ mod processors;
 mod refused_connections;
 mod registry;
 mod session;
+mod session_end;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -69,7 +71,7 @@ use newcomers::Newcomers;
 pub use observe::{ObservePlatforms, PlatformObserver};
 use refused_connections::RefusedConnections;
 use registry::{PlatformMemory, Registry};
-use session::End;
+use session_end::End;
 use stream::Stream;
 use vp_transport::{Address, MeetingPlace};
 
@@ -240,7 +242,7 @@ pub enum BindError {
 /// The receivers of reports about platforms.
 #[derive(Debug, Clone, Default)]
 struct Listeners {
-    /// Whenever one has ended and its memory is free.
+    /// Whenever a platform or a session has ended and its memory is free.
     freed: Arc<Notify>,
     ended: Option<Sender<EndedPlatform>>,
     pins: Option<Sender<PinEvent>>,
@@ -479,7 +481,11 @@ impl Server {
             }
             refused.is_stuck = false;
             let (context, place) = (context.clone(), context.newcomers.enter(id, origin));
-            tasks.spawn(async move { session::run(&context, stream, place, (id, &name), origin).await });
+            tasks.spawn(async move {
+                session::run(&context, stream, place, (id, &name), origin).await;
+                // On a loaded machine long after its platform.
+                context.registry.freed().notify_one();
+            });
         }
         drop(listener);
         give_back.abort();

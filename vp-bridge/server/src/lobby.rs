@@ -12,8 +12,8 @@ use vp_protocols::native::{
 
 use super::ServerContext;
 use crate::access::Right;
-use crate::authentication::SessionIdentity;
-use crate::session::{End, SHUTDOWN};
+use crate::access::SessionIdentity;
+use crate::session_end::{End, SHUTDOWN};
 use crate::stream::Stream;
 
 /// Serves such a session until it leaves, or asks nothing for as long as a newcomer may be silent.

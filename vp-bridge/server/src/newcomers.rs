@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use vp_protocols::native::SessionId;
 
 use crate::access::{Origin, Place};
-use crate::session::End;
+use crate::session_end::End;
 
 /// The newcomers of a server.
 #[derive(Debug, Clone)]

@@ -13,7 +13,7 @@ use vp_protocols::native::{ErrorCode, SessionId, TimeMode};
 use super::instance::{Instance, PlatformCommand, Start, TimeLimits};
 use super::{Listeners, files};
 use crate::access::Right;
-use crate::authentication::SessionIdentity;
+use crate::access::SessionIdentity;
 
 /// All platforms of a server.
 pub(super) struct Registry {
@@ -105,7 +105,7 @@ impl Registry {
         &self.start.description
     }
 
-    /// Notified when a platform has ended and its memory is free.
+    /// Notified when a platform or a session has ended and its memory is free.
     pub(super) fn freed(&self) -> Arc<Notify> {
         self.listeners.freed.clone()
     }

@@ -9,62 +9,20 @@ use bytes::BytesMut;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-use vp_protocols::native::{
-    Capabilities, Connection, ErrorCode, Event, Hello, SessionId, Terms, TimeMode, Violation,
-};
-use vp_transport::Socket;
+use vp_protocols::native::{Capabilities, Connection, ErrorCode, Event, Hello, SessionId, Terms, TimeMode};
 
-use super::instance::{Instance, Newcomer, PlatformCommand};
+use super::instance::{Newcomer, PlatformCommand};
 use super::{ServerContext, lobby};
-use crate::access::{Known, Origin};
-use crate::authentication::{self, SessionIdentity};
+use crate::access::{Known, Origin, SessionIdentity};
+use crate::authentication;
+use crate::joined_session::JoinedSession;
 use crate::newcomers::NewcomersPlace;
 use crate::registry::PlatformRequest;
+use crate::session_end::{End, Ended, SHUTDOWN, printable};
 use crate::stream::Stream;
-
-/// Why a session ended: for the log.
-#[derive(Debug)]
-pub(crate) enum End {
-    /// As it should.
-    Fine(String),
-    /// The peer did wrong.
-    Wrong(String),
-}
-
-impl End {
-    /// Why.
-    pub(crate) fn why(&self) -> &str {
-        let (Self::Fine(why) | Self::Wrong(why)) = self;
-        why
-    }
-
-    /// Notes in the log how a session of that name ended.
-    pub(crate) fn log(&self, name: &str) {
-        match self {
-            Self::Fine(why) => tracing::info!("{name}: {why}; session closed"),
-            Self::Wrong(why) => tracing::warn!("{name}: {why}; session closed"),
-        }
-    }
-}
-
-impl From<Violation> for End {
-    fn from(violation: Violation) -> Self {
-        Self::Wrong(violation.to_string())
-    }
-}
-
-/// What a session's task gets back from the platform's thread, which leaves the socket alone from then on.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    /// The protocol's state, with the messages that are left to send.
-    pub(crate) connection: Connection,
-    pub(crate) end: End,
-}
 
 /// How a TLS client begins (RFC 8446, 5.1): as a frame it would have too long a header.
 const TLS: [u8; 2] = [0x16, 0x03];
-
-pub(crate) const SHUTDOWN: &str = "the server shuts down";
 
 /// Serves a connection to its end. It has a place among the new connections until it has authenticated, and
 /// then one among the sessions.
@@ -338,68 +296,6 @@ async fn enter(
     }
 }
 
-/// A session's stay at its platform. However it ends, the platform learns of it.
-pub(crate) struct JoinedSession<'a> {
-    pub(crate) context: &'a ServerContext,
-    /// What it has the platform as; an observer has none.
-    pub(crate) tenant: Option<PlatformRequest<'a>>,
-    pub(crate) instance: &'a Instance,
-    pub(crate) id: SessionId,
-    pub(crate) sockets: &'a [Arc<Socket>],
-    /// Whether the platform's thread has ended it; not so when the task is given up in the middle.
-    pub(crate) is_over: bool,
-}
-
-impl JoinedSession<'_> {
-    /// Waits until the platform's thread gives the session back.
-    ///
-    /// # Errors
-    /// It does not; why.
-    pub(crate) async fn wait<T>(&mut self, mut has_ended: oneshot::Receiver<T>) -> Result<T, String> {
-        let ended = tokio::select! {
-            ended = &mut has_ended => ended,
-            () = self.context.shutdown.cancelled() => {
-                self.dismiss(SHUTDOWN);
-                match timeout(self.context.options.farewell_timeout, has_ended).await {
-                    Ok(ended) => ended,
-                    Err(_) => {
-                        // It is in the middle of one long step of a model.
-                        self.shut_down();
-                        self.is_over = true;
-                        return Err(format!("{SHUTDOWN}, and the platform is busy"));
-                    }
-                }
-            }
-        };
-        self.is_over = true;
-        // It has ended itself without having taken the session in.
-        ended.map_err(|_| "turned away: the platform failed".to_owned())
-    }
-
-    fn shut_down(&self) {
-        self.sockets.iter().for_each(|socket| socket.shut_down());
-    }
-
-    fn dismiss(&self, reason: &'static str) {
-        let (session, code) = (self.id, ErrorCode::ShuttingDown);
-        // A closed inbox: the session has ended with the thread.
-        let _ = self.instance.inbox().send(PlatformCommand::Dismiss { session, code, reason });
-    }
-}
-
-impl Drop for JoinedSession<'_> {
-    fn drop(&mut self) {
-        if !self.is_over {
-            // Nobody says goodbye any more.
-            self.shut_down();
-            self.dismiss("its task was given up");
-        }
-        if let Some(tenant) = self.tenant {
-            self.context.registry.leave(tenant, self.instance);
-        }
-    }
-}
-
 /// Whether the session is to look only.
 fn is_observer(context: &ServerContext, hello: &Hello) -> bool {
     let granted = context.options.terms.capabilities.intersection(hello.capabilities);
@@ -418,9 +314,4 @@ fn unfit(hello: &Hello) -> Option<(ErrorCode, &'static str)> {
     let is_name = !name.is_empty() && name.len() <= 64 && !name.chars().any(char::is_control);
     let reason = "a platform's name has 1 to 64 bytes and no control characters";
     (!is_name).then_some((ErrorCode::PlatformUnavailable, reason))
-}
-
-/// What a stranger calls itself, fit for a line of a log.
-pub(crate) fn printable(agent: &str) -> String {
-    agent.chars().take(64).map(|c| if c.is_control() { '?' } else { c }).collect()
 }

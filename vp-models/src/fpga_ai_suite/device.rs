@@ -7,9 +7,10 @@ use std::rc::Rc;
 
 use super::activity::Activity;
 use super::architecture::Architecture;
+use super::counts::Counts;
 use super::csr::{Asked, Csr, Interrupt};
 use super::dma::{Reader, Writer};
-use super::jobs::Job;
+use super::job::Job;
 use super::on_chip::OnChip;
 use super::queue::Queue;
 use super::registers as reg;
@@ -37,31 +38,6 @@ pub(super) struct Dma {
     pub(super) spilled: Reader,
     pub(super) output: Writer,
     pub(super) spill: Writer,
-}
-
-/// What is counted since the IP was reset.
-#[derive(Default)]
-pub(super) struct Counts {
-    pub(super) begun: Cell<u64>,
-    pub(super) complete: Cell<u64>,
-    pub(super) failed: Cell<u64>,
-    pub(super) layers: Cell<u64>,
-    pub(super) input_bytes: Cell<u64>,
-    pub(super) filter_bytes: Cell<u64>,
-    pub(super) output_bytes: Cell<u64>,
-}
-
-impl Counts {
-    fn reset(&self) {
-        let all = [&self.begun, &self.complete, &self.failed, &self.layers];
-        let bytes = [&self.input_bytes, &self.filter_bytes, &self.output_bytes];
-        all.into_iter().chain(bytes).for_each(|count| count.set(0));
-    }
-}
-
-/// Adds to a count.
-pub(super) fn add(count: &Cell<u64>, more: u64) {
-    count.set(count.get() + more);
 }
 
 /// An FPGA AI Suite IP.

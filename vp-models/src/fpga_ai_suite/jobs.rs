@@ -8,27 +8,17 @@ use std::rc::Rc;
 
 use super::compute;
 use super::configuration::{Configuration, MOST_WORDS};
+use super::counts::add;
 use super::csr::Interrupt;
-use super::device::{Suite, add};
+use super::device::Suite;
 use super::dma::Cut;
 use super::graph::{GraphLayer, Operation, Shape, Tensor};
+use super::job::Job;
 use super::queue::Descriptor;
 use super::timing;
 use crate::occupancy::Datapath;
 use vp_core::observe::{Kinds, What};
 use vp_core::{Time, select};
-
-/// A job on its way.
-pub(super) struct Job {
-    number: u64,
-    /// How often the IP had been reset when it began.
-    resets: u64,
-    descriptor: Descriptor,
-    configuration: Configuration,
-    filters: Vec<u8>,
-    input: Vec<i8>,
-    output: Vec<i8>,
-}
 
 /// How a job ends before its output is there.
 enum End {

@@ -3,8 +3,8 @@
 use vp_core::Time;
 
 use super::Hub;
-use super::input::{PartyId, Tag};
-use super::jobs::{BusAccess, Job};
+use super::ids::{PartyId, Tag};
+use super::job::{BusAccess, Job};
 use super::output::{Completion, Failure, FailureKind, Why};
 
 /// The job for which time moves.

@@ -8,8 +8,9 @@ use bytes::Bytes;
 use vp_core::Time;
 
 use super::Hub;
+use super::access::{Access, Operation};
 use super::current_job::Goal;
-use super::input::{Access, Operation, PartyId, PortIndex, Tag};
+use super::ids::{PartyId, PortIndex, Tag};
 use super::jobs::{check_bytes, register_of};
 use super::output::{Completion, Failure, FailureKind};
 use crate::platform::{Port, PortKind};

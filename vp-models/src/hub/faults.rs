@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use super::Hub;
-use super::input::{Input, PartyId, PortIndex, Role};
+use super::ids::{PartyId, PortIndex, Role};
+use super::input::Input;
 use super::output::{Failure, FailureKind};
 use super::partner::Broken;
 use crate::faults::{Armed, Kind};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::input::{PartyId, PortIndex, Role};
+use super::ids::{PartyId, PortIndex, Role};
 use super::outside::DirectRange;
 use super::ports::Holding;
 

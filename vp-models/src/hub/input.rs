@@ -6,64 +6,12 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use vp_core::Time;
 
+use super::access::Access;
 use super::debugger::DebugCommand;
+use super::ids::{PartyId, PortIndex, RequestId, Role, Tag};
 use super::output::Failure;
 use super::partner::{Clock, PortEvent, Promise};
-use super::time::TimeMode;
-
-/// Identifies a party. The adapter that brings in the party chooses the number and does not use it for another
-/// one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct PartyId(pub u64);
-
-/// Identifies a command of a party until it is completed. The party chooses it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Tag(pub u64);
-
-/// Position of a port in [`Hub::ports`](super::Hub::ports).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct PortIndex(pub u16);
-
-/// Identifies a request to the owner of a memory outside until it is answered. The hub chooses it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct RequestId(pub u64);
-
-/// What a party is to a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Role {
-    /// Sends requests.
-    Initiator,
-    /// Answers them.
-    Target,
-    /// Drives a line.
-    Source,
-    /// Listens to a line.
-    Sink,
-}
-
-impl Role {
-    /// The other side of a link between two ports.
-    #[must_use]
-    pub fn opposite(self) -> Role {
-        match self {
-            Role::Initiator => Role::Target,
-            Role::Target => Role::Initiator,
-            Role::Source => Role::Sink,
-            Role::Sink => Role::Source,
-        }
-    }
-
-    /// The role in one word.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::Initiator => "initiator",
-            Role::Target => "target",
-            Role::Source => "source",
-            Role::Sink => "sink",
-        }
-    }
-}
+use super::time_mode::TimeMode;
 
 /// One input. It takes effect at the simulated time at which it is handled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -213,89 +161,6 @@ pub enum PartyCommand {
         /// What, as a TOML text.
         faults: String,
     },
-}
-
-/// An access to registers, memory or a stream.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Access {
-    /// The port.
-    pub port: PortIndex,
-    /// Not earlier than this.
-    pub at: Option<Time>,
-    /// What is done there.
-    pub operation: Operation,
-}
-
-/// What an access does.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Operation {
-    /// Reads a 32-bit register.
-    RegisterRead {
-        /// Byte address.
-        address: u64,
-    },
-    /// Writes a 32-bit register.
-    RegisterWrite {
-        /// Byte address.
-        address: u64,
-        /// The word.
-        value: u32,
-    },
-    /// Reads memory.
-    MemoryRead {
-        /// Byte address.
-        address: u64,
-        /// How many bytes.
-        length: u32,
-        /// Whether it takes part in the simulation.
-        kind: AccessKind,
-    },
-    /// Writes memory.
-    MemoryWrite {
-        /// Byte address.
-        address: u64,
-        /// The bytes.
-        data: Bytes,
-        /// Which of them are written: byte *i* by bit *i* mod 8 of strobe byte ⌊*i*/8⌋. `None`: all.
-        strobes: Option<Bytes>,
-        /// Whether it takes part in the simulation.
-        kind: AccessKind,
-    },
-    /// Sends bytes into an input stream: the stream accepts all of them, after earlier bytes, or none.
-    StreamSend {
-        /// The bytes.
-        data: Bytes,
-        /// Whether it takes its turn among the party's accesses.
-        kind: AccessKind,
-    },
-}
-
-impl Operation {
-    /// Whether it happens at once, and not in its turn.
-    #[must_use]
-    pub fn is_debug(&self) -> bool {
-        matches!(
-            self,
-            Operation::MemoryRead { kind: AccessKind::Debug, .. }
-                | Operation::MemoryWrite { kind: AccessKind::Debug, .. }
-                | Operation::StreamSend { kind: AccessKind::Debug, .. }
-        )
-    }
-
-    /// Whether it is a register access.
-    #[must_use]
-    pub fn is_register(&self) -> bool {
-        matches!(self, Operation::RegisterRead { .. } | Operation::RegisterWrite { .. })
-    }
-}
-
-/// Whether an access to memory or a stream takes part in the simulation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum AccessKind {
-    /// Takes its turn among the party's accesses.
-    Timed,
-    /// Happens at once, without the bus: for loaders and debuggers (`transport_dbg`).
-    Debug,
 }
 
 /// How far time should move.

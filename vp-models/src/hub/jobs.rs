@@ -10,11 +10,15 @@
 
 use vp_core::Time;
 
+use super::Hub;
+use super::access::{Access, Operation};
 use super::current_job::Goal;
-use super::input::{Access, Operation, PartyCommand, PartyId, PortIndex, Tag, Until};
+use super::ids::{PartyId, PortIndex, Tag};
+use super::input::{PartyCommand, Until};
+use super::job::{BusAccess, Job, Task};
 use super::output::{Completion, Failure, FailureKind, Why};
 use super::party::Party;
-use super::{Hub, TimeMode};
+use super::time_mode::{HORIZON, TimeMode};
 use crate::bus::register::{RegisterAccess, RegisterRequest};
 use crate::platform::{Port, PortKind};
 
@@ -22,61 +26,6 @@ use crate::platform::{Port, PortKind};
 const MOST_QUEUED: usize = 65_536;
 /// How far time moves at once for posted writes that are too many, in cycles.
 const DRAIN: u64 = 4_096;
-
-/// The latest time that a party may give, about 53 days. It is far from the largest possible time, so that
-/// there is time left to work in, whatever time the platform is moved to.
-pub const HORIZON: Time = Time::ps(1 << 62);
-
-/// Something to be done in its turn.
-pub(super) struct Job {
-    /// The tag with which its end is reported; `None` for a posted write.
-    pub(super) tag: Option<Tag>,
-    at: Option<Time>,
-    task: Task,
-}
-
-enum Task {
-    Register {
-        address: u32,
-        write: Option<u32>,
-    },
-    Memory(Access),
-    Advance(Until),
-    Step(Time),
-    Inject(String),
-    /// A register access that fails, in its turn: answers of a port keep request order.
-    Fail(Failure),
-}
-
-impl Job {
-    pub(super) fn is_memory(&self) -> bool {
-        matches!(self.task, Task::Memory(_))
-    }
-
-    /// Whether it is an access: a part of what the platform does, and not only a wait.
-    fn is_access(&self) -> bool {
-        matches!(self.task, Task::Register { .. } | Task::Memory(_) | Task::Fail(_))
-    }
-
-    /// Whether something follows from it at the ports, or time moves for it.
-    fn waits_for_time(&self) -> bool {
-        self.at.is_some() || !matches!(self.task, Task::Memory(_) | Task::Fail(_))
-    }
-
-    /// The same, to begin at once.
-    pub(super) fn now(self) -> Job {
-        Job { at: None, ..self }
-    }
-}
-
-/// A register access that the bus has taken and not answered, or one that it never gets: answers keep request order.
-pub(super) struct BusAccess {
-    pub(super) bus_tag: u64,
-    pub(super) party: PartyId,
-    pub(super) tag: Tag,
-    pub(super) write: bool,
-    pub(super) failure: Option<Failure>,
-}
 
 impl Hub {
     /// The number of a party's commands and posted writes that wait for their turn: the measure for

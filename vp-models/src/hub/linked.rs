@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use vp_core::Time;
 
-use super::input::{
-    Access, AccessKind, Input, Operation, PartyCommand, PartyId, PortIndex, RequestId, Role, Tag,
-};
+use super::access::{Access, AccessKind, Operation};
+use super::ids::{PartyId, PortIndex, RequestId, Role, Tag};
+use super::input::{Input, PartyCommand};
 use super::output::{Completion, Failure, MemoryAccess, Output};
 use super::partner::{Clock, Reaction};
 use super::{Hub, MemoryGuarantees, Ran};

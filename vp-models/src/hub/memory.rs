@@ -5,7 +5,8 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::Hub;
-use super::input::{Access, AccessKind, Operation, PartyId, Tag};
+use super::access::{Access, AccessKind, Operation};
+use super::ids::{PartyId, Tag};
 use super::output::{Completion, Failure, FailureKind, MemoryAccess};
 use super::outside::{Requests, Waits};
 use crate::memory::{OutOfRange, WriteError};

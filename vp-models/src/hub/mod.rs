@@ -33,12 +33,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod access;
 mod current_job;
 mod debug;
 mod debugger;
 mod faults;
 mod holdings;
+mod ids;
 mod input;
+mod job;
 mod jobs;
 mod linked;
 mod memory;
@@ -52,6 +55,7 @@ mod record;
 mod replay;
 mod saving;
 mod time;
+mod time_mode;
 mod told;
 
 use crate::platform::{Platform, Port};
@@ -60,16 +64,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use vp_core::{Simulation, Time};
 
+pub use access::{Access, AccessKind, Operation};
 pub use debug::MOST_REGISTERS;
 pub use debugger::{
     Accesses, BreakOn, Breakpoint, DebugCommand, Hit, MOST_BREAKPOINTS, Seen, SetBreakpoint, StepBy,
     StopReport, StopWhy,
 };
-pub use input::{
-    Access, AccessKind, Input, MemoryGuarantees, Operation, PartyCommand, PartyId, PortIndex, RequestId,
-    Role, Tag, Until,
-};
-pub use jobs::HORIZON;
+pub use ids::{PartyId, PortIndex, RequestId, Role, Tag};
+pub use input::{Input, MemoryGuarantees, PartyCommand, Until};
 pub use linked::{LinkedHub, LinkedPort};
 pub use output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity, Why};
 pub use outside::{DirectMemory, DirectRange};
@@ -77,7 +79,8 @@ pub use partner::{Clock, PinEvent, PortEvent, Promise, Reaction};
 pub use ports::roles;
 pub use record::{Position, Recorded, Recorder};
 pub use replay::{Replay, ReplayError, replay};
-pub use time::{Activity, Pace, Ran, TimeMode};
+pub use time::{Activity, Pace, Ran};
+pub use time_mode::{HORIZON, TimeMode};
 pub use told::{AccessOrigin, AccessOrigins, LoadListener};
 
 use crate::bus::register::{RegisterError, RegisterResponse};
@@ -85,7 +88,7 @@ use crate::host::Statistics;
 use current_job::CurrentJob;
 use debugger::Debugging;
 use holdings::Holdings;
-use jobs::BusAccess;
+use job::BusAccess;
 use outside::{OrderedOwner, Requests};
 use partner::{DrivenEvents, Partner, PinWatcher, ResetRound};
 use party::{Parties, Party};

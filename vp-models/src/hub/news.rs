@@ -1,8 +1,8 @@
 //! The results of a run for the parties, in the order of their times: answers, levels, warnings, requests to
 //! memories.
 
-use super::input::{PartyId, Role, Tag};
-use super::jobs::BusAccess;
+use super::ids::{PartyId, Role, Tag};
+use super::job::BusAccess;
 use super::output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity};
 use super::outside::News;
 use super::partner::PortEvent;

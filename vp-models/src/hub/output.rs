@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use vp_core::Time;
 
+use super::access::AccessKind;
 use super::debugger::StopReport;
-use super::input::{AccessKind, PartyId, PortIndex, RequestId, Tag};
+use super::ids::{PartyId, PortIndex, RequestId, Tag};
 use super::partner::{PortEvent, Promise};
 
 /// One thing that a hub tells.

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::input::{MemoryGuarantees, PartyId};
-use super::jobs::Job;
+use super::ids::PartyId;
+use super::input::MemoryGuarantees;
+use super::job::Job;
 
 /// A party.
 pub(super) struct Party {

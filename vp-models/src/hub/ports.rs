@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::input::{PartyId, PortIndex, Role};
+use super::ids::{PartyId, PortIndex, Role};
 use super::output::{Failure, FailureKind, Output, Severity};
 use super::outside::{DirectRange, OutsideMemory};
 use super::partner::PortEvent;

@@ -2,7 +2,7 @@
 
 use super::Hub;
 use super::input::Input;
-use super::time::TimeMode;
+use super::time_mode::TimeMode;
 use crate::platform::SaveError;
 use std::io::Write;
 use vp_core::{Stop, Time};

@@ -6,33 +6,12 @@ use serde::{Deserialize, Serialize};
 use vp_core::{Stop, Time};
 
 use super::Hub;
-use super::jobs::HORIZON;
 use super::output::{Failure, FailureKind, Severity};
 use super::partner::Bound;
+use super::time_mode::{HORIZON, TimeMode};
 
 /// Delta cycles of one instant after which a run comes back, some milliseconds: its caller may have to end it.
 const CYCLES_AT_ONCE: u64 = 20_000;
-
-/// What lets simulated time move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum TimeMode {
-    /// The commands of the parties: time moves only for the current one. So a run depends only on the commands,
-    /// and not on when they came.
-    Lockstep,
-    /// The platform's own work, as far as [`Hub::grant`] lets it.
-    Free,
-}
-
-impl TimeMode {
-    /// The mode in one word.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            TimeMode::Lockstep => "lockstep",
-            TimeMode::Free => "free",
-        }
-    }
-}
 
 /// What a run came back with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

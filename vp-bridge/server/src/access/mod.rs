@@ -1,5 +1,6 @@
 //! Access control: who may connect, and what each session may do.
 
+mod identity;
 mod rights;
 mod tokens;
 mod tries;
@@ -13,6 +14,7 @@ use nix::unistd::{Gid, Group, Uid, User, geteuid, getgrouplist};
 use thiserror::Error;
 use vp_transport::tls::{self, TlsSocket};
 
+pub(crate) use identity::SessionIdentity;
 pub use rights::{Right, Rights, Role};
 pub use tokens::Tokens;
 pub(crate) use tokens::{TokenHolder, TokenUse};

@@ -15,7 +15,7 @@ use vp_transport::Socket;
 
 use super::message::JoiningAdapter;
 use crate::adapters::{Adapter, SessionEnd, SessionStart};
-use crate::session::End;
+use crate::session_end::End;
 
 /// Bytes read at once.
 const READ: usize = 64 << 10;

@@ -12,7 +12,7 @@ use super::permits::Permit;
 use super::session_stream::SessionStream;
 use super::{PlatformThread, inspect, offer, translate};
 use crate::adapters::SessionStart;
-use crate::session::End;
+use crate::session_end::End;
 
 impl PlatformThread {
     pub(super) fn platform_command(&mut self, command: PlatformCommand) {

@@ -11,7 +11,7 @@ use vp_protocols::native::{
 use super::message::ToSession;
 use super::permits::Permit;
 use super::{PlatformThread, translate};
-use crate::session::End;
+use crate::session_end::End;
 
 impl PlatformThread {
     pub(super) fn is_observer(&self, session: SessionId) -> bool {

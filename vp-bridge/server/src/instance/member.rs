@@ -15,7 +15,7 @@ use super::session_stream::SessionStream;
 use super::share::Ring;
 use super::silence::Silence;
 use super::turns::{CommandCosts, Order, is_read_in_turn};
-use crate::authentication::SessionIdentity;
+use crate::access::SessionIdentity;
 
 /// A session, seen from its instance.
 pub(super) struct Member {

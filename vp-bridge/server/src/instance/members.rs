@@ -195,7 +195,7 @@ mod tests {
     use super::super::session_stream::SessionStream;
     use super::super::turns::{CommandCosts, Turns};
     use super::*;
-    use crate::authentication::SessionIdentity;
+    use crate::access::SessionIdentity;
 
     /// Sessions, and their peers.
     fn members(count: u64) -> (Members, Vec<UnixStream>) {

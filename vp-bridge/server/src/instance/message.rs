@@ -14,9 +14,9 @@ use super::files::File;
 use super::owners::Token;
 use super::permits::Permit;
 use super::quota::QuotaExceeded;
+use crate::access::SessionIdentity;
 use crate::adapters::Adapter;
-use crate::authentication::SessionIdentity;
-use crate::session::{End, Ended};
+use crate::session_end::{End, Ended};
 
 /// What a session wants of its platform.
 pub(super) enum SessionCommand {

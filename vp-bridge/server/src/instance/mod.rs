@@ -61,7 +61,7 @@ use run::PollSchedule;
 use silence::Watch;
 use turns::Turns;
 
-use super::session::End;
+use super::session_end::End;
 use super::{EndedPlatform, Listeners, PlatformObserver};
 use crate::processors::WorkPeriod;
 
@@ -406,8 +406,8 @@ mod tests {
     use vp_protocols::native::{Connection, Event, Terms};
     use vp_transport::Socket;
 
-    use crate::authentication::SessionIdentity;
-    use crate::session::Ended;
+    use crate::access::SessionIdentity;
+    use crate::session_end::Ended;
 
     #[tokio::test]
     async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {

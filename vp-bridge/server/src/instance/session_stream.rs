@@ -28,7 +28,7 @@ use super::owners::Token;
 use super::permits::Permits;
 use super::quota::Quotas;
 use super::turns::Asked;
-use crate::session::{End, Ended};
+use crate::session_end::{End, Ended};
 
 /// Commands that a session may have in its platform before it is read no further.
 const COMMANDS: usize = 4096;

@@ -11,7 +11,7 @@ use vp_protocols::native::ErrorCode;
 use super::member::Member;
 use super::session_stream::SessionStream;
 use super::{PlatformThread, TimeLimits};
-use crate::session::End;
+use crate::session_end::End;
 
 /// Looks at a session within the longest silence. What passes while this process is stopped counts as one of them.
 const LOOKS: u32 = 4;

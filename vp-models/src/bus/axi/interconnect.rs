@@ -7,9 +7,8 @@
 //! same either way.
 
 use super::observed::Observed;
-use super::read::{Advance, Next, Pending, Reads};
+use super::read::{Advance, Next, Partners, Pending, Reads};
 use super::read_client::{Events, ReadClient};
-use super::read_pins::Partners;
 use super::write::Writes;
 use super::write_client::WriteClient;
 use super::{AxiConfig, AxiEvent, AxiTarget, AxiViolation, ManagerPins, SubordinatePins, TimedPort};

@@ -23,6 +23,7 @@
 
 mod bundle;
 mod driver;
+mod error;
 mod job;
 mod layout;
 mod model;
@@ -30,7 +31,7 @@ mod plan;
 
 pub use bundle::bundle;
 pub use driver::{Counters, Driver, DriverError, Inference};
+pub use error::{LayerError, PlanError};
 pub use job::Job;
 pub use layout::{Layout, LayoutError};
 pub use model::Model;
-pub use plan::{LayerError, PlanError};

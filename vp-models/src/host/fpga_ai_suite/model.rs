@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::plan::PlanError;
+use super::error::PlanError;
 use crate::fpga_ai_suite::compute;
 use crate::fpga_ai_suite::graph::{Graph, GraphError};
 use crate::host::network::{Network, Options, ReadTensor};

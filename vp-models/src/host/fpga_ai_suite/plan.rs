@@ -1,97 +1,14 @@
 //! The IP's planner: from a network to what the device runs, a graph and the filters beside it.
 
-use thiserror::Error;
-
+use super::error::{LayerError, PlanError};
 use super::model::Model;
-use crate::fpga_ai_suite::graph::{
-    self, Converter, Graph, GraphError, Operation, Pair, Shape, Sums, Tensor, Window,
-};
+use crate::fpga_ai_suite::graph::{self, Converter, Graph, Operation, Pair, Shape, Sums, Tensor, Window};
 use crate::host::Memory;
 use crate::host::network::{
     self, Activation, Convolution, Elementwise, Function, Method, Network, NetworkLayer, PairMethod, Pooling,
     Sum,
 };
 use crate::nvdla::numeric::Precision;
-
-/// Why an FPGA AI Suite IP cannot run a network.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum PlanError {
-    /// It computes in another format.
-    #[error("{network} is computed in {precision}: this device has int8")]
-    Format {
-        /// The network.
-        network: String,
-        /// Its format.
-        precision: Precision,
-    },
-    /// Something is to be in a memory that there is none of.
-    #[error("{demand}: this device has one memory, dram")]
-    Memory {
-        /// What the network's file says.
-        demand: String,
-        /// In which line.
-        line: Option<usize>,
-    },
-    /// A layer is none of the device's.
-    #[error("layer {} `{layer}`: {why}", place + 1)]
-    Layer {
-        /// Its place in the network.
-        place: usize,
-        /// Its name.
-        layer: String,
-        /// Why.
-        why: LayerError,
-    },
-    /// The graph as a whole is too large.
-    #[error("graph `{network}`: {why}")]
-    Graph {
-        /// The network.
-        network: String,
-        /// Why.
-        why: GraphError,
-    },
-}
-
-/// Why a layer is none of the device's.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum LayerError {
-    /// It does not fit what it reads, or the device's limits.
-    #[error(transparent)]
-    Graph(#[from] GraphError),
-    /// Nothing on the device does the same.
-    #[error("this device has no {what}; {instead}")]
-    Unknown {
-        /// What it has not.
-        what: &'static str,
-        /// What would be right.
-        instead: &'static str,
-    },
-    /// A bias is shifted out of 32 bits.
-    #[error("bias.shift = {0}: from 0 to 31")]
-    BiasShift(u32),
-    /// A bias has more than 32 bits.
-    #[error("a bias of {value} << {shift} does not fit 32 bits")]
-    Bias {
-        /// As it is written.
-        value: i32,
-        /// By how many bits it is shifted left.
-        shift: u32,
-    },
-    /// All filters together are too many.
-    #[error("with its filters there are more than {}", Graph::MOST_FILTERS)]
-    Filters,
-}
-
-impl LayerError {
-    /// The key of the layer that it is about; empty: the layer as a whole.
-    pub(super) fn key(&self) -> &'static str {
-        match self {
-            LayerError::BiasShift(_) => "bias.shift",
-            LayerError::Bias { .. } => "bias",
-            _ => "",
-        }
-    }
-}
 
 impl Model {
     /// A network as a graph. The arithmetic is NVDLA's but for averages: NVDLA multiplies by reciprocals.

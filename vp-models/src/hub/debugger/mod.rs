@@ -17,7 +17,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use vp_core::Time;
 
-use super::input::{PartyId, PortIndex};
+use super::ids::{PartyId, PortIndex};
 pub(super) use stopping::Debugging;
 
 /// Most breakpoints at a time, of all debuggers together.

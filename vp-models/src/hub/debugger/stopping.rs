@@ -11,7 +11,7 @@ use super::{
     BreakOn, Breakpoint, DebugCommand, Hit, MOST_BREAKPOINTS, MOST_UNIT, Seen, SetBreakpoint, StepBy,
     StopReport, StopWhy,
 };
-use crate::hub::input::{PartyId, PortIndex, Tag};
+use crate::hub::ids::{PartyId, PortIndex, Tag};
 use crate::hub::jobs::{check_bytes, register_of, within_horizon};
 use crate::hub::output::{Completion, Failure, FailureKind, Output};
 use crate::hub::{Hub, Ran, TimeMode};

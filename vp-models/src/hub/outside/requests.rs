@@ -8,7 +8,7 @@ use bytes::Bytes;
 use vp_core::Time;
 
 use crate::bus::axi::{Burst, Completion, Unmapped};
-use crate::hub::input::{PartyId, PortIndex, RequestId, Tag};
+use crate::hub::ids::{PartyId, PortIndex, RequestId, Tag};
 use crate::hub::output::{Failure, FailureKind, MemoryAccess, Output};
 
 /// Requests without an answer, and those that wait to be sent.

@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 use vp_core::Time;
 
-use super::input::PortIndex;
-use super::jobs::HORIZON;
+use super::ids::PortIndex;
+use super::time_mode::HORIZON;
 use crate::bus::axi::AxiEvent;
 
 pub(super) use pins::DrivenEvents;

@@ -9,7 +9,7 @@ use super::{Broken, Partner, PortEvent};
 use crate::bus::axi::{AxiEvent, AxiSink, ManagerPins, SubordinatePins};
 use crate::bus::register::{RegisterAccess, RegisterRequest};
 use crate::hub::Hub;
-use crate::hub::input::{PartyId, PortIndex, Role};
+use crate::hub::ids::{PartyId, PortIndex, Role};
 use crate::hub::output::{Failure, FailureKind};
 use crate::hub::ports::Holding;
 use crate::platform::PortKind;

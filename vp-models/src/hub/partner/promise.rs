@@ -3,7 +3,7 @@
 use vp_core::Time;
 
 use super::{Broken, Clock, MOST_QUANTUM, Partner, PortEvent, Promise, Reaction, later};
-use crate::hub::input::{PartyId, PortIndex, Role};
+use crate::hub::ids::{PartyId, PortIndex, Role};
 use crate::hub::output::{Failure, FailureKind, Output, Severity};
 use crate::hub::ports::Holding;
 use crate::hub::{Hub, TimeMode};

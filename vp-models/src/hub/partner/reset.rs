@@ -9,7 +9,7 @@ use vp_core::Time;
 
 use super::{Broken, PortEvent};
 use crate::hub::Hub;
-use crate::hub::input::{PartyId, PortIndex};
+use crate::hub::ids::{PartyId, PortIndex};
 
 /// The ports of this platform at which the reset came that put it back last, and when.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use vp_core::Time;
 
 use super::PortEvent;
 use crate::hub::Hub;
-use crate::hub::input::{PartyId, PortIndex, Role};
+use crate::hub::ids::{PartyId, PortIndex, Role};
 
 /// Something that is driven at a port between the platform and a partner.
 #[derive(Debug, Clone, PartialEq, Eq)]

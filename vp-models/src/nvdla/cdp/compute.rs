@@ -3,42 +3,14 @@
 //! The timed engine calls [`Datapath::atom`]. Of the input it needs the atom itself and those of the surfaces
 //! before and behind. [`run`] does whole cubes with it. This module has no time, registers or addresses.
 
+use super::counters::Counters;
 use super::float;
 use super::layer::CdpLayer;
-use super::lut::{self, IndexBits, Lut, Tables};
+use super::lut::{IndexBits, Lut, Tables};
+use super::window::{Gathered, MAX_LANES, MAX_REACH};
 use crate::nvdla::cube::Cube;
 use crate::nvdla::float::{Fp16, SpecialCounts};
 use crate::nvdla::numeric::{Converter, Precision, round_shift, saturate};
-
-/// The most elements an atom holds.
-const MAX_LANES: usize = 32;
-/// The most channels of a window on either side of its centre; no atom holds fewer elements.
-pub(super) const MAX_REACH: usize = 4;
-
-/// The elements of a surface with the nearest of both neighbours.
-pub(super) type Gathered<T> = [T; MAX_LANES + 2 * MAX_REACH];
-
-/// What a layer's statistics registers count, in elements. Lanes beyond the channels count like all others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Of the lookup table.
-    pub lut: lut::Counters,
-    /// Results the output converter had to clamp; none in fp16.
-    pub out_saturation: u64,
-    /// Inputs that are no finite numbers, before they are flushed.
-    pub input: SpecialCounts,
-    /// Results that are not numbers.
-    pub nan_output: u64,
-}
-
-impl std::ops::AddAssign for Counters {
-    fn add_assign(&mut self, other: Self) {
-        self.lut += other.lut;
-        self.out_saturation += other.out_saturation;
-        self.input += other.input;
-        self.nan_output += other.nan_output;
-    }
-}
 
 /// One layer's datapath.
 pub struct Datapath<'a> {
@@ -179,7 +151,7 @@ pub fn run(layer: &CdpLayer, tables: &Tables, input: &Cube) -> (Cube, Counters) 
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::lut::{LeIndex, Priorities, Range, Settings};
+    use super::super::lut::{self, LeIndex, Priorities, Range, Settings};
     use super::*;
     use crate::nvdla::cube::{Packing, Ram, Surface};
     use crate::nvdla::registers::Table;

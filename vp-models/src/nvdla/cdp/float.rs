@@ -2,9 +2,10 @@
 //!
 //! Called by [`super::compute`]. Neither converter takes part: the numbers carry their own exponents.
 
-use super::compute::{Counters, Gathered, MAX_REACH};
+use super::counters::Counters;
 use super::layer::CdpLayer;
 use super::lut::Lut;
+use super::window::{Gathered, MAX_REACH};
 use crate::nvdla::float::{Fp17, Fp32};
 
 /// The output atom from its elements and their neighbours.

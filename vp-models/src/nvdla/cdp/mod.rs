@@ -4,12 +4,15 @@
 //! shape in time, and here is the engine that joins them.
 
 pub mod compute;
+pub mod counters;
 mod float;
 pub mod layer;
 pub mod lut;
 mod timing;
+mod window;
 
-use self::compute::{Counters, Datapath};
+use self::compute::Datapath;
+use self::counters::Counters;
 use self::layer::{CdpLayer, Hardware};
 use self::lut::Tables;
 use self::timing::{Rows, Steps, Transfer};

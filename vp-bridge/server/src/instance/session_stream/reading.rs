@@ -4,7 +4,7 @@ use vp_protocols::native::{Capabilities, ErrorCode, Event, Reply, Request};
 
 use super::super::message::SessionCommand;
 use super::{AHEAD, Broken, COMMANDS, HARD_BYTES, HARD_COMMANDS, READ, SessionStream, own};
-use crate::session::{End, printable};
+use crate::session_end::{End, printable};
 
 impl SessionStream {
     /// Reads once. Says whether something was there.

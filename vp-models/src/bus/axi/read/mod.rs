@@ -1,16 +1,22 @@
 //! Reads: arbitration among the clients, the channels AR and R, and when data comes back.
 
-use super::latency::LatencySource;
-use super::observed::Observed;
-use super::outstanding::{Beats, Outstanding};
-use super::read_channel::{Asked, Channel, InFlight, Stall};
-use super::read_client::ReadClient;
-use super::read_pins::{Partners, Queued};
-use super::read_pipeline::{Chosen, ReadPipeline};
-use super::turn::{Clients, Turn};
-use super::{Answer, AxiChannel, AxiConfig, AxiTarget, Burst, Completion, TimedPort, Unmapped};
+mod channel;
+mod pins;
+mod run;
+
+pub(super) use pins::Partners;
+
+use crate::bus::axi::latency::LatencySource;
+use crate::bus::axi::observed::Observed;
+use crate::bus::axi::outstanding::{Beats, Outstanding};
+use crate::bus::axi::read_client::ReadClient;
+use crate::bus::axi::read_pipeline::{Chosen, ReadPipeline};
+use crate::bus::axi::turn::{Clients, Turn};
+use crate::bus::axi::{Answer, AxiChannel, AxiConfig, AxiTarget, Burst, Completion, TimedPort, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::faults::BurstFaults;
+use channel::{Asked, Channel, InFlight, Stall};
+use pins::Queued;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -282,7 +288,7 @@ impl Reads {
     }
 
     /// From when on a read of a master outside is taken, which can then be on AR.
-    pub(super) fn room(&self, channel: &Channel, now: Time) -> Time {
+    fn room(&self, channel: &Channel, now: Time) -> Time {
         channel.pipeline.room().max(self.memory_room(channel, now))
     }
 
@@ -431,7 +437,7 @@ impl Reads {
     /// Requests a burst now, whose data is delayed by so much; returns when its first and its last beat are on
     /// the bus.
     #[inline(always)]
-    pub(super) fn request(
+    fn request(
         &self,
         channel: &mut Channel,
         burst: &Burst,
@@ -451,13 +457,7 @@ impl Reads {
 
     /// When the first and the last beat are on the bus of a burst whose data can be there from `first` on.
     #[inline(always)]
-    pub(super) fn on_bus(
-        &self,
-        channel: &mut Channel,
-        first: Time,
-        burst: &Burst,
-        client: &ReadClient,
-    ) -> (Time, Time) {
+    fn on_bus(&self, channel: &mut Channel, first: Time, burst: &Burst, client: &ReadClient) -> (Time, Time) {
         let (first, last, ready) = client.expect(first, burst.beats).unwrap_or_else(|| {
             let last = first + self.config.period * u64::from(burst.beats - 1);
             (first, last, last + self.config.period)

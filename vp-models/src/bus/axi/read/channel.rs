@@ -1,13 +1,13 @@
 //! The arbiter of reads and the channel behind it: reads that are chosen, on the bus, in flight, and on their
 //! way back.
 
-use super::latency::LatencySource;
-use super::outstanding::{Beats, Outstanding};
-use super::read_pins::{Driving, Queued};
-use super::read_pipeline::{Chosen, ReadPipeline};
-use super::read_run::Granting;
-use super::turn::Turn;
-use super::{Answer, Burst};
+use super::pins::{Driving, Queued};
+use super::run::Granting;
+use crate::bus::axi::latency::LatencySource;
+use crate::bus::axi::outstanding::{Beats, Outstanding};
+use crate::bus::axi::read_pipeline::{Chosen, ReadPipeline};
+use crate::bus::axi::turn::Turn;
+use crate::bus::axi::{Answer, Burst};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};

@@ -1,15 +1,15 @@
 //! Writes: arbitration among the clients, the channels AW, W and B, and when they are acknowledged.
 
-use super::latency::LatencySource;
-use super::observed::Observed;
-use super::outstanding::Outstanding;
-use super::pins::Arrived;
-use super::read::{Next, Pending};
-use super::read_pins::Partners;
-use super::turn::{Clients, Turn};
-use super::write_client::WriteClient;
-use super::write_pins;
-use super::{Answer, AxiChannel, AxiConfig, AxiTarget, Burst, TimedPort};
+mod pins;
+
+use crate::bus::axi::latency::LatencySource;
+use crate::bus::axi::observed::Observed;
+use crate::bus::axi::outstanding::Outstanding;
+use crate::bus::axi::pins::Arrived;
+use crate::bus::axi::read::{Next, Partners, Pending};
+use crate::bus::axi::turn::{Clients, Turn};
+use crate::bus::axi::write_client::WriteClient;
+use crate::bus::axi::{Answer, AxiChannel, AxiConfig, AxiTarget, Burst, TimedPort};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::faults::BurstFaults;
 use std::cell::{Cell, RefCell};
@@ -395,7 +395,7 @@ impl Writes {
                 continue;
             }
             let stored = match &arrived {
-                Some(arrived) => write_pins::store(&*self.target, arrived),
+                Some(arrived) => pins::store(&*self.target, arrived),
                 None => clients[client].give(&burst, |data| self.target.write(&burst, data)),
             };
             let answer = match stored {

@@ -4,12 +4,12 @@
 //! outside determines when it takes one. Until then the time of the data behind it on the data bus is not
 //! known. Such reads wait in a queue for the bus, in the order in which the memory has served them.
 
-use super::observed::Observed;
-use super::pins::{ManagerPins, OpenRead, SubordinatePins};
-use super::read::{Pending, Reads};
-use super::read_channel::{Channel, InFlight};
-use super::read_client::ReadClient;
-use super::{Answer, Burst, Unmapped};
+use super::channel::{Channel, InFlight};
+use super::{Pending, Reads};
+use crate::bus::axi::observed::Observed;
+use crate::bus::axi::pins::{ManagerPins, OpenRead, SubordinatePins};
+use crate::bus::axi::read_client::ReadClient;
+use crate::bus::axi::{Answer, Burst, Unmapped};
 use bytes::Bytes;
 use std::rc::Rc;
 use vp_core::Time;
@@ -35,20 +35,20 @@ pub(super) struct Driving {
 
 /// The partners of an interface.
 #[derive(Default)]
-pub(super) struct Partners {
+pub(in crate::bus::axi) struct Partners {
     /// The memory outside.
-    pub(super) memory: Option<Rc<ManagerPins>>,
+    pub(in crate::bus::axi) memory: Option<Rc<ManagerPins>>,
     /// Memories that have left, whose bursts have not been ended.
-    pub(super) gone: Vec<Rc<ManagerPins>>,
+    pub(in crate::bus::axi) gone: Vec<Rc<ManagerPins>>,
     /// The master outside, and its number among the clients of that direction.
-    pub(super) master: Option<(Rc<SubordinatePins>, usize)>,
+    pub(in crate::bus::axi) master: Option<(Rc<SubordinatePins>, usize)>,
     /// How many masters there have been: transfers of one master do not belong to the next.
-    pub(super) generation: u32,
+    pub(in crate::bus::axi) generation: u32,
 }
 
 impl Partners {
     /// Whether anything is to be done at pins.
-    pub(super) fn is_any(&self) -> bool {
+    pub(in crate::bus::axi) fn is_any(&self) -> bool {
         self.memory.is_some() || self.master.is_some() || !self.gone.is_empty()
     }
 }
@@ -153,7 +153,8 @@ impl Reads {
                 }
                 continue;
             }
-            let (lane, from, count) = super::pins::of_beat(&burst, taken - 1, self.config.beat_bytes);
+            let (lane, from, count) =
+                crate::bus::axi::pins::of_beat(&burst, taken - 1, self.config.beat_bytes);
             if beat.error {
                 let Burst { address, bytes, .. } = burst;
                 let refused = Unmapped { address, bytes, why: "the memory answered an error".to_owned() };
@@ -207,7 +208,7 @@ impl Reads {
             return;
         }
         for beat in taken..burst.beats {
-            let (_, _, count) = super::pins::of_beat(&burst, beat, self.config.beat_bytes);
+            let (_, _, count) = crate::bus::axi::pins::of_beat(&burst, beat, self.config.beat_bytes);
             client.expect_beat(now);
             client.deliver_beat(count as u32, now);
             channel.beats.close(1, now, now);

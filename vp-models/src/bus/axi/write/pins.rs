@@ -1,9 +1,9 @@
 //! Writes where a partner with a clock is the memory or a master.
 
-use super::pins::{Arrived, ManagerPins, SubordinatePins};
-use super::write::{Asked, Channel, GrantedWrite, Moving, Writes};
-use super::write_client::WriteClient;
-use super::{Answer, AxiTarget, Burst, Unmapped};
+use super::{Asked, Channel, GrantedWrite, Moving, Writes};
+use crate::bus::axi::pins::{Arrived, ManagerPins, SubordinatePins};
+use crate::bus::axi::write_client::WriteClient;
+use crate::bus::axi::{Answer, AxiTarget, Burst, Unmapped};
 use bytes::Bytes;
 use std::rc::Rc;
 use vp_core::Time;

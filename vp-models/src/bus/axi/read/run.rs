@@ -2,15 +2,15 @@
 //!
 //! Much of what an engine reads is a long run of bursts, above all weights. As long as no other process has
 //! anything to do, and the engines wait for more than the next burst, nothing can react to a single burst. Then
-//! grants need no steps; each still has its own times, by the rules of [`super::read`].
+//! grants need no steps; each still has its own times, by the rules of [`super::Reads`].
 
-use super::Burst;
-use super::observed::Observed;
-use super::read::Reads;
-use super::read_channel::Channel;
-use super::read_client::{ReadClient, Request, Unnoticed};
-use super::read_pipeline::Chosen;
-use super::turn::Clients;
+use super::Reads;
+use super::channel::Channel;
+use crate::bus::axi::Burst;
+use crate::bus::axi::observed::Observed;
+use crate::bus::axi::read_client::{ReadClient, Request, Unnoticed};
+use crate::bus::axi::read_pipeline::Chosen;
+use crate::bus::axi::turn::Clients;
 use std::rc::Rc;
 use vp_core::Time;
 

@@ -1,0 +1,50 @@
+//! How sessions end.
+
+use vp_protocols::native::{Connection, Violation};
+
+/// Why all sessions end with the server.
+pub(crate) const SHUTDOWN: &str = "the server shuts down";
+
+/// Why a session ended: for the log.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// As it should.
+    Fine(String),
+    /// The peer did wrong.
+    Wrong(String),
+}
+
+impl End {
+    /// Why.
+    pub(crate) fn why(&self) -> &str {
+        let (Self::Fine(why) | Self::Wrong(why)) = self;
+        why
+    }
+
+    /// Notes in the log how a session of that name ended.
+    pub(crate) fn log(&self, name: &str) {
+        match self {
+            Self::Fine(why) => tracing::info!("{name}: {why}; session closed"),
+            Self::Wrong(why) => tracing::warn!("{name}: {why}; session closed"),
+        }
+    }
+}
+
+impl From<Violation> for End {
+    fn from(violation: Violation) -> Self {
+        Self::Wrong(violation.to_string())
+    }
+}
+
+/// What a session's task gets back from the platform's thread, which leaves the socket alone from then on.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// The protocol's state, with the messages that are left to send.
+    pub(crate) connection: Connection,
+    pub(crate) end: End,
+}
+
+/// What a stranger calls itself, fit for a line of a log.
+pub(crate) fn printable(agent: &str) -> String {
+    agent.chars().take(64).map(|c| if c.is_control() { '?' } else { c }).collect()
+}

@@ -1,0 +1,59 @@
+//! What a party wants done in its turn, and what it waits for at the bus.
+
+use vp_core::Time;
+
+use super::access::Access;
+use super::ids::{PartyId, Tag};
+use super::input::Until;
+use super::output::Failure;
+
+/// Something to be done in its turn.
+pub(super) struct Job {
+    /// The tag with which its end is reported; `None` for a posted write.
+    pub(super) tag: Option<Tag>,
+    pub(super) at: Option<Time>,
+    pub(super) task: Task,
+}
+
+pub(super) enum Task {
+    Register {
+        address: u32,
+        write: Option<u32>,
+    },
+    Memory(Access),
+    Advance(Until),
+    Step(Time),
+    Inject(String),
+    /// A register access that fails, in its turn: answers of a port keep request order.
+    Fail(Failure),
+}
+
+impl Job {
+    pub(super) fn is_memory(&self) -> bool {
+        matches!(self.task, Task::Memory(_))
+    }
+
+    /// Whether it is an access: a part of what the platform does, and not only a wait.
+    pub(super) fn is_access(&self) -> bool {
+        matches!(self.task, Task::Register { .. } | Task::Memory(_) | Task::Fail(_))
+    }
+
+    /// Whether something follows from it at the ports, or time moves for it.
+    pub(super) fn waits_for_time(&self) -> bool {
+        self.at.is_some() || !matches!(self.task, Task::Memory(_) | Task::Fail(_))
+    }
+
+    /// The same, to begin at once.
+    pub(super) fn now(self) -> Job {
+        Job { at: None, ..self }
+    }
+}
+
+/// A register access that the bus has taken and not answered, or one that it never gets: answers keep request order.
+pub(super) struct BusAccess {
+    pub(super) bus_tag: u64,
+    pub(super) party: PartyId,
+    pub(super) tag: Tag,
+    pub(super) write: bool,
+    pub(super) failure: Option<Failure>,
+}
