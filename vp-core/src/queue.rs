@@ -111,7 +111,8 @@ pub(crate) struct TimedQueue<T> {
     near: Vec<Item<T>>,
     levels: u8,
     occupied: [Occupied; LEVELS],
-    slots: Box<[Vec<Item<T>>]>,
+    /// Of the levels that were used, and those below them.
+    slots: Vec<Vec<Item<T>>>,
     /// How many items they hold.
     far: usize,
     numbers: Numbers,
@@ -133,7 +134,7 @@ impl<T: Copy> TimedQueue<T> {
             near: Vec::with_capacity(NEAR + 1),
             levels: 0,
             occupied: Default::default(),
-            slots: (0..LEVELS * SLOTS).map(|_| Vec::new()).collect(),
+            slots: Vec::new(),
             far: 0,
             numbers: Numbers { fresh: 0..Entry::NONE.0, removed: FxHashSet::default() },
             spread: Vec::new(),
@@ -391,6 +392,9 @@ impl<T: Copy> TimedQueue<T> {
         let (level, slot) = self.place(time);
         self.levels |= 1 << level;
         self.occupied[level].set(slot);
+        if self.slots.len() <= level * SLOTS {
+            self.slots.resize_with((level + 1) * SLOTS, Vec::new);
+        }
         self.slots[level * SLOTS + slot].push(Item { time, entry, target });
         self.far += 1;
     }

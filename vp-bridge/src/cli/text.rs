@@ -62,8 +62,8 @@ pub(super) fn frequency(period: Time) -> String {
 /// Columns of a terminal that no one has widened.
 pub(super) const COLUMNS: u16 = 80;
 
-/// The same table for a terminal of [`COLUMNS`]: where its columns need more, headers and cells are broken between words. Words stay whole.
-pub(super) fn fitted(mut table: Table) -> Table {
+/// A table as lines of at most [`COLUMNS`]: where its columns need more, headers and cells are broken between words. Words stay whole.
+pub(super) fn fitted(mut table: Table) -> String {
     let columns = table.column_count();
     let mut longest = vec![0; columns];
     for (at, cell) in
@@ -77,7 +77,13 @@ pub(super) fn fitted(mut table: Table) -> Table {
         column.set_constraint(ColumnConstraint::LowerBoundary(width));
     }
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(COLUMNS);
-    table
+    table.trim_fmt()
+}
+
+/// A text in lines of at most [`COLUMNS`], all of them behind an indent.
+pub(super) fn wrapped(text: &str, indent: &str) -> String {
+    let options = textwrap::Options::new(COLUMNS.into()).initial_indent(indent).subsequent_indent(indent);
+    textwrap::fill(text, options.break_words(false))
 }
 
 /// Spaces behind each column of a table.
@@ -122,14 +128,14 @@ mod tests {
         ];
         let mut wide = table(&header, &[2, 3]);
         wide.add_row(row("resnet50 on nv_large")).add_row(row("lenet on nv_small"));
-        let shown = fitted(wide).trim_fmt();
+        let shown = fitted(wide);
         assert!(shown.lines().all(|line| line.chars().count() <= COLUMNS.into()), "{shown}");
         for word in header.iter().chain(&row("resnet50 on nv_large")).flat_map(|text| text.split(' ')) {
             assert!(shown.contains(word), "no whole {word} in {shown}");
         }
         let mut narrow = table(&["a", "b"], &[]);
         narrow.add_row(["1", "2"]);
-        assert_eq!(fitted(narrow.clone()).to_string(), narrow.to_string());
+        assert_eq!(fitted(narrow.clone()), narrow.trim_fmt());
     }
 
     #[test]

@@ -190,6 +190,29 @@ fn bytes(number: f64) -> String {
     format!("{} {name}", plain(number / size))
 }
 
+/// A text in which numbers and their units are not parted at a line's end.
+pub(crate) fn unbroken(text: &str) -> String {
+    let mut whole = String::with_capacity(text.len() + 16);
+    for word in text.split_inclusive(' ') {
+        let is_unit = UNITS.contains(&word.trim_end_matches([' ', '.', ',', ':', ';', ')']));
+        if is_unit
+            && whole.ends_with(' ')
+            && whole[..whole.len() - 1].ends_with(|it: char| it.is_ascii_digit())
+        {
+            whole.pop();
+            whole.push('\u{a0}');
+        }
+        whole += word;
+    }
+    whole
+}
+
+/// What stands behind numbers.
+const UNITS: [&str; 22] = [
+    "%", "cycle", "cycles", "ps", "ns", "µs", "ms", "s", "bytes", "KiB", "MiB", "GiB", "kB", "MB", "GB",
+    "MB/s", "GB/s", "MACs", "banks", "frames/s", "mJ", "µJ",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,6 +240,14 @@ mod tests {
             assert_eq!(amount(name, value), said);
         }
         assert_eq!(valued("dbb0.read_latency", "400"), "read latency 400 cycles");
+    }
+
+    #[test]
+    fn numbers_and_units_stay_together() {
+        let text = "400 cycles with 64 outstanding: 9.95 MiB of SRAM, 50 %.";
+        let whole = "400\u{a0}cycles with 64 outstanding: 9.95\u{a0}MiB of SRAM, 50\u{a0}%.";
+        assert_eq!(unbroken(text), whole);
+        assert_eq!(unbroken("of cycles, % and 7 layers"), "of cycles, % and 7 layers");
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The first of these commands that is there.
 pub(crate) fn command(names: &[&str]) -> Option<PathBuf> {
@@ -27,4 +29,20 @@ pub(crate) fn can_verilate(test: &str) -> bool {
         skipped(test, &format!("no Verilator: no {tool} (Debian: apt-get install verilator g++)"));
     }
     missing.is_none()
+}
+
+/// A folder that `build` fills, once for all tests of this program that name it.
+pub(crate) fn built_once(name: &str, build: impl FnOnce(&Path)) -> PathBuf {
+    static BUILT: Mutex<BTreeMap<String, Arc<OnceLock<PathBuf>>>> = Mutex::new(BTreeMap::new());
+    let built =
+        BUILT.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()).or_default().clone();
+    // Others that want the same wait; one that wants something else does not.
+    let folder = built.get_or_init(|| {
+        let name = name.replace([' ', '=', '/'], "_");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        build(&folder);
+        folder
+    });
+    folder.clone()
 }

@@ -24,18 +24,18 @@ fn verilated(test: &str, folder: &str, top: &str, options: &[&str]) -> Option<Pa
     if !tools::can_verilate(test) {
         return None;
     }
-    let name = format!("{test}{}", options.concat()).replace([' ', '='], "_");
-    let made = Path::new(VP).with_file_name("verilated").join(name);
-    let built = Command::new(root().join("clients/rtl/verilate"))
-        .arg(&made)
-        .arg(top)
-        .args(["-Wall", "-Wno-UNUSED"])
-        .args(options)
-        .args(sources(folder))
-        .env("LIBVP", library())
-        .env("OPT", "-O1")
-        .ended();
-    check(test, &built);
+    let made = tools::built_once(&format!("verilated {folder} {top} {}", options.concat()), |made| {
+        let built = Command::new(root().join("clients/rtl/verilate"))
+            .arg(made)
+            .arg(top)
+            .args(["-Wall", "-Wno-UNUSED"])
+            .args(options)
+            .args(sources(folder))
+            .env("LIBVP", library())
+            .env("OPT", "-O1")
+            .ended();
+        check(test, &built);
+    });
     Some(made.join(top))
 }
 
@@ -50,17 +50,18 @@ fn compiled(test: &str, top: &str, places: &[&str], options: &[&str]) -> Option<
             return None;
         }
     }
-    let name = format!("{test}{}", options.concat()).replace([' ', '='], "_");
-    let made = Path::new(VP).with_file_name("compiled").join(name);
-    let files = places.iter().flat_map(|place| match place.ends_with(".sv") {
-        true => vec![root().join(place)],
-        false => sources(place),
+    let name = format!("icarus {} {top} {}", places.concat(), options.concat());
+    let made = tools::built_once(&name, |made| {
+        let files = places.iter().flat_map(|place| match place.ends_with(".sv") {
+            true => vec![root().join(place)],
+            false => sources(place),
+        });
+        let mut build = Command::new(root().join("clients/rtl/icarus"));
+        build.arg(made).arg(top).arg("-Wall").args(options).args(files).env("LIBVP", library());
+        let built = build.ended();
+        check(test, &built);
+        assert_eq!(text(&built.stderr), "", "warnings");
     });
-    let mut build = Command::new(root().join("clients/rtl/icarus"));
-    build.arg(&made).arg(top).arg("-Wall").args(options).args(files).env("LIBVP", library());
-    let built = build.ended();
-    check(test, &built);
-    assert_eq!(text(&built.stderr), "", "warnings");
     Some(made.join(top))
 }
 

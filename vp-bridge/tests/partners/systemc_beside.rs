@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use crate::common::beside::{check, library, root, rows, text};
 use crate::common::{Served, fetch_target, pattern, start_copy};
-use tempfile::TempDir;
 use vp_core::Time;
 use vp_models::bus::axi::Latency;
 use vp_models::host::{Host as _, Memory};
@@ -20,9 +19,8 @@ use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_remote::{MemoryPlace, RemoteHost};
 use vp_server::Options;
 
-/// A program in SystemC, in a folder of its own.
+/// A program in SystemC.
 struct Program {
-    _folder: TempDir,
     path: PathBuf,
 }
 
@@ -33,16 +31,16 @@ impl Program {
             tools::skipped(test, "no SystemC with g++ (Debian: apt-get install g++ libsystemc-dev)");
             return None;
         }
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("program");
-        let built = Command::new(root().join("clients/systemc/build"))
-            .arg(&path)
-            .arg(root().join(source))
-            .env("LIBVP", library())
-            .env("CXXFLAGS", "-O1 -Werror")
-            .ended();
-        check(source, &built);
-        Some(Program { _folder: folder, path })
+        let folder = tools::built_once(&format!("systemc {source}"), |folder| {
+            let built = Command::new(root().join("clients/systemc/build"))
+                .arg(folder.join("program"))
+                .arg(root().join(source))
+                .env("LIBVP", library())
+                .env("CXXFLAGS", "-O1 -Werror")
+                .ended();
+            check(source, &built);
+        });
+        Some(Program { path: folder.join("program") })
     }
 
     fn command(&self) -> Command {

@@ -14,6 +14,12 @@ fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     model.check(test);
 }
 
+/// Of two threads. If `VP_TEST_EFFORT` is above 1, one more.
+fn preemptions() -> usize {
+    let asks_for_more = |effort: String| effort.parse().is_ok_and(|times: u32| times > 1);
+    2 + usize::from(std::env::var("VP_TEST_EFFORT").is_ok_and(asks_for_more))
+}
+
 /// Waits as the clients of this project do.
 fn wait<T>(client: &mut Client, mut take: impl FnMut(&mut Client) -> Option<T>) -> T {
     let mut wait = Wait::new();
@@ -65,7 +71,7 @@ fn check_reply(reply: Reply, number: u64) {
 
 #[test]
 fn posted_writes_into_a_ring_that_is_full_now_and_then_all_arrive() {
-    check(3, || {
+    check(preemptions(), || {
         let (mut client, mut server) = pair();
         const COUNT: u64 = 2 * ENTRIES as u64 + 1;
         let served = thread::spawn(move || serve(&mut server, COUNT));
@@ -76,7 +82,7 @@ fn posted_writes_into_a_ring_that_is_full_now_and_then_all_arrive() {
 
 #[test]
 fn a_read_gets_its_answer_and_the_line_as_it_was_then() {
-    check(3, || {
+    check(preemptions(), || {
         let (mut client, mut server) = pair();
         let served = thread::spawn(move || serve(&mut server, 2));
         for number in 0..2 {
@@ -107,7 +113,7 @@ fn a_read_behind_posted_writes_that_fill_the_ring_gets_its_answer() {
 
 #[test]
 fn a_client_that_waits_for_room_and_answers_at_once_gets_both() {
-    check(3, || {
+    check(preemptions(), || {
         let (mut client, mut server) = pair();
         const COUNT: u64 = ENTRIES as u64 + 1;
         let served = thread::spawn(move || serve(&mut server, COUNT));

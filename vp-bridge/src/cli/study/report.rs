@@ -60,13 +60,10 @@ pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) 
         (false, _) => searched(&mut out, &page)?,
     }
     failures(&mut out, &failed)?;
-    writeln!(
-        out,
-        "{}, {} failed; results.csv, layers.csv, .parquet of both and report.html in {}",
-        counted(rows.len() as u64, "point"),
-        failed.len(),
-        folder.display()
-    )?;
+    let files = "results.csv, layers.csv, .parquet of both and report.html";
+    let (points, folder) = (counted(rows.len() as u64, "point"), folder.display());
+    let done = format!("{points}, {} failed; {files} in {folder}", failed.len());
+    writeln!(out, "{}", text::wrapped(&done, ""))?;
     let unreached = findings.iter().filter(|finding| !finding.is_found()).count();
     Ok(verdict(failed.len() + unreached))
 }
@@ -80,15 +77,10 @@ fn build(program: &str) -> String {
 /// What a search has found, and what that rests on.
 fn searched(out: &mut impl Write, page: &Page<'_>) -> Result<(), Failure> {
     for finding in page.findings {
-        writeln!(out, "{}", page.found(finding))?;
-        writeln!(
-            out,
-            "{}",
-            styled(
-                text::DIM,
-                format!("  {} run; assumed: {}", counted(finding.ran as u64, "point"), finding.assumption)
-            )
-        )?;
+        let rests_on =
+            format!("{} run; assumed: {}", counted(finding.ran as u64, "point"), finding.assumption);
+        writeln!(out, "{}", text::wrapped(&page.found(finding), ""))?;
+        writeln!(out, "{}", styled(text::DIM, text::wrapped(&rests_on, "  ")))?;
     }
     Ok(writeln!(out)?)
 }
@@ -136,16 +128,16 @@ fn designs(out: &mut impl Write, page: &Page<'_>, area: Area) -> Result<(), Fail
             ]);
         }
     }
-    writeln!(out, "{}\nthe Pareto front over {}\n", table.to_string().trim_end(), area.name())?;
+    writeln!(out, "{}\nthe Pareto front over {}\n", text::fitted(table), area.name())?;
     Ok(())
 }
 
 /// What the page leads with.
 fn lead(out: &mut impl Write, page: &Page<'_>) -> Result<(), Failure> {
     for (_, answer) in page.lead() {
-        writeln!(out, "{}", spaced(&answer.head))?;
+        writeln!(out, "{}", text::wrapped(&spaced(&answer.head), ""))?;
         if !answer.rest.is_empty() {
-            writeln!(out, "  {}", styled(text::DIM, spaced(&answer.rest)))?;
+            writeln!(out, "{}", styled(text::DIM, text::wrapped(&spaced(&answer.rest), "  ")))?;
         }
     }
     Ok(writeln!(out)?)
@@ -170,7 +162,7 @@ fn charts(out: &mut impl Write, page: &Page<'_>) -> Result<(), Failure> {
     for row in &rows {
         table.add_row(row.iter().map(|cell| spaced(cell)));
     }
-    writeln!(out, "{}\nover {}\n", text::fitted(table).trim_fmt(), page.layout.x)?;
+    writeln!(out, "{}\nover {}\n", text::fitted(table), page.layout.x)?;
     Ok(())
 }
 
@@ -225,6 +217,6 @@ fn layers(out: &mut impl Write, measured: &Measured) -> Result<(), Failure> {
         });
         table.add_row(std::iter::once(layer.named()).chain(cells).chain(moved).chain(bounds));
     }
-    writeln!(out, "{}", table.to_string().trim_end())?;
+    writeln!(out, "{}", table.trim_fmt())?;
     Ok(())
 }

@@ -3,6 +3,7 @@
 use super::cells::{Cells, table};
 use super::drawing::themed;
 use super::live::Live;
+use crate::said::unbroken;
 use maud::{Markup, PreEscaped, html};
 
 /// A chart with all that belongs to it.
@@ -36,8 +37,8 @@ impl Figure {
         let Figure { title, said, answer, svg, live, cells } = self;
         html! {
             figure class=(class) {
-                figcaption { (title) @if let Some(said) = said { " " small { (said) } } }
-                @if let Some(answer) = answer { p.answer { (answer) } }
+                figcaption { (title) @if let Some(said) = said { " " small { (unbroken(said)) } } }
+                @if let Some(answer) = answer { p.answer { (unbroken(answer)) } }
                 div.drawn { (PreEscaped(themed(svg))) }
                 @if let Some(live) = live { (live.element()) }
                 details { summary { "The numbers" } (table(cells)) }

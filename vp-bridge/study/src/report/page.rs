@@ -9,7 +9,7 @@ use crate::layout::{Layout, Panel};
 use crate::measured::{Measured, Outcome};
 use crate::point::{is_time, text};
 use crate::results::{self, Row};
-use crate::said::{Unit, amount, measured_in, plain, quantity, valued};
+use crate::said::{Unit, amount, measured_in, plain, quantity, unbroken, valued};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::path::Path;
 
@@ -146,7 +146,7 @@ impl Page<'_> {
             @if !answers.is_empty() {
                 ul.answers {
                     @for (place, Answer { head, rest }) in &answers {
-                        li { a href={ "#" (place) } { (head) @if !rest.is_empty() { "." } } @if !rest.is_empty() { " " span { (rest) } } }
+                        li { a href={ "#" (place) } { (unbroken(head)) @if !rest.is_empty() { "." } } @if !rest.is_empty() { " " span { (unbroken(rest)) } } }
                     }
                 }
             }
