@@ -11,6 +11,7 @@ mod lut;
 mod network;
 mod pdp;
 mod sdp;
+mod tiles;
 mod winograd;
 
 pub use cdp::CdpLayer;
@@ -19,7 +20,7 @@ pub use conv::{
     run_convolution_to_pdp,
 };
 pub use lut::{Lut, LutTable};
-pub use network::{run_layers, run_network};
+pub use network::{run_layers, run_layers_by, run_network};
 pub use pdp::{PdpLayer, PoolingMethod};
 pub use sdp::{
     Alu, Carries, Converter, Elementwise, ElementwiseAlu, ElementwiseMultiplier, ElementwiseOperand, Operand,

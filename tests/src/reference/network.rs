@@ -11,6 +11,7 @@ use vp_models::nvdla::numeric::Precision;
 
 use super::cdp::look_up;
 use super::float::run_layer_of_floats;
+use super::tiles::Tiles;
 use super::{Lut, LutTable, PdpLayer, saturate, shift_rounding};
 
 /// The output of a network for an input `[line][column][channel]`: the bytes of each element.
@@ -20,22 +21,27 @@ pub fn run_network(network: &Network, input: &[i8]) -> Vec<i8> {
 
 /// What each layer of a network makes.
 pub fn run_layers(network: &Network, input: &[i8]) -> Vec<Vec<i8>> {
+    run_layers_by(network, input, &[])
+}
+
+/// The same, where convolutions of these places are computed by Winograd's method.
+pub fn run_layers_by(network: &Network, input: &[i8], winograd: &[usize]) -> Vec<Vec<i8>> {
     let mut outputs: Vec<Vec<i8>> = Vec::new();
-    for layer in &network.layers {
+    for (place, layer) in network.layers.iter().enumerate() {
         let of = |source: &Option<usize>| source.map_or(input, |source| outputs[source].as_slice());
         let inputs: Vec<&[i8]> = layer.sources.iter().map(of).collect();
         let shapes: Vec<Shape> = layer.sources.iter().map(|source| network.shape(*source)).collect();
         outputs.push(match network.precision {
-            Precision::Int8 => run_layer::<i8>(layer, &inputs, &shapes),
-            Precision::Int16 => run_layer::<i16>(layer, &inputs, &shapes),
-            Precision::Fp16 => run_layer_of_floats(layer, &inputs, &shapes),
+            Precision::Int8 => run_layer::<i8>(layer, &inputs, &shapes, winograd.contains(&place)),
+            Precision::Int16 => run_layer::<i16>(layer, &inputs, &shapes, winograd.contains(&place)),
+            Precision::Fp16 => run_layer_of_floats(layer, &inputs, &shapes, winograd.contains(&place)),
         });
     }
     outputs
 }
 
 /// An integer of features and weights.
-trait Integer: Copy + Default + Send + Sync + Into<i64> {
+pub(super) trait Integer: Copy + Default + Send + Sync + Into<i64> {
     const BITS: u32;
 
     fn of(value: i128) -> Self;
@@ -87,19 +93,32 @@ impl Integer for i16 {
     }
 }
 
-fn run_layer<E: Integer>(layer: &NetworkLayer, inputs: &[&[i8]], shapes: &[Shape]) -> Vec<i8> {
+fn run_layer<E: Integer>(
+    layer: &NetworkLayer,
+    inputs: &[&[i8]],
+    shapes: &[Shape],
+    by_winograd: bool,
+) -> Vec<i8> {
     let inputs: Vec<Vec<E>> = inputs.iter().map(|input| E::read(input)).collect();
-    E::bytes(&made(layer, &inputs, shapes))
+    E::bytes(&made(layer, &inputs, shapes, by_winograd))
 }
 
-fn made<E: Integer>(layer: &NetworkLayer, inputs: &[Vec<E>], shapes: &[Shape]) -> Vec<E> {
+fn made<E: Integer>(layer: &NetworkLayer, inputs: &[Vec<E>], shapes: &[Shape], by_winograd: bool) -> Vec<E> {
     match &layer.operation {
         Operation::Convolution(convolution) => {
             let weights = E::read(&convolution.weights);
+            let sizes = [layer.input, layer.output];
+            let tiles = by_winograd.then(|| Tiles::of(convolution, &weights, &inputs[0], sizes));
             each(layer, |y, x, kernel, at| {
-                let sum = convolved(convolution, &weights, &inputs[0], layer.input, [y, x], kernel);
+                let (sum, missing) = match &tiles {
+                    Some(tiles) => (tiles.sum([y, x], kernel), tiles.missing),
+                    None => {
+                        let sum = convolved(convolution, &weights, &inputs[0], layer.input, [y, x], kernel);
+                        (saturate(shift_rounding(sum.into(), convolution.truncate as i32), 32), 0)
+                    }
+                };
                 let added = inputs.get(1).map(|added| added[at]);
-                finished(convolution, kernel, sum, added)
+                finished(convolution, kernel, (sum, missing), added)
             })
         }
         Operation::Pooling(pooling) => each(layer, |y, x, channel, _| {
@@ -249,10 +268,21 @@ fn converted<E: Integer>(sum: i128, Converter { offset, scale, shift }: Converte
     E::of(saturate(shift_rounding(scaled, shift as i32), E::BITS))
 }
 
-fn finished<E: Integer>(convolution: &Convolution, kernel: u32, sum: i64, added: Option<E>) -> E {
-    let mut sum = saturate(shift_rounding(sum.into(), convolution.truncate as i32), 32);
+/// Of a sum that is so many bits too small the bias is as much smaller, and both together are brought to their size.
+fn finished<E: Integer>(
+    convolution: &Convolution,
+    kernel: u32,
+    (sum, missing): (i128, u32),
+    added: Option<E>,
+) -> E {
+    let mut sum = sum;
     if let Some(bias) = &convolution.bias {
-        sum += saturate(i128::from(bias.values[kernel as usize]) << bias.shift, 32);
+        let value = i128::from(bias.values[kernel as usize]);
+        let smaller = shift_rounding(value, missing.saturating_sub(bias.shift) as i32);
+        sum += saturate(smaller << bias.shift.saturating_sub(missing), 32);
+    }
+    if missing > 0 {
+        sum = saturate(sum << missing, 32);
     }
     if let (Some(shift), Some(added)) = (convolution.added, added) {
         sum = saturate(sum, 32) + saturate(i128::from(added.into()) << shift, 32);

@@ -19,6 +19,17 @@ pub(super) fn places<V: Copy>(
     (0..4).flat_map(row).collect()
 }
 
+/// The output at that line and column, of the sums at each place of its tile.
+pub(super) fn output([y, x]: [u32; 2], sum: impl Fn(usize) -> i128) -> i128 {
+    let upper = |i: usize| sum(i) + sum(4 + i) + sum(8 + i);
+    let lower = |i: usize| sum(4 + i) - sum(8 + i) - sum(12 + i);
+    let column = |i: usize| if y.is_multiple_of(2) { upper(i) } else { lower(i) };
+    match x % 2 {
+        0 => column(0) + column(1) + column(2),
+        _ => column(1) - column(2) - column(3),
+    }
+}
+
 impl ConvLayer {
     /// Channel, line and column in memory of what Winograd's method sees there: the channels of each step, lines slowest.
     pub(super) fn in_memory(&self, winograd: Winograd, channel: u32, y: i64, x: i64) -> (u32, i64, i64) {
@@ -65,14 +76,7 @@ impl ConvLayer {
                     (0..channels as usize).map(|c| tiles[tile as usize + c][place] * weights[c * 16 + place]);
                 products.map(i128::from).sum()
             };
-            let upper = |i: usize| sum(i) + sum(4 + i) + sum(8 + i);
-            let lower = |i: usize| sum(4 + i) - sum(8 + i) - sum(12 + i);
-            let column = |i: usize| if y % 2 == 0 { upper(i) } else { lower(i) };
-            let output = match x % 2 {
-                0 => column(0) + column(1) + column(2),
-                _ => column(1) - column(2) - column(3),
-            };
-            saturate(shift_rounding(output, self.truncate as i32), 32) as i32
+            saturate(shift_rounding(output([y, x], sum), self.truncate as i32), 32) as i32
         })
     }
 }

@@ -4,4 +4,5 @@ mod built_in;
 mod formats;
 mod placement;
 mod planned;
+mod tiles;
 mod weights;

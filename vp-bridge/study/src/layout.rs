@@ -1,6 +1,9 @@
 //! Which points stand where in a report: a chart for each combination of what is not on an axis, in it a curve for each value of one
 //! parameter, over another.
 
+mod charts;
+
+use self::charts::Charts;
 use super::area::Area;
 use super::file::Study;
 use super::point::{Chosen, Point, number, text};
@@ -123,7 +126,7 @@ impl Layout {
         let (swept, ideals) = study.points.split_at(count);
         let place_of: HashMap<&str, usize> =
             names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-        let mut panels: Vec<Panel> = Vec::new();
+        let mut charts = Charts::default();
         for point in swept {
             let mut title = title(point, &told, (&x, curves.as_deref()));
             let place = match is_number {
@@ -134,29 +137,18 @@ impl Layout {
                 // It has no place on the axis.
                 title = format!("{title} · {x} {}", word(point, &x));
             }
-            let panel = panel_of(&mut panels, title, point.number);
             let label = curves.as_ref().and_then(|name| point.get(name)).map_or_else(String::new, text);
-            let curve = curve_of(panel, label);
-            let place = place.unwrap_or(curve.points.len() as f64);
-            curve.points.push((place, point.number));
             let distance = |number: usize| chosen.distance(&study.points[number - 1]);
-            if distance(point.number) < distance(panel.chosen) {
-                panel.chosen = point.number;
-            }
-        }
-        for curve in panels.iter_mut().flat_map(|panel| &mut panel.curves) {
-            curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            charts.put((title, label), place, point.number, distance);
         }
         for point in ideals {
             let title = title(point, &told, (&x, curves.as_deref()));
             let label = curves.as_ref().and_then(|name| point.get(name)).map_or_else(String::new, text);
             let wrong = || wrong("ideal", format!(": it says values of {x}, which is along the axis"));
-            let panel = panels.iter_mut().find(|panel| panel.title == title).ok_or_else(wrong)?;
-            let curve = panel.curves.iter().position(|curve| curve.label == label).ok_or_else(wrong)?;
             let place = point.get(&x).and_then(number).ok_or_else(wrong)?;
-            panel.ideals.push(IdealPoint { curve, place, point: point.number });
+            charts.put_ideal(&title, &label, place, point.number).ok_or_else(wrong)?;
         }
-        Ok(Layout { x, area: None, names, curves, panels })
+        Ok(Layout { x, area: None, names, curves, panels: charts.sorted() })
     }
 
     /// Designs by their area: a chart for each combination of what is not the hardware's own, in it all designs, apart by what `curves`
@@ -173,23 +165,17 @@ impl Layout {
             true => told,
             false => told.into_iter().chain(["network"]).collect(),
         };
-        let mut panels: Vec<Panel> = Vec::new();
+        let mut charts = Charts::default();
         for point in &study.points {
             // What is no NVDLA has no place.
             let Some(place) = area.of_point(point, &study.folder, study.seed) else { continue };
             let title = title(point, &told, (area.name(), curves.as_deref()));
             let label = curves.as_ref().and_then(|name| point.get(name)).map_or_else(String::new, text);
-            let panel = panel_of(&mut panels, title, point.number);
-            curve_of(panel, label).points.push((place, point.number));
             let distance = |number: usize| study.report.chosen.distance(&study.points[number - 1]);
-            if distance(point.number) < distance(panel.chosen) {
-                panel.chosen = point.number;
-            }
+            charts.put((title, label), Some(place), point.number, distance);
         }
-        for curve in panels.iter_mut().flat_map(|panel| &mut panel.curves) {
-            curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        }
-        Layout { x: area.name().to_owned(), area: Some(area), names: Vec::new(), curves, panels }
+        let (x, panels) = (area.name().to_owned(), charts.sorted());
+        Layout { x, area: Some(area), names: Vec::new(), curves, panels }
     }
 
     /// The same, but of each chart a point that ran is looked at closely: the nearest along the axis.
@@ -233,24 +219,6 @@ impl Layout {
     pub fn chosen(&self) -> impl Iterator<Item = usize> + '_ {
         self.panels.iter().map(|panel| panel.chosen)
     }
-}
-
-/// The chart of that title, or a new one with this point.
-fn panel_of(panels: &mut Vec<Panel>, title: String, point: usize) -> &mut Panel {
-    let at = panels.iter().position(|panel| panel.title == title).unwrap_or_else(|| {
-        panels.push(Panel { title, curves: Vec::new(), chosen: point, ideals: Vec::new() });
-        panels.len() - 1
-    });
-    &mut panels[at]
-}
-
-/// The curve of that label, or a new one.
-fn curve_of(panel: &mut Panel, label: String) -> &mut Curve {
-    let at = panel.curves.iter().position(|curve| curve.label == label).unwrap_or_else(|| {
-        panel.curves.push(Curve { label, points: Vec::new() });
-        panel.curves.len() - 1
-    });
-    &mut panel.curves[at]
 }
 
 /// What the points of a chart have in common, in words.

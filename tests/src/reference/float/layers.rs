@@ -245,10 +245,25 @@ pub fn run_convolution(layer: &ConvLayer, nan_to_zero: bool, image: &mut Image) 
     }
 }
 
-/// Four sums of each tile and kernel, by the models' plain form of the arithmetic.
+/// Four sums of each tile and kernel.
 fn tiles(layer: &ConvLayer, winograd: Winograd, image: &Image, nan_to_zero: bool) -> Vec<[u32; 4]> {
-    let [width, height] = layer.output_size();
-    let channels = layer.seen_channels();
+    let weight =
+        |kernel, place: u32, channel| layer.weight(image, kernel, [place % 4, place / 4], channel) as u16;
+    let element = |channel, y, x| {
+        let (channel, y, x) = layer.in_memory(winograd, channel, y, x);
+        activation(layer, image, channel, [x, y], nan_to_zero)
+    };
+    tile_sums(layer.output_size(), [layer.seen_channels(), layer.kernels], weight, element)
+}
+
+/// Four sums of each tile and kernel, by the models' plain form of the arithmetic: of weights by kernel, place and channel, and of
+/// elements by channel, line and column of the padded input.
+pub(super) fn tile_sums(
+    [width, height]: [u32; 2],
+    [channels, kernels]: [u32; 2],
+    weight: impl Fn(u32, u32, u32) -> u16,
+    element: impl Fn(u32, i64, i64) -> u16,
+) -> Vec<[u32; 4]> {
     let mut steps = Steps::default();
     for first in (0..channels).step_by(4) {
         steps.push((0..64).map(|product| {
@@ -256,20 +271,17 @@ fn tiles(layer: &ConvLayer, winograd: Winograd, image: &Image, nan_to_zero: bool
             (at, at)
         }));
     }
-    let kernels = (0..layer.kernels).flat_map(|kernel| {
+    let all = (0..kernels).flat_map(|kernel| {
         (0..16).flat_map(move |place| (0..channels).map(move |channel| (kernel, place, channel)))
     });
-    let weights: Vec<u16> = kernels
-        .map(|(kernel, place, channel)| layer.weight(image, kernel, [place % 4, place / 4], channel) as u16)
-        .collect();
+    let weights: Vec<u16> = all.map(|(kernel, place, channel)| weight(kernel, place, channel)).collect();
     let mut codes = Vec::new();
     for (ty, tx) in (0..height / 2).flat_map(|y| (0..width / 2).map(move |x| (y, x))) {
         let transformed: Vec<Vec<Real>> = (0..channels)
             .map(|channel| {
                 let element = |y: i64, x: i64| {
-                    let (y, x) = (i64::from(2 * ty) + y, i64::from(2 * tx) + x);
-                    let (channel, y, x) = layer.in_memory(winograd, channel, y, x);
-                    FP17.widen(activation(layer, image, channel, [x, y], nan_to_zero).into(), false)
+                    let code = element(channel, i64::from(2 * ty) + y, i64::from(2 * tx) + x);
+                    FP17.widen(code.into(), false)
                 };
                 places(element, |a, b| FP17.add(a, b), |a, b| FP17.subtract(a, b))
             })
@@ -283,7 +295,7 @@ fn tiles(layer: &ConvLayer, winograd: Winograd, image: &Image, nan_to_zero: bool
     let shape = Kernel { height: 1, width: 1, channels: taps, dilation: Axes::ONE };
     let geometry = Geometry { kernel: shape, stride: Axes::ONE, output_width: count };
     let window = FloatWindow::new(&codes, codes.len());
-    let kernels = layer.kernels as usize;
+    let kernels = kernels as usize;
     let weights = FloatWeights::pack(steps, kernels, &weights).expect("weights of that kernel");
     let convolution = FloatConvolution::new(geometry, &window, &weights).expect("what belongs together");
     let mut sums = vec![[0; 4]; count * kernels];

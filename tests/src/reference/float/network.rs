@@ -8,23 +8,28 @@ use vp_models::host::network::{
 use vp_models::nvdla::conv::compute::float::Steps;
 
 use super::Real::{self, Nan, Number};
-use super::layers::{FloatAverage, added_up, is_negative, pdp_results};
+use super::layers::{FloatAverage, added_up, is_negative, pdp_results, tile_sums};
 use super::lut::{Unit, look_up};
 use super::{FP16, FP17, FP32, pick, store};
 use crate::reference::network::{each, enlarged, side_by_side, softmax, tables, under};
+use crate::reference::tiles::four_times_transformed;
 use crate::reference::{CubePlace, Format, Lut, PdpLayer, PoolingMethod};
 
 /// Channels that the array takes at once.
 const BLOCK: usize = 64;
+
+/// Channels of an atom.
+const LANES: u32 = 16;
 
 /// What a layer makes: the bytes of each code.
 pub(in crate::reference) fn run_layer_of_floats(
     layer: &NetworkLayer,
     inputs: &[&[i8]],
     shapes: &[Shape],
+    by_winograd: bool,
 ) -> Vec<i8> {
     let inputs: Vec<Vec<u16>> = inputs.iter().map(|input| codes(input)).collect();
-    let made = made(layer, &inputs, shapes);
+    let made = made(layer, &inputs, shapes, by_winograd);
     made.into_iter().flat_map(u16::to_le_bytes).map(|byte| byte as i8).collect()
 }
 
@@ -36,12 +41,19 @@ fn wide(code: u16) -> Real {
     FP32.widen(code.into(), false)
 }
 
-fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape]) -> Vec<u16> {
+fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape], by_winograd: bool) -> Vec<u16> {
     match &layer.operation {
         Operation::Convolution(convolution) => {
             let weights = codes(&convolution.weights);
+            let tiles = by_winograd.then(|| tiles(layer, convolution, &weights, &inputs[0]));
             each(layer, |y, x, kernel, at| {
-                let sum = sum(convolution, &weights, &inputs[0], layer.input, [y, x], kernel as usize);
+                let sum = match &tiles {
+                    Some(tiles) => {
+                        let tile = y / 2 * layer.output.width.div_ceil(2) + x / 2;
+                        tiles[(tile * convolution.kernels + kernel) as usize][(y % 2 * 2 + x % 2) as usize]
+                    }
+                    None => sum(convolution, &weights, &inputs[0], layer.input, [y, x], kernel as usize),
+                };
                 let bias = convolution.bias.as_ref().map(|bias| bias.values[kernel as usize] as u16);
                 let added = inputs.get(1).map(|added| added[at]);
                 let plus = |value, code: Option<u16>| code.map_or(value, |code| FP32.add(value, wide(code)));
@@ -92,6 +104,33 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape]) -> Vec<u16>
         }
         Operation::Constant(elements) => codes(elements),
     }
+}
+
+/// Four sums of each tile and kernel, by Winograd's method: of kernels that are transformed and rounded, and of whole atoms of channels.
+fn tiles(layer: &NetworkLayer, convolution: &Convolution, weights: &[u16], input: &[u16]) -> Vec<[u32; 4]> {
+    assert_eq!(convolution.groups, 1, "groups are cut by hardware");
+    let channels = layer.input.channels;
+    let kernel = |of: u32| {
+        let (kernel, channel) = (of / channels, of % channels);
+        let tap = |row: usize, column: usize| {
+            let code =
+                weights[((kernel as usize * 3 + row) * 3 + column) * channels as usize + channel as usize];
+            if let Number(value) = wide(code) { value } else { panic!("a weight that is no number") }
+        };
+        // Through binary32, as a host computes them.
+        four_times_transformed(tap).map(|four| store(Number(f64::from((four / 4.0) as f32))) as u16)
+    };
+    let transformed: Vec<[u16; 16]> = (0..convolution.kernels * channels).map(kernel).collect();
+    let weight = |kernel: u32, place: u32, channel: u32| match channel < channels {
+        true => transformed[(kernel * channels + channel) as usize][place as usize],
+        false => 0,
+    };
+    let element = |channel: u32, y: i64, x: i64| {
+        let pixel = under(layer.input, convolution.window, [0, 0], [y as u32, x as u32]);
+        pixel.filter(|_| channel < channels).map_or(0, |pixel| input[pixel + channel as usize])
+    };
+    let size = [layer.output.width, layer.output.height].map(|size| size.next_multiple_of(2));
+    tile_sums(size, [channels.next_multiple_of(LANES), convolution.kernels], weight, element)
 }
 
 fn sum(

@@ -111,6 +111,9 @@ pub enum Form {
         atom: u32,
         /// Which of the cube's channels are the tensor's.
         channels: Channels,
+        /// Columns and lines that a surface has room for: at least the tensor's. Where there are more, hardware may write beside the
+        /// tensor, and nobody reads that as an element.
+        room: [u32; 2],
     },
     /// As an image: pixels of four components, or of one, a line after the other.
     Pixels {
@@ -142,8 +145,8 @@ impl Tensor {
         precision: Precision,
         config: &Config,
     ) -> Tensor {
-        let atom = config.memory_atom;
-        Tensor { place: Place::primary(0), shape, precision, form: Form::Features { atom, channels } }
+        let form = Form::Features { atom: config.memory_atom, channels, room: [shape.width, shape.height] };
+        Tensor { place: Place::primary(0), shape, precision, form }
     }
 
     /// An image.
@@ -156,11 +159,19 @@ impl Tensor {
 
     /// The cube that it lies in, of features.
     pub(super) fn cube(&self) -> Cube {
-        let Form::Features { atom, channels } = &self.form else {
+        let Form::Features { atom, channels, room } = &self.form else {
             unreachable!("only convolutions read images, and they know")
         };
         let shape = Shape { channels: channels.places(), ..self.shape };
-        Cube { place: self.place, shape, atom: *atom, lanes: *atom / self.precision.bytes() as u32 }
+        let lanes = *atom / self.precision.bytes() as u32;
+        Cube { place: self.place, shape, room: *room, atom: *atom, lanes }
+    }
+
+    /// Gives the surfaces of features room for so many columns and lines, if they have less.
+    pub(super) fn make_room(&mut self, size: [u32; 2]) {
+        if let Form::Features { room, .. } = &mut self.form {
+            *room = [room[0].max(size[0]), room[1].max(size[1])];
+        }
     }
 
     /// Bytes of its elements on the host's side.
@@ -168,7 +179,7 @@ impl Tensor {
         self.shape.elements() * self.precision.bytes()
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory, room beside the tensor included.
     pub fn bytes(&self) -> u64 {
         match &self.form {
             Form::Features { .. } => self.cube().bytes(),
@@ -176,11 +187,22 @@ impl Tensor {
         }
     }
 
+    /// The same without that room: what hardware moves that reads or writes the tensor alone.
+    pub(super) fn bytes_moved(&self) -> u64 {
+        match &self.form {
+            Form::Features { .. } => {
+                let Cube { shape, .. } = self.cube();
+                Cube { room: [shape.width, shape.height], ..self.cube() }.bytes()
+            }
+            Form::Pixels { .. } => self.bytes(),
+        }
+    }
+
     /// Where each element lies, in bytes from the base.
     fn offsets(&self) -> Vec<usize> {
         let Shape { width, height, channels } = self.shape;
         let (surface, places): (Surface, Vec<u32>) = match &self.form {
-            Form::Features { atom, channels } => {
+            Form::Features { atom, channels, .. } => {
                 let cube = self.cube();
                 let surface = Surface::within(cube.line_stride(), cube.surface_stride(), *atom);
                 (surface, channels.each().collect())
@@ -221,12 +243,14 @@ impl Tensor {
     }
 }
 
-/// A feature cube in memory, its lines and surfaces back to back, as the units see it.
+/// A feature cube in memory, as the units see it. Its lines and surfaces are back to back, unless they have more room than it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cube {
     /// Where it begins.
     pub(super) place: Place,
     pub(super) shape: Shape,
+    /// Columns and lines that a surface has room for.
+    pub(super) room: [u32; 2],
     pub(super) atom: u32,
     /// Elements of an atom.
     pub(super) lanes: u32,
@@ -235,12 +259,12 @@ pub(super) struct Cube {
 impl Cube {
     /// Bytes from a line to the next.
     pub(super) fn line_stride(&self) -> u32 {
-        self.shape.width * self.atom
+        self.room[0] * self.atom
     }
 
     /// Bytes from a surface to the next.
     pub(super) fn surface_stride(&self) -> u32 {
-        self.shape.height * self.line_stride()
+        self.room[1] * self.line_stride()
     }
 
     /// Its part from a line on.
@@ -410,7 +434,7 @@ mod tests {
             .pack(&weights, &config("nv_full"));
         assert_eq!((bytes[..34].to_vec(), bytes.len()), ((0..34).collect(), 128));
         let shape = Shape { width: 2, height: 1, channels: 3 };
-        let form = Form::Features { atom: 4, channels: Channels::plain(3) };
+        let form = Form::Features { atom: 4, channels: Channels::plain(3), room: [2, 1] };
         let tensor = Tensor { place: Place::primary(0), shape, precision: Precision::Int16, form };
         let bytes = tensor.pack(&[1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6]);
         let expected: [i8; 16] = [1, -1, 2, -2, 4, -4, 5, -5, 3, -3, 0, 0, 6, -6, 0, 0];
@@ -425,7 +449,7 @@ mod tests {
     fn channels_lie_in_atoms_and_atoms_in_surfaces() {
         let shape = Shape { width: 2, height: 1, channels: 3 };
         let precision = Precision::Int8;
-        let form = |channels| Form::Features { atom: 2, channels };
+        let form = |channels| Form::Features { atom: 2, channels, room: [2, 1] };
         let tensor = |channels| Tensor { place: Place::primary(0), shape, precision, form: form(channels) };
         let bytes = tensor(Channels::plain(3)).pack(&[1, 2, 3, 4, 5, 6]);
         assert_eq!(bytes, [1, 2, 4, 5, 3, 0, 6, 0]);
@@ -434,6 +458,21 @@ mod tests {
         assert_eq!(channels.places(), 4);
         let bytes = tensor(channels).pack(&[1, 2, 3, 4, 5, 6]);
         assert_eq!(bytes, [1, 0, 4, 0, 2, 3, 5, 6]);
+    }
+
+    #[test]
+    fn lines_and_surfaces_are_as_far_apart_as_they_have_room() {
+        let shape = Shape { width: 2, height: 1, channels: 3 };
+        let form = Form::Features { atom: 2, channels: Channels::plain(3), room: [2, 1] };
+        let mut tensor = Tensor { place: Place::primary(0), shape, precision: Precision::Int8, form };
+        tensor.make_room([3, 2]);
+        let bytes = tensor.pack(&[1, 2, 3, 4, 5, 6]);
+        let none = [0; 8];
+        assert_eq!(bytes, [&[1, 2, 4, 5][..], &none, &[3, 0, 6, 0], &none].concat());
+        assert_eq!((tensor.bytes(), tensor.bytes_moved()), (24, 8));
+        // What has more keeps it.
+        tensor.make_room([1, 4]);
+        assert_eq!((tensor.cube().line_stride(), tensor.cube().surface_stride()), (6, 24));
     }
 
     #[test]
@@ -450,13 +489,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_is_unpacked(width in 1u32..5, height in 1u32..5, channels in 1u32..20, lanes in 1u32..9, wide: bool) {
+        fn what_is_packed_is_unpacked(
+            width in 1u32..5,
+            height in 1u32..5,
+            channels in 1u32..20,
+            lanes in 1u32..9,
+            wide: bool,
+            beside in prop::array::uniform2(0u32..4),
+        ) {
             let precision = if wide { Precision::Fp16 } else { Precision::Int8 };
             let atom = lanes * precision.bytes() as u32;
             let channels = Channels::joined([&Channels::plain(channels), &Channels::plain(channels)], lanes);
             let shape = Shape { width, height, channels: channels.each().count() as u32 };
-            let place = Place::primary(0);
-            let features = Tensor { place, shape, precision, form: Form::Features { atom, channels } };
+            let (place, room) = (Place::primary(0), [width + beside[0], height + beside[1]]);
+            let features = Tensor { place, shape, precision, form: Form::Features { atom, channels, room } };
             let image = Tensor::image(Shape { channels: 3, ..shape }, precision);
             for tensor in [features, image] {
                 let elements: Vec<i8> = (0..tensor.host_bytes()).map(|at| (at * 7) as i8).collect();

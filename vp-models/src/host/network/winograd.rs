@@ -4,8 +4,11 @@
 //! Kernels are transformed here, to 4 x 4: `G g G^T` with `G = [1 0 0; 1/2 1/2 1/2; 1/2 -1/2 1/2; 0 0 1]`. Of integers they are scaled by
 //! the power of two with which the largest still fits, and rounded; CSC drops two bits of the transformed features, so that none
 //! saturates. So results are not those of the direct method, but near them. [`Scaling`] brings sums back to their size.
+//!
+//! Hardware makes whole pairs of tiles: outputs of other sizes are made larger, of an input with as much more padding behind it, into memory
+//! that has [`room`] for them. What is beside the output there is nobody's.
 
-use super::description::{Convolution, NetworkLayer, Winograd};
+use super::description::{Convolution, NetworkLayer, Shape, Winograd};
 use super::layout::WeightShape;
 use crate::nvdla::config::Config;
 use crate::nvdla::float::{Fp16, Fp32};
@@ -17,6 +20,11 @@ pub(super) const PLACES: usize = 16;
 pub(super) const MULTIPLE: u32 = 4;
 /// Columns and lines of the padded input besides those of the output.
 pub(super) const MORE: u32 = 4;
+
+/// Columns and lines that are made for an output of this size.
+pub(super) fn room(output: Shape) -> [u32; 2] {
+    [output.width, output.height].map(|size| size.next_multiple_of(MULTIPLE))
+}
 
 /// How sums of transformed integers compare to those of the direct method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,15 +42,15 @@ pub(super) struct Scaling {
 /// Whether the method computes a convolution.
 pub(super) fn is_possible(layer: &NetworkLayer, convolution: &Convolution, config: &Config) -> bool {
     let window = convolution.window;
-    let whole = |size: u32| size.is_multiple_of(MULTIPLE);
+    // SDP takes surfaces of one pixel for packed, whatever their strides: what is made beside it would be the next channels.
+    let is_pixel = layer.output.width * layer.output.height == 1;
     // SDP's first stage brings sums back to their size, and the second one does what the first did.
     config.winograd
         && config.sdp_bs
         && config.sdp_bn
         && window.size == [3, 3]
         && window.stride == [1, 1]
-        && whole(layer.output.width)
-        && whole(layer.output.height)
+        && !is_pixel
 }
 
 impl Winograd {

@@ -104,8 +104,8 @@ pub enum Compression {
     Auto,
 }
 
-/// Whether convolutions with kernels of 3 x 3 that move pixel by pixel, and whose output has columns and lines in multiples of four, are
-/// computed by Winograd's method, on configurations that have it. Results are near those of the direct method, and not the same.
+/// Whether convolutions with kernels of 3 x 3 that move pixel by pixel are computed by Winograd's method, on configurations that have
+/// it. Results are near those of the direct method, and not the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Winograd {

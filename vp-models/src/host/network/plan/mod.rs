@@ -18,7 +18,7 @@ mod values;
 
 use self::batch::Batch;
 use self::operands::Operands;
-use self::operations::tasks;
+use self::operations::{in_tiles, tasks};
 use self::placement::{Copied, Places, Placing, Unplaced};
 use self::traffic::{Usage, reads, usages};
 use self::values::Values;
@@ -262,9 +262,10 @@ impl Plan {
             return Err(PlanError::NoFormat { config: config.name.clone(), precision: network.precision });
         }
         let frames = options.frames;
-        let values = Values::of(network, config)?;
+        let mut values = Values::of(network, config)?;
         let batch = Batch::of(network, &values, frames, config)?;
         let tasks = tasks(network, &values, &batch, config)?;
+        values.make_room(&in_tiles(network, &tasks));
         let mut constants = Vec::new();
         let operands = Operands::of(network, &values, &tasks, &batch, config, &mut constants);
         let reads = reads(network, &values, &tasks);

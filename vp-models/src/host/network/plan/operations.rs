@@ -24,6 +24,13 @@ pub(super) struct Task {
     pub(super) cubes: u32,
 }
 
+impl Task {
+    /// Whether it is a convolution by Winograd's method.
+    pub(super) fn makes_tiles(&self) -> bool {
+        self.parts.iter().any(|part| part.winograd.is_some())
+    }
+}
+
 /// Refuses layers that NVDLA has no operation for, on no configuration.
 pub(super) fn check(network: &Network) -> Result<(), PlanError> {
     for layer in &network.layers {
@@ -102,6 +109,16 @@ pub(super) fn tasks(
         tasks.push(task);
     }
     Ok(in_order(tasks, network))
+}
+
+/// The cubes that SDP goes over in whole tiles: what convolutions by Winograd's method make, and what is added to it.
+pub(super) fn in_tiles(network: &Network, tasks: &[Task]) -> Vec<Option<usize>> {
+    let by_winograd = tasks.iter().filter(|task| task.makes_tiles());
+    let cubes = by_winograd.flat_map(|task| {
+        let added = network.layers[task.layer].sources.get(1).copied();
+        std::iter::once(Some(task.layer)).chain(added)
+    });
+    cubes.collect()
 }
 
 /// The unit, or stage of SDP, that an operation needs and the configuration was built without; and the parameter that says so.

@@ -7,7 +7,7 @@ use crate::host::network::description::{Compression, Convolution, Network, Netwo
 use crate::host::network::error::PlanError;
 use crate::host::network::layout::{Channels, Form, WeightShape, entries_of_pixels, entries_per_line};
 use crate::host::network::registers::Pixels;
-use crate::host::network::winograd::Scaling;
+use crate::host::network::winograd::{self, Scaling};
 use crate::nvdla::config::Config;
 use crate::nvdla::numeric::Precision;
 use std::ops::Range;
@@ -31,6 +31,11 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// Columns that it makes of a layer's output: with Winograd's method those of whole tiles, as lines of its cuts are.
+    pub(super) fn columns(&self, layer: &NetworkLayer) -> u32 {
+        if self.winograd.is_some() { winograd::room(layer.output)[0] } else { layer.output.width }
+    }
+
     /// Cycles for which the products of some kernels and lines keep the array busy.
     pub(super) fn mac_cycles(&self, positions: u64, kernels: u32, config: &Config) -> u64 {
         let groups = u64::from(kernels.div_ceil(config.kernels_at_once(self.weights.precision)));
@@ -43,7 +48,7 @@ impl Part {
     /// these are more, and what a hardware layer costs besides.
     pub(super) fn cycles(&self, layer: &NetworkLayer, config: &Config) -> u64 {
         let of_cut = |cut: &Cut| {
-            let positions = u64::from(layer.output.width) * cut.outputs.len() as u64;
+            let positions = u64::from(self.columns(layer)) * cut.outputs.len() as u64;
             let made = positions * cut.kernels.len() as u64 * self.weights.precision.bytes() as u64;
             let bus = u64::from(config.primary_width / 8);
             let moved = cut.read.div_ceil(bus).max(made.div_ceil(bus));

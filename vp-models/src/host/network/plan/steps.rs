@@ -337,7 +337,7 @@ impl<'a> Planner<'a> {
         let (window, kernels) = (convolution.window, cut.kernels.len() as u32);
         Convolve {
             input: Shape { height: cut.inputs.len() as u32, channels, ..layer.input },
-            output: Shape { height: cut.outputs.len() as u32, channels: kernels, ..layer.output },
+            output: Shape { width: part.columns(layer), height: cut.outputs.len() as u32, channels: kernels },
             window: Window {
                 before: [window.before[0], cut.before],
                 after: [window.after[0], cut.after],

@@ -76,7 +76,7 @@ pub(super) fn usages(
         let layer = &network.layers[task.layer];
         let made = values.of_layer(task.pooling.unwrap_or(task.layer));
         let is_cpu = is_of_cpu(layer);
-        used(made.storage, at, if is_cpu { 0 } else { made.tensor.bytes() });
+        used(made.storage, at, if is_cpu { 0 } else { moved(&made.tensor, task) });
         for source in layer.sources.iter().filter(|_| is_cpu) {
             of_cpu.push([values.of_source(*source).storage, made.storage]);
         }
@@ -89,11 +89,16 @@ pub(super) fn usages(
     usages
 }
 
+/// Bytes that SDP or another unit moves of a whole cube: by Winograd's method those of whole tiles.
+fn moved(tensor: &Tensor, task: &Task) -> u64 {
+    if task.makes_tiles() { tensor.bytes() } else { tensor.bytes_moved() }
+}
+
 /// Bytes that a task reads of a layer's source, for one frame.
 fn read(layer: &NetworkLayer, place: usize, source: &Tensor, task: &Task) -> u64 {
     let is_convolved = matches!(layer.operation, Operation::Convolution(_)) && place == 0;
     if !is_convolved {
-        return source.bytes();
+        return moved(source, task);
     }
     let line_bytes = |part: &Part| match &source.form {
         Form::Features { atom, .. } => {

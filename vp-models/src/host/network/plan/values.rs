@@ -3,9 +3,10 @@
 //! What is concatenated is not copied: each part is written where it belongs in the whole, from an atom on. What reads the
 //! whole then knows of the places between (channels of weights that are zero).
 
-use crate::host::network::description::{Network, NetworkLayer, Operation, Shape};
+use crate::host::network::description::{Network, NetworkLayer, Operation};
 use crate::host::network::error::PlanError;
-use crate::host::network::layout::{Channels, Cube, Form, Place, Tensor};
+use crate::host::network::layout::{Channels, Form, Place, Tensor};
+use crate::host::network::winograd;
 use crate::nvdla::config::Config;
 
 /// A cube: the network's input, or what a layer makes.
@@ -89,21 +90,20 @@ impl Values {
                     return Err(PlanError::Concatenation { layer: layer.name.clone(), part });
                 }
                 parts[of] = Some((storage, surface));
-                surface += self.cube(of, config).surfaces();
+                surface += self.surfaces(of, config);
             }
         }
         self.settle(0, None, &Operation::Concatenation);
         Ok(())
     }
 
-    fn cube(&self, of: usize, config: &Config) -> Cube {
+    fn surfaces(&self, of: usize, config: &Config) -> u32 {
         let Tensor { shape, form, precision, .. } = &self.values[of].tensor;
         let places = match form {
             Form::Features { channels, .. } => channels.places(),
             Form::Pixels { .. } => shape.channels,
         };
-        let shape = Shape { channels: places, ..*shape };
-        Cube { place: Place::primary(0), shape, atom: config.memory_atom, lanes: config.lanes(*precision) }
+        places.div_ceil(config.lanes(*precision))
     }
 
     fn settle(&mut self, of: usize, part: Option<(usize, u32)>, operation: &Operation) {
@@ -116,6 +116,22 @@ impl Values {
             };
             let (name, bytes) = (value.name.clone(), value.tensor.bytes());
             self.storages.push(Storage { name, bytes, constant });
+        }
+    }
+
+    /// Gives the memories of these cubes room for whole tiles. All that shares one has it: it has one distance of lines and of surfaces.
+    pub(super) fn make_room(&mut self, cubes: &[Option<usize>]) {
+        let storages: Vec<usize> = cubes.iter().map(|&cube| self.of_source(cube).storage).collect();
+        for value in self.values.iter_mut().filter(|value| storages.contains(&value.storage)) {
+            let Value { tensor, first_surface, storage, .. } = value;
+            let without = tensor.clone();
+            tensor.make_room(winograd::room(tensor.shape));
+            let storage = &mut self.storages[*storage];
+            let before = u64::from(*first_surface) * u64::from(tensor.cube().surface_stride());
+            storage.bytes = storage.bytes.max(before + tensor.bytes());
+            if let Some(bytes) = &mut storage.constant {
+                *bytes = tensor.pack(&without.unpack(bytes));
+            }
         }
     }
 

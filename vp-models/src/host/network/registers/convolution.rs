@@ -107,8 +107,13 @@ impl Convolve {
         Ok(encoded)
     }
 
-    /// Lines that are read in one go: they lie back to back and all have room in the buffer, if the register can say so.
+    /// Lines that are read in one go: all have room in the buffer, if the register can say so. Features come line by line where memory has
+    /// room between their lines.
     fn grain(&self, config: &Config) -> u32 {
+        let back_to_back = self.source.line_stride == self.input.width * config.memory_atom;
+        if self.pixels.is_none() && !back_to_back {
+            return 1;
+        }
         self.input.height.min(1 << cdma::D_FETCH_GRAIN::GRAINS.bits(config.family()).width())
     }
 
