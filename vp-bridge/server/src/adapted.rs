@@ -81,15 +81,15 @@ pub(super) async fn run(
     id: SessionId,
     name: &str,
 ) -> End {
-    let end = stay(context, arrival, id, name).await;
+    let end = serve(context, arrival, id, name).await;
     end.log(name);
     end
 }
 
-async fn stay(context: &ServerContext, arrival: ConnectedAdapter, id: SessionId, name: &str) -> End {
+async fn serve(context: &ServerContext, arrival: ConnectedAdapter, id: SessionId, name: &str) -> End {
     let ConnectedAdapter { adapter, time_mode, streams, input } = arrival;
-    let tenant = PlatformRequest { session: id, holder: None, platform: None };
-    let instance = match context.registry.enter(tenant, time_mode) {
+    let request = PlatformRequest { session: id, holder: None, platform: None };
+    let instance = match context.registry.enter(request, time_mode) {
         Ok(instance) => instance,
         Err(error) => return End::Wrong(error.to_string()),
     };
@@ -98,22 +98,22 @@ async fn stay(context: &ServerContext, arrival: ConnectedAdapter, id: SessionId,
     let sockets = match sockets {
         Ok(sockets) => sockets,
         Err(error) => {
-            context.registry.leave(tenant, &instance);
+            context.registry.leave(request, &instance);
             return End::Wrong(error.to_string());
         }
     };
     let (ended, has_ended) = oneshot::channel();
-    let mut stay = JoinedSession {
+    let mut joined = JoinedSession {
         context,
-        tenant: Some(tenant),
+        request: Some(request),
         instance: &instance,
         id,
         sockets: &sockets,
         is_over: false,
     };
     let (name_of, sockets) = (name.to_owned(), sockets.clone());
-    let newcomer = JoiningAdapter { id, name: name_of, time_mode, sockets, input, adapter, ended };
-    // If the platform's thread has ended the newcomer is dropped, as it is when the thread ends later.
-    let _ = instance.inbox().send(PlatformCommand::JoinAdapted(Box::new(newcomer)));
-    stay.wait(has_ended).await.unwrap_or_else(End::Wrong)
+    let joining = JoiningAdapter { id, name: name_of, time_mode, sockets, input, adapter, ended };
+    // If the platform's thread has ended the session is dropped, as it is when the thread ends later.
+    let _ = instance.inbox().send(PlatformCommand::JoinAdapted(Box::new(joining)));
+    joined.wait(has_ended).await.unwrap_or_else(End::Wrong)
 }

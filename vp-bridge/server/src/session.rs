@@ -260,24 +260,14 @@ async fn enter(
 ) {
     let platform = hello.platform.as_deref();
     let holder = identity.holder().map(str::to_owned);
-    let tenant = PlatformRequest { session: id, holder: holder.as_deref(), platform };
+    let request = PlatformRequest { session: id, holder: holder.as_deref(), platform };
     let is_observer = is_observer(context, &hello);
-    let found = match platform {
-        _ if !is_observer => {
-            let entered = context.registry.enter(tenant, hello.time_mode);
-            entered.map_err(|error| (error.code(), error.to_string()))
-        }
-        Some(observed) => {
-            let found = context.registry.observed(observed, &identity);
-            found.map_err(|reason| (ErrorCode::PlatformUnavailable, reason))
-        }
-        None => {
-            let end =
-                lobby::serve(context, &mut stream, &mut connection, input, (id, &hello), identity).await;
-            return part(context, stream, connection, name, &end).await;
-        }
-    };
-    let instance = match found {
+    if is_observer && platform.is_none() {
+        let end = lobby::serve(context, &mut stream, &mut connection, input, (id, &hello), identity).await;
+        return part(context, stream, connection, name, &end).await;
+    }
+    let observer = Some(&identity).filter(|_| is_observer);
+    let instance = match instance_for(context, request, hello.time_mode, observer) {
         Ok(instance) => instance,
         Err((code, reason)) => {
             match connection.is_open() {
@@ -288,19 +278,19 @@ async fn enter(
             return part(context, stream, connection, name, &end).await;
         }
     };
-    let tenant = Some(tenant).filter(|_| !is_observer);
+    let request = Some(request).filter(|_| !is_observer);
     let socket = match stream.into_socket(context.options.heartbeat) {
         Ok(socket) => Arc::new(socket),
         Err(error) => {
             tracing::warn!("{name}: {error}; session closed");
-            if let Some(tenant) = tenant {
-                context.registry.leave(tenant, &instance);
+            if let Some(request) = request {
+                context.registry.leave(request, &instance);
             }
             return;
         }
     };
     let (ended, has_ended) = oneshot::channel();
-    let newcomer = Newcomer {
+    let joining = Newcomer {
         id,
         name: name.to_owned(),
         agent: printable(&hello.agent),
@@ -314,35 +304,62 @@ async fn enter(
         identity,
         ended,
     };
-    let mut stay = JoinedSession {
-        context,
-        tenant,
-        instance: &instance,
-        id,
-        sockets: slice::from_ref(&socket),
-        is_over: false,
-    };
-    // If the platform's thread has ended the newcomer is dropped, as it is when the thread ends later.
-    let _ = instance.inbox().send(PlatformCommand::Join(Box::new(newcomer)));
-    let ended = stay.wait(has_ended).await;
-    drop(stay);
-    let ended = ended.unwrap_or_else(|why| {
-        // Its state does not come back.
-        let mut connection = Connection::server(context.options.terms);
-        connection.refuse(ErrorCode::Internal, why.clone());
-        Ended { connection, end: End::Wrong(why) }
-    });
+    let ended = joined(context, (&instance, request), joining, has_ended).await;
     match Stream::of(&socket) {
         Ok(stream) => part(context, stream, ended.connection, name, &ended.end).await,
         Err(error) => tracing::warn!("{name}: {error}; session closed"),
     }
 }
 
-/// A session's stay at its platform. However it ends, the platform learns of it.
+/// The platform that a session joins, or that an observer looks at.
+fn instance_for(
+    context: &ServerContext,
+    request: PlatformRequest<'_>,
+    time_mode: TimeMode,
+    observer: Option<&SessionIdentity>,
+) -> Result<Instance, (ErrorCode, String)> {
+    match (observer, request.platform) {
+        (Some(observer), Some(platform)) => context
+            .registry
+            .observed(platform, observer)
+            .map_err(|reason| (ErrorCode::PlatformUnavailable, reason)),
+        _ => context.registry.enter(request, time_mode).map_err(|error| (error.code(), error.to_string())),
+    }
+}
+
+/// Has a session served by its platform's thread until it ends.
+async fn joined(
+    context: &ServerContext,
+    (instance, request): (&Instance, Option<PlatformRequest<'_>>),
+    joining: Newcomer,
+    has_ended: oneshot::Receiver<Ended>,
+) -> Ended {
+    let socket = joining.socket.clone();
+    let mut joined = JoinedSession {
+        context,
+        request,
+        instance,
+        id: joining.id,
+        sockets: slice::from_ref(&socket),
+        is_over: false,
+    };
+    // If the platform's thread has ended the session is dropped, as it is when the thread ends later.
+    let _ = instance.inbox().send(PlatformCommand::Join(Box::new(joining)));
+    let ended = joined.wait(has_ended).await;
+    drop(joined);
+    ended.unwrap_or_else(|why| {
+        // Its state does not come back.
+        let mut connection = Connection::server(context.options.terms);
+        connection.refuse(ErrorCode::Internal, why.clone());
+        Ended { connection, end: End::Wrong(why) }
+    })
+}
+
+/// A session that has joined its platform. However it ends, the platform learns of it.
 pub(crate) struct JoinedSession<'a> {
     pub(crate) context: &'a ServerContext,
-    /// What it has the platform as; an observer has none.
-    pub(crate) tenant: Option<PlatformRequest<'a>>,
+    /// As what it has joined; an observer has not.
+    pub(crate) request: Option<PlatformRequest<'a>>,
     pub(crate) instance: &'a Instance,
     pub(crate) id: SessionId,
     pub(crate) sockets: &'a [Arc<Socket>],
@@ -394,8 +411,8 @@ impl Drop for JoinedSession<'_> {
             self.shut_down();
             self.dismiss("its task was given up");
         }
-        if let Some(tenant) = self.tenant {
-            self.context.registry.leave(tenant, self.instance);
+        if let Some(request) = self.request {
+            self.context.registry.leave(request, self.instance);
         }
     }
 }
