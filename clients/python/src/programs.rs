@@ -79,7 +79,8 @@ fn measure(
         None => return Err(errors::of("ProgramError", "the platform carries no NVDLA").into()),
     };
     let plan = Plan::with(&network, config, &Memories::of(&description), &options).map_err(|error| {
-        errors::description(format!("{} cannot run on {}: {error}", network.name, description.name))
+        let line = error.line(&network).map_or_else(String::new, |line| format!("line {line}: "));
+        errors::description(format!("{line}{} cannot run on {}: {error}", network.name, description.name))
     })?;
     let elements = network.input_bytes();
     let given = inputs.unwrap_or_else(|| network.example_input(1));

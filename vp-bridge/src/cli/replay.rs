@@ -23,7 +23,7 @@ use super::{Failure, Verdict, recording};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A recording, which `--record` has made
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = super::standard::named())]
     recording: PathBuf,
 
     /// Stop behind all that happens up to this simulated time, such as `1.5 ms`

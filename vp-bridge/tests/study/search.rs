@@ -64,5 +64,5 @@ fn a_goal_that_no_point_reaches_is_told() {
     let output = study.vp(&["study.toml"]);
     assert_eq!(output.status.code(), Some(1));
     let shown = text(&output.stdout);
-    assert!(shown.contains("no value reaches 1000000.0 frames/s, the best has"), "{shown}");
+    assert!(shown.contains("no value reaches 1 000 000.0 frames/s, the best has"), "{shown}");
 }

@@ -51,7 +51,7 @@ pub(super) fn show(ran: &Ran) -> Result<(), Failure> {
         out,
         "{:<10} {share:.1} %: {} of {}",
         "accuracy",
-        right.len(),
+        grouped(right.len()),
         counted(answered.len() as u64, "image")
     )?;
     let period = Time::ps(statistics.get("period").unwrap_or(1_000));

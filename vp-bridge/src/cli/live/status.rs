@@ -144,6 +144,7 @@ fn write_traffic(out: &mut impl Write, seen: &Seen, time: Time) -> std::io::Resu
                 a_second * 1e-9
             );
             if let (Some(half), Some(most)) = (of("latency.p50"), of("latency.p99")) {
+                let [half, most] = [half, most].map(text::grouped);
                 line += &format!(", latency {half} cycles, 99 % within {most}");
             }
             writeln!(out, "  {direction:<10} {interface:<10} {line}")?;

@@ -11,13 +11,14 @@ mod told;
 pub(super) mod what_happened;
 
 use self::kind::{Device, Kind};
+use self::named::Named;
 pub(super) use self::network::bound;
 use super::fault_args::FaultArgs;
 use super::hosts::{HostArgs, OpenedHost};
 use super::memory_limit;
 use super::rtl::RtlTable;
 use super::text;
-use super::{Failure, Verdict, terminal};
+use super::{Failure, Verdict, standard, terminal};
 use indicatif::ProgressBar;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -112,6 +113,14 @@ pub(super) struct PlacementArgs {
     /// or not at all (never) [default: auto where something is placed in SRAM and the platform has BDMA]
     #[arg(long, value_name = "WHEN")]
     copies: Option<Copies>,
+}
+
+impl Args {
+    /// Whether a file's option has standard output.
+    fn takes_standard_output(&self) -> Result<bool, Failure> {
+        let files = self.told.files().map(|(_, path)| path);
+        standard::takes_output(self.output.as_deref().into_iter().chain(files), self.told.json)
+    }
 }
 
 impl PlacementArgs {
@@ -228,8 +237,9 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let given = args.input.iter().map(|path| ("--input", path.as_path()));
     let output = args.output.iter().map(|path| ("--output", path.as_path()));
     let written = output.chain(args.told.files()).collect::<Vec<_>>();
-    // What is read several times is no mistake.
-    for file in read.chain(given) {
+    args.takes_standard_output()?;
+    // What is read several times is no mistake, and standard input no file that is written.
+    for file in read.chain(given).filter(|(_, path)| !standard::is_standard(path)) {
         args.host.observing.check_names_beside(written.iter().copied().chain([file]))?;
     }
     args.host.observing.check_names_beside(written)?;
@@ -259,7 +269,11 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
             Kind::Suite => {
                 alone("a job or a network")?;
                 only_for_networks(args)?;
-                return suite::main(Job::load(path).map_err(Failure::new)?, args);
+                let job = match standard::is_standard(path) {
+                    true => suite::of_network(&Named::File(path.clone()))?,
+                    false => Job::load(path).map_err(Failure::new)?,
+                };
+                return suite::main(job, args);
             }
         }
     }
@@ -303,7 +317,7 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     }
     let left_out = sources.len() - runs.len();
     bar.finish_and_clear();
-    match args.told.tell_traces(&runs, left_out)? {
+    match args.told.tell_traces(&runs, left_out)? || args.takes_standard_output()? {
         true => Ok(report::verdict_of_all(&runs, left_out)),
         false => report::many(&runs, left_out),
     }
@@ -314,7 +328,7 @@ fn one(run: Run, args: &Args) -> Result<Verdict, Failure> {
     if let Ok(ran) = &run.result {
         tensors::take(&ran.outcome, args.output.as_deref())?;
     }
-    let is_told = args.told.tell_traces(std::slice::from_ref(&run), 0)?;
+    let is_told = args.told.tell_traces(std::slice::from_ref(&run), 0)? || args.takes_standard_output()?;
     if is_told && run.result.is_ok() {
         return Ok(report::verdict_of_all(&[run], 0));
     }

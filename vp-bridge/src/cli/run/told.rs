@@ -14,8 +14,8 @@ use vp_study::energy::Energy;
 use super::energy::Estimate;
 use super::report::Tally;
 use super::{Judged, Run};
-use crate::cli::Failure;
 use crate::cli::record::{self, Record};
+use crate::cli::{Failure, standard};
 
 /// Options about what other programs are told.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -115,10 +115,8 @@ impl ToldArgs {
 
     fn write_junit(&self, cases: Vec<Case>) -> Result<(), Failure> {
         let Some(path) = &self.junit else { return Ok(()) };
-        let wrong =
-            |error: &dyn std::fmt::Display| Failure::new(format!("cannot write {}: {error}", path.display()));
-        let text = junit(cases).to_string().map_err(|error| wrong(&error))?;
-        vp_observers::write_whole(path, text).map_err(|error| wrong(&error))
+        let text = junit(cases).to_string().map_err(Failure::new)?;
+        standard::write(path, text)
     }
 }
 
