@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(layout.io_bases, [0, 96].map(|at| layout.intermediate_base + 2048 + at));
         assert_eq!(layout.output_at, 64);
         let refused = Layout::new(&architecture, &model, 2, 0x8000_0000..0x8000_1000).unwrap_err();
-        assert!(refused.to_string().contains("and there are 4096"), "{refused}");
+        assert!(refused.to_string().contains("and there are 4 096"), "{refused}");
         let tiny = Architecture { ddr_free: true, streaming: true, scratchpad_words: 1, ..architecture };
         let refused = Layout::new(&tiny, &model, 1, 0x8000_0000..0x8000_1000).unwrap_err();
         assert!(refused.to_string().contains("of the scratchpad, which has 32"), "{refused}");
