@@ -33,6 +33,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod access_origins;
 mod current_job;
 mod debug;
 mod debugger;
@@ -42,7 +43,6 @@ mod input;
 mod jobs;
 mod linked;
 mod memory;
-mod news;
 mod output;
 mod outside;
 mod partner;
@@ -50,9 +50,9 @@ mod party;
 mod ports;
 mod record;
 mod replay;
+mod results;
 mod saving;
 mod time;
-mod told;
 
 use crate::platform::{Platform, Port};
 use std::cell::{Cell, RefCell};
@@ -60,6 +60,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use vp_core::{Simulation, Time};
 
+pub use access_origins::{AccessOrigin, AccessOrigins, LoadListener};
 pub use debug::MOST_REGISTERS;
 pub use debugger::{
     Accesses, BreakOn, Breakpoint, DebugCommand, Hit, MOST_BREAKPOINTS, Seen, SetBreakpoint, StepBy,
@@ -77,8 +78,7 @@ pub use partner::{Clock, PinEvent, PortEvent, Promise, Reaction};
 pub use ports::roles;
 pub use record::{Position, Recorded, Recorder};
 pub use replay::{Replay, ReplayError, replay};
-pub use time::{Activity, Pace, Ran, TimeMode};
-pub use told::{AccessOrigin, AccessOrigins, LoadListener};
+pub use time::{Activity, Pace, RunState, TimeMode};
 
 use crate::bus::register::{RegisterError, RegisterResponse};
 use crate::host::Statistics;
@@ -353,7 +353,7 @@ impl Hub {
             Input::Debugger { party, tag, command } => self.debugger_command(party, tag, command),
             Input::Answer { party, request, result } => {
                 if let Some(news) = Requests::answer(&self.requests, party, request, result) {
-                    self.tell_news(news);
+                    self.deliver(news);
                 }
             }
             // What a partner drives or promises waits for its edge: nothing else follows from it yet.

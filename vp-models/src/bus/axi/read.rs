@@ -3,7 +3,7 @@
 use super::latency::LatencySource;
 use super::observed::Observed;
 use super::outstanding::{Beats, Outstanding};
-use super::read_channel::{Asked, Channel, InFlight, Stall};
+use super::read_channel::{Channel, InFlight, Stall, TimedRead};
 use super::read_client::ReadClient;
 use super::read_pins::{Partners, Queued};
 use super::read_pipeline::{Chosen, ReadPipeline};
@@ -402,7 +402,12 @@ impl Reads {
             let tag = channel.tags;
             channel.tags += 1;
             channel.ids.insert(tag, burst.id);
-            channel.asked.entry(burst.id).or_default().push_back(Asked { tag, read, answer, served: false });
+            channel.asked.entry(burst.id).or_default().push_back(TimedRead {
+                tag,
+                read,
+                answer,
+                served: false,
+            });
             return timed.request(false, tag, &burst);
         }
         let (first, last) = self.request(channel, &burst, client, now, held_up);
@@ -477,7 +482,7 @@ impl Reads {
             asked.served = true;
         }
         while queue.front().is_some_and(|asked| asked.served)
-            && let Some(Asked { read, answer, .. }) = queue.pop_front()
+            && let Some(TimedRead { read, answer, .. }) = queue.pop_front()
         {
             if channel.stall.is_dead {
                 continue;

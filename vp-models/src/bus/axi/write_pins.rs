@@ -1,7 +1,7 @@
 //! Writes where a partner with a clock is the memory or a master.
 
 use super::pins::{Arrived, ManagerPins, SubordinatePins};
-use super::write::{Asked, Channel, GrantedWrite, Moving, Writes};
+use super::write::{Channel, GrantedWrite, Moving, TimedWrite, Writes};
 use super::write_client::WriteClient;
 use super::{Answer, AxiTarget, Burst, Unmapped};
 use bytes::Bytes;
@@ -65,7 +65,7 @@ impl Writes {
     fn take_responses(memory: &ManagerPins, channel: &mut Channel, now: Time) {
         while let Some((id, error)) = memory.take_response() {
             let why = error.then(|| "the memory answered an error".to_owned());
-            if let Some(Asked { given, .. }) =
+            if let Some(TimedWrite { given, .. }) =
                 channel.asked.get_mut(&u32::from(id)).and_then(std::collections::VecDeque::pop_front)
             {
                 Self::end(channel, given, why, now);

@@ -5,7 +5,7 @@ use super::{
     WrittenFunction, WrittenKind, WrittenLayer, WrittenNormalisation, WrittenPair, WrittenPooling,
     WrittenSoftMax, WrittenSum, WrittenUpsampling,
 };
-use crate::host::network::description::synthetic::{self, GrantedWrite, Maker};
+use crate::host::network::description::synthetic::{self, GivenParameters, Maker};
 use crate::host::network::description::{
     Activation, Bias, Converter, Convolution, Elementwise, Function, Network, NetworkLayer, Operation,
     PairMethod, Pooling, Shape, SoftMax, Sum, Window,
@@ -283,7 +283,7 @@ impl Reader<'_, '_> {
         self.maker.take(&sizes).map_err(|why| wrong("", why))?;
         let &WrittenConvolution { truncate, converter, ref add, .. } = written;
         let shift = add.as_ref().and_then(|added| added.shift);
-        let given = GrantedWrite { truncate, shift, converter };
+        let given = GivenParameters { truncate, shift, converter };
         self.maker.convolution(convolution, seed, count as usize, sources, given);
         Ok(())
     }
