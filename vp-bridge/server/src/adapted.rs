@@ -11,7 +11,7 @@ use vp_protocols::native::{SessionId, TimeMode};
 use super::ServerContext;
 use super::instance::{JoiningAdapter, PlatformCommand};
 use crate::adapters::Adapter;
-use crate::newcomers::NewcomersPlace;
+use crate::handshakes::HandshakeSlot;
 use crate::registry::PlatformRequest;
 use crate::session::{End, JoinedSession, SHUTDOWN};
 use crate::stream::Stream;
@@ -29,7 +29,7 @@ pub(super) struct ConnectedAdapter {
 /// new connections. The result is noted in the log.
 pub(super) async fn receive(
     context: &ServerContext,
-    newcomers_place: NewcomersPlace,
+    handshake_slot: HandshakeSlot,
     mut stream: Stream,
     (mut adapter, time_mode): (Box<dyn Adapter>, TimeMode),
     (id, name): (SessionId, &str),
@@ -44,14 +44,14 @@ pub(super) async fn receive(
             }),
         }
     };
-    let input = match newcomers_place.stay(greeted).await {
+    let input = match handshake_slot.run(greeted).await {
         Ok(input) => input,
         Err(end) => return end.log(name),
     };
     let Ok(_place) = context.places.try_acquire() else {
         return End::Wrong(format!("turned away: {}", context.full())).log(name);
     };
-    drop(newcomers_place);
+    drop(handshake_slot);
     run(context, ConnectedAdapter { adapter, time_mode, streams: vec![stream], input }, id, name).await;
 }
 

@@ -14,11 +14,11 @@ use vp_protocols::native::{
 };
 use vp_transport::Socket;
 
-use super::instance::{Instance, Newcomer, PlatformCommand};
+use super::instance::{Instance, JoiningSession, PlatformCommand};
 use super::{ServerContext, lobby};
 use crate::access::{Known, Origin};
 use crate::authentication::{self, SessionIdentity};
-use crate::newcomers::NewcomersPlace;
+use crate::handshakes::HandshakeSlot;
 use crate::registry::PlatformRequest;
 use crate::stream::Stream;
 
@@ -71,13 +71,13 @@ pub(crate) const SHUTDOWN: &str = "the server shuts down";
 pub(super) async fn run(
     context: &ServerContext,
     mut stream: Stream,
-    newcomers_place: NewcomersPlace,
+    handshake_slot: HandshakeSlot,
     (id, name): (SessionId, &str),
     origin: Origin,
 ) {
     let mut connection = Connection::server(context.options.terms);
-    if let Err(end) = newcomers_place.stay(begin(context, &mut stream, &mut connection)).await {
-        return dismiss(context, stream, connection, &newcomers_place, name, &end).await;
+    if let Err(end) = handshake_slot.run(begin(context, &mut stream, &mut connection)).await {
+        return dismiss(context, stream, connection, &handshake_slot, name, &end).await;
     }
     let known = context.options.access.known(origin, stream.tls());
     let mut connection = Connection::server(terms(context, &stream, known.is_none()));
@@ -98,22 +98,22 @@ pub(super) async fn run(
         };
         Ok((hello, identity))
     };
-    let (hello, identity) = match newcomers_place.stay(arrived).await {
+    let (hello, identity) = match handshake_slot.run(arrived).await {
         Ok(arrived) => arrived,
         Err(end) => {
-            if newcomers_place.must_go() {
+            if handshake_slot.must_go() {
                 connection.bye(Some(ErrorCode::ServerFull), end.why());
             }
-            return dismiss(context, stream, connection, &newcomers_place, name, &end).await;
+            return dismiss(context, stream, connection, &handshake_slot, name, &end).await;
         }
     };
     let Ok(_place) = context.places.try_acquire() else {
         let reason = context.full();
         connection.bye(Some(ErrorCode::ServerFull), reason.as_str());
         let end = End::Wrong(format!("turned away: {reason}"));
-        return dismiss(context, stream, connection, &newcomers_place, name, &end).await;
+        return dismiss(context, stream, connection, &handshake_slot, name, &end).await;
     };
-    drop(newcomers_place);
+    drop(handshake_slot);
     enter(context, stream, connection, input, (id, name), hello, identity).await;
 }
 
@@ -122,7 +122,7 @@ async fn dismiss(
     context: &ServerContext,
     stream: Stream,
     connection: Connection,
-    place: &NewcomersPlace,
+    place: &HandshakeSlot,
     name: &str,
     end: &End,
 ) {
@@ -131,7 +131,7 @@ async fn dismiss(
         Ok(())
     };
     // Who has to go is told what it can be told without waiting.
-    let _ = place.stay(parted).await;
+    let _ = place.run(parted).await;
 }
 
 /// Waits for TLS to be agreed upon, where it is spoken.
@@ -290,7 +290,7 @@ async fn enter(
         }
     };
     let (ended, has_ended) = oneshot::channel();
-    let joining = Newcomer {
+    let joining = JoiningSession {
         id,
         name: name.to_owned(),
         agent: printable(&hello.agent),
@@ -331,7 +331,7 @@ fn instance_for(
 async fn joined(
     context: &ServerContext,
     (instance, request): (&Instance, Option<PlatformRequest<'_>>),
-    joining: Newcomer,
+    joining: JoiningSession,
     has_ended: oneshot::Receiver<Ended>,
 ) -> Ended {
     let socket = joining.socket.clone();
