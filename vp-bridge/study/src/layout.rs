@@ -4,7 +4,7 @@
 use super::area::Area;
 use super::file::Study;
 use super::point::{Chosen, Point, number, text};
-use super::said::valued;
+use super::wording::valued;
 use std::collections::{HashMap, HashSet};
 use toml::Value;
 use vp_models::suggestion::hint;

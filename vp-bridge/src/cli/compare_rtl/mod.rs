@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use vp_models::host::trace::{Trace, TraceSource, discover};
-use vp_study::rtl::distribution::{self, Bounds, Distribution, Kept};
+use vp_study::rtl::distribution::{self, Bounds, Distribution, TableDistribution};
 use vp_study::rtl::log;
 use vp_study::rtl::measurements::Measurements;
 use vp_study::rtl::run::{Run, run};
@@ -232,11 +232,11 @@ fn by_setting<'a>(
 }
 
 /// The errors of each table, and of each memory in it.
-fn distributions(compared: &[Compared<'_>]) -> Vec<Kept> {
+fn distributions(compared: &[Compared<'_>]) -> Vec<TableDistribution> {
     let mut kept = Vec::new();
     for (table, rows) in by_table(compared) {
         let mut keep = |group: String, distribution| {
-            kept.push(Kept { table: table.to_owned(), group, distribution });
+            kept.push(TableDistribution { table: table.to_owned(), group, distribution });
         };
         keep("all".to_owned(), raw(rows.iter().copied()));
         for (setting, rows) in by_setting(rows) {

@@ -2,7 +2,7 @@
 
 use super::energy::Estimate;
 use super::named::Named;
-use super::{Args, MOST_INPUT, what_happened};
+use super::{Args, MOST_INPUT, warnings};
 use crate::cli::hosts::OpenedHost;
 use crate::cli::platform_args::nvdla;
 use crate::cli::text::{self, counted, grouped, styled};
@@ -37,7 +37,7 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
     let ran = run((named, &network), args);
     if let Err(failure) = &ran {
         let platform = args.host.platform.description(DEFAULT_PLATFORM).map(|description| description.name);
-        args.told.tell_failure(&network.name, &platform.unwrap_or_default(), failure)?;
+        args.results.tell_failure(&network.name, &platform.unwrap_or_default(), failure)?;
     }
     ran
 }
@@ -84,8 +84,7 @@ fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Fai
     bar.set_message(network.name.clone());
     let measured = Measured::on(network, &plan, host.as_mut(), description.period, &inputs, || bar.inc(1));
     bar.finish_and_clear();
-    let measured =
-        measured.map_err(|error| Failure::new(what_happened::with_what_happened(&error, host.as_mut())))?;
+    let measured = measured.map_err(|error| Failure::new(warnings::with_warnings(&error, host.as_mut())))?;
     if let Some(file) = &args.output {
         let bytes: Vec<u8> = measured.output.iter().map(|element| *element as u8).collect();
         standard::write(file, bytes)?;
@@ -93,7 +92,7 @@ fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Fai
     let took = began.elapsed();
     let estimate = coefficients.map(|known| Estimate::of(&measured, &plan, &description, known));
     let told =
-        args.told.tell_network((network, &plan), &description, (&measured, took), estimate.as_ref())?;
+        args.results.tell_network((network, &plan), &description, (&measured, took), estimate.as_ref())?;
     if !told && !args.takes_standard_output()? {
         show(&headline, (network, &plan), &description, &measured, estimate.as_ref())?;
     }
@@ -244,7 +243,7 @@ fn show(
         )?;
     }
     writeln!(out, "{:<10} {}", "event hash", measured.statistics.text("events.hash").unwrap_or("-"))?;
-    what_happened::show_faults(&mut out, &measured.statistics)
+    warnings::show_faults(&mut out, &measured.statistics)
 }
 
 /// What is in SRAM, and what goes over its interface.

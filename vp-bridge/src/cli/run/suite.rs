@@ -19,7 +19,7 @@ pub(super) const DEFAULT_PLATFORM: &str = "fpga-ai-suite";
 
 /// Runs a job.
 pub(super) fn main(mut job: Job, args: &Args) -> Result<Verdict, Failure> {
-    args.told.refuse_files()?;
+    args.results.refuse_files()?;
     if !args.input.is_empty() && (job.outputs.is_some() || job.labels.is_some()) {
         return Err(Failure::new("--input: the job says what comes of its own inputs, and of no others")
             .hint("give its graph in place of it"));
@@ -61,8 +61,8 @@ pub(super) fn main(mut job: Job, args: &Args) -> Result<Verdict, Failure> {
     for warning in host.warnings() {
         anstream::eprintln!("{} {warning}", text::styled(text::RED, "warning:"));
     }
-    let ran = Ran { job: &job, inferences: &inferences, statistics: &statistics };
-    match args.told.json {
+    let ran = JobRun { job: &job, inferences: &inferences, statistics: &statistics };
+    match args.results.json {
         true => record::print(&ran.record(&description))?,
         false if args.takes_standard_output()? => {}
         false => ran.show(&headline)?,
@@ -71,7 +71,7 @@ pub(super) fn main(mut job: Job, args: &Args) -> Result<Verdict, Failure> {
 }
 
 /// A job that was run.
-struct Ran<'a> {
+struct JobRun<'a> {
     job: &'a Job,
     inferences: &'a [Inference],
     statistics: &'a Statistics,
@@ -134,7 +134,7 @@ fn show_counters(out: &mut impl Write, statistics: &Statistics, count: u64) -> R
     Ok(())
 }
 
-impl Ran<'_> {
+impl JobRun<'_> {
     /// The first inference whose output is not the expected one.
     fn first_wrong(&self) -> Option<usize> {
         let outputs = self.job.outputs.as_ref()?;
@@ -150,7 +150,7 @@ impl Ran<'_> {
     }
 
     fn record(&self, description: &Description) -> Record {
-        let Ran { job, inferences, statistics } = self;
+        let JobRun { job, inferences, statistics } = self;
         let result =
             job.outputs.as_ref().map(|_| if self.first_wrong().is_none() { "passed" } else { "failed" });
         Record::default()
@@ -164,7 +164,7 @@ impl Ran<'_> {
     }
 
     fn show(&self, headline: &str) -> Result<(), Failure> {
-        let Ran { job, inferences, statistics } = self;
+        let JobRun { job, inferences, statistics } = self;
         let mut out = anstream::stdout().lock();
         let (model, graph) = (&job.model, &job.model.graph);
         writeln!(out, "{headline}")?;
@@ -178,7 +178,7 @@ impl Ran<'_> {
         if let Some(hash) = statistics.text("events.hash") {
             writeln!(out, "event hash  {hash}")?;
         }
-        super::what_happened::show_faults(&mut out, statistics)?;
+        super::warnings::show_faults(&mut out, statistics)?;
         if let Some(right) = self.right() {
             let share = 100.0 * right as f64 / count.max(1) as f64;
             writeln!(out, "accuracy    {share:.1} %: {} of {}", text::grouped(right), text::grouped(count))?;

@@ -20,7 +20,7 @@ use crate::cli::{Failure, standard};
 /// Options about what other programs are told.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Results for other programs")]
-pub(super) struct ToldArgs {
+pub(super) struct ResultArgs {
     /// Print the result as JSON in place of text (docs/commands.md lists the names)
     #[arg(long)]
     pub(super) json: bool,
@@ -34,7 +34,7 @@ pub(super) struct ToldArgs {
     junit: Option<PathBuf>,
 }
 
-impl ToldArgs {
+impl ResultArgs {
     /// The files that are written.
     pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let files = [("--csv", self.csv.as_deref()), ("--junit", self.junit.as_deref())];
