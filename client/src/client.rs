@@ -16,7 +16,7 @@ use vp_transport::{Address, Readiness, Stream, Watch};
 use crate::credentials::Credentials;
 use crate::handler::{Answered, Handler};
 use crate::ring::{Ring, RingLine};
-use crate::silence::Due;
+use crate::silence::{Due, limit_in_words};
 use crate::wire::{GreetError, Wire};
 use crate::{ConnectError, Error, SilenceLimit};
 
@@ -478,7 +478,7 @@ impl<H: Handler> Client<H> {
                     Err(_) => self.wire.silence.end(),
                 },
                 Some(Due::GiveUp) => {
-                    let limit = self.wire.silence.limit().unwrap_or_default().as_secs_f64();
+                    let limit = limit_in_words(self.wire.silence.limit().unwrap_or_default());
                     let waiting = match self.wire.connection.in_flight() {
                         // The Ping.
                         0 | 1 => String::new(),
@@ -487,7 +487,7 @@ impl<H: Handler> Client<H> {
                     };
                     let (peer, variable) = (&self.peer, SilenceLimit::VARIABLE);
                     let why = format!(
-                        "{peer} has said nothing for {limit} s, and answers no Ping: it is stopped or out of reach{waiting} \
+                        "{peer} has said nothing for {limit}, and answers no Ping: it is stopped or out of reach{waiting} \
                          (start it anew or let it go on; {variable}=none waits for ever, such as for a server in a debugger)"
                     );
                     return Err(self.end(why));

@@ -106,6 +106,6 @@ pub use credentials::{
 pub use error::{ConnectError, Error};
 pub use handler::{Answered, Handler, Refusal, serve_memory};
 pub use ring::{Ring, RingError, RingLine};
-pub use silence::SilenceLimit;
+pub use silence::{SilenceLimit, limit_in_words};
 pub use vp_protocols::native;
 pub use vp_transport::{Address, AddressError, Readiness, Stream, Watch, tls};

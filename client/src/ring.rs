@@ -13,6 +13,8 @@ use vp_protocols::native::PortId;
 use vp_shm::ring::{Access, Client, Line, LineReader, Reply, Request, Wait};
 use vp_transport::Watch;
 
+use crate::silence::limit_in_words;
+
 /// The interrupt line beside a ring. The ring's answers show its level, as notices on the stream do. Each level
 /// has a count, so an older one that comes late is ignored.
 #[derive(Debug)]
@@ -59,7 +61,7 @@ pub enum RingError {
     #[error("the server closed the stream")]
     Closed,
     /// The server lets the ring be.
-    #[error("no answer for {} s", .0.as_secs())]
+    #[error("no answer for {}", limit_in_words(*.0))]
     NoAnswer(Duration),
 }
 

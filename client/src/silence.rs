@@ -79,6 +79,14 @@ impl fmt::Display for SilenceLimit {
     }
 }
 
+/// A limit in words: `5 s`, and less than a second as `80 ms`.
+pub fn limit_in_words(limit: Duration) -> String {
+    match limit.as_millis() {
+        milliseconds @ ..1_000 => format!("{milliseconds} ms"),
+        _ => format!("{} s", limit.as_secs_f64()),
+    }
+}
+
 /// What is to be done about a silence.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Due {
@@ -146,6 +154,16 @@ mod tests {
             assert_eq!(look(at * SECOND), Due::Ask);
         }
         assert_eq!(look(4 * SECOND), Due::GiveUp);
+    }
+
+    #[test]
+    fn limits_under_a_second_are_told_in_milliseconds() {
+        assert_eq!(
+            [80, 1_500, 5_000].map(Duration::from_millis).map(limit_in_words),
+            ["80 ms", "1.5 s", "5 s"]
+        );
+        let ring = crate::RingError::NoAnswer(Duration::from_millis(80));
+        assert_eq!(ring.to_string(), "no answer for 80 ms");
     }
 
     #[test]

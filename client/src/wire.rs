@@ -9,7 +9,7 @@ use vp_protocols::native::{Connection, Event, Refused, Violation, Welcome};
 use vp_transport::{Readiness, Stream};
 
 use crate::SilenceLimit;
-use crate::silence::Silence;
+use crate::silence::{Silence, limit_in_words};
 
 /// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
@@ -145,7 +145,7 @@ impl Wire {
         } else if let Some(patience) = self.patience
             && self.stuck.get_or_insert_with(Instant::now).elapsed() >= patience
         {
-            let what = format!("the server has read nothing for {} s", patience.as_secs_f64());
+            let what = format!("the server has read nothing for {}", limit_in_words(patience));
             return Err(io::Error::new(ErrorKind::TimedOut, what));
         }
         Ok(written.is_some())

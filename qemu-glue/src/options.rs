@@ -81,7 +81,7 @@ pub(crate) struct Options {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum OptionError {
     /// No such option.
-    #[error("no option `{key}`; nearest: {nearest}; there are {list}", nearest = nearest(.key, .known), list = .known.join(", "))]
+    #[error("no option `{key}`{nearest}; there are {list}", nearest = nearest(.key, .known), list = .known.join(", "))]
     Unknown {
         /// As given.
         key: String,
@@ -186,10 +186,11 @@ pub(crate) fn device_text<'a>(kind: &str, options: impl IntoIterator<Item = (&'a
     text
 }
 
-/// The option whose name is most like this one.
-fn nearest(key: &str, known: &[&'static str]) -> &'static str {
-    let likeness = |known: &&str| strsim::jaro_winkler(key, known);
-    known.iter().copied().max_by(|one, other| likeness(one).total_cmp(&likeness(other))).unwrap_or_default()
+/// The option that was probably meant, as a part of a message: one with at most a third of its letters wrong.
+fn nearest(key: &str, known: &[&'static str]) -> String {
+    let wrong = |name: &&&str| strsim::osa_distance(key, name);
+    let near = known.iter().filter(|name| 3 * wrong(name) <= name.len()).min_by_key(wrong);
+    near.map_or_else(String::new, |name| format!("; nearest: {name}"))
 }
 
 fn number(text: &str) -> Option<u64> {

@@ -10,7 +10,7 @@ use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::hub::{
     Access, AccessKind, Accesses, BreakOn, Breakpoint, Clock, DebugCommand, Failure, FailureKind, Hub, Input,
     MemoryAccess, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortEvent, PortIndex, Promise,
-    Ran, Reaction, Recorded, RequestId, Role, StepBy, Tag, TimeMode, Until, replay,
+    Reaction, Recorded, RequestId, Role, RunState, StepBy, Tag, TimeMode, Until, replay,
 };
 use vp_models::platform::{Description, Platform};
 
@@ -314,7 +314,7 @@ impl Stage {
             Act::Answer(count, refuse) => (0..count).for_each(|_| self.answer(refuse)),
             Act::Run(cycles) => {
                 // In the middle of an instant nothing may come, or no replay finds its place again.
-                while self.hub.run(now + after(cycles)) == Ran::InInstant {}
+                while self.hub.run(now + after(cycles)) == RunState::InInstant {}
                 self.poll();
             }
             Act::Debugger(what, value) => {
@@ -345,7 +345,7 @@ impl Stage {
         loop {
             let ran = self.hub.run(Time::MAX);
             self.poll();
-            if !matches!(ran, Ran::Again | Ran::InInstant) && self.asked.is_empty() {
+            if !matches!(ran, RunState::Again | RunState::InInstant) && self.asked.is_empty() {
                 break;
             }
             while !self.asked.is_empty() {

@@ -44,7 +44,7 @@ pub(crate) struct Kernel {
     holds: Cell<u32>,
     pub(crate) schedule: Shared,
     /// What the process being run has asked for.
-    asked: Cell<Asked>,
+    asked: Cell<ProcessRequest>,
     asked_delay: Cell<u64>,
     asked_trigger: Cell<Option<Trigger>>,
     injected: RefCell<Vec<Rc<dyn Drain>>>,
@@ -59,7 +59,7 @@ struct Idle<'a>(&'a Kernel);
 impl Drop for Idle<'_> {
     fn drop(&mut self) {
         self.0.running.set(NOBODY);
-        self.0.asked.set(Asked::Nothing);
+        self.0.asked.set(ProcessRequest::Nothing);
         drop(self.0.asked_trigger.take());
     }
 }
@@ -75,7 +75,7 @@ impl Drop for Retired<'_> {
 
 /// What a process has asked for while it ran: a method by [`Sim::next_trigger`], or any its own end.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum ProcessRequest {
     Nothing,
     /// The passing of a time, which is the common case.
     Delay,
@@ -135,7 +135,7 @@ impl Kernel {
 
     pub(crate) fn kill(&self, id: u32) {
         if self.running.get() == id {
-            self.asked.set(Asked::Death);
+            self.asked.set(ProcessRequest::Death);
         } else {
             self.end(id);
         }
@@ -172,7 +172,7 @@ impl Kernel {
                 // again from within, since that takes the same borrow.
                 let ended = unsafe { body.poll(context) }.is_ready();
                 let asked = self.asked.get();
-                if ended || asked != Asked::Nothing {
+                if ended || asked != ProcessRequest::Nothing {
                     self.afterwards(id, ended, asked);
                 }
             } else if id == NOBODY {
@@ -186,12 +186,12 @@ impl Kernel {
 
     /// Does what a process has asked for while it ran, or ends it.
     #[inline(always)]
-    fn afterwards(&self, id: u32, ended: bool, asked: Asked) {
-        self.asked.set(Asked::Nothing);
-        if asked == Asked::Delay && !ended {
+    fn afterwards(&self, id: u32, ended: bool, asked: ProcessRequest) {
+        self.asked.set(ProcessRequest::Nothing);
+        if asked == ProcessRequest::Delay && !ended {
             return self.schedule.arm_timer(id, self.now.get().saturating_add(self.asked_delay.get()));
         }
-        if ended || asked == Asked::Death {
+        if ended || asked == ProcessRequest::Death {
             self.running.set(NOBODY);
             drop(self.asked_trigger.take());
             return self.end(id);
@@ -202,14 +202,14 @@ impl Kernel {
     /// Whether a process runs, and has asked for nothing yet.
     #[inline(always)]
     fn may_ask_first(&self) -> bool {
-        self.running.get() != NOBODY && self.asked.get() == Asked::Nothing
+        self.running.get() != NOBODY && self.asked.get() == ProcessRequest::Nothing
     }
 
     /// Keeps what a method asks for until it is through, in place of what it has asked for before.
     #[inline(never)]
     fn ask(&self, trigger: Trigger) {
-        if self.running.get() != NOBODY && self.asked.get() != Asked::Death {
-            self.asked.set(Asked::Trigger);
+        if self.running.get() != NOBODY && self.asked.get() != ProcessRequest::Death {
+            self.asked.set(ProcessRequest::Trigger);
             drop(self.asked_trigger.replace(Some(trigger)));
         }
     }
@@ -408,7 +408,7 @@ impl Simulation {
             stop: Cell::new(None),
             holds: Cell::new(0),
             schedule: Shared::default(),
-            asked: Cell::new(Asked::Nothing),
+            asked: Cell::new(ProcessRequest::Nothing),
             asked_delay: Cell::new(0),
             asked_trigger: Cell::new(None),
             injected: RefCell::default(),
@@ -744,7 +744,7 @@ impl Sim {
         match trigger {
             Trigger::After(delay) if delay != Time::ZERO && kernel.may_ask_first() => {
                 kernel.asked_delay.set(delay.as_ps());
-                kernel.asked.set(Asked::Delay);
+                kernel.asked.set(ProcessRequest::Delay);
             }
             other => kernel.ask(other),
         }

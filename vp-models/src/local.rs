@@ -8,7 +8,7 @@ use vp_core::Time;
 use crate::host::{Activity, Backlog, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
 use crate::hub::{
     Access, AccessKind, Clock, Completion, Failure, FailureKind, Hub, Input, LinkedHub, LinkedPort,
-    MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PinEvent, PortIndex, Ran, Role, Tag,
+    MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PinEvent, PortIndex, Role, RunState, Tag,
     TimeMode, Until, Why,
 };
 use crate::nvdla::registers::RegisterMap;
@@ -238,14 +238,14 @@ impl LocalHost {
             }
             let time = self.hub.now();
             match self.hub.run(self.limit.min(self.unasked)) {
-                Ran::Again | Ran::InInstant => self.ask(self.hub.now())?,
+                RunState::Again | RunState::InInstant => self.ask(self.hub.now())?,
                 // Time stands where the last thing has happened.
-                Ran::Limit if self.unasked < self.limit => self.ask(self.unasked)?,
-                Ran::Limit => {
+                RunState::Limit if self.unasked < self.limit => self.ask(self.unasked)?,
+                RunState::Limit => {
                     self.take_outputs();
                     return Err(HostError::Limit { time: self.hub.now(), limit: self.limit.to_string() });
                 }
-                Ran::Waiting => {
+                RunState::Waiting => {
                     self.take_outputs();
                     if self.run_linked() {
                         continue;

@@ -1,24 +1,31 @@
 //! Which of the names there are somebody may have meant by one that is none.
 
-/// Names at least this much alike, by Jaro and Winkler's measure, may have been meant: `spj` for `spi`, and `x` for nothing.
-const ALIKE: f64 = 0.8;
-
 /// Longer than any name: comparing costs length times length, which whoever wrote the word would choose.
 const MOST_CHARACTERS: usize = 80;
 
-/// The name most like the word, whatever their case, if one is like it at all; the first of those that are equally alike.
+/// Letters that may be wrong at most.
+const MOST_WRONG: usize = 3;
+
+/// The name that was probably meant, whatever its case: one that begins with the word's first letter and has at most a third of its letters, and
+/// three at most, changed, left out, added or swapped; or one that the word is the beginning of. Of several the nearest, of those the first.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let short =
         |text: &str| -> String { text.chars().take(MOST_CHARACTERS).collect::<String>().to_lowercase() };
     let word = short(word);
-    let mut best: Option<(f64, &str)> = None;
-    for name in names {
-        let likeness = strsim::jaro_winkler(&word, &short(name));
-        if likeness >= ALIKE && best.is_none_or(|(most, _)| likeness > most) {
-            best = Some((likeness, name));
+    let distance = |name: &str| {
+        let known = short(name);
+        // `sram` is no slip of the pen for `dram`.
+        if known.chars().next() != word.chars().next() {
+            return None;
         }
-    }
-    best.map(|(_, name)| name)
+        let length = word.chars().count();
+        let allowed = (length.max(known.chars().count()) / 3).min(MOST_WRONG);
+        let wrong = strsim::osa_distance(&word, &known);
+        let is_beginning = length >= MOST_WRONG && known.starts_with(&word);
+        (wrong <= allowed || is_beginning).then_some(wrong)
+    };
+    let near = names.into_iter().filter_map(|name| Some((distance(name)?, name)));
+    near.min_by_key(|(wrong, _)| *wrong).map(|(_, name)| name)
 }
 
 /// The end of a message about a word that is none of these names: `; nearest: spi`, or nothing.
@@ -39,5 +46,16 @@ mod tests {
         assert_eq!(nearest("", names), None);
         assert_eq!(hint("digit", names), "; nearest: digits");
         assert_eq!(nearest(&"r".repeat(1 << 20), names), None);
+        assert_eq!(nearest("res", names), Some("resnet50"));
+    }
+
+    #[test]
+    fn what_is_not_near_is_not_suggested() {
+        let names = ["dram", "activations", "all", "dbb0.read_latency", "add", "maximum"];
+        for word in ["sram", "latency", "act_now", "multiply", "dbb1.write_latency", "a", "m", ""] {
+            assert_eq!(nearest(word, names), None, "{word}");
+        }
+        assert_eq!(nearest("al_", names), Some("all"));
+        assert_eq!(nearest("dbb0.raed_latency", names), Some("dbb0.read_latency"));
     }
 }

@@ -1,7 +1,10 @@
 //! TOML texts as people write them: platforms, networks, graphs, faults, studies. Whatever is wrong with one is told as a [`TextError`]:
 //! the file, the line, the section or the element of a list, the key, and what would be right.
 
-use crate::suggestion::hint;
+mod wording;
+
+pub(crate) use self::wording::in_plain_words;
+
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::ops::Range;
@@ -222,9 +225,15 @@ impl<'a> TomlText<'a> {
         }
         let is_of_element = matches!(way[..], [.., Step::Item(..), Step::Key(..)]);
         let others = kinds.filter(|_| is_of_element).map_or(&[][..], |kinds| kinds.common);
-        let what = with_nearest(message, others);
+        let what = in_plain_words(message, others);
+        // An unknown name is told with what holds it, whatever is in it.
+        let unknown = what.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
+        let is_unknown = |step: &Step<'_, '_>| matches!(step, Step::Key(key, _) if Some(*key) == unknown);
+        if let Some(place) = way.iter().rposition(is_unknown) {
+            way.truncate(place);
+        }
         let key = within(&way).1;
-        let says_key = named.is_some() || what.contains(" field `") || key.is_empty();
+        let says_key = key.is_empty() || named.is_some() && unknown.is_none();
         self.error(Some(at), &way, if says_key { what } else { format!("{key}: {what}") })
     }
 }
@@ -238,7 +247,7 @@ struct Tag<'a> {
 impl<'a> Tag<'a> {
     /// Takes it out of a table.
     fn take(table: &mut DeTable<'a>, tag: &'static str) -> Result<Tag<'a>, KeyError> {
-        let missing = || KeyError::new("", format!("missing field `{tag}`"));
+        let missing = || KeyError::new("", format!("`{tag}` is missing"));
         let (key, value) = table.remove_entry(tag).ok_or_else(missing)?;
         let span = value.span();
         match value.into_inner() {
@@ -304,36 +313,6 @@ fn within(way: &[Step<'_, '_>]) -> (String, String) {
         _ => String::new(),
     };
     (if keys.is_empty() { String::new() } else { format!("[{}]", keys.join(".")) }, key)
-}
-
-/// serde's message about a name that it does not know, which lists those it knows, with these others and the nearest of all; another message as it is.
-pub fn with_nearest(message: &str, others: &[&str]) -> String {
-    let quoted = || message.split('`').skip(1).step_by(2);
-    let (word, known): (&str, Vec<&str>) = match message.strip_prefix("unexpected keys in table: ") {
-        // The crate's own message about a variant of an enumeration.
-        Some(rest) => {
-            let (words, known) = rest.split_once(", available keys: ").unwrap_or((rest, ""));
-            let known = known.split(", ").filter(|name| !name.is_empty()).collect();
-            (words.split(',').next().unwrap_or(words), known)
-        }
-        None if message.starts_with("unknown variant `") => {
-            let word = quoted().next().unwrap_or_default();
-            return format!("{message}{}", hint(word, quoted().skip(1)));
-        }
-        None if message.starts_with("unknown field `") => {
-            (quoted().next().unwrap_or_default(), quoted().skip(1).collect())
-        }
-        None => return message.to_owned(),
-    };
-    let all: Vec<&str> = others.iter().copied().chain(known).collect();
-    let listed: Vec<String> = all.iter().map(|name| format!("`{name}`")).collect();
-    let listed = match listed.as_slice() {
-        [] => "there are no keys here".to_owned(),
-        [one] => format!("expected {one}"),
-        [one, two] => format!("expected {one} or {two}"),
-        all => format!("expected one of {}", all.join(", ")),
-    };
-    format!("unknown field `{word}`, {listed}{}", hint(word, all))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Latencies and rates with units: `400 ns` becomes cycles of the platform's clock, `10 GB/s` bytes a second.
+//! Latencies and rates with units: `400 ns` becomes cycles of the platform's clock, `10 GB/s` bytes a second. Numbers as people read them.
 
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
+use std::fmt;
 use std::marker::PhantomData;
 use toml::Value;
 use vp_core::Time;
@@ -69,6 +70,27 @@ fn in_cycles(value: Value, period: Time, exact: bool) -> Value {
     }
 }
 
+/// A number as people read it, its thousands apart; decimals and a sign stay as they are.
+///
+/// ```
+/// use vp_models::units::grouped;
+/// assert_eq!([0, 999, 31_204, 1_234_567].map(grouped), ["0", "999", "31 204", "1 234 567"]);
+/// assert_eq!(grouped(format_args!("{:.1}", -90_358.71)), "-90 358.7");
+/// ```
+pub fn grouped(number: impl fmt::Display) -> String {
+    let text = number.to_string();
+    let whole = text.find('.').unwrap_or(text.len());
+    let mut grouped = String::with_capacity(text.len() * 4 / 3);
+    for (at, digit) in text.char_indices() {
+        let is_behind_digit = grouped.ends_with(|it: char| it.is_ascii_digit());
+        if at < whole && is_behind_digit && (whole - at).is_multiple_of(3) {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 /// A text that is no rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -121,7 +143,7 @@ pub fn parse_rate(text: &str) -> Result<u64, ParseRateError> {
 
 /// A rate as a description has it.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a number of bytes a second, or a rate such as \"10 GB/s\"")]
+#[serde(untagged, expecting = "expected a number of bytes a second, or a rate such as \"10 GB/s\"")]
 enum Rate {
     Bytes(u64),
     Text(String),

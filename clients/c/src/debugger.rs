@@ -17,7 +17,7 @@ use ::vp_partner::server;
 
 /// A debugger of a platform that a server serves.
 pub struct vp_debugger {
-    session: Client<Told>,
+    session: Client<StopReports>,
     error: CString,
     standing: CString,
 }
@@ -120,17 +120,17 @@ pub struct vp_stop {
 
 /// What the server tells.
 #[derive(Default)]
-struct Told {
+struct StopReports {
     stops: VecDeque<StopReport>,
 }
 
-impl Handler for Told {
+impl Handler for StopReports {
     fn stopped(&mut self, report: StopReport) {
         self.stops.push_back(report);
     }
 }
 
-fn connect(address: Option<&str>, platform: Option<&str>) -> Result<Client<Told>, String> {
+fn connect(address: Option<&str>, platform: Option<&str>) -> Result<Client<StopReports>, String> {
     let address = server(address)?;
     let platform = match platform {
         Some(name) => name.to_owned(),
@@ -155,7 +155,7 @@ fn connect(address: Option<&str>, platform: Option<&str>) -> Result<Client<Told>
     }
 }
 
-fn open(address: &Address, platform: Option<String>) -> Result<Client<Told>, String> {
+fn open(address: &Address, platform: Option<String>) -> Result<Client<StopReports>, String> {
     let options = Options::observer(concat!("libvp ", env!("CARGO_PKG_VERSION")), platform);
     let options = Options {
         capabilities: options.capabilities.union(Capabilities::DEBUGGING),
@@ -163,7 +163,7 @@ fn open(address: &Address, platform: Option<String>) -> Result<Client<Told>, Str
         heartbeat: SilenceLimit::from_environment()?,
         ..options
     };
-    Client::connect(address, &options, Told::default()).map_err(|error| error.to_string())
+    Client::connect(address, &options, StopReports::default()).map_err(|error| error.to_string())
 }
 
 impl vp_debugger {
@@ -175,7 +175,7 @@ impl vp_debugger {
     /// Makes a call of the session's.
     fn call<T>(
         &mut self,
-        call: impl FnOnce(&mut Client<Told>) -> Result<T, Error>,
+        call: impl FnOnce(&mut Client<StopReports>) -> Result<T, Error>,
         done: impl FnOnce(T),
     ) -> vp_status {
         match call(&mut self.session) {
@@ -358,7 +358,7 @@ pub unsafe extern "C" fn vp_debugger_wait(
     // SAFETY: as the caller says.
     let Some(debugger) = (unsafe { debugger.as_mut() }) else { return vp_status::Error };
     let limit = Duration::from_millis(milliseconds.into());
-    let wait = |session: &mut Client<Told>| match session.debug_state()?.stopped {
+    let wait = |session: &mut Client<StopReports>| match session.debug_state()?.stopped {
         Some(report) => Ok(Some(report)),
         None => session.wait(Some(limit), |session| session.handler_mut().stops.pop_front()),
     };

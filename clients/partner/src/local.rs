@@ -6,7 +6,7 @@ use bytes::Bytes;
 use vp_core::Time;
 use vp_models::hub::{
     Clock, Failure, FailureKind, Hub, Input, MemoryAccess, MemoryGuarantees, Output, PartyCommand, PartyId,
-    PortEvent, PortIndex, Promise, Ran, RequestId, Role, Severity, Tag, TimeMode,
+    PortEvent, PortIndex, Promise, RequestId, Role, RunState, Severity, Tag, TimeMode,
 };
 use vp_models::platform::Platform;
 
@@ -120,7 +120,7 @@ impl PlatformLink for LocalLink {
     }
 
     fn receive(&mut self, _: bool, into: &mut VecDeque<FromPlatform>) -> Result<(), PartnerError> {
-        while self.hub.run(Time::MAX) != Ran::Waiting {}
+        while self.hub.run(Time::MAX) != RunState::Waiting {}
         self.take_outputs()?;
         into.append(&mut self.said);
         match &self.expelled {

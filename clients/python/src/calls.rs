@@ -11,27 +11,27 @@ use crate::control::Control;
 use crate::errors;
 
 /// What a call could not do.
-pub(crate) enum Wrong {
+pub(crate) enum CallError {
     /// The platform says so.
     Host(HostError),
     /// Something else.
     Python(PyErr),
 }
 
-impl From<HostError> for Wrong {
-    fn from(error: HostError) -> Wrong {
-        Wrong::Host(error)
+impl From<HostError> for CallError {
+    fn from(error: HostError) -> CallError {
+        CallError::Host(error)
     }
 }
 
-impl From<PyErr> for Wrong {
-    fn from(error: PyErr) -> Wrong {
-        Wrong::Python(error)
+impl From<PyErr> for CallError {
+    fn from(error: PyErr) -> CallError {
+        CallError::Python(error)
     }
 }
 
 /// Makes a call that takes no time worth another thread's turn.
-pub(crate) fn short<R>(control: &Control, call: impl FnOnce() -> Result<R, Wrong>) -> PyResult<R> {
+pub(crate) fn short<R>(control: &Control, call: impl FnOnce() -> Result<R, CallError>) -> PyResult<R> {
     // Of a call before this one, which was over when it was to end.
     drop(control.take_error());
     let done = catch_unwind(AssertUnwindSafe(call));
@@ -40,8 +40,8 @@ pub(crate) fn short<R>(control: &Control, call: impl FnOnce() -> Result<R, Wrong
         // What has ended the call meanwhile.
         (Ok(_), Some(error)) => Err(error),
         (Ok(Ok(value)), None) => Ok(value),
-        (Ok(Err(Wrong::Python(error))), None) => Err(error),
-        (Ok(Err(Wrong::Host(error))), None) => Err(errors::host(&error)),
+        (Ok(Err(CallError::Python(error))), None) => Err(error),
+        (Ok(Err(CallError::Host(error))), None) => Err(errors::host(&error)),
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn short<R>(control: &Control, call: impl FnOnce() -> Result<R, Wrong
 pub(crate) fn long<R>(
     py: Python<'_>,
     control: &Control,
-    call: impl FnOnce() -> Result<R, Wrong>,
+    call: impl FnOnce() -> Result<R, CallError>,
 ) -> PyResult<R> {
     // The closure runs in this very thread.
     let task = SendWrapper::new((control, call));

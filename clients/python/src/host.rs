@@ -12,7 +12,7 @@ use vp_core::Time;
 use vp_models::host::{Host as _, Memory, Value};
 use vp_models::hub::Why;
 
-use crate::calls::{self, Wrong};
+use crate::calls::{self, CallError};
 use crate::control::Control;
 use crate::errors;
 use crate::native_registers;
@@ -32,7 +32,11 @@ impl Host {
     }
 
     /// Makes a call that takes no time worth another thread's turn, unless it waits for a server.
-    fn call<R>(&self, py: Python<'_>, call: impl FnOnce(&mut Session) -> Result<R, Wrong>) -> PyResult<R> {
+    fn call<R>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&mut Session) -> Result<R, CallError>,
+    ) -> PyResult<R> {
         let mut session = self.session.get()?;
         if let Way::Remote(_) = session.way {
             drop(session);
@@ -46,7 +50,7 @@ impl Host {
     pub(crate) fn run<R>(
         &self,
         py: Python<'_>,
-        call: impl FnOnce(&mut Session) -> Result<R, Wrong>,
+        call: impl FnOnce(&mut Session) -> Result<R, CallError>,
     ) -> PyResult<R> {
         let mut session = self.session.get()?;
         let control = session.control.clone();

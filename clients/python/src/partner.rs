@@ -15,7 +15,7 @@ use vp_partner::pins::{
 use vp_partner::{PartnerError, PartnerOptions, PlatformLink, RemoteLink};
 
 use crate::callable::CallableMemory;
-use crate::calls::{self, Wrong};
+use crate::calls::{self, CallError};
 use crate::control::Control;
 use crate::errors;
 use crate::open::wait_for;
@@ -61,14 +61,14 @@ fn address_row(Address { id, address, beats }: Address) -> AddressRow {
     (id, address, beats)
 }
 
-fn wrong(error: PartnerError) -> Wrong {
+fn wrong(error: PartnerError) -> CallError {
     let (class, text) = match error {
         PartnerError::Over(why) => ("ClosedError", why),
         PartnerError::Connect(why) => ("ConnectError", why),
         PartnerError::Ended(why) => ("TransportError", why),
         other => ("RefusedError", other.to_string()),
     };
-    Wrong::Python(errors::of(class, text))
+    CallError::Python(errors::of(class, text))
 }
 
 impl Inner {
@@ -76,38 +76,38 @@ impl Inner {
         &self,
         number: usize,
         of: impl FnOnce(&Port) -> Option<Handle<S>>,
-    ) -> Result<Handle<S>, Wrong> {
+    ) -> Result<Handle<S>, CallError> {
         let port = self.ports.get(number).and_then(of);
         port.ok_or_else(|| wrong(PartnerError::Refused("the number is no port of that kind".to_owned())))
     }
 
-    fn subordinate(&self, number: usize) -> Result<Handle<Subordinate>, Wrong> {
+    fn subordinate(&self, number: usize) -> Result<Handle<Subordinate>, CallError> {
         self.port(number, |port| if let Port::Subordinate(handle) = port { Some(*handle) } else { None })
     }
 
-    fn manager(&self, number: usize) -> Result<Handle<Manager>, Wrong> {
+    fn manager(&self, number: usize) -> Result<Handle<Manager>, CallError> {
         self.port(number, |port| if let Port::Manager(handle) = port { Some(*handle) } else { None })
     }
 
-    fn target(&self, number: usize) -> Result<Handle<RegisterTarget>, Wrong> {
+    fn target(&self, number: usize) -> Result<Handle<RegisterTarget>, CallError> {
         self.port(number, |port| if let Port::Target(handle) = port { Some(*handle) } else { None })
     }
 
-    fn initiator(&self, number: usize) -> Result<Handle<RegisterInitiator>, Wrong> {
+    fn initiator(&self, number: usize) -> Result<Handle<RegisterInitiator>, CallError> {
         self.port(number, |port| if let Port::Initiator(handle) = port { Some(*handle) } else { None })
     }
 
-    fn source(&self, number: usize) -> Result<Handle<LineSource>, Wrong> {
+    fn source(&self, number: usize) -> Result<Handle<LineSource>, CallError> {
         self.port(number, |port| if let Port::Source(handle) = port { Some(*handle) } else { None })
     }
 
-    fn sink(&self, number: usize) -> Result<Handle<LineSink>, Wrong> {
+    fn sink(&self, number: usize) -> Result<Handle<LineSink>, CallError> {
         self.port(number, |port| if let Port::Sink(handle) = port { Some(*handle) } else { None })
     }
 }
 
 impl Partner {
-    fn call<R>(&self, py: Python<'_>, call: impl FnOnce(&mut Inner) -> Result<R, Wrong>) -> PyResult<R> {
+    fn call<R>(&self, py: Python<'_>, call: impl FnOnce(&mut Inner) -> Result<R, CallError>) -> PyResult<R> {
         let mut inner = self.inner.get()?;
         let control = inner.control.clone();
         calls::long(py, &control, || call(&mut inner))

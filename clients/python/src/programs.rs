@@ -15,7 +15,7 @@ use vp_models::host::{DriverError, Host as _, Memory};
 use vp_models::occupancy::Work;
 use vp_models::platform::{Arithmetic, Description};
 
-use crate::calls::Wrong;
+use crate::calls::CallError;
 use crate::errors;
 use crate::host::Host;
 use crate::session::{Session, Way};
@@ -39,17 +39,17 @@ fn network(named: &str, input_size: Option<[u32; 2]>) -> PyResult<Network> {
     Network::load(&path, &options).map_err(errors::description)
 }
 
-fn not_run(error: &RunError) -> Wrong {
+fn not_run(error: &RunError) -> CallError {
     let text = error.to_string();
-    Wrong::Python(match error {
+    CallError::Python(match error {
         RunError::Driver(DriverError::Host { error, .. }) => errors::host_as(error, &text),
         _ => errors::of("ProgramError", text),
     })
 }
 
-fn not_played(error: &PlayError) -> Wrong {
+fn not_played(error: &PlayError) -> CallError {
     let text = error.to_string();
-    Wrong::Python(match error {
+    CallError::Python(match error {
         PlayError::Host { source, .. } => errors::host_as(source, &text),
         PlayError::Trace(_) => errors::description(text),
         PlayError::Map { .. } => errors::of("ProgramError", text),
@@ -72,14 +72,15 @@ fn measure(
     network: Network,
     inputs: Option<Vec<i8>>,
     (frames, options): (u32, PlanOptions),
-) -> Result<Done, Wrong> {
+) -> Result<Done, CallError> {
     let description = session.description()?.0.clone();
     let config = match description.nvdla() {
         Some(nvdla) => &nvdla.config,
         None => return Err(errors::of("ProgramError", "the platform carries no NVDLA").into()),
     };
     let plan = Plan::with(&network, config, &Memories::of(&description), &options).map_err(|error| {
-        errors::description(format!("{} cannot run on {}: {error}", network.name, description.name))
+        let line = error.line(&network).map_or_else(String::new, |line| format!("line {line}: "));
+        errors::description(format!("{line}{} cannot run on {}: {error}", network.name, description.name))
     })?;
     let elements = network.input_bytes();
     let given = inputs.unwrap_or_else(|| network.example_input(1));

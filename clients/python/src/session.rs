@@ -15,7 +15,7 @@ use vp_observers::Observers;
 use vp_recordings::Recording;
 use vp_remote::RemoteHost;
 
-use crate::calls::Wrong;
+use crate::calls::CallError;
 use crate::control::Control;
 use crate::errors;
 
@@ -267,7 +267,7 @@ impl Host for Session {
 
 impl Session {
     /// Ends the files about the run and the recording, and says goodbye; what a person should know of the files.
-    pub(crate) fn close(mut self) -> Result<Vec<String>, Wrong> {
+    pub(crate) fn close(mut self) -> Result<Vec<String>, CallError> {
         self.subscriptions.drain(..).for_each(|(_, subscription)| subscription.cancel());
         let finished = self.files.take().map(Observers::finish).unwrap_or_default();
         if let Way::Remote(host) = self.way {

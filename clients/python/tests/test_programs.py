@@ -129,7 +129,7 @@ def test_changes_are_made_as_on_the_command_line(tmp_path: Path) -> None:
         ("nv_tiny", {}, "nv_small"),
         ("nv_small", {"dbb0.dramm": 1}, "dramm"),
         ("nv_small", {"dbb0.dram.standard": "DDR9"}, "DDR4-1600K"),
-        ("nv_small", {"dbb0": 1}, "integer `1`"),
+        ("nv_small", {"dbb0": 1}, "found 1, expected a table"),
         ("nv_small", {"": 1}, "NAME=VALUE"),
     ],
 )

@@ -74,7 +74,7 @@ enum State {
 
 /// A request on main that waits for its answer.
 #[derive(Debug, Clone, Copy)]
-enum Asked {
+enum PendingRequest {
     Read(Width),
     Write,
 }
@@ -90,7 +90,7 @@ enum BusAccess {
 #[derive(Debug)]
 pub struct Emulator {
     state: State,
-    asked: Option<Asked>,
+    asked: Option<PendingRequest>,
     ticking: bool,
     bus_access: Option<(BusAccess, i32)>,
     messages: [u64; 2],
@@ -177,8 +177,8 @@ impl Emulator {
         }
         let answer = match (action, self.asked) {
             (Action::ReadFromBus | Action::Ok | Action::Error, None) => return Err(Rule::UnexpectedAnswer),
-            (Action::ReadFromBus, Some(Asked::Read(width))) => Heard::Value { data: width.of(data) },
-            (Action::Ok, Some(Asked::Write)) => Heard::Done,
+            (Action::ReadFromBus, Some(PendingRequest::Read(width))) => Heard::Value { data: width.of(data) },
+            (Action::Ok, Some(PendingRequest::Write)) => Heard::Done,
             (Action::Error, Some(_)) => Heard::Failed,
             (Action::ReadFromBus | Action::Ok, Some(_)) => return Err(Rule::WrongAnswer),
             _ => return Err(Rule::MainAnswersOnly),
@@ -247,7 +247,10 @@ impl Emulator {
     /// # Errors
     /// [`SendError::Busy`]: one request at a time.
     pub fn read(&mut self, width: Width, address: u64, index: i32) -> Result<(), SendError> {
-        self.ask(Asked::Read(width), Message { action: Action::read(width), address, data: 0, index })
+        self.ask(
+            PendingRequest::Read(width),
+            Message { action: Action::read(width), address, data: 0, index },
+        )
     }
 
     /// Writes to a peripheral the bits of data that the width selects.
@@ -256,7 +259,7 @@ impl Emulator {
     /// [`SendError::Busy`]: one request at a time.
     pub fn write(&mut self, width: Width, address: u64, data: u64, index: i32) -> Result<(), SendError> {
         let data = width.of(data);
-        self.ask(Asked::Write, Message { action: Action::write(width), address, data, index })
+        self.ask(PendingRequest::Write, Message { action: Action::write(width), address, data, index })
     }
 
     /// Sets an input of a peripheral.
@@ -265,10 +268,10 @@ impl Emulator {
     /// [`SendError::Busy`]: one request at a time.
     pub fn input(&mut self, line: u64, level: bool) -> Result<(), SendError> {
         let message = Message { address: line, data: level.into(), ..Message::plain(Action::Interrupt) };
-        self.ask(Asked::Write, message)
+        self.ask(PendingRequest::Write, message)
     }
 
-    fn ask(&mut self, asked: Asked, message: Message) -> Result<(), SendError> {
+    fn ask(&mut self, asked: PendingRequest, message: Message) -> Result<(), SendError> {
         if self.asked.is_some() {
             return Err(SendError::Busy);
         }

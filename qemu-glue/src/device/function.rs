@@ -157,7 +157,7 @@ mod tests {
         let unknown = check_option("spii").unwrap_err();
         assert_eq!(
             unknown,
-            "no option `spii`; nearest: share; there are connect, platform, timeout, share, heartbeat, token-file, ca, \
+            "no option `spii`; there are connect, platform, timeout, share, heartbeat, token-file, ca, \
              ranges"
         );
     }

@@ -35,8 +35,8 @@ impl Session {
                 wire.queue(Request::RegisterRead(RegisterRead { at, ..wire.register_read(offset) }))?;
             // The answer's time is not known yet: what is left of that moment is meant.
             let step = wire.request(Request::Step { to: Time(0) })?;
-            let read = wire.answer(read, self.desk.timeout)?;
-            Ok((read, wire.answer(step, self.desk.timeout)?, *wire.timeline()?))
+            let read = wire.answer(read, self.shared.timeout)?;
+            Ok((read, wire.answer(step, self.shared.timeout)?, *wire.timeline()?))
         })?;
         match read.reply {
             Reply::Value { value } => timed(&timeline, value, read.time, &step),
@@ -54,7 +54,7 @@ impl Session {
             let write = RegisterWrite { at: Some(edge), ..wire.register_write(offset, value) };
             wire.queue_posted(Posted::RegisterWrite(write))?;
             let step = wire.request(Request::Step { to: edge })?;
-            Ok((edge, wire.answer(step, self.desk.timeout)?, *wire.timeline()?))
+            Ok((edge, wire.answer(step, self.shared.timeout)?, *wire.timeline()?))
         })?;
         timed(&timeline, 0, edge, &step)
     }
@@ -71,7 +71,7 @@ impl Session {
         let (step, timeline) = self.exchange(|wire| {
             let to = wire.timeline()?.at(now);
             let step = wire.request(Request::Step { to })?;
-            Ok((wire.answer(step, self.desk.timeout)?, *wire.timeline()?))
+            Ok((wire.answer(step, self.shared.timeout)?, *wire.timeline()?))
         })?;
         timed(&timeline, 0, step.time, &step).map(|timed| timed.next)
     }

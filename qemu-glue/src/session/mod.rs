@@ -114,11 +114,11 @@ pub(crate) struct Patience {
 
 /// A device in use.
 pub(crate) struct Session {
-    desk: Arc<Desk>,
+    shared: Arc<SharedState>,
 }
 
 /// What the threads share.
-struct Desk {
+struct SharedState {
     server: Server,
     guest: Arc<dyn Guest>,
     /// Whether the guest's time is the platform's.
@@ -154,7 +154,7 @@ enum Link {
     },
 }
 
-impl Desk {
+impl SharedState {
     fn lock(&self) -> FairMutexGuard<'_, State> {
         self.state.lock()
     }
@@ -173,7 +173,7 @@ impl Desk {
         let ring = wire.client.take_ring().map(|ring| RegisterRing { ring, generation, base, guest });
         *self.ring.lock().unwrap_or_else(PoisonError::into_inner) = ring;
         let listener = wire.client.watch().map_err(|error| ConnectError(error.to_string()))?;
-        let desk = Arc::downgrade(self);
+        let shared = Arc::downgrade(self);
         let guest = self.guest.clone();
         let nap = self.heartbeat.duration().map(|limit| limit / LOOKS_AT_SILENCE);
         let listen = move || {
@@ -183,8 +183,8 @@ impl Desk {
                     // Waking for answers that others wait for would cost them dearly: while accesses go on this thread only
                     // looks in now and then.
                     let begun = {
-                        let Some(desk) = desk.upgrade() else { return };
-                        desk.begun()
+                        let Some(shared) = shared.upgrade() else { return };
+                        shared.begun()
                     };
                     match std::mem::replace(&mut seen, begun) == begun {
                         true => {
@@ -196,8 +196,8 @@ impl Desk {
                             pause = PAUSES.1.min(pause * 2);
                         }
                     }
-                    let Some(desk) = desk.upgrade() else { return };
-                    if !desk.listen(generation, begun) {
+                    let Some(shared) = shared.upgrade() else { return };
+                    if !shared.listen(generation, begun) {
                         return;
                     }
                 }
@@ -272,7 +272,7 @@ impl Session {
     ) -> Result<(Self, Platform), ConnectError> {
         let down = Link::Down { told: true, tried: Some(Instant::now()) };
         let state = FairMutex::new(State { link: down, generation: 0 });
-        let desk = Arc::new(Desk {
+        let shared = Arc::new(SharedState {
             server,
             guest,
             is_coupled,
@@ -284,13 +284,13 @@ impl Session {
             heartbeat,
             has_told: AtomicBool::new(false),
         });
-        // Nobody else knows the desk yet: the listener waits for the lock if anything comes at once.
-        let mut locked = desk.lock();
-        let wire = desk.open(0, timeout)?;
+        // Nobody else knows the state yet: the listener waits for the lock if anything comes at once.
+        let mut locked = shared.lock();
+        let wire = shared.open(0, timeout)?;
         let platform = wire.platform.clone();
         locked.link = Link::Up(wire);
         drop(locked);
-        Ok((Self { desk }, platform))
+        Ok((Self { shared }, platform))
     }
 
     /// Reads a register of the window.
@@ -320,7 +320,7 @@ impl Session {
         }
         let mut state = self.up()?;
         let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
-        wire.begin(self.desk.timeout);
+        wire.begin(self.shared.timeout);
         if wire.level() {
             drop(state);
             return match self.ask(|wire| wire.write_register(offset, value))? {
@@ -338,7 +338,7 @@ impl Session {
     /// [`AccessError`].
     pub(crate) fn reset(&self) -> Result<(), AccessError> {
         // A guest that starts anew may have a new device at once.
-        if let Link::Down { told, tried } = &mut self.desk.lock().link {
+        if let Link::Down { told, tried } = &mut self.shared.lock().link {
             (*told, *tried) = (true, None);
         }
         match self.ask(|wire| wire.request(Request::Reset))? {
@@ -349,7 +349,7 @@ impl Session {
 
     /// Says goodbye, if nobody is in the middle of anything. Accesses fail from then on.
     pub(crate) fn close(&self) {
-        let Some(mut state) = self.desk.state.try_lock() else { return };
+        let Some(mut state) = self.shared.state.try_lock() else { return };
         let down = Link::Down { told: true, tried: Some(Instant::now()) };
         if let Link::Up(mut wire) = std::mem::replace(&mut state.link, down) {
             // Whether it arrives or not, the session is over.
@@ -358,28 +358,28 @@ impl Session {
     }
 
     fn broken(&self, state: &mut State, broken: &Broken) -> AccessError {
-        self.desk.end(state, broken);
+        self.shared.end(state, broken);
         AccessError
     }
 
     /// Whether there is a session, as far as is known.
     fn is_up(&self) -> bool {
-        matches!(self.desk.lock().link, Link::Up(_))
+        matches!(self.shared.lock().link, Link::Up(_))
     }
 
     /// The state, with a session that works.
     fn up(&self) -> Result<FairMutexGuard<'_, State>, AccessError> {
-        let mut state = self.desk.lock();
+        let mut state = self.shared.lock();
         let Link::Down { told, tried } = &mut state.link else { return Ok(state) };
         if !std::mem::replace(told, true) || tried.is_some_and(|tried| tried.elapsed() < AGAIN) {
             return Err(AccessError);
         }
         let generation = state.generation + 1;
-        match self.desk.open(generation, AGAIN) {
+        match self.shared.open(generation, AGAIN) {
             Ok(wire) => {
                 say(format_args!(
                     "{}: a new session; the device is as after power-on",
-                    self.desk.server.address
+                    self.shared.server.address
                 ));
                 state.link = Link::Up(wire);
                 state.generation = generation;
@@ -399,7 +399,7 @@ impl Session {
     ) -> Result<Reply, AccessError> {
         self.exchange(|wire| {
             let id = request(wire)?;
-            wire.answer(id, self.desk.timeout)
+            wire.answer(id, self.shared.timeout)
         })
         .map(|answer| answer.reply)
     }
@@ -407,10 +407,10 @@ impl Session {
     /// Has the session for a while: nobody else reads the stream.
     fn exchange<T>(&self, words: impl FnOnce(&mut Wire) -> Result<T, Broken>) -> Result<T, AccessError> {
         // Who listens makes room.
-        self.desk.begun.fetch_add(1, Ordering::Relaxed);
+        self.shared.begun.fetch_add(1, Ordering::Relaxed);
         let mut state = self.up()?;
         let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
-        wire.begin(self.desk.timeout);
+        wire.begin(self.shared.timeout);
         words(wire).map_err(|broken| self.broken(&mut state, &broken))
     }
 }

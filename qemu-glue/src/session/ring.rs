@@ -37,7 +37,7 @@ impl Session {
             Wanted::Store(value) => Access::Posted(value),
         };
         let address = base.wrapping_add(offset);
-        match ring.access(address, access, self.desk.timeout, |level| guest.line(level)) {
+        match ring.access(address, access, self.shared.timeout, |level| guest.line(level)) {
             Ok(None) => Some(Ok(0)),
             Ok(Some(reply)) => Some(if reply.is_done() { Ok(reply.value) } else { Err(AccessError) }),
             Err(why) => {
@@ -46,9 +46,9 @@ impl Session {
                 // The session's lock comes before the ring's.
                 drop(place);
                 if why != RingError::Over {
-                    let mut state = self.desk.lock();
+                    let mut state = self.shared.lock();
                     if state.generation == generation && matches!(state.link, Link::Up(_)) {
-                        self.desk.end(&mut state, &Broken(why.to_string()));
+                        self.shared.end(&mut state, &Broken(why.to_string()));
                     }
                 }
                 Some(Err(self.told()))
@@ -58,14 +58,14 @@ impl Session {
 
     /// An access has failed: that is what the guest had to learn of the session's end.
     fn told(&self) -> AccessError {
-        if let Link::Down { told, .. } = &mut self.desk.lock().link {
+        if let Link::Down { told, .. } = &mut self.shared.lock().link {
             *told = true;
         }
         AccessError
     }
 
     fn ring(&self) -> MutexGuard<'_, Option<RegisterRing>> {
-        self.desk.ring.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

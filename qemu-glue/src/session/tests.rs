@@ -320,7 +320,7 @@ fn a_step_of_time_is_not_the_access_by_which_the_guest_learns_of_the_servers_end
         (peer.answer(Reply::Value { value: 7 }), peer)
     });
     // As if a second had passed since.
-    if let Link::Down { tried, .. } = &mut session.desk.lock().link {
+    if let Link::Down { tried, .. } = &mut session.shared.lock().link {
         *tried = None;
     }
     assert_eq!((session.step(0), session.step(0)), (Err(AccessError), Err(AccessError)));

@@ -10,7 +10,7 @@ use vp_client::native::{
     Capabilities, CounterValue, ErrorCode, PortId, PortKind, Posted, RegisterRead, RegisterWrite, Request,
     RequestId, Role, SendError, SharedRegion, Time, TimeMode,
 };
-use vp_client::{Answer, Client, Error, Handler, Options, Refusal, is_memory};
+use vp_client::{Answer, Client, Error, Handler, Options, Refusal, is_memory, limit_in_words};
 
 use super::{ConnectError, Guest, Patience, Platform, Server, SharedMemory, timeline::Timeline};
 use crate::report::say;
@@ -270,7 +270,7 @@ impl Wire {
     /// Waits for the answer, at most for so long; all else that comes is dealt with meanwhile.
     pub(super) fn answer(&mut self, id: RequestId, timeout: Duration) -> Result<Answer, Broken> {
         let answer = self.client.wait(Some(timeout), |client| client.take_answer(id))?;
-        answer.ok_or_else(|| Broken(format!("no answer for {} s", timeout.as_secs())))
+        answer.ok_or_else(|| Broken(format!("no answer for {}", limit_in_words(timeout))))
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_models::host::network::{
-    Activation, Bias, Choices, Converter, Convolution, Method, Network, NetworkLayer, Normalisation,
+    Activation, Bias, Choices, Converter, Convolution, Lines, Method, Network, NetworkLayer, Normalisation,
     Operation, Pooling, Shape, Sum, Window,
 };
 use vp_models::nvdla::numeric::Precision;
@@ -140,6 +140,7 @@ pub fn network_of(name: &str, input: Shape, layers: Vec<NetworkLayer>) -> Networ
         choices: Choices::default(),
         layers,
         demands: Vec::new(),
+        lines: Lines::default(),
     }
 }
 

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use vp_core::Time;
 use vp_models::hub::{
     Access, Accesses, BreakOn, Breakpoint, Completion, DebugCommand, Failure, FailureKind, Hit, Hub, Input,
-    MOST_BREAKPOINTS, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, Ran, Recorded, Role, Seen,
-    StepBy, StopReport, StopWhy, Tag, TimeMode, Until, replay,
+    MOST_BREAKPOINTS, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, Recorded, Role, RunState,
+    Seen, StepBy, StopReport, StopWhy, Tag, TimeMode, Until, replay,
 };
 use vp_models::nvdla::registers::{Unit, glb, sdp};
 use vp_models::platform::Description;
@@ -163,7 +163,7 @@ impl Bench {
             let ran = self.hub.run(Time::MAX);
             self.poll();
             let may_ask = !self.is_waiting && !self.todo.is_empty();
-            if !matches!(ran, Ran::Again | Ran::InInstant) && !may_ask {
+            if !matches!(ran, RunState::Again | RunState::InInstant) && !may_ask {
                 return;
             }
         }
@@ -379,7 +379,7 @@ fn while_time_stands_commands_wait_and_what_goes_round_time_is_answered() {
             bench.handle(Input::Command { party: CPU, tag: Tag(tag), command });
         }
         for _ in 0..3 {
-            assert_eq!(bench.hub.run(Time::MAX), Ran::Waiting);
+            assert_eq!(bench.hub.run(Time::MAX), RunState::Waiting);
             bench.poll();
         }
         assert_eq!(bench.hub.now(), stopped.time);
@@ -406,10 +406,10 @@ fn in_free_mode_time_does_not_catch_up() {
     bench.set(BreakOn::Layer { unit: "sdp".into(), end: false });
     let stopped = bench.stop();
     bench.hub.grant(stopped.time + CYCLE * 5);
-    assert_eq!(bench.hub.run(Time::MAX), Ran::Waiting);
+    assert_eq!(bench.hub.run(Time::MAX), RunState::Waiting);
     bench.debug(DebugCommand::Step { by: StepBy::Cycle, count: 9 });
     // Time goes as far as it may, and the step waits for the rest.
-    while bench.hub.run(Time::MAX) == Ran::Again {}
+    while bench.hub.run(Time::MAX) == RunState::Again {}
     bench.poll();
     assert!(bench.hub.stopped().is_none() && bench.hub.now() <= stopped.time + CYCLE * 5);
     bench.hub.grant(Time::MAX);

@@ -10,8 +10,8 @@ use vp_core::Time;
 use vp_models::bus::axi::Latency;
 use vp_models::hub::{
     Access, Clock, DirectMemory, DirectRange, Hub, Input, LinkedHub, LinkedPort, MemoryGuarantees, Operation,
-    Output, PartyCommand, PartyId, PortIndex, Ran, Reaction, Recorded, RequestId, Role, Tag, TimeMode, Until,
-    replay,
+    Output, PartyCommand, PartyId, PortIndex, Reaction, Recorded, RequestId, Role, RunState, Tag, TimeMode,
+    Until, replay,
 };
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
@@ -199,7 +199,7 @@ impl Cut {
     /// Goes on until nothing moves any more.
     fn finish(&mut self) {
         loop {
-            while matches!(self.stage.hub.run(Time::ms(1)), Ran::Again | Ran::InInstant) {}
+            while matches!(self.stage.hub.run(Time::ms(1)), RunState::Again | RunState::InInstant) {}
             self.deliver();
             self.said.extend(self.linked.run());
             if self.said.is_empty() {
@@ -298,7 +298,7 @@ fn a_recording_has_the_bytes_that_were_accessed_directly() {
                 _ => None,
             })
             .collect();
-        if asked.is_empty() && !matches!(ran, Ran::Again | Ran::InInstant) {
+        if asked.is_empty() && !matches!(ran, RunState::Again | RunState::InInstant) {
             break;
         }
         for (request, access) in asked {

@@ -5,7 +5,8 @@ use vp_core::Time;
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::hub::{
     Access, Clock, Completion, Failure, FailureKind, Hub, Input, MemoryGuarantees, Operation, Output,
-    PartyCommand, PartyId, PortEvent, PortIndex, Promise, Ran, Reaction, Role, Tag, TimeMode, Until, Why,
+    PartyCommand, PartyId, PortEvent, PortIndex, Promise, Reaction, Role, RunState, Tag, TimeMode, Until,
+    Why,
 };
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
@@ -77,7 +78,7 @@ impl Stage {
             {
                 return Some(result);
             }
-            if self.hub.run(Time::MAX) == Ran::Waiting {
+            if self.hub.run(Time::MAX) == RunState::Waiting {
                 let before = self.heard.len();
                 self.heard.extend(std::iter::from_fn(|| self.hub.poll()));
                 if self.heard.len() == before {
@@ -97,7 +98,7 @@ impl Stage {
 
     /// Why the partner was put out, if it was.
     fn expelled(&mut self) -> Option<String> {
-        while self.hub.run(Time::MAX) != Ran::Waiting {}
+        while self.hub.run(Time::MAX) != RunState::Waiting {}
         self.heard.extend(std::iter::from_fn(|| self.hub.poll()));
         self.heard.iter().find_map(|output| match output {
             Output::Expelled { party: PARTNER, failure, .. } => Some(failure.reason.clone()),

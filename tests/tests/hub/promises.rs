@@ -10,8 +10,8 @@ use vp_core::Time;
 use vp_core::observe::{SourceKind, What};
 use vp_models::host::Host as _;
 use vp_models::hub::{
-    Access, AccessKind, Input, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortIndex, Ran,
-    Recorded, ReplayError, Role, Tag, TimeMode, replay,
+    Access, AccessKind, Input, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortIndex,
+    Recorded, ReplayError, Role, RunState, Tag, TimeMode, replay,
 };
 use vp_models::local::LocalHost;
 use vp_tests::effort::cases;
@@ -131,9 +131,9 @@ fn inputs_in_the_middle_of_an_instant_of_many_delta_cycles_take_effect_there_aga
     let mut pieces = 0;
     loop {
         match recorded.run(Time::ns(9)) {
-            Ran::InInstant => pieces += 1,
-            Ran::Again => {}
-            Ran::Limit | Ran::Waiting => break,
+            RunState::InInstant => pieces += 1,
+            RunState::Again => {}
+            RunState::Limit | RunState::Waiting => break,
         }
         if pieces == 3 {
             let (data, kind) = (Bytes::from_static(&[7]), AccessKind::Debug);
@@ -196,7 +196,7 @@ fn jobs_begin_round_and_round_over_the_parties_in_the_order_of_their_numbers() {
     // What they have asked for is forgotten.
     hub.handle(Input::Leave { party: PartyId(7), why: "it goes".to_owned() });
     hub.handle(enter(PartyId(4)));
-    while hub.run(Time::MAX) == Ran::Again {}
+    while hub.run(Time::MAX) == RunState::Again {}
     let outputs = std::iter::from_fn(|| hub.poll());
     let order: Vec<(u64, u64)> = outputs
         .filter_map(|output| match output {

@@ -240,8 +240,14 @@ fn formats_that_a_configuration_has_not_are_refused_by_name() {
         let text = CONNECTED.replace("seed = 3", &format!("seed = 3\nprecision = '{precision}'"));
         planned(&parsed(&text), &description(platform)).unwrap_err().to_string()
     };
-    assert_eq!(refused("int16", "nv_small"), "the configuration nv_small does not compute int16");
-    assert_eq!(refused("fp16", "nv_large"), "the configuration nv_large does not compute fp16");
+    assert_eq!(
+        refused("int16", "nv_small"),
+        "precision = \"int16\": the configuration nv_small does not compute it; built-in ones that do: nv_full"
+    );
+    assert_eq!(
+        refused("fp16", "nv_large"),
+        "precision = \"fp16\": the configuration nv_large does not compute it; built-in ones that do: nv_full"
+    );
     let wrong = |text: &str| Network::parse(text, &mut |_| Err(String::new())).unwrap_err().to_string();
     let why = wrong(&CONNECTED.replace("seed = 3", "seed = 3\nprecision = 'fp32'"));
     assert!(why.contains("line 3") && why.contains("int8") && why.contains("fp16"), "{why}");

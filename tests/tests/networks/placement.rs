@@ -238,7 +238,7 @@ fn what_cannot_be_in_sram_is_refused_by_layer_and_line() {
         let mut described = Description::named(platform).unwrap();
         described.sram0.size = size;
         let error = plan(network, &described, options).unwrap_err();
-        (error.line(), error.to_string())
+        (error.line(network), error.to_string())
     };
     let alone = demanding(DEMANDING);
     let plain = PlanOptions::default();
@@ -247,14 +247,14 @@ fn what_cannot_be_in_sram_is_refused_by_layer_and_line() {
         refused(&alone, "nv_large", 7000, &plain),
         told(
             Some(9),
-            "layer `a`: memory = \"sram\": it takes 6272 bytes, and of 7000 bytes of SRAM 5912 are left while it is needed"
+            "layer `a`: memory = \"sram\": it takes 6 272 bytes, and of 7 000 bytes of SRAM 5 912 are left while it is needed"
         )
     );
     assert_eq!(
         refused(&alone, "nv_large", 1000, &plain),
         told(
             Some(15),
-            "layer `b`: weights_memory = \"sram\": it takes 1024 bytes, and of 1000 bytes of SRAM 1000 are left while it \
+            "layer `b`: weights_memory = \"sram\": it takes 1 024 bytes, and of 1 000 bytes of SRAM 1 000 are left while it \
              is needed"
         )
     );
@@ -262,7 +262,8 @@ fn what_cannot_be_in_sram_is_refused_by_layer_and_line() {
         refused(&alone, "nv_small", 1 << 20, &plain),
         told(
             Some(9),
-            "layer `a`: memory = \"sram\": the configuration nv_small has no SRAMIF (secondary_memory = false)"
+            "layer `a`: memory = \"sram\": the configuration nv_small has no SRAMIF (secondary_memory = false); built-in \
+             ones that have it: nv_small_256_full, nv_medium_1024_full, nv_large_master, nv_large, nv_full"
         )
     );
     let without = demanding(&DEMANDING.replace("weights_memory = 'sram'", "").replace("memory = 'sram'", ""));
@@ -270,7 +271,8 @@ fn what_cannot_be_in_sram_is_refused_by_layer_and_line() {
         refused(&without, "nv_small", 1 << 20, &options(Placement::Activations)),
         told(
             None,
-            "placement = \"activations\": the configuration nv_small has no SRAMIF (secondary_memory = false)"
+            "placement = \"activations\": the configuration nv_small has no SRAMIF (secondary_memory = false); built-in \
+             ones that have it: nv_small_256_full, nv_medium_1024_full, nv_large_master, nv_large, nv_full"
         )
     );
     let limited = PlanOptions { sram_limit: Some(7000), ..plain };
@@ -406,12 +408,13 @@ fn copies_are_refused_where_nothing_can_make_them() {
     let [small, medium] = ["nv_small", "nv_medium_1024_full"].map(|name| Description::named(name).unwrap());
     assert_eq!(
         told(&small, Copies::Auto).unwrap_err(),
-        "copies = \"auto\": the configuration nv_small has no SRAMIF (secondary_memory = false)"
+        "copies = \"auto\": the configuration nv_small has no SRAMIF (secondary_memory = false); built-in ones that have \
+         it: nv_small_256_full, nv_medium_1024_full, nv_large_master, nv_large, nv_full"
     );
     assert_eq!(
         told(&medium, Copies::Auto).unwrap_err(),
-        "copies = \"auto\": the configuration nv_medium_1024_full has no BDMA (bdma = false); leave it out, or say \
-         \"never\""
+        "copies = \"auto\": the configuration nv_medium_1024_full has no BDMA (bdma = false); built-in ones that have \
+         it: nv_large, nv_full; or leave it out, or say \"never\""
     );
     for described in [small, medium] {
         assert_eq!(told(&described, Copies::Never), Ok(()));

@@ -235,7 +235,7 @@ fn pooling_from(before: u32) -> Network {
 fn a_layer_that_the_device_would_refuse_is_refused_by_the_plan_with_its_words() {
     let config = Config::named("nv_small").unwrap();
     let refused = Plan::new(&pooling_from(1), &config, 0x8000_0000..0x9000_0000).unwrap_err().to_string();
-    let words = "PDP.D_POOLING_PADDING_CFG.PAD_LEFT = 0x1: a window of 1 would hold only padding";
+    let words = "padding: PDP.D_POOLING_PADDING_CFG.PAD_LEFT = 0x1: a window of 1 would hold only padding";
     assert_eq!(refused, format!("layer `wide`: {words}"));
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use vp_study::rtl::distribution::{self, Bounds, Distribution, Kept, error_ppm};
+use vp_study::rtl::distribution::{self, Bounds, Distribution, TableDistribution, error_ppm};
 use vp_study::rtl::log;
 use vp_study::rtl::run::{Run, run};
 use vp_study::rtl::table::{Row, Table};
@@ -41,12 +41,12 @@ fn groups(errors: &[(&Row, u64)]) -> BTreeMap<String, Distribution> {
 fn compare_with_kept(table: &str, found: &BTreeMap<String, Distribution>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/rtl-distribution.csv");
     let kept = distribution::read(&path).unwrap_or_else(|error| panic!("{error}"));
-    let kept: Vec<Kept> = kept.into_iter().filter(|kept| kept.table == table).collect();
+    let kept: Vec<TableDistribution> = kept.into_iter().filter(|kept| kept.table == table).collect();
     let groups: Vec<&String> = kept.iter().map(|kept| &kept.group).collect();
     let missing: Vec<_> = found.keys().filter(|group| !groups.contains(group)).collect();
     assert!(missing.is_empty(), "{table}: {missing:?} are not kept in {}", path.display());
     let mut worse = Vec::new();
-    for Kept { group, distribution: earlier, .. } in &kept {
+    for TableDistribution { group, distribution: earlier, .. } in &kept {
         let now = found.get(group).copied().unwrap_or_default();
         worse.extend(now.worse_than(earlier).into_iter().map(|what| format!("{group}: {what}")));
         if now != *earlier && now.worse_than(earlier).is_empty() {

@@ -43,7 +43,7 @@ pub enum MemoryPlace {
 
 /// What this side is to the platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Seat {
+pub enum SessionPart {
     /// Its CPU: registers, the interrupt, the memories, and the input stream if there is one.
     #[default]
     Cpu,
@@ -55,7 +55,7 @@ pub enum Seat {
 #[derive(Debug, Clone)]
 pub struct RemoteOptions {
     /// What this side is.
-    pub seat: Seat,
+    pub seat: SessionPart,
     /// Whose memory.
     pub memory: MemoryPlace,
     /// Most bytes that the RAM on this side takes, unless it is shared: a write of the platform that needs more is refused.
@@ -80,7 +80,7 @@ pub struct RemoteOptions {
 impl Default for RemoteOptions {
     fn default() -> Self {
         Self {
-            seat: Seat::Cpu,
+            seat: SessionPart::Cpu,
             memory: MemoryPlace::Inside,
             memory_limit: u64::MAX,
             time_mode: TimeMode::Lockstep,
@@ -155,11 +155,11 @@ impl RemoteHost {
 
     fn take_place(
         &mut self,
-        seat: Seat,
+        seat: SessionPart,
         (memory, memory_limit): (MemoryPlace, u64),
         mut own: Vec<(String, Box<dyn OwnBytes>)>,
     ) -> Result<(), HostError> {
-        if seat == Seat::Cpu {
+        if seat == SessionPart::Cpu {
             self.attach(self.csb, Role::Initiator)?;
             self.attach(self.irq, Role::Sink)?;
         }
@@ -169,12 +169,12 @@ impl RemoteHost {
         drop(ports);
         match self.stream {
             Some(stream) => self.attach(stream, Role::Initiator)?,
-            None if seat == Seat::Sender => {
+            None if seat == SessionPart::Sender => {
                 return Err(HostError::Refused("the platform has no input stream".to_owned()));
             }
             None => {}
         }
-        if seat == Seat::Sender {
+        if seat == SessionPart::Sender {
             self.map = RegisterMap::Foreign;
             return Ok(());
         }

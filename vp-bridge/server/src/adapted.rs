@@ -11,8 +11,8 @@ use vp_protocols::native::{SessionId, TimeMode};
 use super::ServerContext;
 use super::instance::{JoiningAdapter, PlatformCommand};
 use crate::adapters::Adapter;
+use crate::handshakes::HandshakeSlot;
 use crate::joined_session::JoinedSession;
-use crate::newcomers::NewcomersPlace;
 use crate::registry::PlatformRequest;
 use crate::session_end::{End, SHUTDOWN};
 use crate::stream::Stream;
@@ -30,7 +30,7 @@ pub(super) struct ConnectedAdapter {
 /// new connections. The result is noted in the log.
 pub(super) async fn receive(
     context: &ServerContext,
-    newcomers_place: NewcomersPlace,
+    handshake_slot: HandshakeSlot,
     mut stream: Stream,
     (mut adapter, time_mode): (Box<dyn Adapter>, TimeMode),
     (id, name): (SessionId, &str),
@@ -45,14 +45,14 @@ pub(super) async fn receive(
             }),
         }
     };
-    let input = match newcomers_place.stay(greeted).await {
+    let input = match handshake_slot.run(greeted).await {
         Ok(input) => input,
         Err(end) => return end.log(name),
     };
     let Ok(_place) = context.places.try_acquire() else {
         return End::Wrong(format!("turned away: {}", context.full())).log(name);
     };
-    drop(newcomers_place);
+    drop(handshake_slot);
     run(context, ConnectedAdapter { adapter, time_mode, streams: vec![stream], input }, id, name).await;
 }
 
@@ -82,15 +82,15 @@ pub(super) async fn run(
     id: SessionId,
     name: &str,
 ) -> End {
-    let end = stay(context, arrival, id, name).await;
+    let end = serve(context, arrival, id, name).await;
     end.log(name);
     end
 }
 
-async fn stay(context: &ServerContext, arrival: ConnectedAdapter, id: SessionId, name: &str) -> End {
+async fn serve(context: &ServerContext, arrival: ConnectedAdapter, id: SessionId, name: &str) -> End {
     let ConnectedAdapter { adapter, time_mode, streams, input } = arrival;
-    let tenant = PlatformRequest { session: id, holder: None, platform: None };
-    let instance = match context.registry.enter(tenant, time_mode) {
+    let request = PlatformRequest { session: id, holder: None, platform: None };
+    let instance = match context.registry.enter(request, time_mode) {
         Ok(instance) => instance,
         Err(error) => return End::Wrong(error.to_string()),
     };
@@ -99,22 +99,22 @@ async fn stay(context: &ServerContext, arrival: ConnectedAdapter, id: SessionId,
     let sockets = match sockets {
         Ok(sockets) => sockets,
         Err(error) => {
-            context.registry.leave(tenant, &instance);
+            context.registry.leave(request, &instance);
             return End::Wrong(error.to_string());
         }
     };
     let (ended, has_ended) = oneshot::channel();
-    let mut stay = JoinedSession {
+    let mut joined = JoinedSession {
         context,
-        tenant: Some(tenant),
+        request: Some(request),
         instance: &instance,
         id,
         sockets: &sockets,
         is_over: false,
     };
     let (name_of, sockets) = (name.to_owned(), sockets.clone());
-    let newcomer = JoiningAdapter { id, name: name_of, time_mode, sockets, input, adapter, ended };
-    // If the platform's thread has ended the newcomer is dropped, as it is when the thread ends later.
-    let _ = instance.inbox().send(PlatformCommand::JoinAdapted(Box::new(newcomer)));
-    stay.wait(has_ended).await.unwrap_or_else(End::Wrong)
+    let joining = JoiningAdapter { id, name: name_of, time_mode, sockets, input, adapter, ended };
+    // If the platform's thread has ended the session is dropped, as it is when the thread ends later.
+    let _ = instance.inbox().send(PlatformCommand::JoinAdapted(Box::new(joining)));
+    joined.wait(has_ended).await.unwrap_or_else(End::Wrong)
 }

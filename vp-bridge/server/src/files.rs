@@ -42,27 +42,27 @@ pub fn allow_files_for(sessions: usize, address: &Address) {
 
 /// So many sessions at an address, or as many as this process may have files for, with a message; and the
 /// number of new connections besides them.
-pub(crate) fn sessions_and_newcomers_within_limit(asked: usize, address: &Address) -> (usize, usize) {
+pub(crate) fn sessions_and_handshakes_within_limit(asked: usize, address: &Address) -> (usize, usize) {
     let limit = getrlimit(Resource::Nofile).current;
-    let newcomers = newcomers_within(limit);
-    let most = asked.min(sessions_within(limit, newcomers, address));
+    let handshakes = handshakes_within(limit);
+    let most = asked.min(sessions_within(limit, handshakes, address));
     if let Some(limit) = limit.filter(|_| most < asked) {
         tracing::warn!(
             "{most} sessions at a time are taken, not {asked}: this process may open {limit} files (ulimit -n)"
         );
     }
-    (most, newcomers as usize)
+    (most, handshakes as usize)
 }
 
 /// How many newcomers so many files are enough for: an eighth of the files is theirs.
-fn newcomers_within(limit: Option<u64>) -> u64 {
+fn handshakes_within(limit: Option<u64>) -> u64 {
     let [most, least] = NEWCOMERS;
     limit.map_or(most, |limit| (limit.saturating_sub(BESIDE) / 8 / OF_NEWCOMER).clamp(least, most))
 }
 
 /// How many sessions at an address so many files are enough for, beside newcomers; one at least.
-fn sessions_within(limit: Option<u64>, newcomers: u64, address: &Address) -> usize {
-    let beside = BESIDE + newcomers * OF_NEWCOMER;
+fn sessions_within(limit: Option<u64>, handshakes: u64, address: &Address) -> usize {
+    let beside = BESIDE + handshakes * OF_NEWCOMER;
     let sessions = limit.map_or(u64::MAX, |limit| limit.saturating_sub(beside) / of_session(address));
     usize::try_from(sessions).unwrap_or(usize::MAX).max(1)
 }
@@ -104,8 +104,8 @@ mod tests {
         let tcp = "tcp:127.0.0.1:0".parse().unwrap();
         let unix = "unix:@vp".parse().unwrap();
         let within = |limit, address| {
-            let newcomers = newcomers_within(limit);
-            (sessions_within(limit, newcomers, address), newcomers)
+            let handshakes = handshakes_within(limit);
+            (sessions_within(limit, handshakes, address), handshakes)
         };
         assert_eq!(within(Some(1024), &tcp), (280, 60));
         assert_eq!(within(Some(1024), &unix), (105, 60));

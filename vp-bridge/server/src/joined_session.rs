@@ -12,11 +12,11 @@ use crate::instance::{Instance, PlatformCommand};
 use crate::registry::PlatformRequest;
 use crate::session_end::SHUTDOWN;
 
-/// A session's stay at its platform. However it ends, the platform learns of it.
+/// A session that has joined its platform. However it ends, the platform learns of it.
 pub(crate) struct JoinedSession<'a> {
     pub(crate) context: &'a ServerContext,
-    /// What it has the platform as; an observer has none.
-    pub(crate) tenant: Option<PlatformRequest<'a>>,
+    /// As what it has joined; an observer has not.
+    pub(crate) request: Option<PlatformRequest<'a>>,
     pub(crate) instance: &'a Instance,
     pub(crate) id: SessionId,
     pub(crate) sockets: &'a [Arc<Socket>],
@@ -68,8 +68,8 @@ impl Drop for JoinedSession<'_> {
             self.shut_down();
             self.dismiss("its task was given up");
         }
-        if let Some(tenant) = self.tenant {
-            self.context.registry.leave(tenant, self.instance);
+        if let Some(request) = self.request {
+            self.context.registry.leave(request, self.instance);
         }
     }
 }

@@ -23,12 +23,12 @@ mod adapters;
 mod authentication;
 mod files;
 mod freed;
+mod handshakes;
 mod instance;
 mod joined_session;
 mod listener;
 mod lobby;
 mod meeting;
-mod newcomers;
 mod observe;
 mod processors;
 mod refused_connections;
@@ -63,11 +63,11 @@ use adapted::ConnectedAdapter;
 use adapters::Adapter;
 use adapters::renode::Renode;
 pub use files::allow_files_for;
+use handshakes::HandshakeSlots;
 use instance::{Start, TimeLimits};
 pub use listener::ListenError;
 use listener::Listener;
 use meeting::Meeting;
-use newcomers::Newcomers;
 pub use observe::{ObservePlatforms, PlatformObserver};
 use refused_connections::RefusedConnections;
 use registry::{PlatformMemory, Registry};
@@ -260,7 +260,7 @@ struct ServerContext {
     tries: Tries,
     /// Of sessions.
     places: Arc<Semaphore>,
-    newcomers: Newcomers,
+    handshakes: HandshakeSlots,
     shutdown: CancellationToken,
     next_session: AtomicU64,
 }
@@ -298,7 +298,7 @@ impl OtherPeer {
             let name = format!("session {} ({}, {who})", id.0, self.protocol);
             let (adapter, time_mode) = ((self.adapter)(), self.time_mode);
             if let Some(origin) = origin {
-                let (context, place) = (context.clone(), context.newcomers.enter(id, origin));
+                let (context, place) = (context.clone(), context.handshakes.enter(id, origin));
                 tasks.spawn(async move {
                     adapted::receive(&context, place, stream, (adapter, time_mode), (id, &name)).await;
                 });
@@ -363,7 +363,8 @@ impl Server {
         platform.arm(options.faults.as_deref().unwrap_or_default())?;
         let offer = instance::offer(&platform);
         let listener = Listener::bind(address, &options.access).await?;
-        let (sessions, newcomers) = files::sessions_and_newcomers_within_limit(options.max_sessions, address);
+        let (sessions, handshakes) =
+            files::sessions_and_handshakes_within_limit(options.max_sessions, address);
         options.max_sessions = sessions;
         let context = ServerContext {
             registry: Registry::new(
@@ -377,7 +378,7 @@ impl Server {
             offer: Offer { agent: options.agent.clone(), ..offer },
             tries: Tries::default(),
             places: Arc::new(Semaphore::new(sessions)),
-            newcomers: Newcomers::new(newcomers),
+            handshakes: HandshakeSlots::new(handshakes),
             options,
             shutdown: CancellationToken::new(),
             next_session: AtomicU64::new(1),
@@ -480,7 +481,7 @@ impl Server {
                 continue;
             }
             refused.is_stuck = false;
-            let (context, place) = (context.clone(), context.newcomers.enter(id, origin));
+            let (context, place) = (context.clone(), context.handshakes.enter(id, origin));
             tasks.spawn(async move {
                 session::run(&context, stream, place, (id, &name), origin).await;
                 // On a loaded machine long after its platform.

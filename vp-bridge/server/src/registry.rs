@@ -121,18 +121,18 @@ impl Registry {
 
     /// A platform for one more session: a new one without a name, otherwise the one of that name, made if it
     /// does not exist.
-    pub(super) fn enter(&self, tenant: PlatformRequest<'_>, mode: TimeMode) -> Result<Instance, EnterError> {
+    pub(super) fn enter(&self, request: PlatformRequest<'_>, mode: TimeMode) -> Result<Instance, EnterError> {
         let start = |name| -> Result<Instance, EnterError> {
             let budget = MemoryBudget::within(&self.memory.pool, self.memory.limit)?;
             let (begins, listeners) = (self.start.clone(), self.listeners.clone());
             let faults = self.faults.clone();
             Ok(Instance::start(name, begins, budget, mode, self.patience, faults, listeners)?)
         };
-        let Some(name) = self.shared_name(tenant.platform) else {
+        let Some(name) = self.shared_name(request.platform) else {
             let instance = start(&self.description().name)?;
             let own =
-                PrivatePlatform { instance: instance.clone(), holder: tenant.holder.map(str::to_owned) };
-            self.platforms().own.insert(tenant.session, own);
+                PrivatePlatform { instance: instance.clone(), holder: request.holder.map(str::to_owned) };
+            self.platforms().own.insert(request.session, own);
             return Ok(instance);
         };
         let shared = &mut self.platforms().shared;
@@ -189,8 +189,8 @@ impl Registry {
     }
 
     /// A session has left; with its last session a platform ends.
-    pub(super) fn leave(&self, tenant: PlatformRequest<'_>, instance: &Instance) {
-        if let Some(name) = self.shared_name(tenant.platform) {
+    pub(super) fn leave(&self, request: PlatformRequest<'_>, instance: &Instance) {
+        if let Some(name) = self.shared_name(request.platform) {
             let shared = &mut self.platforms().shared;
             if let Some(found) = shared.get_mut(name)
                 && found.instance.is(instance)
@@ -205,7 +205,7 @@ impl Registry {
                 return;
             }
         } else {
-            self.platforms().own.remove(&tenant.session);
+            self.platforms().own.remove(&request.session);
         }
         // A closed inbox: the thread has ended already.
         let _ = instance.inbox().send(PlatformCommand::End);

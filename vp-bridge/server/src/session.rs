@@ -11,12 +11,12 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use vp_protocols::native::{Capabilities, Connection, ErrorCode, Event, Hello, SessionId, Terms, TimeMode};
 
-use super::instance::{Newcomer, PlatformCommand};
+use super::instance::{Instance, JoiningSession, PlatformCommand};
 use super::{ServerContext, lobby};
 use crate::access::{Known, Origin, SessionIdentity};
 use crate::authentication;
+use crate::handshakes::HandshakeSlot;
 use crate::joined_session::JoinedSession;
-use crate::newcomers::NewcomersPlace;
 use crate::registry::PlatformRequest;
 use crate::session_end::{End, Ended, SHUTDOWN, printable};
 use crate::stream::Stream;
@@ -29,13 +29,13 @@ const TLS: [u8; 2] = [0x16, 0x03];
 pub(super) async fn run(
     context: &ServerContext,
     mut stream: Stream,
-    newcomers_place: NewcomersPlace,
+    handshake_slot: HandshakeSlot,
     (id, name): (SessionId, &str),
     origin: Origin,
 ) {
     let mut connection = Connection::server(context.options.terms);
-    if let Err(end) = newcomers_place.stay(begin(context, &mut stream, &mut connection)).await {
-        return dismiss(context, stream, connection, &newcomers_place, name, &end).await;
+    if let Err(end) = handshake_slot.run(begin(context, &mut stream, &mut connection)).await {
+        return dismiss(context, stream, connection, &handshake_slot, name, &end).await;
     }
     let known = context.options.access.known(origin, stream.tls());
     let mut connection = Connection::server(terms(context, &stream, known.is_none()));
@@ -56,22 +56,22 @@ pub(super) async fn run(
         };
         Ok((hello, identity))
     };
-    let (hello, identity) = match newcomers_place.stay(arrived).await {
+    let (hello, identity) = match handshake_slot.run(arrived).await {
         Ok(arrived) => arrived,
         Err(end) => {
-            if newcomers_place.must_go() {
+            if handshake_slot.must_go() {
                 connection.bye(Some(ErrorCode::ServerFull), end.why());
             }
-            return dismiss(context, stream, connection, &newcomers_place, name, &end).await;
+            return dismiss(context, stream, connection, &handshake_slot, name, &end).await;
         }
     };
     let Ok(_place) = context.places.try_acquire() else {
         let reason = context.full();
         connection.bye(Some(ErrorCode::ServerFull), reason.as_str());
         let end = End::Wrong(format!("turned away: {reason}"));
-        return dismiss(context, stream, connection, &newcomers_place, name, &end).await;
+        return dismiss(context, stream, connection, &handshake_slot, name, &end).await;
     };
-    drop(newcomers_place);
+    drop(handshake_slot);
     enter(context, stream, connection, input, (id, name), hello, identity).await;
 }
 
@@ -80,7 +80,7 @@ async fn dismiss(
     context: &ServerContext,
     stream: Stream,
     connection: Connection,
-    place: &NewcomersPlace,
+    place: &HandshakeSlot,
     name: &str,
     end: &End,
 ) {
@@ -89,7 +89,7 @@ async fn dismiss(
         Ok(())
     };
     // Who has to go is told what it can be told without waiting.
-    let _ = place.stay(parted).await;
+    let _ = place.run(parted).await;
 }
 
 /// Waits for TLS to be agreed upon, where it is spoken.
@@ -218,24 +218,14 @@ async fn enter(
 ) {
     let platform = hello.platform.as_deref();
     let holder = identity.holder().map(str::to_owned);
-    let tenant = PlatformRequest { session: id, holder: holder.as_deref(), platform };
+    let request = PlatformRequest { session: id, holder: holder.as_deref(), platform };
     let is_observer = is_observer(context, &hello);
-    let found = match platform {
-        _ if !is_observer => {
-            let entered = context.registry.enter(tenant, hello.time_mode);
-            entered.map_err(|error| (error.code(), error.to_string()))
-        }
-        Some(observed) => {
-            let found = context.registry.observed(observed, &identity);
-            found.map_err(|reason| (ErrorCode::PlatformUnavailable, reason))
-        }
-        None => {
-            let end =
-                lobby::serve(context, &mut stream, &mut connection, input, (id, &hello), identity).await;
-            return part(context, stream, connection, name, &end).await;
-        }
-    };
-    let instance = match found {
+    if is_observer && platform.is_none() {
+        let end = lobby::serve(context, &mut stream, &mut connection, input, (id, &hello), identity).await;
+        return part(context, stream, connection, name, &end).await;
+    }
+    let observer = Some(&identity).filter(|_| is_observer);
+    let instance = match instance_for(context, request, hello.time_mode, observer) {
         Ok(instance) => instance,
         Err((code, reason)) => {
             match connection.is_open() {
@@ -246,19 +236,19 @@ async fn enter(
             return part(context, stream, connection, name, &end).await;
         }
     };
-    let tenant = Some(tenant).filter(|_| !is_observer);
+    let request = Some(request).filter(|_| !is_observer);
     let socket = match stream.into_socket(context.options.heartbeat) {
         Ok(socket) => Arc::new(socket),
         Err(error) => {
             tracing::warn!("{name}: {error}; session closed");
-            if let Some(tenant) = tenant {
-                context.registry.leave(tenant, &instance);
+            if let Some(request) = request {
+                context.registry.leave(request, &instance);
             }
             return;
         }
     };
     let (ended, has_ended) = oneshot::channel();
-    let newcomer = Newcomer {
+    let joining = JoiningSession {
         id,
         name: name.to_owned(),
         agent: printable(&hello.agent),
@@ -272,28 +262,55 @@ async fn enter(
         identity,
         ended,
     };
-    let mut stay = JoinedSession {
-        context,
-        tenant,
-        instance: &instance,
-        id,
-        sockets: slice::from_ref(&socket),
-        is_over: false,
-    };
-    // If the platform's thread has ended the newcomer is dropped, as it is when the thread ends later.
-    let _ = instance.inbox().send(PlatformCommand::Join(Box::new(newcomer)));
-    let ended = stay.wait(has_ended).await;
-    drop(stay);
-    let ended = ended.unwrap_or_else(|why| {
-        // Its state does not come back.
-        let mut connection = Connection::server(context.options.terms);
-        connection.refuse(ErrorCode::Internal, why.clone());
-        Ended { connection, end: End::Wrong(why) }
-    });
+    let ended = joined(context, (&instance, request), joining, has_ended).await;
     match Stream::of(&socket) {
         Ok(stream) => part(context, stream, ended.connection, name, &ended.end).await,
         Err(error) => tracing::warn!("{name}: {error}; session closed"),
     }
+}
+
+/// The platform that a session joins, or that an observer looks at.
+fn instance_for(
+    context: &ServerContext,
+    request: PlatformRequest<'_>,
+    time_mode: TimeMode,
+    observer: Option<&SessionIdentity>,
+) -> Result<Instance, (ErrorCode, String)> {
+    match (observer, request.platform) {
+        (Some(observer), Some(platform)) => context
+            .registry
+            .observed(platform, observer)
+            .map_err(|reason| (ErrorCode::PlatformUnavailable, reason)),
+        _ => context.registry.enter(request, time_mode).map_err(|error| (error.code(), error.to_string())),
+    }
+}
+
+/// Has a session served by its platform's thread until it ends.
+async fn joined(
+    context: &ServerContext,
+    (instance, request): (&Instance, Option<PlatformRequest<'_>>),
+    joining: JoiningSession,
+    has_ended: oneshot::Receiver<Ended>,
+) -> Ended {
+    let socket = joining.socket.clone();
+    let mut joined = JoinedSession {
+        context,
+        request,
+        instance,
+        id: joining.id,
+        sockets: slice::from_ref(&socket),
+        is_over: false,
+    };
+    // If the platform's thread has ended the session is dropped, as it is when the thread ends later.
+    let _ = instance.inbox().send(PlatformCommand::Join(Box::new(joining)));
+    let ended = joined.wait(has_ended).await;
+    drop(joined);
+    ended.unwrap_or_else(|why| {
+        // Its state does not come back.
+        let mut connection = Connection::server(context.options.terms);
+        connection.refuse(ErrorCode::Internal, why.clone());
+        Ended { connection, end: End::Wrong(why) }
+    })
 }
 
 /// Whether the session is to look only.

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vp_models::faults::MOST_FAULTS_TEXT;
-use vp_models::host::{Host, HostError, read_text_at_most};
+use vp_models::host::{Host, HostError};
 use vp_server::BindError;
 
-use super::Failure;
+use super::{Failure, standard};
 
 /// Options that have things go wrong.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -21,7 +21,7 @@ impl FaultArgs {
     /// What the file says, if one is given.
     pub(super) fn text(&self) -> Result<Option<Arc<str>>, Failure> {
         let Some(file) = &self.faults else { return Ok(None) };
-        match read_text_at_most(file, MOST_FAULTS_TEXT as u64) {
+        match standard::read_text("--faults", file, MOST_FAULTS_TEXT as u64) {
             Ok(text) => Ok(Some(text.into())),
             Err(error) => Err(self.refused(error)),
         }

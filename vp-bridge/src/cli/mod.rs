@@ -37,6 +37,7 @@ mod save;
 mod sequences;
 mod serve;
 mod shell;
+mod standard;
 mod study;
 mod terminal;
 mod text;
@@ -56,9 +57,9 @@ fn commit() -> Option<&'static str> {
     Some(env!("VP_COMMIT")).filter(|commit| !commit.is_empty())
 }
 
-/// The same, with what decides whether two programs find the same event hash.
+/// The same, with the commit, and with what decides whether two programs find the same event hash.
 fn long_version() -> String {
-    let commit = commit().unwrap_or("a build without one");
+    let commit = commit().unwrap_or("none: it is no release build");
     format!("{VERSION}\ncommit      {commit}\nevent hash  version {EVENT_HASH_VERSION}")
 }
 

@@ -22,7 +22,7 @@ pub(super) struct ObserveArgs {
     recording: RecordArgs,
     /// Write a waveform of buses, units, lines and buffers, for GTKWave or Surfer: an .fst file, or .vcd. Of several platforms, each
     /// has its file: of FILE run.fst the second has run-2.fst
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     trace: Option<PathBuf>,
 
     /// Begin the waveform there: a time such as `10 us`, register:NAME[=VALUE] (an access), interrupt, address:HEX[..HEX] (a burst),
@@ -36,7 +36,7 @@ pub(super) struct ObserveArgs {
 
     /// Write a timeline for Perfetto (ui.perfetto.dev): units and their layers, stalls, memory traffic, interrupts, register accesses. Of
     /// several platforms, each has its file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     timeline: Option<PathBuf>,
 
     /// The layers of the network that is run.
@@ -45,7 +45,7 @@ pub(super) struct ObserveArgs {
 
     /// Write each register access to this file, with time, name, fields, and who asked: as JSON, which `vp run FILE.jsonl` plays again,
     /// or, if the name ends in .txt or .log, as text
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     registers: Option<PathBuf>,
 
     /// What came of the files of all platforms.

@@ -1,6 +1,6 @@
 //! Which platform to use, and what to change in it.
 
-use super::{Failure, text};
+use super::{Failure, standard, text};
 use clap::Args;
 use std::path::Path;
 use std::str::FromStr;
@@ -12,6 +12,7 @@ use vp_models::memory::dram::DramConfig;
 use vp_models::memory::dram::standard::Standard;
 use vp_models::nvdla::timing::RtlTree;
 use vp_models::platform::{Description, DeviceDescription, MemoryDescription, NvdlaDescription};
+use vp_models::toml_text::TextError;
 use vp_models::units::{cycles, parse_rate};
 
 /// Options that choose a platform and override its memory.
@@ -172,12 +173,20 @@ pub(super) fn into_guest_memory(description: &mut Description, is_guests: impl F
     }
 }
 
+/// Most bytes of a description on standard input.
+const MOST_DESCRIPTION: u64 = 16 << 20;
+
 /// A built-in platform by name, or one from a file.
 pub(super) fn load(name: &str) -> Result<Description, Failure> {
     if let Ok(description) = Description::named(name) {
         return Ok(description);
     }
     let path = Path::new(name);
+    if standard::is_standard(path) {
+        let text = standard::read_text("--platform", path, MOST_DESCRIPTION);
+        let text = text.map_err(|error| Failure::new(TextError::unreadable(path, error)))?;
+        return Description::parse(&text).map_err(|error| Failure::new(error.in_file(path)));
+    }
     let is_path = path.extension().is_some() || path.components().count() > 1 || path.exists();
     if !is_path {
         let built_in = Description::named(name).map_or_else(|error| error.to_string(), |_| String::new());
@@ -205,7 +214,7 @@ fn no_nvdla(name: &str) -> Failure {
 fn suite_headline(architecture: &Architecture) -> Vec<String> {
     let Architecture { parallel_channels, parallel_kernels, memory_word, .. } = architecture;
     let mut parts = vec![
-        format!("FPGA AI Suite, {} MACs", parallel_channels * parallel_kernels),
+        format!("FPGA AI Suite, {} MACs", text::grouped(parallel_channels * parallel_kernels)),
         format!("memory {} bit", memory_word * 8),
     ];
     let builds = [
@@ -227,7 +236,7 @@ pub(super) fn headline_with(description: &Description, memory: String) -> String
     let mut parts = vec![description.name.clone()];
     match &description.device {
         DeviceDescription::Nvdla(nvdla) => parts.extend([
-            format!("{} MACs", nvdla.config.macs()),
+            format!("{} MACs", text::grouped(nvdla.config.macs())),
             format!("{} buffer", text::size(u64::from(nvdla.config.cbuf_bytes()))),
             format!("DBBIF {} bit", nvdla.config.primary().width_bytes * 8),
         ]),

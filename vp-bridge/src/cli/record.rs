@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use vp_models::counters::{self, Statistics};
-use vp_observers::WholeFile;
 
-use super::Failure;
+use super::{Failure, standard};
 
 /// Named values, in their order. Names are a part of the interface (`docs/commands.md`).
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -78,8 +77,7 @@ pub(super) fn write_csv(path: &Path, records: &[Record]) -> Result<(), Failure> 
             columns.push(name);
         }
     }
-    let file = WholeFile::create(path).map_err(|error| wrong(error.into()))?;
-    let mut writer = csv::Writer::from_writer(file);
+    let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(&columns).map_err(wrong)?;
     for Record(values) in records {
         let cell = |column: &&str| {
@@ -88,8 +86,7 @@ pub(super) fn write_csv(path: &Path, records: &[Record]) -> Result<(), Failure> 
         };
         writer.write_record(columns.iter().map(cell)).map_err(wrong)?;
     }
-    let file = writer.into_inner().map_err(|error| wrong(error.into_error().into()))?;
-    file.keep().map_err(|error| wrong(error.into()))
+    standard::write(path, writer.into_inner().map_err(|error| wrong(error.into_error().into()))?)
 }
 
 fn in_cell(value: &Value) -> String {

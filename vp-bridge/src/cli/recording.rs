@@ -17,7 +17,7 @@ use super::Failure;
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct RecordArgs {
     /// Record all that enters the platform, for `vp replay`, such as in run.vprec; of further platforms in run-2.vprec, …
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     record: Option<PathBuf>,
 
     #[arg(skip)]

@@ -16,14 +16,14 @@ use vp_recordings::{End, PlayError, Player, Step};
 use super::inputs::Names;
 use super::observing::ObserveArgs;
 use super::platform_args::headline;
-use super::run::{report, what_happened};
+use super::run::{report, warnings};
 use super::text::{self, counted, styled};
 use super::{Failure, Verdict, recording};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A recording, which `--record` has made
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = super::standard::named())]
     recording: PathBuf,
 
     /// Stop behind all that happens up to this simulated time, such as `1.5 ms`
@@ -141,7 +141,7 @@ fn replay(args: &Args) -> Result<Verdict, Failure> {
     report::platform(&headline(&description), &description.device, &statistics)?;
     let mut out = anstream::stdout().lock();
     let (left_out, warnings) = warnings.take();
-    what_happened::warn(&mut out, &warnings)?;
+    warnings::warn(&mut out, &warnings)?;
     if left_out > 0 {
         writeln!(out, "{} {} before these", styled(text::YELLOW, "warning:"), counted(left_out, "more"))?;
     }

@@ -27,7 +27,7 @@ pub(super) struct Args {
     wait: u64,
 
     /// Where to write it. What is there stays until all of it has come
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = super::standard::named())]
     file: PathBuf,
 }
 

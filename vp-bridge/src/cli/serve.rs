@@ -33,7 +33,7 @@ pub(super) struct Args {
 
     /// Let each platform go on from one that was saved, in place of power-on: a file of `vp save`. The platform is that one; options that
     /// describe one must describe the same
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     restore: Option<PathBuf>,
 
     /// Let the memory interfaces reach every address: the memory is that of a guest, whose emulator serves it

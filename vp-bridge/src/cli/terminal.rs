@@ -16,12 +16,12 @@ pub(super) struct TerminalArgs {
     color: colorchoice_clap::Color,
 
     #[command(flatten)]
-    said: Said,
+    said: Verbosity,
 }
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
-struct Said {
+struct Verbosity {
     /// Say more: all warnings of a run, and where there is a log (`serve`, `qemu`, `renode`, `attach-device`) each request
     #[arg(long, short, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
@@ -32,7 +32,7 @@ struct Said {
 }
 
 /// As the command line has it.
-static SAID: OnceLock<Said> = OnceLock::new();
+static SAID: OnceLock<Verbosity> = OnceLock::new();
 
 impl TerminalArgs {
     /// Has it so from now on.
@@ -47,7 +47,7 @@ impl TerminalArgs {
     }
 }
 
-impl Said {
+impl Verbosity {
     /// The least level that is logged, where `usual` is without options.
     fn level(self, usual: LevelFilter) -> LevelFilter {
         const LEVELS: [LevelFilter; 5] = [
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn options_move_the_level_by_steps_and_not_beyond_its_ends() {
-        let level = |verbose, quiet, usual| Said { verbose, quiet }.level(usual);
+        let level = |verbose, quiet, usual| Verbosity { verbose, quiet }.level(usual);
         assert_eq!(level(0, false, LevelFilter::INFO), LevelFilter::INFO);
         assert_eq!(level(1, false, LevelFilter::INFO), LevelFilter::DEBUG);
         assert_eq!(level(9, false, LevelFilter::WARN), LevelFilter::TRACE);

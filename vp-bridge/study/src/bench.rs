@@ -305,7 +305,7 @@ fn machine(description: &Description, plan: &Plan) -> Result<Machine, String> {
 
 /// Why a network cannot be planned, with the line of its file that asks for it.
 fn unplanned(loaded: &Read, error: &PlanError) -> String {
-    match (&loaded.file, error.line()) {
+    match (&loaded.file, error.line(&loaded.network)) {
         (Some(file), Some(line)) => format!("{}:{line}: {error}", file.display()),
         _ => error.to_string(),
     }

@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use vp_models::toml_text::TextError;
+use vp_models::units::grouped;
 
 /// A value with which points cannot run.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,8 +139,9 @@ pub fn impossible_goals(study: &Study, points: &[Planned]) -> Vec<WrongValue> {
         let Some(most) = most_frames(job).filter(|most| most < wanted) else { continue };
         let network = job.point.get("network").map_or_else(String::new, text);
         let why = format!(
-            "{network} on {} has at most {most:.1}: the MAC array is busy then",
-            job.description.name
+            "{network} on {} has at most {}: the MAC array is busy then",
+            job.description.name,
+            grouped(format_args!("{most:.1}"))
         );
         match wrong.iter_mut().find(|it| it.why == why) {
             Some(known) => known.points += 1,

@@ -5,6 +5,7 @@ use super::store::Finished;
 use std::collections::HashMap;
 use std::fmt;
 use vp_models::host::Bound;
+use vp_models::units::grouped;
 
 /// Two sets of finished points beside each other.
 #[derive(Clone, Debug, Default)]
@@ -87,9 +88,12 @@ impl fmt::Display for Cause {
             Cause::Plan { parts: [first, second] } => write!(f, "plan: {first}, then {second}"),
             Cause::Bytes { written, bytes: [first, second] } => {
                 let verb = if *written { "writes" } else { "reads" };
-                write!(f, "{verb} {first:.0}, then {second:.0} bytes")
+                let [first, second] = [first, second].map(|bytes| grouped(format_args!("{bytes:.0}")));
+                write!(f, "{verb} {first}, then {second} bytes")
             }
-            Cause::Bound { bound, change } => write!(f, "{} {change:+.0} cycles", bound.name()),
+            Cause::Bound { bound, change } => {
+                write!(f, "{} {} cycles", bound.name(), grouped(format_args!("{change:+.0}")))
+            }
         }
     }
 }

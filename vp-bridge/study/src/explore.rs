@@ -4,6 +4,7 @@ use super::file::Study;
 use super::point::{Point, text};
 use super::search::{Known, Search, SearchEnd, State};
 use super::sweep::Assignment;
+use vp_models::units::grouped;
 
 /// What the search of one combination of the sweep has found.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,8 +47,10 @@ impl Finding {
                 said
             }
             (SearchEnd::Unreached { place, best, level }, _) => format!(
-                "{}: no value reaches {level:.1} frames/s, the best has {best:.1}, at {}",
+                "{}: no value reaches {} frames/s, the best has {}, at {}",
                 self.question,
+                grouped(format_args!("{level:.1}")),
+                grouped(format_args!("{best:.1}")),
                 name(*place)
             ),
             (SearchEnd::Failed { place, why }, _) => {

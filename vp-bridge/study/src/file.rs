@@ -116,7 +116,7 @@ fn one_frame() -> u32 {
 
 /// One product, or several after each other.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a section [sweep], or several [[sweep]]")]
 enum Sweeps {
     Several(Vec<Table>),
     One(Table),
@@ -245,8 +245,9 @@ impl Study {
         for (name, _) in &ideal {
             if !self.varied.contains(name) {
                 return Err(format!(
-                    "[report] ideal = {{ \"{name}\" }}: [sweep] varies {}",
-                    self.varied.join(", ")
+                    "[report] ideal = {{ \"{name}\" }}: [sweep] varies {}{}",
+                    self.varied.join(", "),
+                    hint(name, self.varied.iter().map(String::as_str))
                 ));
             }
         }

@@ -7,7 +7,7 @@ use self::charts::Charts;
 use super::area::Area;
 use super::file::Study;
 use super::point::{Chosen, Point, number, text};
-use super::said::valued;
+use super::wording::valued;
 use std::collections::{HashMap, HashSet};
 use toml::Value;
 use vp_models::suggestion::hint;
@@ -61,6 +61,119 @@ pub struct Curve {
     pub points: Vec<(f64, usize)>,
 }
 
+/// Which parameters are along the axes of a study's charts.
+struct Axes<'a> {
+    study: &'a Study,
+    x: String,
+    /// The words along it; empty where it has numbers.
+    names: Vec<String>,
+    curves: Option<String>,
+    /// What tells charts apart.
+    titles: Vec<&'a str>,
+}
+
+impl<'a> Axes<'a> {
+    fn of(study: &'a Study, curves: Option<String>) -> Result<Axes<'a>, TextError> {
+        let x = asked(study, "x", &study.report.x)?;
+        let x = x.or_else(|| usual(study, USUAL_X, &[curves.as_deref()]));
+        // A study without any axis has a chart with a point a curve.
+        let x =
+            x.or_else(|| most_words(study, &[curves.as_deref()])).or_else(|| study.varied.first().cloned());
+        let x = x.ok_or_else(|| {
+            TextError::whole(
+                "nothing in [sweep] has several values that are numbers: there is nothing to draw over",
+            )
+        })?;
+        let is_number = study.points.iter().any(|point| point.get(&x).and_then(number).is_some());
+        let names = if is_number { Vec::new() } else { words(study, &x) };
+        let curves = curves.or_else(|| usual(study, USUAL_CURVES, &[Some(&x)]));
+        // Over words, words can be curves too: else each would have charts of its own.
+        let curves = curves.or_else(|| (!is_number).then(|| most_words(study, &[Some(&x)])).flatten());
+        // What is the same everywhere tells no chart from another.
+        let mut titles: Vec<&str> =
+            study.varied.iter().map(String::as_str).filter(|name| differs(study, name)).collect();
+        let subjects = ["network", "platform"];
+        // Nor does what changes together with an axis.
+        titles.retain(|name| {
+            let axes = [Some(x.as_str()), curves.as_deref()];
+            subjects.contains(name) || !axes.iter().flatten().any(|axis| follows(study, name, axis))
+        });
+        titles.extend(subjects.iter().filter(|name| !study.varied.iter().any(|varied| varied == **name)));
+        Ok(Axes { study, x, names, curves, titles })
+    }
+
+    fn title(&self, point: &Point) -> String {
+        title(point, &self.titles, (&self.x, self.curves.as_deref()))
+    }
+
+    fn label(&self, point: &Point) -> String {
+        self.curves.as_ref().and_then(|name| point.get(name)).map_or_else(String::new, text)
+    }
+
+    /// The points that are swept and those that are ideal.
+    fn points(&self) -> (&'a [Point], &'a [Point]) {
+        // A search has other points than its sweep.
+        let count = if self.study.search.is_some() { self.study.points.len() } else { self.study.swept };
+        self.study.points.split_at(count)
+    }
+
+    /// The charts with the points that are swept.
+    fn charts(&self) -> Charts {
+        let Axes { study, x, names, curves, .. } = self;
+        let mut chosen = study.report.chosen.clone();
+        for name in [Some(x), curves.as_ref()].into_iter().flatten() {
+            middle(study, &mut chosen, name);
+        }
+        let place_of: HashMap<&str, usize> =
+            names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+        let mut charts = Charts::default();
+        for point in self.points().0 {
+            let mut title = self.title(point);
+            let place = match names.is_empty() {
+                true => point.get(x).and_then(number),
+                false => place_of.get(word(point, x).as_str()).map(|at| *at as f64),
+            };
+            if place.is_none() {
+                // It has no place on the axis.
+                title = format!("{title} · {x} {}", word(point, x));
+            }
+            let label = self.label(point);
+            let distance = |number: usize| chosen.distance(&study.points[number - 1]);
+            charts.put((title, label), place, point.number, distance);
+        }
+        charts
+    }
+
+    /// Gives charts the points that are ideal.
+    fn add_ideals(&self, charts: &mut Charts) -> Result<(), TextError> {
+        for point in self.points().1 {
+            let (title, label) = (self.title(point), self.label(point));
+            let why = || format!(": it says values of {}, which is along the axis", self.x);
+            let wrong = || in_report(self.study, "ideal", why());
+            let place = point.get(&self.x).and_then(number).ok_or_else(wrong)?;
+            charts.put_ideal(&title, &label, place, point.number).ok_or_else(wrong)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with a key of `[report]`.
+fn in_report(study: &Study, key: &str, what: impl std::fmt::Display) -> TextError {
+    let line = study.places.key(&format!("report.{key}")).map(|place| place.line);
+    TextError { line, ..TextError::whole(format!("[report] {key}{what}")) }
+}
+
+/// The parameter that a key of `[report]` names, if that varies.
+fn asked(study: &Study, key: &str, name: &Option<String>) -> Result<Option<String>, TextError> {
+    let Some(unknown) = name.as_ref().filter(|name| !study.varied.contains(name)) else {
+        return Ok(name.clone());
+    };
+    let areas = Area::ALL.map(Area::name).into_iter().filter(|_| key == "x");
+    let hint = hint(unknown, study.varied.iter().map(String::as_str).chain(areas));
+    let varied = study.varied.join(", ");
+    Err(in_report(study, key, format!(" = \"{unknown}\": [sweep] varies {varied}{hint}")))
+}
+
 /// What is varied most often, for who says nothing else.
 const USUAL_X: &str = "dbb0.read_latency";
 const USUAL_CURVES: &str = "dbb0.read_outstanding";
@@ -71,83 +184,14 @@ impl Layout {
     /// # Errors
     /// When its report asks for what its points do not vary.
     pub fn of(study: &Study) -> Result<Layout, TextError> {
-        let varied = |name: &&String| study.varied.contains(name);
-        let wrong = |key: &str, what: String| {
-            let line = study.places.key(&format!("report.{key}")).map(|place| place.line);
-            TextError { line, ..TextError::whole(format!("[report] {key}{what}")) }
-        };
-        let asked = |what: &str, name: &Option<String>| match name {
-            Some(name) if !varied(&name) => {
-                let all = study.varied.iter().map(String::as_str);
-                let hint = hint(name, all.chain(Area::ALL.map(Area::name)));
-                let varied = study.varied.join(", ");
-                Err(wrong(what, format!(" = \"{name}\": [sweep] varies {varied}{hint}")))
-            }
-            name => Ok(name.clone()),
-        };
-        let area = study.report.x.as_deref().and_then(Area::named);
-        let curves = asked("curves", &study.report.curves)?;
-        if let Some(area) = area {
+        let curves = asked(study, "curves", &study.report.curves)?;
+        if let Some(area) = study.report.x.as_deref().and_then(Area::named) {
             return Ok(Layout::of_designs(study, area, curves));
         }
-        let x = asked("x", &study.report.x)?;
-        let x = x.or_else(|| usual(study, USUAL_X, &[curves.as_deref()])).ok_or_else(|| {
-            TextError::whole(
-                "nothing in [sweep] has several values that are numbers: there is nothing to draw over",
-            )
-        });
-        // A study without any axis has a chart with a point a curve.
-        let x = x.or_else(|why| {
-            let words = most_words(study, &[curves.as_deref()]);
-            words.or_else(|| study.varied.first().cloned()).ok_or(why)
-        })?;
-        let is_number = study.points.iter().any(|point| point.get(&x).and_then(number).is_some());
-        let names = if is_number { Vec::new() } else { words(study, &x) };
-        let curves = curves.or_else(|| usual(study, USUAL_CURVES, &[Some(&x)]));
-        // Over words, words can be curves too: else each would have charts of its own.
-        let curves = curves.or_else(|| (!is_number).then(|| most_words(study, &[Some(&x)])).flatten());
-        let mut chosen = study.report.chosen.clone();
-        middle(study, &mut chosen, &x);
-        if let Some(curves) = &curves {
-            middle(study, &mut chosen, curves);
-        }
-        // What is the same everywhere tells no chart from another.
-        let mut told: Vec<&str> =
-            study.varied.iter().map(String::as_str).filter(|name| differs(study, name)).collect();
-        let subjects = ["network", "platform"];
-        // Nor does what changes together with an axis.
-        told.retain(|name| {
-            let axes = [Some(x.as_str()), curves.as_deref()];
-            subjects.contains(name) || !axes.iter().flatten().any(|axis| follows(study, name, axis))
-        });
-        told.extend(subjects.iter().filter(|name| !study.varied.iter().any(|varied| varied == **name)));
-        // A search has other points than its sweep.
-        let count = if study.search.is_some() { study.points.len() } else { study.swept };
-        let (swept, ideals) = study.points.split_at(count);
-        let place_of: HashMap<&str, usize> =
-            names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-        let mut charts = Charts::default();
-        for point in swept {
-            let mut title = title(point, &told, (&x, curves.as_deref()));
-            let place = match is_number {
-                true => point.get(&x).and_then(number),
-                false => place_of.get(word(point, &x).as_str()).map(|at| *at as f64),
-            };
-            if place.is_none() {
-                // It has no place on the axis.
-                title = format!("{title} · {x} {}", word(point, &x));
-            }
-            let label = curves.as_ref().and_then(|name| point.get(name)).map_or_else(String::new, text);
-            let distance = |number: usize| chosen.distance(&study.points[number - 1]);
-            charts.put((title, label), place, point.number, distance);
-        }
-        for point in ideals {
-            let title = title(point, &told, (&x, curves.as_deref()));
-            let label = curves.as_ref().and_then(|name| point.get(name)).map_or_else(String::new, text);
-            let wrong = || wrong("ideal", format!(": it says values of {x}, which is along the axis"));
-            let place = point.get(&x).and_then(number).ok_or_else(wrong)?;
-            charts.put_ideal(&title, &label, place, point.number).ok_or_else(wrong)?;
-        }
+        let axes = Axes::of(study, curves)?;
+        let mut charts = axes.charts();
+        axes.add_ideals(&mut charts)?;
+        let Axes { x, names, curves, .. } = axes;
         Ok(Layout { x, area: None, names, curves, panels: charts.sorted() })
     }
 

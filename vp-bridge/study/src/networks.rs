@@ -156,20 +156,25 @@ fn changed(text: &str, settings: &[(&str, &Value)]) -> Result<String, String> {
     let mut table: Table =
         TomlText::parse(text).and_then(|text| text.read()).map_err(|error| error.to_string())?;
     for &(name, value) in settings {
-        let wrong = || format!("network.{name}: there is nothing of that name");
         let (sections, key) = name.rsplit_once('.').unwrap_or(("", name));
         let mut at = &mut table;
         let mut parts = sections.split('.').filter(|part| !part.is_empty());
+        let none = |part: &str, names: Vec<&str>| {
+            format!("network.{name}: there is no `{part}`{}", hint(part, names))
+        };
         while let Some(part) = parts.next() {
+            let sections = at.iter().filter(|(_, value)| !matches!(value, Value::String(_)));
+            let unknown = none(part, sections.map(|(name, _)| name.as_str()).collect());
             at = match at.get_mut(part) {
                 Some(Value::Table(section)) => section,
                 Some(Value::Array(list)) => {
-                    let element = parts.next().ok_or_else(wrong)?;
-                    let is_it =
-                        |value: &&mut Value| value.get("name").and_then(Value::as_str) == Some(element);
-                    list.iter_mut().find(is_it).and_then(Value::as_table_mut).ok_or_else(wrong)?
+                    let element = parts.next().unwrap_or_default();
+                    let names = || list.iter().map(|value| value.get("name").and_then(Value::as_str));
+                    let place = names().position(|name| name == Some(element));
+                    let unknown = none(element, names().flatten().collect());
+                    place.and_then(|place| list[place].as_table_mut()).ok_or(unknown)?
                 }
-                _ => return Err(wrong()),
+                _ => return Err(unknown),
             };
         }
         at.insert(key.to_owned(), value.clone());
@@ -190,7 +195,7 @@ mod tests {
         assert!(stride.contains("stride = [2, 2]"), "{stride}");
         assert_eq!(
             changed("layer.b.stride", 1.into()).unwrap_err(),
-            "network.layer.b.stride: there is nothing of that name"
+            "network.layer.b.stride: there is no `b`"
         );
         assert!(changed("inpt.width", 1.into()).is_err());
     }
@@ -221,7 +226,7 @@ mod tests {
     fn what_is_wrong_with_a_changed_value_is_told_without_lines_of_a_text_that_nobody_has() {
         let value = Value::from("fp61");
         let error = load("lenet", &[("precision", &value)], Path::new("")).err().unwrap();
-        assert!(error.starts_with("precision: unknown variant `fp61`, expected one of"), "{error}");
+        assert!(error.starts_with("precision: found `fp61`, expected one of"), "{error}");
     }
 
     #[test]

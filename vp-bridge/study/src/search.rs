@@ -7,6 +7,7 @@ use super::quantity::{Kind, Quantity};
 use serde::Deserialize;
 use toml::Value;
 use vp_models::toml_text::KeyError;
+use vp_models::units::grouped;
 
 /// What is searched.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,7 +170,7 @@ impl Search {
         let name = self.names.first().map_or("", String::as_str);
         let [_, good] = self.ends();
         match self.goal {
-            Goal::FramesPerSecond(frames) => format!("{wanted} {name} for {frames} frames/s"),
+            Goal::FramesPerSecond(frames) => format!("{wanted} {name} for {} frames/s", grouped(frames)),
             Goal::Share(share) => {
                 let at = super::point::text(&self.value(good));
                 format!("{wanted} {name} for {} % of the frames/s at {at}", 100.0 * share)

@@ -12,3 +12,4 @@ mod regs;
 mod results;
 mod run_command;
 mod shell;
+mod standard_streams;

@@ -54,6 +54,72 @@ fn a_sheet_of_layers_is_a_network() {
     );
 }
 
+/// By file, line, layer and key, with what would be right.
+#[test]
+fn what_is_wrong_with_a_layer_is_told_with_its_line_and_what_would_be_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("network.toml");
+    let path = file.to_str().unwrap();
+    let head =
+        "name = 'mine'\nseed = 1\ninput = { width = 8, height = 8, channels = 8 }\n\n[[layer]]\nname = 'a'\n";
+    let convolution = format!("{head}kind = 'convolution'\nkernels = 8\nkernel = [1, 1]\n");
+    let elementwise = format!("{head}kind = 'elementwise'\nother = 'input'\nmethod = 'multiply'\n");
+    for (text, told) in [
+        (
+            convolution.replace("seed", "precision = 'int16'\nseed"),
+            ":2: mine cannot run on nv_small: precision = \"int16\": the configuration nv_small does not compute it; built-in ones that do: nv_full",
+        ),
+        (
+            format!("{convolution}stride = [9, 1]"),
+            ":5: mine cannot run on nv_small: layer `a`: stride: CSC.D_CONV_STRIDE_EXT.CONV_X_STRIDE_EXT = 0x9: the register holds 1 to 8",
+        ),
+        (
+            format!("{convolution}converter = {{ scale = 1, shift = 64 }}"),
+            ":10: layer 1 `a`: converter.shift: found 64, expected 0 to 63",
+        ),
+        (
+            format!("{convolution}converter = {{ scale = 40000, shift = 1 }}"),
+            ":10: layer 1 `a`: converter.scale: found 40000, expected a whole number from -32768 to 32767",
+        ),
+        (
+            format!("{convolution}converter = {{ scale = 1 }}"),
+            ":10: layer 1 `a`: converter: `shift` is missing",
+        ),
+        (format!("{convolution}truncate = 32"), ":10: layer 1 `a`: truncate: found 32, expected 0 to 31"),
+        (
+            format!("{convolution}stride = 2"),
+            ":10: layer 1 `a`: stride: found 2, expected a list of 2 values",
+        ),
+        (
+            format!("{convolution}weights = 3"),
+            ":10: layer 1 `a`: weights: expected the name of a file in quotes, or { seed = 3 }",
+        ),
+        (format!("{convolution}weights = 't.i8'"), "t.i8: No such file or directory"),
+        (
+            convolution.replace("kernels = 8\n", ""),
+            ":5: layer 1 `a`: `kernels` is missing: write it, such as kernels = 16",
+        ),
+        (
+            elementwise.clone(),
+            ":5: layer 1 `a`: `converter` is missing: write it, such as converter = { scale = 1, shift = 7 }",
+        ),
+        (
+            elementwise.replace("multiply", "prod"),
+            ":9: layer 1 `a`: method: found `prod`, expected one of `add`, `multiply`, `maximum`\n",
+        ),
+        (elementwise.replace("method = 'multiply'\n", ""), ":5: layer 1 `a`: `method` is missing\n"),
+        (
+            convolution.replace("[[layer]]", "[[layers]]"),
+            ":5: unknown field `layers`, expected one of `name`,",
+        ),
+    ] {
+        std::fs::write(&file, &text).unwrap();
+        let (output, _, error) = vp(&["run", path, "--platform", "nv_small"]);
+        assert!(!output.status.success() && error.contains(told), "{text}: {error}");
+        assert_eq!(error.matches("t.i8").count(), usize::from(told.contains("t.i8")), "{error}");
+    }
+}
+
 /// A row with a cause: the network, its first layer, by how many percent ours is slower, and the cause.
 type Far = (String, String, i64, String);
 
@@ -86,7 +152,7 @@ fn first(name: &str) -> String {
 fn published_figures_stand_beside_ours_and_the_documentation_explains_each_that_is_far() {
     let (output, text, error) = vp(&["study", "published"]);
     assert!(output.status.success(), "{error}");
-    assert!(text.contains("(their own sum: 1116.8)"), "{text}");
+    assert!(text.contains("(their own sum: 1 116.8)"), "{text}");
     let (mut with_sram, mut without) = (Vec::new(), Vec::new());
     let mut is_with_sram = false;
     for line in text.lines() {
@@ -152,9 +218,8 @@ fn published_figures_stand_beside_ours_and_the_documentation_explains_each_that_
         let used = part.split_once(" bytes of it").expect("bytes").0;
         let rate = |of: &str| {
             let line = part.lines().find(|line| line.starts_with(of)).expect("a line");
-            let words: Vec<&str> = line.split_whitespace().collect();
-            words[words.iter().position(|word| word.starts_with("frames/s")).expect("frames/s") - 1]
-                .to_owned()
+            let (_, rate) = line.split_once(" cycles, ").expect("cycles");
+            rate.split_once(" frames/s").expect("frames/s").0.to_owned()
         };
         let row = format!("| {name} | {} | {} | {used} |", rate("theirs"), rate("ours"));
         assert!(include_str!("../../../docs/published.md").contains(&row), "{row}");
@@ -195,8 +260,8 @@ fn tensors_in_sram_are_shown_by_layer_and_refused_by_line() {
     let path = file.to_str().unwrap();
     let (output, _, error) = vp(&["run", path, "--placement-limit", "1K"]);
     let demanded = format!(
-        "{path}:10: mine cannot run on nv_large: layer `first`: memory = \"sram\": it takes 2048 bytes, and of 1024 \
-         bytes of SRAM 1024 are left"
+        "{path}:10: mine cannot run on nv_large: layer `first`: memory = \"sram\": it takes 2 048 bytes, and of 1 024 \
+         bytes of SRAM 1 024 are left"
     );
     assert!(!output.status.success() && error.contains(&demanded), "{error}");
     std::fs::write(&file, network.replace("'sram'", "'flash'")).unwrap();

@@ -121,7 +121,7 @@ fn a_client_injects_faults_as_a_program_in_the_same_process_does() {
     let mut host = served.host(MemoryPlace::Inside);
     let refused = host.inject_faults("[[fault]]\nkind = 'eror'\n").unwrap_err();
     assert!(
-        matches!(&refused, HostError::Refused(why) if why.contains("line 2: fault 1: kind: unknown variant `eror`")),
+        matches!(&refused, HostError::Refused(why) if why.contains("line 2: fault 1: kind: found `eror`")),
         "{refused}"
     );
 }

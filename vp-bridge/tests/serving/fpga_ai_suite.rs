@@ -16,7 +16,7 @@ use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
 use vp_models::registers::RegisterRef;
 use vp_protocols::native::{PortKind, Role, TimeMode};
-use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions, Seat};
+use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions, SessionPart};
 use vp_server::Options;
 
 fn served(address: &str, platform: &str) -> Served {
@@ -99,7 +99,7 @@ fn another_session_feeds_the_stream_of_a_shared_platform() {
     let served = served("tcp:127.0.0.1:0", name);
     let shared = || RemoteOptions { platform: Some("cell".into()), ..RemoteOptions::default() };
     let mut cpu = served.join(shared());
-    let mut sender = served.join(RemoteOptions { seat: Seat::Sender, ..shared() });
+    let mut sender = served.join(RemoteOptions { seat: SessionPart::Sender, ..shared() });
     let model = Model::of_network(&digits::network()).unwrap();
     let memory = Description::named(name).unwrap().dbb0.range();
     let architecture = Architecture::named(name).unwrap();
@@ -128,7 +128,7 @@ fn another_session_feeds_the_stream_of_a_shared_platform() {
 
 fn served_nothing_streams() -> String {
     let served = served("tcp:127.0.0.1:0", "fpga-ai-suite");
-    let options = RemoteOptions { seat: Seat::Sender, ..RemoteOptions::default() };
+    let options = RemoteOptions { seat: SessionPart::Sender, ..RemoteOptions::default() };
     RemoteHost::connect(&served.address, options).err().unwrap().to_string()
 }
 
@@ -331,7 +331,7 @@ fn other_sessions_are_answered_while_a_large_layer_is_computed() {
     let served = served("tcp:127.0.0.1:0", name);
     let shared = || RemoteOptions { platform: Some("cell".into()), ..RemoteOptions::default() };
     let mut cpu = served.join(shared());
-    let mut other = served.join(RemoteOptions { seat: Seat::Sender, ..shared() });
+    let mut other = served.join(RemoteOptions { seat: SessionPart::Sender, ..shared() });
     // Two to the 32 products.
     let mut graph = Graph::new(Shape { height: 256, width: 256, channels: 1 }, 16 * 128 * 128).unwrap();
     let window = Window { size: [128; 2], stride: [1; 2], before: [0; 2], after: [0; 2] };

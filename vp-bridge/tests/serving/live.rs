@@ -451,7 +451,7 @@ fn the_commands_show_a_platform_that_runs_and_set_what_they_are_asked_to() {
     right(&served, &["poke", "dbb0", "0x80100100", "--file", file_name]);
     assert!(right(&served, &["peek", "dbb0", "0x80100100", "5"]).contains("Hello"));
 
-    assert!(wrong(&served, &["regs", "PDP.D_NOTHING"]).contains("nearest"));
+    assert!(wrong(&served, &["regs", "PDP.D_OP_ENABEL"]).contains("nearest: PDP.D_OP_ENABLE"));
     assert!(wrong(&served, &["poke", "PDP.S_POINTER.PRODUCER=3"]).contains("at most 1"));
     assert!(wrong(&served, &["poke", "dbb0"]).contains("REGISTER=VALUE"));
     assert!(wrong(&served, &["peek", "dbb1", "0"]).contains("it has dbb0"));

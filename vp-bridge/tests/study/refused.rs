@@ -40,15 +40,16 @@ fn what_cannot_be_in_sram_is_refused_before_anything_runs() {
     let start = "name = 'refused'\n[sweep]\nnetwork = 'lenet'\n";
     let told = |rest: &str| Studied::new(&format!("{start}{rest}")).told(&["study.toml"]);
     let word = told("platform = 'nv_large'\nplacement = ['dram', 'sram']\n");
-    let expected = "study.toml:5: placement = sram: placement: `sram` is no placement: dram, activations or all; nearest: dram";
-    assert!(word.contains(expected), "{word}");
+    let expected =
+        "study.toml:5: placement = sram: placement: `sram` is no placement: dram, activations or all";
+    assert!(word.contains(expected) && !word.contains("nearest"), "{word}");
     let lacks = told("platform = ['nv_small']\nplacement = 'all'\n");
     assert!(lacks.contains("placement = \"all\": the configuration nv_small has no SRAMIF"), "{lacks}");
     let lacks = told("platform = 'nv_medium_1024_full'\ncopies = ['never',\n 'auto']\n");
     let expected = "study.toml:6: copies = auto: copies = \"auto\": the configuration nv_medium_1024_full has no BDMA (bdma = false)";
     assert!(lacks.contains(expected), "{lacks}");
     let nothing = told("platform = 'nv_large'\n'network.layer.conv9.memory' = 'sram'\n");
-    assert!(nothing.contains("network.layer.conv9.memory: there is nothing of that name"), "{nothing}");
+    assert!(nothing.contains("network.layer.conv9.memory: there is no `conv9`"), "{nothing}");
     // What a network's file demands, with its line.
     let study = Studied::new(
         "name = 'small'\n[sweep]\nnetwork = 'mine.toml'\nplatform = 'nv_large'\n'sram0.size' = [512]\n",
@@ -58,7 +59,7 @@ fn what_cannot_be_in_sram_is_refused_before_anything_runs() {
     fs::write(study.folder.path().join("mine.toml"), network).unwrap();
     let told = study.told(&["study.toml"]);
     let expected =
-        "mine.toml:10: layer `first`: memory = \"sram\": it takes 2048 bytes, and of 512 bytes of SRAM 512";
+        "mine.toml:10: layer `first`: memory = \"sram\": it takes 2 048 bytes, and of 512 bytes of SRAM 512";
     assert!(told.contains(expected), "{told}");
 }
 
@@ -97,6 +98,31 @@ fn a_design_that_the_rtl_cannot_be_is_refused_by_name() {
         told("'nvdla.primary_width' = 96")
             .contains("primary_width = 96 is impossible: must be a power of two")
     );
+}
+
+/// What the report asks for is right, and what is swept is not.
+#[test]
+fn a_misspelt_parameter_is_told_before_a_report_that_names_the_right_one() {
+    let sweep = "name = 's'\n[sweep]\nnetwork = 'digits'\n'dbb0.raed_outstanding' = [4, 8]\n";
+    let study = Studied::new(&format!("{sweep}[report]\ncurves = 'dbb0.read_outstanding'\n"));
+    let told = study.told(&["study.toml"]);
+    assert!(told.contains("study.toml:4: dbb0.raed_outstanding = 4: "), "{told}");
+    assert!(told.contains("; nearest: read_outstanding") && !told.contains("curves"), "{told}");
+}
+
+#[test]
+fn values_of_a_network_are_refused_with_the_nearest_name() {
+    let told = |name: &str| {
+        Studied::new(&format!("name = 's'\n[sweep]\nnetwork = 'lenet'\n'{name}' = 3\n")).told(&["study.toml"])
+    };
+    for (name, nearest) in [
+        ("network.layer.cnov1.stride", "network.layer.cnov1.stride: there is no `cnov1`; nearest: conv1"),
+        ("network.layr.conv1.stride", "network.layr.conv1.stride: there is no `layr`; nearest: layer"),
+        ("network.layer.conv1.strid", "unknown field `strid`, expected one of"),
+    ] {
+        let told = told(name);
+        assert!(told.contains(nearest) && told.contains("; nearest: "), "{told}");
+    }
 }
 
 #[test]

@@ -65,5 +65,5 @@ fn a_goal_that_no_point_reaches_is_told() {
     assert_eq!(output.status.code(), Some(1));
     let shown = text(&output.stdout);
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("no value reaches 1000000.0 frames/s, the best has"), "{shown}");
+    assert!(words.contains("no value reaches 1 000 000.0 frames/s, the best has"), "{shown}");
 }

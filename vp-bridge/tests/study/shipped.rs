@@ -130,7 +130,9 @@ fn designs_are_compared_by_their_area() {
     // The chart can be asked, and knows its designs.
     let live = throughput.split_once("<script class=\"chart\"").unwrap().1;
     assert!(
-        live.contains("Pareto front") && live.contains("2048 MACs") && live.contains("nvdla.mac_atomic_c 64"),
+        live.contains("Pareto front")
+            && live.contains("2\u{202f}048 MACs")
+            && live.contains("nvdla.mac_atomic_c 64"),
         "{live:.2000}"
     );
     assert!(

@@ -19,11 +19,11 @@ pub(crate) struct BurstFaults {
 }
 
 /// A burst as a person is told of it.
-struct Said<'a>(bool, &'a Burst);
+struct BurstText<'a>(bool, &'a Burst);
 
-impl fmt::Display for Said<'_> {
+impl fmt::Display for BurstText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Said(write, Burst { id, address, bytes, .. }) = self;
+        let BurstText(write, Burst { id, address, bytes, .. }) = self;
         let what = if *write { "write" } else { "read" };
         write!(f, "{what} of {bytes} bytes at 0x{address:x} with id {id}")
     }
@@ -48,7 +48,8 @@ impl BurstFaults {
             let is_asked = direction.is_none_or(|direction| (direction == Direction::Write) == write);
             if is_asked && touches(burst, range.as_ref()) && self.faults.strikes(armed) {
                 let response = response.name();
-                self.faults.strike(armed, format_args!("{} answered with {response}", Said(write, burst)));
+                self.faults
+                    .strike(armed, format_args!("{} answered with {response}", BurstText(write, burst)));
                 let why = format!("{response}, by fault {}", armed.number());
                 let Burst { address, bytes, .. } = *burst;
                 struck.get_or_insert(Unmapped { address, bytes, why });
@@ -65,7 +66,7 @@ impl BurstFaults {
             if *of == channel && touches(burst, range.as_ref()) && self.faults.strikes(armed) {
                 use AxiChannel::{WriteAddress, WriteData, WriteResponse};
                 let write = matches!(channel, WriteAddress | WriteData | WriteResponse);
-                self.faults.strike(armed, format_args!("before the {}", Said(write, burst)));
+                self.faults.strike(armed, format_args!("before the {}", BurstText(write, burst)));
                 stall += cycles.map_or(Time::MAX, |cycles| self.period * cycles);
             }
         }
@@ -117,7 +118,7 @@ impl BurstFaults {
             if !is_read || armed.moment().is_some() || !self.faults.strikes(armed) {
                 return None;
             }
-            self.faults.strike(armed, format_args!("before the {}", Said(false, burst)));
+            self.faults.strike(armed, format_args!("before the {}", BurstText(false, burst)));
             Some((address, 1 << bit))
         })
     }

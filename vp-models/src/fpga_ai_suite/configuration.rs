@@ -30,12 +30,12 @@ pub struct Refused {
     /// Which word, from 0.
     pub word: usize,
     /// What is wrong with it.
-    pub why: Wrong,
+    pub why: WordError,
 }
 
 /// What is wrong with a configuration word.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Wrong {
+pub enum WordError {
     /// There is no such instruction.
     #[error("no instruction {0:#x}")]
     Instruction(u32),
@@ -131,8 +131,8 @@ const TABLE: u32 = 3;
 struct Fields(BTreeMap<u32, u32>);
 
 impl Fields {
-    fn get(&self, instruction: u32) -> Result<u32, Wrong> {
-        self.0.get(&instruction).copied().ok_or(Wrong::Missing(instruction))
+    fn get(&self, instruction: u32) -> Result<u32, WordError> {
+        self.0.get(&instruction).copied().ok_or(WordError::Missing(instruction))
     }
 
     fn or(&self, instruction: u32, otherwise: u32) -> u32 {
@@ -140,19 +140,19 @@ impl Fields {
     }
 
     /// A number of so few bits with a sign.
-    fn signed(&self, instruction: u32, bits: u32) -> Result<i32, Wrong> {
+    fn signed(&self, instruction: u32, bits: u32) -> Result<i32, WordError> {
         let data = self.get(instruction)?;
         let value = data as i32;
         let unused = 32 - bits;
         match value << unused >> unused == value {
             true => Ok(value),
-            false => Err(Wrong::Data { instruction, data }),
+            false => Err(WordError::Data { instruction, data }),
         }
     }
 
-    fn one_of<T: Copy>(&self, instruction: u32, all: &[T]) -> Result<T, Wrong> {
+    fn one_of<T: Copy>(&self, instruction: u32, all: &[T]) -> Result<T, WordError> {
         let data = self.get(instruction)?;
-        all.get(data as usize).copied().ok_or(Wrong::Data { instruction, data })
+        all.get(data as usize).copied().ok_or(WordError::Data { instruction, data })
     }
 
     /// Rows in the upper half, columns in the lower.
@@ -161,12 +161,12 @@ impl Fields {
         [data >> 16, data & 0xffff]
     }
 
-    fn tensor(&self, instruction: u32) -> Result<Tensor, Wrong> {
+    fn tensor(&self, instruction: u32) -> Result<Tensor, WordError> {
         let data = self.get(instruction)?;
         Ok(data.checked_sub(1).map_or(Tensor::Input, |layer| Tensor::Layer(layer as usize)))
     }
 
-    fn window(&self) -> Result<Window, Wrong> {
+    fn window(&self) -> Result<Window, WordError> {
         self.get(code::SIZE)?;
         let pair = |instruction, otherwise| self.pair(instruction, otherwise);
         Ok(Window {
@@ -177,13 +177,13 @@ impl Fields {
         })
     }
 
-    fn converter(&self) -> Result<Converter, Wrong> {
+    fn converter(&self) -> Result<Converter, WordError> {
         let offset = self.or(code::OFFSET, 0) as i32;
         let scale = self.signed(code::SCALE, 16)? as i16;
         Ok(Converter { offset, scale, shift: self.get(code::SHIFT)? })
     }
 
-    fn sums(&self) -> Result<Sums, Wrong> {
+    fn sums(&self) -> Result<Sums, WordError> {
         Ok(Sums {
             kernels: self.get(code::KERNELS)?,
             weights: self.get(code::WEIGHTS)?,
@@ -193,7 +193,7 @@ impl Fields {
         })
     }
 
-    fn activation(&self) -> Result<Activation, Wrong> {
+    fn activation(&self) -> Result<Activation, WordError> {
         Ok(match self.get(code::METHOD)? {
             RELU => Activation::Relu,
             LEAKY => {
@@ -205,11 +205,11 @@ impl Fields {
                 high: self.signed(code::HIGH, 8)? as i8,
             },
             TABLE => Activation::Table { at: self.get(code::TABLE)? },
-            data => return Err(Wrong::Data { instruction: code::METHOD, data }),
+            data => return Err(WordError::Data { instruction: code::METHOD, data }),
         })
     }
 
-    fn operation(&self) -> Result<Operation, Wrong> {
+    fn operation(&self) -> Result<Operation, WordError> {
         Ok(match self.get(code::LAYER)? {
             kind::CONVOLUTION => Operation::Convolution { window: self.window()?, sums: self.sums()? },
             kind::FULLY_CONNECTED => Operation::FullyConnected { sums: self.sums()? },
@@ -222,7 +222,7 @@ impl Fields {
                 converter: self.converter()?,
             },
             kind::ACTIVATION => Operation::Activation(self.activation()?),
-            data => return Err(Wrong::Data { instruction: code::LAYER, data }),
+            data => return Err(WordError::Data { instruction: code::LAYER, data }),
         })
     }
 }
@@ -238,7 +238,7 @@ impl Configuration {
         let mut layer: Option<Fields> = None;
         for (place, &word) in words.iter().enumerate() {
             let (instruction, data) = (word as u32, (word >> 32) as u32);
-            let mut step = || -> Result<bool, Wrong> {
+            let mut step = || -> Result<bool, WordError> {
                 match (instruction, &mut layer) {
                     (code::LAYER, None) => {
                         if graph.is_none() {
@@ -249,33 +249,35 @@ impl Configuration {
                     (code::END_LAYER, Some(fields)) => {
                         let (source, operation) = (fields.tensor(code::SOURCE)?, fields.operation()?);
                         let cycles = fields.0.get(&code::CYCLES).copied();
-                        let graph = graph.as_mut().ok_or(Wrong::Place(instruction))?;
+                        let graph = graph.as_mut().ok_or(WordError::Place(instruction))?;
                         graph.add(source, operation, cycles)?;
                         layer = None;
                     }
                     (code::END, None) => return Ok(true),
                     (_, Some(fields)) if code::BODY.contains(&instruction) => {
                         if fields.0.insert(instruction, data).is_some() {
-                            return Err(Wrong::Place(instruction));
+                            return Err(WordError::Place(instruction));
                         }
                     }
                     (_, None) if code::HEAD.contains(&instruction) && graph.is_none() => {
                         if head.0.insert(instruction, data).is_some() {
-                            return Err(Wrong::Place(instruction));
+                            return Err(WordError::Place(instruction));
                         }
                     }
-                    (code::LAYER | code::END_LAYER | code::END, _) => return Err(Wrong::Place(instruction)),
-                    _ if code::HEAD.contains(&instruction) || code::BODY.contains(&instruction) => {
-                        return Err(Wrong::Place(instruction));
+                    (code::LAYER | code::END_LAYER | code::END, _) => {
+                        return Err(WordError::Place(instruction));
                     }
-                    _ => return Err(Wrong::Instruction(instruction)),
+                    _ if code::HEAD.contains(&instruction) || code::BODY.contains(&instruction) => {
+                        return Err(WordError::Place(instruction));
+                    }
+                    _ => return Err(WordError::Instruction(instruction)),
                 }
                 Ok(false)
             };
             let refuse = |why| Refused { word: place, why };
             if step().map_err(refuse)? {
                 if let Some(behind) = words.get(place + 1) {
-                    return Err(Refused { word: place + 1, why: Wrong::Place(*behind as u32) });
+                    return Err(Refused { word: place + 1, why: WordError::Place(*behind as u32) });
                 }
                 let graph =
                     graph.ok_or(GraphError::Layers { layers: 0 }).map_err(|error| refuse(error.into()))?;
@@ -285,7 +287,7 @@ impl Configuration {
                 return Ok(Configuration { graph, filters_at, output_at });
             }
         }
-        Err(Refused { word: words.len(), why: Wrong::End })
+        Err(Refused { word: words.len(), why: WordError::End })
     }
 
     /// The words that say it.
@@ -305,10 +307,10 @@ impl Configuration {
     }
 }
 
-fn begin(head: &Fields) -> Result<Graph, Wrong> {
+fn begin(head: &Fields) -> Result<Graph, WordError> {
     match head.get(code::FORMAT)? {
         FORMAT_VERSION => {}
-        data => return Err(Wrong::Data { instruction: code::FORMAT, data }),
+        data => return Err(WordError::Data { instruction: code::FORMAT, data }),
     }
     let input = Shape {
         height: head.get(code::INPUT_HEIGHT)?,

@@ -45,7 +45,7 @@ pub enum Target {
 
 /// What a write asks of the IP.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum CsrRequest {
     /// To queue a request.
     Job(Descriptor),
     /// To reset.
@@ -108,7 +108,7 @@ impl Csr {
     }
 
     /// A write of the word at a byte address. Says what it asks for.
-    pub fn write(&mut self, address: u32, value: u32) -> Option<Asked> {
+    pub fn write(&mut self, address: u32, value: u32) -> Option<CsrRequest> {
         let pending = self.pending();
         let place = self.places.get_mut(address as usize / 4)?.as_mut()?;
         place.word = place.rights.write(place.word, value);
@@ -185,11 +185,11 @@ impl Csr {
         self.arisen += u64::from((self.pending() & !before).count_ones());
     }
 
-    fn asked(&mut self, register: RegisterRef, value: u32) -> Option<Asked> {
+    fn asked(&mut self, register: RegisterRef, value: u32) -> Option<CsrRequest> {
         if register == reg::IO_BASE {
             // All base addresses are held: of this one the descriptor has what was just written.
             let config_words = u64::from(self.word(reg::CONFIG_WORDS)) + 2;
-            return Some(Asked::Job(Descriptor {
+            return Some(CsrRequest::Job(Descriptor {
                 config_base: self.word(reg::CONFIG_BASE),
                 config_words,
                 io_base: value,
@@ -198,14 +198,14 @@ impl Csr {
         }
         if register == reg::IP_RESET {
             self.set(register, 0);
-            return (value != 0).then_some(Asked::Reset);
+            return (value != 0).then_some(CsrRequest::Reset);
         }
         if register == reg::STREAMING {
-            return Some(Asked::Streaming(self.field(reg::STREAMING::ACTIVE) != 0));
+            return Some(CsrRequest::Streaming(self.field(reg::STREAMING::ACTIVE) != 0));
         }
         if register == reg::DEBUG_ADDRESS {
             self.set(reg::DEBUG_VALID, 0);
-            return Some(Asked::Debug(value));
+            return Some(CsrRequest::Debug(value));
         }
         if register == reg::UPDATE_CONTROL {
             let target = match self.field(reg::UPDATE_CONTROL::KIND) {
@@ -216,7 +216,7 @@ impl Csr {
             let first = reg::UPDATE_0.index();
             let word = |at: usize| self.places[first + at].as_ref().map_or(0, |place| place.word);
             let word = Box::new(std::array::from_fn(word));
-            return Some(Asked::Update { target, address, word });
+            return Some(CsrRequest::Update { target, address, word });
         }
         None
     }

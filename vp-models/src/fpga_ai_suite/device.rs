@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::activity::Activity;
 use super::architecture::Architecture;
 use super::counts::Counts;
-use super::csr::{Asked, Csr, Interrupt};
+use super::csr::{Csr, CsrRequest, Interrupt};
 use super::dma::{Reader, Writer};
 use super::job::Job;
 use super::on_chip::OnChip;
@@ -193,9 +193,9 @@ impl Suite {
         self.may_begin.notify_delta();
     }
 
-    fn carry_out(&self, asked: Asked) {
+    fn carry_out(&self, asked: CsrRequest) {
         match asked {
-            Asked::Job(descriptor) => {
+            CsrRequest::Job(descriptor) => {
                 let pushed = self.queue.borrow_mut().push(descriptor);
                 match pushed {
                     Ok(()) => self.may_begin.notify_delta(),
@@ -205,13 +205,13 @@ impl Suite {
                     }
                 }
             }
-            Asked::Reset => self.reset(),
-            Asked::Streaming(is_active) => self.listen(is_active),
-            Asked::Debug(_) => {
+            CsrRequest::Reset => self.reset(),
+            CsrRequest::Streaming(is_active) => self.listen(is_active),
+            CsrRequest::Debug(_) => {
                 self.debug.cancel();
                 self.debug.notify_after(self.cycle * u64::from(self.architecture.debug_latency));
             }
-            Asked::Update { target, address, word } => {
+            CsrRequest::Update { target, address, word } => {
                 if self.on_chip.borrow_mut().update(target, address, &word).is_none() {
                     let why = match self.architecture.ddr_free {
                         true => "there is no such word",

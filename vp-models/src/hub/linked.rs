@@ -13,7 +13,7 @@ use super::ids::{PartyId, PortIndex, RequestId, Role, Tag};
 use super::input::{Input, PartyCommand};
 use super::output::{Completion, Failure, MemoryAccess, Output};
 use super::partner::{Clock, Reaction};
-use super::{Hub, MemoryGuarantees, Ran};
+use super::{Hub, MemoryGuarantees, RunState};
 
 /// A port of one hub that is a port of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl LinkedHub {
         loop {
             let ran = self.hub.run(Time::MAX);
             self.access_round_time();
-            if ran == Ran::Waiting {
+            if ran == RunState::Waiting {
                 return;
             }
         }

@@ -103,7 +103,7 @@ impl Hub {
     /// The owner of a port's memory answers no more; says how many bursts failed.
     pub(super) fn abandon(&mut self, owner: PartyId, port: super::PortIndex, why: &str) -> usize {
         let (news, bursts) = Requests::abandon(&self.requests, owner, port, why);
-        news.into_iter().for_each(|news| self.tell_news(news));
+        news.into_iter().for_each(|news| self.deliver(news));
         bursts
     }
 }

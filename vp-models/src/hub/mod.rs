@@ -34,6 +34,7 @@
 //! ```
 
 mod access;
+mod access_origins;
 mod current_job;
 mod debug;
 mod debugger;
@@ -45,7 +46,6 @@ mod job;
 mod jobs;
 mod linked;
 mod memory;
-mod news;
 mod output;
 mod outside;
 mod partner;
@@ -53,10 +53,10 @@ mod party;
 mod ports;
 mod record;
 mod replay;
+mod results;
 mod saving;
 mod time;
 mod time_mode;
-mod told;
 
 use crate::platform::{Platform, Port};
 use std::cell::{Cell, RefCell};
@@ -65,6 +65,7 @@ use std::rc::Rc;
 use vp_core::{Simulation, Time};
 
 pub use access::{Access, AccessKind, Operation};
+pub use access_origins::{AccessOrigin, AccessOrigins, LoadListener};
 pub use debug::MOST_REGISTERS;
 pub use debugger::{
     Accesses, BreakOn, Breakpoint, DebugCommand, Hit, MOST_BREAKPOINTS, Seen, SetBreakpoint, StepBy,
@@ -79,9 +80,8 @@ pub use partner::{Clock, PinEvent, PortEvent, Promise, Reaction};
 pub use ports::roles;
 pub use record::{Position, Recorded, Recorder};
 pub use replay::{Replay, ReplayError, replay};
-pub use time::{Activity, Pace, Ran};
+pub use time::{Activity, Pace, RunState};
 pub use time_mode::{HORIZON, TimeMode};
-pub use told::{AccessOrigin, AccessOrigins, LoadListener};
 
 use crate::bus::register::{RegisterError, RegisterResponse};
 use crate::host::Statistics;
@@ -356,7 +356,7 @@ impl Hub {
             Input::Debugger { party, tag, command } => self.debugger_command(party, tag, command),
             Input::Answer { party, request, result } => {
                 if let Some(news) = Requests::answer(&self.requests, party, request, result) {
-                    self.tell_news(news);
+                    self.deliver(news);
                 }
             }
             // What a partner drives or promises waits for its edge: nothing else follows from it yet.

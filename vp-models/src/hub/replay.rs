@@ -8,7 +8,7 @@ use thiserror::Error;
 use vp_core::Time;
 
 use super::record::{Accessed, Position, Recorded};
-use super::{DirectMemory, DirectRange, Hub, Output, Ran};
+use super::{DirectMemory, DirectRange, Hub, Output, RunState};
 
 /// Memory accessed directly in a replay: what was recorded comes again.
 struct ReplayedMemory(Accessed);
@@ -156,7 +156,7 @@ impl Replay {
             }
             let at = hub.position();
             // Where the recorded run was cut, and stood there with no more than its promises to make, they were made.
-            let is_over = matches!(ran, Ran::Waiting | Ran::Limit);
+            let is_over = matches!(ran, RunState::Waiting | RunState::Limit);
             if at == position || is_over && promise_to_reach(hub, position) {
                 return Ok(true);
             }

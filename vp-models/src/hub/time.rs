@@ -15,7 +15,7 @@ const CYCLES_AT_ONCE: u64 = 20_000;
 
 /// What a run came back with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ran {
+pub enum RunState {
     /// There may be more to do at once.
     Again,
     /// Many delta cycles of one instant are over, and there is more to do at once. Input that comes before the
@@ -100,9 +100,9 @@ impl Hub {
 
     /// Lets simulated time move as far as the mode and the parties allow, and no further than `until`. Time is
     /// then that of the last event, unless the parties' or the grant's limit is reached.
-    pub fn run(&mut self, until: Time) -> Ran {
+    pub fn run(&mut self, until: Time) -> RunState {
         let ran = self.run_unpromised(until);
-        if matches!(ran, Ran::Waiting | Ran::Limit) && self.tell_promises(self.due_promises()) {
+        if matches!(ran, RunState::Waiting | RunState::Limit) && self.tell_promises(self.due_promises()) {
             // What is promised depends on where a run ends.
             self.has_run();
             self.record_run();
@@ -111,14 +111,14 @@ impl Hub {
     }
 
     /// The same without promises to partners: a replay makes those that were made where they were made.
-    pub(super) fn run_unpromised(&mut self, until: Time) -> Ran {
+    pub(super) fn run_unpromised(&mut self, until: Time) -> RunState {
         self.is_held = false;
         if self.is_stopped() {
-            return Ran::Waiting;
+            return RunState::Waiting;
         }
         // A write whose turn came at the end of the run before may have been refused.
         if self.halt_if_out_of_memory() || self.standstill.is_some() {
-            return Ran::Waiting;
+            return RunState::Waiting;
         }
         let ran = match self.bound_for_debuggers() {
             None => self.run_once(until),
@@ -130,14 +130,14 @@ impl Hub {
         ran
     }
 
-    fn run_once(&mut self, until: Time) -> Ran {
+    fn run_once(&mut self, until: Time) -> RunState {
         // What partners drive takes effect at the end of an instant, or before the very first one.
         let simulation = self.platform.simulation();
         if simulation.activations() == 0 || simulation.next_time() != Some(simulation.now()) {
             let is_reset = self.apply_driven();
             if is_reset {
                 // What waits for it goes before all that follows.
-                return Ran::Again;
+                return RunState::Again;
             }
         }
         if !self.port_events.borrow().is_empty() {
@@ -146,22 +146,22 @@ impl Hub {
             self.collect();
             self.settle();
             self.collect();
-            return Ran::Again;
+            return RunState::Again;
         }
         let goal = match self.mode {
             TimeMode::Lockstep => match self.goal_time() {
                 Some(goal) => goal,
-                None => return Ran::Waiting,
+                None => return RunState::Waiting,
             },
             TimeMode::Free if self.next_time().is_none() && self.are_partners_silent() => {
-                return Ran::Waiting;
+                return RunState::Waiting;
             }
             // A job that waits for its moment finds it.
             TimeMode::Free => self.granted.min(self.next_job_time().unwrap_or(Time::MAX)),
         };
         let Some(limit) = self.before_deadline(goal) else {
             self.is_held = true;
-            return Ran::Waiting;
+            return RunState::Waiting;
         };
         let bound = self.bound(limit);
         let stop = match bound {
@@ -175,7 +175,7 @@ impl Hub {
         self.has_run();
         if self.halt_if_out_of_memory() {
             self.collect();
-            return Ran::Again;
+            return RunState::Again;
         }
         self.collect();
         let ran = match bound {
@@ -188,49 +188,49 @@ impl Hub {
     }
 
     /// Says what a run of the kernel means that partners have limited.
-    fn end_bounded(&mut self, stop: Stop, bound: Bound, until: Time) -> Ran {
+    fn end_bounded(&mut self, stop: Stop, bound: Bound, until: Time) -> RunState {
         match (stop, bound) {
-            (Stop::Requested, _) => Ran::Again,
+            (Stop::Requested, _) => RunState::Again,
             (Stop::Livelock, _) => {
                 self.instant_is_long();
-                Ran::InInstant
+                RunState::InInstant
             }
             (Stop::Held, _) => {
                 self.is_held = true;
-                Ran::Waiting
+                RunState::Waiting
             }
-            (_, Bound::Event(at) | Bound::Horizon(at)) if until < at => Ran::Limit,
-            (_, Bound::Event(_)) => Ran::Again,
+            (_, Bound::Event(at) | Bound::Horizon(at)) if until < at => RunState::Limit,
+            (_, Bound::Event(_)) => RunState::Again,
             // This run has ended the instant in which something is to take effect.
-            (_, Bound::Horizon(_)) if self.is_instant_over && self.is_driven_due() => Ran::Again,
+            (_, Bound::Horizon(_)) if self.is_instant_over && self.is_driven_due() => RunState::Again,
             (_, Bound::Horizon(_)) => {
                 self.is_held = true;
-                Ran::Waiting
+                RunState::Waiting
             }
         }
     }
 
     /// Says what a run of the kernel means.
-    fn end_run(&mut self, stop: Stop, goal: Time, limit: Time, until: Time) -> Ran {
+    fn end_run(&mut self, stop: Stop, goal: Time, limit: Time, until: Time) -> RunState {
         match (stop, self.mode) {
-            (Stop::Requested, _) => Ran::Again,
+            (Stop::Requested, _) => RunState::Again,
             (Stop::Livelock, _) => {
                 self.instant_is_long();
-                Ran::InInstant
+                RunState::InInstant
             }
             (Stop::Held, _) => {
                 self.is_held = true;
-                Ran::Waiting
+                RunState::Waiting
             }
-            (Stop::Limit, _) if until < limit => Ran::Limit,
-            (Stop::Limit, _) if limit < goal => Ran::Again,
-            (Stop::Limit | Stop::Idle, TimeMode::Free) if self.has_ready_job() => Ran::Again,
-            (Stop::Limit, TimeMode::Free) => Ran::Limit,
+            (Stop::Limit, _) if until < limit => RunState::Limit,
+            (Stop::Limit, _) if limit < goal => RunState::Again,
+            (Stop::Limit | Stop::Idle, TimeMode::Free) if self.has_ready_job() => RunState::Again,
+            (Stop::Limit, TimeMode::Free) => RunState::Limit,
             (stop, TimeMode::Lockstep) => {
                 self.goal_met(stop == Stop::Idle);
-                if self.is_step_owed() { Ran::Waiting } else { Ran::Again }
+                if self.is_step_owed() { RunState::Waiting } else { RunState::Again }
             }
-            (_, TimeMode::Free) => Ran::Waiting,
+            (_, TimeMode::Free) => RunState::Waiting,
         }
     }
 

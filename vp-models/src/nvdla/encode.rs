@@ -94,7 +94,16 @@ pub(crate) fn hold(group: &mut Group, field: FieldRef, value: u32) -> Result<(),
         Encoding::Signed => group.get_signed(field) as u32,
         _ => group.actual(field),
     };
-    let refused = || Refused { field, value, why: "the register cannot hold it".into() };
+    let refused = || {
+        let most = u64::from(u32::MAX >> (32 - field.bits(group.family()).width()));
+        let why = match field.encoding {
+            Encoding::Plain => format!("the register holds 0 to {most}"),
+            Encoding::MinusOne => format!("the register holds 1 to {}", most + 1),
+            Encoding::Signed => format!("the register holds -{} to {}", most / 2 + 1, most / 2),
+            Encoding::Bytes => "the register has no bits for it".to_owned(),
+        };
+        Refused { field, value, why: why.into() }
+    };
     (held == value).then_some(()).ok_or_else(refused)
 }
 

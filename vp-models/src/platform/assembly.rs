@@ -4,7 +4,7 @@ use super::activity::{PortActivity, Watch};
 use super::carried::DeviceDescription;
 use super::description::{Arithmetic, Description, DescriptionError, MemoryDescription};
 use super::memory_port::MemoryPort;
-use super::observers::{Chronicle, LayerRecord, RegisterRecord, Tally};
+use super::observers::{LayerRecord, LayerRecorder, RegisterRecord, Tally};
 use super::warnings::Warned;
 use crate::bus::axi::{AxiConfig, Latency, Traffic};
 use crate::bus::irq::IrqLine;
@@ -110,7 +110,7 @@ pub struct Platform {
     description: Description,
     simulation: Simulation,
     hardware: Hardware,
-    chronicle: Rc<Chronicle>,
+    chronicle: Rc<LayerRecorder>,
     tally: Rc<Tally>,
     hash: Rc<EventHash>,
     occupancy: Rc<Occupancy>,
@@ -146,7 +146,7 @@ impl Platform {
         budget: MemoryBudget,
     ) -> Result<Platform, DescriptionError> {
         let sim = simulation.sim();
-        let (hash, chronicle) = (Rc::new(EventHash::default()), Rc::new(Chronicle::new(&sim)));
+        let (hash, chronicle) = (Rc::new(EventHash::default()), Rc::new(LayerRecorder::new(&sim)));
         sim.observe(hash.clone());
         sim.observe(chronicle.clone());
         let tally = Rc::new(Tally::default());

@@ -10,6 +10,7 @@ use crate::memory::{CacheConfig, MemoryModel, ModelError, SramConfig, TrafficCon
 use crate::nvdla::config::{CapabilityRom, Config, ConfigError};
 use crate::nvdla::timing::RtlTree;
 use crate::outside_device::{OutsideDescription, OutsideError};
+use crate::suggestion::hint;
 use crate::toml_text::{TextError, TomlText};
 use crate::units::{Timed, optional_rate};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -327,6 +328,12 @@ pub enum DescriptionError {
     /// It is no TOML, or not of this shape.
     #[error(transparent)]
     Text(#[from] TextError),
+    /// No built-in platform of that name.
+    #[error("no platform `{name}`{}; there are {}", hint(name, names()), names().collect::<Vec<_>>().join(", "))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
     /// There is no such hardware configuration, or its parameters contradict each other.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -435,6 +442,11 @@ impl DescriptionError {
     }
 }
 
+/// The names of all built-in platforms.
+fn names() -> impl Iterator<Item = &'static str> {
+    Description::NAMES.iter().chain(Description::OTHER_NAMES).copied()
+}
+
 impl Description {
     /// The names of the built-in platforms with an NVDLA: one for each hardware configuration.
     pub const NAMES: &'static [&'static str] = &Config::NAMES;
@@ -447,7 +459,8 @@ impl Description {
         let device = match Architecture::named(name) {
             Some(architecture) => DeviceDescription::FpgaAiSuite(Box::new(architecture)),
             None => {
-                let config = Config::named(name)?;
+                let config =
+                    Config::named(name).map_err(|_| DescriptionError::Unknown { name: name.to_owned() })?;
                 let rtl = RtlTree::published(&config);
                 let capability_rom = CapabilityRom::default();
                 DeviceDescription::Nvdla(Box::new(NvdlaDescription { rtl, capability_rom, config }))
@@ -577,6 +590,15 @@ mod tests {
 
     #[test]
     fn every_built_in_platform_is_read_back_as_it_is_written() {
+        let unknown = Description::named("nv_larg").unwrap_err().to_string();
+        assert!(
+            unknown.starts_with("no platform `nv_larg`; nearest: nv_large; there are nv_small,"),
+            "{unknown}"
+        );
+        assert!(
+            unknown.ends_with("nv_full, fpga-ai-suite, fpga-ai-suite-streaming, fpga-ai-suite-ddr-free"),
+            "{unknown}"
+        );
         for name in Description::NAMES.iter().chain(Description::OTHER_NAMES) {
             let description = Description::named(name).unwrap();
             description.check().unwrap();

@@ -87,7 +87,7 @@ impl Observer for Tally {
 }
 
 /// Keeps layers and warnings.
-pub(super) struct Chronicle {
+pub(super) struct LayerRecorder {
     sim: Sim,
     layers: RefCell<VecDeque<(Source, LayerRecord)>>,
     units: RefCell<Vec<(Source, UnitRecord)>>,
@@ -96,9 +96,9 @@ pub(super) struct Chronicle {
     accesses: RefCell<VecDeque<RegisterRecord>>,
 }
 
-impl Chronicle {
-    pub(super) fn new(sim: &Sim) -> Chronicle {
-        Chronicle {
+impl LayerRecorder {
+    pub(super) fn new(sim: &Sim) -> LayerRecorder {
+        LayerRecorder {
             sim: sim.clone(),
             layers: RefCell::default(),
             units: RefCell::default(),
@@ -174,7 +174,7 @@ impl Chronicle {
     }
 }
 
-impl Observer for Chronicle {
+impl Observer for LayerRecorder {
     fn wants(&self) -> Kinds {
         Kinds::WORK | Kinds::WARNINGS | Kinds::REGISTERS
     }
@@ -238,9 +238,9 @@ impl Tally {
     }
 }
 
-impl Chronicle {
+impl LayerRecorder {
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Chronicle { sim: _, layers, units, known_units: _, warnings, accesses } = self;
+        let LayerRecorder { sim: _, layers, units, known_units: _, warnings, accesses } = self;
         at.place(layers)?;
         at.place(units)?;
         at.place(accesses)?;
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn of_the_layers_that_ran_the_last_ones_are_kept_and_all_are_counted() {
         let sim = Simulation::new().sim();
-        let chronicle = Rc::new(Chronicle::new(&sim));
+        let chronicle = Rc::new(LayerRecorder::new(&sim));
         let _subscription = sim.observe(chronicle.clone());
         let source = sim.source("nvdla.sdp", SourceKind::Work);
         let all = 3 * KEPT as u64;

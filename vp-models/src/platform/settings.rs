@@ -1,7 +1,7 @@
 //! Single values of a description, changed by name: `dbb0.dram.standard=DDR4-2400R`.
 
 use super::description::{Description, DescriptionError};
-use crate::toml_text::{TextError, with_nearest};
+use crate::toml_text::{TextError, in_plain_words};
 use toml::{Table, Value};
 
 /// A setting that cannot be made.
@@ -46,7 +46,7 @@ impl Description {
             names.push(setting.split('=').next().unwrap_or(setting).trim());
         }
         let description: Description = table.try_into().map_err(|error: toml::de::Error| {
-            let message = with_nearest(error.message(), &[]);
+            let message = in_plain_words(error.message(), &[]);
             // The setting that has the name which is unknown.
             let is_blamed = |name: &&&str| {
                 name.split('.').any(|part| message.contains(&format!("unknown field `{part}`")))

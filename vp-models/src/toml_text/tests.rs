@@ -74,7 +74,7 @@ fn what_is_wrong_is_told_with_line_holder_and_key() {
     };
     assert_eq!(
         third("kind = 'wide'\nsize = [1, 'x']"),
-        "a.toml:10: layer 3 `c`: size: invalid type: string \"x\", expected u32"
+        "a.toml:10: layer 3 `c`: size: found \"x\", expected a whole number from 0 to 4294967295"
     );
     assert_eq!(
         third("kind = 'wide'\nsize = [1, 2]\nsiez = 3"),
@@ -86,15 +86,33 @@ fn what_is_wrong_is_told_with_line_holder_and_key() {
     );
     assert_eq!(
         third("kind = 'falt'"),
-        "a.toml:9: layer 3 `c`: kind: unknown variant `falt`, expected `wide` or `flat`; nearest: flat"
+        "a.toml:9: layer 3 `c`: kind: found `falt`, expected `wide` or `flat`; nearest: flat"
     );
-    assert_eq!(third("kind = 'wide'"), "a.toml:7: layer 3 `c`: missing field `size`");
-    assert_eq!(third(""), "a.toml:7: layer 3 `c`: missing field `kind`");
+    assert_eq!(third("kind = 'wide'"), "a.toml:7: layer 3 `c`: `size` is missing");
+    assert_eq!(third(""), "a.toml:7: layer 3 `c`: `kind` is missing");
     assert_eq!(third("kind = 3"), "a.toml:9: layer 3 `c`: kind: write it in quotes");
     assert_eq!(
         read("layer = [{ name = 'a', kind = 'wide',\n  size = 1 }]").unwrap_err(),
-        "a.toml:2: layer 1 `a`: size: invalid type: integer `1`, expected an array of length 2"
+        "a.toml:2: layer 1 `a`: size: found 1, expected a list of 2 values"
     );
+}
+
+/// What serde says, and how people are told it.
+#[test]
+fn types_are_told_in_plain_words() {
+    for (serde, told) in [
+        ("invalid value: integer `-3`, expected u8", "found -3, expected a whole number from 0 to 255"),
+        ("invalid type: sequence, expected f64", "found a list, expected a number"),
+        ("invalid type: map, expected a string", "found a table, expected a text in quotes"),
+        ("invalid type: string \"yes\", expected a boolean", "found \"yes\", expected true or false"),
+        ("invalid length 3, expected an array of length 2", "found 3 values, expected a list of 2 values"),
+        ("invalid type: boolean `true`, expected struct WrittenInput", "found true, expected a table"),
+        ("wanted string or table", "expected a name in quotes"),
+        ("missing field `method`", "`method` is missing"),
+        ("`x` is no placement: dram, activations or all", "`x` is no placement: dram, activations or all"),
+    ] {
+        assert_eq!(wording::in_plain_words(serde, &[]), told);
+    }
 }
 
 #[test]
@@ -102,7 +120,7 @@ fn keys_of_sections_are_told_with_their_section() {
     let told = |text: &str| read(text).unwrap_err();
     assert_eq!(
         told("[memory]\nlatency = 'x'"),
-        "a.toml:2: [memory] latency: invalid type: string \"x\", expected u32"
+        "a.toml:2: [memory] latency: found \"x\", expected a whole number from 0 to 4294967295"
     );
     assert_eq!(
         told("[memory]\n\nlatancy = 1"),
@@ -111,6 +129,15 @@ fn keys_of_sections_are_told_with_their_section() {
     assert_eq!(
         told("memroy = 3"),
         "a.toml:1: unknown field `memroy`, expected `memory` or `layer`; nearest: memory"
+    );
+    // A list or a section of an unknown name.
+    assert_eq!(
+        told("[[layers]]\nname = 'a'\nkind = 'flat'"),
+        "a.toml:1: unknown field `layers`, expected `memory` or `layer`; nearest: layer"
+    );
+    assert_eq!(
+        told("[memory]\nlatency = 1\n[memroy]\nlatency = 2"),
+        "a.toml:3: unknown field `memroy`, expected `memory` or `layer`; nearest: memory"
     );
     // Read as a whole, and wrong in one of its keys.
     assert_eq!(

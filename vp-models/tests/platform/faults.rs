@@ -9,7 +9,7 @@ use vp_models::host::trace::player::{self, Outcome, PlayOptions};
 use vp_models::host::{Host, HostError, Memory};
 use vp_models::hub::{
     Access, Activity, Completion, Hub, Input, MemoryGuarantees, Operation, Output, PartyCommand, PartyId,
-    PortIndex, Ran, Recorded, Role, Tag, TimeMode, Until, replay,
+    PortIndex, Recorded, Role, RunState, Tag, TimeMode, Until, replay,
 };
 use vp_models::local::LocalHost;
 use vp_models::platform::{Description, Platform};
@@ -368,7 +368,7 @@ impl Outside {
                 is_any = true;
                 self.outputs.push(output);
             }
-            if ran == Ran::Waiting && !is_any {
+            if ran == RunState::Waiting && !is_any {
                 let is_over = |output: &Output| {
                     matches!(
                         output,

@@ -8,14 +8,14 @@ use super::{Format, Shape, Step, Variable, walk};
 use crate::WholeFile;
 
 pub(super) struct Vcd {
-    writer: vcd::Writer<Kept>,
+    writer: vcd::Writer<VcdFile>,
     variables: Vec<(IdCode, Shape)>,
     time: Option<u64>,
 }
 
 impl Vcd {
     pub(super) fn begin(file: WholeFile, variables: &[Variable]) -> io::Result<Vcd> {
-        let mut writer = vcd::Writer::new(Kept(Some(file)));
+        let mut writer = vcd::Writer::new(VcdFile(Some(file)));
         writer.version(concat!("vp ", env!("CARGO_PKG_VERSION")))?;
         writer.timescale(1, TimescaleUnit::PS)?;
         let mut codes = vec![None; variables.len()];
@@ -76,9 +76,9 @@ impl Format for Vcd {
 }
 
 /// A file that can be taken back: the crate's writer does not give it.
-struct Kept(Option<WholeFile>);
+struct VcdFile(Option<WholeFile>);
 
-impl Write for Kept {
+impl Write for VcdFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.as_mut().map_or(Ok(0), |file| file.write(bytes))
     }

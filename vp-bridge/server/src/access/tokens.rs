@@ -307,7 +307,7 @@ mod tests {
             (token("secret = 1234567890123456"), "no text"),
             (token("secret = 'short'"), "has 5 characters: 16 to 256"),
             (token("secret = '0123456789 abcdef'"), "other characters"),
-            (token(&format!("secret = '{secret}'\nroles = ['king']")), "unknown variant `king`"),
+            (token(&format!("secret = '{secret}'\nroles = ['king']")), "found `king`, expected"),
             (token(&format!("secret = '{secret}'\nrole = ['cpu']")), "unknown field `role`"),
             (token(&format!("secret = '{secret}\n")), ""),
             (

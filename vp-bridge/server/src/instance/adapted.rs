@@ -59,8 +59,8 @@ impl From<SessionEnd> for End {
 }
 
 impl AdaptedSession {
-    pub(super) fn new(newcomer: JoiningAdapter) -> AdaptedSession {
-        let JoiningAdapter { name, sockets, mut input, adapter, ended, .. } = newcomer;
+    pub(super) fn new(joining: JoiningAdapter) -> AdaptedSession {
+        let JoiningAdapter { name, sockets, mut input, adapter, ended, .. } = joining;
         let stream = |socket| AdaptedStream { socket, input: std::mem::take(&mut input) };
         AdaptedSession {
             name,

@@ -7,7 +7,7 @@ use vp_protocols::native::{ErrorCode, Offer, Reply, Request, RequestId, SessionI
 use super::adapted::AdaptedSession;
 use super::inbox::PlatformCommand;
 use super::member::Member;
-use super::message::{JoiningAdapter, Newcomer, SessionCommand, ToSession};
+use super::message::{JoiningAdapter, JoiningSession, SessionCommand, ToSession};
 use super::permits::Permit;
 use super::session_stream::SessionStream;
 use super::{PlatformThread, inspect, offer, translate};
@@ -17,8 +17,8 @@ use crate::session_end::End;
 impl PlatformThread {
     pub(super) fn platform_command(&mut self, command: PlatformCommand) {
         match command {
-            PlatformCommand::Join(newcomer) => self.join(*newcomer),
-            PlatformCommand::JoinAdapted(newcomer) => self.join_adapted(*newcomer),
+            PlatformCommand::Join(joining) => self.join(*joining),
+            PlatformCommand::JoinAdapted(joining) => self.join_adapted(*joining),
             PlatformCommand::TellMode { wanted, tell } => {
                 let mode = if self.hub.are_all_partners() { wanted } else { self.time_mode() };
                 // Who has asked may have gone.
@@ -111,9 +111,9 @@ impl PlatformThread {
         }
     }
 
-    pub(super) fn join(&mut self, newcomer: Newcomer) {
-        let Newcomer { id, name, agent, time_mode, socket, mut connection, input, .. } = newcomer;
-        let Newcomer { server, platform, mut identity, ended, is_observer, .. } = newcomer;
+    pub(super) fn join(&mut self, joining: JoiningSession) {
+        let JoiningSession { id, name, agent, time_mode, socket, mut connection, input, .. } = joining;
+        let JoiningSession { server, platform, mut identity, ended, is_observer, .. } = joining;
         if ended.is_closed() {
             // Its task was given up.
             return;
@@ -149,7 +149,7 @@ impl PlatformThread {
         let who = identity.presence.as_ref().map(|presence| format!("{}, ", presence.holder().name));
         let mode = welcome.time_mode;
         tracing::info!("{name}: {}{agent} on platform {platform}, {mode}", who.unwrap_or_default());
-        let account = self.turns.newcomer();
+        let account = self.turns.joining();
         let mut member = Member::new(welcome.capabilities, (name, agent), identity, stream, account);
         member.is_observer = is_observer;
         let memory = MemoryGuarantees { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
@@ -173,20 +173,20 @@ impl PlatformThread {
         }
     }
 
-    fn join_adapted(&mut self, newcomer: JoiningAdapter) {
-        if newcomer.ended.is_closed() {
+    fn join_adapted(&mut self, joining: JoiningAdapter) {
+        if joining.ended.is_closed() {
             // Its task was given up.
             return;
         }
-        self.set_mode(newcomer.time_mode);
-        let (id, name) = (newcomer.id, format!("session {}", newcomer.id.0));
-        tracing::info!("{} on platform {}, {}", newcomer.name, self.name(), self.time_mode());
+        self.set_mode(joining.time_mode);
+        let (id, name) = (joining.id, format!("session {}", joining.id.0));
+        tracing::info!("{} on platform {}, {}", joining.name, self.name(), self.time_mode());
         let memory = MemoryGuarantees::default();
         self.handle(Input::Enter { party: translate::party(id), name, memory });
         let platform = self.hub.platform();
         let (ports, description) = (self.hub.ports(), platform.description());
         let beginning = SessionStart { party: translate::party(id), ports, description, now: self.hub.now() };
-        self.adapted.insert(id, AdaptedSession::new(newcomer), &beginning);
+        self.adapted.insert(id, AdaptedSession::new(joining), &beginning);
         self.take_adapted_inputs();
     }
 

@@ -9,12 +9,12 @@ use tokio::sync::oneshot;
 use vp_protocols::native::{ErrorCode, SessionId, TimeMode};
 use vp_shm::Bell;
 
-use super::{JoiningAdapter, Newcomer};
+use super::{JoiningAdapter, JoiningSession};
 
 /// What the server wants of a platform's thread.
 pub(crate) enum PlatformCommand {
     /// To take a session in.
-    Join(Box<Newcomer>),
+    Join(Box<JoiningSession>),
     /// To take a session of another protocol in.
     JoinAdapted(Box<JoiningAdapter>),
     /// Asks which mode of time a session would get that wants this one.

@@ -43,7 +43,7 @@ impl SessionCommand {
 
 /// A session whose hello has come, on its way to its platform. If it is dropped on the way its task is
 /// informed.
-pub(crate) struct Newcomer {
+pub(crate) struct JoiningSession {
     pub(crate) id: SessionId,
     /// What the log calls it.
     pub(crate) name: String,

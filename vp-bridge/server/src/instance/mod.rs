@@ -7,7 +7,7 @@
 //! except the [`Inbox`], through which sessions join.
 //!
 //! This is an adapter: messages of sessions become inputs of the platform's [`Hub`], and its outputs become
-//! messages to them (`translate.rs`, `told.rs`). The hub has the rules of time and of who may do what. This
+//! messages to them (`translate.rs`, `notices.rs`). The hub has the rules of time and of who may do what. This
 //! module has threads, the wall clock, and the limits of what a session may use of the server.
 
 mod adapted;
@@ -21,6 +21,7 @@ mod inspect;
 mod member;
 mod members;
 mod message;
+mod notices;
 mod observed;
 mod owners;
 mod partners;
@@ -32,7 +33,6 @@ mod save;
 mod session_stream;
 mod share;
 mod silence;
-mod told;
 mod translate;
 mod turns;
 mod waiting;
@@ -54,7 +54,7 @@ use adapted::AdaptedSessions;
 pub(super) use inbox::{Inbox, PlatformCommand};
 use members::Members;
 use message::SessionCommand;
-pub(super) use message::{JoiningAdapter, Newcomer};
+pub(super) use message::{JoiningAdapter, JoiningSession};
 use owners::Owners;
 use partners::StalledPartner;
 use run::PollSchedule;
@@ -427,7 +427,7 @@ mod tests {
         }
         assert!(matches!(connection.receive(&mut input), Ok(Some(Event::Hello(_)))));
         let (ended, mut has_ended) = oneshot::channel();
-        let newcomer = Newcomer {
+        let joining = JoiningSession {
             id: SessionId(1),
             name: "session 1".to_owned(),
             agent: "x".to_owned(),
@@ -441,7 +441,7 @@ mod tests {
             identity: SessionIdentity::default(),
             ended,
         };
-        instance.inbox().send(PlatformCommand::Join(Box::new(newcomer))).unwrap();
+        instance.inbox().send(PlatformCommand::Join(Box::new(joining))).unwrap();
         assert!(has_ended.try_recv().is_err());
         instance.inbox().send(PlatformCommand::Do(Box::new(|_| panic!("a model's fault")))).unwrap();
         let Ended { mut connection, end } = has_ended.await.unwrap();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use vp_core::Time;
-use vp_models::hub::{Pace, Ran};
+use vp_models::hub::{Pace, RunState};
 use vp_protocols::native::TimeMode;
 
 use super::PlatformThread;
@@ -57,8 +57,10 @@ impl PlatformThread {
             self.pace = None;
         }
         match (ran, &self.pace, next) {
-            (Ran::Again | Ran::InInstant, ..) => None,
-            (Ran::Limit, Some((began, pace)), Some(next)) => Some(Wake(began.checked_add(pace.due(next)))),
+            (RunState::Again | RunState::InInstant, ..) => None,
+            (RunState::Limit, Some((began, pace)), Some(next)) => {
+                Some(Wake(began.checked_add(pace.due(next))))
+            }
             _ => Some(Wake(None)),
         }
     }
@@ -76,19 +78,19 @@ impl PlatformThread {
 
     /// Runs the hub until nothing is left to do, or a session has to be looked at. Its outputs are sent after
     /// each piece.
-    fn run_hub(&mut self, granted: Time) -> Ran {
+    fn run_hub(&mut self, granted: Time) -> RunState {
         let length = self.hub.platform().description().period * PIECE;
         // Nothing ahead: the run says so, and takes time to where it belongs.
         while let Some(next) = self.hub.next_time().filter(|next| *next < granted) {
             let piece = next + length;
             match self.hub.run(piece) {
-                Ran::Limit if piece < granted => {}
+                RunState::Limit if piece < granted => {}
                 ran => return ran,
             }
             self.tell();
             self.flush();
             if self.is_asked() || self.adapted.has_inputs() || self.looks.is_due() {
-                return Ran::Again;
+                return RunState::Again;
             }
         }
         self.hub.run(Time::MAX)

@@ -27,7 +27,7 @@ use super::message::{SessionCommand, ToSession};
 use super::owners::Token;
 use super::permits::Permits;
 use super::quota::Quotas;
-use super::turns::Asked;
+use super::turns::PendingCosts;
 use crate::session_end::{End, Ended};
 
 /// Commands that a session may have in its platform before it is read no further.
@@ -211,8 +211,8 @@ impl SessionStream {
     }
 
     /// What the commands cost that have not been handed over.
-    pub(super) fn asked(&self) -> Asked {
-        Asked { all: self.asked, first: self.commands.front().map_or(0, SessionCommand::cost) }
+    pub(super) fn asked(&self) -> PendingCosts {
+        PendingCosts { all: self.asked, first: self.commands.front().map_or(0, SessionCommand::cost) }
     }
 
     /// Hands over what the session wants next.

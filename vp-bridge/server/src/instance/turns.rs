@@ -67,7 +67,7 @@ impl SessionCommand {
 
 /// What a session asks for that has not been carried out: what all of it costs, and the first command.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Asked {
+pub(super) struct PendingCosts {
     pub(super) all: u64,
     pub(super) first: u64,
 }
@@ -121,16 +121,16 @@ pub(super) struct CommandCosts {
 }
 
 impl CommandCosts {
-    fn kind(&self, asked: Asked) -> Kind {
+    fn kind(&self, asked: PendingCosts) -> Kind {
         match asked {
             _ if self.burst >= BURST || asked.first > LONG => Kind::Backlog,
-            Asked { all: ..=LITTLE, .. } => Kind::Little,
+            PendingCosts { all: ..=LITTLE, .. } => Kind::Little,
             _ => Kind::Much,
         }
     }
 
     /// Its rank in each of the orders of its kind, of one that asks for more than a little.
-    pub(super) fn ranks(&self, asked: Asked) -> impl Iterator<Item = (Order, u64)> + use<> {
+    pub(super) fn ranks(&self, asked: PendingCosts) -> impl Iterator<Item = (Order, u64)> + use<> {
         let orders = if asked.all == 0 { &[] } else { self.kind(asked).orders() };
         let account = *self;
         orders.iter().map(move |order| (*order, account.rank(*order)))
@@ -151,7 +151,7 @@ impl CommandCosts {
 }
 
 /// A session that may have commands: what it wants, and what it has cost.
-type Candidate<'a> = (SessionId, Asked, &'a CommandCosts);
+type Candidate<'a> = (SessionId, PendingCosts, &'a CommandCosts);
 
 /// The order of turns.
 #[derive(Debug)]
@@ -181,12 +181,12 @@ impl Default for Turns {
 impl Turns {
     /// The account of a session that joins now: it does not count as waiting since the platform began, and the
     /// existing sessions owe nothing to many that join.
-    pub(super) fn newcomer(&self) -> CommandCosts {
+    pub(super) fn joining(&self) -> CommandCosts {
         CommandCosts { costs: self.reached, ..CommandCosts::default() }
     }
 
     /// After a look at what a session wants.
-    pub(super) fn look(&self, account: &mut CommandCosts, asked: Asked) {
+    pub(super) fn look(&self, account: &mut CommandCosts, asked: PendingCosts) {
         let was_waiting = std::mem::replace(&mut account.is_waiting, asked.all > 0);
         if asked.all == 0 {
             account.burst = 0;
@@ -365,7 +365,7 @@ mod tests {
     /// Sessions with so much to be carried out, whose commands cost one each, and an imagined clock.
     struct Sessions {
         turns: Turns,
-        asked: Vec<Asked>,
+        asked: Vec<PendingCosts>,
         accounts: Vec<CommandCosts>,
         now: Instant,
     }
@@ -373,8 +373,8 @@ mod tests {
     /// Time that a command takes.
     const COMMAND: Duration = Duration::from_nanos(300);
 
-    fn asked(all: u64) -> Asked {
-        Asked { all, first: all.min(1) }
+    fn asked(all: u64) -> PendingCosts {
+        PendingCosts { all, first: all.min(1) }
     }
 
     impl Sessions {
@@ -504,7 +504,7 @@ mod tests {
     fn who_was_alone_for_long_is_not_behind_those_who_come_then() {
         let mut sessions = Sessions::new(&[1 << 40]);
         (0..100_000).for_each(|_| drop(sessions.round()));
-        sessions.accounts.resize(500, sessions.turns.newcomer());
+        sessions.accounts.resize(500, sessions.turns.joining());
         sessions.asked.resize(500, asked(1 << 40));
         for _ in 0..10 {
             let others = (0..).take_while(|_| !sessions.round().contains(&0)).count();

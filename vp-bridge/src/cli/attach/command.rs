@@ -89,7 +89,7 @@ const SHORT: &[(&str, &str)] = &[
 ];
 
 /// How each is used: all, or those of one name.
-pub(super) fn help(name: Option<&str>) -> Result<String, Wrong> {
+pub(super) fn help(name: Option<&str>) -> Result<String, CommandError> {
     let name = name.map(full_name).transpose()?;
     let mut text = String::new();
     let mut is_shown = false;
@@ -110,20 +110,20 @@ pub(super) fn help(name: Option<&str>) -> Result<String, Wrong> {
 
 /// Why a line is no command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong(String);
+pub(super) struct CommandError(String);
 
-impl fmt::Display for Wrong {
+impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-fn wrong<T>(why: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong(why.into()))
+fn wrong<T>(why: impl Into<String>) -> Result<T, CommandError> {
+    Err(CommandError(why.into()))
 }
 
 /// The name that is meant by a short form, or by a beginning that only one has.
-fn full_name(word: &str) -> Result<&'static str, Wrong> {
+fn full_name(word: &str) -> Result<&'static str, CommandError> {
     if let Some((_, name)) = SHORT.iter().find(|(short, _)| *short == word) {
         return Ok(name);
     }
@@ -154,7 +154,7 @@ impl<'a> Words<'a> {
     }
 
     /// The next word, which has to be there.
-    fn need(&mut self, what: &str) -> Result<&'a str, Wrong> {
+    fn need(&mut self, what: &str) -> Result<&'a str, CommandError> {
         self.next().map_or_else(|| wrong(format!("{}: {what} is missing{}", self.command, self.usage())), Ok)
     }
 
@@ -168,7 +168,7 @@ impl<'a> Words<'a> {
     }
 
     /// Takes a time, whose unit may stand apart.
-    fn time(&mut self) -> Result<Time, Wrong> {
+    fn time(&mut self) -> Result<Time, CommandError> {
         let mut text = self.need("a time, such as 12 us,")?.to_owned();
         if let Some(unit) = self.left.front().filter(|unit| unit.chars().all(char::is_alphabetic))
             && text.parse::<Time>().is_err()
@@ -185,7 +185,7 @@ impl<'a> Words<'a> {
         uses.next().map_or_else(String::new, |usage| format!(": {} {usage}", self.command))
     }
 
-    fn end(&mut self) -> Result<(), Wrong> {
+    fn end(&mut self) -> Result<(), CommandError> {
         match self.next() {
             None => Ok(()),
             Some(word) => wrong(format!("{}: `{word}` is too much{}", self.command, self.usage())),
@@ -193,7 +193,7 @@ impl<'a> Words<'a> {
     }
 }
 
-fn number(text: &str) -> Result<u64, Wrong> {
+fn number(text: &str) -> Result<u64, CommandError> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
@@ -201,7 +201,7 @@ fn number(text: &str) -> Result<u64, Wrong> {
     parsed.or_else(|_| wrong(format!("`{text}` is no number: write 4096 or 0x1000")))
 }
 
-fn small<T: TryFrom<u64>>(text: &str) -> Result<T, Wrong> {
+fn small<T: TryFrom<u64>>(text: &str) -> Result<T, CommandError> {
     let number = number(text)?;
     T::try_from(number).or_else(|_| wrong(format!("{number} is too much")))
 }
@@ -211,7 +211,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// Reads a line; `None`: there is nothing on it.
-pub(super) fn parse(line: &str) -> Result<Option<Command>, Wrong> {
+pub(super) fn parse(line: &str) -> Result<Option<Command>, CommandError> {
     let line = line.split('#').next().unwrap_or_default();
     let mut left: std::collections::VecDeque<&str> = line.split_whitespace().collect();
     let Some(first) = left.pop_front() else { return Ok(None) };
@@ -271,7 +271,7 @@ pub(super) const STEPS: &[(&str, StepBy)] = &[
     ("access", StepBy::Access),
 ];
 
-fn step_by(text: &str) -> Result<StepBy, Wrong> {
+fn step_by(text: &str) -> Result<StepBy, CommandError> {
     let singular = text.strip_suffix("es").filter(|text| text.ends_with("ss"));
     let singular = singular.or_else(|| text.strip_suffix('s').filter(|text| !text.ends_with('s')));
     let word = singular.unwrap_or(text);
@@ -282,7 +282,7 @@ fn step_by(text: &str) -> Result<StepBy, Wrong> {
     )
 }
 
-fn breakpoint(words: &mut Words<'_>) -> Result<Break, Wrong> {
+fn breakpoint(words: &mut Words<'_>) -> Result<Break, CommandError> {
     let access = |words: &mut Words<'_>| match (words.take("read"), words.take("write")) {
         (true, false) => Accesses::Read,
         (false, true) => Accesses::Write,

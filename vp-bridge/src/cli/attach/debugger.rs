@@ -29,12 +29,12 @@ const MOST_SHOWN: u64 = 64 << 10;
 
 /// What the server tells.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct Notices {
     stops: VecDeque<StopReport>,
     warnings: Vec<String>,
 }
 
-impl Handler for Told {
+impl Handler for Notices {
     fn stopped(&mut self, report: StopReport) {
         self.stops.push_back(report);
     }
@@ -53,7 +53,7 @@ pub(super) enum After {
 
 /// A session that debugs.
 pub(super) struct Debugger {
-    session: Client<Told>,
+    session: Client<Notices>,
     registers: DeviceRegisters,
     port: PortId,
     timeout: Option<Duration>,
@@ -69,7 +69,7 @@ impl Debugger {
     ) -> Result<Debugger, Failure> {
         let platform = which.platform(address)?;
         let extra = Capabilities::DEBUGGING.union(Capabilities::WARNINGS);
-        let mut session = which.open_with(address, Some(platform), extra, Told::default())?;
+        let mut session = which.open_with(address, Some(platform), extra, Notices::default())?;
         if !session.welcome().capabilities.contains(Capabilities::DEBUGGING) {
             let agent = &session.welcome().agent;
             return Err(Failure::new(format!("the server at {address}, {agent}, has no debugger")));

@@ -50,7 +50,7 @@ pub(super) struct Args {
     cycles: bool,
 
     /// Write every transaction of both runs, with the clock edges at which it began
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     csv: Option<PathBuf>,
 
     /// Give up when this much simulated time has passed, such as `10 ms` [default: ten times what the model takes, and 100 us]

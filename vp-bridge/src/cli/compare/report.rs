@@ -7,7 +7,7 @@ use vp_core::Time;
 use super::difference::{self, Difference, Recorded};
 use super::transactions::{Content, Kind, Place, Step, Stream, Transaction};
 use super::{Compared, Run};
-use crate::cli::run::what_happened;
+use crate::cli::run::warnings;
 use crate::cli::sequences::{self, BEFORE};
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict};
@@ -83,7 +83,7 @@ pub(super) fn show(compared: &Compared, cycles: bool) -> Result<Verdict, Failure
         }
     }
     // Such as the rule of the bus that the part has broken.
-    what_happened::warn(&mut out, &outside.warnings)?;
+    warnings::warn(&mut out, &outside.warnings)?;
     // What fails in the same way in both is the trace's.
     let is_same = contents.is_none() && failed != 1 && (is_on_time || !cycles);
     writeln!(

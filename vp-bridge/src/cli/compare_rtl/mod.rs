@@ -6,13 +6,13 @@ mod plot;
 mod report;
 
 use super::record::{self, Record};
-use super::{Failure, Verdict, terminal};
+use super::{Failure, Verdict, standard, terminal};
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use vp_models::host::trace::{Trace, TraceSource, discover};
-use vp_study::rtl::distribution::{self, Bounds, Distribution, Kept};
+use vp_study::rtl::distribution::{self, Bounds, Distribution, TableDistribution};
 use vp_study::rtl::log;
 use vp_study::rtl::measurements::Measurements;
 use vp_study::rtl::run::{Run, run};
@@ -37,7 +37,7 @@ pub(super) struct Args {
     filter: Option<String>,
 
     /// Write a plot of the model's cycles against the RTL's
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = standard::named())]
     svg: Option<PathBuf>,
 
     /// Write every row, with what each side took
@@ -49,7 +49,7 @@ pub(super) struct Args {
     json: bool,
 
     /// Write the distribution of errors of each table
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = standard::named())]
     distribution: Option<PathBuf>,
 }
 
@@ -102,6 +102,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         .collect::<Result<_, _>>()?;
     bar.finish_and_clear();
     let records = || files::records(&compared, &networks);
+    let is_taken = standard::takes_output(args.csv.as_deref(), args.json)?;
     if let Some(path) = &args.csv {
         record::write_csv(path, &records())?;
     }
@@ -111,12 +112,12 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     if let Some(path) = &args.distribution {
         distribution::write(path, &distributions(&compared)).map_err(Failure::new)?;
     }
-    if args.json {
+    if args.json || is_taken {
         let is_right = report::is_right(&networks, &compared);
-        let rows = records();
-        record::print(
-            &Record::default().with("is_right", is_right).with("left_out", unknown.len()).with("rows", rows),
-        )?;
+        if args.json {
+            let whole = Record::default().with("is_right", is_right).with("left_out", unknown.len());
+            record::print(&whole.with("rows", records()))?;
+        }
         return Ok(if is_right { Verdict::Right } else { Verdict::Wrong });
     }
     report::show(&networks, &compared, &unknown)
@@ -231,11 +232,11 @@ fn by_setting<'a>(
 }
 
 /// The errors of each table, and of each memory in it.
-fn distributions(compared: &[Compared<'_>]) -> Vec<Kept> {
+fn distributions(compared: &[Compared<'_>]) -> Vec<TableDistribution> {
     let mut kept = Vec::new();
     for (table, rows) in by_table(compared) {
         let mut keep = |group: String, distribution| {
-            kept.push(Kept { table: table.to_owned(), group, distribution });
+            kept.push(TableDistribution { table: table.to_owned(), group, distribution });
         };
         keep("all".to_owned(), raw(rows.iter().copied()));
         for (setting, rows) in by_setting(rows) {

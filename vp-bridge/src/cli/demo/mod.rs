@@ -29,7 +29,7 @@ pub(super) struct Args {
 const DEFAULT_PLATFORM: &str = "nv_small";
 
 /// What was run, and what came of it.
-struct Ran {
+struct DemoRun {
     headline: String,
     network: Network,
     plan: Plan,
@@ -67,7 +67,7 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     bar.finish_and_clear();
     ran.map_err(Failure::new)?;
     let statistics = host.statistics().map_err(Failure::new)?;
-    let ran = Ran { headline, network, plan, samples, inferences, statistics };
+    let ran = DemoRun { headline, network, plan, samples, inferences, statistics };
     match args.json {
         true => super::record::print(&report::record(&ran, &description.name))?,
         false => report::show(&ran)?,

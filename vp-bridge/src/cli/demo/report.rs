@@ -1,6 +1,6 @@
 //! What the demonstration shows: some of the images, how many were right, and where the time went.
 
-use super::{Ran, picture};
+use super::{DemoRun, picture};
 use crate::cli::record::{self, Record};
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, memory};
@@ -28,9 +28,9 @@ impl Answered<'_> {
     }
 }
 
-pub(super) fn show(ran: &Ran) -> Result<(), Failure> {
+pub(super) fn show(ran: &DemoRun) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
-    let Ran { headline, samples, inferences, statistics, .. } = ran;
+    let DemoRun { headline, samples, inferences, statistics, .. } = ran;
     let answered: Vec<Answered<'_>> = samples
         .iter()
         .zip(inferences)
@@ -51,7 +51,7 @@ pub(super) fn show(ran: &Ran) -> Result<(), Failure> {
         out,
         "{:<10} {share:.1} %: {} of {}",
         "accuracy",
-        right.len(),
+        grouped(right.len()),
         counted(answered.len() as u64, "image")
     )?;
     let period = Time::ps(statistics.get("period").unwrap_or(1_000));
@@ -77,7 +77,7 @@ pub(super) fn show(ran: &Ran) -> Result<(), Failure> {
 }
 
 /// The network in one line.
-fn network(ran: &Ran) -> String {
+fn network(ran: &DemoRun) -> String {
     let count = |wanted: fn(&Operation) -> bool| {
         ran.network.layers.iter().filter(|layer| wanted(&layer.operation)).count() as u64
     };
@@ -163,7 +163,7 @@ struct Figures<'a> {
     array: u64,
 }
 
-fn figures(ran: &Ran, period: Time) -> impl Iterator<Item = Figures<'_>> {
+fn figures(ran: &DemoRun, period: Time) -> impl Iterator<Item = Figures<'_>> {
     ran.network.layers.iter().enumerate().map(move |(at, layer)| {
         // Its hardware layers, if it was cut.
         let steps = || ran.plan.steps.iter().enumerate().filter(move |(_, step)| step.layer == at);
@@ -181,8 +181,8 @@ fn figures(ran: &Ran, period: Time) -> impl Iterator<Item = Figures<'_>> {
 }
 
 /// The result for other programs.
-pub(super) fn record(ran: &Ran, platform: &str) -> Record {
-    let Ran { network, samples, inferences, statistics, .. } = ran;
+pub(super) fn record(ran: &DemoRun, platform: &str) -> Record {
+    let DemoRun { network, samples, inferences, statistics, .. } = ran;
     let period = Time::ps(statistics.get("period").unwrap_or(1_000));
     let answers: Vec<u8> = inferences.iter().map(|inference| digits::answer(&inference.output)).collect();
     let right = answers.iter().zip(samples).filter(|(answer, sample)| **answer == sample.label).count();
@@ -208,7 +208,7 @@ pub(super) fn record(ran: &Ran, platform: &str) -> Record {
 }
 
 /// Where the time went, layer by layer.
-fn layers(out: &mut impl Write, ran: &Ran, whole: f64, period: Time) -> Result<(), Failure> {
+fn layers(out: &mut impl Write, ran: &DemoRun, whole: f64, period: Time) -> Result<(), Failure> {
     let mut table = text::table(&["layer", "input", "output", "cycles", "share", "MACs busy"], &[3, 4, 5]);
     let percent = |part: f64, whole: f64| format!("{:.0} %", 100.0 * part / whole.max(1.0));
     let mut in_layers = 0.0;

@@ -21,13 +21,13 @@ use super::{Failure, Verdict};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A recording, or a log of registers
-    #[arg(value_name = "A")]
+    #[arg(value_name = "A", value_parser = super::standard::named())]
     one: PathBuf,
 
     /// Another one
     ///
     /// The exit status is 0 if both have the same.
-    #[arg(value_name = "B")]
+    #[arg(value_name = "B", value_parser = super::standard::named())]
     other: PathBuf,
 }
 

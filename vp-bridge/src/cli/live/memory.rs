@@ -29,7 +29,7 @@ pub(in super::super) struct Args {
     look: LookArgs,
 
     /// Into this file, as they are, in place of showing them
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = crate::cli::standard::named())]
     out: Option<PathBuf>,
 }
 

@@ -1,6 +1,6 @@
 //! `vp poke`: sets bytes of a served platform's memory, or one of its registers.
 
-use super::super::{Failure, Verdict};
+use super::super::{Failure, Verdict, standard};
 use super::memory::memory_port;
 use super::{LookArgs, device_registers, number};
 use std::path::PathBuf;
@@ -52,9 +52,12 @@ fn poke_register(args: &Args) -> Result<Verdict, Failure> {
     Ok(Verdict::Right)
 }
 
+/// Most bytes that are set at once.
+const MOST_BYTES: u64 = 1 << 32;
+
 fn poke_memory(args: &Args, address: u64) -> Result<Verdict, Failure> {
     let bytes = match &args.file {
-        Some(path) => std::fs::read(path)
+        Some(path) => standard::read("--file", path, MOST_BYTES)
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?,
         None => bytes_of(&args.bytes.concat().replace(char::is_whitespace, ""))?,
     };

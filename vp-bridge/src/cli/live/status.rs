@@ -17,7 +17,7 @@ pub(in super::super) struct Args {
 }
 
 /// What is known of a platform.
-struct Seen {
+struct ServerStatus {
     /// What an observer calls it.
     name: String,
     standing: Vec<Counter>,
@@ -44,7 +44,7 @@ pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
     }
     let mut out = anstream::stdout().lock();
     if args.json {
-        let platform = |seen: &Seen| {
+        let platform = |seen: &ServerStatus| {
             let all = [&seen.standing[..], &seen.traffic].concat();
             (seen.name.clone(), json(&all))
         };
@@ -60,7 +60,7 @@ pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
     Ok(Verdict::Right)
 }
 
-fn look_at(args: &Args, name: &str) -> Result<Seen, Failure> {
+fn look_at(args: &Args, name: &str) -> Result<ServerStatus, Failure> {
     let LookArgs { connect, which } = &args.look;
     let mut look = which.open(connect, Some(name.to_owned()))?;
     let standing = look.inspect().map_err(Failure::new)?;
@@ -73,11 +73,11 @@ fn look_at(args: &Args, name: &str) -> Result<Seen, Failure> {
     for interface in &interfaces {
         traffic.extend(look.counters(&format!("{interface}.")).map_err(Failure::new)?);
     }
-    Ok(Seen { name: name.to_owned(), standing, traffic, interfaces })
+    Ok(ServerStatus { name: name.to_owned(), standing, traffic, interfaces })
 }
 
-fn write_platform(out: &mut impl Write, seen: &Seen) -> std::io::Result<()> {
-    let Seen { name, standing, .. } = seen;
+fn write_platform(out: &mut impl Write, seen: &ServerStatus) -> std::io::Result<()> {
+    let ServerStatus { name, standing, .. } = seen;
     let said = |name: &str| super::text(standing, name).unwrap_or("?");
     let stopped = super::text(standing, "stopped").map(|by| format!(", stopped by a debugger ({by})"));
     writeln!(out, "{name}: {}, {}{}", said("platform"), said("activity"), stopped.unwrap_or_default())?;
@@ -130,7 +130,7 @@ fn write_platform(out: &mut impl Write, seen: &Seen) -> std::io::Result<()> {
     write_traffic(out, seen, time)
 }
 
-fn write_traffic(out: &mut impl Write, seen: &Seen, time: Time) -> std::io::Result<()> {
+fn write_traffic(out: &mut impl Write, seen: &ServerStatus, time: Time) -> std::io::Result<()> {
     let period = super::count(&seen.standing, "period").unwrap_or(1).max(1);
     for interface in &seen.interfaces {
         for direction in ["read", "write"] {
@@ -144,6 +144,7 @@ fn write_traffic(out: &mut impl Write, seen: &Seen, time: Time) -> std::io::Resu
                 a_second * 1e-9
             );
             if let (Some(half), Some(most)) = (of("latency.p50"), of("latency.p99")) {
+                let [half, most] = [half, most].map(text::grouped);
                 line += &format!(", latency {half} cycles, 99 % within {most}");
             }
             writeln!(out, "  {direction:<10} {interface:<10} {line}")?;

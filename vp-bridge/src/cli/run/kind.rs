@@ -1,14 +1,13 @@
 //! What `vp run` is given: a network, a job for an FPGA AI Suite IP, or traces. Decided here alone, by what is there. A network runs on the
 //! device of the platform; if no platform is asked for, on an NVDLA, unless it has layers that only an FPGA AI Suite IP has.
 
-use super::super::Failure;
+use super::super::{Failure, standard};
 use super::MOST_INPUT;
 use super::named::Named;
 use std::path::Path;
 use toml::Table;
 use vp_models::host::fpga_ai_suite::{Job, Model};
 use vp_models::host::network::{Network, Options, Plan};
-use vp_models::host::read_text_at_most;
 use vp_models::host::trace::{TraceSource, discover};
 use vp_models::suggestion;
 use vp_models::toml_text::TomlText;
@@ -50,23 +49,24 @@ const OTHERS: [(&[&str], &str, &str); 5] = [
 pub(super) fn of(path: &Path, asked: impl Fn() -> Result<Option<Device>, Failure>) -> Result<Kind, Failure> {
     let is = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
     let file = |path: &Path| Ok(Kind::Network(Named::File(path.to_owned())));
+    let is_standard = standard::is_standard(path);
     let network = path.join("network.toml");
-    if network.is_file() {
+    if network.is_file() && !is_standard {
         return file(&network);
     }
-    if !path.exists() {
+    if !path.exists() && !is_standard {
         let built_in = path.to_str().filter(|name| Network::NAMES.contains(name));
         let built_in = built_in.map(|name| Kind::Network(Named::BuiltIn(name.to_owned())));
         return built_in.ok_or_else(|| nothing_there(path));
     }
-    if path.is_dir() || TraceSource::of(path).is_some() {
+    if !is_standard && path.is_dir() || TraceSource::of(path).is_some() {
         return discover(path).map(Kind::Traces).map_err(|error| Failure::new(error).hint(TAKEN));
     }
     if is("csv") {
         return file(path);
     }
     let unknown = || Failure::new(format!("{}: nothing that can be run", path.display())).hint(TAKEN);
-    let text = match read_text_at_most(path, MOST_INPUT) {
+    let text = match standard::read_text("TRACE", path, MOST_INPUT) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::InvalidData => return Err(unknown()),
         Err(error) => return Err(Failure::new(format!("cannot read {}: {error}", path.display()))),
@@ -78,7 +78,7 @@ pub(super) fn of(path: &Path, asked: impl Fn() -> Result<Option<Device>, Failure
             Some(Device::Suite) => Ok(Kind::Suite),
             None => Err(unknown()),
         },
-        Err(error) if is("toml") => Err(Failure::new(error.in_file(path))),
+        Err(error) if is("toml") || is_standard => Err(Failure::new(error.in_file(path))),
         Err(_) => Err(unknown()),
     }
 }
@@ -93,6 +93,9 @@ fn of_toml(
     if !table.contains_key("layer") {
         // Of a file with layers it is a mistake.
         if Job::KEYS.iter().any(|key| table.contains_key(*key)) {
+            if standard::is_standard(path) {
+                return Err(wrong(&"a job names files beside it: name its own file, too"));
+            }
             return Ok(Some(Device::Suite));
         }
         let is_of = |keys: &[&str]| keys.iter().any(|key| table.contains_key(*key));
@@ -113,7 +116,7 @@ fn of_toml(
 
 /// The device for a network that no platform is asked for. NVDLA's reader says what is wrong with one that cannot be read.
 fn able(path: &Path) -> Device {
-    let Ok(network) = Network::load(path, &Options::default()) else { return Device::Nvdla };
+    let Ok(network) = Named::File(path.to_owned()).load(&Options::default()) else { return Device::Nvdla };
     let is_foreign = Plan::check_operations(&network).is_err() && Model::of_network(&network).is_ok();
     if is_foreign { Device::Suite } else { Device::Nvdla }
 }

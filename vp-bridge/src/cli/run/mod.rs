@@ -5,19 +5,20 @@ mod kind;
 mod named;
 mod network;
 pub(super) mod report;
+mod results;
 mod suite;
 mod tensors;
-mod told;
-pub(super) mod what_happened;
+pub(super) mod warnings;
 
 use self::kind::{Device, Kind};
+use self::named::Named;
 pub(super) use self::network::bound;
 use super::fault_args::FaultArgs;
 use super::hosts::{HostArgs, OpenedHost};
 use super::memory_limit;
 use super::rtl::RtlTable;
 use super::text;
-use super::{Failure, Verdict, terminal};
+use super::{Failure, Verdict, standard, terminal};
 use indicatif::ProgressBar;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -93,7 +94,7 @@ pub(super) struct Args {
     placement: PlacementArgs,
 
     #[command(flatten)]
-    told: told::ToldArgs,
+    results: results::ResultArgs,
 }
 
 /// What a network keeps in SRAM.
@@ -112,6 +113,14 @@ pub(super) struct PlacementArgs {
     /// or not at all (never) [default: auto where something is placed in SRAM and the platform has BDMA]
     #[arg(long, value_name = "WHEN")]
     copies: Option<Copies>,
+}
+
+impl Args {
+    /// Whether a file's option has standard output.
+    fn takes_standard_output(&self) -> Result<bool, Failure> {
+        let files = self.results.files().map(|(_, path)| path);
+        standard::takes_output(self.output.as_deref().into_iter().chain(files), self.results.json)
+    }
 }
 
 impl PlacementArgs {
@@ -144,7 +153,7 @@ macro_rules! built_in_file {
 pub(super) const DEFAULT_PLATFORM: &str = "nv_small";
 
 /// A trace that was played.
-pub(super) struct Ran {
+pub(super) struct PlayedTrace {
     outcome: Outcome,
     statistics: Statistics,
     /// What the device had to say.
@@ -158,7 +167,7 @@ pub(super) struct Ran {
     rtl: Option<u64>,
 }
 
-impl Ran {
+impl PlayedTrace {
     /// Whether what came of it is right.
     fn verdict(&self) -> Judged {
         let failures = &self.outcome.failures;
@@ -197,14 +206,14 @@ impl Run {
 struct Run {
     name: String,
     configuration: String,
-    result: Result<Ran, Failure>,
+    result: Result<PlayedTrace, Failure>,
     /// How long it took here.
     took: Duration,
 }
 
 impl Run {
     /// Plays a trace on the platform of its configuration.
-    fn of(name: &str, configuration: &str, play: impl FnOnce() -> Result<Ran, Failure>) -> Run {
+    fn of(name: &str, configuration: &str, play: impl FnOnce() -> Result<PlayedTrace, Failure>) -> Run {
         let began = Instant::now();
         let result = play();
         Run { name: name.to_owned(), configuration: configuration.to_owned(), result, took: began.elapsed() }
@@ -227,9 +236,10 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let read = args.traces.iter().map(|path| ("TRACE", path.as_path()));
     let given = args.input.iter().map(|path| ("--input", path.as_path()));
     let output = args.output.iter().map(|path| ("--output", path.as_path()));
-    let written = output.chain(args.told.files()).collect::<Vec<_>>();
-    // What is read several times is no mistake.
-    for file in read.chain(given) {
+    let written = output.chain(args.results.files()).collect::<Vec<_>>();
+    args.takes_standard_output()?;
+    // What is read several times is no mistake, and standard input no file that is written.
+    for file in read.chain(given).filter(|(_, path)| !standard::is_standard(path)) {
         args.host.observing.check_names_beside(written.iter().copied().chain([file]))?;
     }
     args.host.observing.check_names_beside(written)?;
@@ -259,7 +269,11 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
             Kind::Suite => {
                 alone("a job or a network")?;
                 only_for_networks(args)?;
-                return suite::main(Job::load(path).map_err(Failure::new)?, args);
+                let job = match standard::is_standard(path) {
+                    true => suite::of_network(&Named::File(path.clone()))?,
+                    false => Job::load(path).map_err(Failure::new)?,
+                };
+                return suite::main(job, args);
             }
         }
     }
@@ -303,7 +317,7 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     }
     let left_out = sources.len() - runs.len();
     bar.finish_and_clear();
-    match args.told.tell_traces(&runs, left_out)? {
+    match args.results.tell_traces(&runs, left_out)? || args.takes_standard_output()? {
         true => Ok(report::verdict_of_all(&runs, left_out)),
         false => report::many(&runs, left_out),
     }
@@ -314,7 +328,7 @@ fn one(run: Run, args: &Args) -> Result<Verdict, Failure> {
     if let Ok(ran) = &run.result {
         tensors::take(&ran.outcome, args.output.as_deref())?;
     }
-    let is_told = args.told.tell_traces(std::slice::from_ref(&run), 0)?;
+    let is_told = args.results.tell_traces(std::slice::from_ref(&run), 0)? || args.takes_standard_output()?;
     if is_told && run.result.is_ok() {
         return Ok(report::verdict_of_all(&[run], 0));
     }
@@ -357,7 +371,7 @@ pub(super) fn platform_of(source: &TraceSource) -> &str {
     }
 }
 
-fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Result<Ran, Failure> {
+fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Result<PlayedTrace, Failure> {
     let OpenedHost { parts: _parts, mut host, description, headline, observed: _observed } =
         args.host.open(default)?;
     args.faults.arm(host.as_mut())?;
@@ -365,7 +379,7 @@ fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Resul
     let played = player::play(trace, host.as_mut(), &map, &PlayOptions::default());
     let outcome = played.map_err(|error| Failure {
         is_lack: is_lack(&error, trace, map),
-        ..Failure::new(what_happened::with_what_happened(&error, host.as_mut()))
+        ..Failure::new(warnings::with_warnings(&error, host.as_mut()))
     })?;
     let statistics = host.statistics().map_err(Failure::new)?;
     let mut warnings = host.warnings();
@@ -381,7 +395,7 @@ fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Resul
     }
     let rtl =
         description.as_ref().map(|description| tables.cycles(trace, description)).transpose()?.flatten();
-    Ok(Ran { outcome, statistics, warnings, platform, headline, loadable: described(trace), rtl })
+    Ok(PlayedTrace { outcome, statistics, warnings, platform, headline, loadable: described(trace), rtl })
 }
 
 /// What a loadable is, in one line.

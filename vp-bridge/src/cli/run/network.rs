@@ -2,18 +2,19 @@
 
 use super::energy::Estimate;
 use super::named::Named;
-use super::{Args, MOST_INPUT, what_happened};
+use super::{Args, MOST_INPUT, warnings};
 use crate::cli::hosts::OpenedHost;
 use crate::cli::platform_args::nvdla;
 use crate::cli::text::{self, counted, grouped, styled};
-use crate::cli::{Failure, Verdict};
+use crate::cli::{Failure, Verdict, standard};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use vp_core::Time;
 use vp_models::host::network::{LayerFigures, Measured, Memories, Network, Options, Place, Plan, PlanError};
-use vp_models::host::{Bounds, Memory, read_at_most};
+use vp_models::host::{Bounds, Memory};
 use vp_models::platform::{Arithmetic, Description};
+use vp_models::toml_text::TextError;
 use vp_study::energy::Coefficients;
 
 /// The port of SRAM.
@@ -36,14 +37,14 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
     let ran = run((named, &network), args);
     if let Err(failure) = &ran {
         let platform = args.host.platform.description(DEFAULT_PLATFORM).map(|description| description.name);
-        args.told.tell_failure(&network.name, &platform.unwrap_or_default(), failure)?;
+        args.results.tell_failure(&network.name, &platform.unwrap_or_default(), failure)?;
     }
     ran
 }
 
 fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Failure> {
     let began = Instant::now();
-    let coefficients = args.energy.as_deref().map(Coefficients::load).transpose().map_err(Failure::new)?;
+    let coefficients = args.energy.as_deref().map(coefficients).transpose()?;
     if coefficients.is_some() && args.host.connect.is_some() {
         return Err(Failure::new(
             "--energy counts what a platform does inside, which is not seen of a server's: leave out --connect",
@@ -83,24 +84,35 @@ fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Fai
     bar.set_message(network.name.clone());
     let measured = Measured::on(network, &plan, host.as_mut(), description.period, &inputs, || bar.inc(1));
     bar.finish_and_clear();
-    let measured =
-        measured.map_err(|error| Failure::new(what_happened::with_what_happened(&error, host.as_mut())))?;
+    let measured = measured.map_err(|error| Failure::new(warnings::with_warnings(&error, host.as_mut())))?;
     if let Some(file) = &args.output {
         let bytes: Vec<u8> = measured.output.iter().map(|element| *element as u8).collect();
-        vp_observers::write_whole(file, bytes)
-            .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))?;
+        standard::write(file, bytes)?;
     }
     let took = began.elapsed();
     let estimate = coefficients.map(|known| Estimate::of(&measured, &plan, &description, known));
-    if !args.told.tell_network((network, &plan), &description, (&measured, took), estimate.as_ref())? {
+    let told =
+        args.results.tell_network((network, &plan), &description, (&measured, took), estimate.as_ref())?;
+    if !told && !args.takes_standard_output()? {
         show(&headline, (network, &plan), &description, &measured, estimate.as_ref())?;
     }
     Ok(Verdict::Right)
 }
 
+/// The coefficients of a file, or the built-in ones.
+fn coefficients(path: &Path) -> Result<Coefficients, Failure> {
+    let coefficients = match standard::is_standard(path) {
+        true => standard::read_text("--energy", path, MOST_INPUT)
+            .map_err(|error| TextError::unreadable(path, error))
+            .and_then(|text| Coefficients::parse(&text).map_err(|error| error.in_file(path))),
+        false => Coefficients::load(path),
+    };
+    coefficients.map_err(Failure::new)
+}
+
 /// Says why a network has no plan, with the line of its file that asks for what cannot be.
 fn unplanned((named, network): (&Named, &Network), description: &Description, error: &PlanError) -> Failure {
-    let place = match (named, error.line()) {
+    let place = match (named, error.line(network)) {
         (Named::File(path), Some(line)) => format!("{}:{line}: ", path.display()),
         (Named::File(path), None) => format!("{}: ", path.display()),
         (Named::BuiltIn(_), _) => String::new(),
@@ -109,10 +121,6 @@ fn unplanned((named, network): (&Named, &Network), description: &Description, er
         Failure::new(format!("{place}{} cannot run on {}: {error}", network.name, description.name));
     match error {
         PlanError::SramRoom { .. } => failure.hint("--set sram0.size=BYTES makes the SRAM larger"),
-        PlanError::NoSram { .. } => {
-            failure.hint("--platform nv_large, nv_full and nv_medium_1024_full have SRAMIF")
-        }
-        PlanError::NoBdma { .. } => failure.hint("--platform nv_large and nv_full have BDMA"),
         _ => failure,
     }
 }
@@ -127,9 +135,10 @@ fn input(network: &Network, files: &[PathBuf]) -> Result<Vec<i8>, Failure> {
     };
     let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
     let expected = network.input_bytes();
-    let bytes = read_at_most(file, MOST_INPUT).map_err(|error| wrong(error.to_string()))?;
+    let bytes = standard::read("--input", file, MOST_INPUT).map_err(|error| wrong(error.to_string()))?;
     if bytes.len() != expected {
-        let why = format!("{} bytes; {} of {} takes {expected}", bytes.len(), network.name, network.input);
+        let [found, expected] = [bytes.len(), expected].map(grouped);
+        let why = format!("{found} bytes; {} of {} takes {expected}", network.name, network.input);
         let hint = format!("elements are {}, ordered by line, column and channel", network.precision);
         return Err(wrong(why).hint(hint));
     }
@@ -201,11 +210,12 @@ fn show(
     };
     writeln!(
         out,
-        "{:<10} {}{each} ({} at {}), {frames:.1} frames/s",
+        "{:<10} {}{each} ({} at {}), {} frames/s",
         "time",
         counted(cycles, "cycle"),
         period * cycles,
-        text::frequency(period)
+        text::frequency(period),
+        grouped(format_args!("{frames:.1}"))
     )?;
     let whole = measured.bounds();
     if measured.layers.iter().any(|layer| !layer.moved.is_empty()) {
@@ -233,7 +243,7 @@ fn show(
         )?;
     }
     writeln!(out, "{:<10} {}", "event hash", measured.statistics.text("events.hash").unwrap_or("-"))?;
-    what_happened::show_faults(&mut out, &measured.statistics)
+    warnings::show_faults(&mut out, &measured.statistics)
 }
 
 /// What is in SRAM, and what goes over its interface.

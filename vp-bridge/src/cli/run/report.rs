@@ -1,7 +1,7 @@
 //! How runs are shown: one in full, many in a table.
 
-use super::what_happened::{faults, show_faults, warn};
-use super::{Judged, Ran, Run, suite};
+use super::warnings::{faults, show_faults, warn};
+use super::{Judged, PlayedTrace, Run, suite};
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict, memory};
 use std::fmt;
@@ -21,13 +21,13 @@ fn after(shown: Result<(), Failure>, passed: bool) -> Result<Verdict, Failure> {
 }
 
 /// One trace: what it is, how long it took, what it moved, whether it is right.
-pub(super) fn one(name: &str, ran: &Ran) -> Result<Verdict, Failure> {
+pub(super) fn one(name: &str, ran: &PlayedTrace) -> Result<Verdict, Failure> {
     after(show_one(name, ran), ran.verdict() == Judged::Passed)
 }
 
-fn show_one(name: &str, ran: &Ran) -> Result<(), Failure> {
+fn show_one(name: &str, ran: &PlayedTrace) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
-    let Ran { outcome, statistics, warnings, headline, rtl, loadable, .. } = ran;
+    let PlayedTrace { outcome, statistics, warnings, headline, rtl, loadable, .. } = ran;
     writeln!(out, "{headline}\n{name}\n")?;
     if let Some(loadable) = loadable {
         writeln!(out, "{:<10} {loadable}", "loadable")?;
@@ -265,7 +265,7 @@ fn show_many(runs: &[Run], tally: &Tally, left_out: usize) -> Result<(), Failure
     }
     writeln!(out, "{}", table.trim_fmt())?;
     let warned = |run: &Run| {
-        let of = |ran: &Ran| !ran.warnings.is_empty() || faults(&ran.statistics).next().is_some();
+        let of = |ran: &PlayedTrace| !ran.warnings.is_empty() || faults(&ran.statistics).next().is_some();
         matches!(&run.result, Ok(ran) if of(ran))
     };
     if tally.passed < runs.len() || runs.iter().any(warned) {

@@ -3,14 +3,14 @@
 use std::io::Write;
 
 use vp_models::fpga_ai_suite::Architecture;
+use vp_models::host::Statistics;
 use vp_models::host::fpga_ai_suite::{Driver, Inference, Job, Model};
 use vp_models::host::network::{Options, digits};
-use vp_models::host::{Statistics, read_at_most};
 use vp_models::platform::{Description, DeviceDescription};
 
 use super::super::hosts::OpenedHost;
 use super::super::record::{self, Record};
-use super::super::{Failure, Verdict, text};
+use super::super::{Failure, Verdict, standard, text};
 use super::named::Named;
 use super::{Args, MOST_INPUT};
 
@@ -19,20 +19,22 @@ pub(super) const DEFAULT_PLATFORM: &str = "fpga-ai-suite";
 
 /// Runs a job.
 pub(super) fn main(mut job: Job, args: &Args) -> Result<Verdict, Failure> {
-    args.told.refuse_files()?;
+    args.results.refuse_files()?;
     if !args.input.is_empty() && (job.outputs.is_some() || job.labels.is_some()) {
         return Err(Failure::new("--input: the job says what comes of its own inputs, and of no others")
             .hint("give its graph in place of it"));
     }
     for path in &args.input {
-        let bytes = read_at_most(path, MOST_INPUT)
+        let bytes = standard::read("--input", path, MOST_INPUT)
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
         job.add_inputs(&path.display().to_string(), &bytes).map_err(Failure::new)?;
     }
     if job.inputs.is_empty() {
         let elements = job.model.graph.input().elements();
-        return Err(Failure::new(format!("{} has no inputs", job.model.name))
-            .hint(format!("give --input FILE, of {elements} bytes an input, or a job file")));
+        return Err(Failure::new(format!("{} has no inputs", job.model.name)).hint(format!(
+            "give --input FILE, of {} bytes an input, or a job file",
+            text::grouped(elements)
+        )));
     }
     let OpenedHost { parts: _parts, mut host, description, headline, observed: _observed } =
         args.host.open(DEFAULT_PLATFORM)?;
@@ -53,23 +55,23 @@ pub(super) fn main(mut job: Job, args: &Args) -> Result<Verdict, Failure> {
     if let Some(path) = &args.output {
         let bytes: Vec<u8> =
             inferences.iter().flat_map(|it| it.output.iter().map(|value| *value as u8)).collect();
-        vp_observers::write_whole(path, bytes)
-            .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
+        standard::write(path, bytes)?;
     }
     let statistics = host.statistics().map_err(Failure::new)?;
     for warning in host.warnings() {
         anstream::eprintln!("{} {warning}", text::styled(text::RED, "warning:"));
     }
-    let ran = Ran { job: &job, inferences: &inferences, statistics: &statistics };
-    match args.told.json {
+    let ran = JobRun { job: &job, inferences: &inferences, statistics: &statistics };
+    match args.results.json {
         true => record::print(&ran.record(&description))?,
+        false if args.takes_standard_output()? => {}
         false => ran.show(&headline)?,
     }
     Ok(if ran.first_wrong().is_none() { Verdict::Right } else { Verdict::Wrong })
 }
 
 /// A job that was run.
-struct Ran<'a> {
+struct JobRun<'a> {
     job: &'a Job,
     inferences: &'a [Inference],
     statistics: &'a Statistics,
@@ -90,8 +92,8 @@ fn architecture(description: &Description) -> Result<&Architecture, Failure> {
 /// A network as a job, without inputs.
 pub(super) fn of_network(named: &Named) -> Result<Job, Failure> {
     let model = match named {
-        Named::File(path) => Model::load(path).map_err(Failure::new)?,
-        Named::BuiltIn(_) => Model::of_network(&named.load(&Options::default())?).map_err(Failure::new)?,
+        Named::File(path) if !standard::is_standard(path) => Model::load(path).map_err(Failure::new)?,
+        _ => Model::of_network(&named.load(&Options::default())?).map_err(Failure::new)?,
     };
     Ok(Job { model, inputs: Vec::new(), outputs: None, labels: None })
 }
@@ -117,9 +119,9 @@ fn show_counters(out: &mut impl Write, statistics: &Statistics, count: u64) -> R
     writeln!(out, "inferences  {}", text::grouped(count))?;
     writeln!(
         out,
-        "time        {} cycles an inference, {overlap:.2} jobs at a time ({:.3} µs)",
+        "time        {} cycles an inference, {overlap:.2} jobs at a time ({} µs)",
         each(active),
-        (active * period) as f64 / count.max(1) as f64 / 1e6,
+        text::grouped(format_args!("{:.3}", (active * period) as f64 / count.max(1) as f64 / 1e6)),
     )?;
     writeln!(
         out,
@@ -132,7 +134,7 @@ fn show_counters(out: &mut impl Write, statistics: &Statistics, count: u64) -> R
     Ok(())
 }
 
-impl Ran<'_> {
+impl JobRun<'_> {
     /// The first inference whose output is not the expected one.
     fn first_wrong(&self) -> Option<usize> {
         let outputs = self.job.outputs.as_ref()?;
@@ -148,7 +150,7 @@ impl Ran<'_> {
     }
 
     fn record(&self, description: &Description) -> Record {
-        let Ran { job, inferences, statistics } = self;
+        let JobRun { job, inferences, statistics } = self;
         let result =
             job.outputs.as_ref().map(|_| if self.first_wrong().is_none() { "passed" } else { "failed" });
         Record::default()
@@ -162,7 +164,7 @@ impl Ran<'_> {
     }
 
     fn show(&self, headline: &str) -> Result<(), Failure> {
-        let Ran { job, inferences, statistics } = self;
+        let JobRun { job, inferences, statistics } = self;
         let mut out = anstream::stdout().lock();
         let (model, graph) = (&job.model, &job.model.graph);
         writeln!(out, "{headline}")?;
@@ -176,10 +178,10 @@ impl Ran<'_> {
         if let Some(hash) = statistics.text("events.hash") {
             writeln!(out, "event hash  {hash}")?;
         }
-        super::what_happened::show_faults(&mut out, statistics)?;
+        super::warnings::show_faults(&mut out, statistics)?;
         if let Some(right) = self.right() {
             let share = 100.0 * right as f64 / count.max(1) as f64;
-            writeln!(out, "accuracy    {share:.1} %: {right} of {count}")?;
+            writeln!(out, "accuracy    {share:.1} %: {} of {}", text::grouped(right), text::grouped(count))?;
         }
         if job.outputs.is_some() {
             match self.first_wrong() {

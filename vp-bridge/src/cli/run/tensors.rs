@@ -2,10 +2,12 @@
 
 use super::super::Failure;
 use super::MOST_INPUT;
+use crate::cli::standard;
+use crate::cli::text::grouped;
 use image::{DynamicImage, ImageReader};
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use vp_models::host::loadable::Tensor;
-use vp_models::host::read_at_most;
 use vp_models::host::trace::player::Outcome;
 use vp_models::host::trace::{Body, Trace};
 
@@ -33,14 +35,14 @@ pub(super) fn give(trace: &mut Trace, files: &[PathBuf]) -> Result<(), Failure> 
 
 fn input(file: &Path, tensor: Option<&Tensor>, memory: usize) -> Result<Vec<u8>, Failure> {
     let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
-    let reader = ImageReader::open(file).and_then(ImageReader::with_guessed_format);
+    let bytes = standard::read("--input", file, MOST_INPUT).map_err(|error| wrong(error.to_string()))?;
+    let reader = ImageReader::new(Cursor::new(&bytes)).with_guessed_format();
     let reader = reader.map_err(|error| wrong(error.to_string()))?;
     if reader.format().is_some() {
         let tensor = tensor.ok_or_else(|| wrong("the loadable does not say what its input is".to_owned()))?;
         let picture = reader.decode().map_err(|error| wrong(error.to_string()))?;
         return of_picture(&picture, tensor, memory).map_err(wrong);
     }
-    let bytes = read_at_most(file, MOST_INPUT).map_err(|error| wrong(error.to_string()))?;
     if bytes.len() == memory {
         return Ok(bytes);
     }
@@ -50,9 +52,11 @@ fn input(file: &Path, tensor: Option<&Tensor>, memory: usize) -> Result<Vec<u8>,
             .pack(&bytes, memory)
             .ok_or_else(|| wrong("the strides of the tensor do not fit its size".to_owned())),
         _ => {
-            let dense =
-                tensor.and_then(elements).map_or(String::new(), |dense| format!(", or {dense} as elements"));
-            Err(wrong(format!("{} bytes; the input takes {memory} as memory{dense}", bytes.len())))
+            let dense = tensor
+                .and_then(elements)
+                .map_or(String::new(), |dense| format!(", or {} as elements", grouped(dense)));
+            let [found, memory] = [bytes.len(), memory].map(grouped);
+            Err(wrong(format!("{found} bytes; the input takes {memory} as memory{dense}")))
         }
     }
 }
@@ -101,8 +105,7 @@ pub(super) fn take(outcome: &Outcome, file: Option<&Path>) -> Result<(), Failure
         let elements = output.tensor.as_ref().and_then(|tensor| tensor.unpack(&output.bytes));
         elements.unwrap_or_else(|| output.bytes.clone())
     };
-    vp_observers::write_whole(file, bytes)
-        .map_err(|error| Failure::new(format!("{}: {error}", file.display())))
+    standard::write(file, bytes)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::cli::record::{self, Record};
 use crate::cli::text::{self, counted, grouped, styled};
-use crate::cli::{Failure, Verdict};
+use crate::cli::{Failure, Verdict, standard};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -79,11 +79,13 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         let what = format!("no point is in both {} and {}", args.first.display(), args.second.display());
         return Err(Failure::new(what).hint("a point is the same if what varies in it has the same values"));
     }
+    let is_taken = standard::takes_output(args.csv.as_deref(), args.json)?;
     if let Some(path) = &args.csv {
         record::write_csv(path, &difference.points.iter().flat_map(layer_records).collect::<Vec<_>>())?;
     }
     match args.json {
         true => record::print(&whole_record(args, &difference))?,
+        false if is_taken => {}
         false => show(args, &difference)?,
     }
     let is_wrong =

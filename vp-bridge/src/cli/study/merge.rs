@@ -11,7 +11,7 @@ use vp_study::{Finished, Store};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The study
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = crate::cli::standard::named())]
     file: PathBuf,
 
     /// What shards have kept (points-I-of-N.jsonl), or folders with it [default: the study's folder of results]

@@ -8,7 +8,7 @@ mod published;
 mod report;
 
 use super::parts::PartArgs;
-use super::{Failure, Verdict};
+use super::{Failure, Verdict, standard};
 use clap::Subcommand;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -47,7 +47,7 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct RunArgs {
     /// The study; `vp study new` writes one to start from
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required = true, value_parser = super::standard::named())]
     file: Option<PathBuf>,
 
     #[command(flatten)]
@@ -124,7 +124,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
 
 /// Writes a text into a file that is not there yet, and tells what it is for; or shows it.
 fn write_new(args: &NewArgs, text: &str, told: impl FnOnce(&str) -> String) -> Result<Verdict, Failure> {
-    let Some(path) = &args.file else {
+    let Some(path) = args.file.as_ref().filter(|path| !standard::is_standard(path)) else {
         write!(anstream::stdout(), "{text}")?;
         return Ok(Verdict::Right);
     };
@@ -151,7 +151,6 @@ struct Loaded {
 impl Loaded {
     fn from(file: &Path, parts: &PartArgs) -> Result<Loaded, Failure> {
         let study = Study::load(file).map_err(Failure::new)?;
-        let layout = Layout::of(&study).map_err(|error| Failure::new(error.in_file(file)))?;
         let mut bench = Bench::new(&study);
         if parts.first_given().is_some() {
             let (words, parts) = (parts.words(), parts.clone());
@@ -159,6 +158,16 @@ impl Loaded {
                 move |point, description: &_, run: &mut OnHost<'_>| parts.run_at(point, description, run);
             bench = bench.with_outside(Outside { words, open: Box::new(open) });
         }
+        let layout = Layout::of(&study).map_err(|error| {
+            // Its report may name what a misspelt parameter should be.
+            let points = study::plan(&study, &bench, &HashSet::new());
+            let unplanned: Vec<&Planned> = points.iter().filter(|planned| planned.job.is_err()).collect();
+            let wrong = study::wrong_values(&study, &bench, &unplanned, NonZeroUsize::MIN);
+            match wrong.is_empty() {
+                true => Failure::new(error.in_file(file)),
+                false => Failure::new(told(file, &wrong, study::none_runs(&points).is_some())),
+            }
+        })?;
         // What a search has found is looked at closely, and is not known yet.
         let chosen: HashSet<usize> = match study.search {
             Some(_) => HashSet::new(),

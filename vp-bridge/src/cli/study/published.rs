@@ -162,25 +162,29 @@ impl Ran {
         writeln!(out, "{}\n", table.trim_fmt())?;
         let [theirs, ours] = self.cycles();
         let published = published::frame(name, *case).map_or(String::new(), |time| {
-            format!(" (their own sum: {:.1})", 1e12 / time.as_ps().max(1) as f64)
+            format!(" (their own sum: {})", rate(1e12 / time.as_ps().max(1) as f64))
         });
         writeln!(
             out,
-            "{:<10} {} cycles, {:.1} frames/s{published}",
+            "{:<10} {} cycles, {} frames/s{published}",
             "theirs",
             grouped(theirs as u64),
-            self.frames_per_second(theirs)
+            rate(self.frames_per_second(theirs))
         )?;
         writeln!(
             out,
-            "{:<10} {} cycles, {:.1} frames/s: {}",
+            "{:<10} {} cycles, {} frames/s: {}",
             "ours",
             grouped(ours as u64),
-            self.frames_per_second(ours),
+            rate(self.frames_per_second(ours)),
             bound(&measured.bounds())
         )?;
         Ok(())
     }
+}
+
+fn rate(frames_per_second: f64) -> String {
+    grouped(format_args!("{frames_per_second:.1}"))
 }
 
 fn record_of(row: &Compared) -> Record {

@@ -5,8 +5,8 @@ use crate::ideal::{Ideal, Trend};
 use crate::layout::{Curve, Panel};
 use crate::point::text;
 use crate::results;
-use crate::said::rounded;
-use crate::said::{amount, spoken};
+use crate::wording::rounded;
+use crate::wording::{amount, spoken};
 
 impl Page<'_> {
     /// A chart's answer; none if its chosen point did not run.

@@ -5,7 +5,7 @@ use super::live::{self, Live};
 use super::look::{LEGEND, Look, Mark, legend, legend_height};
 use super::names::{Below, shortened};
 use super::plot::{self, Axis};
-use crate::said::rounded;
+use crate::wording::rounded;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use super::bars::Bar;
 use crate::measured::{Measured, MeasuredLayer};
-use crate::said::rounded;
+use crate::wording::rounded;
 use maud::{Markup, html};
 use vp_models::host::Bound;
 

@@ -11,8 +11,8 @@ use crate::area::front;
 use crate::file::Study;
 use crate::point::text;
 use crate::results::Row;
-use crate::said::rounded;
-use crate::said::{Unit, quantity};
+use crate::wording::rounded;
+use crate::wording::{Unit, quantity};
 use plotters::prelude::*;
 use serde_json::json;
 

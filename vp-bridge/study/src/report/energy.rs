@@ -6,8 +6,8 @@ use crate::file::Study;
 use crate::measured::Measured;
 use crate::point::text;
 use crate::results::Row;
-use crate::said::rounded;
-use crate::said::{quantity, spoken};
+use crate::wording::rounded;
+use crate::wording::{quantity, spoken};
 
 /// A row a point: what varies, and what a frame takes.
 pub(super) fn of_points(study: &Study, rows: &[Row<'_>]) -> Cells {

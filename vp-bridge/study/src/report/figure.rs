@@ -3,7 +3,7 @@
 use super::cells::{Cells, table};
 use super::drawing::themed;
 use super::live::Live;
-use crate::said::unbroken;
+use crate::wording::unbroken;
 use maud::{Markup, PreEscaped, html};
 
 /// A chart with all that belongs to it.

@@ -9,7 +9,7 @@ use crate::layout::{Layout, Panel};
 use crate::measured::{Measured, Outcome};
 use crate::point::{is_time, text};
 use crate::results::{self, Row};
-use crate::said::{Unit, amount, measured_in, plain, quantity, unbroken, valued};
+use crate::wording::{Unit, amount, measured_in, plain, quantity, unbroken, valued};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::path::Path;
 

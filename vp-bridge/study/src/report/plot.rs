@@ -2,7 +2,7 @@
 
 use super::drawing::{Area, Error, FONT, GUIDE, LABEL, TEXT, style, width};
 use super::look::pieces;
-use crate::said::{Unit, short};
+use crate::wording::{Unit, short};
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};

@@ -5,7 +5,7 @@ use super::live::{self, Live};
 use super::look::{LEGEND, Mark, legend};
 use super::plot::{self, Axis, Labels};
 use crate::measured::Measured;
-use crate::said::short;
+use crate::wording::short;
 use plotters::prelude::*;
 use serde_json::json;
 

@@ -7,8 +7,8 @@ use crate::ideal::{Ideal, Trend};
 use crate::knee::Knee;
 use crate::layout::Curve;
 use crate::results;
-use crate::said::rounded;
-use crate::said::{Unit, plain, spoken};
+use crate::wording::rounded;
+use crate::wording::{Unit, plain, spoken};
 
 /// A table and what it is of.
 #[derive(Clone, Debug, PartialEq, Eq)]

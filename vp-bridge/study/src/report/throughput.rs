@@ -7,7 +7,7 @@ use super::names::Below;
 use super::plot::{self, Axis, Labels};
 use crate::ideal::Ideal;
 use crate::knee::Knee;
-use crate::said::Unit;
+use crate::wording::Unit;
 use plotters::prelude::*;
 use serde_json::json;
 

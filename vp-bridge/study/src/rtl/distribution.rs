@@ -92,7 +92,7 @@ impl Bounds {
 
 /// A distribution as it is kept in a file: whose, and what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct TableDistribution {
     /// The table of measurements.
     pub table: String,
     /// Which rows of it: `all`, or those of a memory.
@@ -107,7 +107,7 @@ const HEADER: [&str; 7] = ["table", "memory", "rows", "exact", "median_ppm", "pe
 ///
 /// # Errors
 /// A file that cannot be read or holds something else.
-pub fn read(path: &Path) -> Result<Vec<Kept>, RtlError> {
+pub fn read(path: &Path) -> Result<Vec<TableDistribution>, RtlError> {
     let mut reader = csv::Reader::from_path(path).map_err(|error| RtlError::new(path, error))?;
     let mut kept = Vec::new();
     for record in reader.records() {
@@ -127,7 +127,11 @@ pub fn read(path: &Path) -> Result<Vec<Kept>, RtlError> {
             percentile_95: *percentile_95,
             max: *max,
         };
-        kept.push(Kept { table: record[0].to_owned(), group: record[1].to_owned(), distribution });
+        kept.push(TableDistribution {
+            table: record[0].to_owned(),
+            group: record[1].to_owned(),
+            distribution,
+        });
     }
     Ok(kept)
 }
@@ -136,12 +140,12 @@ pub fn read(path: &Path) -> Result<Vec<Kept>, RtlError> {
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn write(path: &Path, kept: &[Kept]) -> Result<(), RtlError> {
+pub fn write(path: &Path, kept: &[TableDistribution]) -> Result<(), RtlError> {
     let wrong = |error: csv::Error| RtlError::new(path, error);
     let file = WholeFile::create(path).map_err(|error| RtlError::new(path, error))?;
     let mut writer = csv::Writer::from_writer(file);
     writer.write_record(HEADER).map_err(wrong)?;
-    for Kept { table, group, distribution } in kept {
+    for TableDistribution { table, group, distribution } in kept {
         let Distribution { rows, exact, median, percentile_95, max } = *distribution;
         let numbers =
             [rows as u64, exact as u64, median, percentile_95, max].map(|number| number.to_string());
@@ -208,7 +212,7 @@ mod tests {
     fn what_is_written_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kept.csv");
-        let kept = vec![Kept {
+        let kept = vec![TableDistribution {
             table: "nv_small".to_owned(),
             group: "read 50, write 1, limit 256".to_owned(),
             distribution: Distribution { rows: 4, exact: 3, median: 0, percentile_95: 7, max: 7 },

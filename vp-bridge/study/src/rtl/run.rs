@@ -53,7 +53,7 @@ pub fn run(trace: &Trace, description: &Description) -> Result<Run, String> {
     let mut host = LocalHost::new(platform);
     let config = &description.nvdla().ok_or("the platform carries no NVDLA")?.config;
     let beats = [config.primary().width_bytes, config.secondary().map_or(1, |it| it.width_bytes)];
-    let seen = Rc::new(Seen { sim: host.platform().sim(), beats, kept: RefCell::default() });
+    let seen = Rc::new(RunObserver { sim: host.platform().sim(), beats, kept: RefCell::default() });
     host.platform().sim().observe(seen.clone());
     let map = host.map();
     let outcome =
@@ -122,16 +122,16 @@ impl Run {
 }
 
 /// An observer that keeps what [`Run`] tells.
-struct Seen {
+struct RunObserver {
     sim: Sim,
     /// Bytes of a beat on the primary and on the secondary interface: what a request's address and length are on the pins,
     /// where strobes tell the rest.
     beats: [u32; 2],
-    kept: RefCell<Kept>,
+    kept: RefCell<ObservedRun>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct ObservedRun {
     requests: Requests,
     first_read: Option<Time>,
     last_write: Option<Time>,
@@ -147,7 +147,7 @@ struct Layer {
     end: Option<Time>,
 }
 
-impl Observer for Seen {
+impl Observer for RunObserver {
     fn observe(&self, observation: &Observation<'_>) {
         let &Observation { time, source, what, .. } = observation;
         let mut kept = self.kept.borrow_mut();

@@ -57,13 +57,10 @@ fn every_kind_is_read_with_its_keys() {
 fn refusals_name_line_and_key_and_what_would_be_right() {
     let error = "kind = 'error'\nport = 'dbb0'";
     for (text, said) in [
-        (
-            "kind = 'lost-interupt'",
-            "line 2: fault 1: kind: unknown variant `lost-interupt`, expected one of `error`, ",
-        ),
+        ("kind = 'lost-interupt'", "line 2: fault 1: kind: found `lost-interupt`, expected one of `error`, "),
         ("kind = 'lost-interupt'", "; nearest: lost-interrupt"),
-        ("port = 'dbb0'", "line 1: fault 1: missing field `kind`"),
-        ("kind = 'error'", "line 1: fault 1: missing field `port`"),
+        ("port = 'dbb0'", "line 1: fault 1: `kind` is missing"),
+        ("kind = 'error'", "line 1: fault 1: `port` is missing"),
         (
             "kind = 'error'\nport = 'sram0'",
             "line 3: fault 1: port = \"sram0\": of this platform, error can be at dbb0",

@@ -118,11 +118,11 @@ proptest! {
                 Step::Write(address, value) => {
                     slow.write(address, value);
                     let asked = csr.write(address, value);
-                    if asked == Some(Asked::Reset) {
+                    if asked == Some(CsrRequest::Reset) {
                         csr.reset();
                         (0x200..WINDOW).step_by(4).filter(|&at| at != 0x260).for_each(|at| slow.clear(at));
                     }
-                    if let Some(Asked::Debug(_)) = asked {
+                    if let Some(CsrRequest::Debug(_)) = asked {
                         slow.clear(0x254);
                     }
                 }
@@ -211,9 +211,9 @@ fn a_write_to_the_io_base_is_a_request_with_the_values_held() {
         io_base: 0x8800_0000,
         intermediate_base: 0x9000_0000,
     };
-    assert_eq!(csr.write(0x218, 0x8800_0000), Some(Asked::Job(request)));
+    assert_eq!(csr.write(0x218, 0x8800_0000), Some(CsrRequest::Job(request)));
     let again = Descriptor { io_base: 0x8800_0040, ..request };
-    assert_eq!(csr.write(0x218, 0x8800_0040), Some(Asked::Job(again)), "the others are held");
+    assert_eq!(csr.write(0x218, 0x8800_0040), Some(CsrRequest::Job(again)), "the others are held");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn any_value_but_zero_resets() {
     csr.write(0x204, 3);
     csr.raise(Interrupt::Error);
     assert_eq!(csr.write(0x228, 0), None);
-    assert_eq!((csr.write(0x228, 0x100), csr.read(0x228)), (Some(Asked::Reset), 0));
+    assert_eq!((csr.write(0x228, 0x100), csr.read(0x228)), (Some(CsrRequest::Reset), 0));
     let rom = csr.read(0);
     csr.reset();
     assert_eq!([csr.read(0x214), csr.read(0x204), csr.read(0x200)], [0; 3]);
@@ -237,9 +237,12 @@ fn a_model_update_gathers_its_words() {
     assert_eq!(csr.read(0x300), 0, "write only");
     let word = Box::new(std::array::from_fn(|at| 100 + at as u32));
     let asked = csr.write(0x380, 0x8000_0007);
-    assert_eq!(asked, Some(Asked::Update { target: Target::Scratchpad, address: 7, word: word.clone() }));
+    assert_eq!(
+        asked,
+        Some(CsrRequest::Update { target: Target::Scratchpad, address: 7, word: word.clone() })
+    );
     let asked = csr.write(0x380, 9);
-    assert_eq!(asked, Some(Asked::Update { target: Target::Configuration, address: 9, word }));
+    assert_eq!(asked, Some(CsrRequest::Update { target: Target::Configuration, address: 9, word }));
 }
 
 #[test]
@@ -248,7 +251,7 @@ fn the_debug_network_is_asked_by_writing_an_address() {
     csr.set(reg::DEBUG_VALID, 1);
     csr.set(reg::DEBUG_DATA, 5);
     assert_eq!((csr.read(0x254), csr.read(0x258)), (1, 5));
-    assert_eq!(csr.write(0x250, 12), Some(Asked::Debug(12)));
+    assert_eq!(csr.write(0x250, 12), Some(CsrRequest::Debug(12)));
     assert_eq!((csr.read(0x250), csr.read(0x254)), (12, 0));
 }
 

@@ -80,6 +80,7 @@ impl LayerError {
         match self {
             LayerError::BiasShift(_) => "bias.shift",
             LayerError::Bias { .. } => "bias",
+            LayerError::Graph(GraphError::Shift { .. }) => "converter",
             _ => "",
         }
     }

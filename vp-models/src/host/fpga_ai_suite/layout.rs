@@ -7,6 +7,7 @@ use thiserror::Error;
 use super::model::Model;
 use crate::fpga_ai_suite::Architecture;
 use crate::fpga_ai_suite::configuration::Configuration;
+use crate::units::grouped;
 
 /// Places in memory, all of them at multiples of the memory word.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +30,11 @@ pub struct Layout {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LayoutError {
     /// Memory is too small, or not within 32 bits.
-    #[error("{model} needs {bytes} bytes of memory below 4 GiB from 0x{start:x} on, and there are {room}")]
+    #[error(
+        "{model} needs {} bytes of memory below 4 GiB from 0x{start:x} on, and there are {}",
+        grouped(bytes),
+        grouped(room)
+    )]
     Memory {
         /// The model.
         model: String,
@@ -41,7 +46,7 @@ pub enum LayoutError {
         room: u64,
     },
     /// Memories on the chip are too small.
-    #[error("{model} needs {bytes} bytes of the {memory}, which has {room}")]
+    #[error("{model} needs {} bytes of the {memory}, which has {}", grouped(bytes), grouped(room))]
     OnChip {
         /// The model.
         model: String,
@@ -140,7 +145,7 @@ mod tests {
         assert_eq!(layout.io_bases, [0, 96].map(|at| layout.intermediate_base + 2048 + at));
         assert_eq!(layout.output_at, 64);
         let refused = Layout::new(&architecture, &model, 2, 0x8000_0000..0x8000_1000).unwrap_err();
-        assert!(refused.to_string().contains("and there are 4096"), "{refused}");
+        assert!(refused.to_string().contains("and there are 4 096"), "{refused}");
         let tiny = Architecture { ddr_free: true, streaming: true, scratchpad_words: 1, ..architecture };
         let refused = Layout::new(&tiny, &model, 1, 0x8000_0000..0x8000_1000).unwrap_err();
         assert!(refused.to_string().contains("of the scratchpad, which has 32"), "{refused}");

@@ -79,6 +79,7 @@ fn told(text: Option<&str>, error: &PlanError) -> TextError {
         (Some(text), PlanError::Graph { why: why @ GraphError::Shape { .. }, .. }) => {
             text.wrong("input", why)
         }
+        (Some(text), PlanError::Format { .. }) => text.wrong("precision", error),
         (_, PlanError::Memory { line, .. }) => TextError { line: *line, ..TextError::whole(error) },
         _ => TextError::whole(error),
     }

@@ -2,6 +2,7 @@
 
 use super::network::Kind;
 use crate::host::DriverError;
+use crate::units::grouped;
 use thiserror::Error;
 
 /// Why bytes are no loadable, or one that cannot be run.
@@ -42,7 +43,7 @@ pub enum LoadableError {
         size: u64,
     },
     /// More memory than a run is given.
-    #[error("it asks for {bytes} bytes of memory; at most {limit} are given")]
+    #[error("it asks for {} bytes of memory; at most {} are given", grouped(bytes), grouped(limit))]
     TooLarge {
         /// What it asks for.
         bytes: u64,
@@ -120,7 +121,7 @@ pub enum RunError {
         count: usize,
     },
     /// An input that does not fit.
-    #[error("input of {found} bytes: the tensor {tensor} takes {expected}")]
+    #[error("input of {} bytes: the tensor {tensor} takes {}", grouped(found), grouped(expected))]
     Input {
         /// Its name.
         tensor: String,

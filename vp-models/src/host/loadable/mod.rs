@@ -111,7 +111,7 @@ pub struct AddressEntry {
 
 /// Who does a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doer {
+pub enum Processor {
     /// The accelerator.
     Accelerator,
     /// The CPU.
@@ -124,7 +124,7 @@ pub struct Task {
     /// Its number.
     pub id: u16,
     /// Who does it.
-    pub doer: Doer,
+    pub processor: Processor,
     addresses: Vec<u16>,
 }
 
@@ -455,10 +455,10 @@ fn tasks(
     let mut all = BTreeMap::new();
     for task in root.tasks().iter().flat_map(flatbuffers::Vector::iter) {
         let id = task.id().unwrap_or_default();
-        let doer = match task.interface().unwrap_or_default() {
+        let processor = match task.interface().unwrap_or_default() {
             0 => continue,
-            1 => Doer::Accelerator,
-            2 => Doer::Cpu,
+            1 => Processor::Accelerator,
+            2 => Processor::Cpu,
             interface => {
                 return Err(LoadableError::Descriptor {
                     place: format!("task {id}"),
@@ -472,7 +472,7 @@ fn tasks(
         if let Some(missing) = list.iter().find(|address| !addresses.contains_key(address)) {
             return Err(dangling("task", id, "address", *missing));
         }
-        if all.insert(id, Task { id, doer, addresses: list }).is_some() {
+        if all.insert(id, Task { id, processor, addresses: list }).is_some() {
             return Err(LoadableError::Twice { part: "task", id });
         }
     }

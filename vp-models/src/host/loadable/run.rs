@@ -5,7 +5,7 @@ use super::driver::{Kernel, Span};
 use super::error::RunError;
 use super::network::operations;
 use super::places::Places;
-use super::{AddressEntry, Doer, Loadable, Tensor};
+use super::{AddressEntry, Loadable, Processor, Tensor};
 use crate::host::Host;
 use crate::host::bus::Bus;
 use crate::host::driver::Driver;
@@ -94,9 +94,9 @@ pub fn run(loadable: &Loadable, inputs: &[Vec<u8>], host: &mut dyn Host) -> Resu
     let start = driver.bus.now()?;
     let mut spans = Vec::new();
     for task in loadable.tasks() {
-        match task.doer {
-            Doer::Cpu => cpu::run(&mut driver.bus, &places, loadable, task)?,
-            Doer::Accelerator => {
+        match task.processor {
+            Processor::Cpu => cpu::run(&mut driver.bus, &places, loadable, task)?,
+            Processor::Accelerator => {
                 let operations = operations(loadable, task)?;
                 spans.extend(Kernel::new(&mut driver, &places, &operations).run()?);
             }

@@ -11,7 +11,7 @@ const SIZE_BYTES: u64 = 4;
 
 /// How many weights of each kernel are not zero: what is left of them when they are compressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct NonZeroCounts {
     /// Before each kernel, and behind the last one.
     counts: Vec<u64>,
     shape: WeightShape,
@@ -22,14 +22,18 @@ pub(super) struct Kept {
     atom: u64,
 }
 
-impl Kept {
+impl NonZeroCounts {
     /// Of kernels of this shape, with so many weights of each that are not zero.
-    pub(super) fn of(counts: impl Iterator<Item = u64>, shape: WeightShape, config: &Config) -> Kept {
+    pub(super) fn of(
+        counts: impl Iterator<Item = u64>,
+        shape: WeightShape,
+        config: &Config,
+    ) -> NonZeroCounts {
         let sums = counts.scan(0, |sum, count| {
             *sum += count;
             Some(*sum)
         });
-        Kept {
+        NonZeroCounts {
             counts: std::iter::once(0).chain(sums).collect(),
             shape,
             group: config.kernels_at_once(shape.precision),
@@ -135,7 +139,7 @@ mod tests {
             let counts = plain
                 .chunks(shape.kernel_bytes() as usize)
                 .map(|kernel| kernel.chunks(precision.bytes()).filter(is_kept).count() as u64);
-            let kept = Kept::of(counts, shape, &config);
+            let kept = NonZeroCounts::of(counts, shape, &config);
             let Streams { weights, masks, sizes } = Streams::of(&shape.pack(&plain, &config), shape, &config);
             prop_assert_eq!(kept.streams(0..kernels), [weights, masks, sizes].map(|stream| stream.len() as u64));
         }

@@ -6,7 +6,7 @@
 //! others are read again for each. What is chosen moves the fewest bytes, a hardware layer counted as some more; so it is also
 //! chosen whether weights are compressed, which takes a bank for their masks and, of the others, room for what is not zero only.
 
-use super::compressed::Kept;
+use super::compressed::NonZeroCounts;
 use super::description::Window;
 use super::layout::WeightShape;
 use super::winograd;
@@ -26,7 +26,7 @@ pub(super) struct Work {
     pub(super) outputs: u32,
     pub(super) weights: WeightShape,
     /// What is left of weights without their zeros, if they may be compressed.
-    pub(super) kept: Option<Kept>,
+    pub(super) kept: Option<NonZeroCounts>,
     /// By Winograd's method: lines come in fours, and some are padding.
     pub(super) tiles: bool,
     /// A cut of one line is not what it seems: of one column, SDP takes it for a cube of one pixel.
@@ -92,7 +92,7 @@ pub(super) fn cuts(work: &Work, config: &Config) -> Result<Vec<Cut>, TooLarge> {
 #[derive(Clone, Copy)]
 enum Form<'a> {
     Plain,
-    Compressed(&'a Kept),
+    Compressed(&'a NonZeroCounts),
 }
 
 impl Form<'_> {

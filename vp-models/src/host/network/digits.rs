@@ -48,7 +48,7 @@ pub fn network() -> Network {
 /// One of its tensors, by the name of its file.
 pub fn tensor(name: &str) -> Result<Vec<u8>, String> {
     let tensor = TENSORS.iter().find(|(file, _)| *file == name);
-    tensor.map(|(_, bytes)| bytes.to_vec()).ok_or_else(|| "it is not built in".to_owned())
+    tensor.map(|(_, bytes)| bytes.to_vec()).ok_or_else(|| format!("{name} is not built in"))
 }
 
 /// Samples that were held out when the network was trained.

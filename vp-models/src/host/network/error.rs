@@ -1,9 +1,12 @@
 //! What can be wrong with running a network.
 
+use super::description::Network;
 use crate::host::{DriverError, Warning};
+use crate::nvdla::config::Config;
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::refused::Refused;
 use crate::platform::DescriptionError;
+use crate::units::grouped;
 
 /// Why a network cannot run on a hardware configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,7 +72,7 @@ pub enum PlanError {
         most: u32,
     },
     /// No registers can say what a layer needs, or the hardware would refuse it.
-    #[error("layer `{layer}`: {refused}")]
+    #[error("layer `{layer}`: {}{refused}", key_of(refused))]
     Register {
         /// The layer.
         layer: String,
@@ -77,7 +80,7 @@ pub enum PlanError {
         refused: Refused,
     },
     /// The memory is full.
-    #[error("`{what}` takes {bytes} bytes of memory, and {left} are left")]
+    #[error("`{what}` takes {} bytes of memory, and {} are left", grouped(bytes), grouped(left))]
     Memory {
         /// What is to be placed.
         what: String,
@@ -87,7 +90,10 @@ pub enum PlanError {
         left: u64,
     },
     /// Something is to be in SRAM, and there is none.
-    #[error("{asked}: the configuration {config} has no SRAMIF (secondary_memory = false)")]
+    #[error(
+        "{asked}: the configuration {config} has no SRAMIF (secondary_memory = false){}",
+        having("secondary_memory")
+    )]
     NoSram {
         /// The configuration.
         config: String,
@@ -98,7 +104,8 @@ pub enum PlanError {
     },
     /// Something is to be copied, and nothing does that.
     #[error(
-        "copies = \"auto\": the configuration {config} has no BDMA (bdma = false); leave it out, or say \"never\""
+        "copies = \"auto\": the configuration {config} has no BDMA (bdma = false){}; or leave it out, or say \"never\"",
+        having("bdma")
     )]
     NoBdma {
         /// The configuration.
@@ -106,7 +113,10 @@ pub enum PlanError {
     },
     /// What is to be in SRAM has no room there.
     #[error(
-        "{asked}: it takes {bytes} bytes, and of {size} bytes of SRAM {left} are left while it is needed"
+        "{asked}: it takes {} bytes, and of {} bytes of SRAM {} are left while it is needed",
+        grouped(bytes),
+        grouped(size),
+        grouped(left)
     )]
     SramRoom {
         /// Who asks for it.
@@ -153,7 +163,10 @@ pub enum PlanError {
         parameter: &'static str,
     },
     /// The hardware computes in other formats.
-    #[error("the configuration {config} does not compute {precision}")]
+    #[error(
+        "precision = \"{precision}\": the configuration {config} does not compute it; built-in ones that do: {}",
+        built_in(|config| config.computes(*precision))
+    )]
     NoFormat {
         /// The configuration.
         config: String,
@@ -163,15 +176,51 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// The line of the network's file that asks for what cannot be, where it is one.
-    pub fn line(&self) -> Option<usize> {
+    /// The line of the network's file that asks for what cannot be: of a key where one is to blame, else the layer's.
+    pub fn line(&self, network: &Network) -> Option<usize> {
         match self {
             PlanError::NoSram { line, .. }
             | PlanError::SramRoom { line, .. }
             | PlanError::Contradiction { line, .. } => *line,
-            _ => None,
+            PlanError::NoFormat { .. } => network.lines.precision,
+            PlanError::ConvolutionBuffer { layer, .. }
+            | PlanError::Concatenation { layer, .. }
+            | PlanError::Channels { layer, .. }
+            | PlanError::NoOperation { layer, .. }
+            | PlanError::PoolingWindow { layer, .. }
+            | PlanError::Register { layer, .. }
+            | PlanError::NoUnit { layer, .. } => network.line_of(layer),
+            PlanError::Memory { .. } | PlanError::NoBdma { .. } | PlanError::Batch { .. } => None,
         }
     }
+}
+
+/// The key of a layer from which a register's field follows, as the beginning of a message.
+fn key_of(refused: &Refused) -> &'static str {
+    const KEYS: [(&[&str], &str); 5] = [
+        (&["CONV_X_STRIDE", "CONV_Y_STRIDE", "KERNEL_STRIDE"], "stride: "),
+        (&["KERNEL_WIDTH", "KERNEL_HEIGHT", "WEIGHT_WIDTH", "WEIGHT_HEIGHT"], "kernel: "),
+        (&["PAD_"], "padding: "),
+        (&["CVT_", "DATOUT_"], "converter: "),
+        (&["CLIP_TRUNCATE"], "truncate: "),
+    ];
+    let is_of = |fields: &[&str]| fields.iter().any(|field| refused.field.name.starts_with(field));
+    KEYS.iter().find(|(fields, _)| is_of(fields)).map_or("", |(_, key)| key)
+}
+
+/// The names of the built-in configurations that have something.
+fn built_in(has: impl Fn(&Config) -> bool) -> String {
+    let of = |name: &&str| Config::named(name).is_ok_and(|config| has(&config));
+    Config::NAMES.into_iter().filter(of).collect::<Vec<_>>().join(", ")
+}
+
+/// The end of a message about what a parameter leaves out: the built-in configurations that have it.
+fn having(parameter: &str) -> String {
+    let has = |config: &Config| {
+        let parameters = toml::Table::try_from(config).unwrap_or_default();
+        parameters.get(parameter).and_then(toml::Value::as_bool).unwrap_or(false)
+    };
+    format!("; built-in ones that have it: {}", built_in(has))
 }
 
 /// Why there are no figures of a network on a platform.
@@ -201,7 +250,7 @@ pub enum RunError {
     #[error("the platform warned: {0}")]
     Warned(Warning),
     /// An input has another size than the network's.
-    #[error("the input has {found} elements instead of {expected}")]
+    #[error("the input has {} elements instead of {}", grouped(found), grouped(expected))]
     Input {
         /// Elements it has.
         found: usize,

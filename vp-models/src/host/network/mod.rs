@@ -45,8 +45,8 @@ mod winograd;
 
 pub use description::{
     Activation, Bias, Choices, Compression, Converter, Convolution, Demand, Demanded, Elementwise, Function,
-    Method, Network, NetworkLayer, Normalisation, Operation, Options, PairMethod, Pooling, ReadTensor, Shape,
-    SoftMax, Sum, Window, Winograd, example_input,
+    Lines, Method, Network, NetworkLayer, Normalisation, Operation, Options, PairMethod, Pooling, ReadTensor,
+    Shape, SoftMax, Sum, Window, Winograd, example_input,
 };
 pub use error::{MeasureError, PlanError, RunError};
 pub use layout::{Channels, Form, Place, Run, Tensor};

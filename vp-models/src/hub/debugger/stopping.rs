@@ -14,7 +14,7 @@ use super::{
 use crate::hub::ids::{PartyId, PortIndex, Tag};
 use crate::hub::jobs::{check_bytes, register_of, within_horizon};
 use crate::hub::output::{Completion, Failure, FailureKind, Output};
-use crate::hub::{Hub, Ran, TimeMode};
+use crate::hub::{Hub, RunState, TimeMode};
 use crate::platform::PortKind;
 
 /// What there is as long as there are debuggers.
@@ -346,16 +346,16 @@ impl Hub {
     }
 
     /// After a run up to `until`: whether time has reached a debugger's stop.
-    pub(in crate::hub) fn after_run(&mut self, ran: Ran, until: Time) -> Ran {
+    pub(in crate::hub) fn after_run(&mut self, ran: RunState, until: Time) -> RunState {
         let Some(bound) = self.debugging.as_mut().and_then(|debugging| debugging.bound.take()) else {
-            return if self.is_stopped() { Ran::Waiting } else { ran };
+            return if self.is_stopped() { RunState::Waiting } else { ran };
         };
         if self.is_stopped() {
-            return Ran::Waiting;
+            return RunState::Waiting;
         }
         let (now, next) = (self.now(), self.platform.simulation().next_time());
         let is_over = now >= bound && next != Some(now) && self.port_events.borrow().is_empty();
-        let may_come = ran == Ran::Limit
+        let may_come = ran == RunState::Limit
             && bound <= until
             && next.is_none_or(|next| next > bound)
             && (self.mode == TimeMode::Lockstep || bound <= self.granted);
@@ -367,7 +367,7 @@ impl Hub {
             self.platform.simulation_mut().run_until(bound);
         }
         self.has_come_to(bound);
-        if self.is_stopped() { Ran::Waiting } else { Ran::Again }
+        if self.is_stopped() { RunState::Waiting } else { RunState::Again }
     }
 
     /// All that is to be done up to then is done.

@@ -62,7 +62,7 @@ pub(in crate::hub) enum Waits {
 }
 
 /// What an answer brings that the simulation does not know.
-pub(in crate::hub) enum News {
+pub(in crate::hub) enum HubNotice {
     /// A party's debug access is over.
     Forwarded { to: PartyId, tag: Tag, result: Result<Option<Bytes>, Failure> },
     /// A write was trusted and has failed.
@@ -121,7 +121,7 @@ impl Requests {
         owner: PartyId,
         request: RequestId,
         result: Result<Bytes, Failure>,
-    ) -> Option<News> {
+    ) -> Option<HubNotice> {
         if let Some(unanswered) = this.borrow_mut().unanswered.get_mut(&owner) {
             *unanswered = unanswered.saturating_sub(1);
         }
@@ -134,7 +134,7 @@ impl Requests {
         owner: PartyId,
         request: RequestId,
         result: Result<Bytes, Failure>,
-    ) -> Option<News> {
+    ) -> Option<HubNotice> {
         let open = {
             let mut requests = this.borrow_mut();
             requests.open.get(&request).filter(|open| open.owner == owner)?;
@@ -160,11 +160,11 @@ impl Requests {
             Waits::Nobody(burst, written) => {
                 let lost = refused(&burst, result.err()?.reason);
                 written.borrow_mut().retain(|page| !pages(&burst).any(|gone| gone == *page));
-                Some(News::Lost(lost))
+                Some(HubNotice::Lost(lost))
             }
             Waits::Party(to, tag, reads) => {
                 let result = result.map(|data| reads.then_some(data));
-                Some(News::Forwarded { to, tag, result })
+                Some(HubNotice::Forwarded { to, tag, result })
             }
         }
     }
@@ -176,7 +176,7 @@ impl Requests {
         owner: PartyId,
         port: PortIndex,
         why: &str,
-    ) -> (Vec<News>, usize) {
+    ) -> (Vec<HubNotice>, usize) {
         let owed: Vec<RequestId> = {
             let requests = this.borrow();
             let theirs = |open: &OpenRequest| open.owner == owner && open.port == port;
@@ -186,7 +186,7 @@ impl Requests {
         let gone = || Err(Failure::new(FailureKind::Cancelled, why));
         let ended = owed.into_iter().filter_map(|request| Self::end(this, owner, request, gone()));
         // A trusted write is on its way to the owner, whatever comes of it.
-        let news = ended.filter(|news| matches!(news, News::Forwarded { .. })).collect();
+        let news = ended.filter(|news| matches!(news, HubNotice::Forwarded { .. })).collect();
         let mut requests = this.borrow_mut();
         requests.prune_outbox();
         (news, waiting - requests.bursts())

@@ -184,7 +184,7 @@ mod tests {
         let odd = Surface { line_stride: 0x61, ..transfer.source };
         assert_eq!(
             refused(BdmaTransfer { source: odd, ..transfer }),
-            "BDMA.CFG_SRC_LINE.STRIDE = 0x61: the register cannot hold it"
+            "BDMA.CFG_SRC_LINE.STRIDE = 0x61: the register has no bits for it"
         );
         assert!(refused(BdmaTransfer { line: 40, ..transfer }).contains("registers cannot say"));
     }

@@ -371,7 +371,7 @@ mod tests {
         let refused = |layer: CdpLayer| layer.encode(RegisterMap::Small, &SMALL).unwrap_err().to_string();
         assert_eq!(
             refused(CdpLayer { width: 8193, ..layer.clone() }),
-            "CDP_RDMA.D_DATA_CUBE_WIDTH.WIDTH = 0x2001: the register cannot hold it"
+            "CDP_RDMA.D_DATA_CUBE_WIDTH.WIDTH = 0x2001: the register holds 1 to 8192"
         );
         // In int8 the adder has eight bits.
         let input = Converter { offset: 0x180, ..layer.input };

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Family, RegisterRef, Unit};
+use crate::suggestion::nearest;
 
 /// One of the published register maps: which units exist, where each sits, which field layouts apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -225,27 +226,16 @@ impl RegisterMap {
     }
 
     fn nearest(self, name: &str) -> Option<Located> {
-        // Longer than any name: nothing can be near, and the comparison's cost would be the asker's to
-        // choose.
-        if name.len() > 100 {
-            return None;
-        }
         let vendor = name.strip_prefix("NVDLA_");
         let plain = vendor.unwrap_or(name).to_ascii_uppercase();
         let trimmed = plain.strip_suffix("_0").unwrap_or(&plain);
-        self.registers()
-            .map(|located| {
-                // Without a unit, the register's own name is what was meant.
-                let candidate =
-                    if plain.contains('.') { located.to_string() } else { located.register.name.to_owned() };
-                (
-                    strsim::jaro_winkler(&candidate, &plain).max(strsim::jaro_winkler(&candidate, trimmed)),
-                    located,
-                )
-            })
-            .max_by(|(a, _), (b, _)| a.total_cmp(b))
-            .filter(|(similarity, _)| *similarity > 0.8)
-            .map(|(_, located)| located)
+        // Without a unit, the register's own name is what was meant.
+        let name =
+            |it: Located| if plain.contains('.') { it.to_string() } else { it.register.name.to_owned() };
+        let names: Vec<(String, Located)> = self.registers().map(|it| (name(it), it)).collect();
+        let nearest = |word| nearest(word, names.iter().map(|(name, _)| name.as_str()));
+        let found = nearest(trimmed).or_else(|| nearest(&plain))?;
+        names.iter().find(|(name, _)| name == found).map(|(_, located)| *located)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use vp_models::hub::{
     Access, AccessKind, Completion, FailureKind, Hub, Input, MemoryGuarantees, Operation, Output,
-    PartyCommand, PartyId, PortIndex, Ran, Role, Tag, TimeMode,
+    PartyCommand, PartyId, PortIndex, Role, RunState, Tag, TimeMode,
 };
 
 fn streaming() -> Architecture {
@@ -153,7 +153,7 @@ fn a_stream_takes_what_is_sent_to_it_as_a_whole_and_is_no_memory() {
     let [csr, memory, stream] = ["csr0", "dbb0", "stream0"].map(|name| port(&hub, name));
     let mut command = |command| {
         hub.handle(Input::Command { party: PARTY, tag: Tag(0), command });
-        while hub.run(vp_core::Time::MAX) != Ran::Waiting {}
+        while hub.run(vp_core::Time::MAX) != RunState::Waiting {}
         let completed = std::iter::from_fn(|| hub.poll()).find_map(|output| match output {
             Output::Completed { result, .. } => Some(result.map_err(|failure| failure.kind)),
             _ => None,

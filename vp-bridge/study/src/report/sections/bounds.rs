@@ -10,8 +10,8 @@ use crate::report::drawing::Error;
 use crate::report::figure::{Figure, side_by_side};
 use crate::report::page::{HALF, Page, WHOLE};
 use crate::report::timeline;
-use crate::said::rounded;
-use crate::said::valued;
+use crate::wording::rounded;
+use crate::wording::valued;
 use maud::{Markup, html};
 use vp_models::host::Bound;
 

@@ -10,7 +10,7 @@ use crate::report::figure::Figure;
 use crate::report::page::Answer;
 use crate::report::page::{HALF, Page};
 use crate::results;
-use crate::said::{spoken, valued};
+use crate::wording::{spoken, valued};
 use maud::{Markup, html};
 
 impl Page<'_> {

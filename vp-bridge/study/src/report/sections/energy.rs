@@ -8,7 +8,7 @@ use crate::report::cells::table;
 use crate::report::energy::{of_layers, of_points};
 use crate::report::page::Answer;
 use crate::report::page::Page;
-use crate::said::rounded;
+use crate::wording::rounded;
 use maud::{Markup, html};
 
 impl Page<'_> {

@@ -7,7 +7,7 @@ use crate::report::drawing::Error;
 use crate::report::figure::Figure;
 use crate::report::latency;
 use crate::report::page::{HALF, Page};
-use crate::said::spoken;
+use crate::wording::spoken;
 use maud::{Markup, html};
 
 impl Page<'_> {

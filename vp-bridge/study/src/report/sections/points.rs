@@ -5,8 +5,8 @@ use crate::point::text;
 use crate::report::cells::is_number;
 use crate::report::page::Page;
 use crate::results::Row;
-use crate::said::quantity;
-use crate::said::rounded;
+use crate::wording::quantity;
+use crate::wording::rounded;
 use maud::{Markup, html};
 use vp_models::host::Bound;
 

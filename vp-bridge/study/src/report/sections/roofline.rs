@@ -6,7 +6,7 @@ use crate::report::drawing::Error;
 use crate::report::figure::{Figure, side_by_side};
 use crate::report::page::{HALF, Page};
 use crate::report::roofline::{self, Roof, RooflinePoint};
-use crate::said::rounded;
+use crate::wording::rounded;
 use maud::{Markup, html};
 
 impl Page<'_> {

@@ -4,9 +4,9 @@ use crate::explore::Finding;
 use crate::measured::Measured;
 use crate::report::cells::{strings, table};
 use crate::report::page::Page;
-use crate::said::rounded;
-use crate::said::{amount, quantity};
 use crate::search::SearchEnd;
+use crate::wording::rounded;
+use crate::wording::{amount, quantity};
 use maud::{Markup, html};
 
 impl Page<'_> {

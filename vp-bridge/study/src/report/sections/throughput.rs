@@ -11,8 +11,8 @@ use crate::report::figure::Figure;
 use crate::report::page::Answer;
 use crate::report::page::{HALF, Page};
 use crate::report::throughput::{self, Curves, Line};
-use crate::said::rounded;
-use crate::said::{spoken, valued};
+use crate::wording::rounded;
+use crate::wording::{spoken, valued};
 use maud::{Markup, html};
 
 impl Page<'_> {

@@ -6,7 +6,7 @@ use crate::report::drawing::Error;
 use crate::report::figure::Figure;
 use crate::report::page::{Page, WHOLE};
 use crate::report::timeline;
-use crate::said::rounded;
+use crate::wording::rounded;
 use maud::{Markup, html};
 
 impl Page<'_> {

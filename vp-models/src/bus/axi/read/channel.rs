@@ -34,7 +34,7 @@ pub(super) struct InFlight {
 }
 
 /// A read that a memory with a time of its own has been given.
-pub(super) struct Asked {
+pub(super) struct TimedRead {
     pub(super) tag: u64,
     pub(super) read: InFlight,
     pub(super) answer: Option<Answer<Vec<u8>>>,
@@ -60,7 +60,7 @@ pub(super) struct Channel {
     /// …and what that one is taking.
     pub(super) driving: Option<Driving>,
     /// What is asked of a [`TimedPort`] and not on its way back: by transaction id in the order of the bus…
-    pub(super) asked: BTreeMap<u32, VecDeque<Asked>>,
+    pub(super) asked: BTreeMap<u32, VecDeque<TimedRead>>,
     /// …and which id a tag belongs to.
     pub(super) ids: BTreeMap<u64, u32>,
     pub(super) tags: u64,

@@ -15,7 +15,7 @@ use crate::bus::axi::turn::{Clients, Turn};
 use crate::bus::axi::{Answer, AxiChannel, AxiConfig, AxiTarget, Burst, Completion, TimedPort, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::faults::BurstFaults;
-use channel::{Asked, Channel, InFlight, Stall};
+use channel::{Channel, InFlight, Stall, TimedRead};
 use pins::Queued;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -408,7 +408,12 @@ impl Reads {
             let tag = channel.tags;
             channel.tags += 1;
             channel.ids.insert(tag, burst.id);
-            channel.asked.entry(burst.id).or_default().push_back(Asked { tag, read, answer, served: false });
+            channel.asked.entry(burst.id).or_default().push_back(TimedRead {
+                tag,
+                read,
+                answer,
+                served: false,
+            });
             return timed.request(false, tag, &burst);
         }
         let (first, last) = self.request(channel, &burst, client, now, held_up);
@@ -477,7 +482,7 @@ impl Reads {
             asked.served = true;
         }
         while queue.front().is_some_and(|asked| asked.served)
-            && let Some(Asked { read, answer, .. }) = queue.pop_front()
+            && let Some(TimedRead { read, answer, .. }) = queue.pop_front()
         {
             if channel.stall.is_dead {
                 continue;

@@ -53,7 +53,7 @@ pub(super) struct GrantedWrite {
 }
 
 /// A write that a memory with a time of its own has been given.
-pub(super) struct Asked {
+pub(super) struct TimedWrite {
     tag: u64,
     pub(super) given: GrantedWrite,
     served: bool,
@@ -93,7 +93,7 @@ pub(super) struct Channel {
     pub(super) moving: VecDeque<Moving>,
     pub(super) given: VecDeque<GrantedWrite>,
     /// What is asked of a [`TimedPort`], or of a memory outside, and not acknowledged: by transaction id in order…
-    pub(super) asked: BTreeMap<u32, VecDeque<Asked>>,
+    pub(super) asked: BTreeMap<u32, VecDeque<TimedWrite>>,
     /// …and which id a tag belongs to.
     ids: BTreeMap<u64, u32>,
     tags: u64,
@@ -381,7 +381,7 @@ impl Writes {
     ) {
         let given =
             GrantedWrite { burst, client, granted, acknowledged: Time::MAX, answer: None, generation };
-        channel.asked.entry(burst.id).or_default().push_back(Asked { tag: 0, given, served: false });
+        channel.asked.entry(burst.id).or_default().push_back(TimedWrite { tag: 0, given, served: false });
     }
 
     /// Gives the memory what it has all data of.
@@ -430,7 +430,11 @@ impl Writes {
                 let tag = channel.tags;
                 channel.tags += 1;
                 channel.ids.insert(tag, burst.id);
-                channel.asked.entry(burst.id).or_default().push_back(Asked { tag, given, served: false });
+                channel.asked.entry(burst.id).or_default().push_back(TimedWrite {
+                    tag,
+                    given,
+                    served: false,
+                });
                 timed.request(true, tag, &burst);
             }
         }
@@ -445,7 +449,7 @@ impl Writes {
             asked.served = true;
         }
         while queue.front().is_some_and(|asked| asked.served)
-            && let Some(Asked { given, .. }) = queue.pop_front()
+            && let Some(TimedWrite { given, .. }) = queue.pop_front()
         {
             let latency = self.config.period * channel.latency.draw();
             let latency = latency + std::mem::take(&mut channel.response_held_up);

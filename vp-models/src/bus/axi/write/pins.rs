@@ -1,6 +1,6 @@
 //! Writes where a partner with a clock is the memory or a master.
 
-use super::{Asked, Channel, GrantedWrite, Moving, Writes};
+use super::{Channel, GrantedWrite, Moving, TimedWrite, Writes};
 use crate::bus::axi::pins::{Arrived, ManagerPins, SubordinatePins};
 use crate::bus::axi::write_client::WriteClient;
 use crate::bus::axi::{Answer, AxiTarget, Burst, Unmapped};
@@ -65,7 +65,7 @@ impl Writes {
     fn take_responses(memory: &ManagerPins, channel: &mut Channel, now: Time) {
         while let Some((id, error)) = memory.take_response() {
             let why = error.then(|| "the memory answered an error".to_owned());
-            if let Some(Asked { given, .. }) =
+            if let Some(TimedWrite { given, .. }) =
                 channel.asked.get_mut(&u32::from(id)).and_then(std::collections::VecDeque::pop_front)
             {
                 Self::end(channel, given, why, now);

@@ -79,13 +79,13 @@ fn refusals_name_the_layer() {
     };
     let layer = |rest: &str| with(&format!("[[layer]]\nname = \"l\"\n{rest}"));
     assert_eq!(with(""), "line 1: the network `x` has no layers");
-    assert_eq!(layer("kind = \"pooling\""), "line 3: layer 1 `l`: missing field `method`");
+    assert_eq!(layer("kind = \"pooling\""), "line 3: layer 1 `l`: `method` is missing");
     let connected =
         "kind = \"fully-connected\"\nkernels = 1\nweights = \"w\"\nconverter = { scale = 1, shift = 0 }";
-    assert_eq!(layer(connected), "line 7: layer 1 `l`: w: it has 3 bytes instead of 4");
+    assert_eq!(layer(connected), "line 7: layer 1 `l`: weights: w has 3 bytes instead of 4");
     let weighted = connected.replace("\"w\"", "\"ones\"");
     let biased = layer(&format!("{weighted}\nbias = {{ values = \"b\" }}"));
-    assert_eq!(biased, "line 9: layer 1 `l`: b: it has 3 bytes instead of 2 or 4");
+    assert_eq!(biased, "line 9: layer 1 `l`: bias: b has 3 bytes instead of 2 or 4");
     assert_eq!(
         layer("kind = \"activation\"\nfunction = \"relu\"\ninput = \"m\""),
         "line 7: layer 1 `l`: it reads `m`: no layer before it has that name"
@@ -94,6 +94,8 @@ fn refusals_name_the_layer() {
     let relu = "kind = \"activation\"\nfunction = \"relu\"\n";
     let twice = format!("{relu}[[layer]]\nname = \"l\"\n{relu}");
     assert_eq!(layer(&twice), "line 8: layer 2 `l`: another layer has this name");
+    let converted = layer(&weighted.replace("shift = 0", "shift = 63"));
+    assert_eq!(converted, "line 8: layer 1 `l`: a right shift of 63: at most 62");
     let shifted = layer(&format!("{weighted}\nbias = {{ values = \"large\", shift = 32 }}"));
     assert_eq!(shifted, "line 9: layer 1 `l`: bias.shift = 32: from 0 to 31");
     let large = layer(&format!("{weighted}\nbias = {{ values = \"large\", shift = 1 }}"));
@@ -104,7 +106,7 @@ fn refusals_name_the_layer() {
         "line 3: layer 1 `l`: a window of 1 rows and 1 columns does not lie over 2x2x1 everywhere"
     );
     let table = layer("kind = \"activation\"\nfunction = \"table\"\ntable = \"t\"");
-    assert_eq!(table, "line 7: layer 1 `l`: t: it has 3 bytes instead of 256");
+    assert_eq!(table, "line 7: layer 1 `l`: table: t has 3 bytes instead of 256");
     let leaky = layer(
         "kind = \"activation\"\nfunction = \"leaky\"\nconverter = { offset = 3, scale = 1, shift = 0 }",
     );
@@ -182,7 +184,7 @@ fn what_the_device_has_not_is_refused_by_layer_with_what_would_be_right() {
         assert!(refused.starts_with("line 8: layer 2 `l`: ") && refused.contains(told), "{refused}");
     }
     let refused = refusal(&format!("precision = 'int16'\n{head}{first}"));
-    assert_eq!(refused, "x is computed in int16: this device has int8");
+    assert_eq!(refused, "line 1: x is computed in int16: this device has int8");
     let refused = refusal(&format!("{head}{first}memory = 'sram'\n"));
     assert_eq!(refused, "line 8: layer `a`: memory = \"sram\": this device has one memory, dram");
 }

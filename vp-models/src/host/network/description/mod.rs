@@ -9,7 +9,8 @@ mod synthetic;
 mod written;
 
 use crate::nvdla::numeric::Precision;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use std::fmt;
 
 pub use demand::{Demand, Demanded};
@@ -55,6 +56,17 @@ pub struct Network {
     pub layers: Vec<NetworkLayer>,
     /// Where its file says that tensors lie.
     pub demands: Vec<Demand>,
+    /// Where its file says what may be refused.
+    pub lines: Lines,
+}
+
+/// Lines of a network's file, from 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// That of `precision`.
+    pub precision: Option<usize>,
+    /// The first one of each layer; empty where there is no file.
+    pub layers: Vec<usize>,
 }
 
 impl Network {
@@ -76,6 +88,12 @@ impl Network {
     /// The size of what a source gives.
     pub fn shape(&self, source: Option<usize>) -> Shape {
         source.map_or(self.input, |layer| self.layers[layer].output)
+    }
+
+    /// The first line of a layer in its file, if there is one.
+    pub(in crate::host) fn line_of(&self, layer: &str) -> Option<usize> {
+        let place = self.layers.iter().position(|known| known.name == layer)?;
+        self.lines.layers.get(place).copied()
     }
 
     /// Products that it needs.
@@ -330,8 +348,23 @@ pub struct Converter {
     pub offset: i32,
     /// Factor.
     pub scale: i16,
-    /// Right shift.
+    /// Right shift, up to 63.
+    #[serde(deserialize_with = "shift")]
     pub shift: u32,
+}
+
+/// Reads a shift: registers have six bits for one.
+fn shift<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let shift = u32::deserialize(deserializer)?;
+    match shift {
+        0..=63 => Ok(shift),
+        _ => Err(D::Error::custom(format!("found {shift}, expected 0 to 63"))),
+    }
+}
+
+/// The same where it may be left out.
+fn optional_shift<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    shift(deserializer).map(Some)
 }
 
 impl Converter {

@@ -2,7 +2,7 @@
 //! it.
 
 use super::synthetic::{self, Maker};
-use super::{Choices, Method, Network, NetworkLayer, Operation, Pooling, Shape, Window};
+use super::{Choices, Lines, Method, Network, NetworkLayer, Operation, Pooling, Shape, Window};
 use crate::nvdla::numeric::Precision;
 use crate::toml_text::TextError;
 
@@ -71,10 +71,12 @@ pub(super) fn network(name: &str, text: &str) -> Result<Network, TextError> {
         choices,
         layers: Vec::new(),
         demands: Vec::new(),
+        lines: Lines::default(),
     };
-    let mut builder = Builder { network, maker: Maker::new(Some(1), precision) };
+    let mut builder = Builder { network, maker: Maker::new(Some(1), precision), line: 0 };
     for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
         let cells = line.split(',').map(str::trim).collect();
+        builder.line = at + 1;
         builder.row(&Row { columns: &columns, line: at + 1, cells })?;
     }
     builder.network.finished().map_err(TextError::whole)
@@ -83,6 +85,8 @@ pub(super) fn network(name: &str, text: &str) -> Result<Network, TextError> {
 struct Builder {
     network: Network,
     maker: Maker,
+    /// The line of the row whose layers are made.
+    line: usize,
 }
 
 impl Builder {
@@ -90,6 +94,7 @@ impl Builder {
         let ([input, output], sources) = (sizes, Vec::from_iter(source));
         self.maker.made(&operation, &sources, &[input]);
         self.network.layers.push(NetworkLayer { name, sources, input, output, operation, cycles: None });
+        self.network.lines.layers.push(self.line);
     }
 
     /// The latest cube of that size; where there is none, one that nobody makes.

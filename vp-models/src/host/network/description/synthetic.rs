@@ -36,7 +36,7 @@ pub(super) struct Maker {
 
 /// What is given of a convolution whose weights are made up.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct GrantedWrite {
+pub(super) struct GivenParameters {
     pub(super) truncate: Option<u32>,
     /// Of what is added.
     pub(super) shift: Option<u32>,
@@ -116,7 +116,7 @@ impl Maker {
         seed: u64,
         weights: usize,
         sources: &[Option<usize>],
-        given: GrantedWrite,
+        given: GivenParameters,
     ) {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
         // Layers of one seed are not alike.
@@ -329,7 +329,7 @@ pub(super) fn alone(
     };
     let weights = maker.take(&[window.size[0], window.size[1], input.channels, kernels])?;
     let seed = maker.seed().unwrap_or(1);
-    maker.convolution(&mut convolution, seed, weights, sources, GrantedWrite::default());
+    maker.convolution(&mut convolution, seed, weights, sources, GivenParameters::default());
     Ok(convolution)
 }
 

@@ -5,7 +5,9 @@ mod reader;
 use self::reader::Reader;
 use super::demand::{Demand, Demanded, WrittenMemory};
 use super::synthetic::Maker;
-use super::{Choices, Compression, Converter, Method, Network, Shape, Winograd, sheet};
+use super::{
+    Choices, Compression, Converter, Lines, Method, Network, Shape, Winograd, optional_shift, sheet, shift,
+};
 use crate::host::{read_description, read_tensor};
 use crate::nvdla::config::DataType;
 use crate::nvdla::numeric::Precision;
@@ -125,7 +127,7 @@ struct WrittenConvolution {
 
 /// A file, or where made-up elements start.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected the name of a file in quotes, or { seed = 3 }")]
 enum Tensor {
     File(String),
     Seeded { seed: u64 },
@@ -135,7 +137,7 @@ enum Tensor {
 #[serde(deny_unknown_fields, expecting = "a table such as { values = \"FILE\", shift = 4 }")]
 struct WrittenBias {
     values: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "shift")]
     shift: u32,
 }
 
@@ -143,6 +145,7 @@ struct WrittenBias {
 #[serde(deny_unknown_fields)]
 struct Added {
     layer: String,
+    #[serde(default, deserialize_with = "optional_shift")]
     shift: Option<u32>,
 }
 
@@ -150,6 +153,7 @@ struct Added {
 #[serde(deny_unknown_fields)]
 struct Leaky {
     scale: i16,
+    #[serde(deserialize_with = "shift")]
     shift: u32,
 }
 
@@ -180,6 +184,7 @@ struct WrittenPooling {
 struct WrittenSum {
     inputs: [String; 2],
     scale: Option<i16>,
+    #[serde(default, deserialize_with = "optional_shift")]
     shift: Option<u32>,
     #[serde(default)]
     relu: bool,
@@ -315,8 +320,13 @@ impl Network {
         let choices = Choices { compression, winograd };
         let demands = memory.iter().map(|memory| Demand::written(&text, None, Demanded::Output, memory));
         let demands = demands.collect();
+        let line = |key: &str| text.wrong(key, "").line;
+        let lines = Lines {
+            precision: line("precision"),
+            layers: (0..written.len()).filter_map(|at| line(&format!("layer.{at}"))).collect(),
+        };
         let network =
-            Network { name, input, is_image: image, precision, choices, layers: Vec::new(), demands };
+            Network { name, input, is_image: image, precision, choices, layers: Vec::new(), demands, lines };
         let maker = Maker::new(seed, precision).with_zeros(zeros.map_or(0.0, |Share(share)| share));
         let mut reader = Reader { network, maker, read };
         for (at, layer) in written.into_iter().enumerate() {
@@ -338,16 +348,24 @@ impl Network {
     pub fn load(path: &Path, options: &Options) -> Result<Network, TextError> {
         let text = read_description(path);
         let text = text.map_err(|error| TextError::unreadable(path, error))?;
+        Network::of_file(path, &text, options)
+    }
+
+    /// The same of a file whose text is known.
+    ///
+    /// # Errors
+    /// As [`Network::load`].
+    pub fn of_file(path: &Path, text: &str, options: &Options) -> Result<Network, TextError> {
         if path.extension().is_some_and(|extension| extension == "csv") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            return Network::of_sheet(&name, &text).map_err(|error| error.in_file(path));
+            return Network::of_sheet(&name, text).map_err(|error| error.in_file(path));
         }
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut read = |name: &str| {
             let path = folder.join(name);
             read_tensor(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
         };
-        Network::parse_with(&text, options, &mut read).map_err(|error| error.in_file(path))
+        Network::parse_with(text, options, &mut read).map_err(|error| error.in_file(path))
     }
 
     /// Makes a network of a sheet of layers: comma-separated values with the columns of the published performance

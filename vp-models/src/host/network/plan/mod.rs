@@ -470,7 +470,7 @@ mod tests {
         let error = plan(&network, "nv_small").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "layer `large`: CSC.D_CONV_STRIDE_EXT.CONV_X_STRIDE_EXT = 0x9: the register cannot hold it"
+            "layer `large`: stride: CSC.D_CONV_STRIDE_EXT.CONV_X_STRIDE_EXT = 0x9: the register holds 1 to 8"
         );
     }
 

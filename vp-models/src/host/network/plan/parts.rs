@@ -1,7 +1,7 @@
 //! The parts of a convolution: all of it, or of a grouped one some groups at once, each cut into hardware layers.
 
 use super::values::Values;
-use crate::host::network::compressed::Kept;
+use crate::host::network::compressed::NonZeroCounts;
 use crate::host::network::cut::{self, Cut, TooLarge, Work};
 use crate::host::network::description::{Compression, Convolution, Network, NetworkLayer, Shape};
 use crate::host::network::error::PlanError;
@@ -168,7 +168,7 @@ fn kept(
     shape: WeightShape,
     network: &Network,
     config: &Config,
-) -> Option<Kept> {
+) -> Option<NonZeroCounts> {
     if network.choices.compression == Compression::Never || !config.weight_compression {
         return None;
     }
@@ -176,7 +176,7 @@ fn kept(
     let own = &convolution.weights[kernels.start as usize * taps..kernels.end as usize * taps];
     let is_kept = |weight: &&[i8]| weight.iter().any(|byte| *byte != 0);
     let count = |kernel: &[i8]| kernel.chunks(network.precision.bytes()).filter(is_kept).count() as u64;
-    Some(Kept::of(own.chunks(taps.max(1)).map(count), shape, config))
+    Some(NonZeroCounts::of(own.chunks(taps.max(1)).map(count), shape, config))
 }
 
 /// A part, of so many cubes at once.

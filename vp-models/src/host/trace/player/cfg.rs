@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 use vp_core::Time;
 
-use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Sum, Wanted, memory, resolve};
+use super::{FailureKind, PlayContext, PlayError, PlayOptions, SeenInterrupt, Sum, Wanted, memory, resolve};
 use crate::host::trace::cfg::{CfgCommand, Extent};
 use crate::host::trace::txn::Relation;
 use crate::host::trace::{Line, RegisterNames, Trace};
@@ -21,11 +21,11 @@ const MAX_UNEXPECTED: usize = 32;
 pub(super) fn play<'a>(
     lines: &'a [Line<CfgCommand>],
     trace: &'a Trace,
-    desk: &mut Desk<'a>,
+    context: &mut PlayContext<'a>,
     names: &dyn RegisterNames,
     options: &PlayOptions,
 ) -> Result<(), PlayError> {
-    let mut player = Player::declare(lines, trace, desk, names, options)?;
+    let mut player = Player::declare(lines, trace, context, names, options)?;
     for line in lines {
         player.memory_command(line, None)?;
     }
@@ -35,7 +35,7 @@ pub(super) fn play<'a>(
 }
 
 struct Player<'a, 'd> {
-    desk: &'d mut Desk<'a>,
+    context: &'d mut PlayContext<'a>,
     trace: &'a Trace,
     options: &'d PlayOptions,
     status: u32,
@@ -62,7 +62,7 @@ impl<'a, 'd> Player<'a, 'd> {
     fn declare(
         lines: &'a [Line<CfgCommand>],
         trace: &'a Trace,
-        desk: &'d mut Desk<'a>,
+        context: &'d mut PlayContext<'a>,
         names: &dyn RegisterNames,
         options: &'d PlayOptions,
     ) -> Result<Self, PlayError> {
@@ -103,7 +103,7 @@ impl<'a, 'd> Player<'a, 'd> {
         let status = resolve(trace, first, "GLB.S_INTR_STATUS", names)?;
         let mask = resolve(trace, first, "GLB.S_INTR_MASK", names)?;
         Ok(Self {
-            desk,
+            context,
             trace,
             options,
             status,
@@ -128,8 +128,8 @@ impl<'a, 'd> Player<'a, 'd> {
             if self.expected.is_empty() && self.active == 0 {
                 return Ok(());
             }
-            self.desk.line = self.expected.first().map_or(self.desk.line, |declared| declared.line);
-            match self.desk.wait_interrupt()? {
+            self.context.line = self.expected.first().map_or(self.context.line, |declared| declared.line);
+            match self.context.wait_interrupt()? {
                 Ok(time) => {
                     if self.serve(time)?.is_break() {
                         return Ok(());
@@ -139,7 +139,7 @@ impl<'a, 'd> Player<'a, 'd> {
                     let names: Vec<String> =
                         self.expected.iter().map(|one| one.interrupt.to_string()).collect();
                     let kind = FailureKind::Missing { interrupts: names.join(", "), reason };
-                    self.desk.fail(Some(self.desk.line), kind);
+                    self.context.fail(Some(self.context.line), kind);
                     return Ok(());
                 }
             }
@@ -147,18 +147,18 @@ impl<'a, 'd> Player<'a, 'd> {
     }
 
     fn register_command(&mut self, Step { line, address }: Step<'a>) -> Result<(), PlayError> {
-        self.desk.line = line.number;
+        self.context.line = line.number;
         match &line.command {
-            CfgCommand::RegWrite { value, .. } => self.desk.write(address, *value)?,
-            CfgCommand::RegRead { .. } => drop(self.desk.read(address)?),
+            CfgCommand::RegWrite { value, .. } => self.context.write(address, *value)?,
+            CfgCommand::RegRead { .. } => drop(self.context.read(address)?),
             CfgCommand::RegReadCheck { register, value } => {
-                let verdict = self.desk.expect(address, 0, &equal(register.as_str(), *value))?;
-                self.desk.judge(verdict);
+                let verdict = self.context.expect(address, 0, &equal(register.as_str(), *value))?;
+                self.context.judge(verdict);
             }
             CfgCommand::PollRegEqual { register, value } => {
                 let retries = self.options.poll_reads.saturating_sub(1);
-                if let Err(kind) = self.desk.expect(address, retries, &equal(register.as_str(), *value))? {
-                    self.desk.fail(Some(line.number), kind);
+                if let Err(kind) = self.context.expect(address, retries, &equal(register.as_str(), *value))? {
+                    self.context.fail(Some(line.number), kind);
                 }
             }
             CfgCommand::SyncNotify { event, .. } => self.fire(event)?,
@@ -170,34 +170,34 @@ impl<'a, 'd> Player<'a, 'd> {
 
     /// Takes the interrupts that are active, fires their events, clears them.
     fn serve(&mut self, time: Time) -> Result<ControlFlow<()>, PlayError> {
-        let status = self.desk.read(self.status)?;
-        let mask = self.desk.read(self.mask)?;
+        let status = self.context.read(self.status)?;
+        let mask = self.context.read(self.mask)?;
         let active = status & !mask;
         if active == 0 {
-            self.desk.fail(None, FailureKind::NothingActive { status, mask });
+            self.context.fail(None, FailureKind::NothingActive { status, mask });
             return Ok(ControlFlow::Break(()));
         }
         for bit in (0..32).filter(|bit| active >> bit & 1 == 1) {
             let interrupt = Interrupt::from_bit(bit);
-            self.desk.outcome.interrupts.push(SeenInterrupt { interrupt, time });
+            self.context.outcome.interrupts.push(SeenInterrupt { interrupt, time });
             let declared = self.expected.iter().position(|declared| Some(declared.interrupt) == interrupt);
             match declared.map(|index| self.expected.remove(index)) {
                 Some(declared) => {
-                    self.desk.line = declared.line;
+                    self.context.line = declared.line;
                     self.fire(declared.event)?;
                 }
                 None => {
                     self.unexpected += 1;
                     let interrupt = interrupt
                         .map_or_else(|| format!("of status bit {bit}"), |interrupt| interrupt.to_string());
-                    self.desk.fail(None, FailureKind::Unexpected { interrupt, time });
+                    self.context.fail(None, FailureKind::Unexpected { interrupt, time });
                 }
             }
         }
-        self.desk.write(self.status, active)?;
-        let after = self.desk.read(self.status)?;
+        self.context.write(self.status, active)?;
+        let after = self.context.read(self.status)?;
         if after & active != 0 {
-            self.desk.fail(None, FailureKind::NotCleared { status: after, cleared: active });
+            self.context.fail(None, FailureKind::NotCleared { status: after, cleared: active });
             return Ok(ControlFlow::Break(()));
         }
         self.active = after & !mask;
@@ -208,22 +208,22 @@ impl<'a, 'd> Player<'a, 'd> {
     fn fire(&mut self, event: &'a str) -> Result<(), PlayError> {
         if !self.fired.insert(event) {
             let kind = FailureKind::FiredTwice { event: event.to_owned() };
-            self.desk.fail(Some(self.desk.line), kind);
+            self.context.fail(Some(self.context.line), kind);
             return Ok(());
         }
         self.streams.release(event);
-        let firing = self.desk.line;
+        let firing = self.context.line;
         for line in self.after.remove(event).unwrap_or_default() {
             self.memory_command(line, Some(event))?;
             self.check(line)?;
         }
-        self.desk.line = firing;
+        self.context.line = firing;
         Ok(())
     }
 
     /// Does a memory command whose turn it is: before everything else, or after its event.
     fn memory_command(&mut self, line: &'a Line<CfgCommand>, turn: Option<&str>) -> Result<(), PlayError> {
-        self.desk.line = line.number;
+        self.context.line = line.number;
         match &line.command {
             CfgCommand::MemInit { memory, base, extent, pattern, after } if after.as_deref() == turn => {
                 let size = match extent {
@@ -231,11 +231,11 @@ impl<'a, 'd> Player<'a, 'd> {
                     Extent::File(file) => self.trace.surface(file).extent(),
                 };
                 let random = (self.options.seed, u64::from(line.number));
-                self.desk.ask(|host| memory::fill(host, *memory, *base, size, *pattern, random))
+                self.context.ask(|host| memory::fill(host, *memory, *base, size, *pattern, random))
             }
             CfgCommand::MemLoad { memory, base, file, after } if after.as_deref() == turn => {
                 let surface = self.trace.surface(file);
-                self.desk.ask(|host| memory::place(host, *memory, *base, surface))
+                self.context.ask(|host| memory::place(host, *memory, *base, surface))
             }
             // Regions are the platform's to know: reserving and releasing them changes nothing here.
             _ => Ok(()),
@@ -243,12 +243,12 @@ impl<'a, 'd> Player<'a, 'd> {
     }
 
     fn check(&mut self, line: &'a Line<CfgCommand>) -> Result<(), PlayError> {
-        self.desk.line = line.number;
+        self.context.line = line.number;
         let verdict = match &line.command {
             CfgCommand::CheckCrc { memory, base, size, crc: expected, .. } => {
-                let actual = self.desk.ask(|host| memory::crc(host, *memory, *base, *size))?;
+                let actual = self.context.ask(|host| memory::crc(host, *memory, *base, *size))?;
                 let (memory, base, size, expected) = (*memory, *base, *size, *expected);
-                self.desk.outcome.sums.push(Sum { memory, base, size, crc: actual });
+                self.context.outcome.sums.push(Sum { memory, base, size, crc: actual });
                 if actual == expected {
                     Ok(())
                 } else {
@@ -257,12 +257,12 @@ impl<'a, 'd> Player<'a, 'd> {
             }
             CfgCommand::CheckFile { memory, base, size, file, .. } => {
                 let surface = (file.as_str(), self.trace.surface(file));
-                self.desk.ask(|host| memory::compare(host, *memory, *base, *size, surface))?
+                self.context.ask(|host| memory::compare(host, *memory, *base, *size, surface))?
             }
             CfgCommand::CheckNothing { .. } => Ok(()),
             _ => return Ok(()),
         };
-        self.desk.judge(verdict);
+        self.context.judge(verdict);
         Ok(())
     }
 
@@ -270,11 +270,11 @@ impl<'a, 'd> Player<'a, 'd> {
     fn conclude(&mut self) {
         for (line, block, event) in self.streams.held() {
             let kind = FailureKind::Held { block: block.to_owned(), event: event.to_owned() };
-            self.desk.fail(Some(line), kind);
+            self.context.fail(Some(line), kind);
         }
         for (event, lines) in std::mem::take(&mut self.after) {
             for line in lines.into_iter().filter(|line| is_check(&line.command)) {
-                self.desk.fail(Some(line.number), FailureKind::NotChecked { event: event.to_owned() });
+                self.context.fail(Some(line.number), FailureKind::NotChecked { event: event.to_owned() });
             }
         }
     }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::{Desk, FailureKind, Left, PlayError};
+use super::{FailureKind, Left, PlayContext, PlayError};
 use crate::host::Memory;
 use crate::host::trace::recording::Golden;
 
 /// Compares the memory from `base` on.
-pub(super) fn compare(desk: &mut Desk<'_>, golden: &Golden, base: u64) -> Result<(), PlayError> {
+pub(super) fn compare(context: &mut PlayContext<'_>, golden: &Golden, base: u64) -> Result<(), PlayError> {
     let mut left = vec![0; golden.memory_bytes()];
-    desk.ask(|host| host.fetch(Memory::Primary, base, &mut left))?;
+    context.ask(|host| host.fetch(Memory::Primary, base, &mut left))?;
     let name = |file: &Path| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let file = name(golden.file());
     let (elements, values, verdict) = match golden {
@@ -45,7 +45,7 @@ pub(super) fn compare(desk: &mut Desk<'_>, golden: &Golden, base: u64) -> Result
             (expected.len(), actual, verdict)
         }
     };
-    desk.outcome.result = Some(Left { golden: golden.file().to_owned(), base, elements, values });
-    desk.judge(verdict);
+    context.outcome.result = Some(Left { golden: golden.file().to_owned(), base, elements, values });
+    context.judge(verdict);
     Ok(())
 }

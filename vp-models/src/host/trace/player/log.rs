@@ -2,7 +2,7 @@
 //! must rise. What was read is compared as of a driver's recording.
 
 use super::recording::Reading;
-use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Wanted};
+use super::{FailureKind, PlayContext, PlayError, PlayOptions, SeenInterrupt, Wanted};
 use crate::host::trace::Line;
 use crate::host::trace::log::LogCommand;
 use crate::host::trace::txn::Relation;
@@ -10,40 +10,40 @@ use crate::nvdla::registers::{RegisterMap, Unit, glb};
 
 pub(super) fn play(
     lines: &[Line<LogCommand>],
-    desk: &mut Desk<'_>,
+    context: &mut PlayContext<'_>,
     options: &PlayOptions,
 ) -> Result<(), PlayError> {
-    let map = desk.host.map();
+    let map = context.host.map();
     for (index, line) in lines.iter().enumerate() {
-        desk.line = line.number;
+        context.line = line.number;
         match &line.command {
             LogCommand::Load { memory, address, bytes } => {
-                desk.ask(|host| host.load(*memory, *address, bytes))?;
+                context.ask(|host| host.load(*memory, *address, bytes))?;
             }
             LogCommand::Write { address, register, value, posted } => {
-                check_name(desk, map, *address, register.as_deref());
+                check_name(context, map, *address, register.as_deref());
                 let follows = !is_waited_for(&lines[index + 1..]);
                 match *posted && follows {
-                    true => desk.write(*address, *value)?,
+                    true => context.write(*address, *value)?,
                     false => {
-                        desk.outcome.register_writes += 1;
-                        desk.ask(|host| host.write_acknowledged(*address, *value))?;
+                        context.outcome.register_writes += 1;
+                        context.ask(|host| host.write_acknowledged(*address, *value))?;
                     }
                 }
             }
             LogCommand::Read { address, register, value } => {
-                check_name(desk, map, *address, register.as_deref());
-                read(desk, map, (*address, *value), options)?;
+                check_name(context, map, *address, register.as_deref());
+                read(context, map, (*address, *value), options)?;
             }
             LogCommand::Line { level: false } => {}
-            LogCommand::Line { level: true } => match desk.wait_interrupt()? {
+            LogCommand::Line { level: true } => match context.wait_interrupt()? {
                 Ok(time) => {
-                    desk.outcome.interrupts.push(SeenInterrupt { interrupt: None, time });
-                    desk.judge(Ok(()));
+                    context.outcome.interrupts.push(SeenInterrupt { interrupt: None, time });
+                    context.judge(Ok(()));
                 }
                 Err(reason) => {
                     let interrupts = "the interrupt line".to_owned();
-                    desk.fail(Some(line.number), FailureKind::Missing { interrupts, reason });
+                    context.fail(Some(line.number), FailureKind::Missing { interrupts, reason });
                     return Ok(());
                 }
             },
@@ -65,19 +65,19 @@ fn is_waited_for(behind: &[Line<LogCommand>]) -> bool {
 }
 
 /// A log of another map would access other registers than it names.
-fn check_name(desk: &mut Desk<'_>, map: RegisterMap, address: u32, name: Option<&str>) {
+fn check_name(context: &mut PlayContext<'_>, map: RegisterMap, address: u32, name: Option<&str>) {
     let Some(name) = name.filter(|_| map != RegisterMap::Foreign) else { return };
     let here = map.at(address).map(|located| located.to_string());
     // The capability ROM's words have names of their own.
     if here.as_deref() != Some(name) && !name.starts_with("CFGROM.") {
         let here = here.unwrap_or_else(|| "no register".to_owned());
-        let (named, line) = (name.to_owned(), desk.line);
-        desk.fail(Some(line), FailureKind::OtherRegister { address, named, here });
+        let (named, line) = (name.to_owned(), context.line);
+        context.fail(Some(line), FailureKind::OtherRegister { address, named, here });
     }
 }
 
 fn read(
-    desk: &mut Desk<'_>,
+    context: &mut PlayContext<'_>,
     map: RegisterMap,
     (address, value): (u32, u32),
     options: &PlayOptions,
@@ -90,7 +90,7 @@ fn read(
         // What came together there may come one after the other here, or more of it at once.
         _ if is_status && value != 0 => (Relation::Equal, value, value, polls),
         Reading::Free => {
-            desk.read(address)?;
+            context.read(address)?;
             return Ok(());
         }
         Reading::Exact => (Relation::Equal, value, u32::MAX, 0),
@@ -98,7 +98,7 @@ fn read(
         Reading::Polled(mask) => (Relation::Equal, value, mask, polls),
         Reading::Idle => (Relation::Equal, value, Reading::idle_groups(value), 0),
     };
-    let verdict = desk.expect(address, retries, &Wanted { register: &name, relation, value, mask })?;
-    desk.judge(verdict);
+    let verdict = context.expect(address, retries, &Wanted { register: &name, relation, value, mask })?;
+    context.judge(verdict);
     Ok(())
 }

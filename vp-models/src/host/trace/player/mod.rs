@@ -337,37 +337,37 @@ pub fn play(
     names: &dyn RegisterNames,
     options: &PlayOptions,
 ) -> Result<Outcome, PlayError> {
-    let mut desk = Desk::new(trace, host)?;
+    let mut context = PlayContext::new(trace, host)?;
     match &trace.body {
-        Body::Cfg(lines) => cfg::play(lines, trace, &mut desk, names, options)?,
+        Body::Cfg(lines) => cfg::play(lines, trace, &mut context, names, options)?,
         Body::Txn { lines, plusargs } => {
-            let has = desk.host.map();
+            let has = context.host.map();
             let needs = register_map(&trace.name);
             if has != needs {
                 return Err(PlayError::Map { script: trace.script.clone(), needs, has });
             }
-            txn::play(lines, *plusargs, trace, &mut desk, (names, options))?;
+            txn::play(lines, *plusargs, trace, &mut context, (names, options))?;
         }
         Body::Recording { lines, golden } => {
-            recording::play(lines, golden.as_ref(), trace, &mut desk, options)?;
+            recording::play(lines, golden.as_ref(), trace, &mut context, options)?;
         }
-        Body::Log(lines) => log::play(lines, &mut desk, options)?,
+        Body::Log(lines) => log::play(lines, &mut context, options)?,
         Body::Loadable { loadable, inputs, golden } => {
-            loadable::play(loadable, inputs, golden.as_ref(), &mut desk)?;
+            loadable::play(loadable, inputs, golden.as_ref(), &mut context)?;
         }
     }
-    desk.finish()
+    context.finish()
 }
 
 /// What both players sit at: the host, the line being played, and the outcome so far.
-struct Desk<'a> {
+struct PlayContext<'a> {
     host: &'a mut dyn Host,
     script: &'a Path,
     line: u32,
     outcome: Outcome,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> PlayContext<'a> {
     fn new(trace: &'a Trace, host: &'a mut dyn Host) -> Result<Self, PlayError> {
         let outcome = Outcome {
             name: trace.name.clone(),
@@ -382,9 +382,9 @@ impl<'a> Desk<'a> {
             start: Time::ZERO,
             finish: Time::ZERO,
         };
-        let mut desk = Self { host, script: &trace.script, line: 0, outcome };
-        desk.outcome.start = desk.ask(|host| host.now())?;
-        Ok(desk)
+        let mut context = Self { host, script: &trace.script, line: 0, outcome };
+        context.outcome.start = context.ask(|host| host.now())?;
+        Ok(context)
     }
 
     fn finish(mut self) -> Result<Outcome, PlayError> {

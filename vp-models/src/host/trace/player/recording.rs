@@ -4,7 +4,7 @@
 //! A recorded device ended its operations one by one, and took no time; the one here has its own timing. So a read is
 //! judged by what the driver needs of it ([`Reading`]), and interrupts may come together or one after the other.
 
-use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Wanted, memory};
+use super::{FailureKind, PlayContext, PlayError, PlayOptions, SeenInterrupt, Wanted, memory};
 use crate::host::Memory;
 use crate::host::trace::recording::{Golden, POOL, RecordedCommand, configuration};
 use crate::host::trace::txn::Relation;
@@ -74,7 +74,7 @@ impl Destination {
 }
 
 struct Player<'a, 'd> {
-    desk: &'d mut Desk<'a>,
+    context: &'d mut PlayContext<'a>,
     map: RegisterMap,
     /// Byte address of `S_INTR_STATUS`.
     status: u32,
@@ -88,36 +88,36 @@ pub(super) fn play<'a>(
     lines: &'a [Line<RecordedCommand>],
     golden: Option<&Golden>,
     trace: &'a Trace,
-    desk: &mut Desk<'a>,
+    context: &mut PlayContext<'a>,
     options: &PlayOptions,
 ) -> Result<(), PlayError> {
-    let map = desk.host.map();
+    let map = context.host.map();
     // Names of recordings tell built-in configurations.
     let needs = Config::named(configuration(trace.name())).map_or(map, |config| config.register_map);
     if needs.family() != map.family() {
         return Err(PlayError::Map { script: trace.script().to_owned(), needs, has: map });
     }
     for surface in trace.surfaces().values() {
-        desk.ask(|host| memory::place(host, Memory::Primary, POOL, surface))?;
+        context.ask(|host| memory::place(host, Memory::Primary, POOL, surface))?;
     }
     let status = map.address(Unit::Glb, glb::S_INTR_STATUS).unwrap_or_default();
     let (poll_reads, destination) = (options.poll_reads, Destination::default());
-    let mut player = Player { desk, map, status, poll_reads, come: 0, destination };
+    let mut player = Player { context, map, status, poll_reads, come: 0, destination };
     for (index, line) in lines.iter().enumerate() {
-        player.desk.line = line.number;
+        player.context.line = line.number;
         if !player.step(&line.command)? {
             let is_check =
                 |line: &&Line<RecordedCommand>| !matches!(line.command, RecordedCommand::Write { .. });
             let checks = lines[index + 1..].iter().filter(is_check).count() + golden.iter().count();
             if checks > 0 {
-                player.desk.fail(Some(line.number), FailureKind::Ended { checks });
+                player.context.fail(Some(line.number), FailureKind::Ended { checks });
             }
             return Ok(());
         }
     }
     player.left_over()?;
     match golden {
-        Some(golden) => super::golden::compare(player.desk, golden, player.destination.address()),
+        Some(golden) => super::golden::compare(player.context, golden, player.destination.address()),
         None => Ok(()),
     }
 }
@@ -132,7 +132,7 @@ impl Player<'_, '_> {
                 if let Some(located) = self.map.at(address) {
                     self.destination.note(located.register.name, value);
                 }
-                self.desk.write(address, value)?;
+                self.context.write(address, value)?;
             }
             RecordedCommand::Read { address, value } => self.read(address, value)?,
             RecordedCommand::Interrupt { bits } => return self.wait(bits),
@@ -159,19 +159,20 @@ impl Player<'_, '_> {
                 0
             }
         };
-        let verdict = self.desk.expect(address, retries, &wanted)?;
-        self.desk.judge(verdict);
+        let verdict = self.context.expect(address, retries, &wanted)?;
+        self.context.judge(verdict);
         Ok(())
     }
 
     /// Waits until these bits have come; false if they never do.
     fn wait(&mut self, bits: u32) -> Result<bool, PlayError> {
         while self.come & bits != bits {
-            match self.desk.wait_interrupt()? {
+            match self.context.wait_interrupt()? {
                 Ok(time) => {
-                    let status = self.desk.read(self.status)?;
+                    let status = self.context.read(self.status)?;
                     if status == 0 {
-                        self.desk.fail(Some(self.desk.line), FailureKind::NothingActive { status, mask: 0 });
+                        self.context
+                            .fail(Some(self.context.line), FailureKind::NothingActive { status, mask: 0 });
                         return Ok(false);
                     }
                     self.take(status, time)?;
@@ -179,13 +180,13 @@ impl Player<'_, '_> {
                 Err(reason) => {
                     let missing = names(bits & !self.come).join(", ");
                     let kind = FailureKind::Missing { interrupts: missing, reason };
-                    self.desk.fail(Some(self.desk.line), kind);
+                    self.context.fail(Some(self.context.line), kind);
                     return Ok(false);
                 }
             }
         }
         self.come &= !bits;
-        self.desk.judge(Ok(()));
+        self.context.judge(Ok(()));
         Ok(true)
     }
 
@@ -193,14 +194,14 @@ impl Player<'_, '_> {
     fn take(&mut self, status: u32, time: vp_core::Time) -> Result<(), PlayError> {
         // Acknowledged, or the line would still be high at the next wait.
         let address = self.status;
-        self.desk.outcome.register_writes += 1;
-        self.desk.ask(|host| host.write_acknowledged(address, status))?;
+        self.context.outcome.register_writes += 1;
+        self.context.ask(|host| host.write_acknowledged(address, status))?;
         for bit in (0..32).filter(|bit| status >> bit & 1 == 1) {
             let interrupt = Interrupt::from_bit(bit);
-            self.desk.outcome.interrupts.push(SeenInterrupt { interrupt, time });
+            self.context.outcome.interrupts.push(SeenInterrupt { interrupt, time });
         }
         for interrupt in names(self.come & status) {
-            self.desk.fail(Some(self.desk.line), FailureKind::Unexpected { interrupt, time });
+            self.context.fail(Some(self.context.line), FailureKind::Unexpected { interrupt, time });
         }
         self.come |= status;
         Ok(())
@@ -208,10 +209,10 @@ impl Player<'_, '_> {
 
     /// What has come and nobody waits for.
     fn left_over(&mut self) -> Result<(), PlayError> {
-        let status = self.desk.read(self.status)?;
-        let time = self.desk.ask(|host| host.now())?;
+        let status = self.context.read(self.status)?;
+        let time = self.context.ask(|host| host.now())?;
         for interrupt in names(self.come | status).into_iter().take(MAX_UNEXPECTED) {
-            self.desk.fail(None, FailureKind::Unexpected { interrupt, time });
+            self.context.fail(None, FailureKind::Unexpected { interrupt, time });
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Plays `.txn` scripts: one command after the other. Writes are posted, as they were when the vendor's RTL was measured.
 
 use super::{
-    Desk, FailureKind, PlayError, PlayOptions, RegisterNames, SeenInterrupt, Wanted, memory, resolve,
+    FailureKind, PlayContext, PlayError, PlayOptions, RegisterNames, SeenInterrupt, Wanted, memory, resolve,
 };
 use crate::host::HostError;
 use crate::host::trace::txn::{Plusargs, TxnCommand};
@@ -11,66 +11,66 @@ pub(super) fn play<'a>(
     lines: &'a [Line<TxnCommand>],
     plusargs: Plusargs,
     trace: &'a Trace,
-    desk: &mut Desk<'a>,
+    context: &mut PlayContext<'a>,
     (names, options): (&dyn RegisterNames, &PlayOptions),
 ) -> Result<(), PlayError> {
     // Interrupts that have come and that no `wait_intr` has asked for yet.
     let mut pending = 0;
     for (index, line) in lines.iter().enumerate() {
-        desk.line = line.number;
-        let failed = desk.outcome.failures.len();
+        context.line = line.number;
+        let failed = context.outcome.failures.len();
         let mut lost = false;
         match &line.command {
             TxnCommand::WriteReg { address, value } => {
-                desk.outcome.register_writes += 1;
-                desk.ask(|host| host.write(*address, *value))?;
+                context.outcome.register_writes += 1;
+                context.ask(|host| host.write(*address, *value))?;
             }
             TxnCommand::ReadReg { address, mask, relation, value, retries } => {
                 let retries = retries.or(plusargs.read_reg_poll_retries).unwrap_or(options.read_retries);
                 let register = format!("register {address:#x}");
                 let wanted = Wanted { register: &register, relation: *relation, value: *value, mask: *mask };
-                let verdict = desk.expect(*address, retries, &wanted)?;
-                desk.judge(verdict);
+                let verdict = context.expect(*address, retries, &wanted)?;
+                context.judge(verdict);
             }
             TxnCommand::LoadMem(transfer) => {
                 // The surface was checked to be long enough when the trace was read.
                 let bytes = trace.surface(&transfer.file).prefix(transfer.size).unwrap_or_default();
-                desk.ask(|host| host.load(transfer.memory, transfer.address, bytes))?;
+                context.ask(|host| host.load(transfer.memory, transfer.address, bytes))?;
             }
             TxnCommand::DumpMem(transfer) => {
                 let surface = (transfer.file.as_str(), trace.surface(&transfer.file));
-                let verdict = desk.ask(|host| {
+                let verdict = context.ask(|host| {
                     memory::compare(host, transfer.memory, transfer.address, transfer.size, surface)
                 })?;
-                desk.judge(verdict);
+                context.judge(verdict);
             }
             TxnCommand::FillMem { memory, address, size, byte } => {
-                desk.ask(|host| memory::fill_with(host, *memory, *address, *size, *byte))?;
+                context.ask(|host| memory::fill_with(host, *memory, *address, *size, *byte))?;
             }
             TxnCommand::WaitIntr { mask } => {
                 let status = resolve(trace, line.number, "GLB.S_INTR_STATUS", names)?;
-                match desk.wait_for(*mask, status, &mut pending)? {
+                match context.wait_for(*mask, status, &mut pending)? {
                     Ok(()) => {}
                     Err(reason) => {
-                        desk.fail(Some(line.number), FailureKind::WaitEnded(reason));
+                        context.fail(Some(line.number), FailureKind::WaitEnded(reason));
                         lost = true;
                     }
                 }
             }
-            TxnCommand::Wait => match desk.wait_interrupt()? {
-                Ok(time) => desk.outcome.interrupts.push(SeenInterrupt { interrupt: None, time }),
+            TxnCommand::Wait => match context.wait_interrupt()? {
+                Ok(time) => context.outcome.interrupts.push(SeenInterrupt { interrupt: None, time }),
                 Err(reason) => {
-                    desk.fail(Some(line.number), FailureKind::WaitEnded(reason));
+                    context.fail(Some(line.number), FailureKind::WaitEnded(reason));
                     // What follows a wait works on what the wait was for.
                     lost = true;
                 }
             },
         }
-        let wrong = desk.outcome.failures.len() > failed;
+        let wrong = context.outcome.failures.len() > failed;
         if lost || wrong && !plusargs.continue_on_fail {
             let checks = lines[index + 1..].iter().filter(|line| is_check(&line.command)).count();
             if checks > 0 {
-                desk.fail(Some(line.number), FailureKind::Ended { checks });
+                context.fail(Some(line.number), FailureKind::Ended { checks });
             }
             return Ok(());
         }
@@ -78,7 +78,7 @@ pub(super) fn play<'a>(
     Ok(())
 }
 
-impl Desk<'_> {
+impl PlayContext<'_> {
     /// Takes and clears interrupts until all of `mask` have come; those that nobody asked for stay pending.
     fn wait_for(
         &mut self,

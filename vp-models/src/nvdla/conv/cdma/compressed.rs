@@ -7,7 +7,7 @@
 
 use super::intake::{WeightArrival, WeightIntake};
 use super::layer::{CdmaLayer, Compressed};
-use super::requests::{Asked, Pace, Task};
+use super::requests::{Pace, RequestQueue, Task};
 use super::{Cdma, READ_ATOMS, TO_OTHERS, Watch};
 use crate::bus::axi::{Request, Requester, Turn};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};
@@ -49,7 +49,7 @@ pub(super) struct CompressedRequests {
     fetch: Rc<Fetch>,
     pace: Pace,
     /// Reads: what of, their bytes, and since when they are asked for.
-    pub(super) asked: Asked<(Stream, u32, Time)>,
+    pub(super) asked: RequestQueue<(Stream, u32, Time)>,
     turn: RefCell<Turn>,
     /// Bytes asked for of weights, masks and sizes.
     done: [Cell<u32>; 3],
@@ -70,7 +70,7 @@ impl CompressedRequests {
             buffer: task.buffer.clone(),
             fetch: task.fetch.clone(),
             pace: task.pace(path, TO_OTHERS),
-            asked: Asked::new(task.sim, "nvdla.cdma.weight.asked"),
+            asked: RequestQueue::new(task.sim, "nvdla.cdma.weight.asked"),
             turn: RefCell::default(),
             done: Default::default(),
             ends: RefCell::default(),

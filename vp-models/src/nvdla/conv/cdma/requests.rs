@@ -15,7 +15,7 @@ use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
 
 /// What was asked for, for who takes it; in order.
-pub(super) struct Asked<T> {
+pub(super) struct RequestQueue<T> {
     items: RefCell<VecDeque<T>>,
     /// Nothing more comes.
     ended: Cell<bool>,
@@ -23,9 +23,9 @@ pub(super) struct Asked<T> {
     more: Event,
 }
 
-impl<T> Asked<T> {
-    pub(super) fn new(sim: &Sim, name: &str) -> Asked<T> {
-        Asked {
+impl<T> RequestQueue<T> {
+    pub(super) fn new(sim: &Sim, name: &str) -> RequestQueue<T> {
+        RequestQueue {
             items: RefCell::default(),
             ended: Cell::new(false),
             awaited: Cell::new(false),
@@ -158,7 +158,7 @@ pub(super) struct DataRequests {
     entries: u32,
     capacity: u32,
     pace: Pace,
-    pub(super) asked: Asked<Lines>,
+    pub(super) asked: RequestQueue<Lines>,
     /// Lines asked for.
     first: Cell<u32>,
     /// The reads of the last of them, and how many are made.
@@ -177,7 +177,7 @@ impl DataRequests {
             entries: layer.entries,
             capacity: layer.banks.data * task.hardware.bank_entries,
             pace: task.pace(path, start),
-            asked: Asked::new(task.sim, "nvdla.cdma.data.asked"),
+            asked: RequestQueue::new(task.sim, "nvdla.cdma.data.asked"),
             first: Cell::new(0),
             lines: RefCell::default(),
             ended: Cell::new(false),
@@ -270,7 +270,7 @@ pub(super) struct WeightRequests {
     fetch: Rc<Fetch>,
     pace: Pace,
     /// Beats of reads: their bytes, and since when they are asked for. Kernels may be complete with any of them.
-    pub(super) asked: Asked<(u32, Time)>,
+    pub(super) asked: RequestQueue<(u32, Time)>,
     /// Bytes of a beat.
     beat: u32,
     /// Bytes asked for.
@@ -290,7 +290,7 @@ impl WeightRequests {
             buffer: task.buffer.clone(),
             fetch: task.fetch.clone(),
             pace: task.pace(path, TO_OTHERS),
-            asked: Asked::new(task.sim, "nvdla.cdma.weight.asked"),
+            asked: RequestQueue::new(task.sim, "nvdla.cdma.weight.asked"),
             beat,
             done: Cell::new(0),
             group: Cell::new(0),

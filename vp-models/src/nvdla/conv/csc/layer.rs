@@ -212,7 +212,7 @@ impl CscLayer {
         group: &Group,
         fetch: &Fetch,
         cdma: &Group,
-        kept: Kept,
+        kept: ReusedData,
     ) -> Result<(), Refused> {
         let refuse = |field, why: String| Err(Refused::new(group, field, why));
         let pairs = [
@@ -278,7 +278,7 @@ impl CscLayer {
 
 /// What layers before have left in the buffer for this one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct ReusedData {
     pub(super) slices: u32,
     /// Format and elements of a slice.
     pub(super) slice: Option<(Precision, usize)>,

@@ -10,7 +10,7 @@ mod encode;
 pub mod layer;
 pub mod stripes;
 
-use self::layer::{CscLayer, Kept};
+use self::layer::{CscLayer, ReusedData};
 use super::buffer::{Buffer, Fetch};
 use super::cacc::{Message, Stripe};
 use super::cmac::Arrays;
@@ -199,7 +199,7 @@ impl Csc {
         if fetch.weights {
             self.buffer.drop_weights_before(number);
         }
-        let kept = Kept {
+        let kept = ReusedData {
             slices: self.buffer.kept_slices(number) as u32,
             slice: self.buffer.kept_slice(),
             weight_bytes: kept_weights.map_or(0, |(_, bytes)| bytes),

@@ -5,7 +5,7 @@ use super::{
     WrittenFunction, WrittenKind, WrittenLayer, WrittenNormalisation, WrittenPair, WrittenPooling,
     WrittenSoftMax, WrittenSum, WrittenUpsampling,
 };
-use crate::host::network::description::synthetic::{self, GrantedWrite, Maker};
+use crate::host::network::description::synthetic::{self, GivenParameters, Maker};
 use crate::host::network::description::{
     Activation, Bias, Converter, Convolution, Elementwise, Function, Network, NetworkLayer, Operation,
     PairMethod, Pooling, Shape, SoftMax, Sum, Window,
@@ -13,10 +13,18 @@ use crate::host::network::description::{
 use crate::nvdla::numeric::Precision;
 use crate::suggestion::hint;
 use crate::toml_text::KeyError;
+use crate::units::grouped;
 
 fn wrong(key: &'static str, what: impl Into<String>) -> KeyError {
     KeyError::new(key, what)
 }
+
+/// What a key would be, for who has left it out.
+fn missing(key: &str, example: &str) -> KeyError {
+    wrong("", format!("`{key}` is missing: write it, such as {example}"))
+}
+
+const CONVERTER: &str = "converter = { scale = 1, shift = 7 }";
 
 fn no_window(window: Window, input: Shape) -> KeyError {
     let [columns, rows] = window.size;
@@ -82,7 +90,7 @@ impl Reader<'_, '_> {
         let input = shapes[0];
         match kind {
             WrittenKind::Convolution(written) => {
-                let kernel = written.kernel.ok_or_else(|| wrong("", "`kernel` is missing"))?;
+                let kernel = written.kernel.ok_or_else(|| missing("kernel", "kernel = [3, 3]"))?;
                 let stride = written.stride.unwrap_or([1; 2]);
                 let window = window(kernel, stride, written.padding, written.padding_after)?;
                 self.convolution(&written, window, sources, shapes)
@@ -143,7 +151,7 @@ impl Reader<'_, '_> {
                 converter
             }
             None if self.network.precision == Precision::Fp16 => Converter::NONE,
-            None => return Err(wrong("", "`converter` is missing")),
+            None => return Err(missing("converter", CONVERTER)),
         };
         let pair = |method| Operation::Elementwise(Elementwise { method, converter });
         let operation = match written.method {
@@ -202,11 +210,14 @@ impl Reader<'_, '_> {
         let kernels = match (written.kernels, written.depthwise) {
             (Some(kernels), _) => kernels,
             (None, true) => input.channels,
-            (None, false) => return Err(wrong("", "`kernels` is missing")),
+            (None, false) => return Err(missing("kernels", "kernels = 16")),
         };
         let groups = if written.depthwise { input.channels } else { written.groups.unwrap_or(1) };
         if groups == 0 || !input.channels.is_multiple_of(groups) || !kernels.is_multiple_of(groups) {
             return Err(wrong("groups", "channels and kernels are no multiples of the groups"));
+        }
+        if let Some(more @ 32..) = truncate {
+            return Err(wrong("truncate", format!("truncate: found {more}, expected 0 to 31")));
         }
         let output = under(window, input, kernels)?.check().map_err(|why| wrong("", why))?;
         if let Some(&other) = shapes.get(1).filter(|other| **other != output) {
@@ -257,7 +268,10 @@ impl Reader<'_, '_> {
                 let bytes = self.tensor("weights", file, [count * element])?;
                 convolution.weights = bytes.into_iter().map(u8::cast_signed).collect();
                 if written.converter.is_none() && self.network.precision != Precision::Fp16 {
-                    return Err(wrong("", "`converter` is missing: the weights are in a file"));
+                    let what = format!(
+                        "`converter` is missing, as the weights are in a file: write one, such as {CONVERTER}"
+                    );
+                    return Err(wrong("", what));
                 }
                 return Ok(());
             }
@@ -269,7 +283,7 @@ impl Reader<'_, '_> {
         self.maker.take(&sizes).map_err(|why| wrong("", why))?;
         let &WrittenConvolution { truncate, converter, ref add, .. } = written;
         let shift = add.as_ref().and_then(|added| added.shift);
-        let given = GrantedWrite { truncate, shift, converter };
+        let given = GivenParameters { truncate, shift, converter };
         self.maker.convolution(convolution, seed, count as usize, sources, given);
         Ok(())
     }
@@ -308,11 +322,13 @@ impl Reader<'_, '_> {
         file: &str,
         lengths: [u64; N],
     ) -> Result<Vec<u8>, KeyError> {
-        let wrong = |why: String| wrong(key, format!("{file}: {why}"));
-        let bytes = (self.read)(file).map_err(wrong)?;
+        let bytes = (self.read)(file).map_err(|why| wrong(key, format!("{key}: {why}")))?;
         if !lengths.contains(&(bytes.len() as u64)) {
-            let right = lengths.map(|length| length.to_string()).join(" or ");
-            return Err(wrong(format!("it has {} bytes instead of {right}", bytes.len())));
+            let right = lengths.map(grouped).join(" or ");
+            return Err(wrong(
+                key,
+                format!("{key}: {file} has {} bytes instead of {right}", grouped(bytes.len())),
+            ));
         }
         Ok(bytes)
     }

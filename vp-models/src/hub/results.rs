@@ -4,7 +4,7 @@
 use super::ids::{PartyId, Role, Tag};
 use super::job::BusAccess;
 use super::output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity};
-use super::outside::News;
+use super::outside::HubNotice;
 use super::partner::PortEvent;
 use super::{Hub, PortOutcome};
 use crate::bus::axi::Unmapped;
@@ -35,9 +35,9 @@ impl Hub {
         self.outputs.push_back(Output::Warning { severity, time, text });
     }
 
-    pub(super) fn tell_news(&mut self, news: News) {
+    pub(super) fn deliver(&mut self, news: HubNotice) {
         match news {
-            News::Forwarded { to, tag, result } => {
+            HubNotice::Forwarded { to, tag, result } => {
                 let result = match result {
                     Ok(None) => Ok(Completion::Done),
                     Ok(Some(data)) => Ok(Completion::Data(data)),
@@ -45,7 +45,7 @@ impl Hub {
                 };
                 self.complete(to, tag, result);
             }
-            News::Lost(lost) => {
+            HubNotice::Lost(lost) => {
                 let Unmapped { address, bytes, why } = lost;
                 let text = format!("the memory, which took writes before, has not: {why}; data lost");
                 let (client, text) = ("", text.as_str());

@@ -13,7 +13,7 @@ use crate::session_end::End;
 
 /// The newcomers of a server.
 #[derive(Debug, Clone)]
-pub(crate) struct Newcomers {
+pub(crate) struct HandshakeSlots {
     most: usize,
     /// Oldest first.
     waiting: Arc<Mutex<Vec<Waiting>>>,
@@ -28,15 +28,15 @@ struct Waiting {
 
 /// The place of one of them, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct NewcomersPlace {
-    newcomers: Newcomers,
+pub(crate) struct HandshakeSlot {
+    handshakes: HandshakeSlots,
     id: SessionId,
     must_go: CancellationToken,
 }
 
-impl Newcomers {
-    pub(crate) fn new(most: usize) -> Newcomers {
-        Newcomers { most, waiting: Arc::default() }
+impl HandshakeSlots {
+    pub(crate) fn new(most: usize) -> HandshakeSlots {
+        HandshakeSlots { most, waiting: Arc::default() }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
@@ -45,7 +45,7 @@ impl Newcomers {
 
     /// Gives one more a place. If all are taken the oldest newcomer has to go, of those from where most of them are: one host, or
     /// one user, then has no more than the others are not using.
-    pub(crate) fn enter(&self, id: SessionId, origin: Origin) -> NewcomersPlace {
+    pub(crate) fn enter(&self, id: SessionId, origin: Origin) -> HandshakeSlot {
         let must_go = CancellationToken::new();
         let mut waiting = self.waiting();
         if waiting.len() >= self.most {
@@ -59,16 +59,16 @@ impl Newcomers {
             }
         }
         waiting.push(Waiting { id, from: origin.into(), must_go: must_go.clone() });
-        NewcomersPlace { newcomers: self.clone(), id, must_go }
+        HandshakeSlot { handshakes: self.clone(), id, must_go }
     }
 }
 
-impl NewcomersPlace {
+impl HandshakeSlot {
     /// What the newcomer does, unless it has to go.
     ///
     /// # Errors
     /// It has to go, and why; or what it does fails.
-    pub(crate) async fn stay<T>(&self, what: impl Future<Output = Result<T, End>>) -> Result<T, End> {
+    pub(crate) async fn run<T>(&self, what: impl Future<Output = Result<T, End>>) -> Result<T, End> {
         tokio::select! {
             biased;
             done = what => done,
@@ -84,9 +84,9 @@ impl NewcomersPlace {
     }
 }
 
-impl Drop for NewcomersPlace {
+impl Drop for HandshakeSlot {
     fn drop(&mut self) {
-        self.newcomers.waiting().retain(|waiting| waiting.id != self.id);
+        self.handshakes.waiting().retain(|waiting| waiting.id != self.id);
     }
 }
 
@@ -100,11 +100,11 @@ mod tests {
 
     #[test]
     fn who_has_waited_longest_where_most_come_from_makes_room_for_the_next() {
-        let newcomers = Newcomers::new(4);
-        let enter = |id, host| newcomers.enter(SessionId(id), from(host));
+        let handshakes = HandshakeSlots::new(4);
+        let enter = |id, host| handshakes.enter(SessionId(id), from(host));
         let mut places = vec![enter(1, 1), enter(2, 2), enter(3, 2), enter(4, 3)];
-        assert!(!places.iter().any(NewcomersPlace::must_go));
-        let gone = |places: &[NewcomersPlace]| -> Vec<u64> {
+        assert!(!places.iter().any(HandshakeSlot::must_go));
+        let gone = |places: &[HandshakeSlot]| -> Vec<u64> {
             places.iter().filter(|place| place.must_go()).map(|place| place.id.0).collect()
         };
         places.push(enter(5, 2));
@@ -118,10 +118,10 @@ mod tests {
 
     #[test]
     fn who_has_left_makes_room_too() {
-        let newcomers = Newcomers::new(2);
-        let first = newcomers.enter(SessionId(1), from(1));
-        drop(newcomers.enter(SessionId(2), from(1)));
-        let third = newcomers.enter(SessionId(3), from(1));
+        let handshakes = HandshakeSlots::new(2);
+        let first = handshakes.enter(SessionId(1), from(1));
+        drop(handshakes.enter(SessionId(2), from(1)));
+        let third = handshakes.enter(SessionId(3), from(1));
         assert!(!first.must_go() && !third.must_go());
     }
 }

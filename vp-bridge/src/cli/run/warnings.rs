@@ -43,7 +43,7 @@ fn lines(warnings: &[Warning]) -> impl Iterator<Item = String> {
 }
 
 /// Why a program could not be run to its end, and what happened until then: warnings, and faults that were injected.
-pub(super) fn with_what_happened(error: &dyn fmt::Display, host: &mut dyn Host) -> String {
+pub(super) fn with_warnings(error: &dyn fmt::Display, host: &mut dyn Host) -> String {
     // Where there is no way to a server any more, there is nothing to be said of faults.
     let statistics = host.statistics().unwrap_or_default();
     // Of a server they may come behind the answer that tells of the error: now they are here.

@@ -1,5 +1,7 @@
 //! Parameters and numbers as people say them.
 
+use vp_models::units::grouped;
+
 /// In what a parameter is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
@@ -131,16 +133,8 @@ pub fn rounded(number: f64) -> String {
     if digits > 0 {
         return format!("{number:.digits$}");
     }
-    let whole = format!("{number:.0}");
-    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole.as_str()), |whole| ("-", whole));
-    let mut text = sign.to_owned();
-    for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at).is_multiple_of(3) {
-            text.push('\u{202f}');
-        }
-        text.push(digit);
-    }
-    text
+    // No line of a page ends within a number.
+    grouped(format_args!("{number:.0}")).replace(' ', "\u{202f}")
 }
 
 /// A parameter with a value: `read latency 400 cycles`.
@@ -150,7 +144,7 @@ pub(crate) fn valued(name: &str, value: &str) -> String {
 
 /// A number: whole if it is, else with three digits that count.
 pub(crate) fn plain(number: f64) -> String {
-    match number.fract() == 0.0 && number.abs() < 1e4 {
+    match number.fract() == 0.0 && number.abs() < 1e3 {
         true => format!("{number}"),
         false => rounded(number),
     }
@@ -233,7 +227,7 @@ mod tests {
             ("placement", "all", "placement all"),
             ("batch", "4", "4 frames at once"),
             ("nvdla.cbuf_banks", "16", "16 CBUF banks"),
-            ("area.macs", "2048", "2048 MACs"),
+            ("area.macs", "2048", "2\u{202f}048 MACs"),
             ("platform", "nv_large", "nv_large"),
         ];
         for (name, value, said) in amounts {

@@ -14,13 +14,13 @@ use vp_study::energy::Energy;
 use super::energy::Estimate;
 use super::report::Tally;
 use super::{Judged, Run};
-use crate::cli::Failure;
 use crate::cli::record::{self, Record};
+use crate::cli::{Failure, standard};
 
 /// Options about what other programs are told.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Results for other programs")]
-pub(super) struct ToldArgs {
+pub(super) struct ResultArgs {
     /// Print the result as JSON in place of text (docs/commands.md lists the names)
     #[arg(long)]
     pub(super) json: bool,
@@ -34,7 +34,7 @@ pub(super) struct ToldArgs {
     junit: Option<PathBuf>,
 }
 
-impl ToldArgs {
+impl ResultArgs {
     /// The files that are written.
     pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let files = [("--csv", self.csv.as_deref()), ("--junit", self.junit.as_deref())];
@@ -115,10 +115,8 @@ impl ToldArgs {
 
     fn write_junit(&self, cases: Vec<Case>) -> Result<(), Failure> {
         let Some(path) = &self.junit else { return Ok(()) };
-        let wrong =
-            |error: &dyn std::fmt::Display| Failure::new(format!("cannot write {}: {error}", path.display()));
-        let text = junit(cases).to_string().map_err(|error| wrong(&error))?;
-        vp_observers::write_whole(path, text).map_err(|error| wrong(&error))
+        let text = junit(cases).to_string().map_err(Failure::new)?;
+        standard::write(path, text)
     }
 }
 
