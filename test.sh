@@ -46,7 +46,8 @@ sanitize() { # sanitize SANITIZER CARGO-ARGUMENTS...
     echo "skipped: $* under the thread sanitizer: no rust-src (rustup component add --toolchain nightly rust-src)"
     return
   fi
-  RUSTFLAGS="-Zsanitizer=$sanitizer" cargo +nightly test $std --target "$host" --target-dir "target/sanitize-$sanitizer" --quiet "$@"
+  TSAN_OPTIONS="suppressions=$PWD/tests/sanitizers/thread.supp" \
+    RUSTFLAGS="-Zsanitizer=$sanitizer" cargo +nightly test $std --target "$host" --target-dir "target/sanitize-$sanitizer" --quiet "$@"
 }
 if [ "${1:-}" = sanitize ]; then
   export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}"

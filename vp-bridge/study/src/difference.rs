@@ -66,8 +66,8 @@ pub enum Cause {
     },
     /// What it reads or writes is more or less.
     Bytes {
-        /// Whether it is what is written.
-        written: bool,
+        /// `reads`, `writes`, and whether that is over SRAMIF alone.
+        way: &'static str,
         /// Bytes a frame in both.
         bytes: [f64; 2],
     },
@@ -86,10 +86,9 @@ impl fmt::Display for Cause {
             Cause::Missing { in_second: true } => f.write_str("not in the first"),
             Cause::Missing { in_second: false } => f.write_str("not in the second"),
             Cause::Plan { parts: [first, second] } => write!(f, "plan: {first}, then {second}"),
-            Cause::Bytes { written, bytes: [first, second] } => {
-                let verb = if *written { "writes" } else { "reads" };
+            Cause::Bytes { way, bytes: [first, second] } => {
                 let [first, second] = [first, second].map(|bytes| grouped(format_args!("{bytes:.0}")));
-                write!(f, "{verb} {first}, then {second} bytes")
+                write!(f, "{way} {first}, then {second} bytes")
             }
             Cause::Bound { bound, change } => {
                 write!(f, "{} {} cycles", bound.name(), grouped(format_args!("{change:+.0}")))
@@ -231,12 +230,20 @@ fn causes(first: &LayerOfFrame<'_>, second: &LayerOfFrame<'_>) -> Vec<Cause> {
     if parts[0] != parts[1] {
         causes.push(Cause::Plan { parts });
     }
-    for (written, bytes) in [
-        (false, [first.a_frame(first.layer.read), second.a_frame(second.layer.read)]),
-        (true, [first.a_frame(first.layer.written), second.a_frame(second.layer.written)]),
-    ] {
+    let moved = |layer: &MeasuredLayer| {
+        let MeasuredLayer { read, written, sram_read, sram_written, copied, .. } = layer;
+        [
+            ("reads", *read),
+            ("writes", *written),
+            ("reads over SRAMIF", *sram_read),
+            ("writes over SRAMIF", *sram_written),
+            ("copies", *copied),
+        ]
+    };
+    for ((way, before), (_, after)) in moved(first.layer).into_iter().zip(moved(second.layer)) {
+        let bytes = [first.a_frame(before), second.a_frame(after)];
         if bytes[0] != bytes[1] {
-            causes.push(Cause::Bytes { written, bytes });
+            causes.push(Cause::Bytes { way, bytes });
         }
     }
     let least = COUNTS * (second.cycles() - first.cycles()).abs();
@@ -283,6 +290,17 @@ mod tests {
         let causes: Vec<String> = point.layers[0].causes.iter().map(ToString::to_string).collect();
         assert_eq!(causes, ["reads 64, then 128 bytes", "read latency +200 cycles"]);
         assert!(point.is_beyond(0.7) && !point.is_beyond(0.8));
+    }
+
+    #[test]
+    fn the_same_bytes_over_another_memory_are_a_cause() {
+        let mut in_sram = layer("a", 900, 64);
+        in_sram.sram_read = 48;
+        let before = finished("x=1", vec![layer("a", 1000, 64)]);
+        let after = finished("x=1", vec![in_sram]);
+        let difference = Difference::between(&[&before], &[&after]);
+        let causes = &difference.points[0].layers[0].causes;
+        assert_eq!(causes[0].to_string(), "reads over SRAMIF 0, then 48 bytes");
     }
 
     #[test]

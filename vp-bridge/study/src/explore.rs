@@ -19,6 +19,8 @@ pub struct Finding {
     pub outcome: SearchEnd,
     /// The value that was found, as a person writes it.
     pub value: Option<String>,
+    /// Whether that is the bad end of the range: the goal is reached everywhere in it.
+    pub is_at_end: bool,
     /// The number of the point that has it.
     pub point: Option<usize>,
     /// Points that it needed.
@@ -36,6 +38,9 @@ impl Finding {
         match (&self.outcome, &self.value) {
             (SearchEnd::Found { contradiction, .. }, Some(value)) => {
                 let mut said = format!("{}: {value}", self.question);
+                if self.is_at_end {
+                    said += ", where the range ends: what is beyond was not asked for";
+                }
                 if let Some([first, second]) = contradiction {
                     said += &format!(
                         "; but not all the way {}: not from {} to {}",
@@ -99,6 +104,7 @@ impl Study {
                     assumption: search.assumption(),
                     outcome,
                     value: found.map(|place| text(&search.value(place))),
+                    is_at_end: found == Some(search.ends()[0]),
                     point: at.map(|at| first + at + 1),
                     ran: progress.visited.len(),
                 });

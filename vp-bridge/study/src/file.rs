@@ -202,6 +202,12 @@ impl Study {
         study.check_chosen().map_err(|why| in_report("report.chosen", why))?;
         study.add_ideals().map_err(|why| in_report("report.ideal", why))?;
         if let Some(Search { names, goal, .. }) = &study.search {
+            if let Some(name) = names.iter().find(|name| study.varied.contains(name)) {
+                let why = format!("[search] searches {name}, which [sweep] varies: name it in one of them");
+                let key =
+                    if study.places.key("search.least").is_some() { "search.least" } else { "search.most" };
+                return Err(in_report(key, why));
+            }
             study.varied.extend(names.iter().cloned());
             // Knees are of the goal, where it is a share.
             if let (Goal::Share(share), None) = (goal, study.places.key("report.knee")) {

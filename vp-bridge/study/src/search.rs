@@ -4,6 +4,7 @@
 //! was seen along the way tells whether that is so there.
 
 use super::quantity::{Kind, Quantity};
+use super::wording::quantity;
 use serde::Deserialize;
 use toml::Value;
 use vp_models::toml_text::KeyError;
@@ -172,7 +173,7 @@ impl Search {
         match self.goal {
             Goal::FramesPerSecond(frames) => format!("{wanted} {name} for {} frames/s", grouped(frames)),
             Goal::Share(share) => {
-                let at = super::point::text(&self.value(good));
+                let at = quantity(name, &super::point::text(&self.value(good)));
                 format!("{wanted} {name} for {} % of the frames/s at {at}", 100.0 * share)
             }
         }

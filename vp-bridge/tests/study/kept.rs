@@ -134,7 +134,7 @@ fn merging_takes_what_a_shard_has_learned_since() {
     let report = study.read("report.html");
     let time = section(&report, "time");
     assert_eq!(time.matches("<svg").count(), 2);
-    assert!(time.contains("read latency 1000\u{a0}cycles"), "another point's");
+    assert!(time.contains("read latency 1\u{202f}000\u{a0}cycles"), "another point's");
 }
 
 #[test]

@@ -10,14 +10,12 @@ const SEARCH: &str = "name = 'search'\n[fixed]\nplatform = 'nv_large'\n'dbb0.rea
 fn a_search_finds_what_a_grid_finds_with_few_points() {
     let study = Studied::new(SEARCH);
     let shown = study.shown(&["study.toml"]);
-    let found: Vec<usize> = shown
-        .lines()
-        .filter_map(|line| {
-            line.split_once("for 95 % of the frames/s at 256: ")?.1.trim_end_matches('.').parse().ok()
-        })
-        .collect();
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let found = words.split("for 95 % of the frames/s at 256: ").skip(1);
+    let found: Vec<usize> =
+        found.filter_map(|rest| rest.split_once('.').and_then(|(value, _)| value.parse().ok())).collect();
     assert_eq!(found.len(), 2, "{shown}");
-    assert!(shown.contains("assumed: frames/s rise with dbb0.read_outstanding"), "{shown}");
+    assert!(words.contains("assumed: frames/s rise with dbb0.read_outstanding"), "{shown}");
     let points = study.columns("point").len();
     assert!(points <= 2 * 10, "{points} points");
     // The value itself has the share, and the one below it has not.
@@ -66,4 +64,19 @@ fn a_goal_that_no_point_reaches_is_told() {
     let shown = text(&output.stdout);
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("no value reaches 1 000 000.0 frames/s, the best has"), "{shown}");
+}
+
+#[test]
+fn what_is_searched_without_an_effect_is_told() {
+    let text = "name = 's'\n[fixed]\nnetwork = 'digits'\nplatform = 'nv_large'\n[search]\n\
+                least = 'sram0.size'\nfrom = 65536\nto = 131072\nstep = 4096\nshare = 0.95\n";
+    let study = Studied::new(text);
+    let shown = study.shown(&["study.toml"]);
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["frames/s at 128 KiB: 64 KiB, where the range ends", "sram0.size changes nothing"] {
+        assert!(words.contains(part), "no `{part}` in {shown}");
+    }
+    let told = Studied::new(&text.replace("[search]", "[sweep]\n'sram0.size' = [65536]\n[search]"))
+        .told(&["study.toml"]);
+    assert!(told.contains("study.toml:8: [search] searches sram0.size, which [sweep] varies"), "{told}");
 }

@@ -211,3 +211,22 @@ fn the_study_of_winograd_finds_layers_that_are_faster() {
     let page = study.read("report.html");
     assert!(page.contains("square.toml on nv_full, Winograd auto beside never: int8 "));
 }
+
+#[test]
+fn the_study_of_latency_finds_what_more_outstanding_reads_hide() {
+    let study =
+        Studied::shipped("latency.toml", &[(r#"["resnet50", "googlenet", "mobilenet_v1"]"#, r#"["lenet"]"#)]);
+    let shown = study.shown(&["study.toml"]);
+    assert!(shown.contains(" 0 failed") && shown.contains("90 % of the"), "{shown}");
+}
+
+#[test]
+fn the_study_that_searches_finds_fewer_reads_than_the_most() {
+    let study = Studied::shipped("search.toml", &[(r#"["resnet50", "mobilenet_v1"]"#, r#"["lenet"]"#)]);
+    let shown = study.shown(&["study.toml"]);
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, found) = words.split_once("for 95 % of the frames/s at 256: ").unwrap();
+    let found: u32 = found.split_once('.').unwrap().0.parse().unwrap();
+    assert!((2..256).contains(&found), "{shown}");
+    assert!(words.contains("points run; assumed: frames/s rise with dbb0.read_outstanding"), "{shown}");
+}

@@ -38,8 +38,8 @@ pub struct Moved {
 pub enum Bound {
     /// The MAC array, by multiplications that the network asks for.
     MacArray,
-    /// The MAC array, by multipliers that have nothing to do meanwhile: channels or kernels do not fill it, or it multiplies zeros that
-    /// the network does not have.
+    /// The MAC array, by multipliers that have nothing to do meanwhile: channels or kernels do not fill it, it multiplies zeros that the
+    /// network does not have, or it waits for CSC, which loads weights for few positions.
     IdleMacs,
     /// SDP.
     Sdp,
@@ -168,16 +168,21 @@ impl Bounds {
         Bound::largest(times).unwrap_or(Bound::MacArray)
     }
 
-    /// Moves to [`Bound::IdleMacs`] what of the MAC array's part its idle multipliers are, in whole cycles.
+    /// Leaves to [`Bound::MacArray`] what the multipliers are at work, and moves the rest to [`Bound::IdleMacs`], in whole cycles.
     pub fn part_idle_macs(&mut self, work: MacWork) {
         let MacWork { macs, capacity, cycles, period } = work;
-        // Beyond the cycles that multiply it is the pipeline around the multipliers.
-        let multiplying = self[Bound::MacArray].cycles(period).min(cycles);
+        if capacity == 0 {
+            return;
+        }
+        let array = self[Bound::MacArray];
+        // In the cycles beyond these nothing is multiplied.
+        let multiplying = array.cycles(period).min(cycles);
         let idle = u128::from(multiplying) * u128::from(capacity.saturating_sub(macs));
-        let capacity = u128::from(capacity.max(1));
-        let idle = period * ((idle + capacity / 2) / capacity) as u64;
-        self[Bound::MacArray] = self[Bound::MacArray].since(idle);
-        self[Bound::IdleMacs] += idle;
+        let capacity = u128::from(capacity);
+        let idle = ((idle + capacity / 2) / capacity) as u64;
+        let at_work = array.min(period * multiplying).since(period * idle);
+        self[Bound::MacArray] = at_work;
+        self[Bound::IdleMacs] += array.since(at_work);
     }
 }
 
@@ -249,11 +254,11 @@ mod tests {
 
     #[test]
     fn idle_multipliers_take_their_share_of_the_cycles_that_multiply() {
-        // A quarter of the multipliers is idle in 80 ns of multiplying; 20 ns are the pipeline's.
+        // A quarter of the multipliers is idle in 80 ns of multiplying, all of them are in 20 ns.
         let work = MacWork { macs: 60, capacity: 80, cycles: 80, period: Time::ns(1) };
         let mut whole = bounds(&[(Bound::MacArray, 100), (Bound::Csb, 7)]);
         whole.part_idle_macs(work);
-        assert_eq!(whole, bounds(&[(Bound::MacArray, 80), (Bound::IdleMacs, 20), (Bound::Csb, 7)]));
+        assert_eq!(whole, bounds(&[(Bound::MacArray, 60), (Bound::IdleMacs, 40), (Bound::Csb, 7)]));
         // Half of it is hidden behind SDP.
         let mut half = bounds(&[(Bound::MacArray, 40), (Bound::Sdp, 60)]);
         half.part_idle_macs(work);

@@ -17,6 +17,8 @@ struct Standing {
     kept: usize,
     all: usize,
     bar: Option<ProgressBar>,
+    /// Points run; before, values are checked.
+    is_running: bool,
 }
 
 impl Interrupt {
@@ -31,11 +33,16 @@ impl Interrupt {
                 standing.bar.iter().for_each(ProgressBar::finish_and_clear);
                 let (kept, all) = (standing.kept, counted(standing.all as u64, "point"));
                 let again = again(std::env::args());
+                let said = match standing.is_running {
+                    true => format!(
+                        "{kept} of {all} are kept, those that were under way are not; go on with `{again}`"
+                    ),
+                    false => {
+                        format!("values were checked, and nothing has been run; begin again with `{again}`")
+                    }
+                };
                 // Nobody is there to be told of a failure.
-                _ = writeln!(
-                    anstream::stderr(),
-                    "interrupted: {kept} of {all} are kept, those that were under way are not; go on with `{again}`"
-                );
+                _ = writeln!(anstream::stderr(), "interrupted: {said}");
                 // As a shell tells who was ended by a signal. What is kept is on the disk.
                 std::process::exit(128 + signal);
             }
@@ -45,7 +52,8 @@ impl Interrupt {
 
     /// So many points are kept, of all that there are up to now.
     pub(super) fn stands_at(&self, kept: usize, all: usize, bar: ProgressBar) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Standing { kept, all, bar: Some(bar) };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
+            Standing { kept, all, bar: Some(bar), is_running: true };
     }
 
     /// Another point is kept.

@@ -241,6 +241,7 @@ fn told(file: &Path, wrong: &[WrongValue], none: bool) -> String {
 
 fn run(args: &RunArgs) -> Result<Verdict, Failure> {
     let Some(file) = &args.file else { return Err(Failure::new("no study is named")) };
+    let interrupt = interrupt::Interrupt::listen()?;
     let mut loaded = Loaded::from(file, &args.parts)?;
     let folder = args.place.folder(file);
     if let Some(number) = args.point {
@@ -271,7 +272,6 @@ fn run(args: &RunArgs) -> Result<Verdict, Failure> {
     let mut store = open(&path).map_err(Failure::new)?;
     progress::of_others(&store, &loaded.program)?;
     let mut is_over = loaded.study.search.is_none() || loaded.explore(&store.of_program(&loaded.program))?;
-    let interrupt = interrupt::Interrupt::listen()?;
     loop {
         run_missing(&loaded, &mut store, (shard, jobs), args.retry, &interrupt)?;
         if is_over {

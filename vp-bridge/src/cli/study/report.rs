@@ -51,13 +51,11 @@ pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) 
         })
         .collect();
     let mut out = anstream::stdout().lock();
-    if findings.is_empty() {
-        lead(&mut out, &page)?;
-    }
+    lead(&mut out, &page)?;
     match (findings.is_empty(), loaded.layout.area) {
         (true, None) => charts(&mut out, &page)?,
         (true, Some(area)) => designs(&mut out, &page, area)?,
-        (false, _) => searched(&mut out, &page)?,
+        (false, _) => {}
     }
     failures(&mut out, &failed)?;
     let files = "results.csv, layers.csv, .parquet of both and report.html";
@@ -72,17 +70,6 @@ pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) 
 fn build(program: &str) -> String {
     let commit = cli::commit().map_or_else(String::new, |commit| format!("commit {commit}, "));
     format!("{} ({commit}program {program})", cli::VERSION)
-}
-
-/// What a search has found, and what that rests on.
-fn searched(out: &mut impl Write, page: &Page<'_>) -> Result<(), Failure> {
-    for finding in page.findings {
-        let rests_on =
-            format!("{} run; assumed: {}", counted(finding.ran as u64, "point"), finding.assumption);
-        writeln!(out, "{}", text::wrapped(&page.found(finding), ""))?;
-        writeln!(out, "{}", styled(text::DIM, text::wrapped(&rests_on, "  ")))?;
-    }
-    Ok(writeln!(out)?)
 }
 
 /// Points that failed, those for the same reason together.

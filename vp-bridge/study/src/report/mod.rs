@@ -9,6 +9,7 @@ mod bars;
 mod cells;
 mod designs;
 mod drawing;
+mod effect;
 mod energy;
 mod facts;
 mod figure;

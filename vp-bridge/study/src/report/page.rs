@@ -125,19 +125,21 @@ impl Page<'_> {
         }
     }
 
-    /// What the page leads with: what was found, what a frame costs, or what each chart of frames/s says; each with the place in the page that
+    /// What the page leads with: what was found, what a frame costs, or what each chart of frames/s says, and what has no effect; each with the place in the page that
     /// shows it.
     pub fn lead(&self) -> Vec<(String, Answer)> {
         let found = self.findings.iter().map(|finding| {
-            let answer = Answer { head: self.found(finding), rest: String::new() };
-            ("search".to_owned(), answer)
+            let head = self.found(finding).trim_end_matches('.').to_owned();
+            let rest = format!("{} points run; assumed: {}.", finding.ran, finding.assumption);
+            ("search".to_owned(), Answer { head, rest })
         });
         let energies = self.energy_answers().into_iter().map(|answer| ("energy".to_owned(), answer));
         // What a search has found its chart says again.
         let panels = self.layout.panels.iter().enumerate().filter(|_| self.findings.is_empty());
         let charts =
             panels.filter_map(|(at, panel)| Some((format!("chart-{}", at + 1), self.answer(panel)?)));
-        found.chain(energies).chain(charts).collect()
+        let idle = self.without_effect().into_iter().map(|answer| ("points".to_owned(), answer));
+        found.chain(energies).chain(charts).chain(idle).collect()
     }
 
     fn answers(&self) -> Markup {

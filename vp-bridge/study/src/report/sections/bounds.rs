@@ -30,7 +30,7 @@ impl Page<'_> {
         Ok(html! {
             p {
                 "Each moment counts once: while datapaths have work, for the one that sets the pace, " b { "MAC array" } ", " b { "SDP" } ", " b { "PDP" } ", "
-                b { "CDP" } " or " b { "RUBIK" } ", and of the array for " b { "idle MACs" } " by the share of its multipliers that channels and kernels leave without work; else "
+                b { "CDP" } " or " b { "RUBIK" } ", and of the array for " b { "idle MACs" } " by the share of its multipliers that have nothing to do: channels and kernels do not fill it, or weights are loaded; else "
                 b { "read bandwidth" } " while data of reads moves, "
                 b { "read latency" } " while reads are outstanding and none of their data moves, " b { "write" } " while writes are under way, and "
                 b { "CSB" } " for the rest: registers written and read, interrupts taken."

@@ -49,7 +49,11 @@ impl Page<'_> {
                 search.names.first().map_or_else(String::new, |name| amount(name, &value))
             })
         };
-        let sentence = finding.sentence(name);
+        let mut told = finding.clone();
+        if let (Some(value), Some(name)) = (&mut told.value, search.and_then(|search| search.names.first())) {
+            *value = quantity(name, value);
+        }
+        let sentence = told.sentence(name);
         if finding.case.is_empty() {
             format!("{sentence}.")
         } else {
