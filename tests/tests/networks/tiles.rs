@@ -253,15 +253,14 @@ fn whoever_reads_tiles_of_outputs_of_any_size_finds_the_references_elements() {
     assert!(ran > 100 && of_any_size > 150, "{ran} ran, {of_any_size} layers were of odd sizes");
 }
 
-/// An output is made of as many products as the tiles have that cover it: at 13 of 16 columns and lines the method still gains, at 5 of
-/// 8 it does not.
+/// An output takes as many products as the tiles that cover it: at 29 of 32 columns and lines the method gains, at 5 of 8 it does not.
 #[test]
 fn tiles_that_are_not_whole_are_counted_where_the_method_is_chosen() {
     let described = Description::named("nv_full").unwrap();
     let layer = |size: u32| {
         let text = format!(
             "name = 'square'\nseed = 7\nprecision = 'int16'\nwinograd = 'auto'\n\
-             input = {{ width = {size}, height = {size}, channels = 256 }}\n[[layer]]\nname = 'conv'\n\
+             input = {{ width = {size}, height = {size}, channels = 64 }}\n[[layer]]\nname = 'conv'\n\
              kind = 'convolution'\nkernels = 64\nkernel = [3, 3]\npadding = [1, 1]\n"
         );
         parsed(&text)
@@ -276,7 +275,7 @@ fn tiles_that_are_not_whole_are_counted_where_the_method_is_chosen() {
         network.choices.winograd = winograd;
         measure(&network)
     };
-    for (size, is_chosen) in [(13, true), (5, false)] {
+    for (size, is_chosen) in [(29, true), (5, false)] {
         let [(_, direct), (tiles, auto), (one, always)] =
             [Winograd::Never, Winograd::Auto, Winograd::Always].map(|winograd| with(size, winograd));
         assert_eq!((tiles, one), (usize::from(is_chosen), 1), "{size}");

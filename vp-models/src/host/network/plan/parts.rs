@@ -8,12 +8,15 @@ use crate::host::network::error::PlanError;
 use crate::host::network::layout::{Channels, Form, WeightShape, entries_of_pixels, entries_per_line};
 use crate::host::network::registers::Pixels;
 use crate::host::network::winograd::{self, Scaling};
-use crate::nvdla::config::Config;
+use crate::nvdla::config::{Config, MemoryInterface};
 use crate::nvdla::numeric::Precision;
 use std::ops::Range;
 
 /// Cycles that a hardware layer takes beside its products: registers, and the way through memory and pipeline.
 const LAYER_CYCLES: u64 = 1000;
+
+/// Bursts that MCIF has in flight at most: after a reset (`MCIF.CFG_OUTSTANDING_CNT`) as many as there can be.
+const READS_IN_FLIGHT: u64 = 256;
 
 /// A convolution of some channels with some kernels: all of them, unless it is grouped.
 pub(super) struct Part {
@@ -44,18 +47,26 @@ impl Part {
         positions * groups * self.weights.steps(config)
     }
 
-    /// An estimate of the cycles that it takes: of each hardware layer those of its products, or of its bytes at the width of the bus if
-    /// these are more, and what a hardware layer costs besides.
+    /// An estimate of the cycles that it takes: of each hardware layer those of its products, or of its bytes if these are more, and what
+    /// a hardware layer costs besides.
     pub(super) fn cycles(&self, layer: &NetworkLayer, config: &Config) -> u64 {
         let of_cut = |cut: &Cut| {
             let positions = u64::from(self.columns(layer)) * cut.outputs.len() as u64;
             let made = positions * cut.kernels.len() as u64 * self.weights.precision.bytes() as u64;
-            let bus = u64::from(config.primary_width / 8);
-            let moved = cut.read.div_ceil(bus).max(made.div_ceil(bus));
+            let moved = read_cycles(cut.read, config).max(made.div_ceil(config.primary().width_bytes.into()));
             self.mac_cycles(positions, cut.kernels.len() as u32, config).max(moved) + LAYER_CYCLES
         };
         self.cuts.iter().map(of_cut).sum()
     }
+}
+
+/// Cycles in which DBBIF reads so many bytes: at its width, or, if these are more, at as many bursts at once as may be in flight. How long one
+/// takes only the memory behind a platform knows; here it is the latency for which the configuration is built.
+fn read_cycles(bytes: u64, config: &Config) -> u64 {
+    let MemoryInterface { width_bytes, max_burst, latency } = config.primary();
+    let width = u64::from(width_bytes);
+    let in_flight = READS_IN_FLIGHT * width * u64::from(max_burst.max(1));
+    bytes.div_ceil(width).max((bytes * u64::from(latency)).div_ceil(in_flight))
 }
 
 /// The parts of a convolution.

@@ -26,21 +26,25 @@ pub(super) fn by_winograd(
     if chosen == Winograd::Never || !right || keeps_pooling {
         return None;
     }
-    let scaling = Scaling::of(convolution, network.precision);
-    let part = |direct: &Part| tiles_part(network, layer, convolution, direct, scaling, config);
-    let parts = direct.parts.iter().map(part).collect::<Option<Vec<_>>>()?;
+    let part = |direct: &Part| tiles_part(network, layer, convolution, direct, config);
+    let mut parts = direct.parts.iter().map(part).collect::<Option<Vec<_>>>()?;
     let [tiles, lines] =
         [&parts, &direct.parts].map(|parts| parts.iter().map(|part| part.cycles(layer, config)).sum::<u64>());
-    chosen.prefers(tiles, lines).then_some(parts)
+    if !chosen.prefers(tiles, lines) {
+        return None;
+    }
+    // All kernels are transformed for it: only of what is chosen.
+    let scaling = Scaling::of(convolution, network.precision);
+    parts.iter_mut().for_each(|part| part.winograd = Some(scaling));
+    Some(parts)
 }
 
-/// A part by Winograd's method, if the convolution buffer holds it.
+/// A part by Winograd's method, if the convolution buffer holds it; how its sums are is not known yet.
 fn tiles_part(
     network: &Network,
     layer: &NetworkLayer,
     convolution: &Convolution,
     direct: &Part,
-    scaling: Scaling,
     config: &Config,
 ) -> Option<Part> {
     let (precision, element) = (network.precision, network.precision.bytes() as u32);
@@ -67,7 +71,7 @@ fn tiles_part(
     };
     let cuts = cut::cuts(&work, config).ok()?;
     let kernels = direct.kernels.clone();
-    Some(Part { channels, kernels, pixels: None, entries, weights, cuts, winograd: Some(scaling) })
+    Some(Part { channels, kernels, pixels: None, entries, weights, cuts, winograd: Some(Scaling::default()) })
 }
 
 #[cfg(test)]
