@@ -3,6 +3,7 @@
 use super::energy::Coefficients;
 use super::places::Places;
 use super::point::{Chosen, Point};
+use super::quantity::Quantity;
 use super::search::{self, Goal, Search};
 use super::sweep::{Assignment, Product};
 use serde::Deserialize;
@@ -226,6 +227,7 @@ impl Study {
     /// Refuses to look closely at values of what no point has.
     fn check_chosen(&self) -> Result<(), String> {
         let searched = self.search.iter().flat_map(|search| &search.names);
+        let searched_names: Vec<&str> = searched.clone().map(String::as_str).collect();
         let known: Vec<&str> = self
             .fixed
             .iter()
@@ -235,13 +237,25 @@ impl Study {
             .map(String::as_str)
             .collect();
         let is_known = |name: &str| name == "platform" || known.contains(&name);
-        let unknown = self.report.chosen.names().find(|name| !is_known(name));
-        unknown.map_or(Ok(()), |name| {
-            Err(format!(
+        if let Some(name) = self.report.chosen.all().map(|(name, _)| name).find(|name| !is_known(name)) {
+            return Err(format!(
                 "[report] chosen = {{ \"{name}\" }}: no point has it{}",
                 hint(name, known.iter().copied())
-            ))
-        })
+            ));
+        }
+        // Of numbers the nearest is chosen; a word is there or not.
+        for (name, value) in self.report.chosen.all() {
+            let Some(word) = value.as_str().filter(|_| Quantity::of(value).is_none()) else { continue };
+            let words: HashSet<&str> =
+                self.points.iter().filter_map(|point| point.get(name)?.as_str()).collect();
+            if name != "platform" && !searched_names.contains(&name) && !words.contains(word) {
+                return Err(format!(
+                    "[report] chosen = {{ \"{name}\" = \"{word}\" }}: no point has that{}",
+                    hint(word, words.iter().copied())
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Adds points with the values that are ideal, for each combination of the others.
@@ -405,6 +419,10 @@ mod tests {
         assert_eq!(
             refusal(&format!("{report}chosen = {{ networc = 'b' }}")),
             "line 5: [report] chosen = { \"networc\" }: no point has it; nearest: network"
+        );
+        assert_eq!(
+            refusal(&format!("{report}chosen = {{ network = 'aa' }}")),
+            "line 5: [report] chosen = { \"network\" = \"aa\" }: no point has that"
         );
         assert!(refusal(&format!("{report}axis = 'y'")).contains("axis"));
         assert!(

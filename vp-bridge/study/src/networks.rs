@@ -4,8 +4,9 @@ use super::rtl::modes::Mode;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use twox_hash::XxHash3_64;
-use vp_models::host::network::{Network, Operation, digits};
+use vp_models::host::network::{Choices, Compression, Network, Operation, Winograd, digits};
 use vp_models::host::{read_description, read_tensor};
+use vp_models::nvdla::numeric::Precision;
 use vp_models::suggestion::hint;
 use vp_models::toml_text::{TextError, TomlText};
 
@@ -42,7 +43,18 @@ impl NetworkFacts {
             |operation: &Operation| matches!(operation, Operation::Upsampling(_) | Operation::SoftMax(_));
         let cpu = network.layers.iter().filter(|layer| is_cpu(&layer.operation));
         let used = network.layers.iter().flat_map(|layer| modes(&layer.operation).iter().copied());
-        let used: Vec<Mode> = used.chain(network.is_image.then_some(Mode::Image)).collect();
+        let Choices { compression, winograd } = network.choices;
+        let chosen = [
+            network.is_image.then_some(Mode::Image),
+            (winograd != Winograd::Never).then_some(Mode::Winograd),
+            (compression != Compression::Never).then_some(Mode::CompressedWeights),
+            match network.precision {
+                Precision::Int8 => None,
+                Precision::Int16 => Some(Mode::Int16),
+                Precision::Fp16 => Some(Mode::Float16),
+            },
+        ];
+        let used: Vec<Mode> = used.chain(chosen.into_iter().flatten()).collect();
         NetworkFacts {
             layers: network.layers.len(),
             macs: network.macs(),

@@ -185,9 +185,9 @@ impl Chosen {
         self.0.iter().map(far).sum()
     }
 
-    /// The parameters that it says values of.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+    /// The parameters that it says values of, with these.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
     /// Whether no values are given.

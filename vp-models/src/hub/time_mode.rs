@@ -13,7 +13,7 @@ pub enum TimeMode {
     /// The commands of the parties: time moves only for the current one. So a run depends only on the commands,
     /// and not on when they came.
     Lockstep,
-    /// The platform's own work, as far as [`Hub::grant`] lets it.
+    /// The platform's own work, as far as [`Hub::grant`](super::Hub::grant) lets it.
     Free,
 }
 

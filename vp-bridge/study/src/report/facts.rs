@@ -175,14 +175,22 @@ fn agreement(jobs: &[&Job]) -> String {
         }
     }
     let is_used = |mode: Mode| jobs.iter().any(|job| job.network.modes.contains(&mode));
-    range(devices.into_iter().map(|job| agreement_of(&job.description, is_used)))
+    let mut all: Vec<String> = Vec::new();
+    for said in devices.into_iter().map(|job| agreement_of(&job.description, is_used)) {
+        if !all.contains(&said) {
+            all.push(said);
+        }
+    }
+    all.join("; of another configuration: ")
 }
 
 fn agreement_of(description: &Description, is_used: impl Fn(Mode) -> bool) -> String {
     let Some(held) = proven::of(description) else { return "not an NVDLA".to_owned() };
     let used: Vec<(Mode, Evidence)> = held.into_iter().filter(|(mode, _)| is_used(*mode)).collect();
-    let rows: usize = used.iter().map(|(_, evidence)| evidence.rows).sum();
-    let exact: usize = used.iter().map(|(_, evidence)| evidence.exact).sum();
+    // A format is no way of its own: its runs are those of the others, too.
+    let ways = || used.iter().filter(|(mode, _)| !matches!(mode, Mode::Int16 | Mode::Float16));
+    let rows: usize = ways().map(|(_, evidence)| evidence.rows).sum();
+    let exact: usize = ways().map(|(_, evidence)| evidence.exact).sum();
     let farthest = used.iter().map(|(_, evidence)| evidence.largest).max().unwrap_or(0);
     let without: Vec<&str> =
         used.iter().filter(|(_, evidence)| evidence.rows == 0).map(|(mode, _)| mode.name()).collect();
@@ -239,6 +247,18 @@ fn parted(text: &str) -> Option<(f64, &str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn formats_and_methods_without_a_run_of_the_rtl_are_named() {
+        let full = Description::named("nv_full").unwrap();
+        let of = |modes: &[Mode]| agreement_of(&full, |mode| modes.contains(&mode));
+        assert_eq!(
+            of(&[Mode::Features, Mode::Int16]),
+            "10 of 10 runs take the same cycles, the farthest 0.00 % off"
+        );
+        let without = of(&[Mode::Features, Mode::Winograd, Mode::Float16]);
+        assert!(without.ends_with("; not measured: Winograd convolution, fp16"), "{without}");
+    }
 
     #[test]
     fn many_values_become_a_range_and_few_are_listed() {
