@@ -182,6 +182,7 @@ proptest! {
                 | PlanError::Channels { .. }
                 | PlanError::Concatenation { .. }
                 | PlanError::SramRoom { .. }
+                | PlanError::OnTheFly { .. }
                 | PlanError::Contradiction { .. },
             ) => return Ok(()),
             planned => planned.unwrap(),
@@ -273,6 +274,19 @@ fn what_cannot_be_in_sram_is_refused_by_layer_and_line() {
             None,
             "placement = \"activations\": the configuration nv_small has no SRAMIF (secondary_memory = false); built-in \
              ones that have it: nv_small_256_full, nv_medium_1024_full, nv_large_master, nv_large, nv_full"
+        )
+    );
+    // A pooling takes what the convolution makes on the fly.
+    let pooled = demanding(
+        "name = 'n'\nseed = 3\ninput = { width = 16, height = 16, channels = 16 }\n\
+         [[layer]]\nkind = 'convolution'\nname = 'a'\nkernels = 32\nkernel = [1, 1]\nmemory = 'sram'\n\
+         [[layer]]\nkind = 'pooling'\nname = 'p'\nmethod = 'max'\nkernel = [2, 2]\nstride = [2, 2]\n",
+    );
+    assert_eq!(
+        refused(&pooled, "nv_large", 1 << 20, &plain),
+        told(
+            Some(9),
+            "layer `a`: memory = \"sram\": what it makes is in no memory, another layer takes it on the fly; say it of that one"
         )
     );
     let limited = PlanOptions { sram_limit: Some(7000), ..plain };

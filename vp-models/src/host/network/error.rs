@@ -130,6 +130,14 @@ pub enum PlanError {
         /// The line of the network's file that does.
         line: Option<usize>,
     },
+    /// What is to be in SRAM is in no memory.
+    #[error("{asked}: what it makes is in no memory, another layer takes it on the fly; say it of that one")]
+    OnTheFly {
+        /// What the network's file says.
+        asked: String,
+        /// The line that says so.
+        line: Option<usize>,
+    },
     /// What is concatenated is to be in two memories.
     #[error("{one}, and {other}: what is concatenated lies in one memory")]
     Contradiction {
@@ -181,6 +189,7 @@ impl PlanError {
         match self {
             PlanError::NoSram { line, .. }
             | PlanError::SramRoom { line, .. }
+            | PlanError::OnTheFly { line, .. }
             | PlanError::Contradiction { line, .. } => *line,
             PlanError::NoFormat { .. } => network.lines.precision,
             PlanError::ConvolutionBuffer { layer, .. }

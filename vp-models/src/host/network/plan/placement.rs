@@ -238,12 +238,12 @@ impl Placing<'_> {
         let wanted = |storage: &usize, memory: host::Memory| {
             demands[*storage].is_some_and(|demand| demand.memory == memory)
         };
-        let allocation = |storage: usize| Some((storage, self.allocation(storage)?));
-        let demanded: Vec<(usize, Allocation)> = all
-            .clone()
-            .filter(|storage| wanted(storage, host::Memory::Secondary))
-            .filter_map(allocation)
-            .collect();
+        let mut demanded: Vec<(usize, Allocation)> = Vec::new();
+        for storage in all.clone().filter(|storage| wanted(storage, host::Memory::Secondary)) {
+            let Some(demand) = demands[storage] else { continue };
+            let on_the_fly = || PlanError::OnTheFly { asked: demand.told(self.network), line: demand.line };
+            demanded.push((storage, self.allocation(storage).ok_or_else(on_the_fly)?));
+        }
         self.check_demanded(&demanded, from..room.end, demands, too_small)?;
         let may = |storage: &usize| {
             let usage = &self.usages[*storage];
