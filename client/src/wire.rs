@@ -188,7 +188,7 @@ mod tests {
         wire.patience = Some(Duration::from_millis(1));
         let error = wire.flush().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
-        assert_eq!(error.to_string(), "the server has read nothing for 0.001 s");
+        assert_eq!(error.to_string(), "the server has read nothing for 1 ms");
     }
 
     #[test]

@@ -381,7 +381,9 @@ mod tests {
         assert!(busy < 0.4 && parts[Bound::Sdp] > (parts[Bound::MacArray] + parts[Bound::IdleMacs]) * 4);
         // Eighteen cycles for each sum of 1152.
         let (bound, layer) = bound_on_large("width = 28, height = 28, channels = 128", &convolution(128, 3));
-        assert_eq!((bound, layer.bounds[Bound::IdleMacs]), (Bound::MacArray, Time::ZERO));
+        let [idle, used] = [Bound::IdleMacs, Bound::MacArray].map(|bound| layer.bounds[bound]);
+        // While the pipeline fills nothing is multiplied.
+        assert!(bound == Bound::MacArray && idle * 1000 < used, "{idle} {used}");
         // Sixteen channels in lanes of 64.
         let (bound, layer) = bound_on_large("width = 28, height = 28, channels = 16", &convolution(32, 5));
         assert_eq!(bound, Bound::IdleMacs);
