@@ -216,7 +216,8 @@ fn whoever_reads_tiles_of_outputs_of_any_size_finds_the_references_elements() {
     let precisions = [Precision::Int8, Precision::Int16, Precision::Fp16];
     let placements = [Placement::Dram, Placement::Activations, Placement::All];
     let (mut ran, mut of_any_size) = (0, 0);
-    for seed in 0..u64::from(cases(150)) {
+    let all = cases(60);
+    for seed in 0..u64::from(all) {
         let mut draw = NetworkDraw::new(seed);
         let precision = precisions[draw.any(0..3) as usize];
         let mut described = platforms[draw.any(0..3) as usize].clone();
@@ -250,7 +251,10 @@ fn whoever_reads_tiles_of_outputs_of_any_size_finds_the_references_elements() {
         };
         of_any_size += tiles.iter().filter(is_odd).count();
     }
-    assert!(ran > 100 && of_any_size > 150, "{ran} ran, {of_any_size} layers were of odd sizes");
+    assert!(
+        ran * 3 > all * 2 && of_any_size > all as usize,
+        "{ran} ran, {of_any_size} layers were of odd sizes"
+    );
 }
 
 /// An output takes as many products as the tiles that cover it: at 29 of 32 columns and lines the method gains, at 5 of 8 it does not.
