@@ -238,7 +238,7 @@ mod tests {
             ("'network.winograd' = ['never',\n'alway']", "network.winograd = alway: "),
             ("'network.compression' = ['never',\n'always']", "network.compression = always: "),
             ("'network.layer.conv1.kernels' = [20,\n0]", "network.layer.conv1.kernels = 0: "),
-            ("'network.layer.conv1.memory' = ['sram',\n'flash']", "network.layer.conv1.memory = flash: "),
+            ("'network.layer.pool1.memory' = ['sram',\n'flash']", "network.layer.pool1.memory = flash: "),
             ("'network.layer.conv1.strid' = [\n1]", "network.layer.conv1.strid = 1: "),
             ("[sweep.network.input]\nwidth = 0", "network.input.width = 0: "),
             ("\n'network.layer.conv9.stride' = 2", "network.layer.conv9.stride = 2: "),

@@ -388,7 +388,7 @@ mod tests {
         let (bound, layer) = bound_on_large("width = 28, height = 28, channels = 16", &convolution(32, 5));
         assert_eq!(bound, Bound::IdleMacs);
         let [idle, used] = [Bound::IdleMacs, Bound::MacArray].map(|bound| layer.bounds[bound].as_ps() as f64);
-        assert!((2.0..3.01).contains(&(idle / used)), "{idle} {used}");
+        assert!((2.0..3.05).contains(&(idle / used)), "{idle} {used}");
     }
 
     #[test]
