@@ -1,6 +1,7 @@
 //! Parameters that change nothing: a study asks what they do, and should be told that.
 
 use super::page::{Answer, Page};
+use crate::measured::Outcome;
 use crate::point::text;
 use std::collections::HashMap;
 
@@ -28,7 +29,7 @@ impl Page<'_> {
         // By all other values: how long it took, and with which values of this one.
         let mut groups: HashMap<String, (f64, Vec<String>)> = HashMap::new();
         for row in self.rows {
-            let Some(measured) = self.of(row.point.number) else { continue };
+            let Outcome::Ran(measured) = row.outcome else { continue };
             let others = row.point.varied.iter().filter(|(other, _)| other != name);
             let others: Vec<String> = others.map(|(other, value)| format!("{other}={value}")).collect();
             let value = row.point.get(name).map_or_else(String::new, text);
@@ -37,7 +38,8 @@ impl Page<'_> {
             if group.0 != cycles {
                 return false;
             }
-            if !group.1.contains(&value) {
+            // Two say that there are several.
+            if group.1.len() < 2 && !group.1.contains(&value) {
                 group.1.push(value);
             }
         }
