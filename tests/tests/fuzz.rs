@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use vp_protocols::{native, remote_port, renode};
 use vp_tests::effort::cases;
-use vp_tests::fuzz::{self, Seen, TARGETS, Target, case, corpus};
+use vp_tests::fuzz::{self, FuzzCounts, TARGETS, Target, case, corpus};
 use vp_tests::progress::{Progress, watched};
 
 /// The system's allocator, counting.
@@ -103,9 +103,9 @@ fn survived(name: &'static str, usual: u32) -> u64 {
 }
 
 /// The same for a protocol, whose memory is bounded.
-fn streams(name: &'static str, usual: u32, bound: usize, feed: fn(&[u8], &mut Seen)) -> Seen {
+fn streams(name: &'static str, usual: u32, bound: usize, feed: fn(&[u8], &mut FuzzCounts)) -> FuzzCounts {
     watched(HANGS, move |progress| {
-        let mut seen = Seen::default();
+        let mut seen = FuzzCounts::default();
         each(name, usual, progress, |bytes| {
             let most = most_held(|| feed(bytes, &mut seen));
             assert!(most < bound, "{most} bytes");

@@ -148,13 +148,13 @@ pub(crate) trait Port: PinState {
     /// Those that this side drives.
     type DrivenInC;
     /// Those that the platform drives.
-    type SeenInC;
+    type ObservedInC;
 
     fn any(handle: Handle<Self>) -> AnyHandle;
     fn of(handle: &AnyHandle) -> Option<Handle<Self>>;
     /// From C, at a port whose data has so many bytes.
     fn driven(pins: &Self::DrivenInC, width: usize) -> Self::Driven;
-    fn seen_in_c(seen: Self::Seen) -> Self::SeenInC;
+    fn seen_in_c(seen: Self::Observed) -> Self::ObservedInC;
 }
 
 /// The part of [`Port`] that says which handle is its.
@@ -175,7 +175,7 @@ macro_rules! handles {
 
 impl Port for Subordinate {
     type DrivenInC = vp_axi_subordinate_pins;
-    type SeenInC = vp_axi_manager_pins;
+    type ObservedInC = vp_axi_manager_pins;
     handles!(Subordinate);
 
     fn driven(pins: &vp_axi_subordinate_pins, width: usize) -> SubordinatePins {
@@ -203,7 +203,7 @@ impl Port for Subordinate {
 
 impl Port for Manager {
     type DrivenInC = vp_axi_manager_pins;
-    type SeenInC = vp_axi_subordinate_pins;
+    type ObservedInC = vp_axi_subordinate_pins;
     handles!(Manager);
 
     fn driven(pins: &vp_axi_manager_pins, width: usize) -> ManagerPins {
@@ -231,7 +231,7 @@ impl Port for Manager {
 
 impl Port for RegisterTarget {
     type DrivenInC = vp_register_target_pins;
-    type SeenInC = vp_register_initiator_pins;
+    type ObservedInC = vp_register_initiator_pins;
     handles!(Target);
 
     fn driven(pins: &vp_register_target_pins, _: usize) -> TargetPins {
@@ -252,7 +252,7 @@ impl Port for RegisterTarget {
 
 impl Port for RegisterInitiator {
     type DrivenInC = vp_register_initiator_pins;
-    type SeenInC = vp_register_target_pins;
+    type ObservedInC = vp_register_target_pins;
     handles!(Initiator);
 
     fn driven(pins: &vp_register_initiator_pins, _: usize) -> InitiatorPins {
@@ -269,7 +269,7 @@ impl Port for RegisterInitiator {
 
 impl Port for LineSource {
     type DrivenInC = bool;
-    type SeenInC = ();
+    type ObservedInC = ();
     handles!(Source);
 
     fn driven(level: &bool, _: usize) -> bool {
@@ -281,7 +281,7 @@ impl Port for LineSource {
 
 impl Port for LineSink {
     type DrivenInC = ();
-    type SeenInC = bool;
+    type ObservedInC = bool;
     handles!(Sink);
 
     fn driven((): &(), _: usize) {}

@@ -75,7 +75,7 @@ unsafe fn sample<S: Port>(partner: *mut vp_partner, port: i32, pins: *const S::D
 ///
 /// # Safety
 /// `partner` is null or comes from `vp_connect`, `pins` is null or can be written.
-unsafe fn see<S: Port>(partner: *mut vp_partner, port: i32, pins: *mut S::SeenInC) -> vp_status {
+unsafe fn see<S: Port>(partner: *mut vp_partner, port: i32, pins: *mut S::ObservedInC) -> vp_status {
     // SAFETY: as the caller says.
     let Some(partner) = (unsafe { partner.as_mut() }) else { return vp_status::Error };
     let Some(handle) = partner.handle::<S>(port) else { return partner.wrong_port() };

@@ -325,13 +325,13 @@ impl Partner {
     ///
     /// # Errors
     /// The platform is gone, or breaks the contract of time.
-    pub fn seen<S: PinState>(&mut self, handle: Handle<S>) -> Result<S::Seen, PartnerError> {
+    pub fn seen<S: PinState>(&mut self, handle: Handle<S>) -> Result<S::Observed, PartnerError> {
         self.check()?;
         let result = self.seen_pins(handle);
         self.end_on_error(result)
     }
 
-    fn seen_pins<S: PinState>(&mut self, handle: Handle<S>) -> Result<S::Seen, PartnerError> {
+    fn seen_pins<S: PinState>(&mut self, handle: Handle<S>) -> Result<S::Observed, PartnerError> {
         let is_same = self.is_same_edge();
         let attached = self.port(handle)?;
         let edge = attached.seen + 1;
@@ -346,7 +346,7 @@ impl Partner {
         let attached = self.port(handle)?;
         if attached.reset_until.is_some_and(|until| edge <= until) {
             // What the platform drives behind its reset waits until hardware can take it.
-            return Ok(S::Seen::default());
+            return Ok(S::Observed::default());
         }
         let seen = attached.state.seen(now);
         if !is_same {

@@ -20,13 +20,13 @@ use crate::{FromPlatform, LinkPort, PartnerError, PlatformLink};
 
 /// What the server has said, in its order.
 #[derive(Default)]
-struct Heard {
+struct ServerMessages {
     said: VecDeque<FromPlatform>,
     /// Something that this program does not know.
     unknown: Option<String>,
 }
 
-impl Handler for Heard {
+impl Handler for ServerMessages {
     fn request(&mut self, id: RequestId, request: &Request, payload: &Bytes) -> Answered {
         let (port, address, access) = match request {
             Request::MemoryRead(read) => (read.port, read.address, DebugAccess::Read(read.length)),
@@ -64,7 +64,7 @@ impl Handler for Heard {
 
 /// A session with a server.
 pub struct RemoteLink {
-    client: Client<Heard>,
+    client: Client<ServerMessages>,
     ports: Vec<LinkPort>,
 }
 
@@ -97,7 +97,7 @@ impl RemoteLink {
     /// # Errors
     /// [`PartnerError::Connect`].
     pub fn open(address: &Address, options: &Options) -> Result<RemoteLink, PartnerError> {
-        let client = Client::connect(address, options, Heard::default())
+        let client = Client::connect(address, options, ServerMessages::default())
             .map_err(|error| PartnerError::Connect(error.to_string()))?;
         let ports = client.ports().map(|(_, port)| link_port(port)).collect();
         Ok(RemoteLink { client, ports })
@@ -195,7 +195,7 @@ impl PlatformLink for RemoteLink {
 
     fn receive(&mut self, wait: bool, into: &mut VecDeque<FromPlatform>) -> Result<(), PartnerError> {
         let served = if wait {
-            let is_there = |client: &mut Client<Heard>| {
+            let is_there = |client: &mut Client<ServerMessages>| {
                 let heard = client.handler();
                 (!heard.said.is_empty() || heard.unknown.is_some()).then_some(())
             };

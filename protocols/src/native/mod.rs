@@ -27,8 +27,8 @@ pub mod statistics;
 
 pub use connection::{Connection, Event, Offer, SendError, Terms, Violation};
 pub use debug::{
-    Accesses, BreakOn, Breakpoint, DebugCommand, DebugState, Hit, Seen, SetBreakpoint, StepBy, StopReport,
-    StopWhy,
+    Accesses, BreakOn, Breakpoint, DebugCommand, DebugEvent, DebugState, Hit, SetBreakpoint, StepBy,
+    StopReport, StopWhy,
 };
 pub use error_code::ErrorCode;
 pub use frame::{Decoder, EmitError, Frame, Phase, emit, emit_header};

@@ -2,7 +2,9 @@
 //! [`parse_counters`](super::statistics::parse_counters) pass on no control characters. With these a peer could
 //! move the cursor, hide or change the output of others, or forge lines.
 
-use super::{BreakOn, Counter, CounterValue, Device, Event, Notice, Reply, Seen, StopReport, Welcome, Why};
+use super::{
+    BreakOn, Counter, CounterValue, DebugEvent, Device, Event, Notice, Reply, StopReport, Welcome, Why,
+};
 
 /// Replaces control characters, except line ends and tabs, by `?`.
 pub fn in_lines(text: &mut String) {
@@ -47,7 +49,7 @@ pub(super) fn event(event: &mut Event, fit: fn(&mut String)) {
 
 fn stop_report(report: &mut StopReport) {
     for hit in &mut report.hits {
-        if let Seen::Layer { unit, label, .. } = &mut hit.seen {
+        if let DebugEvent::Layer { unit, label, .. } = &mut hit.seen {
             [unit, label].into_iter().for_each(in_one_line);
         }
     }
@@ -91,7 +93,7 @@ mod tests {
             reply(Reply::Failed { code: ErrorCode::Internal, reason: text() }),
             reply(Reply::Reached { why: Why::Deadlock { report: text() } }),
         ];
-        let seen = Seen::Layer { end: true, unit: text(), number: 0, label: text() };
+        let seen = DebugEvent::Layer { end: true, unit: text(), number: 0, label: text() };
         let hits = vec![Hit { breakpoint: None, time, seen }];
         let report = StopReport { by: SessionId(1), time, why: StopWhy::Stepped, hits };
         let state = DebugState { stopped: Some(report.clone()), breakpoints: Vec::new() };

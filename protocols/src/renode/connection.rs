@@ -12,7 +12,7 @@
 //! while let Some((_, message)) = renode.output().next_write() { wire.extend_from_slice(&message); }
 //! assert_eq!(peripheral.receive(Socket::Main, &mut wire)?, Some(Event::Connected));
 //! let (socket, mut answer) = peripheral.output().next_write().unwrap();
-//! assert_eq!(renode.receive(socket, &mut BytesMut::from(answer))?, Some(Heard::Connected));
+//! assert_eq!(renode.receive(socket, &mut BytesMut::from(answer))?, Some(EmulatorEvent::Connected));
 //!
 //! renode.read(Width::DoubleWord, 0x10, 0)?;
 //! let (socket, message) = renode.output().next_write().unwrap();

@@ -7,7 +7,7 @@ use super::{Action, MESSAGE, Message, Output, Rule, SendError, Socket, Violation
 
 /// What came from the peripheral.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum EmulatorEvent {
     /// The handshake is answered: there is a session.
     Connected,
     /// The answer to [`Emulator::read`].
@@ -127,7 +127,11 @@ impl Emulator {
     ///
     /// # Errors
     /// [`Violation`]: the peripheral broke a rule. The session is over.
-    pub fn receive(&mut self, socket: Socket, input: &mut BytesMut) -> Result<Option<Heard>, Violation> {
+    pub fn receive(
+        &mut self,
+        socket: Socket,
+        input: &mut BytesMut,
+    ) -> Result<Option<EmulatorEvent>, Violation> {
         while let Some(&bytes) = input.first_chunk::<MESSAGE>() {
             if self.state == State::Over {
                 break;
@@ -142,13 +146,13 @@ impl Emulator {
                     Socket::Main => self.take_answer(message)?,
                     Socket::Async => self.take_request(message)?,
                 };
-                Ok(Taken::Heard(heard))
+                Ok(Taken::EmulatorEvent(heard))
             });
             let messages = &mut self.messages[usize::from(socket == Socket::Async)];
             match taken {
                 Ok(Taken::TooLittle) => return Ok(None),
                 Ok(Taken::Nothing) => *messages += 1,
-                Ok(Taken::Heard(heard)) => {
+                Ok(Taken::EmulatorEvent(heard)) => {
                     *messages += 1;
                     return Ok(Some(heard));
                 }
@@ -164,11 +168,11 @@ impl Emulator {
         Ok(None)
     }
 
-    fn take_answer(&mut self, Message { action, data, .. }: Message) -> Result<Heard, Rule> {
+    fn take_answer(&mut self, Message { action, data, .. }: Message) -> Result<EmulatorEvent, Rule> {
         match (self.state, action) {
             (State::Greeting, Action::Handshake) => {
                 self.state = State::Open;
-                return Ok(Heard::Connected);
+                return Ok(EmulatorEvent::Connected);
             }
             (State::Greeting, _) | (_, Action::Handshake) => return Err(Rule::Handshake),
             // A request that was under way when the end was said may still be answered.
@@ -177,9 +181,11 @@ impl Emulator {
         }
         let answer = match (action, self.asked) {
             (Action::ReadFromBus | Action::Ok | Action::Error, None) => return Err(Rule::UnexpectedAnswer),
-            (Action::ReadFromBus, Some(PendingRequest::Read(width))) => Heard::Value { data: width.of(data) },
-            (Action::Ok, Some(PendingRequest::Write)) => Heard::Done,
-            (Action::Error, Some(_)) => Heard::Failed,
+            (Action::ReadFromBus, Some(PendingRequest::Read(width))) => {
+                EmulatorEvent::Value { data: width.of(data) }
+            }
+            (Action::Ok, Some(PendingRequest::Write)) => EmulatorEvent::Done,
+            (Action::Error, Some(_)) => EmulatorEvent::Failed,
             (Action::ReadFromBus | Action::Ok, Some(_)) => return Err(Rule::WrongAnswer),
             _ => return Err(Rule::MainAnswersOnly),
         };
@@ -187,12 +193,12 @@ impl Emulator {
         Ok(answer)
     }
 
-    fn take_request(&mut self, message: Message) -> Result<Heard, Rule> {
+    fn take_request(&mut self, message: Message) -> Result<EmulatorEvent, Rule> {
         let Message { action, address, data, index } = message;
         let bus_access = match (action.width(Action::get), action.width(Action::push)) {
-            (Some(width), _) => Some((BusAccess::Get, Heard::Get { width, address, index })),
+            (Some(width), _) => Some((BusAccess::Get, EmulatorEvent::Get { width, address, index })),
             (_, Some(width)) => {
-                Some((BusAccess::Push, Heard::Push { width, address, data: width.of(data), index }))
+                Some((BusAccess::Push, EmulatorEvent::Push { width, address, data: width.of(data), index }))
             }
             _ => None,
         };
@@ -201,12 +207,12 @@ impl Emulator {
             Action::TickClock if !self.ticking => return Err(Rule::TickUnasked),
             Action::TickClock => {
                 self.ticking = false;
-                Heard::Ticked { data }
+                EmulatorEvent::Ticked { data }
             }
-            Action::Interrupt => Heard::Interrupt { line: address, level: data != 0 },
+            Action::Interrupt => EmulatorEvent::Interrupt { line: address, level: data != 0 },
             Action::Error => {
                 self.state = State::Over;
-                Heard::GaveUp
+                EmulatorEvent::GaveUp
             }
             // The library in C++ answers here.
             Action::Ok if self.state == State::Ending => self.end(),
@@ -234,12 +240,12 @@ impl Emulator {
         }
         input.advance(MESSAGE);
         let text = input.split_to(length).freeze();
-        Ok(Taken::Heard(Heard::Log { level: message.data as i64, text }))
+        Ok(Taken::EmulatorEvent(EmulatorEvent::Log { level: message.data as i64, text }))
     }
 
-    fn end(&mut self) -> Heard {
+    fn end(&mut self) -> EmulatorEvent {
         self.state = State::Over;
-        Heard::Disconnected
+        EmulatorEvent::Disconnected
     }
 
     /// Reads from a peripheral.
@@ -352,5 +358,5 @@ enum Taken {
     /// More bytes are needed.
     TooLittle,
     Nothing,
-    Heard(Heard),
+    EmulatorEvent(EmulatorEvent),
 }

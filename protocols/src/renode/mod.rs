@@ -22,7 +22,7 @@ mod output;
 pub mod rule;
 
 pub use connection::{Answer, Connection, Event};
-pub use emulator::{Emulator, Heard};
+pub use emulator::{Emulator, EmulatorEvent};
 pub use message::{Action, LogLevel, MESSAGE, Message, NO_INDEX, Width};
 pub use output::{Output, Socket};
 pub use rule::{Rule, SendError, Violation};

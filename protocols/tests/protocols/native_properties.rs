@@ -226,21 +226,17 @@ fn breakpoint() -> impl Strategy<Value = Breakpoint> {
 }
 
 fn stop_report() -> impl Strategy<Value = StopReport> {
-    let seen =
-        prop_oneof![
-            (any::<bool>(), any::<u64>(), any::<u32>()).prop_map(|(write, address, value)| Seen::Register {
-                write,
-                address,
-                value
-            }),
-            Just(Seen::Interrupt),
-            (any::<bool>(), text(8), any::<u64>(), text(16))
-                .prop_map(|(end, unit, number, label)| Seen::Layer { end, unit, number, label }),
-            (port(), any::<bool>(), any::<u32>(), any::<u64>(), any::<u32>()).prop_map(
-                |(port, write, id, address, bytes)| Seen::Burst { port, write, id, address, bytes }
-            ),
-            Just(Seen::Time),
-        ];
+    let seen = prop_oneof![
+        (any::<bool>(), any::<u64>(), any::<u32>())
+            .prop_map(|(write, address, value)| DebugEvent::Register { write, address, value }),
+        Just(DebugEvent::Interrupt),
+        (any::<bool>(), text(8), any::<u64>(), text(16))
+            .prop_map(|(end, unit, number, label)| DebugEvent::Layer { end, unit, number, label }),
+        (port(), any::<bool>(), any::<u32>(), any::<u64>(), any::<u32>()).prop_map(
+            |(port, write, id, address, bytes)| DebugEvent::Burst { port, write, id, address, bytes }
+        ),
+        Just(DebugEvent::Time),
+    ];
     let hit = (option::of(any::<u32>()), time(), seen).prop_map(|(breakpoint, time, seen)| Hit {
         breakpoint,
         time,

@@ -166,11 +166,11 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
         StopReport { by: SessionId(7), time: Time(1_300_000), why, hits }
     };
     let seen = [
-        Seen::Register { write: true, address: 0xb038, value: 1 },
-        Seen::Interrupt,
-        Seen::Layer { end: true, unit: "sdp".into(), number: 0, label: "32x32x8".into() },
-        Seen::Burst { port: dbb, write: false, id: 5, address: 0x8000_1000, bytes: 64 },
-        Seen::Time,
+        DebugEvent::Register { write: true, address: 0xb038, value: 1 },
+        DebugEvent::Interrupt,
+        DebugEvent::Layer { end: true, unit: "sdp".into(), number: 0, label: "32x32x8".into() },
+        DebugEvent::Burst { port: dbb, write: false, id: 5, address: 0x8000_1000, bytes: 64 },
+        DebugEvent::Time,
     ];
     let hit = |(number, seen)| Hit { breakpoint: Some(number), time: Time(1_300_000), seen };
     let hits = (1..).zip(seen).map(hit).collect();

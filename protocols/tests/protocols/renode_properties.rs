@@ -55,7 +55,7 @@ struct Session {
     peripheral: Connection,
     main: BytesMut,
     answers: [BytesMut; 2],
-    heard: Vec<Heard>,
+    heard: Vec<EmulatorEvent>,
     events: Vec<Event>,
 }
 
@@ -93,8 +93,8 @@ impl Session {
                     input.extend_from_slice(part);
                     while let Some(heard) = self.renode.receive(socket, input).unwrap() {
                         match heard {
-                            Heard::Get { address, .. } => self.renode.give(value(address)).unwrap(),
-                            Heard::Push { .. } => self.renode.confirm().unwrap(),
+                            EmulatorEvent::Get { address, .. } => self.renode.give(value(address)).unwrap(),
+                            EmulatorEvent::Push { .. } => self.renode.confirm().unwrap(),
                             _ => {}
                         }
                         self.heard.push(heard);
@@ -121,7 +121,7 @@ proptest! {
         let mut session = Session::default();
         session.settle(cut);
         prop_assert_eq!(&session.events, &[Event::Connected]);
-        prop_assert_eq!(&session.heard, &[Heard::Connected]);
+        prop_assert_eq!(&session.heard, &[EmulatorEvent::Connected]);
         for step in steps {
             session.events.clear();
             session.heard.clear();
@@ -142,29 +142,29 @@ proptest! {
             let (events, heard) = match step {
                 Step::Read(width, address) => (
                     vec![Event::Read { width, address, index }],
-                    vec![Heard::Value { data: width.of(value(address)) }],
+                    vec![EmulatorEvent::Value { data: width.of(value(address)) }],
                 ),
                 Step::Write(width, address, data) => (
                     vec![Event::Write { width, address, data: width.of(data), index }],
-                    vec![Heard::Done],
+                    vec![EmulatorEvent::Done],
                 ),
                 Step::Input(line, level) => {
-                    (vec![Event::Input { line, level, index: NO_INDEX }], vec![Heard::Done])
+                    (vec![Event::Input { line, level, index: NO_INDEX }], vec![EmulatorEvent::Done])
                 }
-                Step::Tick(ticks) => (vec![Event::Tick { ticks }], vec![Heard::Ticked { data: 0 }]),
+                Step::Tick(ticks) => (vec![Event::Tick { ticks }], vec![EmulatorEvent::Ticked { data: 0 }]),
                 Step::Reset => (vec![Event::Reset], vec![]),
-                Step::Interrupt(line, level) => (vec![], vec![Heard::Interrupt { line, level }]),
+                Step::Interrupt(line, level) => (vec![], vec![EmulatorEvent::Interrupt { line, level }]),
                 Step::Get(width, address) => (
                     vec![Event::Got { data: width.of(value(address)) }],
-                    vec![Heard::Get { width, address, index }],
+                    vec![EmulatorEvent::Get { width, address, index }],
                 ),
                 Step::Push(width, address, data) => (
                     vec![Event::Pushed],
-                    vec![Heard::Push { width, address, data: width.of(data), index }],
+                    vec![EmulatorEvent::Push { width, address, data: width.of(data), index }],
                 ),
                 Step::Log(length) => {
                     let text = vec![b'x'; length.min(MAX_LOG)].into();
-                    (vec![], vec![Heard::Log { level: 1, text }])
+                    (vec![], vec![EmulatorEvent::Log { level: 1, text }])
                 }
             };
             prop_assert_eq!(&session.events, &events);

@@ -7,10 +7,11 @@ use crate::ends::vp_for;
 use crate::half_a_layer;
 use crate::linux;
 use crate::machine::{Kind, Setup};
+use crate::process::Ended as _;
 
 /// What `vp` shows.
 fn shows(vp: &Path, folder: &Path, arguments: &[&str]) -> String {
-    let output = Command::new(vp).args(arguments).current_dir(folder).output().expect("vp starts");
+    let output = Command::new(vp).args(arguments).current_dir(folder).ended();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{arguments:?}: {}{}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout)

@@ -8,6 +8,8 @@ mod machine;
 mod monitor;
 mod pci;
 mod places;
+#[path = "../../../vp-bridge/tests/common/process.rs"]
+mod process;
 mod script;
 mod served;
 mod shared;

@@ -73,7 +73,7 @@ impl Target {
 
 /// What the cases of a protocol came to.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct FuzzCounts {
     /// What was understood.
     pub events: u64,
     /// How often a peer has broken a rule.
@@ -82,7 +82,7 @@ pub struct Seen {
     pub rules: BTreeSet<String>,
 }
 
-impl Seen {
+impl FuzzCounts {
     fn violation(&mut self, rule: String) {
         self.violations += 1;
         self.rules.insert(rule);

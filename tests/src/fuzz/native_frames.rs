@@ -9,7 +9,7 @@ use vp_protocols::native::{
     TimeMode, emit,
 };
 
-use super::{Choices, Form, Seen};
+use super::{Choices, Form, FuzzCounts};
 
 /// What its cases are.
 pub const FORM: Form = Form::Pieces { head: 1 };
@@ -18,7 +18,7 @@ const SESSION: Phase = Phase::Session { max_payload: DEFAULT_MAX_PAYLOAD };
 
 /// Runs a case; tells how many frames were read.
 pub fn run(case: &[u8]) -> u64 {
-    let mut seen = Seen::default();
+    let mut seen = FuzzCounts::default();
     feed(case, &mut seen);
     seen.events
 }
@@ -27,7 +27,7 @@ pub fn run(case: &[u8]) -> u64 {
 ///
 /// # Panics
 /// When a promise of the protocol's code does not hold.
-pub fn feed(case: &[u8], seen: &mut Seen) {
+pub fn feed(case: &[u8], seen: &mut FuzzCounts) {
     let mut choices = Choices::new(case);
     let how = choices.byte();
     let pieces: Vec<&[u8]> = std::iter::from_fn(|| choices.piece()).collect();
@@ -49,7 +49,7 @@ fn frames(decoder: &mut Decoder, input: &mut BytesMut, frames: &mut Vec<Frame>) 
     Ok(())
 }
 
-fn decoded_alike(pieces: &[&[u8]], phase: Phase, seen: &mut Seen) {
+fn decoded_alike(pieces: &[&[u8]], phase: Phase, seen: &mut FuzzCounts) {
     let stream = pieces.concat();
     let (mut whole, mut decoder) = (Vec::new(), Decoder::new(phase));
     let mut input = BytesMut::from(&stream[..]);
@@ -84,7 +84,7 @@ fn open(client: &mut Connection, server: &mut Connection) {
 }
 
 /// A side takes the pieces and answers what it is asked.
-fn converse(side: &mut Connection, pieces: &[&[u8]], seen: &mut Seen) {
+fn converse(side: &mut Connection, pieces: &[&[u8]], seen: &mut FuzzCounts) {
     let mut input = BytesMut::new();
     for piece in pieces {
         input.extend_from_slice(piece);

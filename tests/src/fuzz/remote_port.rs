@@ -9,14 +9,14 @@ use vp_protocols::remote_port::{
     Access, Answer, Capabilities, Connection, Event, MAX_PACKET, Packet, ResponseCode, Transaction, lacking,
 };
 
-use super::{Choices, Form, Seen};
+use super::{Choices, Form, FuzzCounts};
 
 /// What its cases are.
 pub const FORM: Form = Form::Pieces { head: 8 };
 
 /// Runs a case; tells how many packets meant something.
 pub fn run(case: &[u8]) -> u64 {
-    let mut seen = Seen::default();
+    let mut seen = FuzzCounts::default();
     feed(case, &mut seen);
     seen.events
 }
@@ -25,7 +25,7 @@ pub fn run(case: &[u8]) -> u64 {
 ///
 /// # Panics
 /// When a promise of the protocol's code does not hold.
-pub fn feed(case: &[u8], seen: &mut Seen) {
+pub fn feed(case: &[u8], seen: &mut FuzzCounts) {
     let mut choices = Choices::new(case);
     let mut random = SmallRng::seed_from_u64(choices.u64());
     let mut connection = open(&mut random);

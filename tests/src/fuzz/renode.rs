@@ -7,17 +7,18 @@ use bytes::BytesMut;
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use vp_protocols::renode::{
-    Action, Answer, Connection, Emulator, Event, Heard, LogLevel, MAX_LOG, MESSAGE, Message, Socket, Width,
+    Action, Answer, Connection, Emulator, EmulatorEvent, Event, LogLevel, MAX_LOG, MESSAGE, Message, Socket,
+    Width,
 };
 
-use super::{Choices, Form, Seen};
+use super::{Choices, Form, FuzzCounts};
 
 /// What its cases are.
 pub const FORM: Form = Form::Pieces { head: 8 };
 
 /// Runs a case; tells how many messages meant something.
 pub fn run(case: &[u8]) -> u64 {
-    let mut seen = Seen::default();
+    let mut seen = FuzzCounts::default();
     feed(case, &mut seen);
     seen.events
 }
@@ -26,7 +27,7 @@ pub fn run(case: &[u8]) -> u64 {
 ///
 /// # Panics
 /// When a promise of the protocol's code does not hold.
-pub fn feed(case: &[u8], seen: &mut Seen) {
+pub fn feed(case: &[u8], seen: &mut FuzzCounts) {
     let mut choices = Choices::new(case);
     let mut random = SmallRng::seed_from_u64(choices.u64());
     let (mut renode, mut peripheral) = open(&mut random);
@@ -67,7 +68,7 @@ fn receive(
     socket: Socket,
     input: &mut BytesMut,
     random: &mut SmallRng,
-    seen: &mut Seen,
+    seen: &mut FuzzCounts,
 ) -> bool {
     loop {
         match peripheral.receive(socket, input) {
@@ -109,16 +110,16 @@ fn hear(
     socket: Socket,
     input: &mut BytesMut,
     random: &mut SmallRng,
-    seen: &mut Seen,
+    seen: &mut FuzzCounts,
 ) -> bool {
     loop {
         match renode.receive(socket, input) {
             Ok(Some(heard)) => {
                 seen.events += 1;
-                let is_last = matches!(heard, Heard::GaveUp | Heard::Disconnected);
+                let is_last = matches!(heard, EmulatorEvent::GaveUp | EmulatorEvent::Disconnected);
                 _ = match heard {
-                    Heard::Get { .. } => renode.give(7),
-                    Heard::Push { .. } => renode.confirm(),
+                    EmulatorEvent::Get { .. } => renode.give(7),
+                    EmulatorEvent::Push { .. } => renode.confirm(),
                     _ => renode.tick(100),
                 };
                 _ = match random.random_range(0..64) {

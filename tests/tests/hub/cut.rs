@@ -17,7 +17,7 @@ use vp_tests::{shared, traces};
 
 /// What must be the same.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct PlayResult {
     passed: bool,
     cycles: Option<u64>,
     time: u64,
@@ -25,7 +25,7 @@ struct Seen {
     counters: Vec<(String, String)>,
 }
 
-fn play(trace: &Trace, host: &mut LocalHost) -> Seen {
+fn play(trace: &Trace, host: &mut LocalHost) -> PlayResult {
     let map = host.map();
     let outcome =
         player::play(trace, host, &map, &PlayOptions::default()).unwrap_or_else(|error| panic!("{error}"));
@@ -42,7 +42,7 @@ fn play(trace: &Trace, host: &mut LocalHost) -> Seen {
         .filter(|counter| is_compared(&counter.name))
         .map(|counter| (counter.name.clone(), format!("{:?}", counter.value)))
         .collect();
-    Seen { passed: outcome.passed(), cycles: cycles(host), time, counters }
+    PlayResult { passed: outcome.passed(), cycles: cycles(host), time, counters }
 }
 
 fn port(hub: &Platform, name: &str) -> PortIndex {
@@ -159,7 +159,7 @@ fn compare_and_check(
     kind: &str,
     settings: &[(u32, u32)],
     cut: impl Fn(&Description) -> LocalHost,
-    agrees: impl Fn(&LocalHost, &Seen) -> bool,
+    agrees: impl Fn(&LocalHost, &PlayResult) -> bool,
 ) {
     let mut all = discover(&traces::folder()).unwrap_or_else(|error| panic!("{error}"));
     if let Some(folder) = shared::folder("the vendor's traces, cut", "nvdla/traces") {
@@ -374,7 +374,7 @@ fn two_links_that_delay_add_up() {
 }
 
 /// Ends a trace by a limit in its middle, resets, and plays it to its end: what came of that.
-fn play_behind_resets(trace: &Trace, host: &mut LocalHost, limits: &[u64]) -> Seen {
+fn play_behind_resets(trace: &Trace, host: &mut LocalHost, limits: &[u64]) -> PlayResult {
     let map = host.map();
     for &limit in limits {
         let now = host.now().unwrap_or_else(|error| panic!("{error}"));
@@ -386,7 +386,7 @@ fn play_behind_resets(trace: &Trace, host: &mut LocalHost, limits: &[u64]) -> Se
     }
     let since = host.now().unwrap_or_else(|error| panic!("{error}")).as_ps();
     let seen = play(trace, host);
-    Seen { time: seen.time - since, ..seen }
+    PlayResult { time: seen.time - since, ..seen }
 }
 
 /// A reset in mid-layer puts every part back: the layer then takes the cycles that it takes behind a reset of the whole.

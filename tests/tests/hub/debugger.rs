@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use vp_core::Time;
 use vp_models::hub::{
-    Access, Accesses, BreakOn, Breakpoint, Completion, DebugCommand, Failure, FailureKind, Hit, Hub, Input,
-    MOST_BREAKPOINTS, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, Recorded, Role, RunState,
-    Seen, StepBy, StopReport, StopWhy, Tag, TimeMode, Until, replay,
+    Access, Accesses, BreakOn, Breakpoint, Completion, DebugCommand, DebugEvent, Failure, FailureKind, Hit,
+    Hub, Input, MOST_BREAKPOINTS, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, Recorded, Role,
+    RunState, StepBy, StopReport, StopWhy, Tag, TimeMode, Until, replay,
 };
 use vp_models::nvdla::registers::{Unit, glb, sdp};
 use vp_models::platform::Description;
@@ -22,7 +22,7 @@ const DEBUGGER: PartyId = PartyId(9);
 const CYCLE: Time = Time::ns(1);
 
 /// What a command of the CPU's came to, and when.
-type Told = (Time, Result<Completion, Failure>);
+type CommandResult = (Time, Result<Completion, Failure>);
 
 /// A CPU with a layer to be run, and a debugger beside it.
 struct Bench {
@@ -189,7 +189,7 @@ impl Bench {
     }
 
     /// What the CPU was told, but by which name, when, and the hash of everything.
-    fn outcome(&self) -> (Vec<Told>, Time, u64) {
+    fn outcome(&self) -> (Vec<CommandResult>, Time, u64) {
         let told = self.told.iter().filter_map(|output| match output {
             Output::Completed { time, result, .. } => Some((*time, result.clone())),
             _ => None,
@@ -244,14 +244,14 @@ fn a_step_goes_as_far_as_it_says() {
     // All commands but three Attaches and two Advances.
     assert_eq!(accesses.len(), expected - 5);
     let enable = register(&bench.hub, Unit::Sdp, sdp::D_OP_ENABLE);
-    let is_enable = |report: &&StopReport| matches!(report.hits[0].seen, Seen::Register { write: true, address, value: 1 } if address == enable);
+    let is_enable = |report: &&StopReport| matches!(report.hits[0].seen, DebugEvent::Register { write: true, address, value: 1 } if address == enable);
     assert_eq!(accesses.iter().filter(is_enable).count(), 1);
     assert!(accesses.iter().all(|report| report.hits[0].time == report.time));
 
     let mut bench = Bench::new(TimeMode::Lockstep);
     let layers = bench.step_through(StepBy::Layer);
     assert_eq!(layers.len(), 1);
-    let Seen::Layer { end: true, unit, number: 0, .. } = &layers[0].hits[0].seen else { panic!() };
+    let DebugEvent::Layer { end: true, unit, number: 0, .. } = &layers[0].hits[0].seen else { panic!() };
     assert_eq!(unit, "sdp");
 
     // Several at once are as many one by one.
@@ -276,8 +276,9 @@ fn a_breakpoint_stops_where_a_register_is_accessed_and_as_it_says() {
     let statuses = bench.set_with(on(status, Accesses::Any, None), 1, false);
     let report = bench.stop();
     assert_eq!((report.by, report.why), (DEBUGGER, StopWhy::Breakpoint));
-    let [Hit { breakpoint: Some(number), time, seen: Seen::Register { write: true, address, value: 1 } }] =
-        report.hits[..]
+    let [
+        Hit { breakpoint: Some(number), time, seen: DebugEvent::Register { write: true, address, value: 1 } },
+    ] = report.hits[..]
     else {
         panic!("{report:?}")
     };
@@ -289,7 +290,7 @@ fn a_breakpoint_stops_where_a_register_is_accessed_and_as_it_says() {
     // The first access is passed over: the second is the write that clears it.
     let report = bench.stop();
     assert!(matches!(report.hits[0], Hit { breakpoint: Some(number), .. } if number == statuses));
-    assert!(matches!(report.hits[0].seen, Seen::Register { write: true, .. }));
+    assert!(matches!(report.hits[0].seen, DebugEvent::Register { write: true, .. }));
     bench.debug(DebugCommand::Continue);
     bench.run();
     assert_eq!(bench.outcome(), plain().outcome());
@@ -338,7 +339,7 @@ fn a_breakpoint_at_memory_stops_in_the_instant_of_the_burst() {
             assert!(report.time > last, "an instant stops once");
             last = report.time;
             for hit in &report.hits {
-                let Seen::Burst { port: MEMORY, write, .. } = hit.seen else { panic!("{hit:?}") };
+                let DebugEvent::Burst { port: MEMORY, write, .. } = hit.seen else { panic!("{hit:?}") };
                 assert_eq!((write, hit.time), (access == Accesses::Write, report.time));
             }
             bench.debug(DebugCommand::Continue);
@@ -466,7 +467,7 @@ fn a_reset_leaves_breakpoints_and_a_stop() {
     bench.todo = todo.into_iter().skip(3).collect();
     bench.debug(DebugCommand::Continue);
     let report = bench.stop();
-    assert!(matches!(report.hits[0].seen, Seen::Burst { .. }));
+    assert!(matches!(report.hits[0].seen, DebugEvent::Burst { .. }));
 }
 
 #[test]
@@ -501,7 +502,7 @@ fn a_breakpoint_that_is_hit_on_the_way_to_rest_stops_time_and_is_told() {
     bench.set(BreakOn::Layer { unit: String::new(), end: true });
     bench.handle(Input::Settle { limit: Time::MAX });
     let report = bench.hub.stopped().cloned().expect("the layer has ended");
-    assert!(matches!(report.hits[0].seen, Seen::Layer { end: true, .. }));
+    assert!(matches!(report.hits[0].seen, DebugEvent::Layer { end: true, .. }));
     assert_eq!((bench.stops.as_slice(), bench.hub.now()), (&[report.clone()][..], report.time));
     assert!(bench.hub.save(&mut Vec::new()).is_err());
     bench.debug(DebugCommand::Continue);

@@ -13,7 +13,7 @@ use vp_protocols::native::{
 use vp_transport::{MeetingPlace, Order, tls};
 
 use crate::report::Tally;
-use crate::wire::{Came, Listener, Wire};
+use crate::wire::{Listener, WaitResult, Wire};
 use crate::{MeetError, Over, PeerRole, Report};
 
 /// What is asked of the peer.
@@ -220,9 +220,9 @@ impl Session {
                 Ok(None) => {}
             }
             match self.wire.receive(&mut self.input, until) {
-                Came::Bytes => {}
-                Came::Nothing => return Ok(None),
-                Came::End => {
+                WaitResult::Bytes => {}
+                WaitResult::Nothing => return Ok(None),
+                WaitResult::End => {
                     self.is_closed = true;
                     if !self.input.is_empty() {
                         let what = format!("the stream ends after {} bytes of a frame", self.input.len());

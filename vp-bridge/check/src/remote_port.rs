@@ -10,7 +10,7 @@ use vp_protocols::remote_port::{
 use vp_transport::MeetingPlace;
 
 use crate::report::Tally;
-use crate::wire::{Came, Wire};
+use crate::wire::{WaitResult, Wire};
 use crate::{MeetError, Over, PeerRole, Report};
 
 /// What is asked of the peer.
@@ -117,9 +117,9 @@ impl Session {
                 Ok(None) => {}
             }
             match self.wire.receive(&mut self.input, until) {
-                Came::Bytes => {}
-                Came::Nothing => return Ok(None),
-                Came::End => {
+                WaitResult::Bytes => {}
+                WaitResult::Nothing => return Ok(None),
+                WaitResult::End => {
                     self.is_closed = true;
                     if !self.input.is_empty() {
                         let what = format!("the stream ends after {} bytes of a packet", self.input.len());

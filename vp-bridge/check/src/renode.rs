@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use vp_protocols::renode::{Emulator, Heard, MESSAGE, Rule, SendError, Socket, Width};
+use vp_protocols::renode::{Emulator, EmulatorEvent, MESSAGE, Rule, SendError, Socket, Width};
 use vp_transport::Address;
 
 use crate::report::Tally;
-use crate::wire::{Came, Listener, Wire};
+use crate::wire::{Listener, WaitResult, Wire};
 use crate::{MeetError, Over, PeerRole, Report};
 
 /// What is asked of the peer.
@@ -35,7 +35,7 @@ struct Session {
     tally: Tally<Rule>,
     timeout: Duration,
     /// A get or a push that is to be answered.
-    bus_access: Option<Heard>,
+    bus_access: Option<EmulatorEvent>,
     /// What the peer has written to the bus, by address.
     memory: BTreeMap<u64, u8>,
     levels: BTreeMap<u64, bool>,
@@ -97,7 +97,7 @@ impl Session {
     }
 
     /// What comes next that is an answer.
-    fn answer(&mut self, asked: &str) -> Result<Heard, Over> {
+    fn answer(&mut self, asked: &str) -> Result<EmulatorEvent, Over> {
         let until = Instant::now() + self.timeout;
         loop {
             while let Some((socket, message)) = self.emulator.output().next_write() {
@@ -116,9 +116,9 @@ impl Session {
                 if let Some(heard) = done? {
                     return Ok(heard);
                 }
-                ended += u32::from(came == Came::End);
+                ended += u32::from(came == WaitResult::End);
                 // A message of its own call is there as a whole: so it comes on one host.
-                if came == Came::Nothing && !self.wire(socket).1.len().is_multiple_of(MESSAGE) {
+                if came == WaitResult::Nothing && !self.wire(socket).1.len().is_multiple_of(MESSAGE) {
                     let what = format!("{} bytes came alone", self.wire(socket).1.len());
                     self.broken(Rule::OneSend, what, socket);
                     return Err(Over);
@@ -143,7 +143,7 @@ impl Session {
 
     /// Takes all that has come on a socket, up to an answer. Accesses to the bus are answered when nothing is left: one that came
     /// with another has not waited.
-    fn take(&mut self, socket: Socket, input: &mut BytesMut) -> Result<Option<Heard>, Over> {
+    fn take(&mut self, socket: Socket, input: &mut BytesMut) -> Result<Option<EmulatorEvent>, Over> {
         let answer = loop {
             let heard = match self.emulator.receive(socket, input) {
                 Ok(Some(heard)) => heard,
@@ -159,30 +159,30 @@ impl Session {
                 Socket::Async => &[Rule::NotForRenode],
             });
             match heard {
-                Heard::Get { .. } | Heard::Push { .. } => {
+                EmulatorEvent::Get { .. } | EmulatorEvent::Push { .. } => {
                     self.tally.kept(&[Rule::OneBusAccess]);
                     self.bus_access = Some(heard);
                 }
-                Heard::Interrupt { line, level } => {
+                EmulatorEvent::Interrupt { line, level } => {
                     let changes = self.levels.insert(line, level).unwrap_or(false) != level;
                     let what =
                         format!("line {line} was told to be {} twice", if level { "high" } else { "low" });
                     self.tally.judge(Rule::LevelsChange, changes, what, &self.asynchronous);
                 }
-                Heard::Log { .. } => self.tally.kept(&[Rule::LogTooLong]),
-                Heard::GaveUp => {
+                EmulatorEvent::Log { .. } => self.tally.kept(&[Rule::LogTooLong]),
+                EmulatorEvent::GaveUp => {
                     self.broken(Rule::Answered, "it has given up", socket);
                     return Err(Over);
                 }
-                Heard::Ticked { .. } => {
+                EmulatorEvent::Ticked { .. } => {
                     self.tally.kept(&[Rule::TickUnasked, Rule::Answered]);
                     break Some(heard);
                 }
-                Heard::Connected
-                | Heard::Value { .. }
-                | Heard::Done
-                | Heard::Failed
-                | Heard::Disconnected => {
+                EmulatorEvent::Connected
+                | EmulatorEvent::Value { .. }
+                | EmulatorEvent::Done
+                | EmulatorEvent::Failed
+                | EmulatorEvent::Disconnected => {
                     self.tally.kept(&[Rule::Answered]);
                     break Some(heard);
                 }
@@ -195,12 +195,12 @@ impl Session {
     /// Does an access to the bus: a memory that has all addresses.
     fn access_bus(&mut self) -> Result<(), Over> {
         let done = match self.bus_access.take() {
-            Some(Heard::Get { width, address, .. }) => {
+            Some(EmulatorEvent::Get { width, address, .. }) => {
                 let byte = |at: u32| self.memory.get(&address.wrapping_add(at.into())).copied().unwrap_or(0);
                 let value = (0..width.bytes()).rev().fold(0, |value, at| value << 8 | u64::from(byte(at)));
                 self.emulator.give(value)
             }
-            Some(Heard::Push { width, address, data, .. }) => {
+            Some(EmulatorEvent::Push { width, address, data, .. }) => {
                 for at in 0..width.bytes() {
                     self.memory.insert(address.wrapping_add(at.into()), (data >> (8 * at)) as u8);
                 }
@@ -216,7 +216,7 @@ impl Session {
         &mut self,
         what: &str,
         ask: impl FnOnce(&mut Emulator) -> Result<(), SendError>,
-    ) -> Result<Heard, Over> {
+    ) -> Result<EmulatorEvent, Over> {
         let (wire, input) = self.wire(Socket::Main);
         wire.receive(input, Instant::now() + QUIET);
         let mut input = std::mem::take(input);
@@ -235,7 +235,7 @@ impl Session {
             let what = format!("a read of {} bytes", width.bytes());
             self.ask(&what, |renode| renode.read(width, address, 0))?;
         }
-        if let Heard::Value { data } = value {
+        if let EmulatorEvent::Value { data } = value {
             self.ask("a write of 32 bits", |renode| renode.write(Width::DoubleWord, address, data, 0))?;
         }
         for ticks in [1, 1_000, 100_000] {

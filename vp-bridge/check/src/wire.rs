@@ -46,7 +46,7 @@ pub enum MeetError {
 
 /// What came of a wait for bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum WaitResult {
     Bytes,
     /// The peer has closed the stream.
     End,
@@ -112,24 +112,24 @@ impl Wire {
         }
     }
 
-    pub(crate) fn receive(&mut self, onto: &mut BytesMut, until: Instant) -> Came {
+    pub(crate) fn receive(&mut self, onto: &mut BytesMut, until: Instant) -> WaitResult {
         loop {
             let mut chunk = [0; 4096];
             match self.stream.read(&mut chunk) {
-                Ok(Some(0)) => return Came::End,
+                Ok(Some(0)) => return WaitResult::End,
                 Ok(Some(read)) => {
                     onto.extend_from_slice(&chunk[..read]);
                     keep(&mut self.received, &chunk[..read]);
-                    return Came::Bytes;
+                    return WaitResult::Bytes;
                 }
                 Ok(None) => {
                     let Some(left) = until.checked_duration_since(Instant::now()) else {
-                        return Came::Nothing;
+                        return WaitResult::Nothing;
                     };
                     self.stream.wait(Readiness::Bytes, Some(left));
                 }
                 // It is gone, with or without what it had not read.
-                Err(_) => return Came::End,
+                Err(_) => return WaitResult::End,
             }
         }
     }
@@ -139,9 +139,9 @@ impl Wire {
         let mut rest = BytesMut::new();
         loop {
             match self.receive(&mut rest, until) {
-                Came::End => return true,
-                Came::Nothing => return false,
-                Came::Bytes => rest.clear(),
+                WaitResult::End => return true,
+                WaitResult::Nothing => return false,
+                WaitResult::Bytes => rest.clear(),
             }
         }
     }

@@ -9,12 +9,12 @@ pub(crate) struct Event {
     pub(crate) time: Time,
     /// Its source's number.
     pub(crate) source: u32,
-    pub(crate) seen: Seen,
+    pub(crate) seen: Observed,
 }
 
 /// What was seen: [`vp_core::observe::What`], and what a platform tells besides.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Seen {
+pub(crate) enum Observed {
     Level(u64),
     /// A level has changed by this amount.
     Change(i64),

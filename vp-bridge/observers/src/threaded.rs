@@ -20,7 +20,7 @@ use vp_models::occupancy::{BufferFill, Datapath};
 use vp_models::platform::Platform;
 
 use crate::ObserveError;
-use crate::event::{Announced, Event, Layer, Seen};
+use crate::event::{Announced, Event, Layer, Observed};
 use crate::layers::LayerNames;
 use crate::observers::FileObserver;
 
@@ -169,14 +169,14 @@ impl Threaded {
                 (BUFFER[1], weights, before.map(|it| it.weights)),
             ] {
                 if before != Some(value) {
-                    this.push(time, number, Seen::Level(value));
+                    this.push(time, number, Observed::Level(value));
                 }
             }
         });
         let this = Rc::downgrade(self);
         platform.on_busy(move |datapath, from, until| {
             if let Some(this) = this.upgrade() {
-                this.push(from, DATAPATHS + datapath as u32, Seen::Busy { until });
+                this.push(from, DATAPATHS + datapath as u32, Observed::Busy { until });
             }
         });
     }
@@ -190,7 +190,7 @@ impl Threaded {
         let this = Rc::downgrade(self);
         fifos.on_change(move |number, time, by| {
             if let Some(this) = this.upgrade() {
-                this.push(time, FIFOS + number as u32, Seen::Change(by));
+                this.push(time, FIFOS + number as u32, Observed::Change(by));
             }
         });
     }
@@ -200,7 +200,7 @@ impl Threaded {
     }
 
     #[inline]
-    fn push(&self, time: Time, source: u32, seen: Seen) {
+    fn push(&self, time: Time, source: u32, seen: Observed) {
         let mut chunk = self.chunk.borrow_mut();
         chunk.push(Event { time, source, seen });
         if chunk.len() >= CHUNK {
@@ -235,13 +235,16 @@ impl Threaded {
         place as u32
     }
 
-    fn begin(&self, source: Source, shape: &str, id: u64) -> Seen {
+    fn begin(&self, source: Source, shape: &str, id: u64) -> Observed {
         let mut sources = self.sources.borrow_mut();
         let name = sources.get_mut(source.index()).and_then(|reporter| {
             reporter.begun += 1;
             self.names.name(&reporter.name, reporter.begun - 1)
         });
-        Seen::Begin { id, layer: Box::new(Layer { name: name.map(str::to_owned), shape: shape.to_owned() }) }
+        Observed::Begin {
+            id,
+            layer: Box::new(Layer { name: name.map(str::to_owned), shape: shape.to_owned() }),
+        }
     }
 }
 
@@ -264,19 +267,19 @@ impl Observer for Threaded {
         }
         let &Observation { time, source, what, .. } = observation;
         let seen = match what {
-            What::Transfer(it) => Seen::Transfer {
+            What::Transfer(it) => Observed::Transfer {
                 stage: it.stage,
                 write: it.write,
                 id: it.id,
                 bytes: it.bytes,
                 address: it.address,
             },
-            What::Level(level) => Seen::Level(level),
-            What::Register { write, address, value } => Seen::Register { write, address, value },
+            What::Level(level) => Observed::Level(level),
+            What::Register { write, address, value } => Observed::Register { write, address, value },
             What::Begin { label, id } => self.begin(source, label, id),
-            What::End { id, .. } => Seen::End { id },
-            What::Count { label, value } => Seen::Count { label: self.label(label), value },
-            What::Warning(warning) => Seen::Warning(text(&warning).into()),
+            What::End { id, .. } => Observed::End { id },
+            What::Count { label, value } => Observed::Count { label: self.label(label), value },
+            What::Warning(warning) => Observed::Warning(text(&warning).into()),
         };
         self.push(time, source.index() as u32, seen);
     }
@@ -356,10 +359,10 @@ fn write(
             }
             Message::Reset(now) => {
                 waiting.retain(|Event { time, seen, .. }| {
-                    *time <= now || !matches!(seen, Seen::Change(_) | Seen::Busy { .. })
+                    *time <= now || !matches!(seen, Observed::Change(_) | Observed::Busy { .. })
                 });
                 let place = waiting.partition_point(|event| event.time <= now);
-                waiting.insert(place, Event { time: now, source: RESET, seen: Seen::Reset });
+                waiting.insert(place, Event { time: now, source: RESET, seen: Observed::Reset });
             }
             Message::Finish(now) => {
                 for event in waiting.drain(..).filter(|event| event.time <= now) {

@@ -11,7 +11,7 @@ use vp_models::platform::Platform;
 use vp_models::suggestion::{hint, nearest};
 
 use crate::ObserveError;
-use crate::event::{Announced, Event, Seen};
+use crate::event::{Announced, Event, Observed};
 use crate::layers::LayerNames;
 
 /// The forms of a trigger, as a person is told them.
@@ -57,11 +57,11 @@ enum What {
 
 /// Which moment of something that lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum Boundary {
     /// It begins.
-    Begun,
+    Begin,
     /// It is over.
-    Over,
+    End,
 }
 
 impl Trigger {
@@ -105,16 +105,16 @@ impl Trigger {
     }
 
     /// Whether an event is it. To be asked of all events, in their order.
-    pub(crate) fn comes(&mut self, event: &Event, moment: Came) -> bool {
+    pub(crate) fn comes(&mut self, event: &Event, moment: Boundary) -> bool {
         match (&self.what, &event.seen) {
-            (What::Register { address, value }, Seen::Register { address: at, value: seen, .. }) => {
+            (What::Register { address, value }, Observed::Register { address: at, value: seen, .. }) => {
                 address == at && value.is_none_or(|value| value == *seen)
             }
-            (What::Interrupt, Seen::Level(level)) => self.line == Some(event.source) && *level > 0,
-            (What::Address(range), Seen::Transfer { stage: Stage::Request, bytes, address, .. }) => {
+            (What::Interrupt, Observed::Level(level)) => self.line == Some(event.source) && *level > 0,
+            (What::Address(range), Observed::Transfer { stage: Stage::Request, bytes, address, .. }) => {
                 *address < range.end && address.saturating_add(u64::from(*bytes)) > range.start
             }
-            (What::Layer { .. } | What::Named(_), Seen::Begin { id, layer }) => {
+            (What::Layer { .. } | What::Named(_), Observed::Begin { id, layer }) => {
                 let begun = self.begun.entry(event.source).or_default();
                 *begun += 1;
                 let is_it = match &self.what {
@@ -128,17 +128,17 @@ impl Trigger {
                 if is_it {
                     self.open.push((event.source, *id));
                 }
-                is_it && moment == Came::Begun
+                is_it && moment == Boundary::Begin
             }
-            (What::Layer { .. } | What::Named(_), Seen::End { id }) => {
+            (What::Layer { .. } | What::Named(_), Observed::End { id }) => {
                 let before = self.open.len();
                 self.open.retain(|open| *open != (event.source, *id));
-                moment == Came::Over && before > 0 && self.open.is_empty()
+                moment == Boundary::End && before > 0 && self.open.is_empty()
             }
             // Nobody will tell that they end.
-            (What::Layer { .. } | What::Named(_), Seen::Reset) => {
+            (What::Layer { .. } | What::Named(_), Observed::Reset) => {
                 let open = std::mem::take(&mut self.open);
-                moment == Came::Over && !open.is_empty()
+                moment == Boundary::End && !open.is_empty()
             }
             _ => false,
         }
@@ -267,12 +267,12 @@ mod tests {
     fn a_layer_is_over_when_it_ends_or_the_platform_is_reset() {
         let platform = Platform::build(&Description::named("nv_small").unwrap()).unwrap();
         let layer = |shape: &str| Box::new(crate::event::Layer { name: None, shape: shape.to_owned() });
-        let begin = Seen::Begin { id: 0, layer: layer("8x8x8") };
-        for end in [Seen::End { id: 0 }, Seen::Reset] {
+        let begin = Observed::Begin { id: 0, layer: layer("8x8x8") };
+        for end in [Observed::End { id: 0 }, Observed::Reset] {
             let mut stop =
                 Trigger::parse("--trace-stop", "layer:2", &platform, &LayerNames::default()).unwrap();
-            let mut comes = |seen: &Seen| {
-                stop.comes(&Event { time: Time::ZERO, source: 1, seen: seen.clone() }, Came::Over)
+            let mut comes = |seen: &Observed| {
+                stop.comes(&Event { time: Time::ZERO, source: 1, seen: seen.clone() }, Boundary::End)
             };
             assert!(![&begin, &end, &begin].into_iter().any(&mut comes), "{end:?}");
             assert!(comes(&end), "{end:?}");

@@ -353,8 +353,7 @@ fn a_peer_that_does_not_come_ends_the_run_with_its_place() {
     let place = format!("unix:{}", folder.path().join("none.sock").display());
     let output = Command::new(env!("CARGO_BIN_EXE_vp"))
         .args(["run", "--attach-timeout", "1", "--device", &format!("remote-port:{place}")])
-        .output()
-        .unwrap();
+        .ended();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "{told}");
     let expected = "error: the device: no peer that speaks Remote-Port came to ";

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use vp_models::host::Host as _;
-use vp_protocols::renode::{Emulator, Heard, MESSAGE, Socket, Width};
+use vp_protocols::renode::{Emulator, EmulatorEvent, MESSAGE, Socket, Width};
 
 /// `GLB.S_NVDLA_HW_VERSION`, and what it reads on nv_small.
 const VERSION: (u64, u64) = (0x1000, 0x0030_3031);
@@ -53,7 +53,7 @@ impl Renode {
         let emulator = Emulator::new();
         let mut renode =
             Renode { child, emulator, main, asynchronous, memory, levels, ticks: 0, bus_accesses: 0, log };
-        assert_eq!(renode.wait(), Heard::Connected);
+        assert_eq!(renode.wait(), EmulatorEvent::Connected);
         renode
     }
 
@@ -65,7 +65,7 @@ impl Renode {
     }
 
     /// What comes next that is no business of the bus, the line or the log.
-    fn wait(&mut self) -> Heard {
+    fn wait(&mut self) -> EmulatorEvent {
         let given_up = Instant::now() + TIMEOUT;
         loop {
             self.write();
@@ -79,8 +79,8 @@ impl Renode {
                     message.extend_from_slice(&until_there(stream, length as usize, given_up));
                 }
                 match self.emulator.receive(socket, &mut message).unwrap() {
-                    Some(Heard::Get { width, address, index }) => self.give(width, address, index),
-                    Some(Heard::Push { width, address, data, index }) => {
+                    Some(EmulatorEvent::Get { width, address, index }) => self.give(width, address, index),
+                    Some(EmulatorEvent::Push { width, address, data, index }) => {
                         self.bus_accesses += 1;
                         assert_eq!(index, INDEX);
                         let bytes = width.bytes() as usize;
@@ -88,11 +88,13 @@ impl Renode {
                         self.memory[at..at + bytes].copy_from_slice(&data.to_le_bytes()[..bytes]);
                         self.emulator.confirm().unwrap();
                     }
-                    Some(Heard::Interrupt { line, level }) => {
+                    Some(EmulatorEvent::Interrupt { line, level }) => {
                         assert_eq!(line, 0);
                         self.levels.push((level, self.ticks));
                     }
-                    Some(Heard::Log { text, .. }) => self.log.push(String::from_utf8(text.to_vec()).unwrap()),
+                    Some(EmulatorEvent::Log { text, .. }) => {
+                        self.log.push(String::from_utf8(text.to_vec()).unwrap())
+                    }
                     Some(heard) => return heard,
                     None => {}
                 }
@@ -116,8 +118,8 @@ impl Renode {
     fn read(&mut self, width: Width, address: u64) -> Option<u64> {
         self.emulator.read(width, address, INDEX).unwrap();
         match self.wait() {
-            Heard::Value { data } => Some(data),
-            Heard::Failed => None,
+            EmulatorEvent::Value { data } => Some(data),
+            EmulatorEvent::Failed => None,
             other => panic!("{other:?}"),
         }
     }
@@ -126,15 +128,15 @@ impl Renode {
     fn store(&mut self, width: Width, address: u64, value: u64) -> bool {
         self.emulator.write(width, address, value, INDEX).unwrap();
         match self.wait() {
-            Heard::Done => true,
-            Heard::Failed => false,
+            EmulatorEvent::Done => true,
+            EmulatorEvent::Failed => false,
             other => panic!("{other:?}"),
         }
     }
 
     fn tick(&mut self, nanoseconds: u64) {
         self.emulator.tick(nanoseconds).unwrap();
-        assert!(matches!(self.wait(), Heard::Ticked { .. }));
+        assert!(matches!(self.wait(), EmulatorEvent::Ticked { .. }));
         self.ticks += 1;
     }
 
@@ -158,7 +160,7 @@ impl Renode {
 
     fn disconnect(mut self) -> (bool, String) {
         self.emulator.disconnect().unwrap();
-        assert_eq!(self.wait(), Heard::Disconnected);
+        assert_eq!(self.wait(), EmulatorEvent::Disconnected);
         self.end()
     }
 }
@@ -230,7 +232,7 @@ fn registers_have_32_and_64_bits_and_renodes_log_says_why_others_fail() {
         assert!(!renode.store(width, address, 0), "{width:?} at {address:#x}");
     }
     renode.emulator.input(1, true).unwrap();
-    assert_eq!(renode.wait(), Heard::Failed);
+    assert_eq!(renode.wait(), EmulatorEvent::Failed);
     assert_eq!(renode.read(Width::DoubleWord, MASK), Some(0xaa), "that changed nothing");
     // A line that came with an answer, on the other socket, is read with the next one.
     assert!(renode.log.len() >= before + 10, "{:?}", renode.log);
@@ -314,7 +316,7 @@ fn a_renode_that_vanishes_or_breaks_a_rule_ends_the_program_with_a_sentence() {
     for (register, value) in common::copy_registers(8, 8, 32) {
         let address = u64::from(map.find(register).unwrap().address);
         renode.emulator.write(Width::DoubleWord, address, value.into(), INDEX).unwrap();
-        assert_eq!(renode.wait(), Heard::Done);
+        assert_eq!(renode.wait(), EmulatorEvent::Done);
     }
     renode.emulator.tick(1_000_000).unwrap();
     renode.write();
@@ -344,8 +346,8 @@ fn what_came_before_a_broken_rule_is_answered() {
     bytes.extend_from_slice(&[0x77; MESSAGE]);
     renode.main.write_all(&bytes).unwrap();
     let both = [renode.wait(), renode.wait()];
-    assert!(both.contains(&Heard::Value { data: VERSION.1 }), "{both:?}");
-    assert!(both.iter().any(|heard| matches!(heard, Heard::Ticked { .. })), "{both:?}");
+    assert!(both.contains(&EmulatorEvent::Value { data: VERSION.1 }), "{both:?}");
+    assert!(both.iter().any(|heard| matches!(heard, EmulatorEvent::Ticked { .. })), "{both:?}");
     let (is_fine, said) = renode.end();
     assert!(!is_fine && said.contains("RN-01"), "{said}");
 }

@@ -2,6 +2,7 @@
 //! without it.
 
 use crate::common;
+use crate::common::process::Ended as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -18,8 +19,8 @@ use vp_models::host::trace::Trace;
 use vp_models::host::{Host, Statistics};
 use vp_models::nvdla::registers::{Unit, glb, pdp};
 use vp_protocols::native::{
-    Accesses, BreakOn, Breakpoint, Capabilities, DebugCommand, ErrorCode, Event, Notice, PortKind, Reply,
-    Request, Seen, StepBy, StopReport, StopWhy, TimeMode, Token,
+    Accesses, BreakOn, Breakpoint, Capabilities, DebugCommand, DebugEvent, ErrorCode, Event, Notice,
+    PortKind, Reply, Request, StepBy, StopReport, StopWhy, TimeMode, Token,
 };
 use vp_remote::{RemoteHost, RemoteOptions};
 use vp_server::{Access, Options, Tokens};
@@ -30,17 +31,17 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a debugger is told.
 #[derive(Default)]
-struct Told {
+struct StopHandler {
     stops: Vec<StopReport>,
 }
 
-impl Handler for Told {
+impl Handler for StopHandler {
     fn stopped(&mut self, report: StopReport) {
         self.stops.push(report);
     }
 }
 
-type Debugger = Client<Told>;
+type Debugger = Client<StopHandler>;
 
 fn served(options: Options) -> (Served, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
@@ -59,7 +60,7 @@ fn options() -> ClientOptions {
 }
 
 fn debugger(served: &Served) -> Debugger {
-    Client::connect(&served.address, &options(), Told::default()).unwrap()
+    Client::connect(&served.address, &options(), StopHandler::default()).unwrap()
 }
 
 fn next_stop(debugger: &mut Debugger) -> StopReport {
@@ -99,7 +100,7 @@ fn a_layer_that_a_debugger_stops_and_looks_at_is_the_layer_without_it() {
 
     let begun = next_stop(&mut debugger);
     assert_eq!((begun.by, begun.why), (debugger.welcome().session, StopWhy::Breakpoint));
-    let Seen::Layer { end: false, unit, .. } = &begun.hits[0].seen else { panic!("{begun:?}") };
+    let DebugEvent::Layer { end: false, unit, .. } = &begun.hits[0].seen else { panic!("{begun:?}") };
     assert_eq!(unit, "pdp");
     let csb = debugger.first(PortKind::Csb).unwrap();
     let enable = address(Unit::Pdp, pdp::D_OP_ENABLE);
@@ -118,7 +119,7 @@ fn a_layer_that_a_debugger_stops_and_looks_at_is_the_layer_without_it() {
 
     let done = next_stop(&mut debugger);
     assert!(
-        matches!(done.hits[..], [ref hit] if hit.breakpoint == Some(line) && hit.seen == Seen::Interrupt)
+        matches!(done.hits[..], [ref hit] if hit.breakpoint == Some(line) && hit.seen == DebugEvent::Interrupt)
     );
     debugger.read_memory(target, common::TARGET.into(), &mut bytes).unwrap();
     assert_eq!(bytes[..], common::pattern(64)[..], "all is written");
@@ -296,7 +297,7 @@ fn who_has_not_the_right_looks_and_does_not_stop() {
     };
     let mut cpu = Client::connect(&served.address, &cpu, ()).unwrap();
     let looking = ClientOptions { credentials: credentials(observer), ..options() };
-    let mut looking = Client::connect(&served.address, &looking, Told::default()).unwrap();
+    let mut looking = Client::connect(&served.address, &looking, StopHandler::default()).unwrap();
     assert_eq!(looking.debug_state().unwrap().stopped, None);
     let refused = looking.debug_stop().unwrap_err();
     let Error::Refused { code: ErrorCode::NotPermitted, reason } = refused else { panic!("{refused}") };
@@ -310,8 +311,7 @@ fn who_has_not_the_right_looks_and_does_not_stop() {
 // The command.
 
 fn vp(arguments: &[&str]) -> (bool, String, String) {
-    let command = Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).stdin(Stdio::null()).output();
-    let Output { status, stdout, stderr } = command.expect("vp starts");
+    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).ended();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (status.success(), text(stdout), text(stderr))
 }

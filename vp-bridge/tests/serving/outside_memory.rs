@@ -23,7 +23,7 @@ struct Machine {
 }
 
 /// What a machine is told that it does not do by itself.
-enum Told {
+enum MachineEvent {
     Write(RequestId),
     Line(bool),
     Warning(String),
@@ -66,7 +66,7 @@ impl Machine {
     }
 
     /// Goes on until something is to be decided. Reads are answered, writes done.
-    fn next(&mut self) -> Told {
+    fn next(&mut self) -> MachineEvent {
         loop {
             let event = self.raw.next();
             self.bursts += usize::from(matches!(event, Event::Request { .. }));
@@ -86,12 +86,14 @@ impl Machine {
                     payload,
                 } => {
                     self.ram.write(address, &payload).unwrap();
-                    return Told::Write(id);
+                    return MachineEvent::Write(id);
                 }
-                Event::Notice(Notice::Interrupt { level, .. }) => return Told::Line(level),
-                Event::Notice(Notice::Warning { text, .. }) => return Told::Warning(text),
-                Event::Reply { reply: Reply::Reached { .. }, .. } => return Told::Reached,
-                Event::Reply { reply: Reply::Status(status), .. } => return Told::Activity(status.activity),
+                Event::Notice(Notice::Interrupt { level, .. }) => return MachineEvent::Line(level),
+                Event::Notice(Notice::Warning { text, .. }) => return MachineEvent::Warning(text),
+                Event::Reply { reply: Reply::Reached { .. }, .. } => return MachineEvent::Reached,
+                Event::Reply { reply: Reply::Status(status), .. } => {
+                    return MachineEvent::Activity(status.activity);
+                }
                 other => panic!("{other:?}"),
             }
         }
@@ -117,12 +119,12 @@ fn writes_to_memory_that_is_there_are_not_waited_for_and_stand_before_the_interr
     let mut is_first = true;
     loop {
         match machine.next() {
-            Told::Write(id) if std::mem::take(&mut is_first) => machine.answer(id, Reply::Done),
-            Told::Write(id) => machine.silent.push(id),
-            Told::Line(true) => break,
-            Told::Line(false) => {}
-            Told::Warning(text) => panic!("{text}"),
-            Told::Activity(_) | Told::Reached => panic!("an answer before the line"),
+            MachineEvent::Write(id) if std::mem::take(&mut is_first) => machine.answer(id, Reply::Done),
+            MachineEvent::Write(id) => machine.silent.push(id),
+            MachineEvent::Line(true) => break,
+            MachineEvent::Line(false) => {}
+            MachineEvent::Warning(text) => panic!("{text}"),
+            MachineEvent::Activity(_) | MachineEvent::Reached => panic!("an answer before the line"),
         }
     }
     assert!(machine.is_copied());
@@ -172,8 +174,8 @@ fn waves(machine: &mut Machine) -> Vec<usize> {
     machine.raw.send(Request::Status);
     loop {
         match machine.next() {
-            Told::Write(id) => machine.silent.push(id),
-            Told::Activity(activity) => {
+            MachineEvent::Write(id) => machine.silent.push(id),
+            MachineEvent::Activity(activity) => {
                 let is_stuck = std::mem::replace(&mut seen, machine.bursts) == machine.bursts;
                 if is_stuck && activity == Activity::Held && !machine.silent.is_empty() {
                     waves.push(machine.silent.len());
@@ -183,10 +185,10 @@ fn waves(machine: &mut Machine) -> Vec<usize> {
                 }
                 machine.raw.send(Request::Status);
             }
-            Told::Line(true) => break,
-            Told::Line(false) => {}
-            Told::Warning(text) => panic!("{text}"),
-            Told::Reached => panic!("an answer before the line"),
+            MachineEvent::Line(true) => break,
+            MachineEvent::Line(false) => {}
+            MachineEvent::Warning(text) => panic!("{text}"),
+            MachineEvent::Reached => panic!("an answer before the line"),
         }
     }
     assert!(machine.is_copied());
@@ -212,7 +214,7 @@ fn time_waits_for_every_write_of_who_does_not_say_that_it_keeps_the_order() {
     every_write_is_waited_for(machine, |machine| {
         machine.raw.send(Request::Status);
         match machine.next() {
-            Told::Activity(activity) => assert_eq!(activity, Activity::Held),
+            MachineEvent::Activity(activity) => assert_eq!(activity, Activity::Held),
             _ => panic!("time went on"),
         }
     });
@@ -223,15 +225,15 @@ fn every_write_is_waited_for(mut machine: Machine, mut check: impl FnMut(&mut Ma
     let mut writes = 0;
     loop {
         match machine.next() {
-            Told::Write(id) => {
+            MachineEvent::Write(id) => {
                 writes += 1;
                 check(&mut machine);
                 machine.answer(id, Reply::Done);
             }
-            Told::Line(true) => break,
-            Told::Line(false) => {}
-            Told::Warning(text) => panic!("{text}"),
-            Told::Activity(_) | Told::Reached => panic!("an answer before the line"),
+            MachineEvent::Line(true) => break,
+            MachineEvent::Line(false) => {}
+            MachineEvent::Warning(text) => panic!("{text}"),
+            MachineEvent::Activity(_) | MachineEvent::Reached => panic!("an answer before the line"),
         }
     }
     assert!(machine.is_copied());
@@ -246,7 +248,7 @@ fn a_trusted_write_that_fails_is_warned_of_and_one_to_no_memory_is_an_error_of_t
         let (mut count, mut warnings) = (0, Vec::new());
         loop {
             match machine.next() {
-                Told::Write(id) => {
+                MachineEvent::Write(id) => {
                     count += 1;
                     let reply = match count {
                         1 if works_at_first => Reply::Done,
@@ -254,15 +256,15 @@ fn a_trusted_write_that_fails_is_warned_of_and_one_to_no_memory_is_an_error_of_t
                     };
                     machine.answer(id, reply);
                 }
-                Told::Warning(text) => warnings.push(text),
-                Told::Line(_) | Told::Activity(_) => {}
-                Told::Reached => break,
+                MachineEvent::Warning(text) => warnings.push(text),
+                MachineEvent::Line(_) | MachineEvent::Activity(_) => {}
+                MachineEvent::Reached => break,
             }
         }
         let is_late = |text: &String| text.starts_with("late answer: the device writes ");
         // Those that were not waited for may fail behind the answer.
         while works_at_first && !warnings.iter().any(is_late) {
-            let Told::Warning(text) = machine.next() else { panic!("no warning") };
+            let MachineEvent::Warning(text) = machine.next() else { panic!("no warning") };
             warnings.push(text);
         }
         let is_lost = |text: &String| text.contains("it is gone") && text.contains("; data lost");

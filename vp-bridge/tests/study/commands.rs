@@ -1,5 +1,6 @@
 //! `vp study`, as it is called, and what it writes.
 
+use crate::common::process::Ended as _;
 use crate::studied::{SMALL, Studied, commands_run_again, section, text};
 use std::fs;
 use std::path::Path;
@@ -213,8 +214,8 @@ fn a_points_command_has_its_frames_and_its_files() {
     fs::create_dir_all(&folder).unwrap();
     let lenet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../networks/lenet/network.toml");
     fs::copy(lenet, folder.join("mine.toml")).unwrap();
-    let platform = Command::new(env!("CARGO_BIN_EXE_vp")).args(["platform", "print", "nv_large"]).output();
-    fs::write(folder.join("platform.toml"), platform.unwrap().stdout).unwrap();
+    let platform = Command::new(env!("CARGO_BIN_EXE_vp")).args(["platform", "print", "nv_large"]).ended();
+    fs::write(folder.join("platform.toml"), platform.stdout).unwrap();
     let text = "name = 'files'\nframes = 3\n[sweep]\nnetwork = ['parts/mine.toml', 'digits']\n\
                 platform = ['parts/platform.toml', 'nv_small']\n";
     fs::write(study.folder.path().join("my studies/study.toml"), text).unwrap();

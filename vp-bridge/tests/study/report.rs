@@ -1,11 +1,12 @@
 //! A study's report in a real browser, without a network: what is in it, what can be seen, that nothing lies upon anything else.
 
+use crate::common::process::Ended as _;
 use crate::common::tools;
 use image::RgbImage;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
@@ -36,7 +37,7 @@ fn made(study: &str, said: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("it.toml"), study).unwrap();
     let mut vp = Command::new(env!("CARGO_BIN_EXE_vp"));
-    let vp = vp.current_dir(folder.path()).args(["study", "it.toml", "--keep-going"]).output().unwrap();
+    let vp = vp.current_dir(folder.path()).args(["study", "it.toml", "--keep-going"]).ended();
     let shown = String::from_utf8_lossy(&vp.stdout);
     assert!(shown.contains(said), "{shown}");
     let path = folder.path().join("it.results/report.html");
@@ -69,9 +70,7 @@ impl Browser {
             .arg(format!("--user-data-dir={}", self.profile.path().display()))
             .args(arguments)
             .arg(format!("file://{}", page.display()))
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+            .ended();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }

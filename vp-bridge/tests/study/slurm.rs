@@ -1,5 +1,6 @@
 //! A study as a job array of a real Slurm: Debian's controller, its compute daemon and its authentication, all on this machine.
 
+use crate::common::process::Ended as _;
 use crate::common::tools;
 use std::fs;
 use std::net::TcpListener;
@@ -68,7 +69,7 @@ impl Cluster {
     }
 
     fn output(&self, program: &str, arguments: &[&str]) -> Output {
-        self.command(program).args(arguments).env("VP", env!("CARGO_BIN_EXE_vp")).output().unwrap()
+        self.command(program).args(arguments).env("VP", env!("CARGO_BIN_EXE_vp")).ended()
     }
 
     fn run(&self, program: &str, arguments: &[&str]) -> String {
@@ -98,7 +99,7 @@ impl Drop for Cluster {
 fn configuration(at: &dyn Fn(&str) -> String) -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let name = name.trim().split('.').next().unwrap_or("localhost").to_owned();
-    let user = Command::new("id").arg("-un").output().unwrap();
+    let user = Command::new("id").arg("-un").ended();
     let user = String::from_utf8_lossy(&user.stdout).trim().to_owned();
     let ports = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     let [controller, node] = ports.map(|port| port.local_addr().unwrap().port());
@@ -131,8 +132,7 @@ fn alone() -> String {
     let vp = Command::new(env!("CARGO_BIN_EXE_vp"))
         .current_dir(folder.path())
         .args(["study", "array.toml"])
-        .output()
-        .unwrap();
+        .ended();
     assert!(vp.status.success());
     fs::read_to_string(folder.path().join("array.results/results.csv")).unwrap()
 }

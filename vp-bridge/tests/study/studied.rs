@@ -1,5 +1,6 @@
 //! What the tests share: a folder with a study in it, and what `vp study` makes there.
 
+use crate::common::process::Ended as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -37,11 +38,11 @@ impl Studied {
     /// Another command of `vp`, in the study's folder.
     pub(crate) fn other(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_vp"));
-        command.current_dir(self.folder.path()).args(arguments).output().unwrap()
+        command.current_dir(self.folder.path()).args(arguments).ended()
     }
 
     pub(crate) fn vp(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
+        self.command(arguments).ended()
     }
 
     /// What it prints; it must end well.
@@ -105,7 +106,7 @@ pub(crate) fn commands_run_again(study: &Studied) {
     for (at, command) in columns[0].iter().enumerate() {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", command]).env("PATH", path).current_dir(study.folder.path());
-        let ran = shell.output().unwrap();
+        let ran = shell.ended();
         let shown = text(&ran.stdout);
         assert!(shown.contains(&columns[1][at]), "{command}: {shown}{}", text(&ran.stderr));
         let digits: String = shown.chars().filter(|it| it.is_ascii_alphanumeric() || *it == '\n').collect();

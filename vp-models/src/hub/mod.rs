@@ -68,7 +68,7 @@ pub use access::{Access, AccessKind, Operation};
 pub use access_origins::{AccessOrigin, AccessOrigins, LoadListener};
 pub use debug::MOST_REGISTERS;
 pub use debugger::{
-    Accesses, BreakOn, Breakpoint, DebugCommand, Hit, MOST_BREAKPOINTS, Seen, SetBreakpoint, StepBy,
+    Accesses, BreakOn, Breakpoint, DebugCommand, DebugEvent, Hit, MOST_BREAKPOINTS, SetBreakpoint, StepBy,
     StopReport, StopWhy,
 };
 pub use ids::{PartyId, PortIndex, RequestId, Role, Tag};

@@ -55,13 +55,13 @@ fn jobs(host: &mut LocalHost) -> Result<Vec<i8>, String> {
 }
 
 /// What observers are told, from a moment on, by names and by times since then.
-struct Told {
+struct ObservationLog {
     sim: Sim,
     since: Cell<Time>,
     lines: RefCell<Vec<String>>,
 }
 
-impl Observer for Told {
+impl Observer for ObservationLog {
     fn observe(&self, &Observation { time, source, what, .. }: &Observation<'_>) {
         let (since, source) = (self.since.get(), self.sim.source_name(source));
         let time = time - since;
@@ -76,10 +76,11 @@ impl Observer for Told {
 }
 
 /// A platform with an observer.
-fn observed(description: &Description) -> (LocalHost, Rc<Told>) {
+fn observed(description: &Description) -> (LocalHost, Rc<ObservationLog>) {
     let host = LocalHost::new(Platform::build(description).unwrap());
     let sim = host.platform().sim();
-    let told = Rc::new(Told { sim: sim.clone(), since: Cell::default(), lines: RefCell::default() });
+    let told =
+        Rc::new(ObservationLog { sim: sim.clone(), since: Cell::default(), lines: RefCell::default() });
     sim.observe(told.clone());
     host.watch();
     (host, told)

@@ -112,7 +112,7 @@ pub struct Subordinate {
 
 impl PinState for Subordinate {
     type Driven = SubordinatePins;
-    type Seen = ManagerPins;
+    type Observed = ManagerPins;
     const KIND: PortKind = PortKind::Axi;
     const ROLE: Role = Role::Target;
 
@@ -198,7 +198,7 @@ pub struct Manager {
 
 impl PinState for Manager {
     type Driven = ManagerPins;
-    type Seen = SubordinatePins;
+    type Observed = SubordinatePins;
     const KIND: PortKind = PortKind::Axi;
     const ROLE: Role = Role::Initiator;
 

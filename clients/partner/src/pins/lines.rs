@@ -16,7 +16,7 @@ pub struct LineSource {
 
 impl PinState for LineSource {
     type Driven = bool;
-    type Seen = ();
+    type Observed = ();
     const KIND: PortKind = PortKind::Irq;
     const ROLE: Role = Role::Source;
     const IS_ANSWERED_AT_ONCE: bool = true;
@@ -50,7 +50,7 @@ pub struct LineSink {
 
 impl PinState for LineSink {
     type Driven = ();
-    type Seen = bool;
+    type Observed = bool;
     const KIND: PortKind = PortKind::Irq;
     const ROLE: Role = Role::Sink;
 

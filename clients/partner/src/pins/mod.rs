@@ -27,7 +27,7 @@ pub trait PinState: Default + 'static {
     /// The pins that this side drives.
     type Driven;
     /// The pins that the platform drives. They are the default ones in reset.
-    type Seen: Default;
+    type Observed: Default;
     /// The kind of port.
     const KIND: PortKind;
     /// What this side is to it.
@@ -47,7 +47,7 @@ pub trait PinState: Default + 'static {
     fn sample(&mut self, now: Time, pins: &Self::Driven, told: &mut Vec<PortEvent>) -> Result<(), Violation>;
 
     /// The pins that the platform drives, as they are seen at an edge.
-    fn seen(&mut self, now: Time) -> Self::Seen;
+    fn seen(&mut self, now: Time) -> Self::Observed;
 
     /// The edge is over: transfers whose valid and ready were high there are taken.
     fn finish(&mut self, now: Time);

@@ -49,7 +49,7 @@ pub struct RegisterTarget {
 
 impl PinState for RegisterTarget {
     type Driven = TargetPins;
-    type Seen = InitiatorPins;
+    type Observed = InitiatorPins;
     const KIND: PortKind = PortKind::Registers;
     const ROLE: Role = Role::Target;
 
@@ -110,7 +110,7 @@ pub struct RegisterInitiator {
 
 impl PinState for RegisterInitiator {
     type Driven = InitiatorPins;
-    type Seen = TargetPins;
+    type Observed = TargetPins;
     const KIND: PortKind = PortKind::Registers;
     const ROLE: Role = Role::Initiator;
 

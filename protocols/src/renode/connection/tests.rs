@@ -1,5 +1,5 @@
 use super::*;
-use crate::renode::{Emulator, Heard};
+use crate::renode::{Emulator, EmulatorEvent};
 
 /// Everything that one side has to write, to the other; what it makes of it.
 fn to_peripheral(renode: &mut Emulator, peripheral: &mut Connection) -> Vec<Event> {
@@ -11,7 +11,7 @@ fn to_peripheral(renode: &mut Emulator, peripheral: &mut Connection) -> Vec<Even
     events
 }
 
-fn to_renode(peripheral: &mut Connection, renode: &mut Emulator) -> Vec<Heard> {
+fn to_renode(peripheral: &mut Connection, renode: &mut Emulator) -> Vec<EmulatorEvent> {
     let (mut heard, mut inputs) = (Vec::new(), [BytesMut::new(), BytesMut::new()]);
     while let Some((socket, bytes)) = peripheral.output().next_write() {
         let input = &mut inputs[usize::from(socket == Socket::Async)];
@@ -24,7 +24,7 @@ fn to_renode(peripheral: &mut Connection, renode: &mut Emulator) -> Vec<Heard> {
 fn open() -> (Emulator, Connection) {
     let (mut renode, mut peripheral) = (Emulator::new(), Connection::new());
     assert_eq!(to_peripheral(&mut renode, &mut peripheral), [Event::Connected]);
-    assert_eq!(to_renode(&mut peripheral, &mut renode), [Heard::Connected]);
+    assert_eq!(to_renode(&mut peripheral, &mut renode), [EmulatorEvent::Connected]);
     (renode, peripheral)
 }
 
@@ -38,18 +38,18 @@ fn reads_and_writes_of_all_widths_are_answered() {
         let write = Event::Write { width, address: 0x18, data, index: 2 };
         assert_eq!(to_peripheral(&mut renode, &mut peripheral), [write]);
         peripheral.answer(Answer::Done).unwrap();
-        assert_eq!(to_renode(&mut peripheral, &mut renode), [Heard::Done]);
+        assert_eq!(to_renode(&mut peripheral, &mut renode), [EmulatorEvent::Done]);
 
         renode.read(width, 0x18, 2).unwrap();
         let read = Event::Read { width, address: 0x18, index: 2 };
         assert_eq!(to_peripheral(&mut renode, &mut peripheral), [read]);
         peripheral.answer(Answer::Value(wide)).unwrap();
-        assert_eq!(to_renode(&mut peripheral, &mut renode), [Heard::Value { data }]);
+        assert_eq!(to_renode(&mut peripheral, &mut renode), [EmulatorEvent::Value { data }]);
     }
     renode.read(Width::Byte, 0, 0).unwrap();
     to_peripheral(&mut renode, &mut peripheral);
     peripheral.answer(Answer::Failed).unwrap();
-    assert_eq!(to_renode(&mut peripheral, &mut renode), [Heard::Failed]);
+    assert_eq!(to_renode(&mut peripheral, &mut renode), [EmulatorEvent::Failed]);
 }
 
 #[test]
@@ -63,9 +63,9 @@ fn interrupts_of_a_tick_are_told_before_its_end() {
     peripheral.log(LogLevel::Noisy, "").unwrap();
     peripheral.ticked().unwrap();
     let heard = to_renode(&mut peripheral, &mut renode);
-    let line = Heard::Interrupt { line: 2, level: true };
-    let log = Heard::Log { level: 2, text: Bytes::from_static(b"h?he") };
-    assert_eq!(heard, [line, log, Heard::Ticked { data: 0 }]);
+    let line = EmulatorEvent::Interrupt { line: 2, level: true };
+    let log = EmulatorEvent::Log { level: 2, text: Bytes::from_static(b"h?he") };
+    assert_eq!(heard, [line, log, EmulatorEvent::Ticked { data: 0 }]);
     assert!(matches!(peripheral.ticked(), Err(SendError::Unasked { .. })));
 }
 
@@ -74,7 +74,7 @@ fn renode_is_answered_while_the_peripheral_is_on_its_bus() {
     let (mut renode, mut peripheral) = open();
     peripheral.get(Width::Word, 0x8000_1008, 0).unwrap();
     assert_eq!(peripheral.push(Width::Byte, 0, 0, 0), Err(SendError::Busy));
-    let get = Heard::Get { width: Width::Word, address: 0x8000_1008, index: 0 };
+    let get = EmulatorEvent::Get { width: Width::Word, address: 0x8000_1008, index: 0 };
     assert_eq!(to_renode(&mut peripheral, &mut renode), [get]);
     renode.input(3, true).unwrap();
     renode.give(0x1_2345).unwrap();
@@ -82,8 +82,8 @@ fn renode_is_answered_while_the_peripheral_is_on_its_bus() {
     assert_eq!(to_peripheral(&mut renode, &mut peripheral), [input, Event::Got { data: 0x2345 }]);
     peripheral.answer(Answer::Done).unwrap();
     peripheral.push(Width::QuadWord, 8, 7, 0).unwrap();
-    let push = Heard::Push { width: Width::QuadWord, address: 8, data: 7, index: 0 };
-    assert_eq!(to_renode(&mut peripheral, &mut renode), [Heard::Done, push]);
+    let push = EmulatorEvent::Push { width: Width::QuadWord, address: 8, data: 7, index: 0 };
+    assert_eq!(to_renode(&mut peripheral, &mut renode), [EmulatorEvent::Done, push]);
     assert!(matches!(renode.give(0), Err(SendError::Unasked { .. })));
     renode.confirm().unwrap();
     assert_eq!(to_peripheral(&mut renode, &mut peripheral), [Event::Pushed]);
@@ -96,7 +96,7 @@ fn reset_has_no_answer_and_the_end_has_one() {
     renode.disconnect().unwrap();
     assert_eq!(to_peripheral(&mut renode, &mut peripheral), [Event::Reset, Event::Disconnected]);
     assert_eq!(peripheral.interrupt(0, true), Err(SendError::NoSession));
-    assert_eq!(to_renode(&mut peripheral, &mut renode), [Heard::Disconnected]);
+    assert_eq!(to_renode(&mut peripheral, &mut renode), [EmulatorEvent::Disconnected]);
     assert!(!renode.is_open() && !peripheral.is_open());
 }
 
@@ -104,7 +104,7 @@ fn reset_has_no_answer_and_the_end_has_one() {
 fn a_peripheral_may_give_up() {
     let (mut renode, mut peripheral) = open();
     peripheral.fail().unwrap();
-    assert_eq!(to_renode(&mut peripheral, &mut renode), [Heard::GaveUp]);
+    assert_eq!(to_renode(&mut peripheral, &mut renode), [EmulatorEvent::GaveUp]);
     assert!(!renode.is_open() && !peripheral.is_open());
 }
 
@@ -224,5 +224,5 @@ fn what_came_before_a_broken_rule_can_be_answered_and_nothing_more_be_asked() {
     peripheral.answer(Answer::Value(7)).unwrap();
     peripheral.ticked().unwrap();
     let heard = to_renode(&mut peripheral, &mut renode);
-    assert!(heard.contains(&Heard::Value { data: 7 }) && heard.len() == 2, "{heard:?}");
+    assert!(heard.contains(&EmulatorEvent::Value { data: 7 }) && heard.len() == 2, "{heard:?}");
 }

@@ -55,13 +55,13 @@ impl Worker {
 
 /// When a worker was seen to make progress: the clock, and for how long it had run.
 #[derive(Clone, Copy)]
-struct Seen {
+struct ProgressMark {
     steps: u64,
     at: Instant,
     had_run: Option<Duration>,
 }
 
-impl Seen {
+impl ProgressMark {
     fn hangs(&self, now: Instant, has_run: Option<Duration>) -> bool {
         let waited = now - self.at;
         let ran = has_run.zip(self.had_run).map_or(waited, |(now, then)| now.saturating_sub(then));
@@ -157,14 +157,14 @@ impl Workers {
 
     /// Looks at all threads until they have ended.
     fn watch(&self, threads: &[JoinHandle<()>]) {
-        let mut seen: Vec<(Worker, Seen)> = Vec::new();
+        let mut seen: Vec<(Worker, ProgressMark)> = Vec::new();
         while threads.iter().any(|thread| !thread.is_finished()) {
             std::thread::sleep(Duration::from_millis(20));
             let at = Instant::now();
             let current: Vec<(Worker, u64)> =
                 self.lock().iter().map(|(worker, progress, _)| (*worker, progress.steps())).collect();
             for &(worker, steps) in &current {
-                let now = Seen { steps, at, had_run: worker.has_run() };
+                let now = ProgressMark { steps, at, had_run: worker.has_run() };
                 match seen.iter_mut().find(|(known, _)| *known == worker) {
                     None => seen.push((worker, now)),
                     Some((_, seen)) if seen.steps != steps => *seen = now,

@@ -76,7 +76,7 @@ enum Role {
     /// Be many bad sessions
     #[command(hide = true)]
     CrowdOf {
-        bad: crowd::Badness,
+        bad: crowd::BadClient,
         address: String,
         sessions: usize,
         #[arg(long)]

@@ -11,7 +11,7 @@ use rand::Rng as _;
 use rand::rngs::SmallRng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use vp_models::memory::Ram;
-use vp_protocols::renode::{Emulator, Heard, Socket, Width};
+use vp_protocols::renode::{Emulator, EmulatorEvent, Socket, Width};
 
 use crate::Around;
 use crate::layers::{Bus, Cpu};
@@ -90,13 +90,13 @@ impl Renode {
     fn ask<E: ToString>(
         &mut self,
         what: impl FnOnce(&mut Emulator) -> Result<(), E>,
-    ) -> Result<Heard, String> {
+    ) -> Result<EmulatorEvent, String> {
         what(&mut self.emulator).map_err(text)?;
         self.wait()
     }
 
     /// What comes next that is no business of the memory, the line or the log. What is to be killed is killed in the middle of it.
-    fn wait(&mut self) -> Result<Heard, String> {
+    fn wait(&mut self) -> Result<EmulatorEvent, String> {
         let given_up = Instant::now() + PATIENCE;
         loop {
             let Some(sockets) = &mut self.sockets else { return Err("Renode was killed".to_owned()) };
@@ -112,18 +112,18 @@ impl Renode {
                 continue;
             }
             match self.hear()? {
-                Some(Heard::Get { width, address, .. }) => {
+                Some(EmulatorEvent::Get { width, address, .. }) => {
                     let mut value = [0; 8];
                     let bytes = &mut value[..width.bytes() as usize];
                     self.memory.read(address, bytes).map_err(text)?;
                     self.emulator.give(u64::from_le_bytes(value)).map_err(text)?;
                 }
-                Some(Heard::Push { width, address, data, .. }) => {
+                Some(EmulatorEvent::Push { width, address, data, .. }) => {
                     let bytes = &data.to_le_bytes()[..width.bytes() as usize];
                     self.memory.write(address, bytes).map_err(text)?;
                     self.emulator.confirm().map_err(text)?;
                 }
-                Some(Heard::Interrupt { .. } | Heard::Log { .. }) => {}
+                Some(EmulatorEvent::Interrupt { .. } | EmulatorEvent::Log { .. }) => {}
                 Some(heard) => return Ok(heard),
                 None if Instant::now() > given_up => return Err("nothing comes from `vp renode`".to_owned()),
                 None => {}
@@ -132,7 +132,7 @@ impl Renode {
     }
 
     /// What has come, if it comes soon.
-    fn hear(&mut self) -> Result<Option<Heard>, String> {
+    fn hear(&mut self) -> Result<Option<EmulatorEvent>, String> {
         let Some(sockets) = &mut self.sockets else { return Ok(None) };
         // What it has said before its end is there then.
         let ended = self.child.try_wait().map_err(text)?;
@@ -202,14 +202,14 @@ fn accept(listener: &TcpListener, command: &Command) -> Result<TcpStream, String
 impl Bus for Renode {
     fn read(&mut self, address: u32) -> Result<u32, String> {
         match self.ask(|emulator| emulator.read(Width::DoubleWord, address.into(), INDEX))? {
-            Heard::Value { data } => u32::try_from(data).map_err(text),
+            EmulatorEvent::Value { data } => u32::try_from(data).map_err(text),
             other => Err(format!("{other:?} to a read of {address:#x}")),
         }
     }
 
     fn write(&mut self, address: u32, value: u32) -> Result<(), String> {
         match self.ask(|emulator| emulator.write(Width::DoubleWord, address.into(), value.into(), INDEX))? {
-            Heard::Done => Ok(()),
+            EmulatorEvent::Done => Ok(()),
             other => Err(format!("{other:?} to a write of {address:#x}")),
         }
     }
@@ -224,7 +224,7 @@ impl Bus for Renode {
 
     fn pass(&mut self) -> Result<(), String> {
         match self.ask(|emulator| emulator.tick(TICK))? {
-            Heard::Ticked { .. } => Ok(()),
+            EmulatorEvent::Ticked { .. } => Ok(()),
             other => Err(format!("{other:?} to a tick")),
         }
     }

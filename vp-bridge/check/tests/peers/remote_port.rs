@@ -86,7 +86,7 @@ fn mutants() -> Vec<(Rule, Says)> {
 
 /// What breaks the rules about a session as a whole.
 #[derive(Clone, Copy, PartialEq)]
-enum Habit {
+enum Misbehaviour {
     None,
     /// Asks before its hello.
     AsksFirst,
@@ -96,12 +96,12 @@ enum Habit {
 }
 
 /// Serves the check to its end: as a memory, or with those bytes in place of its first answer.
-fn serve(listener: &UnixListener, habit: Habit, says: Option<BytesMut>) {
+fn serve(listener: &UnixListener, habit: Misbehaviour, says: Option<BytesMut>) {
     let mut stream = listener.accept().unwrap().0;
     // The check waits no longer.
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let (mut connection, mut input) = (Connection::new(ALL), BytesMut::new());
-    if habit == Habit::AsksFirst {
+    if habit == Misbehaviour::AsksFirst {
         let posted = Interrupt { time: 0, vector: 0, line: 0, level: true };
         stream
             .write_all(&encode(3, Flags::POSTED, Body::Transaction(Transaction::Interrupt(posted))))
@@ -121,8 +121,8 @@ fn serve(listener: &UnixListener, habit: Habit, says: Option<BytesMut>) {
                 continue;
             }
             match habit {
-                Habit::NeverAnswers => continue,
-                Habit::ClosesInstead => return,
+                Misbehaviour::NeverAnswers => continue,
+                Misbehaviour::ClosesInstead => return,
                 _ => {}
             }
             let time = asked.transaction.time();
@@ -133,7 +133,7 @@ fn serve(listener: &UnixListener, habit: Habit, says: Option<BytesMut>) {
                     Answer::Data(&data)
                 }
                 Transaction::Write(access) => {
-                    if habit != Habit::Forgets {
+                    if habit != Misbehaviour::Forgets {
                         memory[access.address as usize..][..access.data.len()].copy_from_slice(&access.data);
                     }
                     Answer::Done
@@ -161,13 +161,13 @@ fn check(socket: &Path, peer: PeerRole, announced: Capabilities, timeout: Durati
     Check { place, peer, channel, address: 0, announced, timeout }.run().unwrap()
 }
 
-fn check_a(peer: PeerRole, habit: Habit, says: Option<BytesMut>, announced: Capabilities) -> Report {
+fn check_a(peer: PeerRole, habit: Misbehaviour, says: Option<BytesMut>, announced: Capabilities) -> Report {
     let folder = TempDir::new().unwrap();
     let socket = folder.path().join("peer.sock");
     let listener = UnixListener::bind(&socket).unwrap();
     let peer_thread = std::thread::spawn(move || serve(&listener, habit, says));
     // Only who never answers is waited for to the end.
-    let timeout = Duration::from_millis(if habit == Habit::NeverAnswers { 2_000 } else { 10_000 });
+    let timeout = Duration::from_millis(if habit == Misbehaviour::NeverAnswers { 2_000 } else { 10_000 });
     let report = check(&socket, peer, announced, timeout);
     peer_thread.join().unwrap();
     report
@@ -185,7 +185,7 @@ fn a_peer_that_breaks_a_rule_is_caught_for_that_one() {
         let announced =
             if rule == Rule::ByteEnablesNotAnnounced { Capabilities::EXTENDED_LAYOUT } else { ALL };
         let bytes = says.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let report = check_a(PeerRole::Device, Habit::None, Some(says), announced);
+        let report = check_a(PeerRole::Device, Misbehaviour::None, Some(says), announced);
         assert_eq!(broken(&report), [rule.name()], "{report}");
         assert!(!report.passed);
         let evidence = report.rules.iter().find_map(|finding| match &finding.verdict {
@@ -200,10 +200,10 @@ fn a_peer_that_breaks_a_rule_is_caught_for_that_one() {
         caught.push(rule);
     }
     for (rule, peer, habit) in [
-        (Rule::HelloFirst, PeerRole::Device, Habit::AsksFirst),
-        (Rule::Answered, PeerRole::Device, Habit::NeverAnswers),
-        (Rule::Answered, PeerRole::Device, Habit::ClosesInstead),
-        (Rule::MemoryKeeps, PeerRole::Memory, Habit::Forgets),
+        (Rule::HelloFirst, PeerRole::Device, Misbehaviour::AsksFirst),
+        (Rule::Answered, PeerRole::Device, Misbehaviour::NeverAnswers),
+        (Rule::Answered, PeerRole::Device, Misbehaviour::ClosesInstead),
+        (Rule::MemoryKeeps, PeerRole::Memory, Misbehaviour::Forgets),
     ] {
         let report = check_a(peer, habit, None, ALL);
         assert_eq!(broken(&report), [rule.name()], "{report}");
@@ -218,7 +218,7 @@ fn a_peer_that_keeps_the_rules_passes_as_device_as_memory_and_as_cpu() {
     for (peer, announced) in
         [(PeerRole::Device, ALL), (PeerRole::Memory, ALL), (PeerRole::Memory, Capabilities::NONE)]
     {
-        let report = check_a(peer, Habit::None, None, announced);
+        let report = check_a(peer, Misbehaviour::None, None, announced);
         assert!(report.passed, "{report}");
         let kept =
             report.rules.iter().filter(|finding| matches!(finding.verdict, Verdict::Kept { .. })).count();

@@ -14,7 +14,7 @@ use super::proto::{EventType, TrackEvent};
 use super::stalls::{Reason, Stalls};
 use super::tracks::{Client, Clients, Unit};
 use super::{PAUSE, SHORTEST_STALL, WINDOW};
-use crate::event::{Announced, Event, Seen};
+use crate::event::{Announced, Event, Observed};
 use crate::threaded::Sink;
 use crate::{ObserveError, WholeFile};
 
@@ -215,32 +215,32 @@ impl Timeline {
         }
         self.now = self.now.max(event.time);
         self.end_windows()?;
-        if event.seen == Seen::Reset {
+        if event.seen == Observed::Reset {
             self.reset();
             return Ok(());
         }
         let (now, pause) = (self.now, self.period * PAUSE);
         let Some(mut source) = self.sources.remove(&event.source) else { return Ok(()) };
         match (&mut source, &event.seen) {
-            (Source::Bus(bus), &Seen::Transfer { stage, write, id, bytes, address }) => {
+            (Source::Bus(bus), &Observed::Transfer { stage, write, id, bytes, address }) => {
                 let transfer = Transfer { stage, write, id, address, bytes, requested: now };
                 self.stalls.transfer(event.source, now, &transfer);
                 self.burst(bus, &transfer, (now, pause))?;
             }
-            (Source::Level(level), Seen::Level(value)) => level.set(*value),
-            (Source::Datapath(datapath), Seen::Busy { until }) => {
+            (Source::Level(level), Observed::Level(value)) => level.set(*value),
+            (Source::Datapath(datapath), Observed::Busy { until }) => {
                 self.stalls.busy(*datapath, event.time, *until);
             }
-            (Source::Unit(unit), Seen::Begin { id, layer }) => {
+            (Source::Unit(unit), Observed::Begin { id, layer }) => {
                 self.stalls.layer_begins(now);
                 unit.begin((now, *id, layer), self.next_flow, &mut self.packets)?;
                 self.next_flow += 2;
             }
-            (Source::Unit(unit), Seen::End { id }) => {
+            (Source::Unit(unit), Observed::End { id }) => {
                 self.stalls.layer_ends(now);
                 self.ended.extend(unit.end(now, *id, &mut self.packets).map(|flow| flow + 1));
             }
-            (Source::Registers(track), &Seen::Register { write, address, value }) => {
+            (Source::Registers(track), &Observed::Register { write, address, value }) => {
                 let register = self.map.at(address);
                 let register = register.map_or_else(|| format!("0x{address:04x}"), |it| it.to_string());
                 let name = format!("{} {register}", if write { "write" } else { "read" });
@@ -252,8 +252,10 @@ impl Timeline {
                 };
                 self.packets.event(now, access);
             }
-            (Source::Line { track, is_high }, Seen::Level(level)) => self.line((*track, is_high), *level > 0),
-            (_, Seen::Warning(text)) => {
+            (Source::Line { track, is_high }, Observed::Level(level)) => {
+                self.line((*track, is_high), *level > 0)
+            }
+            (_, Observed::Warning(text)) => {
                 let track = if let Source::Warnings(track) = source { track } else { self.groups[0] };
                 let warning = TrackEvent {
                     name: Some(text.to_string()),

@@ -9,7 +9,7 @@ use vp_models::nvdla::registers::RegisterMap;
 
 use super::Shape::{Bits, Text};
 use super::recorder::{Recorder, Signal};
-use crate::event::{Announced, Event, Seen};
+use crate::event::{Announced, Event, Observed};
 
 /// What is known of a platform.
 #[derive(Debug, Clone)]
@@ -162,19 +162,19 @@ impl Signals {
     ) -> io::Result<()> {
         let now = to.now();
         match (self, &event.seen) {
-            (Signals::Bus(bus), Seen::Transfer { stage, write, id, bytes, address }) => {
+            (Signals::Bus(bus), Observed::Transfer { stage, write, id, bytes, address }) => {
                 bus.see(*stage, *write, (*id, *bytes, *address), now + around.period, to)
             }
-            (Signals::Level(level), Seen::Level(value)) => to.set(*level, *value),
-            (Signals::Level(level), Seen::Change(by)) => to.change(*level, *by),
-            (Signals::Active(pulse), Seen::Busy { until }) => {
+            (Signals::Level(level), Observed::Level(value)) => to.set(*level, *value),
+            (Signals::Level(level), Observed::Change(by)) => to.change(*level, *by),
+            (Signals::Active(pulse), Observed::Busy { until }) => {
                 if *until > now {
                     to.raise(*pulse, *until)
                 } else {
                     Ok(())
                 }
             }
-            (Signals::Registers(registers), Seen::Register { write, address, value }) => {
+            (Signals::Registers(registers), Observed::Register { write, address, value }) => {
                 to.raise(registers.valid, now + around.period)?;
                 to.set(registers.write, u64::from(*write))?;
                 to.set(registers.address, u64::from(*address))?;
@@ -182,18 +182,18 @@ impl Signals {
                 let register = around.map.at(*address);
                 to.set_text(registers.name, &register.map_or_else(String::new, |it| it.to_string()))
             }
-            (Signals::Unit(unit), Seen::Begin { id, layer }) => {
+            (Signals::Unit(unit), Observed::Begin { id, layer }) => {
                 unit.begun += 1;
                 unit.open.push((*id, unit.begun, layer.title().to_owned()));
                 unit.show(to)
             }
-            (Signals::Unit(unit), Seen::End { id }) => {
+            (Signals::Unit(unit), Observed::End { id }) => {
                 if let Some(place) = unit.open.iter().position(|(open, ..)| open == id) {
                     unit.open.remove(place);
                 }
                 unit.show(to)
             }
-            (Signals::Counted { label, value }, Seen::Count { label: text, value: counted }) => {
+            (Signals::Counted { label, value }, Observed::Count { label: text, value: counted }) => {
                 to.set(*value, *counted)?;
                 to.set_text(*label, labels.get(*text as usize).map_or("", String::as_str))
             }

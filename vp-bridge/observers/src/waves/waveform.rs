@@ -11,9 +11,9 @@ use super::Shape::{Bits, Text};
 use super::recorder::{Recorder, Signal};
 use super::signals::{Around, Signals};
 use super::{FileKind, fst, vcd};
-use crate::event::{Announced, Event, Seen};
+use crate::event::{Announced, Event, Observed};
 use crate::threaded::Sink;
-use crate::trigger::{Came, Trigger};
+use crate::trigger::{Boundary, Trigger};
 use crate::{ObserveError, WholeFile};
 
 /// Writes a waveform, from one trigger to another.
@@ -139,8 +139,8 @@ impl Waveform {
         }
         self.recorder.move_to(time)?;
         self.apply(event)?;
-        let has_begun = self.start.as_mut().is_some_and(|start| start.comes(event, Came::Begun));
-        let is_over = self.stop.as_mut().is_some_and(|stop| stop.comes(event, Came::Over));
+        let has_begun = self.start.as_mut().is_some_and(|start| start.comes(event, Boundary::Begin));
+        let is_over = self.stop.as_mut().is_some_and(|stop| stop.comes(event, Boundary::End));
         match self.state {
             State::Before if has_begun => self.record()?,
             State::Recording if is_over => self.state = State::Stopping(time),
@@ -151,8 +151,10 @@ impl Waveform {
 
     fn apply(&mut self, event: &Event) -> io::Result<()> {
         match &event.seen {
-            Seen::Warning(text) => self.count_warning(text, 1),
-            Seen::Reset => self.sources.values_mut().try_for_each(|source| source.reset(&mut self.recorder)),
+            Observed::Warning(text) => self.count_warning(text, 1),
+            Observed::Reset => {
+                self.sources.values_mut().try_for_each(|source| source.reset(&mut self.recorder))
+            }
             _ => match self.sources.get_mut(&event.source) {
                 Some(source) => source.see(event, &self.around, &self.labels, &mut self.recorder),
                 None => Ok(()),

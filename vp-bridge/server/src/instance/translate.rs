@@ -6,9 +6,9 @@ use vp_models::device::Identity;
 use vp_models::hub;
 use vp_models::platform;
 use vp_protocols::native::{
-    self, Access, Activity, Capabilities, ErrorCode, Hit, MemoryRead, MemoryWrite, Port, PortId, PortKind,
-    Posted, RegisterRead, RegisterWrite, Reply, Request, Role, Roles, Seen, SessionId, StopReport, StopWhy,
-    TimeMode, Until, Why,
+    self, Access, Activity, Capabilities, DebugEvent, ErrorCode, Hit, MemoryRead, MemoryWrite, Port, PortId,
+    PortKind, Posted, RegisterRead, RegisterWrite, Reply, Request, Role, Roles, SessionId, StopReport,
+    StopWhy, TimeMode, Until, Why,
 };
 
 pub(super) fn party(session: SessionId) -> hub::PartyId {
@@ -319,13 +319,17 @@ pub(super) fn report(report: hub::StopReport) -> StopReport {
         breakpoint,
         time: time(at),
         seen: match seen {
-            hub::Seen::Register { write, address, value } => Seen::Register { write, address, value },
-            hub::Seen::Interrupt => Seen::Interrupt,
-            hub::Seen::Layer { end, unit, number, label } => Seen::Layer { end, unit, number, label },
-            hub::Seen::Burst { port, write, id, address, bytes } => {
-                Seen::Burst { port: port_id(port), write, id, address, bytes }
+            hub::DebugEvent::Register { write, address, value } => {
+                DebugEvent::Register { write, address, value }
             }
-            hub::Seen::Time => Seen::Time,
+            hub::DebugEvent::Interrupt => DebugEvent::Interrupt,
+            hub::DebugEvent::Layer { end, unit, number, label } => {
+                DebugEvent::Layer { end, unit, number, label }
+            }
+            hub::DebugEvent::Burst { port, write, id, address, bytes } => {
+                DebugEvent::Burst { port: port_id(port), write, id, address, bytes }
+            }
+            hub::DebugEvent::Time => DebugEvent::Time,
         },
     };
     StopReport { by: session(by), time: time(since), why, hits: hits.into_iter().map(hit).collect() }

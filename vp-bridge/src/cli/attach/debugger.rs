@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use vp_client::native::{
-    Accesses, BreakOn, Breakpoint, Capabilities, CounterValue, DebugCommand, Hit, PortId, PortKind, Reply,
-    Request, RequestId, Seen, SessionId, SetBreakpoint, StopReport, StopWhy, Time as WireTime,
+    Accesses, BreakOn, Breakpoint, Capabilities, CounterValue, DebugCommand, DebugEvent, Hit, PortId,
+    PortKind, Reply, Request, RequestId, SessionId, SetBreakpoint, StopReport, StopWhy, Time as WireTime,
 };
 use vp_client::{Client, Error, Handler};
 use vp_core::Time;
@@ -253,21 +253,21 @@ impl Debugger {
 
     fn hit(&self, hit: &Hit, stopped: WireTime) -> String {
         let what = match &hit.seen {
-            Seen::Register { write, address, value } => {
+            DebugEvent::Register { write, address, value } => {
                 let how = if *write { "written" } else { "read" };
                 format!("{} {how}, {value:#x}", self.register_name(*address))
             }
-            Seen::Interrupt => "the interrupt line is high".to_owned(),
-            Seen::Layer { end, unit, number, label } => {
+            DebugEvent::Interrupt => "the interrupt line is high".to_owned(),
+            DebugEvent::Layer { end, unit, number, label } => {
                 let how = if *end { "has ended" } else { "has begun" };
                 format!("{unit} {how} {label}, number {number}")
             }
-            Seen::Burst { port, write, id, address, bytes } => {
+            DebugEvent::Burst { port, write, id, address, bytes } => {
                 let how = if *write { "write" } else { "read" };
                 let name = self.session.port(*port).map_or("?", |port| &port.name);
                 format!("{how} of {bytes} bytes at {address:#x} of {name}, id {id}")
             }
-            Seen::Time => "time".to_owned(),
+            DebugEvent::Time => "time".to_owned(),
         };
         let when = match hit.time == stopped {
             true => String::new(),

@@ -155,9 +155,9 @@ impl AxiTarget for Slow {
 
 /// What was seen of each direction, in order.
 #[derive(Default)]
-struct Seen(RefCell<[Vec<(Time, Transfer)>; 2]>);
+struct TransferLog(RefCell<[Vec<(Time, Transfer)>; 2]>);
 
-impl Observer for Seen {
+impl Observer for TransferLog {
     fn observe(&self, observation: &Observation<'_>) {
         if let What::Transfer(transfer) = observation.what {
             self.0.borrow_mut()[usize::from(transfer.write)].push((observation.time, transfer));
@@ -247,7 +247,7 @@ fn run(case: &Case, stepwise: bool) -> Outcome {
     let interconnect = Interconnect::new(&sim, "axi", config, memory.clone());
     interconnect.set_stepwise(stepwise);
     interconnect.set_outstanding(case.beats_limit, 64);
-    let seen = Rc::new(Seen::default());
+    let seen = Rc::new(TransferLog::default());
     sim.observe(seen.clone());
     let changes = Rc::new(RefCell::new(BTreeMap::<usize, Vec<(Time, i64)>>::new()));
     let log = changes.clone();

@@ -176,12 +176,12 @@ pub struct Hit {
     /// When it happened: not later than the time of the stop.
     pub time: Time,
     /// What.
-    pub seen: Seen,
+    pub seen: DebugEvent,
 }
 
 /// An event that a debugger waits for and that has happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Seen {
+pub enum DebugEvent {
     /// A register was accessed.
     Register {
         /// Whether it was written.

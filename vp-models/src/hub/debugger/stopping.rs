@@ -8,7 +8,7 @@ use vp_core::observe::Subscription;
 
 use super::watcher::{Watched, Watcher};
 use super::{
-    BreakOn, Breakpoint, DebugCommand, Hit, MOST_BREAKPOINTS, MOST_UNIT, Seen, SetBreakpoint, StepBy,
+    BreakOn, Breakpoint, DebugCommand, DebugEvent, Hit, MOST_BREAKPOINTS, MOST_UNIT, SetBreakpoint, StepBy,
     StopReport, StopWhy,
 };
 use crate::hub::ids::{PartyId, PortIndex, Tag};
@@ -378,7 +378,7 @@ impl Hub {
         for watched in debugging.watcher.breakpoints.borrow_mut().iter_mut() {
             if matches!(watched.set.breakpoint.on, BreakOn::Time(at) if at <= time) && watched.happens() {
                 by.get_or_insert(watched.set.party);
-                hits.push(Hit { breakpoint: Some(watched.set.number), time, seen: Seen::Time });
+                hits.push(Hit { breakpoint: Some(watched.set.number), time, seen: DebugEvent::Time });
             }
         }
         if let Some(by) = by {

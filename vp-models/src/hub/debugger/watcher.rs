@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use vp_core::observe::{Kinds, Observation, Observer, Source, SourceInfo, Stage, Transfer, What};
 use vp_core::{Name, Sim};
 
-use super::{BreakOn, Hit, MOST_HITS, MOST_LABEL, MOST_UNIT, Seen, SetBreakpoint, StepBy};
+use super::{BreakOn, DebugEvent, Hit, MOST_HITS, MOST_LABEL, MOST_UNIT, SetBreakpoint, StepBy};
 use crate::platform::Port;
 
 /// An observer that ends a run at the events that it watches for.
@@ -88,7 +88,7 @@ impl Watcher {
         self.has_stopped.take().then(|| self.hits.take())
     }
 
-    fn hit(&self, breakpoint: Option<u32>, observation: &Observation<'_>, seen: Seen) {
+    fn hit(&self, breakpoint: Option<u32>, observation: &Observation<'_>, seen: DebugEvent) {
         let mut hits = self.hits.borrow_mut();
         if hits.len() < MOST_HITS {
             hits.push(Hit { breakpoint, time: observation.time, seen });
@@ -99,25 +99,25 @@ impl Watcher {
     }
 
     /// What has happened, in a debugger's words, if it is anything for one.
-    fn seen(&self, observation: &Observation<'_>) -> Option<Seen> {
+    fn seen(&self, observation: &Observation<'_>) -> Option<DebugEvent> {
         let name = || self.sources.borrow().get(observation.source.index()).cloned();
         match observation.what {
             What::Register { write, address, value } => {
-                Some(Seen::Register { write, address: address.into(), value })
+                Some(DebugEvent::Register { write, address: address.into(), value })
             }
-            What::Level(1) if &*name()? == "irq0" => Some(Seen::Interrupt),
+            What::Level(1) if &*name()? == "irq0" => Some(DebugEvent::Interrupt),
             What::Begin { label, id } | What::End { label, id } => {
                 let end = matches!(observation.what, What::End { .. });
                 let name = name()?;
                 let unit = cut(name.rsplit('.').next().unwrap_or_default(), MOST_UNIT);
-                Some(Seen::Layer { end, unit, number: id, label: cut(label, MOST_LABEL) })
+                Some(DebugEvent::Layer { end, unit, number: id, label: cut(label, MOST_LABEL) })
             }
             What::Transfer(Transfer { stage, write, id, address, bytes, .. }) => {
                 let is_meant = stage == if write { Stage::Response } else { Stage::Request };
                 let name = name()?;
                 let port = self.ports.iter().position(|port| *port == &*name).filter(|_| is_meant)?;
                 let port = crate::hub::PortIndex(port as u16);
-                Some(Seen::Burst { port, write, id, address, bytes })
+                Some(DebugEvent::Burst { port, write, id, address, bytes })
             }
             _ => None,
         }
@@ -139,8 +139,8 @@ impl Observer for Watcher {
     fn observe(&self, observation: &Observation<'_>) {
         let Some(seen) = self.seen(observation).filter(|_| self.is_running.get()) else { return };
         let steps = match (&seen, self.step.get()) {
-            (Seen::Layer { end: true, .. }, Some((by @ StepBy::Layer, left)))
-            | (Seen::Register { .. }, Some((by @ StepBy::Access, left))) => Some((by, left - 1)),
+            (DebugEvent::Layer { end: true, .. }, Some((by @ StepBy::Layer, left)))
+            | (DebugEvent::Register { .. }, Some((by @ StepBy::Access, left))) => Some((by, left - 1)),
             _ => None,
         };
         if let Some((by, left)) = steps {
@@ -157,17 +157,20 @@ impl Observer for Watcher {
     }
 }
 
-fn is_meant(on: &BreakOn, seen: &Seen) -> bool {
+fn is_meant(on: &BreakOn, seen: &DebugEvent) -> bool {
     match (on, seen) {
         (
             BreakOn::Register { address, access, value },
-            Seen::Register { write, address: at, value: word },
+            DebugEvent::Register { write, address: at, value: word },
         ) => address == at && access.has(*write) && value.is_none_or(|value| value == *word),
-        (BreakOn::Interrupt, Seen::Interrupt) => true,
-        (BreakOn::Layer { unit, end }, Seen::Layer { end: is_end, unit: of, .. }) => {
+        (BreakOn::Interrupt, DebugEvent::Interrupt) => true,
+        (BreakOn::Layer { unit, end }, DebugEvent::Layer { end: is_end, unit: of, .. }) => {
             end == is_end && (unit.is_empty() || unit == of)
         }
-        (BreakOn::Memory { port, range, access }, Seen::Burst { port: of, write, address, bytes, .. }) => {
+        (
+            BreakOn::Memory { port, range, access },
+            DebugEvent::Burst { port: of, write, address, bytes, .. },
+        ) => {
             let end = address.saturating_add(u64::from(*bytes));
             port == of && access.has(*write) && *address < range.end && range.start < end
         }

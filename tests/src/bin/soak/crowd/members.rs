@@ -19,7 +19,7 @@ use crate::process::text;
 
 /// What they do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Badness {
+pub(crate) enum BadClient {
     /// Nothing.
     Idle,
     /// Write a register as fast as the server takes it; where another one has the registers, bytes of the memory.
@@ -34,7 +34,7 @@ pub(crate) enum Badness {
     Loads,
 }
 
-impl Badness {
+impl BadClient {
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
@@ -53,7 +53,12 @@ const BASE: u64 = 0x8800_0000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Is so many sessions, until it is killed; says when all are there.
-pub(crate) fn be(bad: Badness, address: &str, sessions: usize, platform: Option<&str>) -> Result<(), String> {
+pub(crate) fn be(
+    bad: BadClient,
+    address: &str,
+    sessions: usize,
+    platform: Option<&str>,
+) -> Result<(), String> {
     let place = address.strip_prefix("tcp:").ok_or("the address is none of TCP")?;
     let script = Script::new(bad, platform.is_some())?;
     let (ready, are_ready) = channel();
@@ -79,47 +84,47 @@ pub(crate) fn be(bad: Badness, address: &str, sessions: usize, platform: Option<
 /// What a session says, and how it goes on.
 #[derive(Clone)]
 struct Script {
-    bad: Badness,
+    bad: BadClient,
     /// The port that it is the initiator of.
     port: Option<PortId>,
     bytes: Arc<[u8]>,
 }
 
 impl Script {
-    fn new(bad: Badness, shares: bool) -> Result<Script, String> {
+    fn new(bad: BadClient, shares: bool) -> Result<Script, String> {
         let mut bytes = BytesMut::new();
         let id = RequestId(1);
         let mut say = |message: Message, payload: &[u8]| emit(&message, payload, &mut bytes).map_err(text);
         match bad {
-            Badness::Idle => {}
-            Badness::Storm if shares => {
+            BadClient::Idle => {}
+            BadClient::Storm if shares => {
                 for at in 0..WRITES as u64 {
                     let write = debug_write(BASE + at, 1);
                     say(Message::Posted(Posted::MemoryWrite(write)), &[0xc3])?;
                 }
             }
-            Badness::Storm => {
+            BadClient::Storm => {
                 for value in 0..WRITES as u32 {
                     let write = RegisterWrite { port: REGISTERS, address: MASK, value, at: None };
                     say(Message::Posted(Posted::RegisterWrite(write)), &[])?;
                 }
             }
-            Badness::Deaf => {
+            BadClient::Deaf => {
                 for id in 1..=WRITES as u32 {
                     say(Message::Request { id: RequestId(id), request: Request::Status }, &[])?;
                 }
             }
-            Badness::Malformed => bytes.extend_from_slice(&[0xa5; 300]),
-            Badness::Resets => say(Message::Request { id, request: Request::Reset }, &[])?,
-            Badness::Loads => {
+            BadClient::Malformed => bytes.extend_from_slice(&[0xa5; 300]),
+            BadClient::Resets => say(Message::Request { id, request: Request::Reset }, &[])?,
+            BadClient::Loads => {
                 let payload = vec![0xc3; 1 << 20];
                 let write = debug_write(BASE, 1 << 20);
                 say(Message::Request { id, request: Request::MemoryWrite(write) }, &payload)?;
             }
         }
         let port = match bad {
-            Badness::Storm if !shares => Some(REGISTERS),
-            Badness::Storm | Badness::Loads => Some(MEMORY),
+            BadClient::Storm if !shares => Some(REGISTERS),
+            BadClient::Storm | BadClient::Loads => Some(MEMORY),
             _ => None,
         };
         Ok(Script { bad, port, bytes: bytes[..].into() })
@@ -205,7 +210,7 @@ impl Member {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(_) => return false,
             }
-            if matches!(self.script.bad, Badness::Storm | Badness::Deaf) && !self.has_more() {
+            if matches!(self.script.bad, BadClient::Storm | BadClient::Deaf) && !self.has_more() {
                 self.sent = 0;
             }
         }
@@ -220,7 +225,7 @@ fn go_on(mut members: Vec<Member>, open: &dyn Fn() -> Result<Member, String>) ->
         let mut files: Vec<PollFd<'_>> = (members.iter())
             .map(|member| {
                 let mut flags = PollFlags::empty();
-                flags.set(PollFlags::IN, member.script.bad != Badness::Deaf);
+                flags.set(PollFlags::IN, member.script.bad != BadClient::Deaf);
                 flags.set(PollFlags::OUT, member.has_more());
                 PollFd::from_borrowed_fd(member.stream.as_fd(), flags)
             })

@@ -19,7 +19,7 @@ use crate::process::{self, text};
 use crate::server::{Place, Server};
 use crate::vp;
 
-pub(crate) use members::{Badness, be};
+pub(crate) use members::{BadClient, be};
 
 /// A platform that the good client and bad ones share.
 const SHARED: &str = "shared";
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     sessions: usize,
     /// What they do; everything, one after the other, if left out
     #[arg(long)]
-    bad: Vec<Badness>,
+    bad: Vec<BadClient>,
     /// How long each of the phases takes
     #[arg(long, default_value_t = 3)]
     seconds: u64,
@@ -68,7 +68,7 @@ pub(crate) fn measure(arguments: &Arguments) -> Result<(), String> {
         None => process::beside("vp", "vp-bridge")?,
     };
     let folder = tempfile::tempdir().map_err(text)?;
-    let kinds = if arguments.bad.is_empty() { Badness::value_variants() } else { &arguments.bad[..] };
+    let kinds = if arguments.bad.is_empty() { BadClient::value_variants() } else { &arguments.bad[..] };
     for bad in kinds {
         for shared in [false, true] {
             let mut serve = vp(&program, folder.path());
@@ -112,7 +112,7 @@ fn phase(good: &mut RemoteHost, times: &mut Times, arguments: &Arguments) -> Res
 }
 
 /// `storm, platforms of their own: reads 21 → 25 µs (1.2), 99 % …`
-fn say(bad: Badness, shared: bool, alone: &mut Times, beside: &mut Times) -> io::Result<()> {
+fn say(bad: BadClient, shared: bool, alone: &mut Times, beside: &mut Times) -> io::Result<()> {
     let whose = if shared { "on the same platform" } else { "on platforms of their own" };
     let mut line = format!("{bad:?} {whose}:");
     for (what, alone, beside) in
@@ -133,7 +133,7 @@ fn say(bad: Badness, shared: bool, alone: &mut Times, beside: &mut Times) -> io:
 struct Crowd(Child);
 
 impl Crowd {
-    fn start(server: &Server, bad: Badness, shared: bool, arguments: &Arguments) -> Result<Crowd, String> {
+    fn start(server: &Server, bad: BadClient, shared: bool, arguments: &Arguments) -> Result<Crowd, String> {
         let own = std::env::current_exe().map_err(text)?;
         // Policy SCHED_IDLE (sched(7)): whoever wakes has the processor of one of them at once. Beside a process of nice 19 it may have to
         // wait for that one's slice.

@@ -40,7 +40,7 @@ pub fn trace(path: PathBuf, start: Option<&str>, stop: Option<&str>) -> Files {
 pub struct Ran {
     pub statistics: Statistics,
     pub finished: Finished,
-    pub seen: Rc<Seen>,
+    pub seen: Rc<ObservationLog>,
     pub end: Time,
     /// What bounded the layers.
     pub bounds: Bounds,
@@ -54,13 +54,13 @@ impl Ran {
 
 /// All that an observer beside the files was told, each kind in the order of time.
 #[derive(Default)]
-pub struct Seen {
+pub struct ObservationLog {
     pub transfers: RefCell<Vec<(Time, Transfer)>>,
     pub accesses: RefCell<Vec<(Time, bool, u32, u32)>>,
     pub levels: RefCell<Vec<(Time, u64)>>,
 }
 
-impl Observer for Seen {
+impl Observer for ObservationLog {
     fn observe(&self, observation: &Observation<'_>) {
         let time = observation.time;
         match observation.what {
@@ -82,7 +82,7 @@ pub fn hub() -> Hub {
 /// Classifies one digit on nv_small while the files are written.
 pub fn run(files: &Files) -> Ran {
     let mut hub = hub();
-    let seen = Rc::new(Seen::default());
+    let seen = Rc::new(ObservationLog::default());
     hub.platform().sim().observe(seen.clone());
     let observers = files.attach(&mut hub).unwrap();
     let mut host = LocalHost::at(hub);
