@@ -327,7 +327,7 @@ fn a_memory_that_is_none_is_refused_with_its_line() {
 
 /// A platform whose convolution buffer holds few lines and kernels, so that layers are cut, and much is read again for each cut.
 fn with_little_buffer(platform: &str) -> Description {
-    let settings = ["nvdla.cbuf_banks=3", "nvdla.cbuf_bank_depth=256", "nvdla.primary_width=64"];
+    let settings = ["nvdla.cbuf_banks=4", "nvdla.cbuf_bank_depth=256", "nvdla.primary_width=64"];
     Description::named(platform).unwrap().with(settings).unwrap()
 }
 

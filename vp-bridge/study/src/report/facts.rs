@@ -12,6 +12,8 @@ use crate::wording::rounded;
 use crate::wording::{Unit, short};
 use maud::{Markup, html};
 use vp_models::bus::axi::Latency;
+use vp_models::host::network::{PlanOptions, Winograd};
+use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::Description;
 
 impl Page<'_> {
@@ -25,6 +27,7 @@ impl Page<'_> {
         if self.jobs().any(|job| job.network.weights != WeightSource::Files) {
             notes.push("Made-up weights have the shapes of the network's, and random values.".to_owned());
         }
+        notes.extend(self.winograd_note());
         html! {
             (table(&self.platform_cells()))
             (table(&self.network_cells()))
@@ -64,6 +67,7 @@ impl Page<'_> {
                 of(&bandwidth),
                 of(&|it| it.dbb0.read_outstanding.to_string()),
                 self.sram(&jobs),
+                range(jobs.iter().map(|job| placement(job))),
                 agreement(&jobs),
             ]
         };
@@ -77,6 +81,7 @@ impl Page<'_> {
             "bandwidth",
             "reads outstanding at most",
             "SRAM",
+            "placement",
             "agreement with the RTL",
         ]);
         let cells: (Vec<String>, Vec<Vec<String>>) = (header, names.iter().map(row).collect());
@@ -105,27 +110,93 @@ impl Page<'_> {
     }
 
     fn network_cells(&self) -> Cells {
-        let mut networks: Vec<(String, &NetworkFacts)> = Vec::new();
+        let mut networks: Vec<(String, Vec<&NetworkFacts>)> = Vec::new();
         for job in self.jobs() {
-            let name = job.point.get("network").map_or_else(String::new, text);
-            if !networks.iter().any(|(known, facts)| *known == name && **facts == job.network) {
-                networks.push((name, &job.network));
+            let (name, facts) = (job.point.get("network").map_or_else(String::new, text), &job.network);
+            match networks.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, all)) if all.contains(&facts) => {}
+                Some((_, all)) => all.push(facts),
+                None => networks.push((name, vec![facts])),
             }
         }
-        let row = |(name, facts): &(String, &NetworkFacts)| {
-            let weights = match facts.weights {
-                WeightSource::Files => "from files",
-                WeightSource::MadeUp => "made up",
-                WeightSource::Mixed => "some made up, some from files",
-            };
-            let cpu = if facts.cpu.is_empty() { "none".to_owned() } else { facts.cpu.join(", ") };
-            let macs = format!("{}\u{202f}M", rounded(facts.macs as f64 / 1e6));
-            vec![name.clone(), facts.layers.to_string(), macs, weights.to_owned(), cpu]
+        let is_plain =
+            networks.iter().flat_map(|(_, all)| all).all(|facts| facts.winograd == Winograd::Never);
+        let row = |(name, all): &(String, Vec<&NetworkFacts>)| {
+            let of = |one: &dyn Fn(&NetworkFacts) -> String| range(all.iter().map(|facts| one(facts)));
+            vec![
+                name.clone(),
+                of(&|facts| facts.layers.to_string()),
+                of(&|facts| format!("{}\u{202f}M", rounded(facts.macs as f64 / 1e6))),
+                of(&|facts| facts.precision.to_string()),
+                match all.iter().any(|facts| facts.zeros.is_some()) {
+                    true => of(&|facts| Unit::Share.said(facts.zeros.unwrap_or(0.0))),
+                    false => String::new(),
+                },
+                of(&|facts| if is_plain { String::new() } else { winograd(facts.winograd).to_owned() }),
+                of(&|facts| weights(facts.weights).to_owned()),
+                of(&|facts| if facts.cpu.is_empty() { "none".to_owned() } else { facts.cpu.join(", ") }),
+            ]
         };
-        let header =
-            strings(["network", "layers", "MACs a frame", "weights", "layers of the CPU, in no time"]);
-        (header, networks.iter().map(row).collect())
+        let header = strings([
+            "network",
+            "layers",
+            "MACs a frame",
+            "precision",
+            "zeros among weights",
+            "Winograd",
+            "weights",
+            "layers of the CPU, in no time",
+        ]);
+        without_empty((header, networks.iter().map(row).collect()))
     }
+
+    /// By how much results differ where Winograd's method may compute a layer. `networks/README.md`, "Winograd's method", has where the
+    /// figures are from.
+    fn winograd_note(&self) -> Option<String> {
+        let has_it = |job: &&Job| {
+            let is_built = job.description.nvdla().is_some_and(|nvdla| nvdla.config.winograd);
+            is_built && job.network.winograd != Winograd::Never
+        };
+        let used: Vec<Precision> = self.jobs().filter(has_it).map(|job| job.network.precision).collect();
+        let figures = [(Precision::Int8, "2.4 %"), (Precision::Int16, "0.01 %"), (Precision::Fp16, "0.07 %")];
+        let figures = figures.into_iter().filter(|(precision, _)| used.contains(precision));
+        let figures: Vec<String> =
+            figures.map(|(precision, figure)| format!("{precision} {figure}")).collect();
+        (!figures.is_empty()).then(|| {
+            format!(
+                "Layers by Winograd's method have other results than by the direct one. The root mean square of the difference, measured against the direct method \
+                 with a layer of 70 channels and made-up weights, is of what the layer makes: {}.",
+                figures.join(", ")
+            )
+        })
+    }
+}
+
+fn weights(source: WeightSource) -> &'static str {
+    match source {
+        WeightSource::Files => "from files",
+        WeightSource::MadeUp => "made up",
+        WeightSource::Mixed => "some made up, some from files",
+    }
+}
+
+fn winograd(choice: Winograd) -> &'static str {
+    match choice {
+        Winograd::Never => "never",
+        Winograd::Auto => "where it is estimated to be faster",
+        Winograd::Always => "always",
+    }
+}
+
+/// What a point keeps in SRAM beside what its network's file demands there; empty where there is no SRAM.
+fn placement(job: &Job) -> String {
+    let PlanOptions { placement, sram_limit, copies, .. } = job.options;
+    if job.description.nvdla().is_none_or(|nvdla| !nvdla.config.secondary_memory) {
+        return String::new();
+    }
+    let limit = sram_limit.map(|limit| format!("at most {}", Unit::Bytes.said(limit as f64)));
+    let copies = copies.map(|copies| format!("copies {copies}"));
+    std::iter::once(placement.to_string()).chain(limit).chain(copies).collect::<Vec<_>>().join(", ")
 }
 
 /// A table without columns in which nothing stands.

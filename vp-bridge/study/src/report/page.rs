@@ -14,6 +14,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::path::Path;
 
 /// What a page is made of.
+#[derive(Clone, Copy)]
 pub struct Page<'a> {
     /// The study, with all its points.
     pub study: &'a Study,
@@ -65,13 +66,13 @@ impl Page<'_> {
         if !self.findings.is_empty() {
             sections.push(section("search", "What was searched", self.search()));
         }
-        sections.extend([section("throughput", "Frames a second", self.throughput()?)]);
+        sections.extend([section("throughput", "Frames a second", self.of_each(|page| page.throughput())?)]);
         sections.extend(self.energy().map(|content| section("energy", "Energy, an estimate", content)));
         sections.extend([
-            section("bounds", "What bounds it", self.bounds()?),
-            section("roofline", "Roofline", self.rooflines()?),
-            section("latency", "Read latency as it was seen", self.latencies()?),
-            section("time", "Over time", self.timelines()?),
+            section("bounds", "What bounds it", self.of_each(|page| page.bounds())?),
+            section("roofline", "Roofline", self.of_each(|page| page.rooflines())?),
+            section("latency", "Read latency as it was seen", self.of_each(|page| page.latencies())?),
+            section("time", "Over time", self.of_each(|page| page.timelines())?),
         ]);
         sections.push(section("points", "All points, and how to run each again", self.points()));
         let failed = self.failed();
@@ -111,6 +112,29 @@ impl Page<'_> {
         })
     }
 
+    /// The page of each layout alone: points of another sweep have axes of their own.
+    pub fn views(&self) -> Vec<Page<'_>> {
+        self.layout.all().into_iter().map(|layout| Page { layout, ..*self }).collect()
+    }
+
+    /// A section's content for each of them, one below the other.
+    fn of_each(&self, content: impl Fn(&Page<'_>) -> Result<Markup, Error>) -> Result<Markup, Error> {
+        let views = self.views();
+        let contents = views.iter().map(content).collect::<Result<Vec<_>, _>>()?;
+        Ok(html! {
+            @for (view, content) in views.iter().zip(contents) {
+                @if views.len() > 1 { h3.over { "Over " (view.along()) } }
+                (content)
+            }
+        })
+    }
+
+    /// The name in the page of a layout's chart, by its place there.
+    pub(super) fn chart_id(&self, at: usize) -> String {
+        let name = self.layout.panels.get(at).map_or(0, |panel| panel.chosen);
+        format!("chart-{name}")
+    }
+
     fn foot(&self) -> Markup {
         html! {
             footer {
@@ -133,11 +157,15 @@ impl Page<'_> {
             let rest = format!("{} points run; assumed: {}.", finding.ran, finding.assumption);
             ("search".to_owned(), Answer { head, rest })
         });
-        let energies = self.energy_answers().into_iter().map(|answer| ("energy".to_owned(), answer));
+        let views = self.views();
+        let energies = views.iter().flat_map(Page::energy_answers);
+        let energies = energies.map(|answer| ("energy".to_owned(), answer)).collect::<Vec<_>>();
         // What a search has found its chart says again.
-        let panels = self.layout.panels.iter().enumerate().filter(|_| self.findings.is_empty());
-        let charts =
-            panels.filter_map(|(at, panel)| Some((format!("chart-{}", at + 1), self.answer(panel)?)));
+        let views = views.iter().filter(|_| self.findings.is_empty());
+        let charts = views.flat_map(|view| {
+            let panels = view.layout.panels.iter().enumerate();
+            panels.filter_map(move |(at, panel)| Some((view.chart_id(at), view.answer(panel)?)))
+        });
         let idle = self.without_effect().into_iter().map(|answer| ("points".to_owned(), answer));
         found.chain(energies).chain(charts).chain(idle).collect()
     }
@@ -193,7 +221,7 @@ impl Page<'_> {
     /// Whether points have times along the axis, which are nanoseconds there.
     pub(super) fn x_is_time(&self) -> bool {
         let x = &self.layout.x;
-        self.rows.first().is_some_and(|row| row.point.get(x).is_some_and(is_time))
+        self.rows.iter().find_map(|row| row.point.get(x)).is_some_and(is_time)
     }
 
     /// In what is counted what is along the axes.
