@@ -6,7 +6,7 @@ mod groups;
 
 use self::charts::Charts;
 use super::area::Area;
-use super::file::{Report, Study};
+use super::file::Study;
 use super::point::{Chosen, Point, number, text};
 use super::wording::valued;
 use std::collections::{HashMap, HashSet};
@@ -215,11 +215,7 @@ impl Layout {
         let axes = Axes::of(study, curves)?;
         let parts = if axes.names.is_empty() { groups::split(study, &axes.x) } else { None };
         let Some([own, others]) = parts else { return axes.layout() };
-        let curves = axes.curves.filter(|name| own.varied.contains(name));
-        let layout =
-            Axes::of(&Study { report: Report { x: Some(axes.x), ..own.report.clone() }, ..own }, curves)?
-                .layout()?;
-        Ok(Layout { others: vec![Layout::of(&others)?], ..layout })
+        Ok(Layout { others: vec![Layout::of(&others)?], ..Layout::of(&own)? })
     }
 
     /// Designs by their area: a chart for each combination of what is not the hardware's own, in it all designs, apart by what `curves`
@@ -313,12 +309,15 @@ fn title(point: &Point, told: &[&str], (x, curves): (&str, Option<&str>)) -> Str
     let own = rest.filter(|(name, value)| {
         !goes_with(point, name, value, x) && !curves.is_some_and(|it| goes_with(point, name, value, it))
     });
-    let words: Vec<String> = own
-        .map(|(name, value)| match name.as_str() {
-            "network" | "platform" => text(value),
-            name => valued(name, &text(value)),
-        })
-        .collect();
+    // What runs on what goes first.
+    let (subjects, others): (Vec<_>, Vec<_>) =
+        own.partition(|(name, _)| matches!(name.as_str(), "network" | "platform"));
+    let subjects = ["network", "platform"].into_iter().filter_map(|subject| {
+        let (_, value) = subjects.iter().find(|(name, _)| name == subject)?;
+        Some(text(value))
+    });
+    let others = others.into_iter().map(|(name, value)| valued(name, &text(value)));
+    let words: Vec<String> = subjects.chain(others).collect();
     if words.is_empty() { "all points".to_owned() } else { words.join(" · ") }
 }
 

@@ -38,7 +38,7 @@ pub struct Differs;
 
 impl Finished {
     /// Of this key: what a program has made of this point. When, and with what, is not said yet.
-    pub(super) fn new(key: &str, program: &str, point: &str, outcome: Outcome) -> Finished {
+    pub fn new(key: &str, program: &str, point: &str, outcome: Outcome) -> Finished {
         let [key, program, point] = [key, program, point].map(str::to_owned);
         Finished { key, program, point, outcome, at: 0, inputs: None }
     }

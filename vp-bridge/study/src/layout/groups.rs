@@ -10,7 +10,9 @@ pub(super) fn split(study: &Study, x: &str) -> Option<[Study; 2]> {
     if count == 0 || count == study.points.len() {
         return None;
     }
-    Some([part(study, says_x), part(study, |point| !says_x(point))])
+    let own = part(study, says_x);
+    let report = Report { x: Some(x.to_owned()), ..own.report.clone() };
+    Some([Study { report, ..own }, part(study, |point| !says_x(point))])
 }
 
 /// The study with some of its points. They keep their numbers.
