@@ -77,7 +77,7 @@ fn more_sram_gives_more_frames_and_the_page_draws_them_over_its_bytes() {
     assert_eq!(sum, moved[8]);
     let page = study.read("report.html");
     let facts = section(&page, "facts");
-    assert!(facts.contains("placement") && facts.contains("dram or activations or all"), "{facts}");
+    assert!(facts.contains("placement") && facts.contains("dram, activations or all"), "{facts}");
     // How long reads from SRAM took is told as of DRAM.
     let latency = section(&page, "latency");
     assert!(
@@ -223,7 +223,7 @@ fn the_study_of_winograd_finds_layers_that_are_faster() {
     assert!(page.contains("square.toml on nv_full, Winograd auto beside never: int8 "));
     let facts = section(&page, "facts");
     for part in [
-        "int8 or int16 or fp16",
+        "int8, int16 or fp16",
         "never or where it is estimated to be faster",
         "measured against the direct method",
         "int8 2.4 %, int16 0.01 %, fp16 0.07 %",

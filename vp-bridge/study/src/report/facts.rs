@@ -67,7 +67,6 @@ impl Page<'_> {
                 of(&bandwidth),
                 of(&|it| it.dbb0.read_outstanding.to_string()),
                 self.sram(&jobs),
-                range(jobs.iter().map(|job| placement(job))),
                 agreement(&jobs),
             ]
         };
@@ -81,7 +80,6 @@ impl Page<'_> {
             "bandwidth",
             "reads outstanding at most",
             "SRAM",
-            "placement",
             "agreement with the RTL",
         ]);
         let cells: (Vec<String>, Vec<Vec<String>>) = (header, names.iter().map(row).collect());
@@ -133,6 +131,7 @@ impl Page<'_> {
                     false => String::new(),
                 },
                 of(&|facts| if is_plain { String::new() } else { winograd(facts.winograd).to_owned() }),
+                self.placements(name),
                 of(&|facts| weights(facts.weights).to_owned()),
                 of(&|facts| if facts.cpu.is_empty() { "none".to_owned() } else { facts.cpu.join(", ") }),
             ]
@@ -144,10 +143,17 @@ impl Page<'_> {
             "precision",
             "zeros among weights",
             "Winograd",
+            "placement",
             "weights",
             "layers of the CPU, in no time",
         ]);
         without_empty((header, networks.iter().map(row).collect()))
+    }
+
+    /// What points of a network keep in SRAM; empty where there is none.
+    fn placements(&self, network: &str) -> String {
+        let own = self.jobs().filter(|job| job.point.network().is_ok_and(|name| name == network));
+        range(own.map(placement).filter(|placement| !placement.is_empty()))
     }
 
     /// By how much results differ where Winograd's method may compute a layer. `networks/README.md`, "Winograd's method", has where the
@@ -294,7 +300,7 @@ fn range(texts: impl Iterator<Item = String>) -> String {
     let parts: Option<Vec<(f64, &str, &str)>> = all.iter().map(|text| parted(text)).collect();
     let mut parts = match parts {
         Some(parts) if all.len() > 1 && parts.iter().all(|it| it.2 == parts[0].2) => parts,
-        _ if all.len() <= 3 => return all.join(" or "),
+        _ if all.len() <= 3 => return listed(&all),
         _ => return "varies".to_owned(),
     };
     parts.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -304,6 +310,14 @@ fn range(texts: impl Iterator<Item = String>) -> String {
         [all @ .., last] if all.len() < 3 => format!("{} or {last}{unit}", all.join(", ")),
         [first, .., last] => format!("{first} to {last}{unit}"),
         _ => String::new(),
+    }
+}
+
+/// `a`, `a or b`, `a, b or c`.
+fn listed(all: &[String]) -> String {
+    match all {
+        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => all.concat(),
     }
 }
 
@@ -341,6 +355,10 @@ mod tests {
             "25 to 1\u{202f}000 cycles"
         );
         assert_eq!(of(&["8 GB/s", "none"]), "8 GB/s or none");
+        assert_eq!(
+            (of(&["dram", "all", "dram", "auto"]), of(&[])),
+            ("dram, all or auto".to_owned(), String::new())
+        );
         assert_eq!(of(&["a", "b", "c", "d"]), "varies");
     }
 }

@@ -62,17 +62,18 @@ impl Page<'_> {
     pub(super) fn markup(&self) -> Result<Markup, Error> {
         let Study { name, about, .. } = self.study;
         let section = |id, title, content| Section { id, title, content };
+        let views = self.views();
         let mut sections = Vec::new();
         if !self.findings.is_empty() {
             sections.push(section("search", "What was searched", self.search()));
         }
-        sections.extend([section("throughput", "Frames a second", self.of_each(|page| page.throughput())?)]);
+        sections.extend([section("throughput", "Frames a second", of_each(&views, Page::throughput)?)]);
         sections.extend(self.energy().map(|content| section("energy", "Energy, an estimate", content)));
         sections.extend([
-            section("bounds", "What bounds it", self.of_each(|page| page.bounds())?),
-            section("roofline", "Roofline", self.of_each(|page| page.rooflines())?),
-            section("latency", "Read latency as it was seen", self.of_each(|page| page.latencies())?),
-            section("time", "Over time", self.of_each(|page| page.timelines())?),
+            section("bounds", "What bounds it", of_each(&views, Page::bounds)?),
+            section("roofline", "Roofline", of_each(&views, Page::rooflines)?),
+            section("latency", "Read latency as it was seen", of_each(&views, Page::latencies)?),
+            section("time", "Over time", of_each(&views, Page::timelines)?),
         ]);
         sections.push(section("points", "All points, and how to run each again", self.points()));
         let failed = self.failed();
@@ -115,18 +116,6 @@ impl Page<'_> {
     /// The page of each layout alone: points of another sweep have axes of their own.
     pub fn views(&self) -> Vec<Page<'_>> {
         self.layout.all().into_iter().map(|layout| Page { layout, ..*self }).collect()
-    }
-
-    /// A section's content for each of them, one below the other.
-    fn of_each(&self, content: impl Fn(&Page<'_>) -> Result<Markup, Error>) -> Result<Markup, Error> {
-        let views = self.views();
-        let contents = views.iter().map(content).collect::<Result<Vec<_>, _>>()?;
-        Ok(html! {
-            @for (view, content) in views.iter().zip(contents) {
-                @if views.len() > 1 { h3.over { "Over " (view.along()) } }
-                (content)
-            }
-        })
     }
 
     /// The name in the page of a layout's chart, by its place there.
@@ -276,4 +265,18 @@ impl Page<'_> {
             false => format!("point {number}: {}", parts.join(", ")),
         }
     }
+}
+
+/// A section's content for each layout, one below the other.
+fn of_each<'a>(
+    views: &[Page<'a>],
+    content: impl Fn(&Page<'a>) -> Result<Markup, Error>,
+) -> Result<Markup, Error> {
+    let contents = views.iter().map(content).collect::<Result<Vec<_>, _>>()?;
+    Ok(html! {
+        @for (view, content) in views.iter().zip(contents) {
+            @if views.len() > 1 { h3 { "Over " (view.along()) } }
+            (content)
+        }
+    })
 }
