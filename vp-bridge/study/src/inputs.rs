@@ -77,7 +77,7 @@ impl Inputs {
 pub(super) fn differences(first: &Finished, second: &Finished) -> Vec<InputDifference> {
     let (Some(a), Some(b)) = (&first.inputs, &second.inputs) else { return Vec::new() };
     let of = |key: &str, values: [Option<&String>; 2]| {
-        let values = values.map(Option::cloned);
+        let values = values.map(Option::<&String>::cloned);
         (values[0] != values[1]).then(|| InputDifference { key: key.to_owned(), values, points: 1 })
     };
     let mut all: Vec<InputDifference> =
