@@ -326,7 +326,8 @@ pub fn page() -> String {
          Every key of a platform's file, with its type, its default and its unit. [commands.md](commands.md#platforms) shows such files, and\n\
          [memory.md](memory.md) says what the models of memories do. `vp platform print NAME` writes a platform with all its values, and\n\
          `--set NAME=VALUE` changes one, such as `--set dbb0.cache.sets=256`.\n\n\
-         A rate is bytes a second, or text with a unit, `\"10 GB/s\"`. Where cycles of a latency stand a time may stand in their place, `\"400 ns\"`.\n\
+         A rate is bytes a second, or text with a unit, `\"10 GB/s\"`. Bytes of a size may be text too, `\"256 KiB\"` (KiB, MiB, GiB, TiB), but for the\n\
+         hardware's own parameters in `[nvdla]`. Where cycles of a latency stand a time may stand in their place, `\"400 ns\"`.\n\
          A distribution is `{ distribution = \"uniform\", min, max }`, `{ distribution = \"normal\", mean, deviation, min }` or\n\
          `{ distribution = \"exponential\", min, mean }`, in cycles.\n\n\
          Made from the types in `vp-models` by `cargo run -p vp-tests --bin make-platform-file docs/platform-file.md`.\n",

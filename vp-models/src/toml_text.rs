@@ -3,7 +3,7 @@
 
 mod wording;
 
-pub(crate) use self::wording::in_plain_words;
+pub use self::wording::in_plain_words;
 
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -208,6 +208,11 @@ impl<'a> TomlText<'a> {
     fn refused(&self, error: &toml::de::Error, kinds: Option<&Kinds>) -> TextError {
         let message = error.message().trim_end();
         let Some(Range { start, .. }) = error.span() else { return TextError::whole(message) };
+        // What the outermost table lacks stands in no line, whatever section the text begins with.
+        if message.starts_with("missing field ") && error.span() == Some(self.root.span()) {
+            let what = in_plain_words(message, &[]);
+            return TextError::whole(format!("{what} at the top, before the first section"));
+        }
         let mut way = way_in(self.root.get_ref(), start).unwrap_or_default();
         let mut at = start;
         // A value that was read as a whole knows only its own place, but names the key in it that is wrong.

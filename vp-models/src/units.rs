@@ -1,4 +1,5 @@
-//! Latencies and rates with units: `400 ns` becomes cycles of the platform's clock, `10 GB/s` bytes a second. Numbers as people read them.
+//! Latencies, rates and sizes with units: `400 ns` becomes cycles of the platform's clock, `10 GB/s` bytes a second, `256 KiB` bytes. Numbers as
+//! people read them.
 
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
@@ -162,6 +163,66 @@ pub(crate) fn optional_rate<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
     rate(deserializer).map(Some)
 }
 
+/// A text that is no size.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no size: write bytes, or KiB, MiB, GiB or TiB (K, M, G, T for short), such as 2G or 256 KiB"
+)]
+pub struct ParseSizeError(String);
+
+/// Bytes of a text such as `256 KiB`, `2G` or `1_048_576`. Units are powers of 1024, and in capitals or not.
+///
+/// ```
+/// use vp_models::units::parse_size;
+/// assert_eq!(["256 KiB", "2G", "4096"].map(parse_size), [Ok(256 << 10), Ok(2 << 30), Ok(4096)]);
+/// // It could be either of two sizes.
+/// assert!(parse_size("2 GB").is_err());
+/// ```
+///
+/// # Errors
+/// When it is no size, or more than 64 bits hold.
+pub fn parse_size(text: &str) -> Result<u64, ParseSizeError> {
+    let trimmed = text.trim();
+    let digits = trimmed.find(|it: char| !it.is_ascii_digit() && it != '_').unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(digits);
+    let number: Option<u64> = number.replace('_', "").parse().ok();
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" | "bytes" => Some(0),
+        "k" | "kib" => Some(10),
+        "m" | "mib" => Some(20),
+        "g" | "gib" => Some(30),
+        "t" | "tib" => Some(40),
+        _ => None,
+    };
+    let size = number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
+    size.ok_or_else(|| ParseSizeError(text.to_owned()))
+}
+
+/// A size as a description has it.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a number of bytes, or a size such as \"256 KiB\"")]
+enum Size {
+    Bytes(u64),
+    Text(String),
+}
+
+/// Reads a size into a number of as many bits as its key has.
+pub(crate) fn size<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Result<T, D::Error> {
+    let size = match Size::deserialize(deserializer)? {
+        Size::Bytes(size) => size,
+        Size::Text(text) => parse_size(&text).map_err(D::Error::custom)?,
+    };
+    let most = || D::Error::custom(format!("{size} bytes: at most {}", u32::MAX));
+    T::try_from(size).map_err(|_| most())
+}
+
+/// Reads a size that may be left out.
+pub(crate) fn optional_size<'de, D: Deserializer<'de>, T: TryFrom<u64>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    size(deserializer).map(Some)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,6 +236,16 @@ mod tests {
             ["", "fast", "10 GB", "-1 B/s", "1.2.3 GB/s", "10 Gbit/s", "1.5", "1e9 GB/s", "99999999 TB/s"]
         {
             assert!(parse_rate(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units_of_1024() {
+        let sizes = ["5", "1_024", "64 KiB", "64k", "2M", "1 gib", "1T", " 7 bytes "].map(parse_size);
+        let expected = [5, 1024, 65536, 65536, 2 << 20, 1 << 30, 1 << 40, 7].map(Ok);
+        assert_eq!(sizes, expected);
+        for wrong in ["", "KiB", "2 GB", "1.5 MiB", "-1", "17179869184T", "1 PiB"] {
+            assert!(parse_size(wrong).unwrap_err().to_string().contains("such as 2G or 256 KiB"), "{wrong}");
         }
     }
 

@@ -69,8 +69,7 @@ fn run(planned: &[Planned], bench: &Bench, jobs: NonZeroUsize, is_over: &AtomicB
                 Ok(job) => bench.run(job, false),
                 Err(why) => Outcome::Failed(why.clone()),
             };
-            let (key, point) = (planned.key.clone(), planned.point.to_string());
-            finished.push(Finished { key, program: String::new(), point, outcome, at: 0 });
+            finished.push(Finished::new(&planned.key, "", &planned.point.to_string(), outcome));
         }
         finished
     };

@@ -322,13 +322,9 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
 
 /// A line of a study's finished points.
 fn finished() -> String {
-    let finished = vp_study::Finished {
-        key: "k".to_owned(),
-        program: "p".to_owned(),
-        point: "network=digits".to_owned(),
-        outcome: vp_study::Outcome::Failed("no such network".to_owned()),
-        at: 7,
-    };
+    let outcome = vp_study::Outcome::Failed("no such network".to_owned());
+    let finished =
+        vp_study::Finished { at: 7, ..vp_study::Finished::new("k", "p", "network=digits", outcome) };
     let line = serde_json::to_string(&finished).expect("it can be written");
     format!("{line}\n{line}\n")
 }

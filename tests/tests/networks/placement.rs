@@ -327,7 +327,7 @@ fn a_memory_that_is_none_is_refused_with_its_line() {
 
 /// A platform whose convolution buffer holds few lines and kernels, so that layers are cut, and much is read again for each cut.
 fn with_little_buffer(platform: &str) -> Description {
-    let settings = ["nvdla.cbuf_banks=3", "nvdla.cbuf_bank_depth=256", "nvdla.primary_width=64"];
+    let settings = ["nvdla.cbuf_banks=2", "nvdla.cbuf_bank_depth=512", "nvdla.primary_width=64"];
     Description::named(platform).unwrap().with(settings).unwrap()
 }
 
@@ -362,7 +362,7 @@ fn copying(copies: Copies) -> PlanOptions {
 fn what_is_read_again_is_copied_once_and_read_from_sram() {
     // Cubes are read for each group of kernels, or by two layers; weights are read for each of two cuts.
     let cases = [
-        (forked([32, 32], 32, [96, 64], 3), vec!["input", "wide", "pool"]),
+        (forked([40, 40], 32, [96, 64], 3), vec!["input", "wide", "pool"]),
         (forked([16, 16], 256, [192, 192], 1), vec!["input", "a weights", "b weights", "wide weights"]),
     ];
     for platform in ["nv_large", "nv_full"] {

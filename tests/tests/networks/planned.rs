@@ -279,7 +279,7 @@ fn a_layer_that_the_device_refuses_ends_the_run_with_its_words() {
 #[test]
 fn networks_larger_than_the_buffer_leave_the_references_output() {
     // Small enough that what is drawn does not fit whole, large enough that lines of it do.
-    for (platform, banks, depth) in [("nv_small", 16, 16), ("nv_small_256", 6, 16), ("nv_full", 8, 16)] {
+    for (platform, banks, depth) in [("nv_small", 16, 16), ("nv_small_256", 8, 16), ("nv_full", 8, 16)] {
         let mut described = description(platform);
         let config = &mut described.nvdla_mut().unwrap().config;
         (config.cbuf_banks, config.cbuf_bank_depth) = (banks, depth);

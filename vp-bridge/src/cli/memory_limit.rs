@@ -2,6 +2,7 @@
 
 use super::text;
 use vp_models::memory::MemoryBudget;
+pub(super) use vp_models::units::parse_size as bytes;
 
 /// The option that says it.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -68,29 +69,11 @@ fn address_space() -> Option<u64> {
 
 /// The size of a platform's memory as people write it.
 pub(super) fn size(text: &str) -> Result<u64, String> {
-    let size = bytes(text)?;
+    let size = bytes(text).map_err(|error| error.to_string())?;
     match size < LEAST {
         true => Err(format!("a platform needs {} at least", text::size(LEAST))),
         false => Ok(size),
     }
-}
-
-/// A size as people write it: bytes, or `512M`, `2 GiB`.
-pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: Option<u64> = number.replace('_', "").parse().ok();
-    let shift = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" | "bytes" => Some(0),
-        "k" | "kib" => Some(10),
-        "m" | "mib" => Some(20),
-        "g" | "gib" => Some(30),
-        "t" | "tib" => Some(40),
-        _ => None,
-    };
-    let size = number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
-    size.ok_or_else(|| "a size is a number of bytes, or of K, M, G or T, such as 2G".to_owned())
 }
 
 /// What a platform takes from a server's memory when it begins.

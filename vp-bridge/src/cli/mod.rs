@@ -137,6 +137,8 @@ struct Failure {
     is_lack: bool,
     /// Whether whoever read the output has gone.
     is_broken_pipe: bool,
+    /// The exit status.
+    status: u8,
 }
 
 impl Failure {
@@ -144,11 +146,16 @@ impl Failure {
         let mut what = what.to_string();
         // It may quote what a server, or a file of somebody else's, has said.
         in_lines(&mut what);
-        Failure { what, hint: None, is_connection: false, is_lack: false, is_broken_pipe: false }
+        Failure { what, hint: None, is_connection: false, is_lack: false, is_broken_pipe: false, status: 1 }
     }
 
     fn connection(what: impl fmt::Display) -> Failure {
         Failure { is_connection: true, ..Failure::new(what) }
+    }
+
+    /// The same of a comparison, as diff(1): its exit status is 2, because 1 says that something differs.
+    fn of_comparison(self) -> Failure {
+        Failure { status: 2, ..self }
     }
 
     fn hint(mut self, hint: impl fmt::Display) -> Failure {
@@ -222,7 +229,7 @@ pub(super) fn main() -> ExitCode {
         Err(failure) => {
             record::print_failure(&failure);
             anstream::eprintln!("{}error:{} {failure}", text::RED.render(), text::RED.render_reset());
-            ExitCode::FAILURE
+            ExitCode::from(failure.status)
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct Job {
     pub outside: Vec<String>,
     /// What is known of its network.
     pub network: NetworkFacts,
+    /// A hash of everything that its network is made of.
+    pub network_identity: u64,
 }
 
 /// What points share: networks, and what has been planned of them.
@@ -127,8 +129,9 @@ impl Bench {
             identity += &format!("\n{}", outside.join("\n"));
         }
         let key = format!("{:016x}", XxHash3_64::oneshot(identity.as_bytes()));
-        let (point, network) = (point.clone(), network.facts.clone());
-        Ok(Job { point, key, description, settings, options, frames, outside, network })
+        let (point, network_identity) = (point.clone(), network.identity);
+        let network = network.facts.clone();
+        Ok(Job { point, key, description, settings, options, frames, outside, network, network_identity })
     }
 
     /// Plans what is to be run, as far as that has not been done.

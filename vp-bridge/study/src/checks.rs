@@ -6,7 +6,7 @@ use super::places::Place;
 use super::point::{Point, text};
 use super::run::Planned;
 use super::search::{Goal, Search};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -27,6 +27,8 @@ pub struct WrongValue {
     pub why: String,
     /// Points that have it.
     pub points: usize,
+    /// Values of the range that are wrong in the same way, of which this is the first; 1 if it is no range's.
+    pub values: usize,
 }
 
 impl fmt::Display for WrongValue {
@@ -42,8 +44,15 @@ impl WrongValue {
     }
 
     fn error(&self) -> TextError {
-        let WrongValue { place, what, why, points } = self;
-        let points = if *points > 1 { format!(" ({points} points)") } else { String::new() };
+        let WrongValue { place, what, why, points, values } = self;
+        let others = match values - 1 {
+            0 => None,
+            1 => Some("and another value of the range".to_owned()),
+            others => Some(format!("and {others} other values of the range")),
+        };
+        let points = (points > values).then(|| format!("{points} points"));
+        let both: Vec<String> = others.into_iter().chain(points).collect();
+        let points = if both.is_empty() { String::new() } else { format!(" ({})", both.join(", ")) };
         let line = place.as_ref().map(|place| place.line);
         TextError { line, ..TextError::whole(format!("{what}: {why}{points}")) }
     }
@@ -59,7 +68,8 @@ pub fn wrong_values(
 ) -> Vec<WrongValue> {
     let reasons = reasons(bench, points, threads);
     let mut wrong: Vec<WrongValue> = Vec::new();
-    let mut known: HashMap<(&str, Option<Place>), usize> = HashMap::new();
+    let mut known: HashMap<(String, Option<Place>), usize> = HashMap::new();
+    let mut values: Vec<HashSet<String>> = Vec::new();
     // What is to blame for a reason is looked for once.
     let mut blamed: HashMap<&str, Option<String>> = HashMap::new();
     for (planned, why) in points.iter().zip(&reasons) {
@@ -67,17 +77,42 @@ pub fn wrong_values(
         let point = &planned.point;
         let name = blamed.entry(why).or_insert_with(|| blame(bench, point, why));
         let value = name.as_ref().and_then(|name| Some((name, text(point.get(name)?))));
-        let (place, what) = match value {
-            Some((name, value)) => (study.places.parameter(name, &value), format!("{name} = {value}")),
-            None => (None, format!("point {}", point.number)),
+        let (place, what, is_of_range) = match &value {
+            Some((name, value)) if is_ideal(study, point, name) => {
+                let place = study.places.key(&format!("report.ideal.{name}"));
+                (place, format!("[report] ideal: {name} = {value}"), false)
+            }
+            Some((name, value)) => {
+                let place = study.places.parameter(name, value);
+                let is_range = place.as_ref().is_some_and(|place| study.places.is_range(place));
+                (place, format!("{name} = {value}"), is_range)
+            }
+            None => (None, format!("point {}", point.number), false),
         };
-        let at = *known.entry((why, place.clone())).or_insert(wrong.len());
-        match wrong.get_mut(at) {
-            Some(known) => known.points += 1,
-            None => wrong.push(WrongValue { place, what, why: why.clone(), points: 1 }),
+        // One mistake of a range is told once, whatever numbers it makes.
+        let kind = if is_of_range { without_numbers(why) } else { why.clone() };
+        let at = *known.entry((kind, place.clone())).or_insert(wrong.len());
+        if at == wrong.len() {
+            wrong.push(WrongValue { place, what, why: why.clone(), points: 0, values: 1 });
+            values.push(HashSet::new());
+        }
+        wrong[at].points += 1;
+        if is_of_range {
+            values[at].extend(value.map(|(_, value)| value));
+            wrong[at].values = values[at].len();
         }
     }
     wrong
+}
+
+/// Whether a point has a value of this parameter because the report holds others against it.
+fn is_ideal(study: &Study, point: &Point, name: &str) -> bool {
+    point.number > study.swept && study.report.ideal.contains_key(name)
+}
+
+/// A reason without the numbers in it.
+fn without_numbers(why: &str) -> String {
+    why.chars().filter(|it| !it.is_ascii_digit() && !" ._".contains(*it)).collect()
 }
 
 /// Why each point cannot run, if it cannot.
@@ -150,6 +185,7 @@ pub fn impossible_goals(study: &Study, points: &[Planned]) -> Vec<WrongValue> {
                 what: format!("[search] frames_per_second = {wanted}"),
                 why,
                 points: 1,
+                values: 1,
             }),
         }
     }
@@ -228,6 +264,46 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_wrong_value_takes_one_line() {
+        let wrong = checked(
+            "name = 's'\n[sweep]\nnetwork = 'digits'\n'dbb0.read_latency' = [1, 2]\n'nvdla.cbuf_banks' = 64\n",
+        );
+        let told = "line 5: nvdla.cbuf_banks = 64: cbuf_banks = 64 is impossible: must be a power of two, 2 to 32 (2 points)";
+        assert_eq!(wrong, [told]);
+    }
+
+    #[test]
+    fn a_wrong_ideal_is_told_with_its_own_line() {
+        let wrong = checked(
+            "name = 's'\n[sweep]\nnetwork = 'digits'\n'dbb0.read_latency' = [50, 100]\nperiod = ['1 ns', '2 ns']\n\
+             [report]\nideal = {\n'dbb0.read_latency' = -1 }\n",
+        );
+        assert_eq!(wrong.len(), 1, "{wrong:#?}");
+        assert!(
+            wrong[0].starts_with("line 8: [report] ideal: dbb0.read_latency = -1: ")
+                && wrong[0].ends_with(" (2 points)"),
+            "{wrong:#?}"
+        );
+    }
+
+    #[test]
+    fn a_range_of_wrong_values_is_one_mistake() {
+        let wrong = checked(
+            "name = 's'\n[sweep]\nnetwork = 'digits'\nperiod = ['1 ns', '2 ns']\n\
+             'dbb0.read_outstanding' = { from = 300, to = 308, step = 1 }\n",
+        );
+        assert_eq!(wrong.len(), 1, "{wrong:#?}");
+        assert!(wrong[0].starts_with("line 5: dbb0.read_outstanding = 300: "), "{wrong:#?}");
+        assert!(wrong[0].ends_with(" (and 8 other values of the range, 18 points)"), "{wrong:#?}");
+        // Two mistakes are two.
+        let wrong = checked(
+            "name = 's'\n[sweep]\nnetwork = 'digits'\n'dbb0.read_latency' = { from = -3, to = 0, step = 1 }\n\
+             'dbb0.read_outstanding' = { from = 256, to = 258, step = 1 }\n",
+        );
+        assert_eq!(wrong.len(), 2, "{wrong:#?}");
+    }
+
     /// The network's own file says what is wrong; the study's file says who is to blame.
     #[test]
     fn a_wrong_value_of_the_network_is_told_with_the_line_that_sets_it() {
@@ -254,7 +330,7 @@ mod tests {
     fn a_wrong_value_is_told_as_other_mistakes_of_a_file() {
         let place = Some(Place { line: 7, key: "sweep.batch".to_owned() });
         let (what, why) = ("batch = 33".to_owned(), "too many".to_owned());
-        let wrong = WrongValue { place, what, why, points: 2 };
+        let wrong = WrongValue { place, what, why, points: 2, values: 1 };
         let file = Path::new("study.toml");
         assert_eq!(wrong.in_file(file).to_string(), "study.toml:7: batch = 33: too many (2 points)");
         let nowhere = WrongValue { place: None, what: "point 1".to_owned(), points: 1, ..wrong };

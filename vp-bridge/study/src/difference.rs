@@ -1,5 +1,6 @@
 //! What moved between two runs of the same points: by how much, in which layers, and why.
 
+use super::inputs::{self, InputDifference};
 use super::measured::{Measured, MeasuredLayer, Outcome};
 use super::store::Finished;
 use std::collections::HashMap;
@@ -16,6 +17,12 @@ pub struct Difference {
     pub only_first: Vec<String>,
     /// Points of the second alone.
     pub only_second: Vec<String>,
+    /// What points in both were not run with alike: the first causes of what moved.
+    pub inputs: Vec<InputDifference>,
+    /// Whether points in both have run of which it is not known with what.
+    pub has_unknown_inputs: bool,
+    /// Names of networks, the first's and the second's, where a point has run another one.
+    pub other_networks: Vec<[String; 2]>,
 }
 
 /// A point in both.
@@ -138,6 +145,7 @@ impl Difference {
         for point in order {
             match second.get(&point) {
                 Some(other) => {
+                    difference.add_inputs(&first[&point], other);
                     let both = [&first[&point].outcome, &other.outcome];
                     difference.points.push(PointDifference::between(point, both));
                 }
@@ -147,6 +155,28 @@ impl Difference {
         difference.only_second =
             second_order.into_iter().filter(|point| !first.contains_key(point)).collect();
         difference
+    }
+
+    /// Takes up in what two runs of a point differ.
+    fn add_inputs(&mut self, first: &Finished, second: &Finished) {
+        for found in inputs::differences(first, second) {
+            let is_same =
+                |known: &&mut InputDifference| known.key == found.key && known.values == found.values;
+            match self.inputs.iter_mut().find(is_same) {
+                Some(known) => known.points += found.points,
+                None => self.inputs.push(found),
+            }
+        }
+        let names = [first, second].map(|finished| Some(&finished.inputs.as_ref()?.network));
+        if let [Some(a), Some(b)] = names {
+            let names = [a.clone(), b.clone()];
+            if a != b && !self.other_networks.contains(&names) {
+                self.other_networks.push(names);
+            }
+        }
+        let ran = |finished: &Finished| finished.outcome.measured().is_some();
+        self.has_unknown_inputs |=
+            [first, second].into_iter().any(|finished| ran(finished) && finished.inputs.is_none());
     }
 }
 
@@ -275,7 +305,7 @@ mod tests {
     }
 
     fn of(point: &str, outcome: Outcome) -> Finished {
-        Finished { key: point.into(), program: "p".into(), point: point.into(), outcome, at: 0 }
+        Finished::new(point, "p", point, outcome)
     }
 
     #[test]

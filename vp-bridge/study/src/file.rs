@@ -1,6 +1,7 @@
 //! A study as a person writes it down.
 
 use super::energy::Coefficients;
+use super::named_once::{self, Section};
 use super::places::Places;
 use super::point::{Chosen, Point};
 use super::quantity::Quantity;
@@ -177,7 +178,7 @@ impl Study {
             .map(|table| Product::of(Table::from_iter(flat(table))))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| {
-                let line = places.parameter(error.name(), "").map(|place| place.line);
+                let line = places.key(&format!("sweep.{}", error.name())).map(|place| place.line);
                 TextError { line, ..TextError::whole(error) }
             })?;
         let mut study = Study {
@@ -197,18 +198,13 @@ impl Study {
             varied: varied(&products),
             folder: folder.to_owned(),
         };
+        study.check_named_once()?;
         study.multiply(&products)?;
         // Both are tables, and what is wrong says of which section.
         let in_report = |key, why| TextError { within: String::new(), ..wrong(key, why) };
         study.check_chosen().map_err(|why| in_report("report.chosen", why))?;
         study.add_ideals().map_err(|why| in_report("report.ideal", why))?;
         if let Some(Search { names, goal, .. }) = &study.search {
-            if let Some(name) = names.iter().find(|name| study.varied.contains(name)) {
-                let why = format!("[search] searches {name}, which [sweep] varies: name it in one of them");
-                let key =
-                    if study.places.key("search.least").is_some() { "search.least" } else { "search.most" };
-                return Err(in_report(key, why));
-            }
             study.varied.extend(names.iter().cloned());
             // Knees are of the goal, where it is a share.
             if let (Goal::Share(share), None) = (goal, study.places.key("report.knee")) {
@@ -222,6 +218,18 @@ impl Study {
     /// Combinations of `[sweep]`, each of which is searched if there is a search.
     pub fn combinations(&self) -> usize {
         self.cases.len()
+    }
+
+    /// Refuses a parameter that two sections name.
+    fn check_named_once(&self) -> Result<(), TextError> {
+        let section = |name, verb, parameters| Section { name, verb, parameters };
+        let searched = self.search.iter().flat_map(|search| &search.names);
+        let sections = [
+            section("fixed", "sets", self.fixed.iter().map(|(name, _)| name.as_str()).collect()),
+            section("sweep", "varies", self.varied.iter().map(String::as_str).collect()),
+            section("search", "searches", searched.map(String::as_str).collect()),
+        ];
+        named_once::check(&sections, &self.places)
     }
 
     /// Refuses to look closely at values of what no point has.
@@ -379,12 +387,27 @@ mod tests {
     }
 
     #[test]
-    fn what_varies_goes_before_what_is_fixed() {
-        let study = study("name = 's'\n[fixed]\nplatform = 'nv_full'\nperiod = '2 ns'\n[sweep]\nnetwork = 'a'\nplatform = 'nv_small'")
-            .unwrap();
-        assert_eq!(study.points[0].get("platform").unwrap().as_str(), Some("nv_small"));
-        assert_eq!(study.points[0].get("period").unwrap().as_str(), Some("2 ns"));
-        assert_eq!(study.varied, ["network", "platform"]);
+    fn a_parameter_is_named_in_one_section() {
+        let refusal = |text: &str| study(&format!("name = 's'\n{text}")).unwrap_err();
+        assert_eq!(
+            refusal("[fixed]\nplatform = 'nv_full'\n[sweep]\nnetwork = 'a'\n'platform, x' = ['nv_small']"),
+            "line 6: [sweep] varies platform, which [fixed] sets in line 3: name it in one of them"
+        );
+        assert_eq!(
+            refusal("[sweep.dbb0]\nbandwidth = [1, 2]\n[fixed]\n'dbb0.bandwidth' = 3"),
+            "line 5: [fixed] sets dbb0.bandwidth, which [sweep] varies in line 3: name it in one of them"
+        );
+        let search = "[search]\nleast = 'y, x'\nfrom = 1\nto = 9\nshare = 0.5";
+        assert_eq!(
+            refusal(&format!("[fixed]\nnetwork = 'a'\nx = 3\n{search}")),
+            "line 6: [search] searches x, which [fixed] sets in line 4: name it in one of them"
+        );
+        assert_eq!(
+            refusal("[sweep]\nx = 1\n'y, x' = [3]"),
+            "line 4: `y, x`: x has values in another key: name it once"
+        );
+        // What a second product leaves out is fixed there.
+        assert!(study("name = 's'\n[[sweep]]\nx = [1, 2]\n[[sweep]]\nx = 3\ny = 4").is_ok());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! parameter, over another.
 
 mod charts;
+mod groups;
 
 use self::charts::Charts;
 use super::area::Area;
@@ -26,6 +27,8 @@ pub struct Layout {
     pub curves: Option<String>,
     /// The charts.
     pub panels: Vec<Panel>,
+    /// Layouts of points that say no value of what is along the axis: those of another sweep.
+    pub others: Vec<Layout>,
 }
 
 /// A chart.
@@ -117,13 +120,27 @@ impl<'a> Axes<'a> {
         self.study.points.split_at(count)
     }
 
+    /// The values that its points should be near to, to be looked at closely: in the middle of numbers. Of curves that are words the first one
+    /// is what others are compared with, so it is the last.
+    fn chosen(&self) -> Chosen {
+        let mut chosen = self.study.report.chosen.clone();
+        for name in [Some(&self.x), self.curves.as_ref()].into_iter().flatten() {
+            middle(self.study, &mut chosen, name);
+        }
+        if let Some(name) = self.curves.as_ref().filter(|name| values(self.study, name).is_empty()) {
+            let last = words(self.study, name).pop();
+            let has_it = |point: &&Point| Some(word(point, name)) == last;
+            if let Some(value) = self.study.points.iter().find(has_it).and_then(|point| point.get(name)) {
+                chosen.or(name, value.clone());
+            }
+        }
+        chosen
+    }
+
     /// The charts with the points that are swept.
     fn charts(&self) -> Charts {
-        let Axes { study, x, names, curves, .. } = self;
-        let mut chosen = study.report.chosen.clone();
-        for name in [Some(x), curves.as_ref()].into_iter().flatten() {
-            middle(study, &mut chosen, name);
-        }
+        let Axes { study, x, names, .. } = self;
+        let chosen = self.chosen();
         let place_of: HashMap<&str, usize> =
             names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
         let mut charts = Charts::default();
@@ -138,10 +155,17 @@ impl<'a> Axes<'a> {
                 title = format!("{title} · {x} {}", word(point, x));
             }
             let label = self.label(point);
-            let distance = |number: usize| chosen.distance(&study.points[number - 1]);
+            let distance = |number: usize| distance(study, &chosen, number);
             charts.put((title, label), place, point.number, distance);
         }
         charts
+    }
+
+    fn layout(self) -> Result<Layout, TextError> {
+        let mut charts = self.charts();
+        self.add_ideals(&mut charts)?;
+        let Axes { x, names, curves, .. } = self;
+        Ok(Layout { x, area: None, names, curves, panels: charts.sorted(), others: Vec::new() })
     }
 
     /// Gives charts the points that are ideal.
@@ -189,10 +213,9 @@ impl Layout {
             return Ok(Layout::of_designs(study, area, curves));
         }
         let axes = Axes::of(study, curves)?;
-        let mut charts = axes.charts();
-        axes.add_ideals(&mut charts)?;
-        let Axes { x, names, curves, .. } = axes;
-        Ok(Layout { x, area: None, names, curves, panels: charts.sorted() })
+        let parts = if axes.names.is_empty() { groups::split(study, &axes.x) } else { None };
+        let Some([own, others]) = parts else { return axes.layout() };
+        Ok(Layout { others: vec![Layout::of(&others)?], ..Layout::of(&own)? })
     }
 
     /// Designs by their area: a chart for each combination of what is not the hardware's own, in it all designs, apart by what `curves`
@@ -215,16 +238,21 @@ impl Layout {
             let Some(place) = area.of_point(point, &study.folder, study.seed) else { continue };
             let title = title(point, &told, (area.name(), curves.as_deref()));
             let label = curves.as_ref().and_then(|name| point.get(name)).map_or_else(String::new, text);
-            let distance = |number: usize| study.report.chosen.distance(&study.points[number - 1]);
+            let distance = |number: usize| distance(study, &study.report.chosen, number);
             charts.put((title, label), Some(place), point.number, distance);
         }
         let (x, panels) = (area.name().to_owned(), charts.sorted());
-        Layout { x, area: Some(area), names: Vec::new(), curves, panels }
+        Layout { x, area: Some(area), names: Vec::new(), curves, panels, others: Vec::new() }
+    }
+
+    /// This one and those of the points that it leaves out.
+    pub fn all(&self) -> Vec<&Layout> {
+        std::iter::once(self).chain(self.others.iter().flat_map(Layout::all)).collect()
     }
 
     /// The same, but of each chart a point that ran is looked at closely: the nearest along the axis.
     #[must_use]
-    pub fn looking_at(mut self, ran: impl Fn(usize) -> bool) -> Layout {
+    pub fn looking_at(mut self, ran: &dyn Fn(usize) -> bool) -> Layout {
         for panel in self.panels.iter_mut().filter(|panel| !ran(panel.chosen)) {
             let all: Vec<(f64, usize)> =
                 panel.curves.iter().flat_map(|curve| &curve.points).copied().collect();
@@ -233,6 +261,7 @@ impl Layout {
             let nearest = near.min_by(|a, b| (a.0 - own).abs().total_cmp(&(b.0 - own).abs()));
             panel.chosen = nearest.map_or(panel.chosen, |(_, number)| number);
         }
+        self.others = self.others.into_iter().map(|other| other.looking_at(ran)).collect();
         self
     }
 
@@ -245,6 +274,7 @@ impl Layout {
             };
             panel.chosen = numbers.iter().find(has).copied().unwrap_or(panel.chosen);
         }
+        self.others = self.others.into_iter().map(|other| other.looking_closely_at(numbers)).collect();
         self
     }
 
@@ -261,8 +291,14 @@ impl Layout {
 
     /// Points that are looked at closely.
     pub fn chosen(&self) -> impl Iterator<Item = usize> + '_ {
-        self.panels.iter().map(|panel| panel.chosen)
+        self.all().into_iter().flat_map(|layout| &layout.panels).map(|panel| panel.chosen)
     }
+}
+
+/// How far the point of that number is from values that are chosen. Points are in the order of their numbers.
+fn distance(study: &Study, chosen: &Chosen, number: usize) -> f64 {
+    let at = study.points.binary_search_by_key(&number, |point| point.number);
+    at.map_or(f64::MAX, |at| chosen.distance(&study.points[at]))
 }
 
 /// What the points of a chart have in common, in words.
@@ -273,12 +309,15 @@ fn title(point: &Point, told: &[&str], (x, curves): (&str, Option<&str>)) -> Str
     let own = rest.filter(|(name, value)| {
         !goes_with(point, name, value, x) && !curves.is_some_and(|it| goes_with(point, name, value, it))
     });
-    let words: Vec<String> = own
-        .map(|(name, value)| match name.as_str() {
-            "network" | "platform" => text(value),
-            name => valued(name, &text(value)),
-        })
-        .collect();
+    // What runs on what goes first.
+    let (subjects, others): (Vec<_>, Vec<_>) =
+        own.partition(|(name, _)| matches!(name.as_str(), "network" | "platform"));
+    let subjects = ["network", "platform"].into_iter().filter_map(|subject| {
+        let (_, value) = subjects.iter().find(|(name, _)| name == subject)?;
+        Some(text(value))
+    });
+    let others = others.into_iter().map(|(name, value)| valued(name, &text(value)));
+    let words: Vec<String> = subjects.chain(others).collect();
     if words.is_empty() { "all points".to_owned() } else { words.join(" · ") }
 }
 
@@ -507,12 +546,42 @@ mod tests {
     }
 
     #[test]
+    fn points_of_another_sweep_have_axes_of_their_own() {
+        let study = study(
+            "[[sweep]]\nnetwork = ['a', 'b']\n'dbb0.read_latency' = [50, 100, 200]\n'dbb0.read_outstanding' = [4, 8]\n\
+             [[sweep]]\nnetwork = ['a', 'b']\n'dbb0.bandwidth' = ['1 GB/s', '2 GB/s', '4 GB/s']\nplacement = ['dram', 'all']\n\
+             [report]\nideal = { 'dbb0.read_latency' = 1 }\nchosen = { 'dbb0.read_latency' = 200 }\n",
+        );
+        let layout = Layout::of(&study).unwrap();
+        let all: Vec<(&str, Option<&str>, usize)> =
+            layout.all().iter().map(|it| (it.x.as_str(), it.curves.as_deref(), it.panels.len())).collect();
+        assert_eq!(all, [(USUAL_X, Some(USUAL_CURVES), 2), ("dbb0.bandwidth", None, 4)]);
+        let titles: Vec<&str> = layout.others[0].panels.iter().map(|panel| panel.title.as_str()).collect();
+        assert_eq!(
+            titles,
+            ["a · placement dram", "a · placement all", "b · placement dram", "b · placement all"]
+        );
+        assert_eq!(layout.others[0].panels[0].curves[0].points, [(1e9, 13), (2e9, 15), (4e9, 17)]);
+        // Numbers are those of the whole study, and what is ideal stays with its chart.
+        assert_eq!(layout.chosen().collect::<Vec<_>>(), [6, 12, 15, 16, 21, 22]);
+        assert_eq!(layout.panels[1].ideals.len(), 2);
+    }
+
+    #[test]
+    fn of_curves_that_are_words_the_last_is_looked_at() {
+        let study = study(
+            "[sweep]\nx = [1, 2, 3]\nplacement = ['dram', 'activations', 'all']\n[report]\ncurves = 'placement'",
+        );
+        assert_eq!(Layout::of(&study).unwrap().chosen().collect::<Vec<_>>(), [6]);
+    }
+
+    #[test]
     fn the_nearest_point_that_ran_stands_in_for_a_chosen_one_that_failed() {
         let study = study("[report]\nx = 'a'\nchosen = { a = 3 }\n[sweep]\na = [1, 2, 3]");
         let layout = Layout::of(&study).unwrap();
         assert_eq!(layout.panels[0].chosen, 3);
         let looked = |failed: &'static [usize]| {
-            layout.clone().looking_at(|number| !failed.contains(&number)).panels[0].chosen
+            layout.clone().looking_at(&|number| !failed.contains(&number)).panels[0].chosen
         };
         assert_eq!([looked(&[]), looked(&[3]), looked(&[2, 3]), looked(&[1, 2, 3])], [3, 2, 1, 3]);
     }

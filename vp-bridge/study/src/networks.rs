@@ -22,12 +22,20 @@ pub enum WeightSource {
 }
 
 /// What is to be known of a network before its times are believed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NetworkFacts {
+    /// The name that its file gives it.
+    pub name: String,
     /// Its layers.
     pub layers: usize,
     /// Products that a frame needs.
     pub macs: u64,
+    /// The format of its features and weights.
+    pub precision: Precision,
+    /// Which share of made-up weights is zero, if its file says one.
+    pub zeros: Option<f64>,
+    /// Whether layers may be computed by Winograd's method.
+    pub winograd: Winograd,
     /// Where its weights are from.
     pub weights: WeightSource,
     /// Layers that the CPU does, in no simulated time: their names.
@@ -56,8 +64,12 @@ impl NetworkFacts {
         ];
         let used: Vec<Mode> = used.chain(chosen.into_iter().flatten()).collect();
         NetworkFacts {
+            name: network.name.clone(),
             layers: network.layers.len(),
             macs: network.macs(),
+            precision: network.precision,
+            zeros: text.and_then(zeros),
+            winograd,
             weights: text.map_or(WeightSource::MadeUp, weight_source),
             cpu: cpu.map(|layer| layer.name.clone()).collect(),
             modes: Mode::ALL.into_iter().filter(|mode| used.contains(mode)).collect(),
@@ -74,6 +86,13 @@ fn modes(operation: &Operation) -> &'static [Mode] {
         Operation::Normalisation(_) => &[Mode::Cdp],
         _ => &[],
     }
+}
+
+/// The share of zeros among made-up weights that a network's file says.
+fn zeros(text: &str) -> Option<f64> {
+    let table: Table = toml::from_str(text).ok()?;
+    let zeros = table.get("zeros")?;
+    zeros.as_float().or_else(|| Some(zeros.as_integer()? as f64))
 }
 
 /// Where the weights of a network's file are from: a file's name is a text.
@@ -232,6 +251,15 @@ mod tests {
         assert!(yolo.modes.contains(&Mode::Features) && !yolo.modes.contains(&Mode::Winograd));
         let mixed = "[[layer]]\nkind = 'convolution'\nweights = 'a.i8'\n[[layer]]\nkind = 'convolution'";
         assert_eq!(weight_source(mixed), WeightSource::Mixed);
+        assert_eq!((yolo.precision, yolo.zeros, yolo.winograd), (Precision::Int8, None, Winograd::Never));
+        let settings =
+            [("zeros", Value::from(0.5)), ("winograd", "auto".into()), ("precision", "fp16".into())];
+        let settings: Vec<(&str, &Value)> = settings.iter().map(|(name, value)| (*name, value)).collect();
+        let changed = load("lenet", &settings, Path::new("")).unwrap().facts;
+        assert_eq!(
+            (changed.precision, changed.zeros, changed.winograd),
+            (Precision::Fp16, Some(0.5), Winograd::Auto)
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Where a study's file says what: lines of parameters and their values.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -30,6 +30,8 @@ pub struct Places {
     parameters: HashMap<String, Parameter>,
     /// The entry that names a parameter as what is searched.
     searched: HashMap<String, usize>,
+    /// The keys whose values are ranges.
+    ranges: HashSet<String>,
 }
 
 /// The entries of a parameter.
@@ -65,6 +67,9 @@ impl Places {
         for (at, entry) in self.entries.iter().enumerate() {
             let Some((section, rest)) = entry.path.split_first() else { continue };
             let key = rest.join(".");
+            if let Some(("from", of)) = entry.path.split_last().map(|(last, of)| (last.as_str(), of)) {
+                self.ranges.insert(of.join("."));
+            }
             if PARAMETERS.contains(&section.as_str()) {
                 for name in key.split(',') {
                     let new = || Parameter { first: at, values: HashMap::new() };
@@ -77,6 +82,7 @@ impl Places {
             }
             // A search names its parameter as a value.
             if section == "search" && ["least", "most"].contains(&key.as_str()) {
+                self.ranges.insert(entry.path.join("."));
                 for name in entry.value.split(',') {
                     self.searched.entry(name.trim().to_owned()).or_insert(at);
                 }
@@ -118,6 +124,25 @@ impl Places {
         Some(Place { line: entry.line, key: key.to_owned() })
     }
 
+    /// The place where a section names a parameter, whatever its values: `sweep`, `fixed`, or `search`, which names it as a value.
+    pub(super) fn named_in(&self, section: &str, name: &str) -> Option<Place> {
+        let has = |names: &str| names.split(',').any(|part| part.trim() == name);
+        let names_it = |entry: &&Entry| match entry.path.split_first() {
+            Some((of, [key])) if section == "search" && of == section => {
+                ["least", "most"].contains(&key.as_str()) && has(&entry.value)
+            }
+            Some((of, key)) => of == section && has(&key.join(".")),
+            None => false,
+        };
+        let entry = self.entries.iter().find(names_it)?;
+        Some(Place { line: entry.line, key: entry.path.join(".") })
+    }
+
+    /// Whether the values of a place are those of a range.
+    pub(super) fn is_range(&self, place: &Place) -> bool {
+        self.ranges.contains(&place.key)
+    }
+
     /// The place of a parameter's value, or of the parameter if its values are a range or a table; `name` is one of the names with
     /// commas between that a key may be.
     pub(super) fn parameter(&self, name: &str, value: &str) -> Option<Place> {
@@ -146,6 +171,8 @@ mod tests {
         // A value of a range has its key's.
         assert_eq!(line("dbb0.read_latency", "5"), Some(9));
         assert_eq!(line("nothing", "5"), None);
+        let is_range = |name: &str| places.parameter(name, "5").is_some_and(|place| places.is_range(&place));
+        assert_eq!(["dbb0.read_latency", "c"].map(is_range), [true, false]);
         // Of what stands twice the first counts, and of what stands nowhere the parameter.
         let twice =
             Places::of(&TomlText::parse("[[sweep]]\nx = [1,\n 2]\n[[sweep]]\nx = [3,\n 2]\n").unwrap());
@@ -154,5 +181,7 @@ mod tests {
         assert_eq!(places.key("report.knee").unwrap().to_string(), "line 11, `report.knee`");
         let searched = Places::of(&TomlText::parse("[search]\nfrom = 1\nleast = 'a.b, c'").unwrap());
         assert_eq!(searched.parameter("c", "7").unwrap().to_string(), "line 3, `search.least`");
+        assert_eq!(searched.named_in("search", "c").unwrap().line, 3);
+        assert_eq!((places.named_in("fixed", "c"), places.named_in("sweep", "c").unwrap().line), (None, 7));
     }
 }

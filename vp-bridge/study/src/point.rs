@@ -8,6 +8,7 @@ use std::path::Path;
 use toml::{Table, Value};
 use vp_models::host::network::{Copies, Placement, PlanOptions};
 use vp_models::platform::Description;
+use vp_models::units::parse_size;
 
 /// A point: values for parameters. `network` names what runs, `platform` on what, `network.…` a value in the network's file, `batch` how
 /// many frames at once, `placement` what is kept in SRAM, `placement_limit` how much of it and `copies` whether BDMA copies into it; all others are
@@ -97,7 +98,10 @@ impl Point {
     pub fn plan_options(&self) -> Result<PlanOptions, String> {
         let bytes = |value: &Value| {
             let bytes = value.as_integer().and_then(|bytes| u64::try_from(bytes).ok());
-            bytes.ok_or_else(|| format!("placement_limit = {value}: a number of bytes"))
+            let bytes = bytes.or_else(|| parse_size(value.as_str()?).ok());
+            bytes.ok_or_else(|| {
+                format!("placement_limit = {value}: a number of bytes, or a size such as \"256 KiB\"")
+            })
         };
         let sram_limit = self.get("placement_limit").map(bytes).transpose()?;
         let (placement, copies) = (self.placement()?, self.copies()?);
@@ -267,6 +271,7 @@ mod tests {
         let options = |name, value: Value| point(&[(name, value)]).plan_options();
         let limited = PlanOptions { sram_limit: Some(4096), ..PlanOptions::default() };
         assert_eq!(options("placement_limit", 4096.into()), Ok(limited));
+        assert_eq!(options("placement_limit", "4 KiB".into()), Ok(limited));
         assert_eq!(
             options("placement", "activation".into()),
             Err("placement: `activation` is no placement: dram, activations or all; nearest: activations"

@@ -1,13 +1,13 @@
-//! Values that lie on a scale: numbers, times and rates.
+//! Values that lie on a scale: numbers, times, rates and sizes.
 
 use toml::Value;
 use vp_core::Time;
-use vp_models::units::parse_rate;
+use vp_models::units::{parse_rate, parse_size};
 
 /// In what a quantity is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Whole numbers.
+    /// Whole numbers, and bytes of sizes.
     Whole,
     /// Any numbers.
     Number,
@@ -35,7 +35,7 @@ impl Quantity {
                 (Ok(time), _) => of(time.as_ps() as f64, Kind::Time),
                 // Digits alone are a text.
                 (_, Ok(rate)) if text.contains("/s") => of(rate as f64, Kind::Rate),
-                _ => None,
+                _ => size(text).and_then(|bytes| of(bytes as f64, Kind::Whole)),
             },
             _ => None,
         }
@@ -49,6 +49,12 @@ impl Quantity {
             _ => None,
         }
     }
+}
+
+/// Bytes of a size with a unit.
+pub(super) fn size(text: &str) -> Option<u64> {
+    let has_unit = text.contains(|it: char| it.is_ascii_alphabetic());
+    has_unit.then(|| parse_size(text).ok()).flatten()
 }
 
 impl Kind {
@@ -67,11 +73,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_and_rates_lie_on_scales_and_words_do_not() {
+    fn times_rates_and_sizes_lie_on_scales_and_words_do_not() {
         let of = |value: Value| Quantity::of(&value).map(|it| (it.number, it.kind));
         assert_eq!(of(7.into()), Some((7.0, Kind::Whole)));
         assert_eq!(of("400 ns".into()), Some((400_000.0, Kind::Time)));
         assert_eq!(of("10 GB/s".into()), Some((1e10, Kind::Rate)));
+        assert_eq!(
+            (of("64 KiB".into()), of("1M".into())),
+            (Some((65536.0, Kind::Whole)), Some((1048576.0, Kind::Whole)))
+        );
         assert_eq!((of("nv_small".into()), of("12".into()), of(true.into())), (None, None, None));
         assert_eq!(Kind::Time.value(2_500.0), Value::String("2.5 ns".into()));
     }

@@ -18,8 +18,16 @@ pub fn write(page: &Page<'_>, folder: &Path) -> Result<(), String> {
         let path = folder.join(name);
         write_whole(&path, text).map_err(|error| format!("{}: {error}", path.display()))
     };
-    for panel in &page.layout.panels {
-        put(&format!("{}.svg", file_name(&panel.title)), report::picture(page, panel)?)?;
+    for view in page.views() {
+        for panel in &view.layout.panels {
+            // Points of another sweep have charts of their own, over something else.
+            let is_first = std::ptr::eq(view.layout, page.layout);
+            let over = if is_first { String::new() } else { format!(" over {}", view.layout.x) };
+            put(
+                &format!("{}.svg", file_name(&(panel.title.clone() + &over))),
+                report::picture(&view, panel)?,
+            )?;
+        }
     }
     put("report.html", report::page(page)?)
 }

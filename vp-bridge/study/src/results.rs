@@ -68,7 +68,7 @@ pub fn rows<'a>(
 }
 
 /// All of a platform's values by their names in its file.
-fn flat(prefix: &str, value: &Value, all: &mut Vec<(String, Value)>) {
+pub(super) fn flat(prefix: &str, value: &Value, all: &mut Vec<(String, Value)>) {
     let name = |part: &str| if prefix.is_empty() { part.to_owned() } else { format!("{prefix}.{part}") };
     match value {
         Value::Table(table) if !table.contains_key("distribution") => {

@@ -2,6 +2,7 @@
 
 use super::bench::{Bench, Job};
 use super::file::Study;
+use super::inputs::Inputs;
 use super::measured::Outcome;
 use super::point::Point;
 use super::store::{Finished, Store, StoreError};
@@ -126,9 +127,10 @@ pub fn run(
         drop(tell);
         // One thread alone writes: no point waits for the disk.
         for (planned, outcome, took) in done {
-            let (key, point) = (planned.key.clone(), planned.point.to_string());
             let at = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis() as u64);
-            let finished = Finished { key, program: program.to_owned(), point, outcome, at };
+            let inputs = planned.job.as_ref().ok().map(Inputs::of);
+            let finished = Finished::new(&planned.key, program, &planned.point.to_string(), outcome);
+            let finished = Finished { at, inputs, ..finished };
             if let Err(error) = store.keep(finished) {
                 stopped.store(1, Ordering::Relaxed);
                 return Err(error);

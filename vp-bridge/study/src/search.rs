@@ -248,7 +248,7 @@ impl Steps {
             let key = if ends[0].is_none() { "from" } else { "to" };
             return Err(KeyError::new(
                 key,
-                "a number, a time such as \"400 ns\", or a rate such as \"10 GB/s\"",
+                "a number, a time such as \"400 ns\", a rate such as \"10 GB/s\", or a size such as \"256 KiB\"",
             ));
         };
         let Some(kind) = from.common(to) else {

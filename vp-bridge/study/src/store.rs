@@ -3,6 +3,7 @@
 //! A line is on the disk before its point counts as done, so whatever kills a study, the points that were done are done. A last line that
 //! was cut off is no line. Each line ends with a checksum, so what the disk has changed is not believed. The file is locked while a study runs: two programs cannot do the same points.
 
+use super::inputs::Inputs;
 use super::measured::Outcome;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -25,6 +26,9 @@ pub struct Finished {
     /// When, in milliseconds since 1970: which of two failures is the newer.
     #[serde(default)]
     pub at: u64,
+    /// What it was run with; not known of what could not be planned, and of what older programs have kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<Inputs>,
 }
 
 /// Two runs of one point by one program did not come out the same.
@@ -33,6 +37,12 @@ pub struct Finished {
 pub struct Differs;
 
 impl Finished {
+    /// Of this key: what a program has made of this point. When, and with what, is not said yet.
+    pub fn new(key: &str, program: &str, point: &str, outcome: Outcome) -> Finished {
+        let [key, program, point] = [key, program, point].map(str::to_owned);
+        Finished { key, program, point, outcome, at: 0, inputs: None }
+    }
+
     /// Whether this says more of its point than what is kept of it: that it ran, what happened over time, or a newer reason.
     ///
     /// # Errors
@@ -249,13 +259,7 @@ mod tests {
 
     fn finished(key: &str) -> Finished {
         let outcome = Outcome::Failed("no such network".to_owned());
-        Finished {
-            key: key.to_owned(),
-            program: "p".to_owned(),
-            point: "network=x".to_owned(),
-            outcome,
-            at: 0,
-        }
+        Finished::new(key, "p", "network=x", outcome)
     }
 
     #[test]

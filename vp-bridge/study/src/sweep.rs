@@ -3,6 +3,7 @@
 use super::quantity::Quantity;
 use serde::{Deserialize, Deserializer};
 use toml::{Table, Value};
+use vp_models::toml_text::in_plain_words;
 
 /// Parameters and the values that they take, every combination of which is a point.
 ///
@@ -77,8 +78,16 @@ impl Product {
     /// # Errors
     /// Names the parameter whose values are none.
     pub fn of(table: Table) -> Result<Product, SweepError> {
-        let axes =
-            table.into_iter().map(|(name, values)| Axis::of(&name, values)).collect::<Result<_, _>>()?;
+        let mut axes: Vec<Axis> = Vec::new();
+        for (name, values) in table {
+            let axis = Axis::of(&name, values)?;
+            let is_known = |it: &&String| axes.iter().any(|axis| axis.names.contains(it));
+            if let Some(known) = axis.names.iter().find(is_known) {
+                let why = format!("{known} has values in another key: name it once");
+                return Err(SweepError { name, why });
+            }
+            axes.push(axis);
+        }
         Ok(Product { axes })
     }
 
@@ -119,8 +128,9 @@ impl Axis {
         let values = match values {
             Value::Array(list) => list,
             Value::Table(range) if range.contains_key("from") => {
-                let range: Range =
-                    range.try_into().map_err(|error: toml::de::Error| wrong(error.message().to_owned()))?;
+                let range: Range = range
+                    .try_into()
+                    .map_err(|error: toml::de::Error| wrong(in_plain_words(error.message(), &[])))?;
                 range.values().map_err(wrong)?
             }
             single => vec![single],
@@ -146,7 +156,7 @@ impl Range {
         let ends = (Quantity::of(&self.from), Quantity::of(&self.to));
         let (Some(from), Some(to)) = ends else {
             return Err(
-                "`from` and `to` are numbers, times such as \"400 ns\", or rates such as \"10 GB/s\""
+                "`from` and `to` are numbers, times such as \"400 ns\", rates such as \"10 GB/s\", or sizes such as \"256 KiB\""
                     .to_owned(),
             );
         };
@@ -231,6 +241,10 @@ mod tests {
         let times = values("{ from = '10 ns', to = '1 us', points = 3, scale = 'log' }");
         assert_eq!(times, ["\"10 ns\"", "\"100 ns\"", "\"1 µs\""]);
         assert_eq!(
+            values("{ from = '64 KiB', to = '1 MiB', step = 4, scale = 'log' }"),
+            ["65536", "262144", "1048576"]
+        );
+        assert_eq!(
             values("{ from = '1 GB/s', to = '2 GB/s', step = '500 MB/s' }"),
             ["1000000000", "1500000000", "2000000000"]
         );
@@ -265,6 +279,7 @@ mod tests {
             "`a`: from 1 to 10000 values, `to` not below `from`"
         );
         assert!(refusal("a = { from = 0, to = 9, pts = 1 }").contains("pts"));
+        assert_eq!(refusal("a = { from = 0, points = 3 }"), "`a`: `to` is missing");
         assert!(refusal("a = { from = 0, to = '9 ns', points = 3 }").contains("of one kind"));
     }
 }

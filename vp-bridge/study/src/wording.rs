@@ -1,5 +1,6 @@
 //! Parameters and numbers as people say them.
 
+use super::quantity::size;
 use vp_models::units::grouped;
 
 /// In what a parameter is counted.
@@ -111,9 +112,10 @@ pub(crate) fn amount(name: &str, value: &str) -> String {
 /// A value of a parameter with its unit, without its name.
 pub(crate) fn quantity(name: &str, value: &str) -> String {
     // A value that is a time has its unit.
-    match value.parse::<f64>() {
-        Ok(number) => Unit::of(name).said(number),
-        Err(_) => value.to_owned(),
+    match (value.parse::<f64>(), Unit::of(name)) {
+        (Ok(number), unit) => unit.said(number),
+        (Err(_), Unit::Bytes) => size(value).map_or_else(|| value.to_owned(), |size| bytes(size as f64)),
+        (Err(_), _) => value.to_owned(),
     }
 }
 
@@ -221,6 +223,7 @@ mod tests {
             ("dbb0.bandwidth", "500", "500\u{a0}B/s"),
             ("sram0.size", "1048576", "1 MiB of SRAM"),
             ("sram0.size", "1500", "1.46 KiB of SRAM"),
+            ("sram0.size", "512k", "512 KiB of SRAM"),
             ("sram0.bandwidth", "25000000000", "25\u{a0}GB/s of SRAM"),
             ("network.zeros", "0.95", "95 % zeros"),
             ("network.precision", "int16", "int16"),

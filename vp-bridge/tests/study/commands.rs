@@ -133,6 +133,59 @@ fn what_moved_between_two_studies_is_told_by_layer_with_its_cause() {
 }
 
 #[test]
+fn two_studies_that_were_run_with_other_values_say_so_on_top() {
+    let start = "name = 'fixed'\n[fixed]\nnetwork = 'digits'\n[sweep]\n'dbb0.read_outstanding' = [2, 64]\n";
+    let run = |text: &str| {
+        let study = Studied::new(text);
+        study.shown(&["study.toml"]);
+        study
+    };
+    let folder = |study: &Studied| study.folder.path().join("study.results").display().to_string();
+    let first = run(start);
+    let second =
+        run(&start.replace("'digits'\n", "'digits'\nplatform = 'nv_large'\n'dbb0.bandwidth' = '1 GB/s'\n"));
+    let (a, b) = (folder(&first), folder(&second));
+    let output = first.vp(&["diff", &a, &b]);
+    let shown = text(&output.stdout);
+    let words: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(words[0], ["run", "with", "other", "values", "A", "B", "points"], "{shown}");
+    assert_eq!(words[1], ["dbb0.bandwidth", "-", "1000000000", "2"], "{shown}");
+    assert_eq!(words[2], ["platform", "nv_small", "nv_large", "2"], "{shown}");
+    let json = first.vp(&["diff", &a, &b, "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let expected = serde_json::json!({ "key": "dbb0.bandwidth", "a": null, "b": "1000000000", "points": 2 });
+    assert_eq!(json["inputs"][0], expected);
+    let same = first.vp(&["diff", &a, &a.replace("study.results", "study.results/points.jsonl")]);
+    assert_eq!(same.status.code(), Some(0), "{}", text(&same.stdout));
+}
+
+#[test]
+fn what_cannot_be_compared_is_trouble_and_no_difference() {
+    let text = |network: &str, place: &str| {
+        format!("name = 's'\n[{place}]\nnetwork = '{network}'\n[[sweep]]\n'dbb0.read_latency' = 50\n")
+    };
+    let run = |network: &str| {
+        let study = Studied::new(&text(network, "fixed"));
+        study.shown(&["study.toml"]);
+        study
+    };
+    let (digits, lenet) = (run("digits"), run("lenet"));
+    let folder = |study: &Studied| study.folder.path().join("study.results").display().to_string();
+    let (a, b) = (folder(&digits), folder(&lenet));
+    let trouble = |args: &[&str]| {
+        let output = digits.vp(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let told = trouble(&["diff", &a, &b]);
+    assert!(told.contains("study.results has run digits, and ") && told.contains(" has run lenet"), "{told}");
+    let told = trouble(&["diff", &a, "nowhere"]);
+    assert!(told.contains("nowhere"), "{told}");
+    assert!(trouble(&["diff", &a, &a]).contains("one build of vp has run points there"));
+    trouble(&["diff", &a, &b, "--threshold", "some"]);
+}
+
+#[test]
 fn a_point_that_takes_too_long_has_failed() {
     let study = Studied::new(&SMALL.replace("name = 'small'", "name = 'small'\nlimit = '30 us'"));
     let output = study.vp(&["study.toml"]);
@@ -171,6 +224,48 @@ fn networks_and_memories_are_varied_as_platforms_are() {
     let cycles = study.columns("cycles");
     assert!(cycles[2] != cycles[4] && cycles[2] != cycles[3], "{cycles:?}");
     assert_eq!(study.columns("dbb0.dram.standard")[4], "LPDDR4-3200");
+}
+
+#[test]
+fn two_sweeps_have_axes_of_their_own_and_a_sentence_for_each_chart() {
+    let study = Studied::new(
+        "name = 'two'\n[fixed]\nplatform = 'nv_large'\n[[sweep]]\nnetwork = ['digits', 'lenet']\n'dbb0.read_latency' = [50, 200, 800]\n\
+         [[sweep]]\nnetwork = ['digits', 'lenet']\n'dbb0.bandwidth' = ['1 GB/s', '4 GB/s', '16 GB/s']\n",
+    );
+    let shown = study.shown(&["study.toml"]);
+    let heads = [
+        "200 cycles: digits on nv_large keeps ",
+        "200 cycles: lenet on nv_large keeps ",
+        "4 GB/s: digits on nv_large comes to ",
+        "4 GB/s: lenet on nv_large comes to ",
+    ];
+    for head in heads {
+        assert_eq!(shown.lines().filter(|line| line.starts_with(head)).count(), 1, "{head}: {shown}");
+    }
+    for over in ["over dbb0.read_latency", "over dbb0.bandwidth"] {
+        assert!(shown.contains(over), "{shown}");
+    }
+    assert!(!shown.contains("as it is"), "{shown}");
+    let report = study.read("report.html");
+    let throughput = section(&report, "throughput");
+    assert!(throughput.contains("Over read latency, cycles") && throughput.contains("Over bandwidth"));
+    for picture in ["digits-nv_large.svg", "digits-nv_large-over-dbb0.bandwidth.svg"] {
+        assert!(study.file(picture).exists(), "{picture}");
+    }
+}
+
+#[test]
+fn words_are_compared_by_a_sentence_for_each_chart() {
+    let study = Studied::new(
+        "name = 'two'\n[[sweep]]\nnetwork = ['digits', 'lenet']\nplatform = ['nv_large', 'nv_small']\n\
+         [[sweep]]\nnetwork = 'lenet'\nplatform = 'nv_large'\nplacement = ['activations', 'all']\n",
+    );
+    let shown = study.shown(&["study.toml"]);
+    let heads: Vec<&str> = shown.lines().filter(|line| line.starts_with("nv_")).take(2).collect();
+    assert!(
+        heads[0].starts_with("nv_large: digits: ") && heads[1].starts_with("nv_small: digits: "),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -93,7 +93,10 @@ fn a_design_that_the_rtl_cannot_be_is_refused_by_name() {
         told("'nvdla.mac_atomic_k' = 4")
             .contains("mac_atomic_k = 4 is impossible: must be as large as memory_atom (8)")
     );
-    assert!(told("'nvdla.cbuf_banks' = 64").contains("cbuf_banks = 64 is impossible: must be 2 to 32"));
+    for banks in [24, 64] {
+        let expected = format!("cbuf_banks = {banks} is impossible: must be a power of two, 2 to 32");
+        assert!(told(&format!("'nvdla.cbuf_banks' = {banks}")).contains(&expected));
+    }
     assert!(
         told("'nvdla.primary_width' = 96")
             .contains("primary_width = 96 is impossible: must be a power of two")

@@ -75,8 +75,16 @@ fn more_sram_gives_more_frames_and_the_page_draws_them_over_its_bytes() {
     let of_last = layers.records().map(Result::unwrap).filter(|row| &row[point] == "9");
     let sum: f64 = of_last.map(|row| row[read].parse::<f64>().unwrap()).sum();
     assert_eq!(sum, moved[8]);
-    let throughput = study.read("report.html");
-    let throughput = section(&throughput, "throughput");
+    let page = study.read("report.html");
+    let facts = section(&page, "facts");
+    assert!(facts.contains("placement") && facts.contains("dram, activations or all"), "{facts}");
+    // How long reads from SRAM took is told as of DRAM.
+    let latency = section(&page, "latency");
+    assert!(
+        latency.contains("lenet · nv_large · DBBIF") && latency.contains("lenet · nv_large · SRAMIF"),
+        "{latency:.3000}"
+    );
+    let throughput = section(&page, "throughput");
     assert!(
         throughput.contains("64 KiB")
             && throughput.contains("SRAM (log scale)")
@@ -184,6 +192,9 @@ fn the_study_of_zeros_finds_that_a_slow_memory_is_helped_by_them() {
         "{slowest:?}"
     );
     assert!(slowest[5].1 > 1.2 * slowest[0].1, "{slowest:?}");
+    let page = study.read("report.html");
+    let facts = section(&page, "facts");
+    assert!(facts.contains("0 to 95 %") && !facts.contains("Winograd"), "{facts}");
 }
 
 #[test]
@@ -210,6 +221,15 @@ fn the_study_of_winograd_finds_layers_that_are_faster() {
     assert!(frames[3] > 1.05 * frames[2] && frames[5] > 1.05 * frames[4], "{frames:?}");
     let page = study.read("report.html");
     assert!(page.contains("square.toml on nv_full, Winograd auto beside never: int8 "));
+    let facts = section(&page, "facts");
+    for part in [
+        "int8, int16 or fp16",
+        "never or where it is estimated to be faster",
+        "measured against the direct method",
+        "int8 2.4 %, int16 0.01 %, fp16 0.07 %",
+    ] {
+        assert!(facts.contains(part), "no `{part}` in {facts}");
+    }
 }
 
 #[test]

@@ -31,12 +31,14 @@ pub struct Architecture {
     /// The version string in the discovery ROM: at most 32 bytes of ASCII.
     pub version: String,
     /// Bytes of a word of memory: 4 to 64, a power of two. It is also the width of the memory interface.
+    #[serde(deserialize_with = "crate::units::size")]
     pub memory_word: u32,
     /// Longest burst in memory words: a power of two, and at most 4 KiB.
     pub burst: u32,
     /// Memory's read latency in cycles, if the platform says no other.
     pub memory_latency: u32,
     /// Bytes that a read DMA has room for: asked for and not taken.
+    #[serde(deserialize_with = "crate::units::size")]
     pub read_buffer: u32,
     /// Input channels that are multiplied in a cycle.
     pub parallel_channels: u32,
@@ -47,6 +49,7 @@ pub struct Architecture {
     /// Cycles that a layer takes beside its elements.
     pub layer_overhead: u32,
     /// Bytes of a layer's output that stay on the chip; larger outputs go through the intermediate buffer.
+    #[serde(deserialize_with = "crate::units::size")]
     pub feature_buffer: u32,
     /// Descriptors that wait at most.
     pub queue_depth: u32,
@@ -59,6 +62,7 @@ pub struct Architecture {
     /// Whether inputs come over the input stream.
     pub streaming: bool,
     /// Bytes that the input stream's FIFO holds.
+    #[serde(deserialize_with = "crate::units::size")]
     pub stream_buffer: u32,
     /// Whether the model is on the chip, loaded through the model update registers.
     pub ddr_free: bool,

@@ -36,6 +36,7 @@ pub struct CacheConfig {
     /// Lines of a set.
     pub ways: u32,
     /// Bytes of a line: a power of two.
+    #[serde(deserialize_with = "crate::units::size")]
     pub line: u32,
     /// Lines that can be fetched from the memory at a time (miss status holding registers).
     pub mshrs: u32,

@@ -15,6 +15,7 @@ pub struct SramConfig {
     /// Banks, interleaved by words: a power of two.
     pub banks: u32,
     /// Bytes of a word, which a bank reads or writes at once: a power of two.
+    #[serde(deserialize_with = "crate::units::size")]
     pub word: u32,
     /// Cycles for which an access occupies its bank.
     pub cycle: u32,

@@ -37,16 +37,16 @@ pub struct TrafficConfig {
     #[serde(default)]
     pub pattern: Pattern,
     /// From one burst to the next, if strided.
-    #[serde(default = "default_stride")]
+    #[serde(default = "default_stride", deserialize_with = "crate::units::size")]
     pub stride: u64,
     /// First byte of its range, from the start of the memory.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::units::size")]
     pub offset: u64,
     /// Bytes of its range.
-    #[serde(default = "default_range")]
+    #[serde(default = "default_range", deserialize_with = "crate::units::size")]
     pub range: u64,
     /// Bytes of a burst: a power of two.
-    #[serde(default = "default_burst")]
+    #[serde(default = "default_burst", deserialize_with = "crate::units::size")]
     pub burst: u32,
     /// The share of its bursts that are writes, from 0 to 1.
     #[serde(default)]

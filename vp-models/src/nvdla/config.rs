@@ -321,9 +321,11 @@ impl Config {
         rule("mac_atomic_c", self.mac_atomic_c, Rule::MultipleOf("memory_atom", self.memory_atom))?;
         // CACC hands SDP an atom of each position at once: a result of each kernel.
         rule("mac_atomic_k", self.mac_atomic_k, Rule::EqualTo("memory_atom", self.memory_atom))?;
-        // The register that splits the buffer must be able to name every bank.
+        // An entry's address is the bank's number above the row's, each as wide as its logarithm (spec/defs/projects.spec,
+        // NVDLA_CBUF_DEPTH_LOG2; NV_NVDLA_CBUF.h, CBUF_BANK_SLICE), and entries are counted around the end of the last bank. The register
+        // that splits the buffer must be able to name every bank.
         let bank_bits = cdma::D_BANK::DATA_BANK.bits(self.register_map.family()).width();
-        rule("cbuf_banks", self.cbuf_banks, Rule::Between(2, 1 << bank_bits))?;
+        rule("cbuf_banks", self.cbuf_banks, Rule::PowerOfTwo(2, 1 << bank_bits))?;
         rule("cbuf_bank_width", self.cbuf_bank_width, Rule::PowerOfTwo(4, 256))?;
         // CSC reads what a MAC cell multiplies at once (spec/defs/projects.spec, NVDLA_CBUF_ENTRY_WIDTH, and each published configuration).
         rule("cbuf_bank_width", self.cbuf_bank_width, Rule::EqualTo("mac_atomic_c", self.mac_atomic_c))?;
@@ -535,7 +537,11 @@ mod tests {
         );
         assert_eq!(
             refused("base = 'nv_full'\ncbuf_banks = 32"),
-            "cbuf_banks = 32 is impossible: must be 2 to 16"
+            "cbuf_banks = 32 is impossible: must be a power of two, 2 to 16"
+        );
+        assert_eq!(
+            refused("base = 'nv_small'\ncbuf_banks = 24"),
+            "cbuf_banks = 24 is impossible: must be a power of two, 2 to 32"
         );
         assert_eq!(
             refused("base = 'nv_small'\nsdp_ew = true"),

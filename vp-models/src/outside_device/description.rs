@@ -50,7 +50,11 @@ struct Written {
     #[serde(skip_serializing_if = "Option::is_none")]
     like: Option<String>,
     /// Bytes of its register window.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::units::optional_size",
+        skip_serializing_if = "Option::is_none"
+    )]
     window: Option<u32>,
     /// The names by which drivers find it in a device tree, the most special first.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,7 @@ use crate::nvdla::timing::RtlTree;
 use crate::outside_device::{OutsideDescription, OutsideError};
 use crate::suggestion::hint;
 use crate::toml_text::{TextError, TomlText};
-use crate::units::{Timed, optional_rate};
+use crate::units::{Timed, optional_rate, optional_size};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -193,6 +193,7 @@ pub struct MemoryDescription {
 #[serde(deny_unknown_fields)]
 struct MemoryOverrides {
     base: Option<u64>,
+    #[serde(default, deserialize_with = "optional_size")]
     size: Option<u64>,
     read_latency: Option<Timed<Latency>>,
     write_latency: Option<Timed<Latency>>,

@@ -141,6 +141,15 @@ mod tests {
             assert_eq!(with(&[setting, "period=2 ns"]).unwrap().dbb_latency(), Latency::Fixed(200));
         }
         assert_eq!(with(&["dbb0.bandwidth=10 GB/s"]).unwrap().dbb0.bandwidth, Some(10_000_000_000));
+        let sizes = with(&[
+            "sram0.size=256 KiB",
+            "dbb0.cache.line=1KiB",
+            "dbb0.traffic.cpu.rate=1",
+            "dbb0.traffic.cpu.range=1M",
+        ]);
+        let sizes = sizes.unwrap();
+        assert_eq!((sizes.sram0.size, sizes.dbb0.model.cache.unwrap().line), (256 << 10, 1024));
+        assert_eq!(sizes.dbb0.model.traffic[0].range, 1 << 20);
     }
 
     #[test]
@@ -152,6 +161,8 @@ mod tests {
         assert!(
             refusal("dbb0.dramm.standard=DDR9").starts_with("dbb0.dramm.standard: unknown field `dramm`")
         );
+        assert!(refusal("sram0.size=256 KB").starts_with("`256 KB` is no size: write bytes, or KiB"));
+        assert!(refusal("dbb0.cache.line=8 GiB").starts_with("8589934592 bytes: at most 4294967295"));
         assert!(refusal("dbb0.read_latenc=9").ends_with("; nearest: read_latency"));
         assert!(refusal("dbb0.cache.sets=3").starts_with("[dbb0] cache.sets = 3: a power of two"));
         let both = with(&["dbb0.read_latency=70", "dbb0.dram.standard=DDR4-2400R"]).unwrap_err();

@@ -99,6 +99,26 @@ fn what_is_wrong_is_told_with_line_holder_and_key() {
 
 /// What serde says, and how people are told it.
 #[test]
+fn what_the_outermost_table_lacks_is_in_no_line() {
+    #[derive(Debug, serde::Deserialize)]
+    #[allow(dead_code, reason = "what is read matters")]
+    struct Whole {
+        name: String,
+        part: Part,
+    }
+    #[derive(Debug, serde::Deserialize)]
+    #[allow(dead_code, reason = "what is read matters")]
+    struct Part {
+        size: u32,
+    }
+    let told = |text: &str| TomlText::parse(text).unwrap().read::<Whole>().unwrap_err().to_string();
+    let expected = "`name` is missing at the top, before the first section";
+    assert_eq!(told("[part]\nsize = 1\n"), expected);
+    assert_eq!(told("# nothing but\n\n[part]\nsize = 1"), expected);
+    assert_eq!(told("name = 'a'\n[part]\n"), "line 2: [part] `size` is missing");
+}
+
+#[test]
 fn types_are_told_in_plain_words() {
     for (serde, told) in [
         ("invalid value: integer `-3`, expected u8", "found -3, expected a whole number from 0 to 255"),

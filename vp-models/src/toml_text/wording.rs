@@ -4,7 +4,9 @@ use crate::suggestion::hint;
 
 /// serde's message in plain words: what was found and what is expected; of an unknown name which there are, with these others, and the nearest of all.
 /// Another message as it is.
-pub(crate) fn in_plain_words(message: &str, others: &[&str]) -> String {
+pub fn in_plain_words(message: &str, others: &[&str]) -> String {
+    // The message of an error within an error ends with a line.
+    let message = message.trim_end();
     let quoted = || message.split('`').skip(1).step_by(2);
     let first = || quoted().next().unwrap_or_default();
     if let Some(key) = message.strip_prefix("missing field ") {

@@ -6,7 +6,10 @@ use crate::cli::{Failure, Verdict, standard};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use vp_study::{Difference, Finished, LayerDifference, PointDifference, RunFigures, Store, change};
+use vp_study::{
+    Difference, Finished, InputDifference, LayerDifference, PointDifference, RunFigures, Store, change,
+    network_names,
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -70,15 +73,19 @@ impl Args {
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    compare(args).map_err(|failure| match failure.is_broken_pipe {
+        true => failure,
+        false => failure.of_comparison(),
+    })
+}
+
+fn compare(args: &Args) -> Result<Verdict, Failure> {
     let [first, second] = [points(&args.first)?, points(&args.second)?];
     let is_same = args.first.canonicalize().ok() == args.second.canonicalize().ok();
     let first = of_build(&first, usize::from(is_same), &args.first)?;
     let second = of_build(&second, 0, &args.second)?;
     let difference = Difference::between(&first, &second);
-    if difference.points.is_empty() {
-        let what = format!("no point is in both {} and {}", args.first.display(), args.second.display());
-        return Err(Failure::new(what).hint("a point is the same if what varies in it has the same values"));
-    }
+    check_comparable(args, &difference, [&first, &second])?;
     let is_taken = standard::takes_output(args.csv.as_deref(), args.json)?;
     if let Some(path) = &args.csv {
         record::write_csv(path, &difference.points.iter().flat_map(layer_records).collect::<Vec<_>>())?;
@@ -91,6 +98,29 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let is_wrong =
         !difference.only_first.is_empty() || difference.points.iter().any(|point| args.counts(point));
     Ok(if is_wrong { Verdict::Wrong } else { Verdict::Right })
+}
+
+/// Refuses results that cannot be held beside each other: of other networks, or without a point in common.
+fn check_comparable(args: &Args, difference: &Difference, all: [&Vec<&Finished>; 2]) -> Result<(), Failure> {
+    let places = [&args.first, &args.second].map(|path| path.display().to_string());
+    let networks = |names: [String; 2]| {
+        let [a, b] = names;
+        Failure::new(format!("{} has run {a}, and {} has run {b}", places[0], places[1]))
+            .hint("frames of different networks are not compared")
+    };
+    if let Some(names) = difference.other_networks.first() {
+        return Err(networks(names.clone()));
+    }
+    if !difference.points.is_empty() {
+        return Ok(());
+    }
+    let names = all.map(|points| network_names(points.iter().copied()));
+    let is_disjoint = !names[0].iter().any(|name| names[1].contains(name));
+    if is_disjoint && names.iter().all(|names| !names.is_empty()) {
+        return Err(networks(names.map(|names| names.join(", "))));
+    }
+    Err(Failure::new(format!("no point is in both {} and {}", places[0], places[1]))
+        .hint("a point is the same if what varies in it has the same values"))
 }
 
 /// All points that are kept at a place: a file, or those of a folder.
@@ -122,6 +152,7 @@ fn of_build<'a>(all: &'a [Finished], before: usize, place: &Path) -> Result<Vec<
 
 fn show(args: &Args, difference: &Difference) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
+    show_inputs(&mut out, difference)?;
     let moved: Vec<&PointDifference> =
         difference.points.iter().filter(|point| point.is_beyond(args.threshold.0)).collect();
     if !moved.is_empty() {
@@ -149,6 +180,30 @@ fn show(args: &Args, difference: &Difference) -> Result<(), Failure> {
     let (all, beyond) = (counted(difference.points.len() as u64, "point"), moved.len());
     let share = 100.0 * args.threshold.0;
     Ok(writeln!(out, "{all} in both, {beyond} moved by more than {share} %")?)
+}
+
+/// What was not the same before anything ran.
+fn show_inputs(out: &mut impl Write, difference: &Difference) -> Result<(), Failure> {
+    /// Lines at most: of values that follow from another one there are as many as points.
+    const MOST: usize = 12;
+    if difference.has_unknown_inputs {
+        let what = "An older vp has run points of these results: with which values is not known.";
+        writeln!(out, "{}\n", styled(text::DIM, what))?;
+    }
+    let all = &difference.inputs;
+    if all.is_empty() {
+        return Ok(());
+    }
+    let mut table = text::table(&["run with other values", "A", "B", "points"], &[3]);
+    for InputDifference { key, values, points } in all.iter().take(MOST) {
+        let [a, b] = values.each_ref().map(|value| value.clone().unwrap_or_else(|| "-".to_owned()));
+        table.add_row([key.clone(), a, b, points.to_string()]);
+    }
+    writeln!(out, "{}", text::fitted(table))?;
+    if let Some(others) = all.len().checked_sub(MOST).filter(|others| *others > 0) {
+        writeln!(out, "and {}: --json has all", counted(others as u64, "other"))?;
+    }
+    Ok(writeln!(out)?)
 }
 
 fn show_point(out: &mut impl Write, args: &Args, point: &PointDifference) -> Result<(), Failure> {
@@ -200,9 +255,16 @@ fn whole_record(args: &Args, difference: &Difference) -> Record {
     Record::default()
         .with("threshold", args.threshold.0)
         .with("points", difference.points.len())
+        .with("inputs", difference.inputs.iter().map(input_record).collect::<Vec<_>>())
+        .with("has_unknown_inputs", difference.has_unknown_inputs)
         .with("moved", moved)
         .with("only_in_a", &difference.only_first)
         .with("only_in_b", &difference.only_second)
+}
+
+fn input_record(difference: &InputDifference) -> Record {
+    let [a, b] = &difference.values;
+    Record::default().with("key", &difference.key).with("a", a).with("b", b).with("points", difference.points)
 }
 
 fn point_record(point: &PointDifference) -> Record {

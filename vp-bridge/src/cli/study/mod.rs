@@ -39,6 +39,9 @@ enum Command {
     /// Bring the shards of a study together: tables and report of the whole
     Merge(merge::Args),
     /// Show what moved between two folders of results, by layer, and why
+    ///
+    /// The exit status is 0 if nothing moved by more than the threshold, 1 if something did, runs no more or is only in A, and 2 if the
+    /// two cannot be compared: a folder cannot be read, or they have run other networks.
     Diff(diff::Args),
     /// Compare with NVIDIA's published estimates, layer by layer
     Published(published::Args),

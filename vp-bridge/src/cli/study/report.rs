@@ -53,7 +53,7 @@ pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) 
     let mut out = anstream::stdout().lock();
     lead(&mut out, &page)?;
     match (findings.is_empty(), loaded.layout.area) {
-        (true, None) => charts(&mut out, &page)?,
+        (true, None) => page.views().iter().try_for_each(|view| charts(&mut out, view))?,
         (true, Some(area)) => designs(&mut out, &page, area)?,
         (false, _) => {}
     }

@@ -127,12 +127,9 @@ impl Page<'_> {
             return self.beside_the_first(panel, ideal, subject);
         }
         let each: Vec<String> = panel.curves.iter().filter_map(|curve| self.beside_the_best(curve)).collect();
-        let rest = String::new();
-        match each.as_slice() {
-            [] => None,
-            [one] if panel.curves.len() == 1 => Some(Answer { head: format!("{subject}: {one}"), rest }),
-            [first, others @ ..] => Some(Answer { head: first.clone(), rest: others.join(" ") }),
-        }
+        let (first, others) = each.split_first()?;
+        let rest: Vec<String> = others.iter().map(|other| format!("{other}.")).collect();
+        Some(Answer { head: format!("{subject}: {first}"), rest: rest.join(" ") })
     }
 
     /// `resnet50 on nv_full, Winograd auto beside never: int8 105 %, int16 110 %`.
@@ -182,6 +179,9 @@ impl Page<'_> {
         } else {
             format!("{}: ", self.curve_said(&curve.label))
         };
+        if points.len() == 1 {
+            return Some(format!("{of}{} frames/s, {}", rounded(most), self.place(best)));
+        }
         if self.layout.x == "network" {
             let each = points.iter().map(|(x, frames)| format!("{} {}", self.place(*x), rounded(*frames)));
             return Some(format!("{of}frames/s of each network: {}", each.collect::<Vec<_>>().join(", ")));

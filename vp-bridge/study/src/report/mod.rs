@@ -36,7 +36,7 @@ use super::results;
 /// # Errors
 /// When a picture cannot be drawn.
 pub fn page(page: &Page<'_>) -> Result<String, String> {
-    let layout = &page.layout.clone().looking_at(|number| results::of(page.rows, number).is_some());
+    let layout = &page.layout.clone().looking_at(&|number| results::of(page.rows, number).is_some());
     let page = Page { layout, ..*page };
     page.markup()
         .map(maud::Markup::into_string)

@@ -14,6 +14,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::path::Path;
 
 /// What a page is made of.
+#[derive(Clone, Copy)]
 pub struct Page<'a> {
     /// The study, with all its points.
     pub study: &'a Study,
@@ -61,17 +62,18 @@ impl Page<'_> {
     pub(super) fn markup(&self) -> Result<Markup, Error> {
         let Study { name, about, .. } = self.study;
         let section = |id, title, content| Section { id, title, content };
+        let views = self.views();
         let mut sections = Vec::new();
         if !self.findings.is_empty() {
             sections.push(section("search", "What was searched", self.search()));
         }
-        sections.extend([section("throughput", "Frames a second", self.throughput()?)]);
+        sections.extend([section("throughput", "Frames a second", of_each(&views, Page::throughput)?)]);
         sections.extend(self.energy().map(|content| section("energy", "Energy, an estimate", content)));
         sections.extend([
-            section("bounds", "What bounds it", self.bounds()?),
-            section("roofline", "Roofline", self.rooflines()?),
-            section("latency", "Read latency as it was seen", self.latencies()?),
-            section("time", "Over time", self.timelines()?),
+            section("bounds", "What bounds it", of_each(&views, Page::bounds)?),
+            section("roofline", "Roofline", of_each(&views, Page::rooflines)?),
+            section("latency", "Read latency as it was seen", of_each(&views, Page::latencies)?),
+            section("time", "Over time", of_each(&views, Page::timelines)?),
         ]);
         sections.push(section("points", "All points, and how to run each again", self.points()));
         let failed = self.failed();
@@ -111,6 +113,17 @@ impl Page<'_> {
         })
     }
 
+    /// The page of each layout alone: points of another sweep have axes of their own.
+    pub fn views(&self) -> Vec<Page<'_>> {
+        self.layout.all().into_iter().map(|layout| Page { layout, ..*self }).collect()
+    }
+
+    /// The name in the page of a layout's chart, by its place there.
+    pub(super) fn chart_id(&self, at: usize) -> String {
+        let name = self.layout.panels.get(at).map_or(0, |panel| panel.chosen);
+        format!("chart-{name}")
+    }
+
     fn foot(&self) -> Markup {
         html! {
             footer {
@@ -133,11 +146,15 @@ impl Page<'_> {
             let rest = format!("{} points run; assumed: {}.", finding.ran, finding.assumption);
             ("search".to_owned(), Answer { head, rest })
         });
-        let energies = self.energy_answers().into_iter().map(|answer| ("energy".to_owned(), answer));
+        let views = self.views();
+        let energies = views.iter().flat_map(Page::energy_answers);
+        let energies = energies.map(|answer| ("energy".to_owned(), answer)).collect::<Vec<_>>();
         // What a search has found its chart says again.
-        let panels = self.layout.panels.iter().enumerate().filter(|_| self.findings.is_empty());
-        let charts =
-            panels.filter_map(|(at, panel)| Some((format!("chart-{}", at + 1), self.answer(panel)?)));
+        let views = views.iter().filter(|_| self.findings.is_empty());
+        let charts = views.flat_map(|view| {
+            let panels = view.layout.panels.iter().enumerate();
+            panels.filter_map(move |(at, panel)| Some((view.chart_id(at), view.answer(panel)?)))
+        });
         let idle = self.without_effect().into_iter().map(|answer| ("points".to_owned(), answer));
         found.chain(energies).chain(charts).chain(idle).collect()
     }
@@ -193,7 +210,7 @@ impl Page<'_> {
     /// Whether points have times along the axis, which are nanoseconds there.
     pub(super) fn x_is_time(&self) -> bool {
         let x = &self.layout.x;
-        self.rows.first().is_some_and(|row| row.point.get(x).is_some_and(is_time))
+        self.rows.iter().find_map(|row| row.point.get(x)).is_some_and(is_time)
     }
 
     /// In what is counted what is along the axes.
@@ -248,4 +265,18 @@ impl Page<'_> {
             false => format!("point {number}: {}", parts.join(", ")),
         }
     }
+}
+
+/// A section's content for each layout, one below the other.
+fn of_each<'a>(
+    views: &[Page<'a>],
+    content: impl Fn(&Page<'a>) -> Result<Markup, Error>,
+) -> Result<Markup, Error> {
+    let contents = views.iter().map(content).collect::<Result<Vec<_>, _>>()?;
+    Ok(html! {
+        @for (view, content) in views.iter().zip(contents) {
+            @if views.len() > 1 { h3 { "Over " (view.along()) } }
+            (content)
+        }
+    })
 }

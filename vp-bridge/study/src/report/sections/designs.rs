@@ -62,7 +62,7 @@ impl Page<'_> {
                 live: Some(designs.live()),
                 cells: designs.all(self.study, self.rows),
             };
-            charts.push((at + 1, figure, designs.cells(self.study, self.rows)));
+            charts.push((self.chart_id(at), figure, designs.cells(self.study, self.rows)));
         }
         Ok(html! {
             p {
@@ -70,7 +70,7 @@ impl Page<'_> {
                 "What stands for area is no area: silicon grows with it, how fast depends on the process."
             }
             div.charts {
-                @for (at, figure, _) in &charts { div.chart id={ "chart-" (at) } { (figure.half()) } }
+                @for (at, figure, _) in &charts { div.chart id=(at) { (figure.half()) } }
             }
             @for (_, figure, cells) in &charts {
                 h3 { "The front: " (figure.title) }

@@ -38,13 +38,18 @@ impl Page<'_> {
     /// None if the study has no coefficients.
     pub(in crate::report) fn energy(&self) -> Option<Markup> {
         let technology = &self.study.energy.as_ref()?.technology;
-        let layers: Vec<_> = self
-            .chosen()
-            .filter_map(|(panel, measured)| {
+        let layers_of = |view: &Page<'_>| -> Vec<_> {
+            let of_chosen = |(panel, measured): (&Panel, &Measured)| {
                 let row = self.rows.iter().find(|row| row.point.number == panel.chosen)?;
-                Some((panel, of_layers(measured, row.energy.as_deref()?)))
-            })
-            .collect();
+                Some((
+                    panel.title.clone(),
+                    view.said(panel.chosen),
+                    of_layers(measured, row.energy.as_deref()?),
+                ))
+            };
+            view.chosen().filter_map(of_chosen).collect()
+        };
+        let layers: Vec<_> = self.views().iter().flat_map(layers_of).collect();
         Some(html! {
             p {
                 "No measurement: counts of the run times what one of each costs (" (technology) "). It orders designs and layers; the numbers are as good as the coefficients, "
@@ -52,8 +57,8 @@ impl Page<'_> {
             }
             (table(&of_points(self.study, self.rows)))
             h3 { "Layer by layer, at the points that are looked at closely, all frames together" }
-            @for (panel, cells) in &layers {
-                h4 { (panel.title) " " small { (self.said(panel.chosen)) } }
+            @for (title, said, cells) in &layers {
+                h4 { (title) " " small { (said) } }
                 (table(cells))
             }
         })

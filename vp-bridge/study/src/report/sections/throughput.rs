@@ -34,7 +34,7 @@ impl Page<'_> {
                 live: Some(throughput::live(&curves)),
                 cells: self.frames(&curves),
             };
-            charts.push((at + 1, figure));
+            charts.push((self.chart_id(at), figure));
         }
         let (words, below) = (!self.layout.names.is_empty(), self.table());
         Ok(html! {
@@ -43,7 +43,7 @@ impl Page<'_> {
                 @if !words { (self.ring_said()) }
             }
             div.charts {
-                @for (at, figure) in &charts { div.chart id={ "chart-" (at) } { (figure.half()) } }
+                @for (at, figure) in &charts { div.chart id=(at) { (figure.half()) } }
             }
             h3 { (below.title) }
             (table(&(below.header, below.rows)))
