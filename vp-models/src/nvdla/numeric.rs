@@ -181,6 +181,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn formats_are_read_by_their_names() {
+        for (name, precision) in Precision::NAMES {
+            assert_eq!((name.parse(), precision.to_string()), (Ok(precision), name.to_owned()));
+        }
+        let refused = "int61".parse::<Precision>().unwrap_err().to_string();
+        assert_eq!(refused, "`int61` is no precision: int8, int16 or fp16; nearest: int16");
+    }
+
     /// The definition: quotient towards zero, and one further when the remainder is at least a half.
     fn round_shift_by_definition(value: i64, shift: u32) -> i64 {
         let divisor = 1i128 << shift;
