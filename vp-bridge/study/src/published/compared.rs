@@ -210,11 +210,16 @@ impl Compared {
         ]
     }
 
-    /// What theirs would lose with ours of each.
+    /// What theirs would lose with ours of each. Their bytes of rows by Winograd's method are those of transformed kernels, 16/9 as large.
     fn faster(&self, figure: &Figure) -> Vec<(Cause, f64)> {
         let theirs = figure.own_sum();
+        let bytes = match (figure.winograd, self.winograd) {
+            (false, _) | (true, WinogradUse::Used) => Cause::FewerBytes,
+            (true, WinogradUse::Possible) => Cause::Winograd,
+            (true, WinogradUse::Impossible) => Cause::WinogradImpossible,
+        };
         vec![
-            (Cause::FewerBytes, theirs - figure.mac_cycles.max(self.memory_cycles())),
+            (bytes, theirs - figure.mac_cycles.max(self.memory_cycles())),
             (Cause::ArrayCounted, theirs - self.mac_cycles.max(figure.memory_cycles())),
         ]
     }
@@ -230,7 +235,7 @@ impl Compared {
 mod tests {
     use super::*;
     use crate::published::{NETWORKS, frame};
-    use vp_models::host::network::Options;
+    use vp_models::host::network::{Operation, Options};
 
     #[test]
     fn each_figure_is_of_layers_that_our_networks_have() {
@@ -374,6 +379,26 @@ mod tests {
         assert_eq!(alexnet.contradiction(), 231_300.0 - 231_700.0);
     }
 
+    /// The input, the output and kernels that are 16/9 as large: that all bytes of their rows by Winograd's method are these is why ours
+    /// moves fewer where it reads kernels as they are.
+    #[test]
+    fn their_bytes_by_winograds_method_are_those_of_transformed_kernels() {
+        for name in NETWORKS {
+            let network = Network::named(name, &Options::default()).unwrap().unwrap();
+            let rows =
+                figures(Case::Dram).into_iter().filter(|figure| figure.network == name && figure.winograd);
+            for figure in rows {
+                let of = |wanted: &String| network.layers.iter().find(|layer| layer.name == *wanted).unwrap();
+                let (first, last) = (of(&figure.layers[0]), of(figure.layers.last().unwrap()));
+                let Operation::Convolution(convolution) = &first.operation else { panic!("{}", first.name) };
+                let kernels = convolution.weights.len() as f64 * 16.0 / 9.0;
+                let bytes = first.input.elements() as f64 + kernels + last.output.elements() as f64;
+                let off = figure.bytes.unwrap() / bytes - 1.0;
+                assert!(off.abs() < 0.005, "{name} {}: {bytes} bytes, theirs {:?}", first.name, figure.bytes);
+            }
+        }
+    }
+
     /// Bytes that are not told take no longer than the row.
     #[test]
     fn with_sram_what_takes_ours_longer_than_their_row_is_more_bytes() {
@@ -392,6 +417,11 @@ mod tests {
         assert_eq!(of(WinogradUse::Possible), [Cause::Winograd]);
         assert_eq!(of(WinogradUse::Impossible), [Cause::WinogradImpossible]);
         assert_eq!(of(WinogradUse::Used), [Cause::Array]);
+        // Where memory bounds theirs: of kernels that are not transformed ours reads fewer bytes.
+        let theirs = Figure { winograd: true, ..figure(1000.0, 100.0) };
+        let of = |winograd| Compared { winograd, ..compared(&theirs, 7000.0, 2250.0, 2250.0, 60.0) }.causes();
+        assert_eq!(of(WinogradUse::Possible), [Cause::Winograd]);
+        assert_eq!(of(WinogradUse::Used), [Cause::FewerBytes]);
         let network = Network::named("resnet50", &Options::default()).unwrap().unwrap();
         let could = |platform: &str| {
             let description = Description::named(platform).unwrap();
