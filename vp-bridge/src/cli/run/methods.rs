@@ -5,19 +5,28 @@ use crate::cli::text::wrapped;
 use std::io::Write;
 use vp_models::host::network::{Choices, Compression, ConvolutionMethod, LayerFigures, Winograd};
 
-/// A mark in the table, and what it says.
-const MARKS: [(&str, fn(&ConvolutionMethod) -> bool, &str); 2] = [
-    (
-        "W",
-        ConvolutionMethod::is_winograd,
-        "by Winograd's method: results are near those of the direct method, and not the same (networks/README.md)",
-    ),
-    ("C", |method| method.is_compressed, "weights in memory without their zeros, which changes no result"),
-];
+/// A mark in the table of layers.
+struct Mark {
+    letter: &'static str,
+    is_of: fn(&ConvolutionMethod) -> bool,
+    meaning: &'static str,
+}
+
+const WINOGRAD: Mark = Mark {
+    letter: "W",
+    is_of: ConvolutionMethod::is_winograd,
+    meaning: "by Winograd's method: results are near those of the direct method, and not the same (networks/README.md)",
+};
+
+const COMPRESSED: Mark = Mark {
+    letter: "C",
+    is_of: |method| method.is_compressed,
+    meaning: "weights in memory without their zeros, which changes no result",
+};
 
 /// The marks of a layer.
 pub(super) fn marks(method: &ConvolutionMethod) -> String {
-    MARKS.iter().filter(|(_, has, _)| has(method)).map(|(mark, ..)| *mark).collect()
+    [WINOGRAD, COMPRESSED].iter().filter(|mark| (mark.is_of)(method)).map(|mark| mark.letter).collect()
 }
 
 /// Whether a layer has a mark.
@@ -42,18 +51,19 @@ pub(super) fn show_legend(
 }
 
 fn legend(choices: Choices, layers: &[LayerFigures]) -> Vec<String> {
-    let is_there = |has: &fn(&ConvolutionMethod) -> bool| layers.iter().any(|layer| has(&layer.method));
-    let [winograd, compressed] = MARKS.map(|(mark, has, meaning)| {
-        let text = wrapped(&format!("{mark}  {meaning}"), "   ");
-        is_there(&has).then(|| text.trim_start().to_owned())
-    });
-    let is_asked = choices.winograd != Winograd::Never;
-    let none = |asked: bool, what: &str| asked.then(|| format!("no layer is computed {what} here"));
-    let asked = [
-        winograd.or_else(|| none(is_asked, "by Winograd's method")),
-        compressed.or_else(|| none(choices.compression != Compression::Never, "with compressed weights")),
-    ];
-    asked.into_iter().flatten().collect()
+    let is_compression_asked = choices.compression != Compression::Never;
+    [
+        (WINOGRAD, choices.winograd != Winograd::Never, "by Winograd's method"),
+        (COMPRESSED, is_compression_asked, "with compressed weights"),
+    ]
+    .into_iter()
+    .filter_map(|(Mark { letter, is_of, meaning }, is_asked, how)| {
+        if layers.iter().any(|layer| is_of(&layer.method)) {
+            return Some(wrapped(&format!("{letter}  {meaning}"), "   ").trim_start().to_owned());
+        }
+        is_asked.then(|| format!("no layer is computed {how} here"))
+    })
+    .collect()
 }
 
 #[cfg(test)]
