@@ -94,7 +94,8 @@ mod tests {
         let (marks, lines) = told("nv_large", "winograd = 'always'");
         assert_eq!(marks, "W");
         assert!(
-            lines[0].starts_with("W  by Winograd's method: ") && lines[0].contains("not the same"),
+            lines[0].starts_with("W  by Winograd's method: ")
+                && lines[0].contains("the same (networks/README.md)"),
             "{lines:?}"
         );
         assert!(lines[0].lines().all(|line| line.chars().count() <= COLUMNS.into()), "{lines:?}");
