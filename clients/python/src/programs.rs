@@ -22,7 +22,7 @@ use crate::session::{Session, Way};
 
 /// The network of that name, or in that file.
 fn network(named: &str, input_size: Option<[u32; 2]>) -> PyResult<Network> {
-    let options = Options { input_size };
+    let options = Options { input_size, ..Options::default() };
     if let Some(network) = Network::named(named, &options).map_err(errors::description)? {
         return Ok(network);
     }
@@ -119,6 +119,9 @@ fn layer<'py>(py: Python<'py>, layer: &LayerFigures, period: vp_core::Time) -> P
     row.set_item("within", &layer.within)?;
     row.set_item("cpu", layer.is_cpu)?;
     row.set_item("macs", layer.macs)?;
+    row.set_item("products", layer.products())?;
+    row.set_item("winograd", layer.method.is_winograd())?;
+    row.set_item("compressed", layer.method.is_compressed)?;
     row.set_item("mac_cycles", layer.mac_cycles)?;
     row.set_item("bytes_read", read)?;
     row.set_item("bytes_written", written)?;

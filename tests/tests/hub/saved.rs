@@ -254,7 +254,7 @@ fn networks_go_on_as_if_not_interrupted() {
 /// A larger network, saved between its layers: weights, surfaces, and what one layer leaves in the buffer for the next.
 #[test]
 fn a_large_network_goes_on_from_between_its_layers() {
-    let options = NetworkOptions { input_size: Some([64, 64]) };
+    let options = NetworkOptions { input_size: Some([64, 64]), ..NetworkOptions::default() };
     let mut network = Network::named("resnet50", &options).unwrap().unwrap();
     network.layers.truncate(6);
     let description = Description::named("nv_large").unwrap();

@@ -9,7 +9,7 @@ use vp_tests::reference::run_layers;
 
 /// Runs a network on a platform and holds what comes out to the reference.
 fn check(name: &str, platform: &str, size: Option<u32>) {
-    let options = Options { input_size: size.map(|size| [size, size]) };
+    let options = Options { input_size: size.map(|size| [size, size]), ..Options::default() };
     let network = Network::named(name, &options).unwrap().unwrap();
     let input = example_input(network.input, 1);
     let measured = Measured::of(&network, &Description::named(platform).unwrap(), &input)
@@ -49,7 +49,7 @@ fn every_network_leaves_the_references_output_on_the_largest_configuration() {
 
 /// Frames at once, each with an input of its own; of the last plan's frames some are missing.
 fn check_batched(name: &str, platform: &str, (frames, at_once): (u64, u32), size: Option<u32>) {
-    let options = Options { input_size: size.map(|size| [size, size]) };
+    let options = Options { input_size: size.map(|size| [size, size]), ..Options::default() };
     let network = Network::named(name, &options).unwrap().unwrap();
     let inputs: Vec<Vec<i8>> = (1..=frames).map(|seed| example_input(network.input, seed)).collect();
     let slices: Vec<&[i8]> = inputs.iter().map(Vec::as_slice).collect();
@@ -136,7 +136,7 @@ fn a_network_of_all_kinds_of_layers_is_the_same_run_wherever_platform_and_memory
 #[test]
 fn a_network_without_arithmetic_takes_the_same_time() {
     for (name, platform) in [("lenet", "nv_small"), ("googlenet", "nv_large")] {
-        let options = Options { input_size: small(name).map(|size| [size; 2]) };
+        let options = Options { input_size: small(name).map(|size| [size; 2]), ..Options::default() };
         let network = Network::named(name, &options).unwrap().unwrap();
         let input = example_input(network.input, 1);
         let run = |arithmetic| {

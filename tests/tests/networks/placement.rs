@@ -79,7 +79,8 @@ fn built_in_networks_leave_the_same_with_tensors_in_sram() {
             if size.is_some() && !["nv_large", "nv_full"].contains(&description.name.as_str()) {
                 continue;
             }
-            let network = Network::named(name, &Options { input_size: size }).unwrap().unwrap();
+            let network =
+                Network::named(name, &Options { input_size: size, ..Options::default() }).unwrap().unwrap();
             // They take long.
             let sizes = if size.is_some() { &SIZES[2..] } else { &SIZES };
             check(&network, &description, sizes);

@@ -176,7 +176,7 @@ fn networks_read_what_they_read_on_the_rtl() {
         let mut parts = cell("network").split(':');
         let name = parts.next().unwrap();
         let [layers, size] = [parts.next(), parts.next()].map(|part| part.map(|part| part.parse().unwrap()));
-        let options = Options { input_size: size.map(|size| [size, size]) };
+        let options = Options { input_size: size.map(|size| [size, size]), ..Options::default() };
         let mut network = Network::named(name, &options).unwrap().unwrap();
         network.layers.truncate(layers.map_or(usize::MAX, |layers| layers as usize));
         let inputs: Vec<Vec<i8>> = match name {

@@ -137,6 +137,9 @@ pub struct MeasuredLayer {
     pub time: u64,
     /// Multiplications that it asks for.
     pub macs: u64,
+    /// By Winograd's method: the products that the array made for these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub winograd_products: Option<u64>,
     /// Cycles for which these keep the whole MAC array busy.
     pub mac_cycles: u64,
     /// Bytes that it read.

@@ -271,3 +271,109 @@ fn tensors_in_sram_are_shown_by_layer_and_refused_by_line() {
         "{error}"
     );
 }
+
+/// The rows of a table of layers whose mark is this.
+fn marked(text: &str, mark: &str) -> usize {
+    text.lines().filter(|line| line.split_whitespace().nth(1) == Some(mark)).count()
+}
+
+#[test]
+fn a_network_runs_in_a_format_and_by_methods_that_its_file_does_not_say() {
+    let shown = |arguments: &[&str]| {
+        let (output, text, error) = vp(&[&["run", "--timed"], arguments].concat());
+        assert!(output.status.success(), "{arguments:?}: {error}");
+        text
+    };
+    let resnet = ["resnet50", "--input-size", "64x64"];
+    let plain = shown(&resnet);
+    assert!(marked(&plain, "W") + marked(&plain, "C") == 0 && !plain.contains("Winograd"), "{plain}");
+    let text = shown(&[&resnet[..], &["--winograd", "always"]].concat());
+    assert!(marked(&text, "W") == 16 && marked(&text, "C") == 0, "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let legend = "W by Winograd's method: results are near those of the direct method, and not the same";
+    assert!(words.contains(legend), "{text}");
+    let text = shown(&["lenet", "--zeros", "0.9"]);
+    assert!(marked(&text, "C") > 1 && text.contains("C  weights in memory without their zeros"), "{text}");
+    // Its kernels are of 5x5.
+    let text = shown(&["lenet", "--winograd", "always"]);
+    assert!(text.contains("no layer is computed by Winograd's method here"), "{text}");
+    for precision in ["int8", "int16", "fp16"] {
+        let json = shown(&["lenet", "--platform", "nv_full", "--precision", precision, "--json"]);
+        assert!(json.contains(&format!("\"precision\": \"{precision}\"")), "{json}");
+    }
+}
+
+#[test]
+fn what_a_network_cannot_be_read_with_is_refused_with_what_would_be_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let sheet = folder.path().join("one.csv");
+    let header = "layer,in_channels,in_height,in_width,out_channels,kernel_height,kernel_width,stride_y,stride_x,\
+                  out_height,out_width,pool";
+    std::fs::write(&sheet, format!("{header}\na,16,8,8,32,3,3,1,1,8,8,False\n")).unwrap();
+    let sheet = sheet.to_str().unwrap();
+    for (arguments, told) in [
+        (
+            &["lenet", "--precision", "int61"][..],
+            "`int61` is no precision: int8, int16 or fp16; nearest: int16",
+        ),
+        (&["lenet", "--winograd", "alway"], "`alway` is neither never, auto nor always; nearest: always"),
+        (&["lenet", "--zeros", "1.5"], "1.5 is no share: it is from 0 (none) to 1 (all)"),
+        (&["digits", "--zeros", "0.5"], "zeros = 0.5: all its weights are from files"),
+        (
+            &["lenet", "--platform", "nv_small", "--precision", "fp16"],
+            "lenet cannot run on nv_small: precision = \"fp16\": the configuration nv_small does not compute it",
+        ),
+        (
+            &["--winograd", "auto"],
+            "--winograd, --frames, --batch, --placement, --copies and --energy are for networks",
+        ),
+        (&["digits", "--platform", "fpga-ai-suite", "--precision", "int8"], "are for networks on NVDLA"),
+        (&[sheet, "--input-size", "4x4"], "one.csv: a sheet says the input of each layer"),
+    ] {
+        let (output, _, error) = vp(&[&["run"], arguments].concat());
+        assert!(!output.status.success() && error.contains(told), "{arguments:?}: {error}");
+    }
+    let (output, text, error) =
+        vp(&["run", sheet, "--platform", "nv_full", "--precision", "int16", "--winograd", "always"]);
+    assert!(output.status.success() && marked(&text, "W") == 1, "{error}{text}");
+}
+
+/// 16 products of transformed features for 36 of the direct method.
+#[test]
+fn energy_is_of_the_products_that_the_array_makes() {
+    let of = |winograd: &str| {
+        let arguments =
+            ["run", "resnet50", "--input-size", "128x128", "--timed", "--energy", "default", "--json"];
+        let (output, text, error) = vp(&[&arguments[..], &["--winograd", winograd]].concat());
+        assert!(output.status.success(), "{error}");
+        let ran: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let layer = ran["layers"].as_array().unwrap().iter().find(|layer| layer["name"] == "res2a_branch2b");
+        let layer = layer.expect("the layer").clone();
+        assert_eq!(ran["differs_from_direct"], layer["is_winograd"]);
+        ["macs", "products", "energy.macs_uj"].map(|name| layer[name].as_f64().expect("a number"))
+    };
+    let (direct, tiles) = (of("never"), of("always"));
+    assert_eq!((direct[0], tiles[0]), (direct[1], direct[1]));
+    let off = |of: f64, direct: f64| (of / direct - 16.0 / 36.0).abs();
+    assert!(off(tiles[1], direct[1]) < 1e-9 && off(tiles[2], direct[2]) < 1e-9, "{direct:?} {tiles:?}");
+}
+
+#[test]
+fn published_figures_can_stand_beside_ours_by_winograds_method() {
+    let row = |arguments: &[&str], name: &str| {
+        let (output, text, error) =
+            vp(&[&["study", "published", "resnet50", "--no-sram", "--json"], arguments].concat());
+        assert!(output.status.success(), "{error}");
+        let told: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let layers = told["networks"][0]["layers"].as_array().unwrap();
+        layers.iter().find(|layer| layer["name"] == name).expect("the layer").clone()
+    };
+    let direct = row(&[], "res3a_branch2b");
+    assert!(direct["is_winograd"] == false && direct["causes"][0] == "no Winograd", "{direct}");
+    let tiles = row(&["--winograd", "always"], "res3a_branch2b");
+    assert!(tiles["is_winograd"] == true && !tiles["causes"].to_string().contains("Winograd"), "{tiles}");
+    assert!(tiles["cycles"].as_f64() < direct["cycles"].as_f64(), "{direct} {tiles}");
+    // A configuration without it.
+    let small = row(&["--platform", "nv_small"], "res3a_branch2b");
+    assert!(small["causes"].to_string().contains("Winograd impossible"), "{small}");
+}

@@ -6,6 +6,9 @@
 //! converter, truncation and average uses it, and then saturates to a width (or, where documented, is cut to
 //! it).
 
+use crate::suggestion::hint;
+use std::str::FromStr;
+
 /// Number format of a feature element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Precision {
@@ -20,15 +23,33 @@ pub enum Precision {
 
 impl std::fmt::Display for Precision {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Precision::Int8 => "int8",
-            Precision::Int16 => "int16",
-            Precision::Fp16 => "fp16",
-        })
+        f.write_str(
+            Precision::NAMES.iter().find(|(_, precision)| precision == self).map_or("", |(name, _)| name),
+        )
+    }
+}
+
+/// A word that names no format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is no precision: int8, int16 or fp16{}", hint(word, Precision::NAMES.map(|(name, _)| name)))]
+pub struct NoPrecision {
+    word: String,
+}
+
+impl FromStr for Precision {
+    type Err = NoPrecision;
+
+    fn from_str(word: &str) -> Result<Precision, NoPrecision> {
+        let known = Precision::NAMES.iter().find(|(name, _)| *name == word);
+        known.map(|(_, precision)| *precision).ok_or_else(|| NoPrecision { word: word.to_owned() })
     }
 }
 
 impl Precision {
+    /// All of them, by name.
+    pub const NAMES: [(&'static str, Precision); 3] =
+        [("int8", Precision::Int8), ("int16", Precision::Int16), ("fp16", Precision::Fp16)];
+
     /// Size of one element in memory, in bytes.
     pub const fn bytes(self) -> usize {
         match self {
@@ -159,6 +180,15 @@ impl Default for Converter {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn formats_are_read_by_their_names() {
+        for (name, precision) in Precision::NAMES {
+            assert_eq!((name.parse(), precision.to_string()), (Ok(precision), name.to_owned()));
+        }
+        let refused = "int61".parse::<Precision>().unwrap_err().to_string();
+        assert_eq!(refused, "`int61` is no precision: int8, int16 or fp16; nearest: int16");
+    }
 
     /// The definition: quotient towards zero, and one further when the remainder is at least a half.
     fn round_shift_by_definition(value: i64, shift: u32) -> i64 {

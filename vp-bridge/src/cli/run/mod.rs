@@ -2,6 +2,7 @@
 
 mod energy;
 mod kind;
+mod methods;
 mod named;
 mod network;
 pub(super) mod report;
@@ -24,11 +25,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use vp_models::host::fpga_ai_suite::Job;
-use vp_models::host::network::{Copies, Placement, PlanOptions};
+use vp_models::host::network::{Copies, Options, Placement, PlanOptions, Share, Winograd};
 use vp_models::host::trace::cfg::CfgCommand;
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Language, Trace, TraceSource};
 use vp_models::host::{Statistics, Warning};
+use vp_models::nvdla::numeric::Precision;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, DeviceDescription};
 
@@ -72,9 +74,8 @@ pub(super) struct Args {
     #[arg(long)]
     timed: bool,
 
-    /// Columns and lines of a network's input, in place of its own
-    #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = network::size)]
-    input_size: Option<[u32; 2]>,
+    #[command(flatten)]
+    reading: ReadingArgs,
 
     /// Runs a network on its input so often, one frame after the other; figures are of all of them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -95,6 +96,40 @@ pub(super) struct Args {
 
     #[command(flatten)]
     results: results::ResultArgs,
+}
+
+/// What of a network is otherwise than its file says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, clap::Args)]
+pub(super) struct ReadingArgs {
+    /// Columns and lines of a network's input, in place of its own
+    #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = network::size)]
+    input_size: Option<[u32; 2]>,
+
+    /// The format of a network's features and weights, in place of its own: int8, int16 or fp16. Tensors in files must have it
+    #[arg(long, value_name = "FORMAT")]
+    precision: Option<Precision>,
+
+    /// The share of a network's made-up weights that is zero, from 0 to 1, in place of its own. Where that moves fewer bytes, weights lie in
+    /// memory without their zeros
+    #[arg(long, value_name = "SHARE")]
+    zeros: Option<Share>,
+
+    /// Whether a network's convolutions of 3x3 are computed by Winograd's method, in place of what its file says: never, where it is
+    /// estimated to be faster (auto), or wherever it can be (always). Results then differ from those of the direct method
+    #[arg(long, value_name = "WHEN")]
+    winograd: Option<Winograd>,
+}
+
+impl ReadingArgs {
+    fn is_given(&self) -> bool {
+        *self != ReadingArgs::default()
+    }
+
+    /// How a network is read.
+    pub(super) fn options(&self) -> Options {
+        let ReadingArgs { input_size, precision, zeros, winograd } = *self;
+        Options { input_size, precision, zeros, winograd }
+    }
 }
 
 /// What a network keeps in SRAM.
@@ -222,10 +257,11 @@ impl Run {
 
 /// Refuses what only a network's run knows.
 fn only_for_networks(args: &Args) -> Result<(), Failure> {
-    let given = args.timed || args.input_size.is_some() || args.frames.is_some() || args.batch.is_some();
+    let given = args.timed || args.reading.is_given() || args.frames.is_some() || args.batch.is_some();
     match given || args.placement.is_given() || args.energy.is_some() {
         true => Err(Failure::new(
-            "--timed, --input-size, --frames, --batch, --placement, --copies and --energy are for networks on NVDLA",
+            "--timed, --input-size, --precision, --zeros, --winograd, --frames, --batch, --placement, --copies and --energy are for \
+             networks on NVDLA",
         )),
         false => Ok(()),
     }

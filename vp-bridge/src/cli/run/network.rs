@@ -2,7 +2,7 @@
 
 use super::energy::Estimate;
 use super::named::Named;
-use super::{Args, MOST_INPUT, warnings};
+use super::{Args, MOST_INPUT, methods, warnings};
 use crate::cli::hosts::OpenedHost;
 use crate::cli::platform_args::nvdla;
 use crate::cli::text::{self, counted, grouped, styled};
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use vp_core::Time;
-use vp_models::host::network::{LayerFigures, Measured, Memories, Network, Options, Place, Plan, PlanError};
+use vp_models::host::network::{LayerFigures, Measured, Memories, Network, Place, Plan, PlanError};
 use vp_models::host::{Bounds, Memory};
 use vp_models::platform::{Arithmetic, Description};
 use vp_models::toml_text::TextError;
@@ -33,7 +33,7 @@ pub(super) fn size(text: &str) -> Result<[u32; 2], String> {
 }
 
 pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
-    let network = named.load(&Options { input_size: args.input_size })?;
+    let network = named.load(&args.reading.options())?;
     let ran = run((named, &network), args);
     if let Err(failure) = &ran {
         let platform = args.host.platform.description(DEFAULT_PLATFORM).map(|description| description.name);
@@ -195,6 +195,7 @@ fn show(
         )?;
     }
     layers(&mut out, description, measured)?;
+    methods::show_legend(&mut out, network.choices, &measured.layers)?;
     if let Some(estimate) = estimate {
         estimate.show_layers(&mut out, measured)?;
     }
@@ -293,11 +294,18 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
     if has_copies {
         header.insert(header.len() - 1, "copied");
     }
-    let mut table = text::table(&header, &(1..header.len() - 1).collect::<Vec<_>>());
+    let mut right: Vec<usize> = (1..header.len() - 1).collect();
+    let has_marks = methods::are_marked(&measured.layers);
+    if has_marks {
+        header.insert(1, "by");
+        right = (2..header.len() - 1).collect();
+    }
+    let mut table = text::table(&header, &right);
     let whole = measured.cycles() as f64;
     for layer in &measured.layers {
         let LayerFigures { name, steps, within, is_cpu, macs: products, mac_cycles, bounds, .. } = layer;
         let mut cells = vec![name.clone()];
+        cells.extend(has_marks.then(|| methods::marks(&layer.method)));
         if let Some(within) = within {
             cells.push(format!("with {within}"));
             table.add_row(cells);
@@ -332,8 +340,9 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
     let is_watched = measured.layers.iter().any(|layer| !layer.moved.is_empty());
     let watched = |text: String| if is_watched { text } else { "-".to_owned() };
     let (products, busy) = (sum(|layer| layer.macs), sum(|layer| layer.mac_cycles));
-    let mut all = vec![
-        "all".to_owned(),
+    let mut all = vec!["all".to_owned()];
+    all.extend(has_marks.then(String::new));
+    all.extend([
         grouped(measured.cycles()),
         percent(whole, whole),
         grouped(products),
@@ -341,7 +350,7 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
         percent(busy as f64, whole),
         watched(grouped(sum(|layer| layer.bytes().0))),
         watched(grouped(sum(|layer| layer.bytes().1))),
-    ];
+    ]);
     if has_sram {
         let of_sram = [sum(|layer| layer.bytes_at(SRAM).0), sum(|layer| layer.bytes_at(SRAM).1)];
         all.extend(of_sram.map(grouped));

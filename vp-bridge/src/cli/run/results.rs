@@ -212,7 +212,8 @@ fn of_trace(run: &Run) -> Record {
 
 /// The names are those of a study's tables (`docs/study.md`).
 fn of_layer(place: usize, layer: &LayerFigures, measured: &Measured) -> Record {
-    let LayerFigures { name, steps, within, is_cpu, macs, mac_cycles, bounds, moved, work, .. } = layer;
+    let LayerFigures { name, steps, within, is_cpu, macs, method, mac_cycles, bounds, moved, work, .. } =
+        layer;
     let (read, written) = layer.bytes();
     let mut record = Record::default()
         .with("layer", place + 1)
@@ -222,6 +223,9 @@ fn of_layer(place: usize, layer: &LayerFigures, measured: &Measured) -> Record {
         .with("parts", steps)
         .with("cycles", layer.time().cycles(measured.period))
         .with("macs", macs)
+        .with("products", layer.products())
+        .with("is_winograd", method.is_winograd())
+        .with("is_compressed", method.is_compressed)
         .with("mac_cycles", mac_cycles)
         .with("read_bytes", (!moved.is_empty()).then_some(read))
         .with("written_bytes", (!moved.is_empty()).then_some(written));
@@ -268,6 +272,8 @@ fn of_network(network: &Network, plan: &Plan, description: &Description, measure
         .with("frames_per_second", frames * 1e12 / measured.time.as_ps().max(1) as f64)
         .with("memory_bytes", plan.bytes)
         .with("sram_bytes", plan.sram_bytes)
+        .with("precision", network.precision.to_string())
+        .with("differs_from_direct", measured.layers.iter().any(|layer| layer.method.is_winograd()))
         .with("output_elements", measured.output.len())
         .with("output_fnv1a", is_computed.then(|| format!("{:016x}", super::network::sum(&measured.output))))
         .with("event_hash", measured.statistics.text("events.hash"));

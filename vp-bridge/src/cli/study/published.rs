@@ -7,11 +7,11 @@ use crate::cli::text::{self, grouped, styled};
 use crate::cli::{Failure, Verdict};
 use std::io::Write;
 use vp_models::host::network::{
-    MeasureError, Measured, Memories, Network, Options, Plan, PlanOptions, example_input,
+    MeasureError, Measured, Memories, Network, Options, Plan, PlanOptions, Winograd, example_input,
 };
 use vp_models::local::LocalHost;
 use vp_models::platform::{Arithmetic, Description, Platform};
-use vp_study::published::{self, Case, Compared, NETWORKS, PLATFORM};
+use vp_study::published::{self, Case, Compared, NETWORKS, PLATFORM, WinogradUse};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -23,6 +23,11 @@ pub(super) struct Args {
     /// the configuration takes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     batch: Option<u32>,
+
+    /// Whether convolutions of 3x3 are computed by Winograd's method, as the figures count them: never, where it is estimated to be faster
+    /// (auto), or wherever it can be (always). Results then differ from those of the direct method
+    #[arg(long, value_name = "WHEN", default_value = "never")]
+    winograd: Winograd,
 
     /// Leave out the case with 4 MiB of SRAM
     #[arg(long)]
@@ -51,13 +56,14 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let cases = Case::ALL.into_iter().filter(|case| has_sram || *case == Case::Dram);
     let run = |(name, case): (&'static str, Case)| {
         let batch = args.batch.unwrap_or_else(|| published::batch(name).min(config.cubes_at_once()));
-        Ran::of((name, case), batch, &description)
+        Ran::of((name, case), (batch, args.winograd), &description)
     };
     let networks = NETWORKS.into_iter().filter(wanted);
     let mut all = networks.flat_map(|name| cases.clone().map(move |case| (name, case))).map(run);
     if args.json {
         let networks = all.map(|ran| ran.map(|ran| ran.record())).collect::<Result<Vec<_>, _>>()?;
-        record::print(&Record::default().with("platform", &description.name).with("networks", networks))?;
+        let record = Record::default().with("platform", &description.name);
+        record::print(&record.with("winograd", args.winograd.to_string()).with("networks", networks))?;
         return Ok(Verdict::Right);
     }
     let mut out = anstream::stdout().lock();
@@ -67,6 +73,13 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         "theirs: NVIDIA's estimates for int8, 2048 MACs, 512 KiB, 1 GHz, 10 GB/s, AlexNet's fully connected layers \
          sixteen frames at a time; without SRAM, and with 4 MiB and 25 GB/s each way"
     )?;
+    if args.winograd != Winograd::Never {
+        writeln!(
+            out,
+            "ours: convolutions of 3x3 by Winograd's method ({}): results are near those of the direct method, and not the same",
+            args.winograd
+        )?;
+    }
     all.try_for_each(|ran| ran?.show(&mut out))?;
     writeln!(out, "\ndocs/published.md explains each cause.")?;
     Ok(Verdict::Right)
@@ -84,8 +97,13 @@ struct Ran {
 }
 
 impl Ran {
-    fn of((name, case): (&'static str, Case), batch: u32, description: &Description) -> Result<Ran, Failure> {
-        let network = Network::named(name, &Options::default()).map_err(Failure::new)?;
+    fn of(
+        (name, case): (&'static str, Case),
+        (batch, winograd): (u32, Winograd),
+        description: &Description,
+    ) -> Result<Ran, Failure> {
+        let options = Options { winograd: Some(winograd), ..Options::default() };
+        let network = Network::named(name, &options).map_err(Failure::new)?;
         let network = network.ok_or_else(|| Failure::new(format!("there is no network `{name}`")))?;
         let input = example_input(network.input, 1);
         let wrong = |error: MeasureError| {
@@ -105,7 +123,9 @@ impl Ran {
         let [one, several] = [plan(1), plan(batch)].map(|plan| plan.map_err(|error| wrong(error.into())));
         let (one, several) = (one?, several?);
         let (alone, measured) = (run(&one).map_err(wrong)?, run(&several).map_err(wrong)?);
-        let compared = published::compare((name, case), [&alone, &measured], description);
+        let could = published::could_use_winograd(&network, description, config);
+        let could = could.map_err(|error| wrong(error.into()))?;
+        let compared = published::compare((name, case), [&alone, &measured], &could, description);
         Ok(Ran { name, case, sram_bytes: several.sram_bytes, batch, measured, compared })
     }
 
@@ -200,6 +220,7 @@ fn record_of(row: &Compared) -> Record {
         .with("sram0.read_bytes", row.sram_bytes[0])
         .with("sram0.written_bytes", row.sram_bytes[1])
         .with("bound", row.bounds.largest().name())
+        .with("is_winograd", row.winograd == WinogradUse::Used)
         .with("causes", row.causes().iter().map(ToString::to_string).collect::<Vec<_>>())
 }
 

@@ -17,7 +17,7 @@ use crate::measured::{Machine, MeasuredLayer};
 /// What energy goes into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EnergyPart {
-    /// Products that the network asks for.
+    /// Products that the array makes for what the network asks for.
     Macs,
     /// Multipliers without work.
     IdleMacs,
@@ -109,7 +109,7 @@ impl std::iter::Sum for Energy {
 pub struct Counts {
     /// Format of what is multiplied.
     pub precision: Precision,
-    /// Products.
+    /// Products that the array makes: those that the network asks for, or by Winograd's method those of its tiles.
     pub macs: u64,
     /// Products that the array could have made in that time.
     pub mac_capacity: u64,
@@ -133,7 +133,7 @@ impl Counts {
         };
         Counts {
             precision: plan.precision,
-            macs: layer.macs,
+            macs: layer.products(),
             mac_capacity: cycles * plan.macs_a_cycle,
             work: layer.work,
             sram: bytes(true),
@@ -147,7 +147,7 @@ impl Counts {
         let cycles = layer.time / period.max(1);
         Counts {
             precision: machine.data_type.map_or(Precision::Int8, Precision::from),
-            macs: layer.macs,
+            macs: layer.winograd_products.unwrap_or(layer.macs),
             mac_capacity: cycles * machine.macs,
             work: layer.work,
             sram: layer.sram,
@@ -214,6 +214,8 @@ pub fn said(picojoules: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vp_models::host::network::{Measured as Ran, Network};
+    use vp_models::platform::Arithmetic;
 
     fn counts() -> Counts {
         Counts {
@@ -259,6 +261,34 @@ mod tests {
         }
         let wide = Counts { precision: Precision::Fp16, ..counts() };
         assert_eq!(wide.energy(&only("mac", "fp16")).get(EnergyPart::Macs), 1000.0);
+    }
+
+    /// 13 columns and lines are made as 16, and 20 channels lie in memory atoms of 32: that is what the array multiplies.
+    #[test]
+    fn by_winograds_method_sixteen_products_of_a_tile_are_paid() {
+        let made = |winograd: &str, size: u32, channels: u32| {
+            let text = format!(
+                "name = 'n'\nseed = 1\nwinograd = '{winograd}'\n\
+                 input = {{ width = {size}, height = {size}, channels = {channels} }}\n[[layer]]\nname = 'conv'\n\
+                 kind = 'convolution'\nkernels = 48\nkernel = [3, 3]\npadding = [1, 1]\n"
+            );
+            let network = Network::parse(&text, &mut |_| Err("none".to_owned())).unwrap();
+            let mut description = Description::named("nv_large").unwrap();
+            description.arithmetic = Arithmetic::Skipped;
+            let config = &description.nvdla().unwrap().config;
+            let plan = Plan::new(&network, config, description.dbb0.range()).unwrap();
+            let ran = Ran::of(&network, &description, &network.example_input(1)).unwrap();
+            Counts::of_figures(&ran.layers[0], &description, &plan).macs
+        };
+        assert_eq!(made("never", 16, 64), 16 * 16 * 9 * 64 * 48);
+        assert_eq!(made("always", 16, 64), 16 * 16 / 4 * 16 * 64 * 48);
+        assert_eq!(made("never", 13, 20), 13 * 13 * 9 * 20 * 48);
+        assert_eq!(made("always", 13, 20), 16 * 16 / 4 * 16 * 32 * 48);
+        let of_study = |winograd_products| {
+            let layer = MeasuredLayer { macs: 36, winograd_products, ..MeasuredLayer::default() };
+            Counts::of_layer(&layer, 1000, &Machine::default()).macs
+        };
+        assert_eq!([None, Some(16)].map(of_study), [36, 16]);
     }
 
     #[test]

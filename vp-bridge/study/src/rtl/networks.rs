@@ -125,7 +125,7 @@ impl Case {
                 .map_err(|_| format!("{}: `{text}` is no number of {what}", self.network)),
         };
         let (layers, size) = (number("layers")?, number("lines and columns")?);
-        let options = Options { input_size: size.map(|size| [size, size]) };
+        let options = Options { input_size: size.map(|size| [size, size]), ..Options::default() };
         let network = Network::named(name, &options).map_err(|error| error.to_string())?;
         let mut network = network.ok_or_else(|| format!("no network `{name}` comes with the platform"))?;
         if let Some(layers) = layers {

@@ -5,6 +5,12 @@
 //! beside the weights of one group of kernels at least. Weights that all have room are read once and stay for the next cut;
 //! others are read again for each. What is chosen moves the fewest bytes, a hardware layer counted as some more; so it is also
 //! chosen whether weights are compressed, which takes a bank for their masks and, of the others, room for what is not zero only.
+//!
+//! All bytes count as DBBIF's, those of tensors that will lie in SRAM, too: what lies there follows from the traffic of the cuts, so it is not
+//! known here. That input is read from SRAM would make it worth reading it again for each of several runs of kernels, so that weights come over
+//! DBBIF once. But where weights are read again BDMA copies them into SRAM (`plan::placement::copied`), which spares DBBIF as many bytes without
+//! more hardware layers. Without BDMA it changes no cut of the built-in networks: the buffers of nv_medium_1024_full and nv_large_master let all
+//! be read once, and the SRAMIF of nv_small_256_full is as wide as its DBBIF and built for the same latency, so that a byte costs the same.
 
 use super::compressed::NonZeroCounts;
 use super::description::Window;

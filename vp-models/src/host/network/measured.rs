@@ -2,7 +2,7 @@
 
 use super::description::Network;
 use super::error::{MeasureError, RunError};
-use super::plan::{Memories, Plan, PlanOptions, Work};
+use super::plan::{ConvolutionMethod, Memories, Plan, PlanOptions, Work};
 use super::run::{Inference, Runner, Span};
 use crate::host::{Activity, Bounds, DriverError, Host, MacWork, Moved, Statistics};
 use crate::local::LocalHost;
@@ -44,8 +44,10 @@ pub struct LayerFigures {
     pub begin: Time,
     /// When the last of them was done.
     pub end: Time,
-    /// Products that it needs.
+    /// Products that it needs: by the direct method, whichever it takes.
     pub macs: u64,
+    /// How it convolved, if it did; products are those of all frames.
+    pub method: ConvolutionMethod,
     /// Cycles for which these keep the whole MAC array busy, partly filled stripes and groups included.
     pub mac_cycles: u64,
     /// How long it took.
@@ -64,6 +66,11 @@ impl LayerFigures {
     /// The time it took.
     pub fn time(&self) -> Time {
         self.time
+    }
+
+    /// Products that the array made for it: as many as it needs, or by Winograd's method those of its tiles.
+    pub fn products(&self) -> u64 {
+        self.method.winograd_products.unwrap_or(self.macs)
     }
 
     /// Bytes read, and bytes written, at an interface: `dbb0` or `sram0`.
@@ -193,6 +200,7 @@ fn planned(network: &Network, plan: &Plan, frames: usize) -> Vec<LayerFigures> {
             begin: Time::MAX,
             end: Time::ZERO,
             macs: layer.macs() * frames as u64,
+            method: ConvolutionMethod::default(),
             mac_cycles: 0,
             time: Time::ZERO,
             bounds: Bounds::default(),
@@ -237,6 +245,7 @@ fn add_frame(layers: &mut [LayerFigures], plan: &Plan, started: Time, steps: &[S
         layer.begin = layer.begin.min(begin);
         layer.end = layer.end.max(until);
         layer.mac_cycles += step.mac_cycles;
+        layer.method += step.method;
         layer.time += until - begin;
         from = until;
     }

@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn an_input_can_be_smaller() {
-        let options = Options { input_size: Some([64, 64]) };
+        let options = Options { input_size: Some([64, 64]), ..Options::default() };
         let network = Network::named("resnet50", &options).unwrap().unwrap();
         assert_eq!(network.input, Shape { width: 64, height: 64, channels: 3 });
         assert_eq!(network.output().channels, 1000);

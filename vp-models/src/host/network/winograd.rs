@@ -16,6 +16,8 @@ use crate::nvdla::numeric::{Precision, round_shift};
 
 /// Places of a transformed kernel.
 pub(super) const PLACES: usize = 16;
+/// Outputs of a tile.
+pub(super) const OUTPUTS: u32 = 4;
 /// Output columns and lines come in multiples of this.
 pub(super) const MULTIPLE: u32 = 4;
 /// Columns and lines of the padded input besides those of the output.

@@ -1,8 +1,9 @@
 //! What a network is: layers with their weights, quantised for the hardware's arithmetic.
 //!
 //! `written` reads it from TOML, `sheet` from a table of layers; `synthetic` makes weights up where only shapes are
-//! known.
+//! known; `choices` is what is chosen where hardware can do the same in several ways.
 
+mod choices;
 mod demand;
 mod sheet;
 mod synthetic;
@@ -13,6 +14,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 
+pub use choices::{Choices, Compression, NoShare, NoWinograd, Share, Winograd};
 pub use demand::{Demand, Demanded};
 pub use synthetic::example_input;
 pub use written::{Options, ReadTensor};
@@ -100,40 +102,6 @@ impl Network {
     pub fn macs(&self) -> u64 {
         self.layers.iter().map(NetworkLayer::macs).sum()
     }
-}
-
-/// What is chosen where hardware can do the same in several ways.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Choices {
-    /// Whether weights lie in memory without their zeros.
-    pub compression: Compression,
-    /// Whether convolutions are computed by Winograd's method.
-    pub winograd: Winograd,
-}
-
-/// Whether weights lie in memory without their zeros, on configurations that have weight compression. Results are the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Compression {
-    /// They do not.
-    #[default]
-    Never,
-    /// Those of a layer do where that moves fewer bytes.
-    Auto,
-}
-
-/// Whether convolutions with kernels of 3 x 3 that move pixel by pixel are computed by Winograd's method, on configurations that have
-/// it. Results are near those of the direct method, and not the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Winograd {
-    /// They are not.
-    #[default]
-    Never,
-    /// They are where that is estimated to be faster.
-    Auto,
-    /// They are.
-    Always,
 }
 
 /// Size of a cube.

@@ -2,8 +2,9 @@
 //! it.
 
 use super::synthetic::{self, Maker};
-use super::{Choices, Lines, Method, Network, NetworkLayer, Operation, Pooling, Shape, Window};
-use crate::nvdla::numeric::Precision;
+use super::{
+    Choices, Compression, Lines, Method, Network, NetworkLayer, Operation, Options, Pooling, Shape, Window,
+};
 use crate::toml_text::TextError;
 
 /// The columns that say what a layer is; others are passed over.
@@ -57,12 +58,18 @@ fn window(size: [u32; 2], stride: [u32; 2], input: [u32; 2], output: [u32; 2]) -
     Window { size, stride, before, after }
 }
 
-pub(super) fn network(name: &str, text: &str) -> Result<Network, TextError> {
+pub(super) fn network(name: &str, text: &str, options: &Options) -> Result<Network, TextError> {
+    if options.input_size.is_some() {
+        let why = "a sheet says the input of each layer: the first one's cannot have another size";
+        return Err(TextError::whole(why));
+    }
     let mut lines = text.lines().enumerate();
     let header = lines.next().map_or(Vec::new(), |(_, line)| line.split(',').map(str::trim).collect());
     let columns = Columns { header };
     let input = Shape { width: 1, height: 1, channels: 1 };
-    let (precision, choices) = (Precision::Int8, Choices::default());
+    let precision = options.precision.unwrap_or_default();
+    let compression = Compression::of(options.zeros);
+    let choices = Choices { compression, winograd: options.winograd.unwrap_or_default() };
     let network = Network {
         name: name.to_owned(),
         input,
@@ -73,7 +80,8 @@ pub(super) fn network(name: &str, text: &str) -> Result<Network, TextError> {
         demands: Vec::new(),
         lines: Lines::default(),
     };
-    let mut builder = Builder { network, maker: Maker::new(Some(1), precision), line: 0 };
+    let maker = Maker::new(Some(1), precision).with_zeros(options.zeros);
+    let mut builder = Builder { network, maker, line: 0 };
     for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
         let cells = line.split(',').map(str::trim).collect();
         builder.line = at + 1;
@@ -108,7 +116,7 @@ impl Builder {
         }
         self.maker.take(&[input.width, input.height, input.channels]).map_err(|why| row.refuse(why))?;
         let place = self.network.layers.len();
-        let values = synthetic::example_input(input, place as u64);
+        let values = synthetic::example_input_of(input, self.network.precision, place as u64);
         self.push(format!("{name} input"), None, [input; 2], Operation::Constant(values));
         Ok(Some(place))
     }
@@ -168,7 +176,7 @@ mod tests {
                           kernel_width,stride_y,stride_x,pool\n";
 
     fn refusal(rows: &str) -> String {
-        network("sheet", &format!("{HEADER}{rows}")).unwrap_err().to_string()
+        network("sheet", &format!("{HEADER}{rows}"), &Options::default()).unwrap_err().to_string()
     }
 
     #[test]

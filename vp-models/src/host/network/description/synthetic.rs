@@ -5,7 +5,7 @@
 
 use super::{
     Activation, Bias, Converter, Convolution, Function, Method, Normalisation, Operation, Pooling, Shape,
-    Window,
+    Share, Window,
 };
 use crate::nvdla::float::Fp32;
 use crate::nvdla::numeric::Precision;
@@ -84,8 +84,13 @@ impl Maker {
     }
 
     /// The same with about this share of all weights zero.
-    pub(super) fn with_zeros(self, zeros: f64) -> Maker {
-        Maker { zeros, ..self }
+    pub(super) fn with_zeros(self, zeros: Option<Share>) -> Maker {
+        Maker { zeros: zeros.map_or(0.0, Share::get), ..self }
+    }
+
+    /// Whether it has made anything.
+    pub(super) fn has_made(&self) -> bool {
+        self.left < MOST
     }
 
     /// Takes these values, the product of some sizes, off those that may be made.

@@ -6,7 +6,8 @@ use self::reader::Reader;
 use super::demand::{Demand, Demanded, WrittenMemory};
 use super::synthetic::Maker;
 use super::{
-    Choices, Compression, Converter, Lines, Method, Network, Shape, Winograd, optional_shift, sheet, shift,
+    Choices, Compression, Converter, Lines, Method, Network, Shape, Share, Winograd, optional_shift, sheet,
+    shift,
 };
 use crate::host::{read_description, read_tensor};
 use crate::nvdla::config::DataType;
@@ -20,11 +21,17 @@ use toml::Spanned;
 pub type ReadTensor<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;
 
 /// What is read otherwise than it is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
     /// Columns and lines of the input, in place of those that are written. Only where weights are made up can fully
     /// connected layers follow.
     pub input_size: Option<[u32; 2]>,
+    /// The format of features and weights, in place of the one that is written. Tensors in files must have it.
+    pub precision: Option<Precision>,
+    /// The share of made-up weights that is zero, in place of the one that is written.
+    pub zeros: Option<Share>,
+    /// Whether convolutions are computed by Winograd's method, in place of what is written.
+    pub winograd: Option<Winograd>,
 }
 
 #[derive(Deserialize)]
@@ -40,22 +47,6 @@ struct Written {
     winograd: Winograd,
     #[serde(default)]
     layer: Vec<WrittenLayer>,
-}
-
-/// A share of a whole.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(try_from = "f64")]
-struct Share(f64);
-
-impl TryFrom<f64> for Share {
-    type Error = String;
-
-    fn try_from(share: f64) -> Result<Share, String> {
-        match (0.0..=1.0).contains(&share) {
-            true => Ok(Share(share)),
-            false => Err(format!("{share} is no share: it is from 0 (none) to 1 (all)")),
-        }
-    }
 }
 
 #[derive(Deserialize)]
@@ -304,7 +295,8 @@ impl Network {
         let text = TomlText::parse(text)?;
         let Written { name, input, seed, precision, zeros, compression, winograd, layer: written } =
             text.read_kinds(&KINDS)?;
-        let precision = precision.map_or(Precision::Int8, Precision::from);
+        let precision = options.precision.or(precision.map(Precision::from)).unwrap_or_default();
+        let (zeros, winograd) = (options.zeros.or(zeros), options.winograd.unwrap_or(winograd));
         let WrittenInput { width, height, channels, image, memory } = input;
         let [width, height] = options.input_size.unwrap_or([width, height]);
         let input = Shape { width, height, channels }.check().map_err(|why| text.wrong("input", why))?;
@@ -312,22 +304,19 @@ impl Network {
             let what = format!("channels = {channels}: an image has 1 to 4");
             return Err(text.wrong("input.channels", what));
         }
-        // Who says how many weights are zero asks what that saves.
-        let compression = compression.unwrap_or(match zeros {
-            Some(_) => Compression::Auto,
-            None => Compression::Never,
-        });
+        let compression = compression.unwrap_or(Compression::of(zeros));
         let choices = Choices { compression, winograd };
         let demands = memory.iter().map(|memory| Demand::written(&text, None, Demanded::Output, memory));
         let demands = demands.collect();
         let line = |key: &str| text.wrong(key, "").line;
         let lines = Lines {
-            precision: line("precision"),
+            // An option is no line of the file.
+            precision: line("precision").filter(|_| options.precision.is_none()),
             layers: (0..written.len()).filter_map(|at| line(&format!("layer.{at}"))).collect(),
         };
         let network =
             Network { name, input, is_image: image, precision, choices, layers: Vec::new(), demands, lines };
-        let maker = Maker::new(seed, precision).with_zeros(zeros.map_or(0.0, |Share(share)| share));
+        let maker = Maker::new(seed, precision).with_zeros(zeros);
         let mut reader = Reader { network, maker, read };
         for (at, layer) in written.into_iter().enumerate() {
             let weights = layer.kind.weights_memory().map(|memory| (Demanded::Weights, memory));
@@ -338,7 +327,13 @@ impl Network {
             let Err(KeyError { key, what }) = reader.layer(layer) else { continue };
             return Err(text.wrong(&format!("layer.{at}.{key}"), what));
         }
-        reader.network.finished().map_err(|why| text.wrong("name", why))
+        let Reader { network, maker, .. } = reader;
+        if let (Some(share), false) = (options.zeros, maker.has_made()) {
+            let why =
+                format!("zeros = {share}: all its weights are from files, and only made-up ones become zero");
+            return Err(TextError::whole(why));
+        }
+        network.finished().map_err(|why| text.wrong("name", why))
     }
 
     /// Reads a network from a file, and its tensors from files in the same folder: TOML, or a sheet of layers (`.csv`).
@@ -358,7 +353,7 @@ impl Network {
     pub fn of_file(path: &Path, text: &str, options: &Options) -> Result<Network, TextError> {
         if path.extension().is_some_and(|extension| extension == "csv") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            return Network::of_sheet(&name, text).map_err(|error| error.in_file(path));
+            return sheet::network(&name, text, options).map_err(|error| error.in_file(path));
         }
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut read = |name: &str| {
@@ -375,7 +370,7 @@ impl Network {
     /// # Errors
     /// Names the row and what is wrong with it.
     pub fn of_sheet(name: &str, text: &str) -> Result<Network, TextError> {
-        sheet::network(name, text)
+        sheet::network(name, text, &Options::default())
     }
 
     pub(super) fn finished(self) -> Result<Network, String> {

@@ -5,7 +5,7 @@
 use super::operations::Task;
 use super::placement::{Copied, Copy};
 use super::steps::{Access, Planned, Planner};
-use super::{Step, Work};
+use super::{ConvolutionMethod, Step, Work};
 use crate::host::network::error::PlanError;
 use crate::host::network::layout::{Place, ram};
 use crate::host::program::Program;
@@ -163,7 +163,8 @@ impl Planner<'_> {
         }
         let name = format!("copy of {}", names.join(", "));
         let work = Work::Copy { program, bytes };
-        let step = Step { layer, name, after: Vec::new(), work, mac_cycles: 0 };
+        let method = ConvolutionMethod::default();
+        let step = Step { layer, name, after: Vec::new(), work, mac_cycles: 0, method };
         self.planned.push(Planned { step, reads, writes });
         Ok(())
     }

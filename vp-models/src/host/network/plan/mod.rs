@@ -2,7 +2,7 @@
 //!
 //! `operations` says what runs as one and in which order, `parts` and `tiles` how convolutions are cut, `batch` what runs once for several
 //! frames, `values` what shares memory, `operands` how weights and biases are packed, `traffic` how much each is read and written,
-//! `placement` where it is, `copies` what BDMA copies into SRAM; in `steps` it becomes register writes, with who must wait for whom.
+//! `placement` where it is, `copies` what BDMA copies into SRAM; in `steps` it becomes register writes, with who must wait for whom: each a `step`.
 
 mod batch;
 mod copies;
@@ -11,6 +11,7 @@ mod operands;
 mod operations;
 mod parts;
 mod placement;
+mod step;
 mod steps;
 mod tiles;
 mod traffic;
@@ -27,13 +28,12 @@ use super::error::PlanError;
 use super::layout::{Place, Tensor};
 use crate::host::program::Program;
 use crate::nvdla::config::Config;
-use crate::nvdla::glb::InterruptSource;
 use crate::nvdla::numeric::Precision;
-use crate::nvdla::registers::Unit;
 use std::ops::{Range, RangeInclusive};
 
 pub use self::copies::{Copies, NoCopies};
 pub use self::placement::{Memories, NoPlacement, Placement};
+pub use self::step::{ConvolutionMethod, Cpu, Step, Work};
 
 /// A network laid out for one hardware configuration and one memory. It says nothing of time: one plan runs on
 /// platforms with any memory behind them.
@@ -146,81 +146,6 @@ impl PlanOptions {
 impl Default for PlanOptions {
     fn default() -> PlanOptions {
         PlanOptions { frames: 1, placement: Placement::default(), sram_limit: None, copies: None }
-    }
-}
-
-/// One hardware layer, or a task of the CPU: a layer of the network, or some of its lines or channels.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// The layer's place in the network; of several the first.
-    pub layer: usize,
-    /// Its name.
-    pub name: String,
-    /// Steps that must be done before this one begins: they make what it reads, or use the memory that it writes.
-    pub after: Vec<usize>,
-    /// What is done.
-    pub work: Work,
-    /// Cycles for which its products keep the whole MAC array busy; none where the array takes no part.
-    pub mac_cycles: u64,
-}
-
-/// What a step does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Work {
-    /// Hardware does it.
-    Hardware {
-        /// The units that take part, in the order in which they are enabled: consumers before who feeds them.
-        units: Vec<Unit>,
-        /// Its registers, whatever the group.
-        program: Program,
-        /// The interrupts that say that it is done.
-        done: Vec<InterruptSource>,
-        /// The lookup table that it needs, by its place in the plan's list.
-        table: Option<usize>,
-    },
-    /// BDMA copies into SRAM what later steps read from there.
-    Copy {
-        /// Its registers; each command ends with its `CFG_OP`.
-        program: Program,
-        /// Bytes that it copies.
-        bytes: u64,
-    },
-    /// The CPU does it: no simulated time passes.
-    Cpu {
-        /// What.
-        task: Cpu,
-        /// What it reads…
-        from: Tensor,
-        /// …and makes.
-        to: Tensor,
-    },
-}
-
-/// What the CPU does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cpu {
-    /// Pixels become so many columns and rows.
-    Upsampling(u32),
-    /// Soft-max over channels; what a step of the input means, in 1/65536ths.
-    SoftMax(u32),
-}
-
-impl Step {
-    /// The units that take part.
-    pub fn units(&self) -> &[Unit] {
-        match &self.work {
-            Work::Hardware { units, .. } => units,
-            Work::Copy { .. } => &[Unit::Bdma],
-            Work::Cpu { .. } => &[],
-        }
-    }
-
-    /// Bytes that BDMA copies in it; none where it is no copy.
-    pub fn copied(&self) -> Option<u64> {
-        match self.work {
-            Work::Copy { bytes, .. } => Some(bytes),
-            Work::Hardware { .. } | Work::Cpu { .. } => None,
-        }
     }
 }
 
@@ -412,6 +337,7 @@ mod tests {
     use super::*;
     use crate::host::network::layout::ALIGNMENT;
     use crate::host::network::{Shape, digits};
+    use crate::nvdla::registers::Unit;
 
     const MEMORY: Range<u64> = 0x8000_0000..0x9000_0000;
 

@@ -43,8 +43,17 @@ impl Part {
     pub(super) fn mac_cycles(&self, positions: u64, kernels: u32, config: &Config) -> u64 {
         let groups = u64::from(kernels.div_ceil(config.kernels_at_once(self.weights.precision)));
         // A tile of four outputs takes the array as one position does.
-        let positions = if self.winograd.is_some() { positions / 4 } else { positions };
+        let positions =
+            if self.winograd.is_some() { positions / u64::from(winograd::OUTPUTS) } else { positions };
         positions * groups * self.weights.steps(config)
+    }
+
+    /// Products that the array makes for some kernels and positions by Winograd's method, if it does: a tile of 4 x 4 transformed features
+    /// gives four outputs (architecture text, "Winograd convolution mode"). Channels are those in CSC's registers: whole memory atoms.
+    pub(super) fn winograd_products(&self, positions: u64, kernels: u32) -> Option<u64> {
+        let tiles = positions / u64::from(winograd::OUTPUTS);
+        let each = winograd::PLACES as u64 * u64::from(self.weights.channels) * u64::from(kernels);
+        self.winograd.map(|_| tiles * each)
     }
 
     /// An estimate of the cycles that it takes: of each hardware layer those of its products, or of its bytes if these are more, and what

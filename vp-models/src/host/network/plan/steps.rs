@@ -6,7 +6,7 @@ use super::operations::Task;
 use super::parts::Part;
 use super::placement::{Copied, Places, Unplaced};
 use super::values::{Value, Values};
-use super::{Cpu, Step, Work};
+use super::{ConvolutionMethod, Cpu, Step, Work};
 use crate::host::network::cut::Cut;
 use crate::host::network::description::{
     Activation, Converter, Convolution, Elementwise, Function, Network, NetworkLayer, Normalisation,
@@ -136,7 +136,7 @@ impl<'a> Planner<'a> {
     fn cpu(&mut self, task: &Task, cpu: Cpu) -> Result<(), PlanError> {
         let from = self.values().of_source(self.network.layers[task.layer].sources[0]).tensor.clone();
         let to = self.values().of_layer(task.layer).tensor.clone();
-        self.push(task, Work::Cpu { task: cpu, from, to }, 0);
+        self.push(task, Work::Cpu { task: cpu, from, to });
         Ok(())
     }
 
@@ -207,11 +207,11 @@ impl<'a> Planner<'a> {
     }
 
     /// A step that reads and writes whole cubes.
-    fn push(&mut self, task: &Task, work: Work, mac_cycles: u64) {
+    fn push(&mut self, task: &Task, work: Work) {
         let reads =
             self.network.layers[task.layer].sources.iter().map(|source| self.whole(*source)).collect();
         let writes = self.whole(Some(task.pooling.unwrap_or(task.layer)));
-        self.push_part(task, work, mac_cycles, reads, writes);
+        self.push_part(task, work, reads, writes);
     }
 
     /// The same of an engine and its read DMA, which work alone.
@@ -225,12 +225,14 @@ impl<'a> Planner<'a> {
         let mut program = Program::new(self.config.register_map);
         program.encoded(encoded);
         let done = vec![source];
-        self.push(task, Work::Hardware { units: units.into(), program, done, table }, 0);
+        self.push(task, Work::Hardware { units: units.into(), program, done, table });
     }
 
-    fn push_part(&mut self, task: &Task, work: Work, mac_cycles: u64, reads: Vec<Access>, writes: Access) {
+    /// A step; a convolution adds what the MAC array does in it.
+    fn push_part(&mut self, task: &Task, work: Work, reads: Vec<Access>, writes: Access) {
         let name = self.network.layers[task.layer].name.clone();
-        let step = Step { layer: task.layer, name, after: Vec::new(), work, mac_cycles };
+        let method = ConvolutionMethod::default();
+        let step = Step { layer: task.layer, name, after: Vec::new(), work, mac_cycles: 0, method };
         self.planned.push(Planned { step, reads, writes: vec![writes] });
     }
 
@@ -300,6 +302,10 @@ impl<'a> Planner<'a> {
         done.push(InterruptSource::Sdp);
         let positions = u64::from(output.width) * u64::from(output.height) * u64::from(self.cubes);
         let mac_cycles = part.mac_cycles(positions, count, self.config);
+        let method = ConvolutionMethod {
+            winograd_products: part.winograd_products(positions, count),
+            is_compressed: cut.buffer.compressed,
+        };
         let seen = if part.pixels.is_some() { 0..1 } else { part.channels.clone() };
         let mut reads = vec![self.access(layer.sources[0], seen, inputs)];
         if let (Some(_), Some(added)) = (convolution.added, layer.sources.get(1)) {
@@ -310,7 +316,10 @@ impl<'a> Planner<'a> {
         let lines = if task.pooling.is_some() { 0..self.network.layers[made].output.height } else { outputs };
         let writes = self.access(Some(made), kernels, lines);
         let work = Work::Hardware { units, program, done, table: None };
-        self.push_part(task, work, mac_cycles, reads, writes);
+        self.push_part(task, work, reads, writes);
+        if let Some(Planned { step, .. }) = self.planned.last_mut() {
+            (step.mac_cycles, step.method) = (mac_cycles, method);
+        }
         Ok(())
     }
 

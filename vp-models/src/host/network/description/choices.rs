@@ -1,0 +1,145 @@
+//! What a network's file, or who runs it, chooses where hardware can do the same in several ways.
+
+use crate::suggestion::hint;
+use serde::Deserialize;
+use std::fmt;
+use std::str::FromStr;
+
+/// What is chosen where hardware can do the same in several ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// Whether weights lie in memory without their zeros.
+    pub compression: Compression,
+    /// Whether convolutions are computed by Winograd's method.
+    pub winograd: Winograd,
+}
+
+/// Whether weights lie in memory without their zeros, on configurations that have weight compression. Results are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compression {
+    /// They do not.
+    #[default]
+    Never,
+    /// Those of a layer do where that moves fewer bytes.
+    Auto,
+}
+
+impl Compression {
+    /// What is chosen where nothing is said: who says how many weights are zero asks what that saves.
+    pub(super) fn of(zeros: Option<Share>) -> Compression {
+        match zeros {
+            Some(_) => Compression::Auto,
+            None => Compression::Never,
+        }
+    }
+}
+
+/// Whether convolutions with kernels of 3 x 3 that move pixel by pixel are computed by Winograd's method, on configurations that have
+/// it. Results are near those of the direct method, and not the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Winograd {
+    /// They are not.
+    #[default]
+    Never,
+    /// They are where that is estimated to be faster.
+    Auto,
+    /// They are.
+    Always,
+}
+
+impl Winograd {
+    /// All of them, by name.
+    pub const NAMES: [(&'static str, Winograd); 3] =
+        [("never", Winograd::Never), ("auto", Winograd::Auto), ("always", Winograd::Always)];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Winograd::NAMES.iter().find(|(_, winograd)| *winograd == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl fmt::Display for Winograd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A word that does not say whether Winograd's method is used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is neither never, auto nor always{}", hint(word, Winograd::NAMES.map(|(name, _)| name)))]
+pub struct NoWinograd {
+    word: String,
+}
+
+impl FromStr for Winograd {
+    type Err = NoWinograd;
+
+    fn from_str(word: &str) -> Result<Winograd, NoWinograd> {
+        let known = Winograd::NAMES.iter().find(|(name, _)| *name == word);
+        known.map(|(_, winograd)| *winograd).ok_or_else(|| NoWinograd { word: word.to_owned() })
+    }
+}
+
+/// A share of a whole: from 0 (none) to 1 (all).
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Share(f64);
+
+impl Share {
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What is no share.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text} is no share: it is from 0 (none) to 1 (all)")]
+pub struct NoShare {
+    text: String,
+}
+
+impl TryFrom<f64> for Share {
+    type Error = NoShare;
+
+    fn try_from(share: f64) -> Result<Share, NoShare> {
+        match (0.0..=1.0).contains(&share) {
+            true => Ok(Share(share)),
+            false => Err(NoShare { text: share.to_string() }),
+        }
+    }
+}
+
+impl FromStr for Share {
+    type Err = NoShare;
+
+    fn from_str(text: &str) -> Result<Share, NoShare> {
+        let number = text.parse::<f64>().map_err(|_| NoShare { text: format!("`{text}`") })?;
+        Share::try_from(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_choices_are_read_from_words() {
+        assert_eq!(["0", "0.25", "1"].map(|text| text.parse::<Share>().unwrap().get()), [0.0, 0.25, 1.0]);
+        let refused = |text: &str| text.parse::<Share>().unwrap_err().to_string();
+        assert_eq!(refused("1.5"), "1.5 is no share: it is from 0 (none) to 1 (all)");
+        assert_eq!(refused("NaN"), "NaN is no share: it is from 0 (none) to 1 (all)");
+        assert_eq!(refused("half"), "`half` is no share: it is from 0 (none) to 1 (all)");
+        assert_eq!("auto".parse(), Ok(Winograd::Auto));
+        let refused = "alway".parse::<Winograd>().unwrap_err().to_string();
+        assert_eq!(refused, "`alway` is neither never, auto nor always; nearest: always");
+    }
+}

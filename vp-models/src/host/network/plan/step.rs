@@ -1,0 +1,111 @@
+//! What a plan is made of: hardware layers, copies and tasks of the CPU.
+
+use crate::host::network::layout::Tensor;
+use crate::host::program::Program;
+use crate::nvdla::glb::InterruptSource;
+use crate::nvdla::registers::Unit;
+use std::ops::AddAssign;
+
+/// One hardware layer, or a task of the CPU: a layer of the network, or some of its lines or channels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The layer's place in the network; of several the first.
+    pub layer: usize,
+    /// Its name.
+    pub name: String,
+    /// Steps that must be done before this one begins: they make what it reads, or use the memory that it writes.
+    pub after: Vec<usize>,
+    /// What is done.
+    pub work: Work,
+    /// Cycles for which its products keep the whole MAC array busy; none where the array takes no part.
+    pub mac_cycles: u64,
+    /// How it convolves, if it does.
+    pub method: ConvolutionMethod,
+}
+
+/// How a convolution is done, where hardware can do the same in several ways. By default directly, with weights as they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConvolutionMethod {
+    /// By Winograd's method: the products of transformed features and kernels, 16 for four outputs, a channel and a kernel. Those of outputs
+    /// beside the layer's own and of channels up to a whole memory atom are among them, as the array makes them, too.
+    pub winograd_products: Option<u64>,
+    /// Weights lie in memory without their zeros.
+    pub is_compressed: bool,
+}
+
+impl ConvolutionMethod {
+    /// Whether it is Winograd's.
+    pub fn is_winograd(&self) -> bool {
+        self.winograd_products.is_some()
+    }
+}
+
+impl AddAssign for ConvolutionMethod {
+    /// Of several hardware layers together: compressed if one of them has such weights.
+    fn add_assign(&mut self, other: ConvolutionMethod) {
+        if let Some(products) = other.winograd_products {
+            *self.winograd_products.get_or_insert(0) += products;
+        }
+        self.is_compressed |= other.is_compressed;
+    }
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Hardware does it.
+    Hardware {
+        /// The units that take part, in the order in which they are enabled: consumers before who feeds them.
+        units: Vec<Unit>,
+        /// Its registers, whatever the group.
+        program: Program,
+        /// The interrupts that say that it is done.
+        done: Vec<InterruptSource>,
+        /// The lookup table that it needs, by its place in the plan's list.
+        table: Option<usize>,
+    },
+    /// BDMA copies into SRAM what later steps read from there.
+    Copy {
+        /// Its registers; each command ends with its `CFG_OP`.
+        program: Program,
+        /// Bytes that it copies.
+        bytes: u64,
+    },
+    /// The CPU does it: no simulated time passes.
+    Cpu {
+        /// What.
+        task: Cpu,
+        /// What it reads…
+        from: Tensor,
+        /// …and makes.
+        to: Tensor,
+    },
+}
+
+/// What the CPU does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cpu {
+    /// Pixels become so many columns and rows.
+    Upsampling(u32),
+    /// Soft-max over channels; what a step of the input means, in 1/65536ths.
+    SoftMax(u32),
+}
+
+impl Step {
+    /// The units that take part.
+    pub fn units(&self) -> &[Unit] {
+        match &self.work {
+            Work::Hardware { units, .. } => units,
+            Work::Copy { .. } => &[Unit::Bdma],
+            Work::Cpu { .. } => &[],
+        }
+    }
+
+    /// Bytes that BDMA copies in it; none where it is no copy.
+    pub fn copied(&self) -> Option<u64> {
+        match self.work {
+            Work::Copy { bytes, .. } => Some(bytes),
+            Work::Hardware { .. } | Work::Cpu { .. } => None,
+        }
+    }
+}
