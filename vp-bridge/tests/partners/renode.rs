@@ -93,7 +93,7 @@ impl Renode {
                         self.levels.push((level, self.ticks));
                     }
                     Some(EmulatorEvent::Log { text, .. }) => {
-                        self.log.push(String::from_utf8(text.to_vec()).unwrap())
+                        self.log.push(String::from_utf8(text.to_vec()).unwrap());
                     }
                     Some(heard) => return heard,
                     None => {}

@@ -253,7 +253,7 @@ impl Timeline {
                 self.packets.event(now, access);
             }
             (Source::Line { track, is_high }, Observed::Level(level)) => {
-                self.line((*track, is_high), *level > 0)
+                self.line((*track, is_high), *level > 0);
             }
             (_, Observed::Warning(text)) => {
                 let track = if let Source::Warnings(track) = source { track } else { self.groups[0] };
