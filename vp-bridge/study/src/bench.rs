@@ -376,8 +376,8 @@ fn layers(
         }
     }
     for layer in &mut layers {
-        let (macs, cycles) = (layer.macs, layer.mac_cycles);
-        let work = MacWork { macs, capacity: cycles * plan.macs_a_cycle, cycles, period };
+        let (products, cycles) = (layer.products(), layer.mac_cycles);
+        let work = MacWork { products, capacity: cycles * plan.macs_a_cycle, cycles, period };
         let times = Bound::ALL.map(|bound| (bound, Time::ps(layer.bounds[bound as usize])));
         let mut bounds = Bounds::from_iter(times);
         bounds.part_idle_macs(work);

@@ -173,6 +173,11 @@ fn as_many<'de, D: Deserializer<'de>, const N: usize>(deserializer: D) -> Result
 }
 
 impl MeasuredLayer {
+    /// Products that the array made for it: as many as it needs, or by Winograd's method those of its tiles.
+    pub fn products(&self) -> u64 {
+        self.winograd_products.unwrap_or(self.macs)
+    }
+
     /// Its name, and what it is done with: `pool1, with conv1`.
     pub fn named(&self) -> String {
         match &self.within {

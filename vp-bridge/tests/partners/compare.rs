@@ -75,6 +75,6 @@ fn a_program_that_does_not_come_to_its_end_differs_in_what_is_missing() {
 #[test]
 fn without_a_part_there_is_nothing_to_compare() {
     let output = Command::new(VP).arg("compare").ended();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     has(&text(&output.stderr), &["there is nothing to compare", "--device-command COMMAND"]);
 }

@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// Trace scripts, or folders of them at any depth. Left out: a layer that is built in
     ///
     /// The exit status is 0 if all transactions are the same, in each stream: accesses to registers, levels of the interrupt line, and
-    /// of a memory port the bursts of each id and direction.
+    /// of a memory port the bursts of each id and direction; 1 if some differ, 2 if nothing can be compared.
     #[arg(value_name = "TRACE")]
     traces: Vec<PathBuf>,
 

@@ -26,7 +26,7 @@ pub(super) struct Args {
 
     /// Another one
     ///
-    /// The exit status is 0 if both have the same.
+    /// The exit status is that of diff(1): 0 if both have the same, 1 if not, 2 if they cannot be compared.
     #[arg(value_name = "B", value_parser = super::standard::named())]
     other: PathBuf,
 }

@@ -73,10 +73,7 @@ impl Args {
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
-    compare(args).map_err(|failure| match failure.is_broken_pipe {
-        true => failure,
-        false => failure.of_comparison(),
-    })
+    compare(args).map_err(Failure::of_comparison)
 }
 
 fn compare(args: &Args) -> Result<Verdict, Failure> {

@@ -147,7 +147,7 @@ impl Counts {
         let cycles = layer.time / period.max(1);
         Counts {
             precision: machine.data_type.map_or(Precision::Int8, Precision::from),
-            macs: layer.winograd_products.unwrap_or(layer.macs),
+            macs: layer.products(),
             mac_capacity: cycles * machine.macs,
             work: layer.work,
             sram: layer.sram,

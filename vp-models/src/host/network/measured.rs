@@ -153,9 +153,9 @@ impl Measured {
             last = add_frame(&mut layers, plan, *started, steps);
         }
         for layer in &mut layers {
-            let LayerFigures { macs, mac_cycles: cycles, .. } = *layer;
+            let (products, cycles) = (layer.products(), layer.mac_cycles);
             let capacity = cycles * plan.macs_a_cycle;
-            layer.bounds.part_idle_macs(MacWork { macs, capacity, cycles, period });
+            layer.bounds.part_idle_macs(MacWork { products, capacity, cycles, period });
         }
         for (at, within) in plan.within.iter().enumerate() {
             if let Some(within) = within {
@@ -398,6 +398,11 @@ mod tests {
         assert_eq!(bound, Bound::IdleMacs);
         let [idle, used] = [Bound::IdleMacs, Bound::MacArray].map(|bound| layer.bounds[bound].as_ps() as f64);
         assert!((2.0..3.05).contains(&(idle / used)), "{idle} {used}");
+        // Half of the kernels that it takes at once, by Winograd's method: of its products, which are fewer than the layer's, half are made.
+        let winograd = format!("winograd = 'always'\n{}", convolution(16, 3));
+        let (_, layer) = bound_on_large("width = 30, height = 30, channels = 64", &winograd);
+        let [idle, used] = [Bound::IdleMacs, Bound::MacArray].map(|bound| layer.bounds[bound].as_ps() as f64);
+        assert!((1.0..1.2).contains(&(idle / used)), "{idle} {used}");
     }
 
     #[test]
