@@ -215,25 +215,8 @@ impl Plan {
             settled
         };
         let settled: Vec<Values> = (0..frames).map(of_frame).collect();
-        let mut planner = steps::Planner::new(network, config, &settled, (&places, &constants), &batch);
-        let (last, each): (Vec<_>, Vec<_>) = (0..tasks.len()).partition(|&at| batch.is_last(tasks[at].layer));
-        for frame in 0..frames {
-            for &at in &each {
-                planner.at(frame, at);
-                planner.copy(&tasks)?;
-                planner.task(&tasks[at], &operands[at])?;
-            }
-        }
-        for at in last {
-            for frame in (0..frames).step_by(tasks[at].cubes as usize) {
-                planner.at(frame, at);
-                if frame == 0 {
-                    planner.copy(&tasks)?;
-                }
-                planner.task(&tasks[at], &operands[at])?;
-            }
-        }
-        let (steps, tables) = planner.finish();
+        let planner = steps::Planner::new(network, config, &settled, (&places, &constants), &batch);
+        let (steps, tables) = planner.steps(&tasks, &operands)?;
         let mut within = vec![None; network.layers.len()];
         for task in &tasks {
             if let Some(pooling) = task.pooling {

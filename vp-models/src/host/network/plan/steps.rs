@@ -95,7 +95,7 @@ impl<'a> Planner<'a> {
     }
 
     /// From here on it is a task's turn for a frame, or from one on.
-    pub(super) fn at(&mut self, frame: u32, task: usize) {
+    fn at(&mut self, frame: u32, task: usize) {
         (self.frame, self.at) = (frame, task);
     }
 
@@ -103,8 +103,35 @@ impl<'a> Planner<'a> {
         &self.settled[self.frame as usize]
     }
 
+    /// The steps of all tasks, and the tables that they load: frame after frame, and then what runs for several frames at once.
+    pub(super) fn steps(
+        mut self,
+        tasks: &[Task],
+        operands: &[Operands],
+    ) -> Result<(Vec<Step>, Vec<Program>), PlanError> {
+        let (last, each): (Vec<_>, Vec<_>) =
+            (0..tasks.len()).partition(|&at| self.batch.is_last(tasks[at].layer));
+        for frame in 0..self.batch.frames {
+            for &at in &each {
+                self.at(frame, at);
+                self.copy(tasks)?;
+                self.task(&tasks[at], &operands[at])?;
+            }
+        }
+        for at in last {
+            for frame in (0..self.batch.frames).step_by(tasks[at].cubes as usize) {
+                self.at(frame, at);
+                if frame == 0 {
+                    self.copy(tasks)?;
+                }
+                self.task(&tasks[at], &operands[at])?;
+            }
+        }
+        Ok(self.finish())
+    }
+
     /// The steps of a task whose turn it is.
-    pub(super) fn task(&mut self, task: &Task, operands: &Operands) -> Result<(), PlanError> {
+    fn task(&mut self, task: &Task, operands: &Operands) -> Result<(), PlanError> {
         self.cubes = task.cubes.min(self.batch.frames - self.frame);
         let layer = &self.network.layers[task.layer];
         let named = |refused| PlanError::Register { layer: layer.name.clone(), refused };
@@ -440,7 +467,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The steps, each with those that it waits for, and the tables.
-    pub(super) fn finish(self) -> (Vec<Step>, Vec<Program>) {
+    fn finish(self) -> (Vec<Step>, Vec<Program>) {
         let values = self.values();
         let Planner { batch, mut planned, places, tables, .. } = self;
         let copies_from = values.storages.len();
