@@ -1,5 +1,7 @@
 //! Which of the names there are somebody may have meant by one that is none.
 
+use strum::VariantNames;
+
 /// Longer than any name: comparing costs length times length, which whoever wrote the word would choose.
 const MOST_CHARACTERS: usize = 80;
 
@@ -31,6 +33,30 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
 /// The end of a message about a word that is none of these names: `; nearest: spi`, or nothing.
 pub fn hint<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, names).map_or_else(String::new, |name| format!("; nearest: {name}"))
+}
+
+/// A word that is none of those that may stand in its place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is no {what}: {}{}", alternatives(names), hint(word, names.iter().copied()))]
+pub struct UnknownWord {
+    word: String,
+    what: &'static str,
+    names: &'static [&'static str],
+}
+
+impl UnknownWord {
+    /// The word in place of a `what`, which is a type with these names.
+    pub(crate) fn of<Choice: VariantNames>(what: &'static str, word: &str) -> UnknownWord {
+        UnknownWord { word: word.to_owned(), what, names: Choice::VARIANTS }
+    }
+}
+
+/// `a, b or c`.
+fn alternatives(names: &[&str]) -> String {
+    match names {
+        [before @ .., last] if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+        names => names.concat(),
+    }
 }
 
 #[cfg(test)]

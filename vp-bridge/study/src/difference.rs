@@ -1,6 +1,6 @@
 //! What moved between two runs of the same points: by how much, in which layers, and why.
 
-use super::inputs::{self, InputDifference};
+use super::input_difference::{InputDifference, differences};
 use super::measured::{Measured, MeasuredLayer, Outcome};
 use super::store::Finished;
 use std::collections::HashMap;
@@ -159,7 +159,7 @@ impl Difference {
 
     /// Takes up in what two runs of a point differ.
     fn add_inputs(&mut self, first: &Finished, second: &Finished) {
-        for found in inputs::differences(first, second) {
+        for found in differences(first, second) {
             let is_same =
                 |known: &&mut InputDifference| known.key == found.key && known.values == found.values;
             match self.inputs.iter_mut().find(is_same) {

@@ -1,13 +1,10 @@
-//! What a point was run with, beside the program: where two results differ in it, it is a cause of what moved between them.
+//! What a point was run with, beside the program.
 
 use super::bench::Job;
 use super::point::text;
-use super::results::flat;
-use super::store::Finished;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
-use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::Description;
 
 /// What a point was run with.
@@ -23,17 +20,6 @@ pub struct Inputs {
     pub platform: BTreeMap<String, String>,
 }
 
-/// A value that was not the same in two results. A value that one of them does not have is `None`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InputDifference {
-    /// Which: a parameter of a study, a value of a platform's file, or in words what has no name.
-    pub key: String,
-    /// The first result's, and the second's.
-    pub values: [Option<String>; 2],
-    /// At how many points.
-    pub points: usize,
-}
-
 impl Inputs {
     pub(super) fn of(job: &Job) -> Inputs {
         let mut set: BTreeMap<String, String> =
@@ -43,26 +29,22 @@ impl Inputs {
         if !job.outside.is_empty() {
             set.insert("parts in other programs".to_owned(), job.outside.join(" "));
         }
-        let mut all = Vec::new();
-        if let Ok(table) = Table::try_from(&job.description) {
-            flat("", &Value::Table(table), &mut all);
-        }
-        let platform = all.iter().filter(|(name, _)| name != "name");
+        let platform = platform_values(&job.description).into_iter().filter(|(name, _)| name != "name");
         Inputs {
             network: job.network.name.clone(),
             network_contents: format!("{:016x}", job.network_identity),
             set,
-            platform: platform.map(|(name, value)| (name.clone(), text(value))).collect(),
+            platform: platform.map(|(name, value)| (name, text(&value))).collect(),
         }
     }
 
     /// What it has of this name: of the platform as it was built, if it is the platform's.
-    fn value(&self, key: &str) -> Option<&String> {
+    pub(super) fn value(&self, key: &str) -> Option<&String> {
         self.platform.get(key).or_else(|| self.set.get(key))
     }
 
     /// Names of all that two may differ in. What follows from two built-in platforms is told by their names.
-    fn keys<'a>(&'a self, other: &'a Inputs) -> BTreeSet<&'a String> {
+    pub(super) fn keys<'a>(&'a self, other: &'a Inputs) -> BTreeSet<&'a String> {
         let set = self.set.keys().chain(other.set.keys());
         let names = [self, other].map(|inputs| inputs.set.get("platform"));
         let is_built_in = |name: Option<&String>| name.is_some_and(|name| Description::named(name).is_ok());
@@ -73,106 +55,27 @@ impl Inputs {
     }
 }
 
-/// In what two runs of a point differ; nothing is known of those that could not be planned, or that older programs have kept.
-pub(super) fn differences(first: &Finished, second: &Finished) -> Vec<InputDifference> {
-    let (Some(a), Some(b)) = (&first.inputs, &second.inputs) else { return Vec::new() };
-    let of = |key: &str, values: [Option<&String>; 2]| {
-        let values = values.map(Option::<&String>::cloned);
-        (values[0] != values[1]).then(|| InputDifference { key: key.to_owned(), values, points: 1 })
-    };
-    let mut all: Vec<InputDifference> =
-        a.keys(b).into_iter().filter_map(|key| of(key, [a.value(key), b.value(key)])).collect();
-    let is_told =
-        |all: &[InputDifference], key: &str| all.iter().any(|difference| difference.key.starts_with(key));
-    // A network's own file may say otherwise with the same name.
-    if !is_told(&all, "network") {
-        all.extend(of("the network's file", [Some(&a.network_contents), Some(&b.network_contents)]));
-    }
-    let precisions = [first, second].map(|finished| {
-        let format = finished.outcome.measured()?.machine.data_type?;
-        Some(Precision::from(format).to_string())
-    });
-    if !is_told(&all, "network.precision") && precisions.iter().all(Option::is_some) {
-        all.extend(of("precision", precisions.each_ref().map(Option::as_ref)));
+/// All of a platform's values by their names in its file.
+pub(super) fn platform_values(description: &Description) -> Vec<(String, Value)> {
+    let mut all = Vec::new();
+    if let Ok(table) = Table::try_from(description) {
+        flat("", &Value::Table(table), &mut all);
     }
     all
 }
 
-/// The names of the networks of some points, each once.
-pub fn network_names<'a>(points: impl IntoIterator<Item = &'a Finished>) -> Vec<&'a str> {
-    let names = points.into_iter().filter_map(|finished| finished.inputs.as_ref());
-    names.map(|inputs| inputs.network.as_str()).collect::<BTreeSet<_>>().into_iter().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::measured::{Machine, Measured, Outcome};
-    use super::*;
-    use vp_models::nvdla::config::DataType;
-
-    fn finished(set: &[(&str, &str)], platform: &[(&str, &str)], contents: &str) -> Finished {
-        let map = |all: &[(&str, &str)]| {
-            all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-        };
-        let inputs = Inputs {
-            network: "digits".to_owned(),
-            network_contents: contents.to_owned(),
-            set: map(set),
-            platform: map(platform),
-        };
-        let outcome = Outcome::Ran(Box::default());
-        Finished { inputs: Some(inputs), ..Finished::new("k", "p", "x=1", outcome) }
-    }
-
-    fn told(first: &Finished, second: &Finished) -> Vec<String> {
-        let said = |value: &Option<String>| value.as_deref().unwrap_or("-").to_owned();
-        let of =
-            |it: &InputDifference| format!("{}: {}, {}", it.key, said(&it.values[0]), said(&it.values[1]));
-        differences(first, second).iter().map(of).collect()
-    }
-
-    #[test]
-    fn values_are_the_platforms_as_it_was_built() {
-        let one = finished(
-            &[("platform", "nv_small"), ("dbb0.read_latency", "50 ns")],
-            &[("period", "1 ns"), ("dbb0.read_latency", "50")],
-            "c",
-        );
-        let same =
-            finished(&[("platform", "nv_small")], &[("period", "1 ns"), ("dbb0.read_latency", "50")], "c");
-        assert_eq!(told(&one, &same), [""; 0]);
-        let slow = finished(
-            &[("platform", "nv_small"), ("dbb0.bandwidth", "1 GB/s")],
-            &[("period", "2 ns"), ("dbb0.read_latency", "50"), ("dbb0.bandwidth", "1000000000")],
-            "c",
-        );
-        assert_eq!(told(&one, &slow), ["dbb0.bandwidth: -, 1000000000", "period: 1 ns, 2 ns"]);
-    }
-
-    #[test]
-    fn what_follows_from_built_in_platforms_is_told_by_their_names() {
-        let of = |platform| finished(&[("platform", platform)], &[("nvdla.mac_atomic_c", platform)], "c");
-        assert_eq!(told(&of("nv_small"), &of("nv_large")), ["platform: nv_small, nv_large"]);
-        let mine = told(&of("nv_small"), &of("mine.toml"));
-        assert_eq!(mine, ["nvdla.mac_atomic_c: nv_small, mine.toml", "platform: nv_small, mine.toml"]);
-    }
-
-    #[test]
-    fn another_file_of_a_network_is_told_and_its_format() {
-        let of = |contents, data_type| {
-            let machine = Machine { data_type: Some(data_type), ..Machine::default() };
-            let outcome = Outcome::Ran(Box::new(Measured { machine, ..Measured::default() }));
-            Finished { outcome, ..finished(&[], &[], contents) }
-        };
-        let told = told(&of("a", DataType::Int8), &of("b", DataType::Fp16));
-        assert_eq!(told, ["the network's file: a, b", "precision: int8, fp16"]);
-    }
-
-    #[test]
-    fn nothing_is_said_of_what_older_programs_kept() {
-        let old = Finished::new("k", "p", "x=1", Outcome::Ran(Box::default()));
-        assert_eq!(told(&old, &finished(&[("frames", "2")], &[], "c")), [""; 0]);
-        let networks = [finished(&[], &[], "c"), old];
-        assert_eq!(network_names(&networks), ["digits"]);
+fn flat(prefix: &str, value: &Value, all: &mut Vec<(String, Value)>) {
+    let name = |part: &str| if prefix.is_empty() { part.to_owned() } else { format!("{prefix}.{part}") };
+    match value {
+        Value::Table(table) if !table.contains_key("distribution") => {
+            table.iter().for_each(|(key, value)| flat(&name(key), value, all));
+        }
+        Value::Array(list) if list.iter().all(|it| it.get("name").is_some()) && !list.is_empty() => {
+            for element in list {
+                let key = element.get("name").and_then(Value::as_str).unwrap_or("?");
+                flat(&name(key), element, all);
+            }
+        }
+        value => all.push((prefix.to_owned(), value.clone())),
     }
 }

@@ -16,6 +16,7 @@ pub mod energy;
 mod explore;
 mod file;
 mod ideal;
+mod input_difference;
 mod inputs;
 mod knee;
 mod layout;
@@ -45,7 +46,8 @@ pub use difference::{Cause, Difference, LayerDifference, PointDifference, RunFig
 pub use explore::Finding;
 pub use file::{Report, Study};
 pub use ideal::{Ideal, Trend};
-pub use inputs::{InputDifference, Inputs, network_names};
+pub use input_difference::{InputDifference, network_names};
+pub use inputs::Inputs;
 pub use knee::{Knee, falls_below, first_at};
 pub use layout::{Curve, IdealPoint, Layout, Panel};
 pub use measured::{Direction, Histogram, Levels, Machine, Measured, MeasuredLayer, Outcome, Port, Timeline};

@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(options("copies", "auto".into()), Ok(copied));
         assert_eq!(
             options("copies", "nevr".into()),
-            Err("copies: `nevr` is neither auto nor never; nearest: never".into())
+            Err("copies: `nevr` is no choice of copies: auto or never; nearest: never".into())
         );
         for wrong in [(-1).into(), "much".into()] {
             assert!(options("placement_limit", wrong).unwrap_err().contains("a number of bytes"));

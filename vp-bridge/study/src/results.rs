@@ -4,6 +4,7 @@ use super::bench::Job;
 use super::command::command;
 use super::energy::{Coefficients, Counts, Energy};
 use super::file::Study;
+use super::inputs::platform_values;
 use super::layout::Curve;
 use super::measured::{Measured, Outcome};
 use super::point::Point;
@@ -52,36 +53,14 @@ pub fn rows<'a>(
 ) -> Vec<Row<'a>> {
     let row = |planned: &'a Planned| {
         let finished = finished.get(planned.key.as_str())?;
-        let mut parameters = Vec::new();
-        if let Ok(job) = &planned.job
-            && let Ok(table) = toml::Table::try_from(&job.description)
-        {
-            flat("", &Value::Table(table), &mut parameters);
-        }
+        let job = planned.job.as_ref().ok();
+        let parameters = job.map(|job| platform_values(&job.description)).unwrap_or_default();
         let command = command(planned, study, file);
         let seen = finished.outcome.measured().filter(|measured| measured.is_seen_inside());
         let energy = seen.zip(study.energy.as_ref()).map(|(measured, known)| estimates(measured, known));
-        let (point, job) = (&planned.point, planned.job.as_ref().ok());
-        Some(Row { point, job, parameters, outcome: &finished.outcome, command, energy })
+        Some(Row { point: &planned.point, job, parameters, outcome: &finished.outcome, command, energy })
     };
     points.iter().filter_map(row).collect()
-}
-
-/// All of a platform's values by their names in its file.
-pub(super) fn flat(prefix: &str, value: &Value, all: &mut Vec<(String, Value)>) {
-    let name = |part: &str| if prefix.is_empty() { part.to_owned() } else { format!("{prefix}.{part}") };
-    match value {
-        Value::Table(table) if !table.contains_key("distribution") => {
-            table.iter().for_each(|(key, value)| flat(&name(key), value, all));
-        }
-        Value::Array(list) if list.iter().all(|it| it.get("name").is_some()) && !list.is_empty() => {
-            for element in list {
-                let key = element.get("name").and_then(Value::as_str).unwrap_or("?");
-                flat(&name(key), element, all);
-            }
-        }
-        value => all.push((prefix.to_owned(), value.clone())),
-    }
 }
 
 /// Frames/s along a curve, where its points ran.

@@ -316,7 +316,10 @@ fn what_a_network_cannot_be_read_with_is_refused_with_what_would_be_right() {
             &["lenet", "--precision", "int61"][..],
             "`int61` is no precision: int8, int16 or fp16; nearest: int16",
         ),
-        (&["lenet", "--winograd", "alway"], "`alway` is neither never, auto nor always; nearest: always"),
+        (
+            &["lenet", "--winograd", "alway"],
+            "`alway` is no choice of Winograd's method: never, auto or always; nearest: always",
+        ),
         (&["lenet", "--zeros", "1.5"], "1.5 is no share: it is from 0 (none) to 1 (all)"),
         (&["digits", "--zeros", "0.5"], "zeros = 0.5: all its weights are from files"),
         (

@@ -6,11 +6,12 @@
 //! converter, truncation and average uses it, and then saturates to a width (or, where documented, is cut to
 //! it).
 
-use crate::suggestion::hint;
-use std::str::FromStr;
+use crate::suggestion::UnknownWord;
+use strum::{Display, EnumString, VariantNames};
 
 /// Number format of a feature element.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "lowercase", parse_err_ty = UnknownWord, parse_err_fn = Precision::unknown)]
 pub enum Precision {
     /// 8-bit two's complement.
     #[default]
@@ -21,34 +22,10 @@ pub enum Precision {
     Fp16,
 }
 
-impl std::fmt::Display for Precision {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(
-            Precision::NAMES.iter().find(|(_, precision)| precision == self).map_or("", |(name, _)| name),
-        )
-    }
-}
-
-/// A word that names no format.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is no precision: int8, int16 or fp16{}", hint(word, Precision::NAMES.map(|(name, _)| name)))]
-pub struct NoPrecision {
-    word: String,
-}
-
-impl FromStr for Precision {
-    type Err = NoPrecision;
-
-    fn from_str(word: &str) -> Result<Precision, NoPrecision> {
-        let known = Precision::NAMES.iter().find(|(name, _)| *name == word);
-        known.map(|(_, precision)| *precision).ok_or_else(|| NoPrecision { word: word.to_owned() })
-    }
-}
-
 impl Precision {
-    /// All of them, by name.
-    pub const NAMES: [(&'static str, Precision); 3] =
-        [("int8", Precision::Int8), ("int16", Precision::Int16), ("fp16", Precision::Fp16)];
+    fn unknown(word: &str) -> UnknownWord {
+        UnknownWord::of::<Precision>("precision", word)
+    }
 
     /// Size of one element in memory, in bytes.
     pub const fn bytes(self) -> usize {
@@ -183,7 +160,9 @@ mod tests {
 
     #[test]
     fn formats_are_read_by_their_names() {
-        for (name, precision) in Precision::NAMES {
+        for (name, precision) in
+            [("int8", Precision::Int8), ("int16", Precision::Int16), ("fp16", Precision::Fp16)]
+        {
             assert_eq!((name.parse(), precision.to_string()), (Ok(precision), name.to_owned()));
         }
         let refused = "int61".parse::<Precision>().unwrap_err().to_string();

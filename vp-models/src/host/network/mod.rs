@@ -45,14 +45,14 @@ mod winograd;
 
 pub use description::{
     Activation, Bias, Choices, Compression, Converter, Convolution, Demand, Demanded, Elementwise, Function,
-    Lines, Method, Network, NetworkLayer, NoShare, NoWinograd, Normalisation, Operation, Options, PairMethod,
-    Pooling, ReadTensor, Shape, Share, SoftMax, Sum, Window, Winograd, example_input,
+    Lines, Method, Network, NetworkLayer, NoShare, Normalisation, Operation, Options, PairMethod, Pooling,
+    ReadTensor, Shape, Share, SoftMax, Sum, Window, Winograd, example_input,
 };
 pub use error::{MeasureError, PlanError, RunError};
 pub use layout::{Channels, Form, Place, Run, Tensor};
 pub use measured::{LayerFigures, Measured};
 pub use plan::{
-    Constant, ConvolutionMethod, Copies, Cpu, Memories, NoCopies, NoPlacement, PlacedCopy, PlacedTensor,
-    Placement, Plan, PlanOptions, Step, Work,
+    Constant, ConvolutionMethod, Copies, Cpu, Memories, PlacedCopy, PlacedTensor, Placement, Plan,
+    PlanOptions, Step, Work,
 };
 pub use run::{Inference, Runner, Span};

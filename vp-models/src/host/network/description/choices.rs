@@ -1,9 +1,10 @@
 //! What a network's file, or who runs it, chooses where hardware can do the same in several ways.
 
-use crate::suggestion::hint;
+use crate::suggestion::UnknownWord;
 use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
+use strum::{Display, EnumString, VariantNames};
 
 /// What is chosen where hardware can do the same in several ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,8 +38,9 @@ impl Compression {
 
 /// Whether convolutions with kernels of 3 x 3 that move pixel by pixel are computed by Winograd's method, on configurations that have
 /// it. Results are near those of the direct method, and not the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Display, EnumString, VariantNames)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", parse_err_ty = UnknownWord, parse_err_fn = Winograd::unknown)]
 pub enum Winograd {
     /// They are not.
     #[default]
@@ -50,35 +52,8 @@ pub enum Winograd {
 }
 
 impl Winograd {
-    /// All of them, by name.
-    pub const NAMES: [(&'static str, Winograd); 3] =
-        [("never", Winograd::Never), ("auto", Winograd::Auto), ("always", Winograd::Always)];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        Winograd::NAMES.iter().find(|(_, winograd)| *winograd == self).map_or("", |(name, _)| name)
-    }
-}
-
-impl fmt::Display for Winograd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// A word that does not say whether Winograd's method is used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is neither never, auto nor always{}", hint(word, Winograd::NAMES.map(|(name, _)| name)))]
-pub struct NoWinograd {
-    word: String,
-}
-
-impl FromStr for Winograd {
-    type Err = NoWinograd;
-
-    fn from_str(word: &str) -> Result<Winograd, NoWinograd> {
-        let known = Winograd::NAMES.iter().find(|(name, _)| *name == word);
-        known.map(|(_, winograd)| *winograd).ok_or_else(|| NoWinograd { word: word.to_owned() })
+    fn unknown(word: &str) -> UnknownWord {
+        UnknownWord::of::<Winograd>("choice of Winograd's method", word)
     }
 }
 
@@ -140,6 +115,9 @@ mod tests {
         assert_eq!(refused("half"), "`half` is no share: it is from 0 (none) to 1 (all)");
         assert_eq!("auto".parse(), Ok(Winograd::Auto));
         let refused = "alway".parse::<Winograd>().unwrap_err().to_string();
-        assert_eq!(refused, "`alway` is neither never, auto nor always; nearest: always");
+        assert_eq!(
+            refused,
+            "`alway` is no choice of Winograd's method: never, auto or always; nearest: always"
+        );
     }
 }

@@ -14,7 +14,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 
-pub use choices::{Choices, Compression, NoShare, NoWinograd, Share, Winograd};
+pub use choices::{Choices, Compression, NoShare, Share, Winograd};
 pub use demand::{Demand, Demanded};
 pub use synthetic::example_input;
 pub use written::{Options, ReadTensor};

@@ -12,12 +12,12 @@ use crate::host::program::Program;
 use crate::nvdla::bdma::layer::{ATOM, BdmaTransfer};
 use crate::nvdla::config::Config;
 use crate::nvdla::registers::{Unit, bdma};
-use crate::suggestion::hint;
-use std::fmt;
-use std::str::FromStr;
+use crate::suggestion::UnknownWord;
+use strum::{Display, EnumString, VariantNames};
 
 /// Whether tensors that are read several times are copied into SRAM first, by BDMA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "lowercase", parse_err_ty = UnknownWord, parse_err_fn = Copies::unknown)]
 pub enum Copies {
     /// They are where that moves fewer bytes over DBBIF and SRAM is free meanwhile.
     Auto,
@@ -26,12 +26,8 @@ pub enum Copies {
 }
 
 impl Copies {
-    /// Both, by name.
-    pub const NAMES: [(&'static str, Copies); 2] = [("auto", Copies::Auto), ("never", Copies::Never)];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        Copies::NAMES.iter().find(|(_, copies)| *copies == self).map_or("", |(name, _)| name)
+    fn unknown(word: &str) -> UnknownWord {
+        UnknownWord::of::<Copies>("choice of copies", word)
     }
 
     /// Whether a configuration has what it needs.
@@ -47,28 +43,6 @@ impl Copies {
             Copies::Auto if !config.bdma => Err(PlanError::NoBdma { config: name }),
             Copies::Auto | Copies::Never => Ok(()),
         }
-    }
-}
-
-impl fmt::Display for Copies {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// A word that does not say whether anything is copied.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is neither auto nor never{}", hint(word, Copies::NAMES.map(|(name, _)| name)))]
-pub struct NoCopies {
-    word: String,
-}
-
-impl FromStr for Copies {
-    type Err = NoCopies;
-
-    fn from_str(word: &str) -> Result<Copies, NoCopies> {
-        let known = Copies::NAMES.iter().find(|(name, _)| *name == word);
-        known.map(|(_, copies)| *copies).ok_or_else(|| NoCopies { word: word.to_owned() })
     }
 }
 
@@ -212,6 +186,6 @@ mod tests {
     fn words_are_known_by_name() {
         assert_eq!(["auto", "never"].map(str::parse), [Ok(Copies::Auto), Ok(Copies::Never)]);
         let error = "alway".parse::<Copies>().unwrap_err();
-        assert!(error.to_string().starts_with("`alway` is neither auto nor never"), "{error}");
+        assert!(error.to_string().starts_with("`alway` is no choice of copies: auto or never"), "{error}");
     }
 }

@@ -31,8 +31,8 @@ use crate::nvdla::config::Config;
 use crate::nvdla::numeric::Precision;
 use std::ops::{Range, RangeInclusive};
 
-pub use self::copies::{Copies, NoCopies};
-pub use self::placement::{Memories, NoPlacement, Placement};
+pub use self::copies::Copies;
+pub use self::placement::{Memories, Placement};
 pub use self::step::{ConvolutionMethod, Cpu, Step, Work};
 
 /// A network laid out for one hardware configuration and one memory. It says nothing of time: one plan runs on

@@ -21,16 +21,16 @@ use crate::host::network::error::PlanError;
 use crate::host::network::layout::Place;
 use crate::nvdla::config::Config;
 use crate::platform::Description;
-use crate::suggestion::hint;
+use crate::suggestion::UnknownWord;
 use std::cmp::Reverse;
-use std::fmt;
 use std::ops::{Range, RangeInclusive};
-use std::str::FromStr;
+use strum::{Display, EnumString, VariantNames};
 
 pub(super) use self::copied::{Copied, Copy};
 
 /// Which tensors a plan keeps in SRAM, beside those that the network's file demands there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "lowercase", parse_err_ty = UnknownWord, parse_err_fn = Placement::unknown)]
 pub enum Placement {
     /// None. The default: how large and how fast an SRAM is only its platform's file says, and the built-in platforms' is larger than
     /// any chip's.
@@ -43,17 +43,10 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// All of them, by name.
-    pub const NAMES: [(&'static str, Placement); 3] =
-        [("dram", Placement::Dram), ("activations", Placement::Activations), ("all", Placement::All)];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        Placement::NAMES.iter().find(|(_, placement)| *placement == self).map_or("", |(name, _)| name)
+    fn unknown(word: &str) -> UnknownWord {
+        UnknownWord::of::<Placement>("placement", word)
     }
-}
 
-impl Placement {
     /// Whether a configuration has what it needs.
     ///
     /// # Errors
@@ -66,28 +59,6 @@ impl Placement {
                 Err(PlanError::NoSram { config, asked, line: None })
             }
         }
-    }
-}
-
-impl fmt::Display for Placement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// A word that names no placement.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is no placement: dram, activations or all{}", hint(word, Placement::NAMES.map(|(name, _)| name)))]
-pub struct NoPlacement {
-    word: String,
-}
-
-impl FromStr for Placement {
-    type Err = NoPlacement;
-
-    fn from_str(word: &str) -> Result<Placement, NoPlacement> {
-        let known = Placement::NAMES.iter().find(|(name, _)| *name == word);
-        known.map(|(_, placement)| *placement).ok_or_else(|| NoPlacement { word: word.to_owned() })
     }
 }
 
