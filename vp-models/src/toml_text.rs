@@ -208,10 +208,10 @@ impl<'a> TomlText<'a> {
     fn refused(&self, error: &toml::de::Error, kinds: Option<&Kinds>) -> TextError {
         let message = error.message().trim_end();
         let Some(Range { start, .. }) = error.span() else { return TextError::whole(message) };
-        // What the outermost table lacks stands in no line, whatever section the text begins with.
+        // What the outermost table lacks, a value or a section, stands in no line, whatever the text begins with.
         if message.starts_with("missing field ") && error.span() == Some(self.root.span()) {
             let what = in_plain_words(message, &[]);
-            return TextError::whole(format!("{what} at the top, before the first section"));
+            return TextError::whole(format!("{what} at the top level"));
         }
         let mut way = way_in(self.root.get_ref(), start).unwrap_or_default();
         let mut at = start;

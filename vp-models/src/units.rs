@@ -166,7 +166,7 @@ pub(crate) fn optional_rate<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
 /// A text that is no size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no size: write bytes, or KiB, MiB, GiB or TiB (K, M, G, T for short), such as 2G or 256 KiB"
+    "`{0}` is no size: write a whole number of bytes, or of KiB, MiB, GiB or TiB (K, M, G, T for short), such as 2G or 256 KiB, below 2^64 bytes"
 )]
 pub struct ParseSizeError(String);
 
@@ -245,7 +245,10 @@ mod tests {
         let expected = [5, 1024, 65536, 65536, 2 << 20, 1 << 30, 1 << 40, 7].map(Ok);
         assert_eq!(sizes, expected);
         for wrong in ["", "KiB", "2 GB", "1.5 MiB", "-1", "17179869184T", "1 PiB"] {
-            assert!(parse_size(wrong).unwrap_err().to_string().contains("such as 2G or 256 KiB"), "{wrong}");
+            assert!(
+                parse_size(wrong).unwrap_err().to_string().contains("a whole number of bytes"),
+                "{wrong}"
+            );
         }
     }
 

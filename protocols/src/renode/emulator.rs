@@ -146,13 +146,13 @@ impl Emulator {
                     Socket::Main => self.take_answer(message)?,
                     Socket::Async => self.take_request(message)?,
                 };
-                Ok(Taken::EmulatorEvent(heard))
+                Ok(Taken::Event(heard))
             });
             let messages = &mut self.messages[usize::from(socket == Socket::Async)];
             match taken {
                 Ok(Taken::TooLittle) => return Ok(None),
                 Ok(Taken::Nothing) => *messages += 1,
-                Ok(Taken::EmulatorEvent(heard)) => {
+                Ok(Taken::Event(heard)) => {
                     *messages += 1;
                     return Ok(Some(heard));
                 }
@@ -240,7 +240,7 @@ impl Emulator {
         }
         input.advance(MESSAGE);
         let text = input.split_to(length).freeze();
-        Ok(Taken::EmulatorEvent(EmulatorEvent::Log { level: message.data as i64, text }))
+        Ok(Taken::Event(EmulatorEvent::Log { level: message.data as i64, text }))
     }
 
     fn end(&mut self) -> EmulatorEvent {
@@ -358,5 +358,5 @@ enum Taken {
     /// More bytes are needed.
     TooLittle,
     Nothing,
-    EmulatorEvent(EmulatorEvent),
+    Event(EmulatorEvent),
 }

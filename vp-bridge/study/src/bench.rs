@@ -341,6 +341,7 @@ fn layers(
         layers[step.layer].parts += u64::from(matches!(step.work, Work::Hardware { .. }));
         layers[step.layer].copied += step.copied().unwrap_or(0) * runs;
         layers[step.layer].mac_cycles += step.mac_cycles * runs;
+        layers[step.layer].is_compressed |= step.method.is_compressed;
         if let Some(products) = step.method.winograd_products {
             *layers[step.layer].winograd_products.get_or_insert(0) += products * runs;
         }

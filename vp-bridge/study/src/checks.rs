@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use vp_models::host::network::Winograd;
 use vp_models::toml_text::TextError;
 use vp_models::units::grouped;
 
@@ -93,7 +94,10 @@ pub fn wrong_values(
         let kind = if is_of_range { without_numbers(why) } else { why.clone() };
         let at = *known.entry((kind, place.clone())).or_insert(wrong.len());
         if at == wrong.len() {
-            wrong.push(WrongValue { place, what, why: why.clone(), points: 0, values: 1 });
+            // The reason may name the parameter, too.
+            let of_name = |name: &String| why.strip_prefix(name.as_str())?.strip_prefix(": ");
+            let why = name.as_ref().and_then(of_name).unwrap_or(why).to_owned();
+            wrong.push(WrongValue { place, what, why, points: 0, values: 1 });
             values.push(HashSet::new());
         }
         wrong[at].points += 1;
@@ -197,8 +201,9 @@ pub fn impossible_goals(study: &Study, points: &[Planned]) -> Vec<WrongValue> {
 /// Frames a second at which the MAC array would always be busy.
 fn most_frames(job: &Job) -> Option<f64> {
     let config = &job.description.nvdla()?.config;
-    let saved = if config.winograd { WINOGRAD } else { 1.0 };
-    let cycles = job.network.macs as f64 / f64::from(config.macs()) / saved;
+    let network = &job.network;
+    let saved = if config.winograd && network.winograd != Winograd::Never { WINOGRAD } else { 1.0 };
+    let cycles = network.macs as f64 / config.macs_a_cycle(network.precision) as f64 / saved;
     (cycles > 0.0).then(|| 1e12 / (cycles * job.description.period.as_ps() as f64))
 }
 
@@ -258,7 +263,7 @@ mod tests {
         assert_eq!(wrong.len(), 2, "{wrong:#?}");
         for start in [
             "line 7: network.zeros = 1.5: ",
-            "line 10: placement = al: placement: `al` is no placement: dram, activations or all; nearest: all",
+            "line 10: placement = al: `al` is no placement: dram, activations or all; nearest: all",
         ] {
             assert!(wrong.iter().any(|it| it.starts_with(start)), "no {start} in {wrong:#?}");
         }

@@ -1,9 +1,9 @@
 //! What moved between two runs of the same points: by how much, in which layers, and why.
 
-use super::input_difference::{InputDifference, differences};
+use super::input_difference::{InputDifference, InputDifferences, differences};
 use super::measured::{Measured, MeasuredLayer, Outcome};
 use super::store::Finished;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use vp_models::host::Bound;
 use vp_models::units::grouped;
@@ -142,41 +142,36 @@ impl Difference {
         };
         let ((order, first), (second_order, second)) = (last(first), last(second));
         let mut difference = Difference::default();
+        let (mut inputs, mut networks) = (InputDifferences::default(), HashSet::new());
         for point in order {
             match second.get(&point) {
                 Some(other) => {
-                    difference.add_inputs(&first[&point], other);
+                    differences(&first[&point], other).into_iter().for_each(|found| inputs.add(found));
+                    difference.add_run([&first[&point], other], &mut networks);
                     let both = [&first[&point].outcome, &other.outcome];
                     difference.points.push(PointDifference::between(point, both));
                 }
                 None => difference.only_first.push(point),
             }
         }
+        difference.inputs = inputs.all();
         difference.only_second =
             second_order.into_iter().filter(|point| !first.contains_key(point)).collect();
         difference
     }
 
-    /// Takes up in what two runs of a point differ.
-    fn add_inputs(&mut self, first: &Finished, second: &Finished) {
-        for found in differences(first, second) {
-            let is_same =
-                |known: &&mut InputDifference| known.key == found.key && known.values == found.values;
-            match self.inputs.iter_mut().find(is_same) {
-                Some(known) => known.points += found.points,
-                None => self.inputs.push(found),
-            }
-        }
-        let names = [first, second].map(|finished| Some(&finished.inputs.as_ref()?.network));
-        if let [Some(a), Some(b)] = names {
-            let names = [a.clone(), b.clone()];
-            if a != b && !self.other_networks.contains(&names) {
-                self.other_networks.push(names);
-            }
+    /// Takes up of what two runs of a point were: of which networks, if none has been of these two, and whether it is known with what.
+    fn add_run<'a>(&mut self, runs: [&'a Finished; 2], networks: &mut HashSet<[&'a str; 2]>) {
+        let names = runs.map(|finished| Some(finished.inputs.as_ref()?.network.as_str()));
+        if let [Some(a), Some(b)] = names
+            && a != b
+            && networks.insert([a, b])
+        {
+            self.other_networks.push([a.to_owned(), b.to_owned()]);
         }
         let ran = |finished: &Finished| finished.outcome.measured().is_some();
         self.has_unknown_inputs |=
-            [first, second].into_iter().any(|finished| ran(finished) && finished.inputs.is_none());
+            runs.into_iter().any(|finished| ran(finished) && finished.inputs.is_none());
     }
 }
 

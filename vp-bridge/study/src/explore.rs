@@ -118,9 +118,7 @@ impl Study {
         let value = search.value(place);
         let searched = search.names.iter().map(|name| (name.clone(), value.clone()));
         let varied: Vec<Assignment> = case.iter().cloned().chain(searched).collect();
-        let is_set = |name: &str| varied.iter().any(|(set, _)| set == name);
-        let fixed = self.fixed.iter().filter(|(name, _)| !is_set(name)).cloned().collect();
-        Point::new(0, varied, fixed)
+        Point::new(0, varied, self.fixed.clone())
     }
 }
 

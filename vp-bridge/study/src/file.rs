@@ -2,7 +2,7 @@
 
 use super::energy::Coefficients;
 use super::named_once::{self, Section};
-use super::places::Places;
+use super::places::{Places, is_value};
 use super::point::{Chosen, Point};
 use super::quantity::Quantity;
 use super::search::{self, Goal, Search};
@@ -163,24 +163,7 @@ impl Study {
             let KeyError { key, what } = error;
             wrong(&format!("search.{key}"), format!("{key}: {what}"))
         })?;
-        let tables = match sweep {
-            Some(Sweeps::Several(tables)) => tables,
-            Some(Sweeps::One(table)) => vec![table],
-            // What is searched needs no other parameter.
-            None if search.is_some() => vec![Table::new()],
-            None => {
-                let why = "there is no [sweep]: name at least a network, or say in [search] what is searched";
-                return Err(TextError::whole(why));
-            }
-        };
-        let products = tables
-            .into_iter()
-            .map(|table| Product::of(Table::from_iter(flat(table))))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| {
-                let line = places.key(&format!("sweep.{}", error.name())).map(|place| place.line);
-                TextError { line, ..TextError::whole(error) }
-            })?;
+        let products = products(sweep, search.is_some(), &places)?;
         let mut study = Study {
             name,
             about,
@@ -193,7 +176,7 @@ impl Study {
             search,
             cases: Vec::new(),
             swept: 0,
-            fixed: flat(fixed),
+            fixed: constants(fixed, &places)?,
             places: places.clone(),
             varied: varied(&products),
             folder: folder.to_owned(),
@@ -303,9 +286,7 @@ impl Study {
     fn multiply(&mut self, products: &[Product]) -> Result<(), TextError> {
         let mut known = HashSet::new();
         for assignments in products.iter().flat_map(Product::points) {
-            let is_set = |name: &str| assignments.iter().any(|(set, _)| set == name);
-            let constant: Vec<_> = self.fixed.iter().filter(|(name, _)| !is_set(name)).cloned().collect();
-            let point = Point::new(self.points.len() + 1, assignments, constant);
+            let point = Point::new(self.points.len() + 1, assignments, self.fixed.clone());
             if known.insert(point.to_string()) {
                 self.cases.push(point.varied.clone());
                 self.points.push(point);
@@ -320,6 +301,40 @@ impl Study {
         }
         Ok(())
     }
+}
+
+/// The products of `[sweep]`.
+fn products(sweep: Option<Sweeps>, is_search: bool, places: &Places) -> Result<Vec<Product>, TextError> {
+    let tables = match sweep {
+        Some(Sweeps::Several(tables)) => tables,
+        Some(Sweeps::One(table)) => vec![table],
+        // What is searched needs no other parameter.
+        None if is_search => vec![Table::new()],
+        None => {
+            let why = "there is no [sweep]: name at least a network, or say in [search] what is searched";
+            return Err(TextError::whole(why));
+        }
+    };
+    let product = |(number, table)| {
+        Product::of(flat(table)).map_err(|error| {
+            let line = places.line("sweep", number, error.at);
+            TextError { line, ..TextError::whole(error) }
+        })
+    };
+    tables.into_iter().enumerate().map(product).collect()
+}
+
+/// What `[fixed]` says.
+fn constants(fixed: Table, places: &Places) -> Result<Vec<Assignment>, TextError> {
+    let fixed = flat(fixed);
+    if let Some(second) = named_once::repetition(fixed.iter().map(|(key, _)| key.as_str())) {
+        let (line, what) = (places.line("fixed", 0, second.at), second.why());
+        return Err(TextError {
+            line,
+            ..TextError::whole(format!("[fixed] `{}`: {what}", fixed[second.at].0))
+        });
+    }
+    Ok(fixed)
 }
 
 /// The names of the parameters that vary, each once.
@@ -338,7 +353,7 @@ fn flat(table: Table) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     for (name, value) in table {
         match value {
-            Value::Table(section) if !is_value(&section) => {
+            Value::Table(section) if !is_value(|key| section.contains_key(key)) => {
                 let inner = flat(section).into_iter();
                 all.extend(inner.map(|(inner, value)| (format!("{name}.{inner}"), value)));
             }
@@ -346,11 +361,6 @@ fn flat(table: Table) -> Vec<(String, Value)> {
         }
     }
     all
-}
-
-/// Whether a table is one value: a range, or a distribution.
-fn is_value(table: &Table) -> bool {
-    table.contains_key("from") || table.contains_key("distribution")
 }
 
 #[cfg(test)]
@@ -406,6 +416,26 @@ mod tests {
             refusal("[sweep]\nx = 1\n'y, x' = [3]"),
             "line 4: `y, x`: x has values in another key: name it once"
         );
+        assert_eq!(
+            refusal("[sweep]\n'dbb0.x' = [1, 2]\ny = 1\n[sweep.dbb0]\nw = 1\nx = [3]"),
+            "line 7: `dbb0.x`: dbb0.x has values in another key: name it once"
+        );
+        assert_eq!(
+            refusal("[sweep.dbb0]\nx = [3]\n[sweep]\n'dbb0.x' = [1, 2]"),
+            "line 5: `dbb0.x`: dbb0.x has values in another key: name it once"
+        );
+        assert_eq!(
+            refusal("[[sweep]]\nx = 1\n[[sweep]]\n'x, x' = [[1, 2]]"),
+            "line 5: `x, x`: it names x twice: name it once"
+        );
+        assert_eq!(
+            refusal("[fixed]\nsram0.x = 3\n'dbb0.x' = 1\n[fixed.dbb0]\nx = 2\n[sweep]\nnetwork = 'a'"),
+            "line 6: [fixed] `dbb0.x`: dbb0.x has values in another key: name it once"
+        );
+        assert_eq!(
+            refusal("[fixed]\n'x, x' = 1\n[sweep]\nnetwork = 'a'"),
+            "line 3: [fixed] `x, x`: it names x twice: name it once"
+        );
         // What a second product leaves out is fixed there.
         assert!(study("name = 's'\n[[sweep]]\nx = [1, 2]\n[[sweep]]\nx = 3\ny = 4").is_ok());
     }
@@ -434,6 +464,12 @@ mod tests {
         let refusal = |text: &str| study(text).unwrap_err();
         assert!(refusal("name = 's'").contains("sweep"));
         assert_eq!(refusal("name = 's'\n[sweep]\nx = []"), "line 3: `x`: there is no value in the list");
+        assert_eq!(
+            refusal(
+                "name = 's'\n[[sweep]]\nx = [1]\n[[sweep]]\nd = { distribution = 'fixed', cycles = 1 }\nx = []"
+            ),
+            "line 6: `x`: there is no value in the list"
+        );
         let report = "name = 's'\n[sweep]\nnetwork = 'a'\n[report]\n";
         assert_eq!(
             refusal(&format!("{report}knee = 2.0")),

@@ -1,7 +1,7 @@
 //! In what two runs of a point differ before anything runs: a cause of what moved between them.
 
 use super::store::Finished;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use vp_models::nvdla::numeric::Precision;
 
 /// A value that was not the same in two results. A value that one of them does not have is `None`.
@@ -13,6 +13,30 @@ pub struct InputDifference {
     pub values: [Option<String>; 2],
     /// At how many points.
     pub points: usize,
+}
+
+/// Differences at several points, equal ones once, in the order in which they were found. There may be as many as points.
+#[derive(Debug, Default)]
+pub(super) struct InputDifferences {
+    all: Vec<InputDifference>,
+    /// By key and values.
+    known: HashMap<(String, [Option<String>; 2]), usize>,
+}
+
+impl InputDifferences {
+    pub(super) fn add(&mut self, found: InputDifference) {
+        let InputDifference { key, values, points } = found;
+        let at = *self.known.entry((key, values)).or_insert_with_key(|(key, values)| {
+            let difference = InputDifference { key: key.clone(), values: values.clone(), points: 0 };
+            self.all.push(difference);
+            self.all.len() - 1
+        });
+        self.all[at].points += points;
+    }
+
+    pub(super) fn all(self) -> Vec<InputDifference> {
+        self.all
+    }
 }
 
 /// In what two runs of a point differ; nothing is known of those that could not be planned, or that older programs have kept.
@@ -90,6 +114,19 @@ mod tests {
             "c",
         );
         assert_eq!(told(&one, &slow), ["dbb0.bandwidth: -, 1000000000", "period: 1 ns, 2 ns"]);
+    }
+
+    #[test]
+    fn equal_differences_are_one_in_the_order_of_the_first() {
+        let mut all = InputDifferences::default();
+        for (key, second) in [("period", "2"), ("batch", "2"), ("period", "3"), ("period", "2")] {
+            let values = [None, Some(second.to_owned())];
+            all.add(InputDifference { key: key.to_owned(), values, points: 1 });
+        }
+        let all: Vec<(String, Option<String>, usize)> =
+            all.all().into_iter().map(|it| (it.key, it.values[1].clone(), it.points)).collect();
+        let of = |key: &str, second: &str, points| (key.to_owned(), Some(second.to_owned()), points);
+        assert_eq!(all, [of("period", "2", 2), of("batch", "2", 1), of("period", "3", 1)]);
     }
 
     #[test]

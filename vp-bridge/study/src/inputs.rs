@@ -5,6 +5,7 @@ use super::point::text;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
+use vp_models::host::network::PlanOptions;
 use vp_models::platform::Description;
 
 /// What a point was run with.
@@ -14,7 +15,7 @@ pub struct Inputs {
     pub network: String,
     /// A hash of the network's file and tensors.
     pub network_contents: String,
-    /// What the study sets, by the names of its parameters, and `frames`.
+    /// What the study sets, by the names of its parameters, and `frames`. How a network is planned is here also where nothing sets it.
     pub set: BTreeMap<String, String>,
     /// Every value of its platform, by its name in a platform's file. Latencies are cycles.
     pub platform: BTreeMap<String, String>,
@@ -26,6 +27,7 @@ impl Inputs {
             job.point.all().map(|(name, value)| (name.clone(), text(value))).collect();
         set.insert("platform".to_owned(), job.point.platform());
         set.insert("frames".to_owned(), job.frames.to_string());
+        set.extend(plan_values(job).into_iter().map(|(name, value)| (name.to_owned(), value)));
         if !job.outside.is_empty() {
             set.insert("parts in other programs".to_owned(), job.outside.join(" "));
         }
@@ -55,6 +57,20 @@ impl Inputs {
     }
 }
 
+/// How a point's network is planned, by the names of parameters. A limit is there if one is set.
+fn plan_values(job: &Job) -> Vec<(&'static str, String)> {
+    let PlanOptions { frames, placement, sram_limit, .. } = job.options;
+    let nvdla = job.description.nvdla();
+    let copies = nvdla.and_then(|nvdla| job.options.copies(&nvdla.config).ok());
+    let values = [
+        Some(("batch", frames.to_string())),
+        Some(("placement", placement.to_string())),
+        sram_limit.map(|bytes| ("placement_limit", bytes.to_string())),
+        copies.map(|copies| ("copies", copies.to_string())),
+    ];
+    values.into_iter().flatten().collect()
+}
+
 /// All of a platform's values by their names in its file.
 pub(super) fn platform_values(description: &Description) -> Vec<(String, Value)> {
     let mut all = Vec::new();
@@ -77,5 +93,31 @@ fn flat(prefix: &str, value: &Value, all: &mut Vec<(String, Value)>) {
             }
         }
         value => all.push((prefix.to_owned(), value.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bench::Bench;
+    use super::super::file::Study;
+    use super::*;
+    use std::path::Path;
+
+    /// What a point is run with of which the study says this.
+    fn set(rest: &str) -> BTreeMap<String, String> {
+        let text = format!("name = 's'\n[sweep]\nnetwork = 'digits'\nplatform = 'nv_large'\n{rest}");
+        let study = Study::parse(&text, Path::new("")).unwrap();
+        Inputs::of(&Bench::new(&study).job(&study.points[0]).unwrap()).set
+    }
+
+    #[test]
+    fn a_default_that_is_written_is_no_difference() {
+        assert_eq!(set("placement = 'dram'\nbatch = 1\ncopies = 'never'"), set(""));
+        assert_eq!(set("placement = 'all'\ncopies = 'auto'"), set("placement = 'all'"));
+        assert_ne!(set("placement = 'all'\ncopies = 'never'"), set("placement = 'all'"));
+        assert_eq!(set("placement_limit = '4 KiB'"), set("placement_limit = 4096"));
+        let of = |rest: &str, name: &str| set(rest).get(name).cloned();
+        assert_eq!(of("batch = 4", "batch").as_deref(), Some("4"));
+        assert_eq!((of("", "placement").as_deref(), of("", "placement_limit")), (Some("dram"), None));
     }
 }

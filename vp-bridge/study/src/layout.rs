@@ -82,11 +82,8 @@ impl<'a> Axes<'a> {
         // A study without any axis has a chart with a point a curve.
         let x =
             x.or_else(|| most_words(study, &[curves.as_deref()])).or_else(|| study.varied.first().cloned());
-        let x = x.ok_or_else(|| {
-            TextError::whole(
-                "nothing in [sweep] has several values that are numbers: there is nothing to draw over",
-            )
-        })?;
+        // A point that varies nothing, as one with which others are compared, stands at its network.
+        let x = x.unwrap_or_else(|| "network".to_owned());
         let is_number = study.points.iter().any(|point| point.get(&x).and_then(number).is_some());
         let names = if is_number { Vec::new() } else { words(study, &x) };
         let curves = curves.or_else(|| usual(study, USUAL_CURVES, &[Some(&x)]));
@@ -565,6 +562,50 @@ mod tests {
         // Numbers are those of the whole study, and what is ideal stays with its chart.
         assert_eq!(layout.chosen().collect::<Vec<_>>(), [6, 12, 15, 16, 21, 22]);
         assert_eq!(layout.panels[1].ideals.len(), 2);
+    }
+
+    /// Of a layout and those of its other points: what is along the axis, the numbers of the points on the first chart's curves, and those
+    /// of its ideal points.
+    fn axes(layout: &Layout) -> Vec<(&str, Vec<usize>, Vec<usize>)> {
+        let of = |layout: &Layout| {
+            let panel = &layout.panels[0];
+            let points: Vec<usize> =
+                panel.curves.iter().flat_map(|curve| &curve.points).map(|point| point.1).collect();
+            let ideals: Vec<usize> = panel.ideals.iter().map(|ideal| ideal.point).collect();
+            (points, ideals)
+        };
+        let all = layout.all().into_iter().map(|layout| (layout.x.as_str(), of(layout)));
+        all.map(|(x, (points, ideals))| (x, points, ideals)).collect()
+    }
+
+    #[test]
+    fn three_sweeps_have_three_axes() {
+        let text = "[[sweep]]\nnetwork = 'a'\n'dbb0.read_latency' = [50, 100]\n\
+                    [[sweep]]\nnetwork = 'a'\nq = [1, 2, 3]\n[[sweep]]\nnetwork = 'a'\nr = [1, 2]\n";
+        let layout = Layout::of(&study(text)).unwrap();
+        let expected =
+            [(USUAL_X, vec![1, 2], vec![]), ("q", vec![3, 4, 5], vec![]), ("r", vec![6, 7], vec![])];
+        assert_eq!(axes(&layout), expected);
+        // What is ideal stays with its chart.
+        let layout = Layout::of(&study(&format!("{text}[report]\nideal = {{ q = 9, r = 9 }}\n"))).unwrap();
+        let expected =
+            [(USUAL_X, vec![1, 2], vec![]), ("q", vec![3, 4, 5], vec![8]), ("r", vec![6, 7], vec![9])];
+        assert_eq!(axes(&layout), expected);
+    }
+
+    #[test]
+    fn a_sweep_that_varies_nothing_has_a_chart_with_one_point() {
+        let study = study(
+            "[fixed]\nnetwork = 'digits'\nplatform = 'nv_large'\n[[sweep]]\n'dbb0.read_latency' = [50, 100]\n[[sweep]]\n",
+        );
+        let layout = Layout::of(&study).unwrap();
+        assert_eq!(axes(&layout), [(USUAL_X, vec![1, 2], vec![]), ("network", vec![3], vec![])]);
+        let other = &layout.others[0];
+        assert_eq!(
+            (other.names.as_slice(), other.panels[0].title.as_str()),
+            (&["digits".to_owned()][..], "nv_large")
+        );
+        assert_eq!(layout.chosen().collect::<Vec<_>>(), [2, 3]);
     }
 
     #[test]

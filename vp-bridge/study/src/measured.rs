@@ -140,6 +140,9 @@ pub struct MeasuredLayer {
     /// By Winograd's method: the products that the array made for these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winograd_products: Option<u64>,
+    /// Its weights, or some of them, lay in memory without their zeros.
+    #[serde(default)]
+    pub is_compressed: bool,
     /// Cycles for which these keep the whole MAC array busy.
     pub mac_cycles: u64,
     /// Bytes that it read.
@@ -227,10 +230,11 @@ impl Measured {
         self.layers.iter().map(|layer| layer.copied).sum::<u64>() as f64 / f64::from(self.frames.max(1))
     }
 
-    /// The share of the time in which the MAC array could not have done more.
+    /// What the MAC array made of the products that it could have made in the time.
     pub fn utilisation(&self) -> f64 {
         let peak = self.machine.macs as f64 * self.time as f64 / self.period.max(1) as f64;
-        if peak > 0.0 { self.macs as f64 / peak } else { 0.0 }
+        let products: u64 = self.layers.iter().map(MeasuredLayer::products).sum();
+        if peak > 0.0 { products as f64 / peak } else { 0.0 }
     }
 
     /// Bytes read and written over all interfaces.

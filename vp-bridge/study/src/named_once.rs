@@ -1,6 +1,8 @@
-//! A parameter is named once: what is fixed is not swept, and what is swept is not searched.
+//! A parameter is named once: what is fixed is not swept, and what is swept is not searched. A section may spell a parameter in two ways
+//! that TOML tells apart (`"dbb0.size"`, and `size` in `[sweep.dbb0]`), and a key may name several.
 
 use super::places::{Place, Places};
+use std::collections::HashMap;
 use vp_models::toml_text::TextError;
 
 /// A section that names parameters.
@@ -26,6 +28,44 @@ pub(super) fn check(sections: &[Section<'_>], places: &Places) -> Result<(), Tex
         }
     }
     Ok(())
+}
+
+/// The names of a key: one, or several with commas between.
+pub(super) fn names(key: &str) -> impl Iterator<Item = &str> {
+    key.split(',').map(str::trim)
+}
+
+/// A parameter that keys of one section name twice.
+pub(super) struct Repetition<'a> {
+    /// Which of the keys does so, counted from zero.
+    pub(super) at: usize,
+    /// The parameter.
+    name: &'a str,
+    /// Whether this key alone names it twice.
+    is_in_key: bool,
+}
+
+impl Repetition<'_> {
+    /// What is wrong with the key, and what would be right.
+    pub(super) fn why(&self) -> String {
+        match self.is_in_key {
+            true => format!("it names {} twice: name it once", self.name),
+            false => format!("{} has values in another key: name it once", self.name),
+        }
+    }
+}
+
+/// The first key that names a parameter which it, or one before it, has named.
+pub(super) fn repetition<'a>(keys: impl IntoIterator<Item = &'a str>) -> Option<Repetition<'a>> {
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for (at, key) in keys.into_iter().enumerate() {
+        for name in names(key) {
+            if let Some(first) = known.insert(name, at) {
+                return Some(Repetition { at, name, is_in_key: first == at });
+            }
+        }
+    }
+    None
 }
 
 fn twice(name: &str, mut sections: [&Section<'_>; 2], places: &Places) -> TextError {

@@ -1,13 +1,16 @@
 //! Networks by name or path, with values of their files changed.
 
+use super::point;
 use super::rtl::modes::Mode;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use twox_hash::XxHash3_64;
-use vp_models::host::network::{Choices, Compression, Network, Operation, Winograd, digits};
+use vp_models::host::network::{
+    Choices, Compression, Network, NoShare, Operation, Options, Share, Winograd, digits,
+};
 use vp_models::host::{read_description, read_tensor};
 use vp_models::nvdla::numeric::Precision;
-use vp_models::suggestion::hint;
+use vp_models::suggestion::{UnknownWord, hint};
 use vp_models::toml_text::{TextError, TomlText};
 
 /// Where a network's weights are from.
@@ -141,10 +144,16 @@ pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Re
     let path = file(name, folder);
     let cannot = |path: &Path, error| format!("cannot read {}: {error}", path.display());
     let text = read_description(&path).map_err(|error| cannot(&path, error) + &built_in(name))?;
-    if path.extension().is_some_and(|extension| extension == "csv") && settings.is_empty() {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let network = Network::of_sheet(&name, &text).map_err(|error| error.in_file(&path).to_string())?;
-        return Ok(Read::new(network, XxHash3_64::oneshot(text.as_bytes()), None));
+    if path.extension().is_some_and(|extension| extension == "csv") {
+        let options = sheet_options(settings)?;
+        let network = Network::of_file(&path, &text, &options).map_err(|error| error.to_string())?;
+        let mut identity = XxHash3_64::oneshot(text.as_bytes());
+        if !settings.is_empty() {
+            identity = XxHash3_64::oneshot_with_seed(identity, format!("{options:?}").as_bytes());
+        }
+        let mut read = Read::new(network, identity, None);
+        read.facts.zeros = options.zeros.map(Share::get);
+        return Ok(read);
     }
     let text = changed(&text, settings).map_err(|why| format!("{}: {why}", path.display()))?;
     let mut identity = XxHash3_64::oneshot(text.as_bytes());
@@ -158,6 +167,32 @@ pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Re
     .map_err(|error| without_line(error, settings).in_file(&path).to_string())?;
     let file = settings.is_empty().then_some(path);
     Ok(Read { file, ..Read::new(network, identity, Some(&text)) })
+}
+
+/// What is changed of a sheet of layers, which says none of it itself.
+fn sheet_options(settings: &[(&str, &Value)]) -> Result<Options, String> {
+    const NAMES: [&str; 3] = ["precision", "zeros", "winograd"];
+    let mut options = Options::default();
+    for &(name, value) in settings {
+        let (word, wrong) = (point::text(value), |why: String| format!("network.{name}: {why}"));
+        match name {
+            "precision" => {
+                options.precision = Some(word.parse().map_err(|why: UnknownWord| wrong(why.to_string()))?);
+            }
+            "zeros" => options.zeros = Some(word.parse().map_err(|why: NoShare| wrong(why.to_string()))?),
+            "winograd" => {
+                options.winograd = Some(word.parse().map_err(|why: UnknownWord| wrong(why.to_string()))?);
+            }
+            other => {
+                let why = format!(
+                    "of a sheet of layers precision, zeros and winograd can be set{}",
+                    hint(other, NAMES)
+                );
+                return Err(wrong(why));
+            }
+        }
+    }
+    Ok(options)
 }
 
 /// The end of a message about a network that is no file: which are built in, if it looks like a name of one.
@@ -239,6 +274,25 @@ mod tests {
         let large = load("mobilenet_v1", &[], Path::new("")).unwrap();
         assert_eq!((small.network.input.width, large.network.input.width), (64, 224));
         assert_ne!(small.identity, large.identity);
+    }
+
+    #[test]
+    fn of_a_sheet_is_changed_what_it_does_not_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let sheet = "layer,in_channels,in_height,in_width,out_channels,out_height,out_width,kernel_height,kernel_width,\
+                     stride_y,stride_x,pool\na,64,8,8,64,6,6,3,3,1,1,FALSE\n";
+        std::fs::write(folder.path().join("s.csv"), sheet).unwrap();
+        let load = |settings: &[(&str, &Value)]| load("s.csv", settings, folder.path());
+        let (zeros, always) = (Value::from(0.5), Value::from("always"));
+        let changed = load(&[("zeros", &zeros), ("winograd", &always)]).unwrap();
+        assert_eq!((changed.facts.zeros, changed.network.choices.winograd), (Some(0.5), Winograd::Always));
+        assert_ne!(changed.identity, load(&[]).unwrap().identity);
+        let refused = |name: &str, value: Value| load(&[(name, &value)]).err().unwrap();
+        assert_eq!(
+            refused("winogrd", always.clone()),
+            "network.winogrd: of a sheet of layers precision, zeros and winograd can be set; nearest: winograd"
+        );
+        assert!(refused("zeros", Value::from(2.0)).starts_with("network.zeros: 2 is no share"));
     }
 
     #[test]

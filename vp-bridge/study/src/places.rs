@@ -1,5 +1,6 @@
 //! Where a study's file says what: lines of parameters and their values.
 
+use super::named_once::names;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use toml::Spanned;
@@ -31,13 +32,17 @@ pub struct Places {
     /// The entry that names a parameter as what is searched.
     searched: HashMap<String, usize>,
     /// The keys whose values are ranges.
-    ranges: HashSet<String>,
+    ranges: HashSet<Place>,
+    /// Of `[fixed]` and of each `[sweep]` the lines of its parameters, in the file's order.
+    lines: HashMap<&'static str, Vec<Vec<usize>>>,
 }
 
 /// The entries of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Parameter {
     first: usize,
+    /// The first one that is a range.
+    range: Option<usize>,
     /// The first one with each value, as it is written and without the `_` between digits.
     values: HashMap<String, usize>,
 }
@@ -60,6 +65,9 @@ impl Places {
         let mut places = Places::default();
         places.add_table(text, &[], text.table());
         places.index();
+        for section in ["fixed", "sweep"] {
+            places.lines.insert(section, lines_of_tables(text, section));
+        }
         places
     }
 
@@ -67,13 +75,14 @@ impl Places {
         for (at, entry) in self.entries.iter().enumerate() {
             let Some((section, rest)) = entry.path.split_first() else { continue };
             let key = rest.join(".");
-            if let Some(("from", of)) = entry.path.split_last().map(|(last, of)| (last.as_str(), of)) {
-                self.ranges.insert(of.join("."));
-            }
             if PARAMETERS.contains(&section.as_str()) {
-                for name in key.split(',') {
-                    let new = || Parameter { first: at, values: HashMap::new() };
-                    let parameter = self.parameters.entry(name.trim().to_owned()).or_insert_with(new);
+                let is_range = entry.value.is_empty() && self.ranges.contains(&entry.place());
+                for name in names(&key) {
+                    let new = || Parameter { first: at, range: None, values: HashMap::new() };
+                    let parameter = self.parameters.entry(name.to_owned()).or_insert_with(new);
+                    if is_range {
+                        parameter.range.get_or_insert(at);
+                    }
                     parameter.values.entry(entry.value.clone()).or_insert(at);
                     if entry.value.contains('_') {
                         parameter.values.entry(entry.value.replace('_', "")).or_insert(at);
@@ -82,9 +91,9 @@ impl Places {
             }
             // A search names its parameter as a value.
             if section == "search" && ["least", "most"].contains(&key.as_str()) {
-                self.ranges.insert(entry.path.join("."));
-                for name in entry.value.split(',') {
-                    self.searched.entry(name.trim().to_owned()).or_insert(at);
+                self.ranges.insert(entry.place());
+                for name in names(&entry.value) {
+                    self.searched.entry(name.to_owned()).or_insert(at);
                 }
             }
         }
@@ -104,6 +113,9 @@ impl Places {
         match value.get_ref() {
             DeValue::Table(table) => {
                 entry(key, String::new());
+                if table.contains_key("from") {
+                    self.ranges.insert(Place { line: text.line(key), key: path.join(".") });
+                }
                 self.add_table(text, path, table);
             }
             DeValue::Array(list) => {
@@ -126,7 +138,7 @@ impl Places {
 
     /// The place where a section names a parameter, whatever its values: `sweep`, `fixed`, or `search`, which names it as a value.
     pub(super) fn named_in(&self, section: &str, name: &str) -> Option<Place> {
-        let has = |names: &str| names.split(',').any(|part| part.trim() == name);
+        let has = |key: &str| names(key).any(|part| part == name);
         let names_it = |entry: &&Entry| match entry.path.split_first() {
             Some((of, [key])) if section == "search" && of == section => {
                 ["least", "most"].contains(&key.as_str()) && has(&entry.value)
@@ -134,22 +146,64 @@ impl Places {
             Some((of, key)) => of == section && has(&key.join(".")),
             None => false,
         };
-        let entry = self.entries.iter().find(names_it)?;
-        Some(Place { line: entry.line, key: entry.path.join(".") })
+        self.entries.iter().find(names_it).map(Entry::place)
+    }
+
+    /// The line of a section's parameter by its number. Sections of that name and their parameters count from zero, in the file's order;
+    /// those of sections within (`[sweep.dbb0]`) stand where the section does.
+    pub(super) fn line(&self, section: &str, number: usize, parameter: usize) -> Option<usize> {
+        self.lines.get(section)?.get(number)?.get(parameter).copied()
     }
 
     /// Whether the values of a place are those of a range.
     pub(super) fn is_range(&self, place: &Place) -> bool {
-        self.ranges.contains(&place.key)
+        self.ranges.contains(place)
     }
 
-    /// The place of a parameter's value, or of the parameter if its values are a range or a table; `name` is one of the names with
-    /// commas between that a key may be.
+    /// The place of a parameter's value: of a range or a table the key's, and of a value that is not written the first range's. `name` is
+    /// one of the names with commas between that a key may be.
     pub(super) fn parameter(&self, name: &str, value: &str) -> Option<Place> {
         let parameter = self.parameters.get(name);
-        let of_value = parameter.map(|known| known.values.get(value).copied().unwrap_or(known.first));
-        let entry = &self.entries[of_value.or_else(|| self.searched.get(name).copied())?];
-        Some(Place { line: entry.line, key: entry.path.join(".") })
+        let of_value =
+            parameter.map(|known| known.values.get(value).copied().or(known.range).unwrap_or(known.first));
+        Some(self.entries[of_value.or_else(|| self.searched.get(name).copied())?].place())
+    }
+}
+
+impl Entry {
+    fn place(&self) -> Place {
+        Place { line: self.line, key: self.path.join(".") }
+    }
+}
+
+/// Whether a table with these keys is one value: a range, or a distribution.
+pub(super) fn is_value(has: impl Fn(&str) -> bool) -> bool {
+    has("from") || has("distribution")
+}
+
+/// The lines of the parameters of each section of that name: `[sweep]`, or several `[[sweep]]`.
+fn lines_of_tables(text: &TomlText<'_>, section: &str) -> Vec<Vec<usize>> {
+    let tables: Vec<&DeTable<'_>> = match text.table().get(section).map(Spanned::get_ref) {
+        Some(DeValue::Table(table)) => vec![table],
+        Some(DeValue::Array(list)) => list.iter().filter_map(|it| it.get_ref().as_table()).collect(),
+        _ => Vec::new(),
+    };
+    let lines = |table| {
+        let mut lines = Vec::new();
+        add_lines(text, table, &mut lines);
+        lines
+    };
+    tables.into_iter().map(lines).collect()
+}
+
+fn add_lines(text: &TomlText<'_>, table: &DeTable<'_>, lines: &mut Vec<usize>) {
+    for (key, value) in table {
+        match value.get_ref() {
+            DeValue::Table(section) if !is_value(|key| section.contains_key(key)) => {
+                add_lines(text, section, lines);
+            }
+            _ => lines.push(text.line(key.span().start)),
+        }
     }
 }
 
@@ -178,6 +232,16 @@ mod tests {
             Places::of(&TomlText::parse("[[sweep]]\nx = [1,\n 2]\n[[sweep]]\nx = [3,\n 2]\n").unwrap());
         let line = |value: &str| twice.parameter("x", value).map(|place| place.line);
         assert_eq!(["1", "2", "3", "4"].map(line), [Some(2), Some(3), Some(5), Some(2)]);
+        // A list is no range because the same parameter has one in another sweep.
+        for (text, of_range) in [
+            ("[[sweep]]\nx = { from = 1, to = 9, step = 4 }\n[[sweep]]\nx = [300,\n 310]\n", 2),
+            ("[[sweep]]\nx = [300,\n 310]\n[[sweep]]\nx = { from = 1, to = 9, step = 4 }\n", 5),
+        ] {
+            let places = Places::of(&TomlText::parse(text).unwrap());
+            let of = |value: &str| places.parameter("x", value).unwrap();
+            assert_eq!((of("5").line, places.is_range(&of("5"))), (of_range, true), "{text}");
+            assert!(!places.is_range(&of("300")) && !places.is_range(&of("310")), "{text}");
+        }
         assert_eq!(places.key("report.knee").unwrap().to_string(), "line 11, `report.knee`");
         let searched = Places::of(&TomlText::parse("[search]\nfrom = 1\nleast = 'a.b, c'").unwrap());
         assert_eq!(searched.parameter("c", "7").unwrap().to_string(), "line 3, `search.least`");

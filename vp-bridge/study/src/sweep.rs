@@ -1,5 +1,6 @@
 //! What a study varies: lists and ranges of values, and the products of them.
 
+use super::named_once::{names, repetition};
 use super::quantity::Quantity;
 use serde::{Deserialize, Deserializer};
 use toml::{Table, Value};
@@ -62,33 +63,26 @@ enum Scale {
 pub struct SweepError {
     name: String,
     why: String,
-}
-
-impl SweepError {
-    /// The parameter, as its key is written.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
+    /// Which of the keys it is, counted from zero.
+    pub(super) at: usize,
 }
 
 impl Product {
-    /// The product of a table's parameters. A name may be several, with commas between: they take the same values, or where a value
-    /// is a list as long, one each.
+    /// The product of parameters, such as a table's. A key may name several, with commas between: they take the same values, or where
+    /// a value is a list as long, one each.
     ///
     /// # Errors
-    /// Names the parameter whose values are none.
-    pub fn of(table: Table) -> Result<Product, SweepError> {
-        let mut axes: Vec<Axis> = Vec::new();
-        for (name, values) in table {
-            let axis = Axis::of(&name, values)?;
-            let is_known = |it: &&String| axes.iter().any(|axis| axis.names.contains(it));
-            if let Some(known) = axis.names.iter().find(is_known) {
-                let why = format!("{known} has values in another key: name it once");
-                return Err(SweepError { name, why });
-            }
-            axes.push(axis);
+    /// Names the key whose values are none, or which names a parameter for the second time.
+    pub fn of(parameters: impl IntoIterator<Item = Assignment>) -> Result<Product, SweepError> {
+        let parameters: Vec<Assignment> = parameters.into_iter().collect();
+        if let Some(second) = repetition(parameters.iter().map(|(key, _)| key.as_str())) {
+            let (at, why) = (second.at, second.why());
+            return Err(SweepError { name: parameters[at].0.clone(), why, at });
         }
-        Ok(Product { axes })
+        let axis = |(at, (name, values)): (usize, Assignment)| {
+            Axis::of(&name, values).map_err(|why| SweepError { name, why, at })
+        };
+        Ok(Product { axes: parameters.into_iter().enumerate().map(axis).collect::<Result<_, _>>()? })
     }
 
     /// The names of the parameters, in their order.
@@ -119,29 +113,28 @@ impl<'de> Deserialize<'de> for Product {
 }
 
 impl Axis {
-    fn of(name: &str, values: Value) -> Result<Axis, SweepError> {
-        let wrong = |why: String| SweepError { name: name.to_owned(), why };
-        let names: Vec<String> = name.split(',').map(|part| part.trim().to_owned()).collect();
+    fn of(key: &str, values: Value) -> Result<Axis, String> {
+        let names: Vec<String> = names(key).map(str::to_owned).collect();
         if names.iter().any(String::is_empty) {
-            return Err(wrong("a parameter's name, or several with commas between".to_owned()));
+            return Err("a parameter's name, or several with commas between".to_owned());
         }
         let values = match values {
             Value::Array(list) => list,
             Value::Table(range) if range.contains_key("from") => {
                 let range: Range = range
                     .try_into()
-                    .map_err(|error: toml::de::Error| wrong(in_plain_words(error.message(), &[])))?;
-                range.values().map_err(wrong)?
+                    .map_err(|error: toml::de::Error| in_plain_words(error.message(), &[]))?;
+                range.values()?
             }
             single => vec![single],
         };
         if values.is_empty() {
-            return Err(wrong("there is no value in the list".to_owned()));
+            return Err("there is no value in the list".to_owned());
         }
         let each = |value: Value| match value {
             Value::Array(list) if names.len() > 1 => match list.len() == names.len() {
                 true => Ok(list),
-                false => Err(wrong(format!("{} values for {} parameters", list.len(), names.len()))),
+                false => Err(format!("{} values for {} parameters", list.len(), names.len())),
             },
             value => Ok(vec![value; names.len()]),
         };
@@ -151,7 +144,8 @@ impl Axis {
 }
 
 impl Range {
-    /// The values, both ends included. Ends that are whole numbers make whole numbers, none of them twice; ends may be times and rates.
+    /// The values, both ends included. Ends that are whole numbers make whole numbers, none of them twice; ends may be times, rates and
+    /// sizes. A step is of the kind of the ends (bytes are whole numbers); on a logarithmic scale it is a factor, and of no kind.
     fn values(&self) -> Result<Vec<Value>, String> {
         let ends = (Quantity::of(&self.from), Quantity::of(&self.to));
         let (Some(from), Some(to)) = ends else {
@@ -160,12 +154,14 @@ impl Range {
                     .to_owned(),
             );
         };
-        let kind = from.common(to).ok_or("`from` and `to` are of one kind: numbers, times or rates")?;
+        let kind =
+            from.common(to).ok_or("`from` and `to` are of one kind: numbers, times, rates or sizes")?;
+        let is_of_kind = |step: &Quantity| step.common(from).is_some();
         let (from, to) = (from.number, to.number);
         let numbers: Vec<f64> = match (self.points, &self.step, self.scale) {
             (Some(points), None, scale) => spaced(from, to, points, scale)?,
             (None, Some(step), Scale::Linear) => {
-                let step = Quantity::of(step).filter(|step| step.number > 0.0);
+                let step = Quantity::of(step).filter(|step| step.number > 0.0).filter(is_of_kind);
                 let step = step.ok_or("`step` is above zero, and of the kind of `from`")?.number;
                 let count = ((to - from) / step + 1e-9).floor();
                 if !(0.0..f64::from(MOST)).contains(&count) {
@@ -174,8 +170,9 @@ impl Range {
                 (0..=count as u32).map(|at| from + step * f64::from(at)).collect()
             }
             (None, Some(step), Scale::Log) => {
-                let step = Quantity::of(step).filter(|step| step.number > 1.0);
-                let step = step.ok_or("`step` is a factor above one")?.number;
+                let step = step.as_float().or(step.as_integer().map(|factor| factor as f64));
+                let step = step.filter(|step| *step > 1.0 && step.is_finite());
+                let step = step.ok_or("`step` is a factor above one")?;
                 if from <= 0.0 {
                     return Err("a logarithmic range lies above zero".to_owned());
                 }
@@ -214,7 +211,7 @@ mod tests {
     use super::*;
 
     fn product(text: &str) -> Result<Product, String> {
-        Product::of(toml::from_str(text).unwrap()).map_err(|error| error.to_string())
+        Product::of(toml::from_str::<Table>(text).unwrap()).map_err(|error| error.to_string())
     }
 
     fn values(range: &str) -> Vec<String> {
@@ -280,6 +277,38 @@ mod tests {
         );
         assert!(refusal("a = { from = 0, to = 9, pts = 1 }").contains("pts"));
         assert_eq!(refusal("a = { from = 0, points = 3 }"), "`a`: `to` is missing");
-        assert!(refusal("a = { from = 0, to = '9 ns', points = 3 }").contains("of one kind"));
+        assert_eq!(
+            refusal("a = { from = 0, to = '9 ns', points = 3 }"),
+            "`a`: `from` and `to` are of one kind: numbers, times, rates or sizes"
+        );
+    }
+
+    #[test]
+    fn a_step_is_of_the_kind_of_the_ends() {
+        let refusal = |range: &str| product(&format!("a = {range}")).unwrap_err();
+        for range in [
+            "{ from = '64 KiB', to = '1 MiB', step = '1 ns' }",
+            "{ from = '10 ns', to = '1 us', step = 100 }",
+            "{ from = 1, to = 9, step = '1 GB/s' }",
+        ] {
+            assert_eq!(refusal(range), "`a`: `step` is above zero, and of the kind of `from`");
+        }
+        for step in ["'1 ns'", "'4 KiB'", "'1 GB/s'", "'many'", "1", "inf"] {
+            let range = format!("{{ from = 1, to = 9, step = {step}, scale = 'log' }}");
+            assert_eq!(refusal(&range), "`a`: `step` is a factor above one");
+        }
+        assert_eq!(values("{ from = '1 KiB', to = 2048, step = 512 }"), ["1024", "1536", "2048"]);
+        assert_eq!(values("{ from = 4, to = 9, step = 1.5, scale = 'log' }"), ["4", "6", "9"]);
+    }
+
+    #[test]
+    fn a_parameter_is_named_once() {
+        assert_eq!(product("'x, x' = [[1, 2]]").unwrap_err(), "`x, x`: it names x twice: name it once");
+        // Two keys that are spelt alike once they are written with dots.
+        let twice =
+            [("a", 1), ("dbb0.x", 2), ("dbb0.x", 3)].map(|(key, value)| (key.to_owned(), value.into()));
+        let error = Product::of(twice).unwrap_err();
+        assert_eq!(error.to_string(), "`dbb0.x`: dbb0.x has values in another key: name it once");
+        assert_eq!(error.at, 2);
     }
 }

@@ -255,6 +255,21 @@ fn two_sweeps_have_axes_of_their_own_and_a_sentence_for_each_chart() {
 }
 
 #[test]
+fn three_sweeps_and_a_point_that_varies_nothing_are_shown() {
+    let study = Studied::new(
+        "name = 'more'\n[fixed]\nnetwork = 'digits'\nplatform = 'nv_large'\n[[sweep]]\n'dbb0.read_latency' = [50, 400]\n\
+         [[sweep]]\n'dbb0.bandwidth' = ['1 GB/s', '4 GB/s']\n[[sweep]]\n'dbb0.read_outstanding' = [4, 64]\n[[sweep]]\n",
+    );
+    let shown = study.shown(&["study.toml"]);
+    assert!(shown.contains("7 points, 0 failed") && !shown.contains("as it is"), "{shown}");
+    for over in ["over dbb0.read_latency", "over dbb0.bandwidth", "over dbb0.read_outstanding"] {
+        assert!(shown.contains(over), "no {over} in {shown}");
+    }
+    let report = study.read("report.html");
+    assert!(section(&report, "throughput").contains("Over network"));
+}
+
+#[test]
 fn words_are_compared_by_a_sentence_for_each_chart() {
     let study = Studied::new(
         "name = 'two'\n[[sweep]]\nnetwork = ['digits', 'lenet']\nplatform = ['nv_large', 'nv_small']\n\

@@ -40,8 +40,7 @@ fn what_cannot_be_in_sram_is_refused_before_anything_runs() {
     let start = "name = 'refused'\n[sweep]\nnetwork = 'lenet'\n";
     let told = |rest: &str| Studied::new(&format!("{start}{rest}")).told(&["study.toml"]);
     let word = told("platform = 'nv_large'\nplacement = ['dram', 'sram']\n");
-    let expected =
-        "study.toml:5: placement = sram: placement: `sram` is no placement: dram, activations or all";
+    let expected = "study.toml:5: placement = sram: `sram` is no placement: dram, activations or all";
     assert!(word.contains(expected) && !word.contains("nearest"), "{word}");
     let lacks = told("platform = ['nv_small']\nplacement = 'all'\n");
     assert!(lacks.contains("placement = \"all\": the configuration nv_small has no SRAMIF"), "{lacks}");

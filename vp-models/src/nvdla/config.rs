@@ -447,6 +447,11 @@ impl Config {
         self.mac_atomic_c * self.mac_atomic_k
     }
 
+    /// Products of a format that the MAC array makes in a cycle: of 16 bits half as many as of 8 (numerics of CMAC).
+    pub fn macs_a_cycle(&self, precision: Precision) -> u64 {
+        u64::from(self.macs()) / precision.bytes() as u64
+    }
+
     /// Bits of one MAC cell's sum of INT8 products.
     pub fn mac_result_bits(&self) -> u32 {
         16 + self.mac_atomic_c.ilog2()

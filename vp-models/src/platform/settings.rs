@@ -35,28 +35,39 @@ impl Description {
         &self,
         settings: impl IntoIterator<Item = &'a str>,
     ) -> Result<Description, DescriptionError> {
-        let mut settings = settings.into_iter().peekable();
-        if settings.peek().is_none() {
+        let settings: Vec<&str> = settings.into_iter().collect();
+        if settings.is_empty() {
             return Ok(self.clone());
         }
-        let mut table = Table::try_from(self).map_err(TextError::whole)?;
-        let mut names = Vec::new();
-        for setting in settings {
+        let written = Table::try_from(self).map_err(TextError::whole)?;
+        let mut table = written.clone();
+        for setting in &settings {
             set(&mut table, setting)?;
-            names.push(setting.split('=').next().unwrap_or(setting).trim());
         }
-        let description: Description = table.try_into().map_err(|error: toml::de::Error| {
-            let message = in_plain_words(error.message(), &[]);
-            // The setting that has the name which is unknown.
-            let is_blamed = |name: &&&str| {
-                name.split('.').any(|part| message.contains(&format!("unknown field `{part}`")))
-            };
-            let blamed = names.iter().find(is_blamed).map_or_else(String::new, |name| format!("{name}: "));
-            TextError::whole(format!("{blamed}{message}"))
+        let description = read(table).map_err(|message| {
+            let blamed = blamed(written, &settings, &message);
+            TextError::whole(format!(
+                "{}{message}",
+                blamed.map_or_else(String::new, |name| format!("{name}: "))
+            ))
         })?;
         description.check()?;
         Ok(description)
     }
+}
+
+fn read(table: Table) -> Result<Description, String> {
+    table.try_into().map_err(|error: toml::de::Error| in_plain_words(error.message(), &[]))
+}
+
+/// The name of the setting that is refused with this message: of those that are made one after the other the first with which it comes.
+fn blamed<'a>(mut table: Table, settings: &[&'a str], message: &str) -> Option<&'a str> {
+    let is_blamed = |setting: &&&str| {
+        let is_made = set(&mut table, setting).is_ok();
+        is_made && read(table.clone()).is_err_and(|other| other == message)
+    };
+    let setting = settings.iter().find(is_blamed)?;
+    setting.split('=').next().map(str::trim)
 }
 
 fn set(table: &mut Table, setting: &str) -> Result<(), SettingError> {
@@ -161,10 +172,19 @@ mod tests {
         assert!(
             refusal("dbb0.dramm.standard=DDR9").starts_with("dbb0.dramm.standard: unknown field `dramm`")
         );
-        assert!(refusal("sram0.size=256 KB").starts_with("`256 KB` is no size: write bytes, or KiB"));
-        assert!(refusal("dbb0.cache.line=8 GiB").starts_with("8589934592 bytes: at most 4294967295"));
+        assert!(
+            refusal("sram0.size=256 KB")
+                .starts_with("sram0.size: `256 KB` is no size: write a whole number of bytes")
+        );
+        assert!(
+            refusal("dbb0.cache.line=8 GiB")
+                .starts_with("dbb0.cache.line: 8589934592 bytes: at most 4294967295")
+        );
         assert!(refusal("dbb0.read_latenc=9").ends_with("; nearest: read_latency"));
         assert!(refusal("dbb0.cache.sets=3").starts_with("[dbb0] cache.sets = 3: a power of two"));
+        // Of several that which is wrong.
+        let second = with(&["period=2 ns", "sram0.size=1.5 MiB", "dbb0.read_latency=9"]).unwrap_err();
+        assert!(second.starts_with("sram0.size: `1.5 MiB` is no size"), "{second}");
         let both = with(&["dbb0.read_latency=70", "dbb0.dram.standard=DDR4-2400R"]).unwrap_err();
         assert_eq!(both, "[dbb0] read_latency: it follows from `dram`; leave out one of the two");
     }

@@ -97,7 +97,6 @@ fn what_is_wrong_is_told_with_line_holder_and_key() {
     );
 }
 
-/// What serde says, and how people are told it.
 #[test]
 fn what_the_outermost_table_lacks_is_in_no_line() {
     #[derive(Debug, serde::Deserialize)]
@@ -112,12 +111,13 @@ fn what_the_outermost_table_lacks_is_in_no_line() {
         size: u32,
     }
     let told = |text: &str| TomlText::parse(text).unwrap().read::<Whole>().unwrap_err().to_string();
-    let expected = "`name` is missing at the top, before the first section";
+    let expected = "`name` is missing at the top level";
     assert_eq!(told("[part]\nsize = 1\n"), expected);
     assert_eq!(told("# nothing but\n\n[part]\nsize = 1"), expected);
     assert_eq!(told("name = 'a'\n[part]\n"), "line 2: [part] `size` is missing");
 }
 
+/// What serde says, and how people are told it.
 #[test]
 fn types_are_told_in_plain_words() {
     for (serde, told) in [

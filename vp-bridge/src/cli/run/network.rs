@@ -194,7 +194,7 @@ fn show(
             styled(text::YELLOW, "cycles only,")
         )?;
     }
-    layers(&mut out, description, measured)?;
+    layers(&mut out, plan, measured)?;
     methods::show_legend(&mut out, network.choices, &measured.layers)?;
     if let Some(estimate) = estimate {
         estimate.show_layers(&mut out, measured)?;
@@ -281,8 +281,8 @@ fn sram(out: &mut impl Write, plan: &Plan, measured: &Measured) -> Result<(), Fa
 }
 
 /// Where the time went, layer by layer.
-fn layers(out: &mut impl Write, description: &Description, measured: &Measured) -> Result<(), Failure> {
-    let macs = f64::from(nvdla(description)?.config.macs());
+fn layers(out: &mut impl Write, plan: &Plan, measured: &Measured) -> Result<(), Failure> {
+    let macs_a_cycle = plan.macs_a_cycle as f64;
     let period = measured.period;
     let has_sram = measured.layers.iter().any(|layer| layer.bytes_at(SRAM) != (0, 0));
     let mut header =
@@ -303,7 +303,7 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
     let mut table = text::table(&header, &right);
     let whole = measured.cycles() as f64;
     for layer in &measured.layers {
-        let LayerFigures { name, steps, within, is_cpu, macs: products, mac_cycles, bounds, .. } = layer;
+        let LayerFigures { name, steps, within, is_cpu, macs, mac_cycles, bounds, .. } = layer;
         let mut cells = vec![name.clone()];
         cells.extend(has_marks.then(|| methods::marks(&layer.method)));
         if let Some(within) = within {
@@ -322,9 +322,9 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
         cells.extend([
             grouped(cycles),
             percent(cycles as f64, whole),
-            or_dash(*products, grouped(*products)),
-            or_dash(*products, percent(*products as f64, cycles as f64 * macs)),
-            or_dash(*products, percent(*mac_cycles as f64, cycles as f64)),
+            or_dash(*macs, grouped(*macs)),
+            or_dash(*macs, percent(layer.products() as f64, cycles as f64 * macs_a_cycle)),
+            or_dash(*macs, percent(*mac_cycles as f64, cycles as f64)),
             or_dash(read, grouped(read)),
             or_dash(written, grouped(written)),
         ]);
@@ -339,14 +339,14 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
     let sum = |of: fn(&LayerFigures) -> u64| measured.layers.iter().map(of).sum::<u64>();
     let is_watched = measured.layers.iter().any(|layer| !layer.moved.is_empty());
     let watched = |text: String| if is_watched { text } else { "-".to_owned() };
-    let (products, busy) = (sum(|layer| layer.macs), sum(|layer| layer.mac_cycles));
+    let (products, busy) = (sum(LayerFigures::products), sum(|layer| layer.mac_cycles));
     let mut all = vec!["all".to_owned()];
     all.extend(has_marks.then(String::new));
     all.extend([
         grouped(measured.cycles()),
         percent(whole, whole),
-        grouped(products),
-        percent(products as f64, whole * macs),
+        grouped(sum(|layer| layer.macs)),
+        percent(products as f64, whole * macs_a_cycle),
         percent(busy as f64, whole),
         watched(grouped(sum(|layer| layer.bytes().0))),
         watched(grouped(sum(|layer| layer.bytes().1))),

@@ -17,14 +17,17 @@ pub(super) fn split(study: &Study, x: &str) -> Option<[Study; 2]> {
 
 /// The study with some of its points. They keep their numbers.
 fn part(study: &Study, has: impl Fn(&Point) -> bool) -> Study {
-    let is_swept = |point: &&Point| study.search.is_some() || point.number <= study.swept;
     let points: Vec<Point> = study.points.iter().filter(|point| has(point)).cloned().collect();
     let varied = study.varied.iter().filter(|name| points.iter().any(|point| is_varied(point, name)));
     let varied: Vec<String> = varied.cloned().collect();
     let still = |name: &Option<String>| name.clone().filter(|name| varied.contains(name));
     let report =
         Report { x: still(&study.report.x), curves: still(&study.report.curves), ..study.report.clone() };
-    let swept = points.iter().filter(is_swept).count();
+    // The study may be a part itself: its numbers need not begin at one.
+    let swept = match study.search {
+        Some(_) => points.len(),
+        None => study.points[..study.swept].iter().filter(|point| has(point)).count(),
+    };
     Study { points, varied, report, swept, ..study.clone() }
 }
 

@@ -39,8 +39,8 @@ pub(super) fn of(measured: &Measured) -> (Roof, Vec<RooflinePoint>) {
     let places = measured.layers.iter().filter(|layer| layer.macs > 0 && layer.read > 0 && layer.time > 0);
     let places = places.map(|layer| RooflinePoint {
         name: layer.name.clone(),
-        intensity: layer.macs as f64 / layer.read as f64,
-        speed: layer.macs as f64 * period / layer.time as f64,
+        intensity: layer.products() as f64 / layer.read as f64,
+        speed: layer.products() as f64 * period / layer.time as f64,
         share: layer.time as f64 / whole,
     });
     let machine = &measured.machine;

@@ -21,9 +21,9 @@ pub fn points(rows: &[Row<'_>]) -> Table {
         table.put(at, "failure", why);
         let measured = row.outcome.measured();
         let empty = Measured::default();
-        let machine = &measured.unwrap_or(&empty).machine;
-        for (area, number) in Area::ALL.into_iter().zip([machine.macs, machine.buffer_bytes]) {
-            table.put(at, area.name(), measured.map(|_| number));
+        let nvdla = row.job.and_then(|job| job.description.nvdla());
+        for area in Area::ALL {
+            table.put(at, area.name(), measured.and(nvdla).map(|nvdla| area.of(&nvdla.config)));
         }
         // Of a point that failed the columns are empty, and in their place.
         for (name, value) in figures(measured.unwrap_or(&empty)) {
@@ -67,6 +67,9 @@ pub fn layers(rows: &[Row<'_>]) -> Table {
             table.put(at, "parts", layer.parts);
             table.put(at, "cycles", layer.time / measured.period.max(1));
             table.put(at, "macs", layer.macs);
+            table.put(at, "products", layer.products());
+            table.put(at, "is_winograd", layer.winograd_products.is_some());
+            table.put(at, "is_compressed", layer.is_compressed);
             table.put(at, "mac_cycles", layer.mac_cycles);
             let is_seen = measured.is_seen_inside();
             table.put(at, "read_bytes", is_seen.then_some(layer.read));
@@ -94,8 +97,10 @@ pub fn layers(rows: &[Row<'_>]) -> Table {
 fn head(table: &mut Table, at: usize, row: &Row<'_>) {
     table.put(at, "point", row.point.number as u64);
     for (name, value) in row.point.all() {
+        // A size may be text in the study.
+        let limit = row.job.and_then(|job| job.options.sram_limit).filter(|_| name == "placement_limit");
         let resolved = row.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value);
-        table.put(at, name, resolved.unwrap_or(value));
+        table.put(at, name, limit.map_or_else(|| resolved.unwrap_or(value).into(), super::Cell::from));
     }
 }
 

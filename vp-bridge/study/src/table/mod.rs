@@ -52,6 +52,12 @@ impl From<f64> for Cell {
     }
 }
 
+impl From<bool> for Cell {
+    fn from(is: bool) -> Cell {
+        Cell::Boolean(is)
+    }
+}
+
 impl From<&str> for Cell {
     fn from(text: &str) -> Cell {
         Cell::Text(text.to_owned())

@@ -14,7 +14,7 @@ use maud::{Markup, html};
 const INTERFACES: [(&str, &str); 2] = [("dbb0", "DBBIF"), ("sram0", "SRAMIF")];
 
 /// The reads over one interface, of all curves of a chart at one place.
-struct Seen<'a> {
+struct InterfaceReads<'a> {
     title: String,
     said: String,
     runs: Vec<(String, &'a Histogram)>,
@@ -43,7 +43,7 @@ impl Page<'_> {
     }
 
     /// The reads of a chart's curves at the place of the point that is looked at closely, over each interface that had some.
-    fn seen(&self, panel: &Panel) -> Vec<Seen<'_>> {
+    fn seen(&self, panel: &Panel) -> Vec<InterfaceReads<'_>> {
         let at = |curve: &Curve| curve.points.iter().find(|it| it.1 == panel.chosen).map(|it| it.0);
         let Some(x) = panel.curves.iter().find_map(at) else { return Vec::new() };
         // Several designs may have the same area.
@@ -58,13 +58,13 @@ impl Page<'_> {
             };
             let runs: Vec<(String, &Histogram)> = panel.curves.iter().filter_map(of_curve).collect();
             let (title, said) = (format!("{} · {interface}", panel.title), said.clone());
-            (!runs.is_empty()).then_some(Seen { title, said, runs })
+            (!runs.is_empty()).then_some(InterfaceReads { title, said, runs })
         };
         INTERFACES.into_iter().filter_map(of_interface).collect()
     }
 
-    fn latency_figure(&self, seen: Seen<'_>) -> Result<Figure, Error> {
-        let Seen { title, said, runs } = seen;
+    fn latency_figure(&self, seen: InterfaceReads<'_>) -> Result<Figure, Error> {
+        let InterfaceReads { title, said, runs } = seen;
         let name = self.layout.curves.as_deref().map_or("", spoken);
         let row = |(label, histogram): &(String, &Histogram)| {
             let percentile =

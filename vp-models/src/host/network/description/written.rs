@@ -329,8 +329,7 @@ impl Network {
         }
         let Reader { network, maker, .. } = reader;
         if let (Some(share), false) = (options.zeros, maker.has_made()) {
-            let why =
-                format!("zeros = {share}: all its weights are from files, and only made-up ones become zero");
+            let why = format!("zeros = {share}: none of its weights are made up, and only those become zero");
             return Err(TextError::whole(why));
         }
         network.finished().map_err(|why| text.wrong("name", why))

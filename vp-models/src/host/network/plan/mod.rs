@@ -67,7 +67,7 @@ pub struct Plan {
     pub sram_bytes: u64,
     /// The format of its features and weights.
     pub precision: Precision,
-    /// Products of that format that the MAC array makes in a cycle: of 16 bits half as many as of 8 (numerics of CMAC).
+    /// Products of that format that the MAC array makes in a cycle ([`Config::macs_a_cycle`]).
     pub macs_a_cycle: u64,
 }
 
@@ -134,7 +134,10 @@ impl PlanOptions {
     }
 
     /// Whether anything is copied on a configuration.
-    fn copies(&self, config: &Config) -> Result<Copies, PlanError> {
+    ///
+    /// # Errors
+    /// When BDMA or SRAM is needed, and the configuration has none.
+    pub fn copies(&self, config: &Config) -> Result<Copies, PlanError> {
         match self.copies {
             Some(copies) => copies.check(config).map(|()| copies),
             None if self.placement != Placement::Dram && config.bdma => Ok(Copies::Auto),
@@ -230,7 +233,7 @@ impl Plan {
         let [input, output] = ends.map(|value| value.tensor.clone());
         let (frames, [bytes, sram_bytes]) = (frames as usize, places.used);
         let precision = network.precision;
-        let macs_a_cycle = u64::from(config.macs()) / precision.bytes() as u64;
+        let macs_a_cycle = config.macs_a_cycle(precision);
         let constants = constants.into_iter().zip(places.constants);
         let constants =
             constants.map(|(Unplaced { what, bytes, .. }, place)| Constant { what, place, bytes });
