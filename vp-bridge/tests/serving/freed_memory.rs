@@ -16,9 +16,14 @@ struct Server(Child);
 impl Server {
     /// Of how much memory the process has pages, in MiB.
     fn resident(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
+        let status = self.status();
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() >> 10
+    }
+
+    /// What the system says of it.
+    fn status(&self) -> String {
+        std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap()
     }
 }
 
@@ -64,7 +69,8 @@ fn memory_of_sessions_that_have_gone_is_given_back() {
     while server.resident() > bound {
         let now = server.resident();
         let why = format!("{now} MiB of {peak} are left, {before} were there before");
-        assert!(began.elapsed() < Duration::from_secs(60), "{why}");
+        // Its threads tell whether platforms are still there.
+        assert!(began.elapsed() < Duration::from_secs(60), "{why}: {}", server.status());
         std::thread::sleep(Duration::from_millis(50));
     }
 }
