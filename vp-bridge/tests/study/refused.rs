@@ -48,7 +48,7 @@ fn what_cannot_be_in_sram_is_refused_before_anything_runs() {
     let expected = "study.toml:6: copies = auto: copies = \"auto\": the configuration nv_medium_1024_full has no BDMA (bdma = false)";
     assert!(lacks.contains(expected), "{lacks}");
     let nothing = told("platform = 'nv_large'\n'network.layer.conv9.memory' = 'sram'\n");
-    assert!(nothing.contains("network.layer.conv9.memory: there is no `conv9`"), "{nothing}");
+    assert!(nothing.contains("network.layer.conv9.memory = sram: there is no `conv9`"), "{nothing}");
     // What a network's file demands, with its line.
     let study = Studied::new(
         "name = 'small'\n[sweep]\nnetwork = 'mine.toml'\nplatform = 'nv_large'\n'sram0.size' = [512]\n",
@@ -118,8 +118,8 @@ fn values_of_a_network_are_refused_with_the_nearest_name() {
         Studied::new(&format!("name = 's'\n[sweep]\nnetwork = 'lenet'\n'{name}' = 3\n")).told(&["study.toml"])
     };
     for (name, nearest) in [
-        ("network.layer.cnov1.stride", "network.layer.cnov1.stride: there is no `cnov1`; nearest: conv1"),
-        ("network.layr.conv1.stride", "network.layr.conv1.stride: there is no `layr`; nearest: layer"),
+        ("network.layer.cnov1.stride", "network.layer.cnov1.stride = 3: there is no `cnov1`; nearest: conv1"),
+        ("network.layr.conv1.stride", "network.layr.conv1.stride = 3: there is no `layr`; nearest: layer"),
         ("network.layer.conv1.strid", "unknown field `strid`, expected one of"),
     ] {
         let told = told(name);
