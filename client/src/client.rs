@@ -3,7 +3,6 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -11,6 +10,7 @@ use vp_protocols::native::{
     Breach, Bye, Capabilities, Connection, Driven, Event, Notice, Payload, PortEvent, PortId, Posted,
     Promised, Refused, Reply, Request, RequestId, SendError, Time, TimeMode, Welcome,
 };
+use vp_shm::AdaptiveSpin;
 use vp_transport::{Address, Readiness, Stream, Watch};
 
 use crate::credentials::Credentials;
@@ -103,6 +103,7 @@ pub struct Client<H> {
     handler: H,
     /// Answers that have not been taken yet; mostly none, or one.
     answers: Vec<(RequestId, Answer)>,
+    spin: AdaptiveSpin,
     pub(crate) ring: Option<Box<Ring>>,
     /// The line that a ring shows.
     pub(crate) line: Option<Arc<RingLine>>,
@@ -160,6 +161,7 @@ impl<H: Handler> Client<H> {
             welcome,
             handler,
             answers: Vec::new(),
+            spin: AdaptiveSpin::default(),
             ring: None,
             line: None,
             ended: None,
@@ -425,11 +427,12 @@ impl<H: Handler> Client<H> {
             return Ok(Some(done));
         }
         self.flush()?;
+        self.spin.begin();
         let (mut began, mut moved, mut looks) = (None, None, 0_u32);
         loop {
             // What was asked for just now is not there yet, and the server may be waiting for this very core.
             if looks.is_multiple_of(LOOKS) {
-                thread::yield_now();
+                self.spin.yield_core();
             }
             looks = looks.wrapping_add(1);
             let served = self.serve();
@@ -451,6 +454,7 @@ impl<H: Handler> Client<H> {
                     return Err(self.end("the call that waited for the server was ended by its caller"));
                 }
                 let ask = self.goes_on.is_some().then_some(ASK);
+                self.spin.give_up();
                 self.wire.stream.wait(Readiness::Bytes, left.into_iter().chain(patience).chain(ask).min());
             }
         }

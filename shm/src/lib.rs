@@ -4,6 +4,7 @@
 //! * [`Region`]: the peer's memory, mapped here; bytes are copied in and out, with bounds checked.
 //! * [`ring`]: register accesses and their answers without a system call, as `docs/protocol.md` lays them out.
 //! * [`Bell`]: wakes the other side when it sleeps.
+//! * [`AdaptiveSpin`]: whether to look for what the other side does, or to sleep at once.
 //! * [`stream`]: reading long payloads directly to their final place, and whether more will come.
 //! * [`unix`]: sockets by their addresses, with a file and without.
 //! * [`Deferred`]: releasing objects where a peer decides how long that takes.
@@ -19,9 +20,11 @@ mod memory;
 mod region;
 pub mod ring;
 mod signal;
+mod spin;
 pub mod stream;
 pub mod unix;
 
 pub use bell::{Bell, wait};
 pub use deferred::Deferred;
 pub use region::{Region, RegionError, sealed};
+pub use spin::AdaptiveSpin;

@@ -4,7 +4,6 @@
 //! microseconds. Then it sleeps until one of them has something, or a session joins.
 
 use std::hint;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -26,40 +25,50 @@ const LOOKS: u32 = 4;
 impl PlatformThread {
     /// Waits until something is to be done, or until `wake`.
     pub(super) fn idle_until(&mut self, wake: Option<Instant>) {
-        let mut began = None;
-        let has_ring = self.rings().next().is_some();
-        if !has_ring {
-            // Nothing is there yet of a peer that has been answered just now, and it may be waiting for this very core.
-            thread::yield_now();
+        self.spin.begin();
+        if self.has_come_soon() {
+            return;
         }
-        for round in 0_u32.. {
-            if has_ring {
-                for _ in 0..GLANCES {
-                    if self.is_asked() {
-                        return;
-                    }
-                    hint::spin_loop();
-                }
-            }
-            if !has_ring || round.is_multiple_of(ROUNDS) {
-                if self.poll_sockets() || self.inbox.is_waiting() {
-                    return;
-                }
-                if began.get_or_insert_with(Instant::now).elapsed() >= LOOK {
-                    break;
-                }
-            }
-            // The other side may be waiting for this very core.
-            if has_ring || (round + 1).is_multiple_of(LOOKS) {
-                thread::yield_now();
-            }
-        }
+        self.spin.give_up();
         // From now on clients ring when they have asked; what came before is seen here.
         if self.announce_sleep() {
             self.sleep(wake);
         }
         self.wake_rings();
         self.poll_sockets();
+    }
+
+    /// Looks for a while whether something is to be done.
+    fn has_come_soon(&mut self) -> bool {
+        let mut began = None;
+        let has_ring = self.rings().next().is_some();
+        if !has_ring {
+            // Nothing is there yet of a peer that has been answered just now, and it may be waiting for this very core.
+            self.spin.yield_core();
+        }
+        for round in 0_u32.. {
+            if has_ring {
+                for _ in 0..GLANCES {
+                    if self.is_asked() {
+                        return true;
+                    }
+                    hint::spin_loop();
+                }
+            }
+            if !has_ring || round.is_multiple_of(ROUNDS) {
+                if self.poll_sockets() || self.inbox.is_waiting() {
+                    return true;
+                }
+                if began.get_or_insert_with(Instant::now).elapsed() >= LOOK {
+                    return false;
+                }
+            }
+            // The other side may be waiting for this very core.
+            if has_ring || (round + 1).is_multiple_of(LOOKS) {
+                self.spin.yield_core();
+            }
+        }
+        false
     }
 
     /// Sleeps until a command comes, a socket or a ring has something, or until `wake`.

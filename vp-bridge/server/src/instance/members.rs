@@ -9,9 +9,9 @@ use super::member::{Member, MemberMap};
 use super::turns::{Order, is_read_in_turn};
 use super::waiting::Waiting;
 
-/// Looks at a session after another at which nothing has come, after which it falls asleep: those of more than a millisecond. Where
-/// more than a few are awake they fall asleep earlier, so that all such looks take no longer.
-const LOOKS_AWAKE: usize = 64;
+/// Looks at a session, one after the other, at which nothing has come, after which it falls asleep. So many looks take about as long
+/// as to fall asleep and to be woken.
+pub(super) const LOOKS_AWAKE: usize = 4;
 /// Of so few sessions none falls asleep: to look at them takes no longer.
 const FEW: usize = 8;
 
@@ -157,18 +157,16 @@ impl Members {
     /// Called after a look at each session that is awake: one that has been silent for long falls asleep, and
     /// one that asks for much waits for its turn.
     pub(super) fn let_sleep(&mut self) {
-        let count = self.awake.len();
-        if count <= FEW {
+        if self.awake.len() <= FEW {
             return;
         }
-        let looks = (LOOKS_AWAKE * FEW / count).max(1);
         for (session, mut member) in std::mem::take(&mut self.awake) {
             member.quiet_looks = if member.may_sleep() { member.quiet_looks + 1 } else { 0 };
             if member.waits_for_turn() {
                 self.waiting.insert(session, member);
             } else if member.waits_to_be_read() {
                 self.receiving.insert(session, member);
-            } else if member.quiet_looks < looks {
+            } else if member.quiet_looks < LOOKS_AWAKE {
                 self.awake.push((session, member));
             } else if let Err(member) = self.asleep.insert(session, member) {
                 self.awake.push((session, member));

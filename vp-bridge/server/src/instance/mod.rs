@@ -49,6 +49,7 @@ use vp_models::hub::{self, Hub, Input, MemoryGuarantees, Tag};
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, DeviceRegisters, Platform};
 use vp_protocols::native::{ErrorCode, Offer, SessionId, TimeMode};
+use vp_shm::AdaptiveSpin;
 
 use adapted::AdaptedSessions;
 pub(super) use inbox::{Inbox, PlatformCommand};
@@ -218,6 +219,7 @@ struct PlatformThread {
     members: Members,
     turns: Turns,
     shift: WorkPeriod,
+    spin: AdaptiveSpin,
     adapted: AdaptedSessions,
     owners: Owners,
     standing: StalledPartner,
@@ -254,6 +256,7 @@ impl PlatformThread {
             members: Members::default(),
             turns: Turns::default(),
             shift: WorkPeriod::default(),
+            spin: AdaptiveSpin::default(),
             adapted: AdaptedSessions::default(),
             owners: Owners::default(),
             standing: StalledPartner::default(),

@@ -19,6 +19,7 @@ use vp_protocols::native::{Request, SessionId};
 
 use super::PlatformThread;
 use super::member::Member;
+use super::members::LOOKS_AWAKE;
 use super::message::SessionCommand;
 use super::run::PollSchedule;
 use super::session_stream::SessionStream;
@@ -306,6 +307,9 @@ impl PlatformThread {
                     member.stream.flush();
                     if member.stream.asked().all == 0 {
                         member.stream.poll();
+                        if kind == Kind::Backlog {
+                            member.quiet_looks = LOOKS_AWAKE;
+                        }
                     }
                 }
                 now = Instant::now();
