@@ -113,14 +113,23 @@ fi
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}"
 log=$(mktemp)
 checked=$(mktemp)
-checker=""
-trap 'rm -f "$log" "$checked"; [ -z "$checker" ] || kill -- "-$checker" 2>/dev/null || true' EXIT
+unready=$(mktemp)
+environment="" checker="" soak=""
+trap 'rm -f "$log" "$checked" "$unready"; for group in $environment $checker $soak; do kill -- "-$group" 2>/dev/null || true; done' EXIT
 status=0
+
+# Runs a command beside the rest, with all that it starts in one group, which ends with this script.
+beside() { # beside COMMAND...; $! is the group
+  set -m
+  "$@" &
+  set +m
+}
 
 miri() { cargo +nightly miri "$@"; }
 # What checks parts of the code in other ways than running it, each on one processor for minutes.
 check() {
   local status=0
+  renice -n 19 -p "$BASHPID" >/dev/null 2>&1 || true
   # The register ring in all orders of its two ends' steps, in the model checker loom.
   RUSTFLAGS="--cfg loom" cargo test --quiet -p vp-shm --release --lib --target-dir target/loom -- ring::model || status=$?
   # The kernel's unsafe code, under the interpreter that finds undefined behaviour: a part of nightly Rust.
@@ -140,13 +149,25 @@ check() {
   return "$status"
 }
 
+# The environment for the package for Python, made while the tests are built. Without one, the file tells why.
+python_environment() {
+  local home=target/python
+  local packages=('maturin>=1.9.4,<2' wheel numpy pytest mypy pandas pandas-stubs matplotlib nbclient ipykernel 'cocotb>=2,<3' cocotbext-axi)
+  if ! command -v python3 >/dev/null 2>&1 || ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    echo "no Python 3.11" >"$unready"
+  elif [ "$(cat "$home/ready" 2>/dev/null)" != "${packages[*]}" ]; then
+    { rm -rf "$home" && python3 -m venv "$home" && "$home/bin/pip" install --quiet "${packages[@]}" && echo "${packages[*]}" >"$home/ready"; } ||
+      echo "no package index" >"$unready"
+  fi
+}
+beside python_environment
+environment=$!
+
 cargo test --workspace --quiet --no-run || status=$?
 if [ $# -eq 0 ]; then
   # Beside the tests, many of which use one processor only; what it says follows theirs.
-  set -m
-  (renice -n 19 -p "$BASHPID" >/dev/null 2>&1 || true; check) >"$checked" 2>&1 &
+  beside check >"$checked" 2>&1
   checker=$!
-  set +m
 fi
 cargo test --workspace --quiet --no-fail-fast -- "$@" 2>&1 | tee "$log" || status=$?
 # A wheel for Python. If all is asked for maturin builds it, as users do, and compiles all libraries again with other features. Else
@@ -167,14 +188,9 @@ wheel() { # wheel PROGRAMS FOLDER
 # The package for Python, tested in an environment of its own.
 python_tests() {
   local home=target/python out=target/wheels
-  local packages=('maturin>=1.9.4,<2' wheel numpy pytest mypy pandas pandas-stubs matplotlib nbclient ipykernel 'cocotb>=2,<3' cocotbext-axi)
-  if ! command -v python3 >/dev/null 2>&1 || ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
-    echo "skipped: the package for Python: no Python 3.11"
+  if [ ! -e "$home/ready" ]; then
+    echo "skipped: the package for Python: $(cat "$unready")"
     return
-  fi
-  if [ "$(cat "$home/ready" 2>/dev/null)" != "${packages[*]}" ]; then
-    { rm -rf "$home" && python3 -m venv "$home" && "$home/bin/pip" install --quiet "${packages[@]}" && echo "${packages[*]}" >"$home/ready"; } ||
-      { echo "skipped: the package for Python: no package index" && return; }
   fi
   # cocotb takes the interpreter as a library.
   "$home/bin/python" -m find_libpython | grep -q . || want libpython3 libpython3-dev
@@ -184,7 +200,19 @@ python_tests() {
   # 5: none of the tests has that name.
   "$home/bin/python" -m pytest --quiet -p no:cacheprovider clients/python/tests -k "${*:-test}" || [ $? -eq 5 ]
 }
+# Servers under mixed load, with each party killed now and then: it runs for as long as `--seconds` says, beside Python's tests.
+if [ $# -eq 0 ]; then
+  # Built by the tests, with `vp` beside it.
+  beside "${CARGO_TARGET_DIR:-target}/debug/soak" --seconds 45
+  soak=$!
+fi
+wait "$environment" || true
+environment=""
 python_tests "$@" 2>&1 | tee -a "$log" || status=$?
+if [ -n "$soak" ]; then
+  wait "$soak" || status=$?
+  soak=""
+fi
 skipped=$(grep -c 'skipped: .*: no conformance data' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: the vendor's conformance data is not here (a folder \`shared\` beside the project, or VP_SHARED)"
@@ -201,12 +229,6 @@ for missing in Chromium Slurm Verilator "Icarus Verilog" gtkwave xvfb-run "Pytho
   skipped=$(grep -c "skipped: .*no $missing" "$log" || true)
   [ "$skipped" -eq 0 ] || echo "$skipped skipped: $missing is not here"
 done
-
-# Servers under mixed load, with each party killed now and then: it runs for as long as `--seconds` says.
-if [ $# -eq 0 ]; then
-  # Built by the tests, with `vp` beside it.
-  "${CARGO_TARGET_DIR:-target}/debug/soak" --seconds 45 || status=$?
-fi
 
 if [ -n "$checker" ]; then
   wait "$checker" || status=$?

@@ -63,6 +63,7 @@ use adapted::ConnectedAdapter;
 use adapters::Adapter;
 use adapters::renode::Renode;
 pub use files::allow_files_for;
+pub use freed::limit_arenas;
 use handshakes::HandshakeSlots;
 use instance::{Start, TimeLimits};
 pub use listener::ListenError;

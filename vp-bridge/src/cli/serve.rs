@@ -19,7 +19,7 @@ use vp_client::{Credentials, SilenceLimit};
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, Platform};
 use vp_server::remote_port::{Peer, TimeSource};
-use vp_server::{Access, Options, Server, Tokens, UserGroup, allow_files_for};
+use vp_server::{Access, Options, Server, Tokens, UserGroup, allow_files_for, limit_arenas};
 use vp_transport::{Address, MeetingPlace, tls};
 
 #[derive(Debug, clap::Args)]
@@ -203,6 +203,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         ..Options::default()
     };
     allow_files_for(args.max_sessions, &args.listen);
+    limit_arenas();
     let runtime = super::runtime::builder()?.enable_all().build()?;
     let served = runtime.block_on(async {
         let bound = Server::bind(&args.listen, description, options).await;

@@ -51,9 +51,6 @@ fn work(address: &Address) -> Raw {
 fn memory_of_sessions_that_have_gone_is_given_back() {
     let mut server = Command::new(env!("CARGO_BIN_EXE_vp"));
     server.args(["serve", "--listen", "tcp:127.0.0.1:0"]).stdout(Stdio::piped()).stderr(Stdio::null());
-    // Other arenas than the main one keep their unused ends, which malloc_trim(3) leaves.
-    // What the server itself keeps is to be seen (mallopt(3), M_ARENA_MAX).
-    server.env("MALLOC_ARENA_MAX", "1");
     let mut server = Server(server.spawn().unwrap());
     let mut line = String::new();
     BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
