@@ -206,8 +206,11 @@ enum Size {
     Text(String),
 }
 
-/// Reads a size into a number of as many bits as its key has.
-pub(crate) fn size<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Result<T, D::Error> {
+/// Reads a size, a number of bytes or a text for [`parse_size`], into a number of as many bits as its key has.
+///
+/// # Errors
+/// It is none, or too much for the number.
+pub fn size<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Result<T, D::Error> {
     let size = match Size::deserialize(deserializer)? {
         Size::Bytes(size) => size,
         Size::Text(text) => parse_size(&text).map_err(D::Error::custom)?,

@@ -166,6 +166,24 @@ fn channels_are_driven_from_their_side() {
     is_put_out(|stage| stage.drive(PortIndex(99), Time::ZERO, PortEvent::Level(true)), "an interrupt line");
 }
 
+/// What it attached before it had a clock is accessed by requests, also where another partner drives such a port.
+#[test]
+fn a_port_of_requests_is_not_driven() {
+    let mut stage = Stage::new(false);
+    let other = PartyId(3);
+    stage.partner(other, Reaction::NextEdge);
+    stage.attach(other, MEMORY, Role::Initiator).unwrap();
+    stage.enter(PARTNER, "partner 2");
+    stage.attach(PARTNER, MEMORY, Role::Initiator).unwrap();
+    stage.command(PARTNER, PartyCommand::Clock(Clock { reaction: Reaction::NextEdge, quantum: 0 })).unwrap();
+    let address = AxiEvent::WriteAddress { id: 0, address: 0x8000_0000, beats: 1 };
+    stage.drive(MEMORY, Time::ZERO, axi(address));
+    let promise = Promise { heard: 0, next: Time::MAX };
+    stage.hub.handle(Input::Promised { party: other, promise });
+    let why = stage.expelled().expect("it drives a port of requests");
+    assert!(why.contains("an AXI channel is not driven by who holds the port so"), "{why}");
+}
+
 #[test]
 fn promises_are_held() {
     let ready = || axi(AxiEvent::Ready { channel: AxiChannel::ReadAddress, ready: false });

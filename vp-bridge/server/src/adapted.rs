@@ -89,7 +89,7 @@ pub(super) async fn run(
 
 async fn serve(context: &ServerContext, arrival: ConnectedAdapter, id: SessionId, name: &str) -> End {
     let ConnectedAdapter { adapter, time_mode, streams, input } = arrival;
-    let request = PlatformRequest { session: id, holder: None, platform: None };
+    let request = PlatformRequest { session: id, holder: None, memory: None, platform: None };
     let instance = match context.registry.enter(request, time_mode) {
         Ok(instance) => instance,
         Err(error) => return End::Wrong(error.to_string()),

@@ -47,6 +47,8 @@ pub(super) struct PlatformRequest<'a> {
     pub(super) session: SessionId,
     /// The holder of the session's token, if the server asks.
     pub(super) holder: Option<&'a str>,
+    /// What the platforms that the token's holder begins may take together.
+    pub(super) memory: Option<&'a Arc<MemoryPool>>,
     /// The shared platform that it wants; none: one of its own.
     pub(super) platform: Option<&'a str>,
 }
@@ -123,7 +125,10 @@ impl Registry {
     /// does not exist.
     pub(super) fn enter(&self, request: PlatformRequest<'_>, mode: TimeMode) -> Result<Instance, EnterError> {
         let start = |name| -> Result<Instance, EnterError> {
-            let budget = MemoryBudget::within(&self.memory.pool, self.memory.limit)?;
+            let mut budget = MemoryBudget::within(&self.memory.pool, self.memory.limit)?;
+            if let Some(pool) = request.memory {
+                budget = budget.and_within(pool)?;
+            }
             let (begins, listeners) = (self.start.clone(), self.listeners.clone());
             let faults = self.faults.clone();
             Ok(Instance::start(name, begins, budget, mode, self.patience, faults, listeners)?)

@@ -218,7 +218,9 @@ async fn enter(
 ) {
     let platform = hello.platform.as_deref();
     let holder = identity.holder().map(str::to_owned);
-    let request = PlatformRequest { session: id, holder: holder.as_deref(), platform };
+    let memory = identity.memory().cloned();
+    let request =
+        PlatformRequest { session: id, holder: holder.as_deref(), memory: memory.as_ref(), platform };
     let is_observer = is_observer(context, &hello);
     if is_observer && platform.is_none() {
         let end = lobby::serve(context, &mut stream, &mut connection, input, (id, &hello), identity).await;

@@ -314,3 +314,33 @@ fn a_process_of_another_user_is_turned_away_at_a_unix_socket() {
     assert!(said.contains("this socket is for the server's own user"), "{said}{output:?}");
     assert!(said.contains("user 54321"), "{said}");
 }
+
+/// Each platform has a mebibyte from its beginning.
+#[test]
+fn a_token_has_no_more_memory_than_its_quota() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens.toml");
+    let text = "[[token]]\nname = 'small'\nsecret = 'small-0123456789abcdef'\nroles = ['cpu']\nmemory = '2 MiB'\n\
+                [[token]]\nname = 'other'\nsecret = 'other-0123456789abcdef'\nroles = ['cpu']\n";
+    std::fs::write(&file, text).unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    let access = Access { tokens: Tokens::read(&file).unwrap(), ..Access::default() };
+    let served = Served::at("tcp:127.0.0.1:0", Options { access, ..Options::default() });
+    let begin = |secret: &str| {
+        let mut client = connect(&served, Some(secret), None).map_err(|error| error.to_string())?;
+        client.attach(CSB, Role::Initiator, None).map_err(|error| error.to_string())?;
+        Ok::<_, String>(client)
+    };
+    let (first, second) =
+        (begin("small-0123456789abcdef").unwrap(), begin("small-0123456789abcdef").unwrap());
+    let refused = begin("small-0123456789abcdef").map(drop).unwrap_err();
+    let limit = "the limit of 2097152 bytes for the memory of this token's platforms together is reached";
+    assert!(refused.contains(limit), "{refused}");
+    begin("other-0123456789abcdef").unwrap();
+    drop((first, second));
+    // Their platforms end when the server has noticed.
+    let began = std::time::Instant::now();
+    while let Err(refused) = begin("small-0123456789abcdef") {
+        assert!(began.elapsed() < Duration::from_secs(60), "{refused}");
+    }
+}

@@ -23,10 +23,12 @@ pub enum OutOfMemory {
         limit: u64,
     },
     /// That of all platforms which share a pool.
-    #[error("the limit of {limit} bytes for the memory of all platforms together is reached")]
+    #[error("the limit of {limit} bytes for the memory of {of} together is reached")]
     Pool {
         /// The limit in bytes.
         limit: u64,
+        /// Whose pool it is, such as `all platforms`.
+        of: &'static str,
     },
 }
 
@@ -34,14 +36,21 @@ pub enum OutOfMemory {
 #[derive(Debug)]
 pub struct MemoryPool {
     limit: u64,
+    of: &'static str,
     taken: AtomicU64,
 }
 
 impl MemoryPool {
-    /// A pool of so many bytes.
+    /// A pool of so many bytes, for all platforms.
     #[must_use]
     pub fn new(limit: u64) -> Arc<MemoryPool> {
-        Arc::new(MemoryPool { limit, taken: AtomicU64::new(0) })
+        MemoryPool::of("all platforms", limit)
+    }
+
+    /// A pool of so many bytes, for some platforms: refusals name them so.
+    #[must_use]
+    pub fn of(platforms: &'static str, limit: u64) -> Arc<MemoryPool> {
+        Arc::new(MemoryPool { limit, of: platforms, taken: AtomicU64::new(0) })
     }
 
     /// How many bytes platforms have taken.
@@ -55,7 +64,7 @@ impl MemoryPool {
         let more = |taken: u64| taken.checked_add(bytes).filter(|taken| *taken <= self.limit);
         match self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             Ok(_) => Ok(()),
-            Err(_) => Err(OutOfMemory::Pool { limit: self.limit }),
+            Err(_) => Err(OutOfMemory::Pool { limit: self.limit, of: self.of }),
         }
     }
 
@@ -64,28 +73,31 @@ impl MemoryPool {
     }
 }
 
-/// The limit and the use of one platform's memories. When it is dropped, the pool gets its share back.
+/// The limit and the use of one platform's memories. When it is dropped, its pools get their shares back.
 #[derive(Debug)]
 pub struct MemoryBudget {
     limit: u64,
-    pool: Option<Arc<MemoryPool>>,
+    /// All of them have to have what it takes.
+    pools: Vec<Arc<MemoryPool>>,
     counts: Mutex<Counts>,
-    /// Whether the pool has refused something.
+    /// Whether a pool has refused something.
     is_short: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
     taken: u64,
-    /// What it has of the pool.
+    /// What it has of each pool.
     granted: u64,
+    /// What a pool has refused last.
+    shortage: Option<OutOfMemory>,
 }
 
 impl MemoryBudget {
     /// A budget of so many bytes.
     #[must_use]
     pub fn new(limit: u64) -> MemoryBudget {
-        MemoryBudget { limit, pool: None, counts: Mutex::default(), is_short: AtomicBool::new(false) }
+        MemoryBudget { limit, pools: Vec::new(), counts: Mutex::default(), is_short: AtomicBool::new(false) }
     }
 
     /// A budget without a limit.
@@ -100,12 +112,19 @@ impl MemoryBudget {
     /// # Errors
     /// The pool has not even that.
     pub fn within(pool: &Arc<MemoryPool>, limit: u64) -> Result<MemoryBudget, OutOfMemory> {
-        let granted = GRANT.min(limit);
-        pool.take(granted)?;
-        let mut budget = MemoryBudget::new(limit);
-        budget.pool = Some(pool.clone());
-        budget.counts().granted = granted;
-        Ok(budget)
+        let budget = MemoryBudget::new(limit);
+        budget.counts().granted = GRANT.min(limit);
+        budget.and_within(pool)
+    }
+
+    /// The same budget, as long as another pool has the bytes, too.
+    ///
+    /// # Errors
+    /// That pool has not even what is reserved.
+    pub fn and_within(mut self, pool: &Arc<MemoryPool>) -> Result<MemoryBudget, OutOfMemory> {
+        pool.take(self.counts().granted)?;
+        self.pools.push(pool.clone());
+        Ok(self)
     }
 
     /// How many bytes it is at most.
@@ -117,9 +136,11 @@ impl MemoryBudget {
     /// The reason why a write was refused since the last call that would have been taken if this platform were
     /// alone.
     pub fn take_shortage(&self) -> Option<OutOfMemory> {
-        let pool = self.pool.as_ref().filter(|_| self.is_short.load(Ordering::Relaxed))?;
+        if !self.is_short.load(Ordering::Relaxed) {
+            return None;
+        }
         self.is_short.store(false, Ordering::Relaxed);
-        Some(OutOfMemory::Pool { limit: pool.limit })
+        self.counts().shortage
     }
 
     /// Takes so many bytes, or none.
@@ -127,25 +148,38 @@ impl MemoryBudget {
         let (limit, mut counts) = (self.limit, self.counts());
         let taken = counts.taken.checked_add(bytes).filter(|taken| *taken <= limit);
         let taken = taken.ok_or(OutOfMemory::Platform { limit })?;
-        if let Some(pool) = &self.pool
-            && taken > counts.granted
-        {
+        if !self.pools.is_empty() && taken > counts.granted {
             let more = (taken - counts.granted).checked_next_multiple_of(GRANT).unwrap_or(u64::MAX);
             let more = more.min(limit - counts.granted);
-            pool.take(more).inspect_err(|_| self.is_short.store(true, Ordering::Relaxed))?;
+            if let Err(refused) = self.take_of_all(more) {
+                counts.shortage = Some(refused);
+                self.is_short.store(true, Ordering::Relaxed);
+                return Err(refused);
+            }
             counts.granted += more;
         }
         counts.taken = taken;
         Ok(())
     }
 
+    /// Takes so many bytes of each pool, or of none.
+    fn take_of_all(&self, bytes: u64) -> Result<(), OutOfMemory> {
+        for (at, pool) in self.pools.iter().enumerate() {
+            if let Err(refused) = pool.take(bytes) {
+                self.pools[..at].iter().for_each(|pool| pool.give_back(bytes));
+                return Err(refused);
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn give_back(&self, bytes: u64) {
         let mut counts = self.counts();
         counts.taken = counts.taken.saturating_sub(bytes);
-        if let Some(pool) = &self.pool {
+        if !self.pools.is_empty() {
             let kept = counts.taken.checked_next_multiple_of(GRANT).unwrap_or(u64::MAX).max(GRANT);
             let kept = kept.min(counts.granted);
-            pool.give_back(counts.granted - kept);
+            self.pools.iter().for_each(|pool| pool.give_back(counts.granted - kept));
             counts.granted = kept;
         }
     }
@@ -157,9 +191,8 @@ impl MemoryBudget {
 
 impl Drop for MemoryBudget {
     fn drop(&mut self) {
-        if let Some(pool) = &self.pool {
-            pool.give_back(self.counts().granted);
-        }
+        let granted = self.counts().granted;
+        self.pools.iter().for_each(|pool| pool.give_back(granted));
     }
 }
 
@@ -238,7 +271,7 @@ mod tests {
         assert_eq!(pool.taken(), 4 * GRANT);
         // Its first mebibyte nobody takes from it.
         other.take(GRANT).unwrap();
-        let refused = OutOfMemory::Pool { limit: 4 * GRANT };
+        let refused = OutOfMemory::Pool { limit: 4 * GRANT, of: "all platforms" };
         assert_eq!((other.take(1), other.take_shortage()), (Err(refused), Some(refused)));
         assert_eq!(MemoryBudget::within(&pool, u64::MAX).unwrap_err(), refused);
         one.give_back(GRANT + 1);
@@ -246,6 +279,25 @@ mod tests {
         other.take(1).unwrap();
         drop((one, other));
         assert_eq!(pool.taken(), 0);
+    }
+
+    #[test]
+    fn all_pools_have_to_have_what_is_taken_or_none_gives_it() {
+        let (all, some) = (MemoryPool::new(8 * GRANT), MemoryPool::of("some", 3 * GRANT));
+        let budget = || MemoryBudget::within(&all, u64::MAX).and_then(|budget| budget.and_within(&some));
+        let one = budget().unwrap();
+        one.take(2 * GRANT).unwrap();
+        assert_eq!((all.taken(), some.taken()), (2 * GRANT, 2 * GRANT));
+        let refused = OutOfMemory::Pool { limit: 3 * GRANT, of: "some" };
+        assert_eq!(one.take(2 * GRANT).unwrap_err(), refused);
+        assert_eq!((one.take_shortage(), all.taken(), some.taken()), (Some(refused), 2 * GRANT, 2 * GRANT));
+        let other = budget().unwrap();
+        assert_eq!(budget().unwrap_err(), refused);
+        assert_eq!((all.taken(), some.taken()), (3 * GRANT, 3 * GRANT));
+        one.give_back(2 * GRANT);
+        assert_eq!((all.taken(), some.taken()), (2 * GRANT, 2 * GRANT));
+        drop((one, other));
+        assert_eq!((all.taken(), some.taken()), (0, 0));
     }
 
     #[test]

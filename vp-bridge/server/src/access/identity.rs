@@ -1,5 +1,8 @@
 //! Who a session is, and what it may do.
 
+use std::sync::Arc;
+
+use vp_models::memory::MemoryPool;
 use vp_protocols::native::{RequestId, Welcome};
 
 use super::{Rights, TokenUse};
@@ -25,6 +28,11 @@ impl SessionIdentity {
     /// The holder of the session's token, if the server asks.
     pub(crate) fn holder(&self) -> Option<&str> {
         self.presence.as_ref().map(|presence| &*presence.holder().name)
+    }
+
+    /// Where the platforms that its token's holder begins take their memory, beside the server's own limit.
+    pub(crate) fn memory(&self) -> Option<&Arc<MemoryPool>> {
+        self.presence.as_ref().and_then(|presence| presence.holder().memory())
     }
 
     /// Whether it may join the shared platform of that name.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
+use vp_models::memory::MemoryPool;
 use vp_models::toml_text::{TextError, TomlText};
 use vp_protocols::native::{MAX_TOKEN, Token};
 
@@ -34,9 +35,16 @@ pub(crate) struct TokenHolder {
     /// How many sessions it may have.
     sessions: Option<usize>,
     open: AtomicUsize,
+    /// What the platforms that it has begun may take of the host's memory together.
+    memory: Option<Arc<MemoryPool>>,
 }
 
 impl TokenHolder {
+    /// Where its platforms take their memory, beside the server's own limit.
+    pub(crate) fn memory(&self) -> Option<&Arc<MemoryPool>> {
+        self.memory.as_ref()
+    }
+
     /// Whether it may join the shared platform of that name.
     pub(crate) fn may_join(&self, platform: &str) -> bool {
         self.platforms.as_ref().is_none_or(|may| may.iter().any(|name| name == platform))
@@ -119,7 +127,13 @@ struct Entry {
     #[serde(default)]
     platforms: Vec<String>,
     sessions: Option<usize>,
+    memory: Option<Bytes>,
 }
+
+/// A number of bytes, or a size such as `512 MiB`.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Bytes(#[serde(deserialize_with = "vp_models::units::size")] u64);
 
 impl Tokens {
     /// One that may do everything.
@@ -133,6 +147,7 @@ impl Tokens {
             platforms: None,
             sessions: None,
             open: AtomicUsize::new(0),
+            memory: None,
         };
         let secret = secret(token.secret()).map_err(|why| TextError::whole(format!("the token {why}")))?;
         Ok(Self { tokens: Arc::new([(secret, Arc::new(holder))]), certificates: Arc::default() })
@@ -231,13 +246,15 @@ fn secret(text: &str) -> Result<Secret, String> {
 
 impl Entry {
     fn holder(self) -> Result<Arc<TokenHolder>, String> {
-        let Self { name, roles, rights, platforms, sessions, .. } = self;
+        let Self { name, roles, rights, platforms, sessions, memory, .. } = self;
         if name.is_empty() || name.len() > 64 || name.chars().any(char::is_control) {
             return Err("a name has 1 to 64 bytes and no control characters".to_owned());
         }
         let platforms = (!platforms.iter().any(|name| name == "*")).then_some(platforms);
         let rights = Rights::of(&roles, &rights);
-        Ok(Arc::new(TokenHolder { name, rights, platforms, sessions, open: AtomicUsize::new(0) }))
+        let memory = memory.map(|Bytes(limit)| MemoryPool::of("this token's platforms", limit));
+        let open = AtomicUsize::new(0);
+        Ok(Arc::new(TokenHolder { name, rights, platforms, sessions, open, memory }))
     }
 }
 
@@ -309,6 +326,7 @@ mod tests {
             (token("secret = '0123456789 abcdef'"), "other characters"),
             (token(&format!("secret = '{secret}'\nroles = ['king']")), "found `king`, expected"),
             (token(&format!("secret = '{secret}'\nrole = ['cpu']")), "unknown field `role`"),
+            (token(&format!("secret = '{secret}'\nmemory = 'much'")), "`much` is no size"),
             (token(&format!("secret = '{secret}\n")), ""),
             (
                 [token(&format!("secret = '{secret}'")), token("secret = 'x'")].join("\n"),

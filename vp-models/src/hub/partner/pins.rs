@@ -142,7 +142,10 @@ impl Hub {
         port: PortIndex,
         event: PortEvent,
     ) -> Result<(), Broken> {
-        let role = self.holdings.of(party, port).map(|held| held.role);
+        // A port that the party attached before it had a clock is one of requests: what drives it is checked by
+        // the rights to those.
+        let timed = self.holdings.of(party, port).filter(|held| held.is_timed);
+        let role = timed.map(|held| held.role);
         let wrong = |what: &str| Err(Broken::Pins(format!("{what} is not driven by who holds the port so")));
         match (event, role) {
             (PortEvent::Axi(event), Some(role @ (Role::Target | Role::Initiator))) => {
