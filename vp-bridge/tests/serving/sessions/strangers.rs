@@ -168,7 +168,7 @@ fn who_does_not_say_hello_is_sent_away_after_a_while() {
     stream.read_to_end(&mut answer).unwrap();
     let mut client = Connection::client(Connection::hello("x", None, TimeMode::Free)).unwrap();
     let event = client.receive(&mut BytesMut::from(&answer[..])).unwrap();
-    let Some(Event::Refused(refused)) = event else { panic!("{event:?}") };
+    let Some(Event::Refused(refused)) = &event else { panic!("{event:?}") };
     assert_eq!(refused.code, ErrorCode::UnexpectedMessage);
     assert_eq!(refused.reason, "no hello within 0.001 s");
 }
