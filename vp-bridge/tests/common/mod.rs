@@ -19,6 +19,7 @@ use vp_transport::Address;
 
 pub mod beside;
 pub mod process;
+pub mod program;
 pub mod raw;
 pub mod raw_unix;
 pub mod recorded;

@@ -5,7 +5,8 @@ use crate::common::tools;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use crate::common::Served;
 use crate::common::raw::{CSB, DBB, IRQ, Raw};
@@ -81,6 +82,46 @@ fn who_shows_the_right_token_is_let_in_and_nobody_else() {
         assert_eq!(reason, format!("the token is not known ({count} from there)"));
     }
     client.read_register(CSB, 0x1000).unwrap();
+}
+
+/// The waits of docs/protocol.md, "Authentication": 0.1 s after the first wrong token, and twice as long after each further one.
+#[test]
+fn after_each_wrong_token_the_next_one_from_there_waits_longer_even_if_it_is_right() {
+    let (served, _folder) = serve();
+    let began = Instant::now();
+    for _ in 0..3 {
+        refused(connect(&served, Some("wrong-0123456789"), None));
+    }
+    drop(connect(&served, Some(ALL), None).unwrap());
+    let (took, least) = (began.elapsed(), Duration::from_millis(100 + 200 + 400));
+    assert!(took >= least, "{took:?}");
+}
+
+/// Those before it wait for 1.6 s and more each, so not many find a turn within the 8 s of docs/protocol.md.
+#[test]
+fn a_token_whose_turn_would_come_too_late_is_refused_at_once() {
+    let (served, _folder) = serve();
+    for _ in 0..5 {
+        refused(connect(&served, Some("wrong-0123456789"), None));
+    }
+    let (tell, told) = mpsc::channel();
+    for _ in 0..12 {
+        let (address, tell) = (served.address.clone(), tell.clone());
+        // Who still waits is sent away at the end of the server.
+        std::thread::spawn(move || {
+            let answer = Client::connect(&address, &options(Some("wrong-0123456789"), None), ());
+            if let Err(ConnectError::Refused { code, reason, .. }) = answer {
+                _ = tell.send((code, reason));
+            }
+        });
+    }
+    drop(tell);
+    let too_late = "too many wrong tokens from there: come again in ";
+    let (code, reason) = told.iter().find(|(_, reason)| reason.starts_with(too_late)).expect("a refusal");
+    assert_eq!(code, ErrorCode::NotAuthenticated);
+    let seconds = reason.strip_prefix(too_late).and_then(|rest| rest.strip_suffix(" s"));
+    let seconds: u64 = seconds.and_then(|seconds| seconds.parse().ok()).expect("a number of seconds");
+    assert!(seconds > 8, "{reason}");
 }
 
 #[test]

@@ -6,17 +6,18 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use crate::common::Served;
-use crate::common::raw_unix::{BASE, CSB, DBB, IRQ, RawUnix as Raw, open_ring, share};
+use crate::common::raw_unix::{BASE, CSB, DBB, IRQ, RawUnix as Raw, Where, open_ring, share};
 use rustix::net::sockopt::set_socket_linger;
 use tempfile::TempDir;
 use vp_protocols::native::{Attach, ErrorCode, PortId, Reply, Request, Role, TimeMode};
 use vp_server::Options;
 use vp_shm::descriptors::{MOST, send};
 use vp_shm::ring::{Access, Client};
-use vp_shm::{Region, sealed};
+use vp_shm::{Deferred, Region, sealed};
 use vp_transport::Address;
 
 /// How long a passed socket would hold up who closes it.
@@ -149,6 +150,58 @@ fn memory_beyond_a_sessions_quota_is_refused_and_less_is_taken() {
         // Nothing is left of what was refused.
         assert_eq!(cpu.ask(share(&[(BASE, 0x1000, 0, 0)], 1), &[memory.as_fd()]), Reply::Done);
     }
+}
+
+/// Keeps one of the threads that unmap until the other end of its channel is dropped.
+struct Busy {
+    begun: Sender<()>,
+    end: Receiver<()>,
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        _ = self.begun.send(());
+        _ = self.end.recv();
+    }
+}
+
+/// Keeps all the threads that unmap, which are 64 and those of this process' servers too: until this is dropped nothing that
+/// is replaced is unmapped.
+fn nothing_is_unmapped() -> Vec<Sender<()>> {
+    let (begun, has_begun) = channel();
+    let keep = |_| {
+        let (until, end) = channel();
+        drop(Deferred::new(Busy { begun: begun.clone(), end }));
+        until
+    };
+    let until: Vec<Sender<()>> = (0..64).map(keep).collect();
+    for _ in &until {
+        has_begun.recv_timeout(SOON).unwrap();
+    }
+    until
+}
+
+#[test]
+fn regions_beyond_a_sessions_quota_are_refused_and_its_ring_is_one_of_them() {
+    const PAGE: u64 = 0x1000;
+    let (served, _folder) = served();
+    let mut cpu = Raw::cpu(&served.address, TimeMode::Lockstep);
+    let memory = sealed("test", 64 * PAGE).unwrap();
+    let pages: Vec<Where> = (0..64).map(|page| (BASE + page * PAGE, PAGE, 0, page * PAGE)).collect();
+    let ring = Client::new().unwrap();
+    let until = nothing_is_unmapped();
+    // Those that are replaced count as long as they are mapped: 512 regions.
+    for number in 0..8 {
+        assert_eq!(cpu.ask(share(&pages, 1), &[memory.as_fd()]), Reply::Done, "{number}");
+    }
+    let exceeded = "the session would have 513 mapped regions, and may have 512";
+    let reply = cpu.ask(share(&pages[..1], 1), &[memory.as_fd()]);
+    let reason = format!("4096 bytes at 0x80000000: {exceeded}");
+    assert_eq!(failed(&reply), (ErrorCode::QuotaExceeded, &*reason));
+    let reply = cpu.ask(open_ring(), &ring.files());
+    assert_eq!(failed(&reply), (ErrorCode::QuotaExceeded, exceeded));
+    drop(until);
+    until_done(|| cpu.ask(open_ring(), &ring.files()));
 }
 
 /// `vp serve` with limits of the system's.

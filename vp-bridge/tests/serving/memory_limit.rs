@@ -1,6 +1,9 @@
 //! Clients that fill a server's memory: they are refused at their platform's limit, others go on, and all is given back.
 
+use std::time::{Duration, Instant};
+
 use crate::common::Served;
+use crate::common::program::ServeProgram;
 use crate::common::raw::{DBB, Raw};
 use vp_models::host::{Host as _, Memory};
 use vp_protocols::native::{
@@ -67,6 +70,44 @@ fn a_newcomer_is_told_that_the_server_is_full_until_a_platform_has_gone() {
     while RemoteHost::connect(&served.address, RemoteOptions::default()).is_err() {
         std::thread::yield_now();
     }
+}
+
+fn inside(server: &ServeProgram) -> RemoteHost {
+    let options = RemoteOptions { memory: MemoryPlace::Inside, ..RemoteOptions::default() };
+    RemoteHost::connect(&server.address, options).unwrap()
+}
+
+#[test]
+fn a_platform_finds_no_memory_left_under_the_programs_limit_until_another_has_gone() {
+    let server = ServeProgram::start(&["--memory-limit", "4M", "--platform-memory-limit", "4M"]);
+    let (mut first, mut second) = (inside(&server), inside(&server));
+    // Each has a mebibyte from its beginning on; this takes two more.
+    first.load(Memory::Primary, DRAM, &[1; 2_200_000]).unwrap();
+    let error = second.load(Memory::Primary, DRAM, &[1; 1_500_000]).unwrap_err().to_string();
+    let why = "the limit of 4194304 bytes for the memory of all platforms together is reached";
+    assert!(error.contains(why), "{error}");
+    drop(first);
+    // Its platform ends a moment after it.
+    let began = Instant::now();
+    loop {
+        // It stands since it found none.
+        second.reset().unwrap();
+        match second.load(Memory::Primary, DRAM, &[1; 1_500_000]) {
+            Ok(()) => break,
+            Err(error) => assert!(error.to_string().contains(why), "{error}"),
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "nothing is given back");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_platform_may_have_a_quarter_of_the_programs_limit_unless_it_says_otherwise() {
+    let server = ServeProgram::start(&["--memory-limit", "8M"]);
+    let mut host = inside(&server);
+    let error = host.load(Memory::Primary, DRAM, &[1; 2_200_000]).unwrap_err().to_string();
+    assert!(error.contains("the limit of 2097152 bytes for this platform's memory is reached"), "{error}");
+    host.load(Memory::Primary, DRAM, &[1; 1_500_000]).unwrap();
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! `vp save` and `vp serve --restore`: a platform goes on in another server as it would have in the first.
 
 use crate::common::process::Ended as _;
-use std::io::{BufRead as _, BufReader};
+use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
+use crate::common::program::ServeProgram;
 use crate::common::{SOURCE, Served, TARGET, copy, copy_registers, fetch_target, pattern, run};
 use vp_models::host::trace::{Trace, TraceBuilder};
 use vp_models::host::{Host as _, Memory};
@@ -31,36 +32,11 @@ fn said(output: &Output) -> String {
         .into_owned()
 }
 
-/// A server that goes on from a file; killed with the test.
-struct Restored {
-    child: Child,
-    address: Address,
-}
-
-impl Restored {
-    fn new(file: &Path) -> Restored {
-        Restored::with(file, None)
-    }
-
-    fn with(file: &Path, recording: Option<&Path>) -> Restored {
-        let mut command = vp(&["serve", "--listen", "tcp:127.0.0.1:0", "--restore"]);
-        command.arg(file);
-        if let Some(recording) = recording {
-            command.arg("--record").arg(recording);
-        }
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim_end().strip_prefix("listening on ").unwrap().parse().unwrap();
-        Restored { child, address }
-    }
-}
-
-impl Drop for Restored {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// A server that goes on from a file.
+fn restored(file: &Path, recording: Option<&Path>) -> ServeProgram {
+    let mut options = vec![OsStr::new("--restore"), file.as_os_str()];
+    options.extend(recording.iter().flat_map(|recording| [OsStr::new("--record"), recording.as_os_str()]));
+    ServeProgram::start(&options)
 }
 
 /// A copy like [`copy`], by the other group: whose turn it is behind one.
@@ -103,7 +79,7 @@ fn a_platform_goes_on_in_another_server_as_it_would_have_in_the_first() {
     );
     let whole = run(&copy_again(12, 11, 16), &mut host);
 
-    let restored = Restored::new(&file);
+    let restored = restored(&file, None);
     let mut other = RemoteHost::connect(&restored.address, lab()).unwrap();
     assert_eq!(fetch_target(&mut other, 9 * 7 * 8), pattern(9 * 7 * 8));
     let resumed = run(&copy_again(12, 11, 16), &mut other);
@@ -121,7 +97,7 @@ fn a_restored_platform_is_recorded_from_where_it_stood() {
     let output = save(&served.address, Some("lab"), &file);
     assert!(output.status.success(), "{}", said(&output));
 
-    let mut restored = Restored::with(&file, Some(&recording));
+    let mut restored = restored(&file, Some(&recording));
     let mut other = RemoteHost::connect(&restored.address, lab()).unwrap();
     let (_, statistics) = run(&copy_again(12, 11, 16), &mut other);
     drop(other);

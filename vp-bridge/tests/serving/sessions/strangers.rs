@@ -166,7 +166,11 @@ fn who_does_not_say_hello_is_sent_away_after_a_while() {
     let mut stream = Raw::dial(&served.address);
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
-    assert!(!answer.is_empty());
+    let mut client = Connection::client(Connection::hello("x", None, TimeMode::Free)).unwrap();
+    let event = client.receive(&mut BytesMut::from(&answer[..])).unwrap();
+    let Some(Event::Refused(refused)) = &event else { panic!("{event:?}") };
+    assert_eq!(refused.code, ErrorCode::UnexpectedMessage);
+    assert_eq!(refused.reason, "no hello within 0.001 s");
 }
 
 #[test]
