@@ -239,7 +239,7 @@ fn a_recording_is_the_same_where_reads_and_writes_are_cut_short_and_interrupted(
     for seed in 0..20 {
         for most in [1, 7, 1000] {
             let place = format!("seed {seed}, {most} bytes at a time");
-            let mut reluctant = Reluctant::new(Vec::new(), most, seed);
+            let mut reluctant = Reluctant::new(Vec::<u8>::new(), most, seed);
             write_into(&mut reluctant, &entries, Some(None));
             assert!(reluctant.into_inner() == file, "{place}");
 

@@ -188,7 +188,7 @@ mod tests {
         }
         let (csv, parquet) = (table.csv(Vec::new()).unwrap(), parquet::write(&table, Vec::new()).unwrap());
         for seed in 0..50 {
-            let reluctant = || Reluctant::new(Vec::new(), 100, seed);
+            let reluctant = || Reluctant::new(Vec::<u8>::new(), 100, seed);
             assert!(table.csv(reluctant()).unwrap().into_inner() == csv, "seed {seed}");
             assert!(parquet::write(&table, reluctant()).unwrap().into_inner() == parquet, "seed {seed}");
         }
