@@ -84,9 +84,8 @@ const HUB_BOUND: usize = 4 * INPUTS_BOUND;
 const REGISTERS_BOUND: usize = 1 << 30;
 /// The two ends of a ring have a mapping, which is not counted, counters and descriptors: nothing that a peer could make grow.
 const RING_BOUND: usize = 1 << 20;
-/// The part of this thread: a platform's description, of which a server is made, and the two other sessions, each with a frame. The
-/// server's threads count for themselves.
-const SESSION_BOUND: usize = INPUTS_BOUND + 2 * NATIVE_BOUND;
+/// The part of this thread: two other sessions, each with a frame. The server has threads of its own, which are not counted here.
+const SESSION_BOUND: usize = 2 * NATIVE_BOUND;
 
 /// Where seeds begin: `PROPTEST_RNG_SEED`, as for the other random tests, or 0.
 fn first_seed() -> u64 {
