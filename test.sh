@@ -4,7 +4,9 @@
 #   ./test.sh            everything
 #   ./test.sh rtl        only tests whose name contains "rtl"
 #   ./test.sh full       everything, and what takes longer: all of the vendor's layers beside RTL, ten times as many random layers
-#   ./test.sh sanitize   what has unsafe code or threads, under the address and the thread sanitizer of nightly Rust
+#   ./test.sh sanitize   under the address and the thread sanitizer of nightly Rust: unit tests of shared memory, transports, clients, the
+#                        kernel (its other tests, too) and the server; under the first also QEMU's device, recordings, and of the models
+#                        vectorised arithmetic and loadables
 #
 # Random cases are the same each time. Others, and of whole layers fifty times as many:
 #   PROPTEST_RNG_SEED=7 VP_TEST_EFFORT=50 ./test.sh
@@ -57,6 +59,11 @@ if [ "${1:-}" = sanitize ]; then
     sanitize "$sanitizer" -p vp-core --lib --test kernel || status=$?
     sanitize "$sanitizer" -p vp-server --lib || status=$?
   done
+  # Unsafe code without threads of its own, or whose threads are those of the crates above.
+  sanitize address -p vp-qemu --lib || status=$?
+  sanitize address -p vp-recordings --lib --test recordings || status=$?
+  # Arithmetic in vector instructions, those who have their loops compiled for them (`nvdla::vector`), and the reader of flatbuffers.
+  sanitize address -p vp-models --lib -- conv::compute conv::cacc sdp::compute host::loadable || status=$?
   exit "$status"
 fi
 

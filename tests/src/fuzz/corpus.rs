@@ -11,8 +11,12 @@ use vp_protocols::native::{
     TimeMode, Until, emit,
 };
 use vp_protocols::{remote_port, renode};
+use vp_study::energy::Coefficients;
 
 use super::{Target, files, put_piece, recordings, session};
+
+#[path = "../../../vp-models/src/host/loadable/tests/builder.rs"]
+mod builder;
 
 /// The files of a target's corpus: names and contents.
 ///
@@ -216,14 +220,20 @@ fn renode_messages() -> Vec<Vec<u8>> {
     likely.chain(all).map(|(to, action)| message(to, action)).collect()
 }
 
-/// An access, or an answer, in each place, and each kind of step.
+/// An access, or an answer, in each place, and more: all of them are taken.
 fn ring(end: u8) -> Vec<u8> {
     let mut case = vec![end];
-    for step in 0..40 {
-        case.extend([5, step]);
-        // The number of the next entry, after its kind; then it is taken.
-        case.extend([1, 1 | step << 2, 1 + step % 4, 0, 0, 0]);
-        case.extend([0, 0, 5, 7, step & 1, 6, step, 0, 0, 0, 4, step]);
+    for step in 0..70 {
+        match end {
+            // The kind of the next access, and its number: it is taken, and after a change of the line answered.
+            0 => case.extend([1, 5, step % 3, 0, 0, 0, 0, 0, 5, 7, step & 1, 6, step, 0, 0, 0]),
+            // An access; the code of its answer, and its number: it is read. A posted access, and all are said to be taken.
+            _ => {
+                case.extend([5, step, 1, 5, step, 0, 0, 0, 0, 0, 7, 6, 2, 10, 2 * step + 2, 0, 0, 0]);
+            }
+        }
+        // A bell.
+        case.extend([4, step]);
     }
     case
 }
@@ -251,6 +261,27 @@ fn hub(mode: u8) -> Vec<u8> {
     }
     case.extend([11, 0, 0x0c, 0x10, 26, 2, 4, 27, 2, 3, 1, 1, 0, 0, 0, 29, 2, 0, 1, 18, 0, 2, 1]);
     case
+}
+
+/// The clients that a server knows.
+const TOKENS: &str = "[[token]]\nname = 'cpu'\nsecret = '0123456789abcdef'\nroles = ['cpu', 'memory']\nplatforms = ['lab']\n\
+                      sessions = 1\n[[token]]\nname = 'least'\nsecret = 'fedcba9876543210'\n[[certificate]]\n\
+                      name = 'qemu.lab'\nrights = ['cpu']\nplatforms = ['*']\n";
+
+/// A log with an entry of each kind.
+const REGISTER_LOG: &str = r#"{"vp_register_log":1,"platform":"nv_small","description":""}
+{"what":"load","time":0,"memory":"dbb0","address":2147483648,"bytes":"Ynl0ZXM="}
+{"what":"write","time":9,"who":"session 1","posted":true,"address":36868,"register":"SDP.S_POINTER","value":1,"fields":"PRODUCER=1"}
+{"what":"line","time":10,"level":true}
+{"what":"read","time":11,"address":36868,"group":1,"value":1}
+"#;
+
+/// A loadable with an input, an output and a task of the accelerator.
+fn loadable() -> Vec<u8> {
+    let piece = |flags, length| builder::Piece { bytes: vec![1; length], size: 64, flags };
+    // Memory that is filled, an input that is, and an output.
+    let pieces = [piece(3, 40), piece(7, 64), piece(9, 0)];
+    builder::container(&pieces, [0, 12, 0], &[(1, &[0, 1, 2])])
 }
 
 fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
@@ -296,8 +327,8 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("cfg", cfg),
         ("txn", txn.into()),
         ("recording", recording.into()),
-        // A real one is large: what begins as one keeps its reader among those that are tried.
         ("loadable", vec![0; 64]),
+        ("loadable", loadable()),
         ("image", image.concat()),
         ("graph", files::GRAPH.into()),
         ("job", "graph = \"graph.toml\"\ninputs = \"in\"\n".into()),
@@ -309,6 +340,16 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("inputs-in-blocks", recordings::entries()),
         ("faults", faults.into()),
         ("saved", files::state_of(&saved)),
+        ("tokens", TOKENS.into()),
+        ("coefficients", Coefficients::DEFAULT_TEXT.into()),
+        (
+            "coefficients",
+            "base = 'default'\ntechnology = '7 nm'\n[mac]\nint8 = 1\n[memory]\ndram = 4e1\n".into(),
+        ),
+        ("register-log", REGISTER_LOG.into()),
+        ("certificates", read("tests/data/tls/certificate.pem")?),
+        ("key", read("tests/data/tls/key.pem")?),
+        ("tensor", vec![1; 18]),
     ];
     let mut files = Vec::new();
     for (name, contents) in contents {

@@ -2,7 +2,9 @@
 //!
 //! A case: a byte for the format, then the file.
 
+use std::fs::Permissions;
 use std::io::{Cursor, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use flate2::bufread::DeflateDecoder;
@@ -11,13 +13,16 @@ use flate2::{Compression, Crc};
 use vp_core::Time;
 use vp_models::host::fpga_ai_suite::{Job, Model};
 use vp_models::host::loadable::Loadable;
-use vp_models::host::network::{Network, Plan};
+use vp_models::host::network::{Network, Options, Plan};
 use vp_models::host::trace::recording::Dimg;
 use vp_models::host::trace::{Language, Trace};
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, Platform};
+use vp_server::Tokens;
+use vp_study::energy::Coefficients;
 use vp_study::rtl::{distribution, log, table::Table};
 use vp_study::{Store, Study};
+use vp_transport::tls;
 
 use super::{Choices, Form, recordings};
 
@@ -28,7 +33,7 @@ pub const FORM: Form = Form::Bytes;
 type Read = fn(&[u8]) -> bool;
 
 /// The formats, by name. A case's first byte is a position here: new ones come at the end.
-pub const FORMATS: [(&str, Read); 19] = [
+pub const FORMATS: [(&str, Read); 25] = [
     ("platform", platform),
     ("network", network),
     ("sheet", |bytes| {
@@ -51,6 +56,12 @@ pub const FORMATS: [(&str, Read); 19] = [
     ("inputs-in-blocks", |bytes| recordings::is_replayed(&recordings::in_blocks(bytes))),
     ("faults", faults),
     ("saved", |bytes| saved(&sealed(bytes))),
+    ("tokens", |bytes| in_file(bytes, "tokens.toml", |path| Tokens::read(path).is_ok())),
+    ("coefficients", |bytes| text(bytes).is_some_and(|text| Coefficients::parse(text).is_ok())),
+    ("register-log", |bytes| in_file(bytes, "log.jsonl", |path| Trace::load(path).is_ok())),
+    ("certificates", |bytes| in_file(bytes, "ca.pem", |path| tls::Client::new(path, None).is_ok())),
+    ("key", |bytes| in_file(bytes, "server.key", key)),
+    ("tensor", |bytes| in_file(bytes, "weights.bin", weights)),
 ];
 
 /// Runs a case; one file.
@@ -92,6 +103,22 @@ fn job(path: &Path) -> bool {
         std::fs::write(path.with_file_name(name), contents).expect("a file can be written");
     }
     Job::load(path).is_ok()
+}
+
+/// The key of a certificate that is there for this only, beside that.
+fn key(path: &Path) -> bool {
+    let certificate = path.with_file_name("server.pem");
+    std::fs::write(&certificate, include_bytes!("../../data/tls/certificate.pem"))
+        .expect("a file can be written");
+    tls::Server::new(&certificate, path, None).is_ok()
+}
+
+/// The weights of a convolution, for one of 1 x 3 x 3 and two kernels.
+fn weights(path: &Path) -> bool {
+    let text = "name = \"w\"\ninput = { height = 4, width = 4, channels = 1 }\n[[layer]]\nname = \"c\"\n\
+                kind = \"convolution\"\nkernels = 2\nkernel = [3, 3]\n\
+                weights = \"weights.bin\"\nconverter = { scale = 30228, shift = 20 }\n";
+    Network::of_file(&path.with_file_name("network.toml"), text, &Options::default()).is_ok()
 }
 
 /// A description that can be built is written down as what reads back.
@@ -177,6 +204,8 @@ fn in_file(bytes: &[u8], name: &str, read: impl FnOnce(&Path) -> bool) -> bool {
     FOLDER.with(|folder| {
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).expect("a file can be written");
+        // Some are secrets, which not everybody may read.
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("it is ours");
         read(&path)
     })
 }

@@ -42,7 +42,7 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "remote-port", run: remote_port::run, unit: "packets", form: remote_port::FORM },
     Target { name: "renode", run: renode::run, unit: "messages", form: renode::FORM },
     Target { name: "session", run: session::run, unit: "bytes of answers", form: session::FORM },
-    Target { name: "ring", run: ring::run, unit: "steps", form: ring::FORM },
+    Target { name: "ring", run: ring::run, unit: "accesses", form: ring::FORM },
     Target { name: "files", run: files::run, unit: "files", form: files::FORM },
     Target { name: "registers", run: registers::run, unit: "writes", form: registers::FORM },
     Target { name: "hub", run: hub::run, unit: "inputs", form: hub::FORM },

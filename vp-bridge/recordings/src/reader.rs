@@ -107,19 +107,14 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// No recording, or one whose header cannot be read.
     pub fn new(mut file: R) -> Result<Reader<R>, ReadError> {
-        let mut begin = [0; MAGIC.len() + 2];
-        let mut length = 0;
-        while length < begin.len() {
-            match file.read(&mut begin[length..])? {
-                0 => break,
-                more => length += more,
-            }
-        }
+        const BEGIN: usize = MAGIC.len() + 2;
+        let mut begin = Vec::with_capacity(BEGIN);
+        let length = (&mut file).take(BEGIN as u64).read_to_end(&mut begin)?;
         let magic = &begin[..length.min(MAGIC.len())];
         if length == 0 || magic != &MAGIC[..magic.len()] {
             return Err(ReadError::Foreign);
         }
-        if length < begin.len() {
+        if length < BEGIN {
             return Err(ReadError::CutOffHeader);
         }
         let version = u16::from_le_bytes([begin[MAGIC.len()], begin[MAGIC.len() + 1]]);
@@ -297,7 +292,7 @@ impl<R: Read> Reader<R> {
             Found::Block { kind: kind::END } => {
                 let why = String::from_utf8_lossy(&self.stored).replace(char::is_control, "?");
                 self.end = Some(if why.is_empty() { End::Whole } else { End::Early { why } });
-                if self.file.read(&mut [0])? > 0 {
+                if (&mut self.file).take(1).read_to_end(&mut Vec::new())? > 0 {
                     return Err(self.damaged("bytes behind its end"));
                 }
             }

@@ -1,4 +1,5 @@
 //! Recordings on disk.
 
+mod reluctant;
 mod replay;
 mod store;

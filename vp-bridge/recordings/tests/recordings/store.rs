@@ -11,6 +11,8 @@ use vp_models::hub::{
 use vp_models::platform::{Description, Platform};
 use vp_recordings::{End, Header, ReadError, Reader, Writer};
 
+use crate::reluctant::Reluctant;
+
 const PARTY: PartyId = PartyId(3);
 const PORT: PortIndex = PortIndex(2);
 
@@ -22,7 +24,13 @@ fn header() -> Header {
 /// A recording of these entries, handed to the file after each for which that is said.
 fn written(entries: &[(Recorded, bool)], end: Option<Option<&str>>) -> Vec<u8> {
     let mut file = Vec::new();
-    let mut writer = Writer::new(&mut file, &header()).unwrap();
+    write_into(&mut file, entries, end);
+    file
+}
+
+/// Writes that recording into a file.
+fn write_into(file: impl std::io::Write, entries: &[(Recorded, bool)], end: Option<Option<&str>>) {
+    let mut writer = Writer::new(file, &header()).unwrap();
     for (entry, flush) in entries {
         writer.add(entry.clone()).unwrap();
         if *flush {
@@ -33,11 +41,15 @@ fn written(entries: &[(Recorded, bool)], end: Option<Option<&str>>) -> Vec<u8> {
         Some(why) => writer.end(why).unwrap(),
         None => writer.flush().unwrap(),
     }
-    file
 }
 
 /// The entries up to the end, and how it ends.
 fn read(file: &[u8]) -> (Vec<Recorded>, Result<End, ReadError>) {
+    read_from(file)
+}
+
+/// The same of a file that is read piece by piece.
+fn read_from(file: impl std::io::Read) -> (Vec<Recorded>, Result<End, ReadError>) {
     let mut reader = match Reader::new(file) {
         Ok(reader) => reader,
         Err(error) => return (Vec::new(), Err(error)),
@@ -214,6 +226,37 @@ fn accesses_to_mapped_memory_cost_little_more_than_their_data() {
     assert_eq!(end.unwrap(), End::Whole);
     let begin = written(&[], None).len();
     assert!(file.len() - begin < 2000 * 8 * 13 / 10, "{} bytes", file.len() - begin);
+}
+
+#[test]
+fn a_recording_is_the_same_where_reads_and_writes_are_cut_short_and_interrupted() {
+    let mut entries = few();
+    for data in [dense(5, 20_000), Bytes::from(vec![7; 20_000])] {
+        entries.push((command(2, PartyCommand::Access(access(write(data)))), false));
+    }
+    let file = written(&entries, Some(None));
+    let behind = [&file[..], &[0]].concat();
+    for seed in 0..20 {
+        for most in [1, 7, 1000] {
+            let place = format!("seed {seed}, {most} bytes at a time");
+            let mut reluctant = Reluctant::new(Vec::<u8>::new(), most, seed);
+            write_into(&mut reluctant, &entries, Some(None));
+            assert!(reluctant.into_inner() == file, "{place}");
+
+            let through = |file: &[u8]| read_from(Reluctant::new(file, most, seed));
+            let (again, end) = through(&file);
+            assert!(again.iter().eq(entries.iter().map(|(entry, _)| entry)), "{place}");
+            assert_eq!(end.unwrap(), End::Whole, "{place}");
+            // What is none is found as well as without that.
+            for cut in [1, 9, 40, file.len() - 3] {
+                let found = through(&file[..cut]).1.map_err(|error| error.to_string());
+                let wanted = read(&file[..cut]).1.map_err(|error| error.to_string());
+                assert_eq!(found, wanted, "{place}, {cut} bytes");
+            }
+            let error = through(&behind).1.unwrap_err().to_string();
+            assert!(error.contains("bytes behind its end"), "{place}: {error}");
+        }
+    }
 }
 
 #[test]

@@ -2,6 +2,10 @@
 
 mod columns;
 mod parquet;
+// That of the recordings' tests.
+#[cfg(test)]
+#[path = "../../../recordings/tests/recordings/reluctant.rs"]
+mod reluctant;
 
 pub use columns::{layers, points};
 
@@ -161,6 +165,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use super::reluctant::Reluctant;
     use super::*;
 
     #[test]
@@ -174,23 +179,6 @@ mod tests {
         assert_eq!(table.columns[0].cells, [Cell::Integer(1), Cell::Empty]);
     }
 
-    /// A file of which a signal or a full pipe takes a part of each write, or all of it.
-    struct Reluctant(Vec<u8>, u64);
-
-    impl Write for Reluctant {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.1 = self.1.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            match (self.1 >> 33) as usize % 100 {
-                ..30 => Err(std::io::ErrorKind::Interrupted.into()),
-                most => self.0.write(&bytes[..bytes.len().min(most)]),
-            }
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
     #[test]
     fn tables_come_out_whole_where_writes_are_cut_short_and_interrupted() {
         let mut table = Table::default();
@@ -200,8 +188,9 @@ mod tests {
         }
         let (csv, parquet) = (table.csv(Vec::new()).unwrap(), parquet::write(&table, Vec::new()).unwrap());
         for seed in 0..50 {
-            assert!(table.csv(Reluctant(Vec::new(), seed)).unwrap().0 == csv, "seed {seed}");
-            assert!(parquet::write(&table, Reluctant(Vec::new(), seed)).unwrap().0 == parquet, "seed {seed}");
+            let reluctant = || Reluctant::new(Vec::<u8>::new(), 100, seed);
+            assert!(table.csv(reluctant()).unwrap().into_inner() == csv, "seed {seed}");
+            assert!(parquet::write(&table, reluctant()).unwrap().into_inner() == parquet, "seed {seed}");
         }
     }
 
