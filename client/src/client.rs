@@ -170,22 +170,29 @@ impl<H: Handler> Client<H> {
             goes_on: None,
         };
         client.set_deadline(Some(until));
-        client.authenticate(options).map_err(|error| match error {
-            Error::Refused { code, reason } => ConnectError::Refused { peer: peer.to_owned(), code, reason },
-            error => ConnectError::Ended { peer: peer.to_owned(), why: error.to_string() },
-        })?;
+        client.authenticate(options)?;
         client.set_deadline(None);
         Ok(client)
     }
 
-    /// Authenticates, if the server asks for it.
-    fn authenticate(&mut self, options: &Options) -> Result<(), Error> {
+    /// Authenticates, if the server asks for it, and nobody on the way to it can read the token.
+    fn authenticate(&mut self, options: &Options) -> Result<(), ConnectError> {
         let is_wanted = self.welcome.capabilities.contains(Capabilities::AUTHENTICATION);
-        if let Some(token) = options.credentials.token.clone().filter(|_| is_wanted) {
-            // Before that the server tells no time.
-            self.welcome.time = self.ask(Request::Authenticate { token }, &[])?.time;
+        let Some(token) = options.credentials.token.clone().filter(|_| is_wanted) else { return Ok(()) };
+        let peer = self.peer.clone();
+        match self.wire.stream.route() {
+            Ok(route) => ConnectError::check_route(&peer, route)?,
+            Err(source) => return Err(ConnectError::Io { peer, source }),
         }
-        Ok(())
+        match self.ask(Request::Authenticate { token }, &[]) {
+            Ok(answer) => {
+                // Before that the server tells no time.
+                self.welcome.time = answer.time;
+                Ok(())
+            }
+            Err(Error::Refused { code, reason }) => Err(ConnectError::Refused { peer, code, reason }),
+            Err(error) => Err(ConnectError::Ended { peer, why: error.to_string() }),
+        }
     }
 
     /// The terms of the session: platform and ports, session number, granted capabilities.

@@ -4,6 +4,7 @@ use std::io;
 
 use thiserror::Error;
 use vp_protocols::native::{ErrorCode, SendError};
+use vp_transport::{InClear, Route};
 
 /// Why there is no session.
 #[derive(Debug, Error)]
@@ -42,9 +43,27 @@ pub enum ConnectError {
         /// What is wrong with the answer.
         what: String,
     },
+    /// The server wants a token, which others on the network could read.
+    #[error("{peer} wants a token, and it is not sent: {source}")]
+    TokenInClear {
+        /// The server.
+        peer: String,
+        /// Where it would have gone, and what would be right.
+        source: InClear,
+    },
     /// A hello that cannot be sent.
     #[error("platform or agent name: {0}")]
     Hello(SendError),
+}
+
+impl ConnectError {
+    /// Whether a token may be sent that way to a server.
+    ///
+    /// # Errors
+    /// [`ConnectError::TokenInClear`].
+    pub(crate) fn check_route(peer: &str, route: Route) -> Result<(), Self> {
+        route.check_private().map_err(|source| Self::TokenInClear { peer: peer.to_owned(), source })
+    }
 }
 
 /// Why a call failed.

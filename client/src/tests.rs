@@ -1,6 +1,7 @@
 //! Sessions with a server that does what a test says.
 
 use std::collections::VecDeque;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -10,11 +11,11 @@ use vp_protocols::native::statistics::emit_counters;
 use vp_protocols::native::{
     Access, Capabilities, Connection, Counter, CounterValue, Driven, ErrorCode, Event, MemoryRead,
     MemoryWrite, Notice, Offer, Port, PortEvent, PortId, PortKind, Promised, Reaction, Reply, Request,
-    RequestId, Role, Roles, Terms, Time, TimeMode,
+    RequestId, Role, Roles, Terms, Time, TimeMode, Token,
 };
 use vp_shm::descriptors::Passed;
 use vp_shm::ring;
-use vp_transport::{Readiness, Socket, Stream, in_process};
+use vp_transport::{Readiness, Route, Socket, Stream, in_process};
 
 use crate::{Answered, Client, ConnectError, Error, Handler, Options, Refusal, SilenceLimit, serve_memory};
 
@@ -507,6 +508,43 @@ fn who_gets_no_session_learns_why() {
     assert!(stranger.to_string().starts_with("the test is no server of platforms: "), "{stranger}");
     let silent = refused(|_| {});
     assert_eq!(silent.to_string(), "cannot connect to the test: connected, and nobody greets");
+}
+
+#[test]
+fn a_token_goes_to_this_host_without_tls_and_to_no_other() {
+    let tcp = || {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        [near, far].map(|end| {
+            end.set_nonblocking(true).unwrap();
+            Stream::Socket(Socket::Tcp(end))
+        })
+    };
+    let (near, far) = in_process::pair();
+    for [near, far] in [tcp(), sockets(), [near, far]] {
+        let server = thread::spawn(move || {
+            let capabilities = Capabilities::ALL.union(Capabilities::AUTHENTICATION);
+            let mut peer = Peer::new(far, Terms { capabilities, ..Terms::default() });
+            peer.welcome(TimeMode::Lockstep);
+            let request = peer.answer(Reply::Done, &[]);
+            (peer, request)
+        });
+        let mut options = options();
+        options.credentials.token = Some(Token::new("a-token-0123456789"));
+        let client = Client::over(near, "the test", &options, ()).unwrap();
+        let (_peer, request) = server.join().unwrap();
+        assert!(
+            matches!(&request, Request::Authenticate { token } if token.secret() == "a-token-0123456789")
+        );
+        assert_eq!(client.time(), Time(5));
+    }
+    let there = Route::Tcp("10.0.0.1:17790".parse().unwrap());
+    let error = ConnectError::check_route("tcp:lab:17790", there).unwrap_err();
+    assert!(matches!(&error, ConnectError::TokenInClear { .. }));
+    let told = error.to_string();
+    assert!(told.starts_with("tcp:lab:17790 wants a token, and it is not sent: "), "{told}");
+    assert!(told.contains("10.0.0.1:17790") && told.contains("write tls: in place of tcp:"), "{told}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //!   read or written, and [`Watch`] does so from another thread.
 //! * [`Socket`]: the streams of the operating system, TCP, TLS over TCP ([`tls`]) and Unix, for programs that
 //!   watch a descriptor with others.
+//! * [`Route`]: who can read what is sent over a stream ([`Stream::route`]).
 //! * [`in_process`]: two ends in one process, without the system.
 //!
 //! `vp_shm` has what is shared beside a stream with a process of the same host: memory and rings of accesses.
@@ -14,6 +15,7 @@
 mod address;
 pub mod in_process;
 mod meeting_place;
+mod privacy;
 #[cfg(test)]
 mod reluctant;
 pub mod secret_file;
@@ -27,5 +29,6 @@ pub mod tls;
 
 pub use address::{Address, AddressError};
 pub use meeting_place::{MeetingPlace, Order};
+pub use privacy::{InClear, Route};
 pub use socket::Socket;
 pub use stream::{Readiness, Stream, Watch};

@@ -85,6 +85,7 @@ fn pair() -> (Stream, Stream) {
     let authority = Authority::new();
     let (address, server) = serve(&authority.server("127.0.0.1", 4000, None));
     let near = Stream::connect(&address, Some(&authority.client()), LONG).unwrap();
+    assert_eq!(near.route().unwrap(), crate::Route::Tls);
     (near, server.join().unwrap().unwrap())
 }
 

@@ -10,7 +10,7 @@ use vp_protocols::native::{
     Offer, Port, PortId, PortKind, Posted, RegisterRead, Reply, Request, RequestId, Role, Roles, Rule, Terms,
     Time, TimeMode, Token, VERSION, Why,
 };
-use vp_transport::{MeetingPlace, Order, tls};
+use vp_transport::{InClear, MeetingPlace, Route, tls};
 
 use crate::report::Tally;
 use crate::wire::{Listener, WaitResult, Wire};
@@ -29,6 +29,8 @@ pub struct Check {
     pub token: Option<Token>,
     /// Whom to trust at an address for TLS.
     pub tls: Option<tls::Client>,
+    /// Whether a client on another host may connect.
+    pub insecure: bool,
     /// How long is waited for each answer; and of a client, how long it may be silent before it is taken to be done.
     pub timeout: Duration,
 }
@@ -56,6 +58,8 @@ struct Session {
     /// Whether the peer has closed the stream.
     is_closed: bool,
     token: Option<Token>,
+    /// Why the server is not shown the token.
+    in_clear: Option<InClear>,
     /// The latest time of a reply to an access to registers.
     register_time: Time,
     model: Model,
@@ -100,8 +104,7 @@ impl Check {
     }
 
     fn connect(&self) -> Result<Wire, MeetError> {
-        let place = MeetingPlace { order: Order::Connect, address: self.place.address.clone() };
-        Wire::meet(&place, self.tls.as_ref(), self.timeout)
+        Wire::connect(&self.place.address, self.tls.as_ref(), self.timeout)
     }
 
     fn session(&self, wire: Wire, connection: Connection, tally: &mut Tally<Rule>) -> Session {
@@ -115,6 +118,7 @@ impl Check {
             timeout,
             is_closed: false,
             token: self.token.clone(),
+            in_clear: None,
             register_time: Time(0),
             model: Model::default(),
         }
@@ -131,6 +135,9 @@ impl Check {
             // How it ended is in the tally.
             let _ = script(&mut session, self.address);
             *tally = session.tally;
+            if let Some(source) = session.in_clear {
+                return Err(MeetError::TokenInClear { address: self.place.address.clone(), source });
+            }
         }
         let until = || Instant::now() + self.timeout;
 
@@ -160,7 +167,7 @@ impl Check {
     // A client.
 
     fn check_client(&self, tally: &mut Tally<Rule>) -> Result<(), MeetError> {
-        let listener = Listener::bind(&self.place.address)?;
+        let listener = Listener::bind(&self.place.address, self.insecure)?;
         let wire = listener.accept(self.timeout)?;
         let terms = Terms {
             // Files beside the stream, rings and clocks need a platform.
@@ -347,10 +354,21 @@ impl Session {
         }
     }
 
-    /// Says who this is, if the server wants to know.
+    /// Says who this is, if the server wants to know, and nobody on the way to it can read the token.
     fn authenticate(&mut self) -> Result<(), Over> {
         let is_wanted = self.connection.capabilities().contains(Capabilities::AUTHENTICATION);
         let Some(token) = self.token.clone().filter(|_| is_wanted) else { return Ok(()) };
+        match self.wire.route().map(Route::check_private) {
+            Ok(Ok(())) => {}
+            Ok(Err(in_clear)) => {
+                self.in_clear = Some(in_clear);
+                return Err(Over);
+            }
+            Err(error) => {
+                self.tally.broken(Rule::Answered, format!("it went behind its welcome: {error}"), &self.wire);
+                return Err(Over);
+            }
+        }
         self.judge_failure(Rule::WhoFirst, Request::Status, ErrorCode::NotAuthenticated)?;
         self.ask(Request::Ping, &[])?;
         match self.ask(Request::Authenticate { token }, &[])? {

@@ -26,6 +26,8 @@ pub struct Check {
     pub address: u64,
     /// What is announced to it. Byte enables that come without having been announced are a broken rule.
     pub announced: Capabilities,
+    /// Whether a peer on another host may connect.
+    pub insecure: bool,
     /// How long is waited for each answer; and of a CPU, how long it may be silent before it is taken to be done.
     pub timeout: Duration,
 }
@@ -66,7 +68,7 @@ impl Check {
     /// [`MeetError`]: there is none.
     pub fn run(&self) -> Result<Report, MeetError> {
         let mut session = Session {
-            wire: Wire::meet(&self.place, None, self.timeout)?,
+            wire: Wire::meet(&self.place, self.insecure, self.timeout)?,
             connection: Connection::new(self.announced),
             announced: self.announced,
             input: BytesMut::new(),

@@ -20,6 +20,8 @@ pub struct Check {
     pub asynchronous: Address,
     /// A register of 4 bytes that may be read, and written with what was read.
     pub address: u64,
+    /// Whether a peer on another host may connect.
+    pub insecure: bool,
     /// How long is waited for each answer: Renode's `timeout`.
     pub timeout: Duration,
 }
@@ -48,7 +50,8 @@ impl Check {
     /// # Errors
     /// [`MeetError`]: there is none.
     pub fn run(&self) -> Result<Report, MeetError> {
-        let (main, asynchronous) = (Listener::bind(&self.main)?, Listener::bind(&self.asynchronous)?);
+        let bind = |address| Listener::bind(address, self.insecure);
+        let (main, asynchronous) = (bind(&self.main)?, bind(&self.asynchronous)?);
         let main = main.accept(self.timeout)?;
         let mut tally = Tally::new();
         let address = format!("{} and {}", self.main, self.asynchronous);

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use thiserror::Error;
-use vp_transport::{Address, MeetingPlace, Order, Readiness, Socket, Stream, tls};
+use vp_transport::{Address, InClear, MeetingPlace, Order, Readiness, Route, Socket, Stream, tls};
 
 /// Bytes that are kept of each direction.
 const KEPT: usize = 96;
@@ -33,6 +33,23 @@ pub enum MeetError {
         address: Address,
         /// Why.
         source: io::Error,
+    },
+    /// Other hosts could connect, and nobody is asked who they are.
+    #[error(
+        "cannot listen at {address}: other hosts can reach it, and whoever connects first is checked\n\
+         listen at tcp:127.0.0.1:PORT or unix:PATH, or pass --insecure"
+    )]
+    Open {
+        /// Where.
+        address: Address,
+    },
+    /// The server wants a token, which others on the network could read.
+    #[error("{address} wants a token, and it is not sent: {source}")]
+    TokenInClear {
+        /// Where it is.
+        address: Address,
+        /// Where the token would have gone, and what would be right.
+        source: InClear,
     },
     /// Nobody has connected.
     #[error("nobody has connected to {address} in {} s", .waited.as_secs_f64())]
@@ -78,25 +95,40 @@ impl Wire {
         Wire { stream: Stream::Socket(socket), sent: Vec::new(), received: Vec::new() }
     }
 
-    /// Meets the peer, who listens or connects.
-    pub(crate) fn meet(
-        place: &MeetingPlace,
+    /// Connects to a peer that listens.
+    pub(crate) fn connect(
+        address: &Address,
         tls: Option<&tls::Client>,
         timeout: Duration,
     ) -> Result<Wire, MeetError> {
-        let MeetingPlace { order, address } = place;
         let until = Instant::now() + timeout;
-        if *order != Order::Listen {
-            loop {
-                match Socket::connect(address, tls, timeout) {
-                    Ok(socket) => return Ok(Wire::new(socket)),
-                    Err(_) if *order == Order::Either => break,
-                    Err(_) if Instant::now() < until => std::thread::sleep(LOOK),
-                    Err(source) => return Err(MeetError::Connect { address: address.clone(), source }),
-                }
+        loop {
+            match Socket::connect(address, tls, timeout) {
+                Ok(socket) => return Ok(Wire::new(socket)),
+                Err(_) if Instant::now() < until => std::thread::sleep(LOOK),
+                Err(source) => return Err(MeetError::Connect { address: address.clone(), source }),
             }
         }
-        Listener::bind(address)?.accept(timeout)
+    }
+
+    /// Meets a peer that listens or connects. Other hosts can connect only if that is wanted, `insecure`.
+    pub(crate) fn meet(place: &MeetingPlace, insecure: bool, timeout: Duration) -> Result<Wire, MeetError> {
+        let MeetingPlace { order, address } = place;
+        match order {
+            Order::Connect => return Wire::connect(address, None, timeout),
+            Order::Either => {
+                if let Ok(socket) = Socket::connect(address, None, timeout) {
+                    return Ok(Wire::new(socket));
+                }
+            }
+            Order::Listen => {}
+        }
+        Listener::bind(address, insecure)?.accept(timeout)
+    }
+
+    /// How the stream gets to the peer.
+    pub(crate) fn route(&self) -> io::Result<Route> {
+        self.stream.route()
     }
 
     /// Sends all. What a peer that is gone does not take is seen by what it does not answer.
@@ -176,29 +208,35 @@ impl Drop for Listener {
 }
 
 impl Listener {
-    pub(crate) fn bind(address: &Address) -> Result<Listener, MeetError> {
-        let bind = || -> io::Result<Kind> {
-            Ok(match address {
-                Address::Tcp { host, port } => {
-                    let listener = TcpListener::bind((host.as_str(), *port))?;
-                    listener.set_nonblocking(true)?;
-                    Kind::Tcp(listener)
+    /// Listens; where other hosts can connect only if that is wanted, `insecure`.
+    pub(crate) fn bind(address: &Address, insecure: bool) -> Result<Listener, MeetError> {
+        let refuse = |source: io::Error| MeetError::Listen { address: address.clone(), source };
+        let kind = match address {
+            Address::Tcp { host, port } => {
+                // Looked up once: what is bound is what was looked at.
+                let places: Vec<SocketAddr> =
+                    (host.as_str(), *port).to_socket_addrs().map_err(refuse)?.collect();
+                if !places.iter().all(|place| place.ip().is_loopback()) {
+                    if !insecure {
+                        return Err(MeetError::Open { address: address.clone() });
+                    }
+                    tracing::warn!("{address} is insecure: other hosts can reach it");
                 }
-                Address::Tls { .. } => {
-                    let what = "a check listens without TLS: write tcp: in place of tls:";
-                    return Err(io::Error::new(ErrorKind::Unsupported, what));
-                }
-                Address::Unix(path) => {
-                    let listener = UnixListener::bind(path)?;
-                    listener.set_nonblocking(true)?;
-                    Kind::Unix(listener)
-                }
-            })
+                let listener = TcpListener::bind(&places[..]).map_err(refuse)?;
+                listener.set_nonblocking(true).map_err(refuse)?;
+                Kind::Tcp(listener)
+            }
+            Address::Tls { .. } => {
+                let what = "a check listens without TLS: write tcp: in place of tls:";
+                return Err(refuse(io::Error::new(ErrorKind::Unsupported, what)));
+            }
+            Address::Unix(path) => {
+                let listener = UnixListener::bind(path).map_err(refuse)?;
+                listener.set_nonblocking(true).map_err(refuse)?;
+                Kind::Unix(listener)
+            }
         };
-        match bind() {
-            Ok(kind) => Ok(Listener { address: address.clone(), kind }),
-            Err(source) => Err(MeetError::Listen { address: address.clone(), source }),
-        }
+        Ok(Listener { address: address.clone(), kind })
     }
 
     fn try_accept(&self) -> io::Result<Socket> {

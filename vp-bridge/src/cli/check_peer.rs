@@ -42,6 +42,10 @@ pub(super) struct Args {
     #[arg(long = "async", value_name = "ADDR")]
     asynchronous: Option<Address>,
 
+    /// Listen where other hosts can connect: whoever connects first is checked
+    #[arg(long)]
+    insecure: bool,
+
     /// How long to wait for the peer, and for each answer, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
     timeout: Duration,
@@ -97,6 +101,7 @@ fn next_port(main: &Address) -> Result<Address, Failure> {
 impl Args {
     fn check(&self) -> Result<Report, Failure> {
         let (place, timeout, address) = (self.place.clone(), self.timeout, self.address);
+        let insecure = self.insecure;
         let peer = match self.role {
             Role::Cpu => PeerRole::Cpu,
             Role::Memory => PeerRole::Memory,
@@ -105,13 +110,13 @@ impl Args {
         let report = match self.protocol {
             Protocol::Native => {
                 let Credentials { token, tls } = Credentials::from_environment().map_err(Failure::new)?;
-                native::Check { place, peer, address, token, tls, timeout }.run()
+                native::Check { place, peer, address, token, tls, insecure, timeout }.run()
             }
             Protocol::RemotePort => {
                 let channel = self.channel.unwrap_or(if peer == PeerRole::Device { 9 } else { 0 });
                 let announced =
                     if self.announce_nothing { Capabilities::NONE } else { Capabilities::PLATFORM };
-                remote_port::Check { place, peer, channel, address, announced, timeout }.run()
+                remote_port::Check { place, peer, channel, address, announced, insecure, timeout }.run()
             }
             Protocol::Renode if peer != PeerRole::Device => {
                 return Err(Failure::new("a peer at Renode's protocol is a peripheral")
@@ -122,7 +127,7 @@ impl Args {
                     Some(address) => address.clone(),
                     None => next_port(&place.address)?,
                 };
-                renode::Check { main: place.address, asynchronous, address, timeout }.run()
+                renode::Check { main: place.address, asynchronous, address, insecure, timeout }.run()
             }
         };
         report.map_err(Failure::connection)

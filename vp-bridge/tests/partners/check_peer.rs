@@ -133,6 +133,13 @@ fn mistakes_of_the_user_are_sentences() {
             &["unix:/nonexistent/vp.sock", "--protocol", "native", "--timeout", "0.1"][..],
             "nobody can be reached",
         ),
+        (&["listen:tcp:0.0.0.0:0", "--protocol", "remote-port"], "other hosts can reach it"),
+        (&["tcp:0.0.0.0:0", "--protocol", "native", "--as", "cpu"], "other hosts can reach it"),
+        (&["tcp:0.0.0.0:5000", "--protocol", "renode"], "other hosts can reach it"),
+        (
+            &["tcp:0.0.0.0:0", "--protocol", "native", "--as", "cpu", "--insecure", "--timeout", "0.1"],
+            "nobody has connected",
+        ),
         (&["tcp:127.0.0.1:65535", "--protocol", "renode"], "no port behind it"),
         (&["tcp:127.0.0.1:5000", "--protocol", "renode", "--as", "cpu"], "is a peripheral"),
         (&["tcp:127.0.0.1:5000", "--protocol", "native", "--timeout", "0"], "more than 0"),

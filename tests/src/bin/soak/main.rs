@@ -1,13 +1,14 @@
-//! Servers under mixed load for as long as wanted: every kind of client at once over TCP, TLS and Unix sockets, each party killed now and then.
+//! Servers under mixed load for as long as wanted: clients of several kinds at once over TCP, TLS and Unix sockets. Parties that are programs of
+//! their own, and one of the servers, are killed now and then.
 //!
 //! ```text
 //! cargo build --release -p vp-bridge -p vp-qemu
 //! cargo run --release -p vp-tests --bin soak -- --seconds 7200
 //! ```
 //!
-//! Clients run layers and a network, own the memory, send garbage, or say nothing; memories with a clock are killed and come again;
-//! a QEMU with the library, CPUs that speak Remote-Port and peripherals of a Renode run layers. What ends by itself must leave what the
-//! same run leaves in process, where time is modelled with the same event hash; what a server has acknowledged to a session that stays
+//! Clients run layers and a network, own the memory, look at all platforms (`vp status`), send garbage, or say nothing; memories with a clock
+//! are killed and come again; a QEMU with the library, CPUs that speak Remote-Port and peripherals of a Renode run layers. What ends by itself
+//! must leave what the same run leaves in process, where time is modelled with the same event hash; what a server has acknowledged to a session that stays
 //! must be there to the end, whoever is killed beside it; a study that was killed must go on where it was. After each round, when all
 //! clients have gone, a server must have no more descriptors and threads than after the first ones, and its memory must not grow.
 //!
@@ -18,6 +19,7 @@ mod clients;
 mod crowd;
 mod layers;
 mod noise;
+mod observer;
 mod partner;
 mod process;
 mod qemu;
@@ -191,14 +193,8 @@ fn soak(arguments: &Arguments) -> Result<bool, String> {
     let mut servers = start(&site, folder.path())?;
     servers.iter().for_each(|_| tally.begun(Party::Server));
     let mut witnesses = Vec::new();
-    for place in servers.iter().map(|server| &server.place).filter(|place| place.is_steady()) {
-        let shares: &[bool] = match place.transport() {
-            "unix" => &[true, false],
-            "tcp" => &[false],
-            // The protocol is the same with TLS, for which one needs to show something.
-            _ => &[],
-        };
-        for share in shares {
+    for place in servers.iter().map(|server| &server.place) {
+        for share in place.witnesses() {
             tally.begun(Party::Witness);
             witnesses.push(Witness::new(place, *share)?);
         }
@@ -292,7 +288,8 @@ fn run_round(
         scope.spawn(move || watch(&over, &processes, around));
         std::thread::scope(|scope| {
             for server in servers {
-                let mut works: Vec<(Party, Work)> = vec![(Party::Noise, noise::work)];
+                let mut works: Vec<(Party, Work)> =
+                    vec![(Party::Noise, noise::work as Work), (Party::Observer, observer::work as Work)];
                 if server.place.is_for_guests {
                     for qemu in crew.qemu.into_iter().flat_map(|qemu| [qemu; GUESTS]) {
                         let (place, seed) = (server.place.clone(), random.random());

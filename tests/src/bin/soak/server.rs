@@ -102,6 +102,21 @@ impl Place {
         self.is_steady() && !self.is_for_guests && self.transport() != "tls"
     }
 
+    /// The sessions that stay here to the end, by whether each shares memory with the server.
+    pub(crate) fn witnesses(&self) -> &'static [bool] {
+        match self.transport() {
+            "unix" if self.is_steady() => &[true, false],
+            "tcp" if self.is_steady() => &[false],
+            // The protocol is the same with TLS, for which one needs to show something.
+            _ => &[],
+        }
+    }
+
+    /// Whether there is always a platform.
+    pub(crate) fn has_witness(&self) -> bool {
+        !self.witnesses().is_empty()
+    }
+
     /// `tcp`, `tls` or `unix`.
     pub(crate) fn transport(&self) -> &str {
         self.address.split_once(':').map_or("", |(transport, _)| transport)

@@ -24,12 +24,14 @@ pub(crate) enum Party {
     Renode,
     /// A session that stays.
     Witness,
+    /// `vp status`.
+    Observer,
     /// Who sends garbage, or nothing.
     Noise,
 }
 
 impl Party {
-    const ALL: [Party; 9] = [
+    const ALL: [Party; 10] = [
         Party::Server,
         Party::Client,
         Party::Study,
@@ -38,6 +40,7 @@ impl Party {
         Party::RemotePort,
         Party::Renode,
         Party::Witness,
+        Party::Observer,
         Party::Noise,
     ];
 
@@ -51,6 +54,7 @@ impl Party {
             Party::RemotePort => "remote-port",
             Party::Renode => "renode",
             Party::Witness => "witness",
+            Party::Observer => "observer",
             Party::Noise => "noise",
         }
     }

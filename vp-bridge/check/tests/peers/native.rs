@@ -225,7 +225,9 @@ fn check_server_that(asks: bool, wrong: &Wrong) -> Report {
     let timeout = Duration::from_millis(if waits { 2_000 } else { 10_000 });
     let place = format!("unix:{}", socket.display()).parse().unwrap();
     let token = asks.then(|| Token::new(TOKEN));
-    Check { place, peer: PeerRole::Device, address: 0, token, tls: None, timeout }.run().unwrap()
+    Check { place, peer: PeerRole::Device, address: 0, token, tls: None, insecure: false, timeout }
+        .run()
+        .unwrap()
 }
 
 fn broken(report: &Report) -> Vec<&'static str> {
@@ -417,7 +419,9 @@ fn check_client(wrong: &ClientWrong) -> Report {
         Duration::from_millis(if matches!(wrong, ClientWrong::NeverAnswers) { 2_000 } else { 10_000 });
     let place = format!("unix:{}", socket.display()).parse().unwrap();
     let report =
-        Check { place, peer: PeerRole::Memory, address: 0, token: None, tls: None, timeout }.run().unwrap();
+        Check { place, peer: PeerRole::Memory, address: 0, token: None, tls: None, insecure: false, timeout }
+            .run()
+            .unwrap();
     peer.join().unwrap();
     report
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use tempfile::TempDir;
 use vp_check::remote_port::Check;
-use vp_check::{PeerRole, Report, Verdict};
+use vp_check::{MeetError, PeerRole, Report, Verdict};
 use vp_protocols::remote_port::{
     Access, Answer, Ats, Attributes, Body, Capabilities, Connection, Event, Flags, Hello, Interrupt, Layout,
     Packet, Rule, Transaction,
@@ -158,7 +158,7 @@ fn serve(listener: &UnixListener, habit: Misbehaviour, says: Option<BytesMut>) {
 fn check(socket: &Path, peer: PeerRole, announced: Capabilities, timeout: Duration) -> Report {
     let place = format!("unix:{}", socket.display()).parse().unwrap();
     let channel = CHANNEL;
-    Check { place, peer, channel, address: 0, announced, timeout }.run().unwrap()
+    Check { place, peer, channel, address: 0, announced, insecure: false, timeout }.run().unwrap()
 }
 
 fn check_a(peer: PeerRole, habit: Misbehaviour, says: Option<BytesMut>, announced: Capabilities) -> Report {
@@ -264,7 +264,30 @@ fn nobody_there_is_an_error_and_no_finding() {
     let folder = TempDir::new().unwrap();
     let place = format!("listen:unix:{}", folder.path().join("nobody.sock").display()).parse().unwrap();
     let timeout = Duration::from_millis(50);
-    let check = Check { place, peer: PeerRole::Cpu, channel: 0, address: 0, announced: ALL, timeout };
+    let check = Check {
+        place,
+        peer: PeerRole::Cpu,
+        channel: 0,
+        address: 0,
+        announced: ALL,
+        insecure: false,
+        timeout,
+    };
     let error = check.run().unwrap_err().to_string();
     assert!(error.contains("nobody has connected") && error.contains("nobody.sock"), "{error}");
+}
+
+#[test]
+fn where_other_hosts_can_connect_is_listened_only_if_that_is_said_aloud() {
+    let timeout = Duration::from_millis(50);
+    for (open, insecure) in [("tcp:0.0.0.0:0", false), ("tcp:[::]:0", false), ("tcp:0.0.0.0:0", true)] {
+        let place = format!("listen:{open}").parse().unwrap();
+        let check =
+            Check { place, peer: PeerRole::Cpu, channel: 0, address: 0, announced: ALL, insecure, timeout };
+        let error = check.run().unwrap_err();
+        match insecure {
+            false => assert!(matches!(&error, MeetError::Open { .. }), "{error}"),
+            true => assert!(matches!(&error, MeetError::Nobody { .. }), "{error}"),
+        }
+    }
 }

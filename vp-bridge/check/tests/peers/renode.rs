@@ -135,7 +135,13 @@ fn check(wrong: &Wrong) -> Report {
     let peer = std::thread::spawn(move || peripheral(ports, &wrong_of));
     let waits = matches!(wrong, Wrong::IsSilent | Wrong::OneSocket);
     let timeout = Duration::from_millis(if waits { 2_000 } else { 10_000 });
-    let check = Check { main: address(ports[0]), asynchronous: address(ports[1]), address: 0, timeout };
+    let check = Check {
+        main: address(ports[0]),
+        asynchronous: address(ports[1]),
+        address: 0,
+        insecure: false,
+        timeout,
+    };
     let report = check.run().unwrap();
     peer.join().unwrap();
     report
