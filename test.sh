@@ -210,7 +210,7 @@ python_tests() {
 # Servers under mixed load, with each party killed now and then: it runs for as long as `--seconds` says, beside Python's tests.
 if [ $# -eq 0 ]; then
   # Built by the tests, with `vp` beside it.
-  beside "${CARGO_TARGET_DIR:-target}/debug/soak" --seconds 120
+  beside "${CARGO_TARGET_DIR:-target}/debug/soak" --seconds 120 > >(tee -a "$log")
   soak=$!
 fi
 wait "$environment" || true

@@ -35,7 +35,7 @@ impl Qemu {
     pub(crate) fn find(folder: PathBuf) -> Result<Qemu, String> {
         let found = Command::new(QEMU).arg("--version").stdout(Stdio::null()).status();
         if !found.is_ok_and(|status| status.success()) {
-            return Err(format!("no {QEMU} here"));
+            return Err(format!("no QEMU ({QEMU}) here"));
         }
         let library = process::beside("libvp_qemu.so", "vp-qemu")?;
         Ok(Qemu { library, folder })

@@ -135,7 +135,7 @@ impl Tally {
                 let name = party.name();
                 // Nothing can go wrong in writing to a string.
                 _ = match why {
-                    Some(why) => write!(line, "; {name}: skipped ({why})"),
+                    Some(why) => write!(line, "; {name}: skipped: {why}"),
                     None => write!(line, "; {name}: {begun} begun"),
                 };
                 for (count, what) in [(killed, "killed"), (compared, "results compared")] {
