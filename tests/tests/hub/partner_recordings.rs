@@ -9,9 +9,9 @@ use proptest::prelude::*;
 use vp_core::Time;
 use vp_models::bus::axi::Latency;
 use vp_models::hub::{
-    Access, Clock, DirectMemory, DirectRange, Hub, Input, LinkedHub, LinkedPort, MemoryGuarantees, Operation,
-    Output, PartyCommand, PartyId, PortIndex, Reaction, Recorded, RequestId, Role, RunState, Tag, TimeMode,
-    Until, replay,
+    Access, Clock, Completion, DirectMemory, DirectRange, Hub, Input, LinkedHub, LinkedPort,
+    MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortIndex, Reaction, Recorded, RequestId,
+    Role, RunState, Tag, TimeMode, Until, replay,
 };
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
@@ -321,4 +321,35 @@ fn a_recording_has_the_bytes_that_were_accessed_directly() {
     let direct = |entry: &Recorded| matches!(entry, Recorded::Accessed(Some(bytes)) if !bytes.is_empty());
     assert!(stage.recording.borrow().iter().any(direct), "nothing was read directly");
     stage.runs_again_on(&description).unwrap();
+}
+
+/// More posted writes than may wait for the bus, and a read behind them: which begins when does not depend on where a run is cut,
+/// so what is recorded of a run that is cut often runs again in one piece.
+#[test]
+fn when_a_full_bus_has_room_again_does_not_depend_on_where_a_run_is_cut() {
+    let description = Description::named("nv_small").unwrap();
+    let run = |piece: Time| {
+        let mut stage = Stage::new(&description, TimeMode::Free, &mut Draw::new("nv_small", 1));
+        stage.poll();
+        // PDP.D_SRC_LINE_STRIDE: whatever is written has no effect before the layer begins.
+        let address = u64::from(stage.hub.platform().map().find("PDP.D_SRC_LINE_STRIDE").unwrap().address);
+        for value in 0..70_000 {
+            let operation = Operation::RegisterWrite { address, value: value * 8 };
+            stage.hub.handle(Input::Posted { party: CPU, access: Access { port: CSB, at: None, operation } });
+        }
+        let operation = Operation::RegisterRead { address };
+        stage.command(CPU, PartyCommand::Access(Access { port: CSB, at: None, operation }));
+        while let Some(next) = stage.hub.next_time() {
+            stage.hub.run(next + piece);
+        }
+        stage.poll();
+        stage.runs_again_on(&description).unwrap();
+        stage.outputs.iter().find_map(|output| match output {
+            Output::Completed { time, result: Ok(Completion::Value(value)), .. } => Some((*time, *value)),
+            _ => None,
+        })
+    };
+    let whole = run(Time::MAX);
+    assert!(whole.is_some_and(|(_, value)| value == 69_999 * 8), "{whole:?}");
+    assert_eq!([32, 1_000, 7_777].map(|cycles| run(Time::ns(cycles))), [whole; 3]);
 }

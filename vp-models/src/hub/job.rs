@@ -33,6 +33,11 @@ impl Job {
         matches!(self.task, Task::Memory(_))
     }
 
+    /// Whether it is an access to a register, which waits for room on the bus.
+    pub(super) fn is_register(&self) -> bool {
+        matches!(self.task, Task::Register { .. })
+    }
+
     /// Whether it is an access: a part of what the platform does, and not only a wait.
     pub(super) fn is_access(&self) -> bool {
         matches!(self.task, Task::Register { .. } | Task::Memory(_) | Task::Fail(_))

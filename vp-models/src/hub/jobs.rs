@@ -27,6 +27,11 @@ const MOST_QUEUED: usize = 65_536;
 /// How far time moves at once for posted writes that are too many, in cycles.
 const DRAIN: u64 = 4_096;
 
+/// Free mode: whether a job waits for a moment that is not there yet, its own or the next one of what partners were promised.
+fn is_for_later(job: &Job, now: Time, begin: Option<Time>) -> bool {
+    job.at.is_some_and(|at| at > now) || (begin.is_some() && job.waits_for_time())
+}
+
 impl Hub {
     /// The number of a party's commands and posted writes that wait for their turn: the measure for
     /// back-pressure.
@@ -184,23 +189,48 @@ impl Hub {
 
     /// Starts what can be started now: round and round over the parties, a job each.
     pub(super) fn start_jobs(&mut self) {
+        self.look_for_room();
         while self.current.is_none() && !self.is_stopped() && self.has_jobs() {
             let Some(party) = self.next_party() else { return };
             self.turn = PartyId(party.0.wrapping_add(1));
             if let Some(job) = self.parties.pop(party) {
                 self.start(party, job);
             }
+            self.look_for_room();
         }
+    }
+
+    /// Free mode: if too many accesses wait for the bus, those to come wait for a moment of simulated time. Whether there
+    /// is room then is not looked at earlier, such as where a run happens to be cut: a replay is cut elsewhere.
+    fn look_for_room(&mut self) {
+        let (now, begin) = (self.now(), self.next_begin());
+        let is_waited_for = |(_, job): (PartyId, &Job)| job.is_register() && !is_for_later(job, now, begin);
+        if self.mode != TimeMode::Free || !self.parties.first_jobs(self.turn).any(is_waited_for) {
+            self.room_at = None;
+        } else if self.room_at.is_none_or(|at| at <= now || at == Time::MAX) {
+            // Without anything to be done there is no room until something comes from outside.
+            let is_idle = self.platform.simulation().next_time().is_none();
+            let next = if is_idle { Time::MAX } else { self.next_room() };
+            self.room_at = self.is_bus_full().then_some(next);
+        }
+    }
+
+    fn is_bus_full(&self) -> bool {
+        self.platform.registers().backlog() >= MOST_QUEUED
+    }
+
+    /// When a full bus is looked at again.
+    fn next_room(&self) -> Time {
+        self.now() + self.platform.description().period * DRAIN
     }
 
     /// The next party in turn with a job that can start.
     fn next_party(&self) -> Option<PartyId> {
         let (now, begin) = (self.now(), self.next_begin());
-        let is_full = self.platform.registers().backlog() >= MOST_QUEUED;
+        let is_full = self.room_at.is_some_and(|at| at > now);
         let is_ready = |(_, job): &(PartyId, &Job)| match job {
             _ if self.mode == TimeMode::Lockstep || self.standstill.is_some() => true,
-            job if job.at.is_some_and(|at| at > now) || (begin.is_some() && job.waits_for_time()) => false,
-            job => !(is_full && matches!(job.task, Task::Register { .. })),
+            job => !is_for_later(job, now, begin) && !(is_full && job.is_register()),
         };
         self.parties.first_jobs(self.turn).find(is_ready).map(|(party, _)| party)
     }
@@ -217,7 +247,9 @@ impl Hub {
     pub(super) fn next_job_time(&self) -> Option<Time> {
         let begin = self.next_begin();
         let first_jobs = self.parties.first_jobs(PartyId(0)).map(|(_, job)| job);
-        let times = first_jobs.filter_map(|job| job.at.max(begin.filter(|_| job.waits_for_time())));
+        let room = |job: &Job| self.room_at.filter(|at| job.is_register() && *at < Time::MAX);
+        let times =
+            first_jobs.filter_map(|job| job.at.max(begin.filter(|_| job.waits_for_time())).max(room(job)));
         times.filter(|at| *at > self.now()).min()
     }
 
@@ -232,10 +264,8 @@ impl Hub {
             if let Some(at) = job.at.filter(|at| *at > self.now()) {
                 return self.pursue(party, Goal::Begin(at, job));
             }
-            let is_full = || self.platform.registers().backlog() >= MOST_QUEUED;
-            let room = || self.now() + self.platform.description().period * DRAIN;
-            let later = match job.task {
-                Task::Register { .. } if is_full() => Some(room()),
+            let later = match job.is_register() {
+                true if self.is_bus_full() => Some(self.next_room()),
                 _ => self.next_begin().filter(|_| job.waits_for_time()),
             };
             if let Some(until) = later {

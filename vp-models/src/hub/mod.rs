@@ -156,6 +156,8 @@ pub struct Hub {
     long_instant: (Time, u64),
     /// Why simulated time does not move any more until a reset, if so.
     standstill: Option<Failure>,
+    /// Free mode: when the bus, which is full, is looked at for room again; [`Time::MAX`] if nothing moves there.
+    room_at: Option<Time>,
     /// Whether a memory owner's answer is needed before time may move on.
     is_held: bool,
     /// The state of debuggers, while there are any.
@@ -201,6 +203,7 @@ impl Hub {
             delta_limit: Simulation::DELTA_LIMIT,
             long_instant: (Time::ZERO, 0),
             standstill: None,
+            room_at: None,
             is_held: false,
             debugging: None,
             outputs: VecDeque::new(),
@@ -428,7 +431,7 @@ impl Hub {
         let now = self.now();
         let was_high = self.platform.irq().level();
         self.cancel_all(&Failure::new(FailureKind::Cancelled, "the platform was reset"));
-        (self.standstill, self.long_instant) = (None, (Time::ZERO, 0));
+        (self.standstill, self.long_instant, self.room_at) = (None, (Time::ZERO, 0), None);
         self.platform.take_shortage();
         self.platform.sum_up_warnings();
         self.collect();
