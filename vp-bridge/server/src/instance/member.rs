@@ -17,6 +17,10 @@ use super::silence::Silence;
 use super::turns::{CommandCosts, Order, is_read_in_turn};
 use crate::access::SessionIdentity;
 
+/// Looks at a session, one after the other, at which nothing has come, after which it falls asleep. So many looks take about as long
+/// as to fall asleep and to be woken.
+pub(super) const LOOKS_AWAKE: usize = 4;
+
 /// A session, seen from its instance.
 pub(super) struct Member {
     pub(super) capabilities: Capabilities,
@@ -94,6 +98,11 @@ impl Member {
     pub(super) fn may_sleep(&mut self) -> bool {
         let has_nothing = self.ring.is_none() && self.posted.is_empty() && self.held_permits.is_empty();
         has_nothing && self.stream.is_quiet()
+    }
+
+    /// Lets it fall asleep without further looks, if it may.
+    pub(super) fn look_no_more(&mut self) {
+        self.quiet_looks = LOOKS_AWAKE;
     }
 
     /// Whether it has nothing but its turn to wait for, with more than a little to be carried out then.

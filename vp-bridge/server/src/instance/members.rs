@@ -5,13 +5,10 @@ use std::os::fd::BorrowedFd;
 use vp_protocols::native::SessionId;
 
 use super::asleep::Asleep;
-use super::member::{Member, MemberMap};
+use super::member::{LOOKS_AWAKE, Member, MemberMap};
 use super::turns::{Order, is_read_in_turn};
 use super::waiting::Waiting;
 
-/// Looks at a session, one after the other, at which nothing has come, after which it falls asleep. So many looks take about as long
-/// as to fall asleep and to be woken.
-pub(super) const LOOKS_AWAKE: usize = 4;
 /// Of so few sessions none falls asleep: to look at them takes no longer.
 const FEW: usize = 8;
 

@@ -19,7 +19,6 @@ use vp_protocols::native::{Request, SessionId};
 
 use super::PlatformThread;
 use super::member::Member;
-use super::members::LOOKS_AWAKE;
 use super::message::SessionCommand;
 use super::run::PollSchedule;
 use super::session_stream::SessionStream;
@@ -308,7 +307,7 @@ impl PlatformThread {
                     if member.stream.asked().all == 0 {
                         member.stream.poll();
                         if kind == Kind::Backlog {
-                            member.quiet_looks = LOOKS_AWAKE;
+                            member.look_no_more();
                         }
                     }
                 }
