@@ -230,7 +230,7 @@ impl Hub {
         let is_full = self.room_at.is_some_and(|at| at > now);
         let is_ready = |(_, job): &(PartyId, &Job)| match job {
             _ if self.mode == TimeMode::Lockstep || self.standstill.is_some() => true,
-            job => !is_for_later(job, now, begin) && !(is_full && job.is_register()),
+            job => !(is_for_later(job, now, begin) || (is_full && job.is_register())),
         };
         self.parties.first_jobs(self.turn).find(is_ready).map(|(party, _)| party)
     }
