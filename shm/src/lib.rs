@@ -4,7 +4,7 @@
 //! * [`Region`]: the peer's memory, mapped here; bytes are copied in and out, with bounds checked.
 //! * [`ring`]: register accesses and their answers without a system call, as `docs/protocol.md` lays them out.
 //! * [`Bell`]: wakes the other side when it sleeps.
-//! * [`AdaptiveSpin`]: whether to look for what the other side does, or to sleep at once.
+//! * [`AdaptiveSpin`]: whether a thread that looks for what the other side does gives its core to others meanwhile.
 //! * [`stream`]: reading long payloads directly to their final place, and whether more will come.
 //! * [`unix`]: sockets by their addresses, with a file and without.
 //! * [`Deferred`]: releasing objects where a peer decides how long that takes.

@@ -142,8 +142,8 @@ impl Hub {
         port: PortIndex,
         event: PortEvent,
     ) -> Result<(), Broken> {
-        // A port that the party attached before it had a clock is one of requests: what drives it is checked by
-        // the rights to those.
+        // A port that the party attached before it had a clock is accessed by requests, which need rights of their
+        // own: to drive it would go past them.
         let timed = self.holdings.of(party, port).filter(|held| held.is_timed);
         let role = timed.map(|held| held.role);
         let wrong = |what: &str| Err(Broken::Pins(format!("{what} is not driven by who holds the port so")));
