@@ -120,9 +120,10 @@ fi
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}"
 log=$(mktemp)
 checked=$(mktemp)
+soaked=$(mktemp)
 unready=$(mktemp)
-environment="" checker=""
-trap 'rm -f "$log" "$checked" "$unready"; for group in $environment $checker; do kill -- "-$group" 2>/dev/null || true; done' EXIT
+environment="" checker="" soaker=""
+trap 'rm -f "$log" "$checked" "$soaked" "$unready"; for group in $environment $checker $soaker; do kill -- "-$group" 2>/dev/null || true; done' EXIT
 status=0
 
 # Runs a command beside the rest, with all that it starts in one group, which ends with this script.
@@ -209,12 +210,17 @@ python_tests() {
 }
 wait "$environment" || true
 environment=""
-python_tests "$@" 2>&1 | tee -a "$log" || status=$?
-# Servers under mixed load, with each party killed now and then: it runs for as long as `--seconds` says. Python's tests are not beside
-# it: a call that a signal ends waits 60 ms for its answer.
 if [ $# -eq 0 ]; then
-  # Built by the tests, with `vp` beside it.
-  "${CARGO_TARGET_DIR:-target}/debug/soak" --seconds 120 2>&1 | tee -a "$log" || status=$?
+  # Servers under mixed load, with each party killed now and then: it runs for as long as `--seconds` says. Built by the tests, with `vp`
+  # beside it.
+  beside "${CARGO_TARGET_DIR:-target}/debug/soak" --seconds 120 >"$soaked" 2>&1
+  soaker=$!
+fi
+python_tests "$@" 2>&1 | tee -a "$log" || status=$?
+if [ -n "$soaker" ]; then
+  wait "$soaker" || status=$?
+  soaker=""
+  tee -a "$log" <"$soaked"
 fi
 skipped=$(grep -c 'skipped: .*: no conformance data' "$log" || true)
 if [ "$skipped" -gt 0 ]; then

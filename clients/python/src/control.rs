@@ -11,23 +11,24 @@ use vp_core::Time;
 const SLICE: Time = Time::us(16);
 /// How often Python is asked for signals.
 const SIGNALS: Duration = Duration::from_millis(10);
-/// How long a call over a socket that is to end waits for its answer; then the session is over.
-const PATIENCE: Duration = Duration::from_millis(60);
+/// How long a call over a socket that is to end waits for its answer; then the session is over. A request is made to take some 10 ms
+/// (`session::REQUEST`), but on a loaded host may take many times as long.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a session and its callbacks share.
 pub(crate) struct Control(Mutex<State>);
 
 struct State {
     error: Option<PyErr>,
-    /// When the error came.
-    since: Option<Instant>,
+    /// Until when a call over a socket waits for its answer, once there is an error.
+    patience: Option<Instant>,
     until: Time,
     looked: Instant,
 }
 
 impl Control {
     pub(crate) fn new() -> Arc<Control> {
-        let state = State { error: None, since: None, until: Time::ZERO, looked: Instant::now() };
+        let state = State { error: None, patience: None, until: Time::ZERO, looked: Instant::now() };
         Arc::new(Control(Mutex::new(state)))
     }
 
@@ -35,7 +36,16 @@ impl Control {
     pub(crate) fn fail(&self, error: PyErr) {
         let mut state = self.0.lock();
         if state.error.is_none() {
-            (state.error, state.since) = (Some(error), Some(Instant::now()));
+            (state.error, state.patience) = (Some(error), Some(Instant::now() + PATIENCE));
+        }
+    }
+
+    /// A signal's handler has raised this: the run is to end, and if it was to end already, at once.
+    fn interrupt(&self, error: PyErr) {
+        if self.has_failed() {
+            self.0.lock().patience = Some(Instant::now());
+        } else {
+            self.fail(error);
         }
     }
 
@@ -47,7 +57,7 @@ impl Control {
     /// Why it was to end.
     pub(crate) fn take_error(&self) -> Option<PyErr> {
         let mut state = self.0.lock();
-        state.since = None;
+        state.patience = None;
         state.error.take()
     }
 
@@ -67,7 +77,7 @@ impl Control {
     /// Whether a call that sleeps at a socket goes on sleeping.
     pub(crate) fn sleeps_on(&self) -> bool {
         self.look();
-        self.0.lock().since.is_none_or(|since| since.elapsed() < PATIENCE)
+        self.0.lock().patience.is_none_or(|until| Instant::now() < until)
     }
 
     /// Looks for signals, if that was not done just now.
@@ -84,7 +94,7 @@ impl Control {
             PyResult::Ok(())
         });
         if let Err(error) = seen {
-            self.fail(error);
+            self.interrupt(error);
         }
     }
 }

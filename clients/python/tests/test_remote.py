@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -398,6 +400,51 @@ def interrupted(program: str, address: str, ready: Callable[[], object]) -> None
 def test_a_keyboard_interrupt_ends_a_run_behind_a_socket_and_the_session_goes_on(serve: Serve) -> None:
     address = serve("--platform", "nv_small")
     interrupted(INTERRUPTED, address, lambda: None)
+
+
+STOPPED = """
+import sys, vp
+p = vp.connect(sys.argv[1])
+print("runs", flush=True)
+try:
+    sys.stdin.readline()
+    p.run_for("1 s")
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+try:
+    p.regs.GLB.S_INTR_MASK.read()
+except vp.TransportError:
+    print("over", flush=True)
+"""
+
+
+def test_a_second_keyboard_interrupt_does_not_wait_for_the_answer(program: Path, tmp_path: Path) -> None:
+    address = f"unix:{tmp_path / 'vp.sock'}"
+    server = subprocess.Popen([program, "serve", "--platform", "nv_small", "--listen", address], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None and address in server.stdout.readline()
+    child = subprocess.Popen([sys.executable, "-c", STOPPED, address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdin is not None and child.stdout is not None
+    try:
+        assert child.stdout.readline() == "runs\n"
+        # It will not answer.
+        server.send_signal(signal.SIGSTOP)
+        child.stdin.write("\n")
+        child.stdin.flush()
+        time.sleep(1)
+        child.send_signal(signal.SIGINT)
+        first = time.monotonic()
+        time.sleep(0.5)
+        assert not select.select([child.stdout], [], [], 0)[0], "the first one waits for the answer"
+        child.send_signal(signal.SIGINT)
+        assert [child.stdout.readline() for _ in range(2)] == ["interrupted\n", "over\n"]
+        # As long as one alone waits.
+        assert time.monotonic() - first < 5
+    finally:
+        for process in (child, server):
+            process.kill()
+            process.wait()
+        for stream in (child.stdin, child.stdout, server.stdout):
+            stream.close()
 
 
 def test_a_keyboard_interrupt_ends_a_wait_for_a_silent_server() -> None:

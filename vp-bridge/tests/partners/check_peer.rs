@@ -17,6 +17,22 @@ fn vp(arguments: &[&str]) -> Command {
     command
 }
 
+/// Waits until a program listens at a socket, without a connection to it. Its file is there before that.
+fn await_listener(socket: &Path) {
+    // unix(7), /proc/net/unix: the fourth field has the flags; __SO_ACCEPTCON of linux/net.h is bit 16.
+    let listens = || {
+        let sockets = std::fs::read_to_string("/proc/net/unix").unwrap();
+        sockets.lines().any(|line| {
+            line.ends_with(socket.to_str().unwrap()) && line.split_whitespace().nth(3) == Some("00010000")
+        })
+    };
+    let until = Instant::now() + Duration::from_secs(20);
+    while !listens() {
+        assert!(Instant::now() < until, "nothing listens at {}", socket.display());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// `vp serve`, which ends with the test.
 struct Serving(Child);
 
@@ -24,11 +40,7 @@ impl Serving {
     fn new(arguments: &[&str], socket: &Path) -> Serving {
         let child =
             vp(&["serve"]).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let until = Instant::now() + Duration::from_secs(20);
-        while !socket.exists() {
-            assert!(Instant::now() < until, "it does not serve");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        await_listener(socket);
         Serving(child)
     }
 }
@@ -88,11 +100,7 @@ fn the_client_keeps_the_rules_as_cpu_and_as_memory() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let until = Instant::now() + Duration::from_secs(20);
-    while !socket.exists() {
-        assert!(Instant::now() < until, "it does not listen");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    await_listener(&socket);
     let options = RemoteOptions { memory: MemoryPlace::Client, ..RemoteOptions::default() };
     let mut host = RemoteHost::connect(&address.parse().unwrap(), options).unwrap();
     host.load(Memory::Primary, 0x8000_0000, &common::pattern(4096)).unwrap();
