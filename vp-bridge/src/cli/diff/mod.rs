@@ -61,9 +61,9 @@ fn open(path: &Path) -> Result<BufReader<File>, Failure> {
 
 /// Whether a file is a log of registers, in either form: JSON objects, or text behind a heading.
 fn is_log(path: &Path) -> Result<bool, Failure> {
-    let mut first = [0];
-    let length = open(path)?.read(&mut first).map_err(|error| wrong(path, error))?;
-    Ok(length == 1 && matches!(first, [b'{' | b'#']))
+    let mut first = Vec::new();
+    open(path)?.take(1).read_to_end(&mut first).map_err(|error| wrong(path, error))?;
+    Ok(matches!(first[..], [b'{' | b'#']))
 }
 
 // Logs.
