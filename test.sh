@@ -16,23 +16,32 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-need() { # need COMMAND PACKAGE
-  command -v "$1" >/dev/null 2>&1 && return
+root=""
+[ "$(id -u)" -eq 0 ] || root=sudo
+
+install() { # install PACKAGES...: of Debian, by name
+  [ $# -gt 0 ] || return 0
   if ! command -v apt-get >/dev/null 2>&1; then
-    echo "error: \`$1\` is missing and this is no Debian: install it with your package manager" >&2
-    exit 1
+    echo "this is no Debian; install with your package manager what Debian calls: $*" >&2
+    return 1
   fi
-  local root=""
-  [ "$(id -u)" -eq 0 ] || root=sudo
-  $root apt-get update -q
-  $root apt-get install -y -q --no-install-recommends "$2"
+  local package get="$root env DEBIAN_FRONTEND=noninteractive apt-get"
+  $get update -q
+  $get install -y -q --no-install-recommends "$@" && return
+  # One by one: of one that is not to be had the others do not depend.
+  for package in "$@"; do
+    $get install -y -q --no-install-recommends "$package" || echo "the package $package cannot be had" >&2
+  done
 }
 
+packages=()
 want() { # want FILE-OR-COMMAND PACKAGE: what only some tests need; they are skipped without
-  [ -e "$1" ] || command -v "$1" >/dev/null 2>&1 || (need "$1" "$2") || true
+  [ -e "$1" ] || command -v "$1" >/dev/null 2>&1 || packages+=("$2")
 }
 
-need cc gcc
+if ! command -v cc >/dev/null 2>&1; then
+  install gcc && command -v cc >/dev/null 2>&1 || { echo "error: no C linker (\`cc\`)" >&2; exit 1; }
+fi
 if ! command -v cargo >/dev/null 2>&1; then
   echo "error: no Rust toolchain: install a stable one (1.89 or newer), with rustup or your distribution's package" >&2
   exit 1
@@ -79,9 +88,6 @@ want gtkwave gtkwave
 want xvfb-run xvfb
 want python3 python3
 python3 -c 'import ensurepip' 2>/dev/null || want ensurepip python3-venv
-if [ ! -x target/perfetto/bin/python3 ] && command -v python3 >/dev/null 2>&1; then
-  { python3 -m venv target/perfetto && target/perfetto/bin/pip install --quiet perfetto systemrdl-compiler; } || rm -rf target/perfetto
-fi
 
 # A distribution's QEMU, compilers for what runs in it, and Debian's kernel with one more of its drivers.
 want qemu-system-aarch64 qemu-system-arm
@@ -102,15 +108,6 @@ want sbatch slurm-client
 want /usr/sbin/slurmctld slurmctld
 want /usr/sbin/slurmd slurmd
 
-guest_kernel() { # guest_kernel FOLDER ARCHITECTURE SIZE
-  [ ! -e "$1/release" ] || return 0
-  echo "getting Debian's $2 kernel for the guests of QEMU, about $3"
-  qemu-glue/guest/kernel.sh "$1" "$2" >"$1.log" 2>&1 || echo "it cannot be had: $1.log says why"
-}
-mkdir -p target
-guest_kernel target/guest-kernel arm64 "220 MB"
-guest_kernel target/guest-kernel-amd64 amd64 "70 MB"
-
 if [ "${1:-}" = full ]; then
   shift
   export VP_TEST_EFFORT="${VP_TEST_EFFORT:-10}"
@@ -121,9 +118,10 @@ export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}"
 log=$(mktemp)
 checked=$(mktemp)
 soaked=$(mktemp)
+prepared=$(mktemp)
 unready=$(mktemp)
-environment="" checker="" soaker=""
-trap 'rm -f "$log" "$checked" "$soaked" "$unready"; for group in $environment $checker $soaker; do kill -- "-$group" 2>/dev/null || true; done' EXIT
+preparer="" checker="" soaker=""
+trap 'rm -f "$log" "$checked" "$soaked" "$prepared" "$unready"; for group in $preparer $checker $soaker; do kill -- "-$group" 2>/dev/null || true; done' EXIT
 status=0
 
 # Runs a command beside the rest, with all that it starts in one group, which ends with this script.
@@ -157,21 +155,44 @@ check() {
   return "$status"
 }
 
-# The environment for the package for Python, made while the tests are built. Without one, the file tells why.
+guest_kernel() { # guest_kernel FOLDER ARCHITECTURE SIZE
+  [ ! -e "$1/release" ] || return 0
+  echo "getting Debian's $2 kernel for the guests of QEMU, about $3"
+  qemu-glue/guest/kernel.sh "$1" "$2" >"$1.log" 2>&1 || echo "it cannot be had: $1.log says why"
+}
+# The environment for the package for Python. Without one, the file tells why.
 python_environment() {
   local home=target/python
-  local packages=('maturin>=1.9.4,<2' wheel numpy pytest mypy pandas pandas-stubs matplotlib nbclient ipykernel 'cocotb>=2,<3' cocotbext-axi)
+  local requirements=('maturin>=1.9.4,<2' wheel numpy pytest mypy pandas pandas-stubs matplotlib nbclient ipykernel 'cocotb>=2,<3' cocotbext-axi)
   if ! command -v python3 >/dev/null 2>&1 || ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     echo "no Python 3.11" >"$unready"
-  elif [ "$(cat "$home/ready" 2>/dev/null)" != "${packages[*]}" ]; then
-    { rm -rf "$home" && python3 -m venv "$home" && "$home/bin/pip" install --quiet "${packages[@]}" && echo "${packages[*]}" >"$home/ready"; } ||
+  elif [ "$(cat "$home/ready" 2>/dev/null)" != "${requirements[*]}" ]; then
+    { rm -rf "$home" && python3 -m venv "$home" && "$home/bin/pip" install --quiet "${requirements[@]}" && echo "${requirements[*]}" >"$home/ready"; } ||
       echo "no package index" >"$unready"
   fi
+  # cocotb takes the interpreter as a library.
+  [ ! -e "$home/ready" ] || "$home/bin/python" -m find_libpython | grep -q . || install libpython3-dev || true
 }
-beside python_environment
-environment=$!
+# What tests need that this machine lacks: got while they are built.
+prepare() {
+  install "${packages[@]}" || true
+  if [ ! -x target/perfetto/bin/python3 ] && command -v python3 >/dev/null 2>&1; then
+    { python3 -m venv target/perfetto && target/perfetto/bin/pip install --quiet perfetto systemrdl-compiler; } || rm -rf target/perfetto
+  fi
+  guest_kernel target/guest-kernel arm64 "220 MB"
+  guest_kernel target/guest-kernel-amd64 amd64 "70 MB"
+  python_environment
+}
+mkdir -p target
+# A password is asked for here, and not by what runs in the background.
+[ ${#packages[@]} -eq 0 ] || [ -z "$root" ] || sudo -v || true
+beside prepare >"$prepared" 2>&1 </dev/null
+preparer=$!
 
 cargo test --workspace --quiet --no-run || status=$?
+wait "$preparer" || true
+preparer=""
+cat "$prepared"
 if [ $# -eq 0 ]; then
   # Beside the tests, many of which use one processor only; what it says follows theirs.
   beside check >"$checked" 2>&1
@@ -200,16 +221,12 @@ python_tests() {
     echo "skipped: the package for Python: $(cat "$unready")"
     return
   fi
-  # cocotb takes the interpreter as a library.
-  "$home/bin/python" -m find_libpython | grep -q . || want libpython3 libpython3-dev
   wheel "$home/bin" "$out" || return
   "$home/bin/pip" install --quiet --no-deps --force-reinstall "$out"/nvdla_vp-*.whl || return
   (cd clients/python && "../../$home/bin/python" -m mypy python/vp tests ../../examples/python ../../examples/cocotb) || return
   # 5: none of the tests has that name.
   "$home/bin/python" -m pytest --quiet -p no:cacheprovider clients/python/tests -k "${*:-test}" || [ $? -eq 5 ]
 }
-wait "$environment" || true
-environment=""
 if [ $# -eq 0 ]; then
   # Servers under mixed load, with each party killed now and then: it runs for as long as `--seconds` says. Built by the tests, with `vp`
   # beside it.
