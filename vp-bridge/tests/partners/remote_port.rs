@@ -166,6 +166,18 @@ fn who_never_says_hello_has_to_go() {
 }
 
 #[test]
+fn a_peer_that_says_nothing_more_for_the_idle_timeout_has_to_go() {
+    let serving = Serving::new(&["--remote-port-channels", "csb0=9", "--idle-timeout", "2"]);
+    let mut peer = Peer::new(&serving.socket(), Capabilities::PLATFORM);
+    // Longer than that in all.
+    for _ in 0..5 {
+        assert_eq!(peer.read(VERSION.0, 4).0, ResponseCode::Ok);
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    while peer.next().is_some() {}
+}
+
+#[test]
 fn registers_are_words_and_what_is_none_is_an_error() {
     let serving = Serving::new(&["--remote-port-channels", "csb0=9,irq0=12"]);
     let mut peer = Peer::new(&serving.socket(), Capabilities::PLATFORM);

@@ -290,6 +290,35 @@ fn a_client_that_dies_with_accesses_in_its_ring_leaves_its_platform_to_the_next(
 }
 
 #[test]
+fn who_has_its_ring_of_writes_for_later_taken_by_other_requests_is_read_no_further() {
+    const ROUNDS: usize = 200;
+    let (served, _folder) = served();
+    let mut cpu = Raw::cpu(&served.address, TimeMode::Lockstep);
+    cpu.stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    let mut ring = cpu.ring();
+    let address = u64::from(RegisterMap::Small.find("GLB.S_INTR_MASK").unwrap().address);
+    // Time does not come to that.
+    let later = vp_shm::ring::Request { access: Access::Posted(1), address, at: Some(1 << 61) };
+    let mut bytes = [0; 4096];
+    for round in 0.. {
+        assert!(round < ROUNDS, "the server keeps what {ROUNDS} rings hold");
+        while ring.ask(later) {}
+        cpu.connection.request(Request::Ping, &[]).unwrap();
+        cpu.send(&[]);
+        match std::io::Read::read(&mut cpu.stream, &mut bytes) {
+            Ok(read) => cpu.input.extend_from_slice(&bytes[..read]),
+            Err(error) => {
+                assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+                break;
+            }
+        }
+        while let Some(event) = cpu.connection.receive(&mut cpu.input).unwrap() {
+            assert!(matches!(event, Event::Reply { reply: Reply::Pong, .. }), "{event:?}");
+        }
+    }
+}
+
+#[test]
 fn an_interrupt_is_in_the_ring_before_the_answer_that_shows_it() {
     let (served, _folder) = served();
     let mut cpu = Raw::cpu(&served.address, TimeMode::Free);

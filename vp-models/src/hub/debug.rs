@@ -157,6 +157,12 @@ impl Hub {
         Some(first + &behind)
     }
 
+    /// Whether something waits for the answer to a request to a party's memory.
+    #[must_use]
+    pub fn awaits(&self, request: RequestId) -> bool {
+        self.requests.borrow().is_open(request)
+    }
+
     /// The number of requests to a party's memory, of the platform or of other parties, that it has not
     /// answered.
     #[must_use]

@@ -398,6 +398,7 @@ impl Hub {
     fn leave(&mut self, party: PartyId, why: &str) {
         self.debugger_leaves(party);
         if !self.parties.contains(party) {
+            self.requests.borrow_mut().forget_party(party);
             return;
         }
         self.platform.sum_up_warnings();

@@ -34,8 +34,10 @@ pub(super) struct AdaptedSession {
     streams: Vec<AdaptedStream>,
     adapter: Box<dyn Adapter>,
     landing: Box<[u8]>,
-    /// When something last came.
+    /// When something last came, or its adapter was informed of the silence.
     heard: Instant,
+    /// When something last passed, in either direction.
+    active: Instant,
     /// The rule that the peer broke: the session ends when earlier requests are answered.
     broken: Option<End>,
     /// Why the session ends.
@@ -69,6 +71,7 @@ impl AdaptedSession {
             adapter,
             landing: vec![0; READ].into(),
             heard: Instant::now(),
+            active: Instant::now(),
             broken: None,
             end: None,
             ended: Some(ended),
@@ -101,7 +104,7 @@ impl AdaptedSession {
     fn write(&mut self) {
         while let Some((number, output)) = self.adapter.next_output() {
             match self.streams[number].socket.write(output) {
-                Ok(Some(_)) => {}
+                Ok(Some(_)) => self.active = Instant::now(),
                 Ok(None) if output.len() <= UNREAD => return,
                 Ok(None) => {
                     let why = format!("the peer has left {} bytes unread", output.len());
@@ -158,6 +161,7 @@ impl AdaptedSession {
             Ok(Some(_)) if self.broken.is_some() => Ok(()),
             Ok(Some(read)) => {
                 self.heard = Instant::now();
+                self.active = self.heard;
                 stream.input.extend_from_slice(&self.landing[..read]);
                 self.receive(number, now)?;
                 if !self.streams[number].input.is_empty() {
@@ -307,6 +311,18 @@ impl AdaptedSessions {
             adapted.note(done);
             self.collect();
         }
+    }
+
+    /// Those at which nothing has passed for so long, and that wait for no answer.
+    pub(super) fn idle(&self, limit: Duration) -> Vec<SessionId> {
+        let is_idle =
+            |session: &AdaptedSession| session.active.elapsed() >= limit && !session.adapter.owes_answers();
+        self.sessions.iter().filter(|(_, session)| is_idle(session)).map(|(id, _)| *id).collect()
+    }
+
+    /// None of them has been idle until now.
+    pub(super) fn keep_active(&mut self) {
+        self.sessions.iter_mut().for_each(|(_, session)| session.active = Instant::now());
     }
 
     /// All of them.

@@ -53,7 +53,7 @@ impl PlatformThread {
                 self.take_ring(session);
                 let Some(member) = self.members.get(session) else { return };
                 let access = translate::posted(posted, &payload, member.capabilities, self.hub.ports());
-                self.post(session, access, Some(permit));
+                self.post(session, access, permit);
             }
             SessionCommand::Share { id, request, files } => self.share(session, id, &request, files),
             SessionCommand::Answer { token, reply, payload } => {
@@ -99,13 +99,13 @@ impl PlatformThread {
     }
 
     /// Gives the hub a posted write. What waits there for its turn keeps its permit.
-    pub(super) fn post(&mut self, session: SessionId, access: hub::Access, permit: Option<Permit>) {
+    pub(super) fn post(&mut self, session: SessionId, access: hub::Access, permit: Permit) {
         let party = translate::party(session);
         self.handle(Input::Posted { party, access });
         let waiting = self.hub.waiting(party);
         if let Some(member) = self.members.get_mut(session) {
             if waiting > 0 {
-                member.posted.extend(permit);
+                member.posted.push_back(permit);
             }
             member.keep_posted(waiting);
         }
@@ -199,9 +199,11 @@ impl PlatformThread {
 
     pub(super) fn leave(&mut self, session: SessionId, why: &str) {
         let left = self.members.remove(session);
-        if left.as_ref().is_some_and(|member| member.is_observer) {
-            if self.hub.is_debugger(translate::party(session)) {
-                self.handle(Input::Leave { party: translate::party(session), why: why.to_owned() });
+        if let Some(observer) = left.as_ref().filter(|member| member.is_observer) {
+            let party = translate::party(session);
+            if self.hub.is_debugger(party) || !observer.held_permits.is_empty() {
+                self.handle(Input::Leave { party, why: why.to_owned() });
+                self.withdraw_requests();
             }
             return;
         }
@@ -209,11 +211,28 @@ impl PlatformThread {
             self.owners.forget(session);
             self.standing.forget(session);
             self.handle(Input::Leave { party: translate::party(session), why: why.to_owned() });
+            self.withdraw_requests();
             for (of, command) in std::mem::take(&mut self.postponed) {
                 if of != session {
                     self.session_command(of, command);
                 }
             }
+        }
+    }
+
+    /// Takes back what memories' owners have not been sent for a session that has left: who connects, asks and leaves again and again
+    /// would fill the memory with that.
+    fn withdraw_requests(&mut self) {
+        let hub = &self.hub;
+        let is_over = |token| !hub.awaits(HubRequest(token));
+        let withdrawn = self.members.iter_mut().flat_map(|(owner, member)| {
+            let tokens = member.stream.withdraw(is_over).into_iter();
+            tokens.map(move |token| (owner, token))
+        });
+        for (owner, token) in withdrawn.collect::<Vec<_>>() {
+            let failure = hub::Failure::new(hub::FailureKind::Cancelled, "the session that asked has left");
+            let (party, request) = (translate::party(owner), HubRequest(token));
+            self.handle(Input::Answer { party, request, result: Err(failure) });
         }
     }
 

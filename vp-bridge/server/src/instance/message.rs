@@ -39,6 +39,12 @@ impl SessionCommand {
     pub(super) fn is_request(&self) -> bool {
         matches!(self, Self::Request { .. } | Self::Posted { .. } | Self::Share { .. })
     }
+
+    /// Whether its answer is as long as the platform has counters, sessions or memory, and not as long as the request says.
+    pub(super) fn is_report(&self) -> bool {
+        use Request::{Inspect, Save, Statistics};
+        matches!(self, Self::Request { request: Statistics { .. } | Inspect { .. } | Save { .. }, .. })
+    }
 }
 
 /// A session whose hello has come, on its way to its platform. If it is dropped on the way its task is

@@ -144,7 +144,7 @@ impl SessionStream {
     }
 
     /// What the session has under way.
-    pub(super) fn permits(&self) -> &Permits {
+    pub(super) fn permits(&self) -> &Rc<Permits> {
         &self.permits
     }
 
@@ -194,8 +194,24 @@ impl SessionStream {
         if self.end.is_some() {
             return self.outgoing.clear();
         }
-        let done = self.deliver().and_then(|()| self.break_off()).and_then(|()| self.write());
+        let done = self.send_all();
         self.note(done);
+    }
+
+    /// Takes back what the platform asks of the peer and the peer has not been sent, where that is over; gives the tokens.
+    pub(super) fn withdraw(&mut self, is_over: impl Fn(Token) -> bool) -> Vec<Token> {
+        let mut withdrawn = Vec::new();
+        let mut stays = |token| {
+            let is_over = is_over(token);
+            withdrawn.extend(is_over.then_some(token));
+            !is_over
+        };
+        self.asks.retain(|(token, ..)| stays(*token));
+        self.outgoing.retain(|message| match message {
+            ToSession::Ask { token, .. } => stays(*token),
+            _ => true,
+        });
+        withdrawn
     }
 
     /// Writes, and if nothing is left that the session wants reads once and decodes; whether it ends then is for
@@ -355,14 +371,25 @@ impl SessionStream {
             self.deliver()?;
             self.wants_input = self.decode()?;
             // Replies may have made room for requests.
-            self.deliver()?;
-            self.break_off()?;
-            let lagged = self.connection.is_backlogged();
-            self.write()?;
-            if !lagged || self.connection.is_backlogged() {
+            if !self.send_more()? {
                 return Ok(());
             }
         }
+    }
+
+    /// Encodes and writes what can be.
+    fn send_all(&mut self) -> Result<(), End> {
+        while self.send_more()? {}
+        Ok(())
+    }
+
+    /// Encodes and writes. Says whether the peer lagged behind, and does so no more: there may be more to encode.
+    fn send_more(&mut self) -> Result<bool, End> {
+        self.deliver()?;
+        self.break_off()?;
+        let lagged = self.connection.is_backlogged();
+        self.write()?;
+        Ok(lagged && !self.connection.is_backlogged())
     }
 
     fn write(&mut self) -> Result<(), End> {
@@ -390,9 +417,11 @@ impl SessionStream {
         }
     }
 
-    /// Asks the peer what the platform wants of it, as far as it takes more.
+    /// Asks the peer what the platform wants of it, as far as it takes more and keeps up.
     fn ask(&mut self) -> Result<(), End> {
-        while let Some((token, request, payload)) = self.asks.front() {
+        while !self.connection.is_backlogged()
+            && let Some((token, request, payload)) = self.asks.front()
+        {
             match self.connection.request(request.clone(), payload.clone()) {
                 Ok(id) => {
                     self.tokens.insert(id, *token);
@@ -484,5 +513,77 @@ fn own(payload: Bytes) -> Bytes {
         0 => Bytes::new(),
         length if length < READ / 4 => Bytes::copy_from_slice(&payload),
         _ => payload,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::BufMut as _;
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
+    use vp_protocols::native::{Counter, CounterValue, Event, Hello, MIN_MAX_PAYLOAD, Offer, Time, TimeMode};
+
+    /// A session that has been welcomed, and its peer's end.
+    fn session(hello: Hello) -> (SessionStream, Connection, UnixStream) {
+        let (near, far) = UnixStream::pair().unwrap();
+        near.set_nonblocking(true).unwrap();
+        let mut client = Connection::client(hello).unwrap();
+        let mut connection = Connection::server(Terms::default());
+        let mut input = bytes(&mut client);
+        assert!(matches!(connection.receive(&mut input), Ok(Some(Event::Hello(_)))));
+        connection.accept(Offer::default()).unwrap();
+        let mut welcome = bytes(&mut connection);
+        assert!(matches!(client.receive(&mut welcome), Ok(Some(Event::Welcome(_)))));
+        let socket = Arc::new(Socket::Unix(near));
+        (SessionStream::new(socket, connection, input, oneshot::channel().0), client, far)
+    }
+
+    /// What a connection has to say.
+    fn bytes(connection: &mut Connection) -> BytesMut {
+        let mut bytes = BytesMut::new();
+        bytes.put(connection.output());
+        bytes
+    }
+
+    /// Carries out what the session wants, which are reports; says how many.
+    fn report(stream: &mut SessionStream) -> u32 {
+        let mut made = 0;
+        stream.poll();
+        while let Some(command) = stream.next_command() {
+            let SessionCommand::Request { id, .. } = command else { panic!("another command") };
+            let counter = |number: u32| Counter {
+                name: number.to_string(),
+                unit: String::new(),
+                value: CounterValue::Text("x".repeat(1000)),
+            };
+            let counters = (0..20).map(counter).collect();
+            stream.send(ToSession::Statistics { id, time: Time(0), counters, first: 0 });
+            made += 1;
+        }
+        stream.flush();
+        made
+    }
+
+    #[test]
+    fn of_reports_that_are_not_read_the_next_one_is_not_made() {
+        const REPORTS: u32 = 200;
+        let hello = Connection::hello("test", None, TimeMode::Lockstep);
+        let (mut stream, mut client, mut far) = session(Hello { max_payload: MIN_MAX_PAYLOAD, ..hello });
+        for _ in 0..REPORTS {
+            client.request(Request::Statistics { prefix: String::new(), first: 0 }, &[]).unwrap();
+        }
+        far.write_all(&bytes(&mut client)).unwrap();
+        let mut made: u32 = (0..10 * REPORTS).map(|_| report(&mut stream)).sum();
+        // What is encoded the system keeps, and the connection.
+        let kept = stream.outgoing.len();
+        assert!(kept <= 1 && made < REPORTS, "{kept} of {made} are kept");
+        // The peer reads, and all are made.
+        far.set_nonblocking(true).unwrap();
+        let mut rubbish = vec![0; 1 << 20];
+        while made < REPORTS {
+            _ = far.read(&mut rubbish);
+            made += report(&mut stream);
+        }
     }
 }

@@ -201,6 +201,7 @@ impl PlatformThread {
             };
             let Some(member) = self.members.get_mut(session) else { return };
             member.stream.note_access();
+            let permit = member.stream.permits().permit(0);
             let (at, capabilities) = (at.map(native::Time), member.capabilities);
             let write =
                 |value| translate::register_write(RegisterWrite { port, address, value, at }, capabilities);
@@ -208,7 +209,7 @@ impl PlatformThread {
                 Access::Read => translate::register_read(RegisterRead { port, address, at }, capabilities),
                 Access::Write(value) => write(value),
                 Access::Posted(value) => {
-                    self.post(session, write(value), None);
+                    self.post(session, write(value), permit);
                     continue;
                 }
             };

@@ -68,12 +68,16 @@ impl Silence {
             return SilenceAction::PutOut(ErrorCode::NotAnswered, End::Wrong(why));
         }
         if let Some(limit) = patience.idle_timeout.filter(|limit| self.idle >= *limit) {
-            let why = format!("idle for {} s, as long as this server lets a session be", limit.as_secs_f64());
-            return SilenceAction::PutOut(ErrorCode::Idle, End::Fine(why));
+            return SilenceAction::PutOut(ErrorCode::Idle, idle(limit));
         }
         let is_asked = promised.is_some_and(|limit| self.unheard >= limit / LOOKS && stream.pings() == 0);
         if is_asked || stream.is_held_back() { SilenceAction::Ping } else { SilenceAction::Fine }
     }
+}
+
+/// The end of a session that was idle for so long.
+fn idle(limit: Duration) -> End {
+    End::Fine(format!("idle for {} s, as long as this server lets a session be", limit.as_secs_f64()))
 }
 
 impl PlatformThread {
@@ -114,6 +118,13 @@ impl PlatformThread {
             if let Some(member) = self.members.get_mut(session) {
                 member.stream.ping();
             }
+        }
+        if is_stopped {
+            self.adapted.keep_active();
+        } else if let Some(limit) = self.patience.idle_timeout {
+            // Of the other protocols none has a Ping.
+            let idle_ones = self.adapted.idle(limit).into_iter();
+            put_out.extend(idle_ones.map(|session| (session, ErrorCode::Idle, idle(limit))));
         }
         for (session, code, end) in put_out {
             self.close(session, code, end);

@@ -48,11 +48,8 @@ impl SessionCommand {
     /// What it costs the platform's thread, beside what it lets the platform do.
     pub(super) fn cost(&self) -> u64 {
         let bytes = match self {
-            Self::Request {
-                request:
-                    Request::Statistics { .. } | Request::Inspect { .. } | Request::Reset | Request::Save { .. },
-                ..
-            } => return REPORT,
+            _ if self.is_report() => return REPORT,
+            Self::Request { request: Request::Reset, .. } => return REPORT,
             Self::Request { request: Request::RegisterPeek(peek), .. } => u64::from(peek.bytes()),
             Self::Request { request: Request::MemoryRead(read), .. } => u64::from(read.length),
             Self::Request { payload, .. }

@@ -5,11 +5,12 @@ use crate::common::raw::{CSB, DBB, IRQ, Raw};
 use crate::common::{self, Served, copy, local, run};
 use std::io::Write as _;
 use std::time::Duration;
+use vp_client::{Client, Options as ClientOptions};
 use vp_models::host::{Host as _, Memory};
 use vp_models::platform::Description;
 use vp_protocols::native::{
-    Access, Attach, ErrorCode, Event, MemoryRead, MemoryWrite, Notice, PortId, Posted, Range, RegisterWrite,
-    Reply, Request, Role, Time, TimeMode, Until, Why,
+    Access, Attach, CounterValue, ErrorCode, Event, MemoryRead, MemoryWrite, Notice, PortId, Posted, Range,
+    RegisterWrite, Reply, Request, Role, Time, TimeMode, Until, Why,
 };
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::Options;
@@ -131,6 +132,39 @@ fn who_writes_to_a_memory_whose_owner_does_not_answer_is_read_no_further() {
         let reply = writer.reply(&mut Vec::new()).2;
         assert!(reply == Reply::Done || code(&reply) == ErrorCode::Cancelled, "{reply:?}");
     }
+}
+
+#[test]
+fn what_was_asked_of_a_memory_that_does_not_answer_is_taken_back_when_who_asked_leaves() {
+    const WRITERS: u64 = 40;
+    let options = Options { owner_timeout: Duration::from_secs(3600), ..Options::default() };
+    let served = Served::at("tcp:127.0.0.1:0", options);
+    let mut owner = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(owner.attach(DBB, Role::Target), Reply::Done);
+    for _ in 0..WRITERS {
+        let mut writer = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+        assert_eq!(writer.attach(DBB, Role::Initiator), Reply::Done);
+        let (address, length, axi_id, at) = (0x8000_0000, 1 << 20, 0, None);
+        let access = Access::Debug;
+        let write = MemoryWrite { port: DBB, address, length, access, axi_id, strobes: false, at };
+        writer.connection.request(Request::MemoryWrite(write), &vec![1; 1 << 20]).unwrap();
+        // Behind it: then it is on its way to the owner.
+        assert_eq!(writer.ask(Request::Ping), Reply::Pong);
+    }
+    let observer = ClientOptions::observer("test 1.0", Some("p".to_owned()));
+    let mut look = Client::connect(&served.address, &observer, ()).unwrap();
+    let owed = |look: &mut Client<()>| {
+        let standing = look.inspect().unwrap();
+        let owes = standing.iter().find(|counter| counter.name.ends_with(".owes")).map(|owes| &owes.value);
+        if let Some(CounterValue::Count(owes)) = owes { *owes } else { 0 }
+    };
+    // What the connection holds has been sent. The last writer's end may not have been seen yet.
+    let until = std::time::Instant::now() + Duration::from_secs(20);
+    while owed(&mut look) > WRITERS / 2 {
+        assert!(std::time::Instant::now() < until, "{} requests are kept", owed(&mut look));
+        std::thread::yield_now();
+    }
+    assert!(owed(&mut look) > 0);
 }
 
 #[test]

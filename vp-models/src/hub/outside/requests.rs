@@ -90,6 +90,11 @@ impl Requests {
         self.ordered = ordered;
     }
 
+    /// Whether something waits for its answer.
+    pub(in crate::hub) fn is_open(&self, request: RequestId) -> bool {
+        self.open.contains_key(&request)
+    }
+
     /// How many requests an owner has not answered.
     pub(in crate::hub) fn unanswered_of(&self, owner: PartyId) -> usize {
         self.unanswered.get(&owner).copied().unwrap_or(0)

@@ -59,7 +59,9 @@ impl SessionStream {
     /// way as it may.
     pub(super) fn decode(&mut self) -> Result<bool, End> {
         loop {
-            let has_enough = self.commands.len() >= AHEAD || self.broken.is_some();
+            // The answer to a report may be long: the next command comes when it is known whether the peer lags behind with that.
+            let is_at_report = self.commands.back().is_some_and(SessionCommand::is_report);
+            let has_enough = self.commands.len() >= AHEAD || is_at_report || self.broken.is_some();
             if has_enough || self.connection.is_backlogged() || !self.may_ask()? {
                 return Ok(false);
             }
@@ -120,6 +122,7 @@ impl SessionStream {
                 // What is read costs memory as what is written does, only later.
                 let bytes = match &request {
                     Request::MemoryRead(read) => read.length as usize,
+                    Request::RegisterPeek(peek) => peek.bytes() as usize,
                     _ => payload.len(),
                 };
                 let permit = self.permits.permit(bytes);
