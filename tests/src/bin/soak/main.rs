@@ -15,6 +15,7 @@
 //! One line says what was done: how many of each party have begun, were killed, and had their results compared. What is wrong is on
 //! standard error at once, with its party and time, and the line so far every few minutes. The exit status is 1 if anything was wrong.
 
+mod around;
 mod clients;
 mod crowd;
 mod layers;
@@ -25,6 +26,7 @@ mod process;
 mod qemu;
 mod remote_port;
 mod renode;
+mod round;
 mod server;
 mod study;
 mod tally;
@@ -33,18 +35,16 @@ mod witness;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
+use rand::SeedableRng as _;
 use rand::rngs::SmallRng;
-use rand::{Rng as _, SeedableRng as _};
-use rustix::process::{Pid, Signal, kill_process};
 
+use around::Around;
 use clients::Reference;
-use layers::Layer;
-use process::PATIENCE;
 use qemu::Qemu;
+use round::Crew;
 use server::{Figures, Lab, Lives, Place, Server};
 use study::Study;
 use tally::{Party, Tally};
@@ -89,40 +89,6 @@ enum Role {
     RemotePortPeer { socket: PathBuf, layer: String },
 }
 
-/// What all parties of a round share.
-struct Around<'a> {
-    site: &'a Site,
-    reference: &'a Reference,
-    layers: &'a [Layer],
-    tally: &'a Tally,
-    /// Until when clients begin something new.
-    until: Instant,
-}
-
-impl Around<'_> {
-    /// The program under test as a client, which shows what servers with TLS ask for.
-    fn client(&self) -> Command {
-        let mut command = self.site.vp();
-        command.envs(self.site.lab.of_client());
-        command
-    }
-
-    /// One of the layers.
-    fn layer(&self, random: &mut SmallRng) -> &Layer {
-        &self.layers[random.random_range(0..self.layers.len())]
-    }
-
-    /// Does one thing after the other until the round is over.
-    fn repeat(&self, party: Party, seed: u64, mut work: impl FnMut(&mut SmallRng) -> Result<(), String>) {
-        let mut random = SmallRng::seed_from_u64(seed);
-        while Instant::now() < self.until && !self.tally.is_hopeless() {
-            if let Err(why) = work(&mut random) {
-                self.tally.wrong(party, &why);
-            }
-        }
-    }
-}
-
 /// The program under test, and where it is.
 struct Site {
     vp: PathBuf,
@@ -148,9 +114,6 @@ const ROUND: Duration = Duration::from_secs(8);
 
 /// The rounds before the figures of a server are what later ones are compared with: allocators have their arenas then.
 const WARM_UP: usize = 2;
-
-/// Guests of QEMU at a time.
-const GUESTS: usize = 2;
 
 /// How often the line so far is said.
 const SAY: Duration = Duration::from_secs(300);
@@ -207,7 +170,7 @@ fn soak(arguments: &Arguments) -> Result<bool, String> {
         let until = end.min(Instant::now() + ROUND);
         let around = Around { site: &site, reference: &reference, layers: &layers, tally: &tally, until };
         let crew = Crew { study: &study, qemu: qemu.as_ref(), clients: arguments.clients };
-        run_round(&mut servers, &mut witnesses, &crew, &mut random, &around);
+        round::run(&mut servers, &mut witnesses, &crew, &mut random, &around);
         servers.iter_mut().try_for_each(Server::check)?;
         let steady = servers.iter().filter(|server| server.place.is_steady());
         let before = |at: usize| first.as_ref().and_then(|first| first.get(at));
@@ -260,84 +223,4 @@ fn start(site: &Site, folder: &Path) -> Result<Vec<Server>, String> {
             Place::new(Lives::Shortly).meeting(folder.join("mortal-rp")),
         )?,
     ])
-}
-
-/// Who works in a round, besides clients and witnesses of each server.
-struct Crew<'a> {
-    study: &'a Study,
-    qemu: Option<&'a Qemu>,
-    /// Clients at each server.
-    clients: usize,
-}
-
-/// One thing that a party does at a server.
-type Work = fn(&Place, &mut SmallRng, &Around<'_>) -> Result<(), String>;
-
-/// Parties at all servers, who begin something new until the round is over, and end.
-fn run_round(
-    servers: &mut [Server],
-    witnesses: &mut [Witness],
-    crew: &Crew<'_>,
-    random: &mut SmallRng,
-    around: &Around<'_>,
-) {
-    let steady = servers.iter().filter(|server| server.place.is_steady());
-    let processes: Vec<u32> = steady.map(Server::process).collect();
-    let (is_over, over) = channel::<()>();
-    std::thread::scope(|scope| {
-        scope.spawn(move || watch(&over, &processes, around));
-        std::thread::scope(|scope| {
-            for server in servers {
-                let mut works: Vec<(Party, Work)> =
-                    vec![(Party::Noise, noise::work as Work), (Party::Observer, observer::work as Work)];
-                if server.place.is_for_guests {
-                    for qemu in crew.qemu.into_iter().flat_map(|qemu| [qemu; GUESTS]) {
-                        let (place, seed) = (server.place.clone(), random.random());
-                        scope.spawn(move || {
-                            around.repeat(Party::Qemu, seed, |random| qemu.work(&place, random, around));
-                        });
-                    }
-                } else {
-                    works.extend((0..crew.clients).map(|_| (Party::Client, clients::work as Work)));
-                }
-                if server.place.remote_port.is_some() {
-                    works.push((Party::RemotePort, remote_port::work));
-                }
-                if server.place.has_partners() {
-                    works.push((Party::Partner, partner::work));
-                }
-                for (party, work) in works {
-                    let (place, seed) = (server.place.clone(), random.random());
-                    scope.spawn(move || around.repeat(party, seed, |random| work(&place, random, around)));
-                }
-                if !server.place.is_steady() {
-                    let seed = random.random();
-                    scope.spawn(move || {
-                        if let Err(why) = server.die_again_and_again(seed, around) {
-                            around.tally.wrong(Party::Server, &why);
-                        }
-                    });
-                }
-            }
-            for witness in witnesses {
-                scope.spawn(move || around.repeat(Party::Witness, 0, |_| witness.work(around)));
-            }
-            let [study, renode] = [random.random(), random.random()];
-            scope.spawn(move || around.repeat(Party::Study, study, |random| crew.study.work(random, around)));
-            scope.spawn(move || around.repeat(Party::Renode, renode, |random| renode::work(random, around)));
-        });
-        drop(is_over);
-    });
-}
-
-/// Kills the servers if a round does not end, so that who waits for them does.
-fn watch(over: &Receiver<()>, processes: &[u32], around: &Around<'_>) {
-    // Programs are given up earlier, one after the other.
-    let patience = around.until.saturating_duration_since(Instant::now()) + 4 * PATIENCE;
-    if over.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
-        around.tally.wrong(Party::Server, &format!("a round does not end: {}", around.tally.line()));
-        for process in processes.iter().filter_map(|process| i32::try_from(*process).ok()) {
-            _ = Pid::from_raw(process).map(|process| kill_process(process, Signal::KILL));
-        }
-    }
 }

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use rand::Rng as _;
@@ -51,18 +50,8 @@ fn live(
     }
     let layer = around.layer(random);
     let longest = process::fate(random).unwrap_or(Duration::from_secs(3600));
-    let (is_through, through) = channel::<()>();
-    let (played, is_killed) = std::thread::scope(|scope| {
-        let memory = &mut memory;
-        let killer = scope.spawn(move || {
-            let waited = through.recv_timeout(longest);
-            process::end(memory);
-            waited == Err(RecvTimeoutError::Timeout)
-        });
-        let played =
-            cpu.reset().map_err(|error| format!("a reset: {error}")).and_then(|()| layer.play_in_time(cpu));
-        drop(is_through);
-        (played, killer.join().unwrap_or(false))
+    let (played, is_killed) = process::during(&mut memory, longest, || {
+        cpu.reset().map_err(|error| format!("a reset: {error}")).and_then(|()| layer.play_in_time(cpu))
     });
     around.tally.killed(Party::Partner);
     if !is_killed {

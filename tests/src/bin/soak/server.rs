@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::process::{self, Ended, PATIENCE};
+use crate::process::{self, PATIENCE};
 use crate::tally::Party;
 use crate::{Around, remote_port};
 
@@ -31,11 +31,8 @@ impl Lab {
     pub(crate) fn make(mut vp: Command, folder: &Path) -> Result<Lab, String> {
         let lab = Lab(folder.join("lab"));
         vp.args(["serve", "--listen", "tls:127.0.0.1:0", "--make-certificates"]).arg(&lab.0);
-        match process::run(&mut vp, None)? {
-            Ended::Itself { is_good: true, .. } => Ok(lab),
-            Ended::Itself { printed, .. } => Err(format!("{vp:?}: {printed}")),
-            _ => Err(format!("{vp:?} does not end")),
-        }
+        process::output(&mut vp)?;
+        Ok(lab)
     }
 
     /// What a client shows and trusts, for its environment.
