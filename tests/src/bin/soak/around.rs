@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
+use vp_remote::{RemoteHost, RemoteOptions};
 
 use crate::Site;
 use crate::clients::Reference;
@@ -29,6 +30,12 @@ impl Around<'_> {
         let mut command = self.site.vp();
         command.envs(self.site.lab.of_client());
         command
+    }
+
+    /// The CPU of a platform of that name, within this program.
+    pub(crate) fn cpu(&self, place: &Place, platform: &str) -> Result<RemoteHost, String> {
+        let options = RemoteOptions { platform: Some(platform.to_owned()), ..RemoteOptions::default() };
+        place.connect(&self.site.lab, options)
     }
 
     /// One of the layers.

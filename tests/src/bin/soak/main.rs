@@ -159,7 +159,7 @@ fn soak(arguments: &Arguments) -> Result<bool, String> {
     for place in servers.iter().map(|server| &server.place) {
         for share in place.witnesses() {
             tally.begun(Party::Witness);
-            witnesses.push(Witness::new(place, *share)?);
+            witnesses.push(Witness::new(place, *share, &site.lab)?);
         }
     }
     let (end, mut random) =

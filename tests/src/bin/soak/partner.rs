@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rand::Rng as _;
 use rand::rngs::SmallRng;
-use vp_remote::{RemoteHost, RemoteOptions};
+use vp_remote::RemoteHost;
 
 use crate::Around;
 use crate::process;
@@ -19,10 +19,8 @@ const LIVES: u8 = 3;
 /// Runs a layer with each of some memories, one after the other. One that is killed when the layer is through has done what it should.
 pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
     let name = format!("clocked{}", random.random::<u32>());
-    let address = place.parsed()?;
-    let options = RemoteOptions { platform: Some(name.clone()), ..RemoteOptions::default() };
-    let cpu = RemoteHost::connect(&address, options);
-    let mut cpu = cpu.map_err(|error| format!("{address}: {error}"))?;
+    let address = &place.address;
+    let mut cpu = around.cpu(place, &name)?;
     for life in 0..LIVES {
         live(place, &name, &mut cpu, random, around)
             .map_err(|why| format!("{address}: memory {life} of {name}: {why}"))?;

@@ -59,7 +59,7 @@ pub(crate) fn run(
                 if server.place.remote_port.is_some() {
                     works.push((Party::RemotePort, remote_port::work));
                 }
-                if server.place.has_partners() {
+                if server.place.has_cpus() {
                     works.push((Party::Partner, partner::work));
                 }
                 for (party, work) in works {
