@@ -18,6 +18,7 @@
 mod around;
 mod clients;
 mod crowd;
+mod debugger;
 mod layers;
 mod noise;
 mod observer;

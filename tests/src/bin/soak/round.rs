@@ -1,5 +1,6 @@
 //! A round: all parties at once, who begin something new until it is over, and then end.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Instant;
 
@@ -13,7 +14,7 @@ use crate::server::{Place, Server};
 use crate::study::Study;
 use crate::tally::Party;
 use crate::witness::Witness;
-use crate::{Around, clients, noise, observer, partner, remote_port, renode};
+use crate::{Around, clients, debugger, noise, observer, partner, remote_port, renode};
 
 /// Guests of QEMU at a time.
 const GUESTS: usize = 2;
@@ -39,6 +40,8 @@ pub(crate) fn run(
 ) {
     let steady = servers.iter().filter(|server| server.place.is_steady());
     let processes: Vec<u32> = steady.map(Server::process).collect();
+    let steady = servers.iter().filter(|server| server.place.has_cpus());
+    let places: &[Arc<Place>] = &steady.map(|server| server.place.clone()).collect::<Vec<_>>();
     let (is_over, over) = channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || watch(&over, &processes, around));
@@ -78,12 +81,23 @@ pub(crate) fn run(
             for witness in witnesses {
                 scope.spawn(move || around.repeat(Party::Witness, 0, |_| witness.work(around)));
             }
+            // One at a time of each, now at this server, now at that.
+            for (party, work) in [(Party::Debugger, debugger::work as Work)] {
+                let seed = random.random();
+                scope.spawn(move || {
+                    around.repeat(party, seed, |random| work(one_of(places, random), random, around));
+                });
+            }
             let [study, renode] = [random.random(), random.random()];
             scope.spawn(move || around.repeat(Party::Study, study, |random| crew.study.work(random, around)));
             scope.spawn(move || around.repeat(Party::Renode, renode, |random| renode::work(random, around)));
         });
         drop(is_over);
     });
+}
+
+fn one_of<'a>(places: &'a [Arc<Place>], random: &mut SmallRng) -> &'a Place {
+    &places[random.random_range(0..places.len())]
 }
 
 /// Kills the servers if a round does not end, so that who waits for them does.

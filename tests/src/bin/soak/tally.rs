@@ -16,6 +16,8 @@ pub(crate) enum Party {
     Study,
     /// `vp attach-device`: a memory with a clock.
     Partner,
+    /// `vp attach`.
+    Debugger,
     /// QEMU with the library.
     Qemu,
     /// A CPU and memory that speak Remote-Port.
@@ -31,11 +33,12 @@ pub(crate) enum Party {
 }
 
 impl Party {
-    const ALL: [Party; 10] = [
+    const ALL: [Party; 11] = [
         Party::Server,
         Party::Client,
         Party::Study,
         Party::Partner,
+        Party::Debugger,
         Party::Qemu,
         Party::RemotePort,
         Party::Renode,
@@ -50,6 +53,7 @@ impl Party {
             Party::Client => "client",
             Party::Study => "study",
             Party::Partner => "partner",
+            Party::Debugger => "debugger",
             Party::Qemu => "qemu",
             Party::RemotePort => "remote-port",
             Party::Renode => "renode",
