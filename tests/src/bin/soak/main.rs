@@ -28,6 +28,7 @@ mod qemu;
 mod remote_port;
 mod renode;
 mod round;
+mod saver;
 mod server;
 mod study;
 mod tally;

@@ -18,6 +18,8 @@ pub(crate) enum Party {
     Partner,
     /// `vp attach`.
     Debugger,
+    /// `vp save`.
+    Saver,
     /// QEMU with the library.
     Qemu,
     /// A CPU and memory that speak Remote-Port.
@@ -33,12 +35,13 @@ pub(crate) enum Party {
 }
 
 impl Party {
-    const ALL: [Party; 11] = [
+    const ALL: [Party; 12] = [
         Party::Server,
         Party::Client,
         Party::Study,
         Party::Partner,
         Party::Debugger,
+        Party::Saver,
         Party::Qemu,
         Party::RemotePort,
         Party::Renode,
@@ -54,6 +57,7 @@ impl Party {
             Party::Study => "study",
             Party::Partner => "partner",
             Party::Debugger => "debugger",
+            Party::Saver => "saver",
             Party::Qemu => "qemu",
             Party::RemotePort => "remote-port",
             Party::Renode => "renode",
