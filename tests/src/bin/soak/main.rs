@@ -16,6 +16,7 @@
 //! standard error at once, with its party and time, and the line so far every few minutes. The exit status is 1 if anything was wrong.
 
 mod around;
+mod c;
 mod clients;
 mod crowd;
 mod debugger;
@@ -44,6 +45,7 @@ use rand::SeedableRng as _;
 use rand::rngs::SmallRng;
 
 use around::Around;
+use c::C;
 use clients::Reference;
 use qemu::Qemu;
 use round::Crew;
@@ -155,6 +157,13 @@ fn soak(arguments: &Arguments) -> Result<bool, String> {
     let (layers, study) = (layers::all()?, Study::new(site.vp(), folder.path())?);
     let qemu = Qemu::find(folder.path().to_owned());
     let qemu = qemu.map_err(|why| tally.skipped(Party::Qemu, why)).ok();
+    let c = match c::library() {
+        Ok(library) => Some(C::build(&library, folder.path())?),
+        Err(why) => {
+            tally.skipped(Party::C, why);
+            None
+        }
+    };
     let mut servers = start(&site, folder.path())?;
     servers.iter().for_each(|_| tally.begun(Party::Server));
     let mut witnesses = Vec::new();
@@ -171,7 +180,7 @@ fn soak(arguments: &Arguments) -> Result<bool, String> {
     for round in 1.. {
         let until = end.min(Instant::now() + ROUND);
         let around = Around { site: &site, reference: &reference, layers: &layers, tally: &tally, until };
-        let crew = Crew { study: &study, qemu: qemu.as_ref(), clients: arguments.clients };
+        let crew = Crew { study: &study, qemu: qemu.as_ref(), c: c.as_ref(), clients: arguments.clients };
         round::run(&mut servers, &mut witnesses, &crew, &mut random, &around);
         servers.iter_mut().try_for_each(Server::check)?;
         let steady = servers.iter().filter(|server| server.place.is_steady());

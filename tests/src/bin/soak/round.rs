@@ -8,6 +8,7 @@ use rand::Rng as _;
 use rand::rngs::SmallRng;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::c::C;
 use crate::process::PATIENCE;
 use crate::qemu::Qemu;
 use crate::server::{Place, Server};
@@ -23,6 +24,7 @@ const GUESTS: usize = 2;
 pub(crate) struct Crew<'a> {
     pub(crate) study: &'a Study,
     pub(crate) qemu: Option<&'a Qemu>,
+    pub(crate) c: Option<&'a C>,
     /// Clients at each server.
     pub(crate) clients: usize,
 }
@@ -88,6 +90,12 @@ pub(crate) fn run(
                 let seed = random.random();
                 scope.spawn(move || {
                     around.repeat(party, seed, |random| work(one_of(places, random), random, around));
+                });
+            }
+            if let Some(c) = crew.c {
+                let seed = random.random();
+                scope.spawn(move || {
+                    around.repeat(Party::C, seed, |random| c.work(one_of(places, random), random, around));
                 });
             }
             let [study, renode] = [random.random(), random.random()];

@@ -20,6 +20,8 @@ pub(crate) enum Party {
     Debugger,
     /// `vp save`.
     Saver,
+    /// A CPU in C.
+    C,
     /// QEMU with the library.
     Qemu,
     /// A CPU and memory that speak Remote-Port.
@@ -35,13 +37,14 @@ pub(crate) enum Party {
 }
 
 impl Party {
-    const ALL: [Party; 12] = [
+    const ALL: [Party; 13] = [
         Party::Server,
         Party::Client,
         Party::Study,
         Party::Partner,
         Party::Debugger,
         Party::Saver,
+        Party::C,
         Party::Qemu,
         Party::RemotePort,
         Party::Renode,
@@ -58,6 +61,7 @@ impl Party {
             Party::Partner => "partner",
             Party::Debugger => "debugger",
             Party::Saver => "saver",
+            Party::C => "c",
             Party::Qemu => "qemu",
             Party::RemotePort => "remote-port",
             Party::Renode => "renode",
