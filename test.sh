@@ -204,12 +204,16 @@ python_tests() {
   "$home/bin/python" -m find_libpython | grep -q . || want libpython3 libpython3-dev
   wheel "$home/bin" "$out" || return
   "$home/bin/pip" install --quiet --no-deps --force-reinstall "$out"/nvdla_vp-*.whl || return
+  # For the soak, which runs meanwhile.
+  touch "$home/installed"
   (cd clients/python && "../../$home/bin/python" -m mypy python/vp tests ../../examples/python ../../examples/cocotb) || return
   # 5: none of the tests has that name.
   "$home/bin/python" -m pytest --quiet -p no:cacheprovider clients/python/tests -k "${*:-test}" || [ $? -eq 5 ]
 }
 wait "$environment" || true
 environment=""
+# A package of an earlier run is replaced.
+rm -f target/python/installed
 if [ $# -eq 0 ]; then
   # Servers under mixed load, with each party killed now and then: it runs for as long as `--seconds` says. Built by the tests, with `vp`
   # beside it.
@@ -234,7 +238,7 @@ skipped=$(grep -c 'skipped: .*QEMU\|skipped: .*qemu-system-arm' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: QEMU, what its guests are built with, or Debian's kernel is not here"
 fi
-for missing in Chromium Slurm Verilator "Icarus Verilog" gtkwave xvfb-run "Python with perfetto" "Python with systemrdl" trace_processor_shell libvp_qemu.so "Python 3.11" "package index"; do
+for missing in Chromium Slurm Verilator "Icarus Verilog" gtkwave xvfb-run "Python with perfetto" "Python with systemrdl" trace_processor_shell libvp_qemu.so "Python 3.11" "package index" "package for Python" "C compiler" libvp.a; do
   skipped=$(grep -c "skipped: .*no $missing" "$log" || true)
   [ "$skipped" -eq 0 ] || echo "$skipped skipped: $missing is not here"
 done

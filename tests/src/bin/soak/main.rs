@@ -2,15 +2,17 @@
 //! their own, and one of the servers, are killed now and then.
 //!
 //! ```text
-//! cargo build --release -p vp-bridge -p vp-qemu
+//! cargo build --release -p vp-bridge -p vp-qemu -p vp-c
 //! cargo run --release -p vp-tests --bin soak -- --seconds 7200
 //! ```
 //!
-//! Clients run layers and a network, own the memory, look at all platforms (`vp status`), send garbage, or say nothing; memories with a clock
-//! are killed and come again; a QEMU with the library, CPUs that speak Remote-Port and peripherals of a Renode run layers. What ends by itself
-//! must leave what the same run leaves in process, where time is modelled with the same event hash; what a server has acknowledged to a session that stays
-//! must be there to the end, whoever is killed beside it; a study that was killed must go on where it was. After each round, when all
-//! clients have gone, a server must have no more descriptors and threads than after the first ones, and its memory must not grow.
+//! Clients, some of them in Python, run layers and a network, own the memory, look at all platforms (`vp status`), send garbage, or say nothing;
+//! memories with a clock are killed and come again; a QEMU with the library, CPUs that speak Remote-Port and peripherals of a Renode run layers;
+//! debuggers have time stand, platforms are saved and restored, and a CPU in C is at the pins of one. What ends by itself must
+//! leave what the same run leaves in process, where time is modelled with the same event hash; what a server has acknowledged to a session that
+//! stays must be there to the end, whoever is killed beside it; a study that was killed must go on where it was, and a platform whose saver was
+//! killed is whole in its file, or there is none. After each round, when all clients have gone, a server must have no more descriptors and
+//! threads than after the first ones, and its memory must not grow.
 //!
 //! One line says what was done: how many of each party have begun, were killed, and had their results compared. What is wrong is on
 //! standard error at once, with its party and time, and the line so far every few minutes. The exit status is 1 if anything was wrong.
@@ -25,6 +27,7 @@ mod noise;
 mod observer;
 mod partner;
 mod process;
+mod python;
 mod qemu;
 mod remote_port;
 mod renode;
@@ -164,6 +167,9 @@ fn soak(arguments: &Arguments) -> Result<bool, String> {
             None
         }
     };
+    if let Some(why) = python::missing() {
+        tally.skipped(Party::Python, why);
+    }
     let mut servers = start(&site, folder.path())?;
     servers.iter().for_each(|_| tally.begun(Party::Server));
     let mut witnesses = Vec::new();

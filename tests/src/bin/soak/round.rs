@@ -15,7 +15,7 @@ use crate::server::{Place, Server};
 use crate::study::Study;
 use crate::tally::Party;
 use crate::witness::Witness;
-use crate::{Around, clients, debugger, noise, observer, partner, remote_port, renode, saver};
+use crate::{Around, clients, debugger, noise, observer, partner, python, remote_port, renode, saver};
 
 /// Guests of QEMU at a time.
 const GUESTS: usize = 2;
@@ -84,9 +84,11 @@ pub(crate) fn run(
                 scope.spawn(move || around.repeat(Party::Witness, 0, |_| witness.work(around)));
             }
             // One at a time of each, now at this server, now at that.
-            for (party, work) in
-                [(Party::Debugger, debugger::work as Work), (Party::Saver, saver::work as Work)]
-            {
+            for (party, work) in [
+                (Party::Debugger, debugger::work as Work),
+                (Party::Saver, saver::work as Work),
+                (Party::Python, python::work as Work),
+            ] {
                 let seed = random.random();
                 scope.spawn(move || {
                     around.repeat(party, seed, |random| work(one_of(places, random), random, around));

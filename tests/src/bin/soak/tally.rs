@@ -22,6 +22,8 @@ pub(crate) enum Party {
     Saver,
     /// A CPU in C.
     C,
+    /// A program in Python.
+    Python,
     /// QEMU with the library.
     Qemu,
     /// A CPU and memory that speak Remote-Port.
@@ -37,7 +39,7 @@ pub(crate) enum Party {
 }
 
 impl Party {
-    const ALL: [Party; 13] = [
+    const ALL: [Party; 14] = [
         Party::Server,
         Party::Client,
         Party::Study,
@@ -45,6 +47,7 @@ impl Party {
         Party::Debugger,
         Party::Saver,
         Party::C,
+        Party::Python,
         Party::Qemu,
         Party::RemotePort,
         Party::Renode,
@@ -62,6 +65,7 @@ impl Party {
             Party::Debugger => "debugger",
             Party::Saver => "saver",
             Party::C => "c",
+            Party::Python => "python",
             Party::Qemu => "qemu",
             Party::RemotePort => "remote-port",
             Party::Renode => "renode",
@@ -105,7 +109,10 @@ impl Tally {
     }
 
     pub(crate) fn begun(&self, party: Party) {
-        self.change(|state| state.done[party as usize].begun += 1);
+        self.change(|state| {
+            state.skipped.retain(|(of, _)| *of != party);
+            state.done[party as usize].begun += 1;
+        });
     }
 
     pub(crate) fn killed(&self, party: Party) {
@@ -117,7 +124,7 @@ impl Tally {
         self.change(|state| state.done[party as usize].compared += 1);
     }
 
-    /// A party takes no part, and why.
+    /// A party takes no part before it begins, if ever, and why.
     pub(crate) fn skipped(&self, party: Party, why: String) {
         self.change(|state| state.skipped.push((party, why)));
     }
