@@ -214,19 +214,24 @@ wheel() { # wheel PROGRAMS FOLDER
   cp "${CARGO_TARGET_DIR:-target}/debug/deps/libvp_native.so" "$package/vp/_native.abi3.so" || return
   "$1/python" -m wheel pack "$package" --dest-dir "$2" >"$package.log" || { cat "$package.log"; return 1; }
 }
-# The package for Python, tested in an environment of its own.
-python_tests() {
+# The package for Python, in an environment of its own.
+python_package() {
   local home=target/python out=target/wheels
+  rm -f "$home/installed"
   if [ ! -e "$home/ready" ]; then
     echo "skipped: the package for Python: $(cat "$unready")"
     return
   fi
-  wheel "$home/bin" "$out" || return
-  "$home/bin/pip" install --quiet --no-deps --force-reinstall "$out"/nvdla_vp-*.whl || return
+  wheel "$home/bin" "$out" && "$home/bin/pip" install --quiet --no-deps --force-reinstall "$out"/nvdla_vp-*.whl && touch "$home/installed"
+}
+python_tests() {
+  local home=target/python
+  [ -e "$home/installed" ] || return 0
   (cd clients/python && "../../$home/bin/python" -m mypy python/vp tests ../../examples/python ../../examples/cocotb) || return
   # 5: none of the tests has that name.
   "$home/bin/python" -m pytest --quiet -p no:cacheprovider clients/python/tests -k "${*:-test}" || [ $? -eq 5 ]
 }
+python_package 2>&1 | tee -a "$log" || status=$?
 if [ $# -eq 0 ]; then
   # Servers under mixed load, with each party killed now and then: it runs for as long as `--seconds` says. Built by the tests, with `vp`
   # beside it.
@@ -251,7 +256,7 @@ skipped=$(grep -c 'skipped: .*QEMU\|skipped: .*qemu-system-arm' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: QEMU, what its guests are built with, or Debian's kernel is not here"
 fi
-for missing in Chromium Slurm Verilator "Icarus Verilog" gtkwave xvfb-run "Python with perfetto" "Python with systemrdl" trace_processor_shell libvp_qemu.so "Python 3.11" "package index"; do
+for missing in Chromium Slurm Verilator "Icarus Verilog" gtkwave xvfb-run "Python with perfetto" "Python with systemrdl" trace_processor_shell libvp_qemu.so "Python 3.11" "package index" "package for Python" "C compiler" libvp.a; do
   skipped=$(grep -c "skipped: .*no $missing" "$log" || true)
   [ "$skipped" -eq 0 ] || echo "$skipped skipped: $missing is not here"
 done

@@ -29,6 +29,8 @@ pub(crate) struct Layer {
     trace: Trace,
     sums: Vec<Sum>,
     time: Time,
+    /// When its CPU has seen the first interrupt, and the last one.
+    interrupts: [Time; 2],
 }
 
 /// All of them, after a run in process.
@@ -42,18 +44,30 @@ impl Layer {
         let trace = Trace::load(&script).map_err(|error| error.to_string())?;
         let description = Description::named("nv_small").map_err(|error| error.to_string())?;
         let platform = Platform::build(&description).map_err(|error| error.to_string())?;
-        let mut layer = Layer { trace, sums: Vec::new(), time: Time::ZERO };
+        let mut layer = Layer { trace, sums: Vec::new(), time: Time::ZERO, interrupts: [Time::ZERO; 2] };
         let outcome = layer.outcome(&mut LocalHost::new(platform))?;
         layer.time = outcome.finish - outcome.start;
+        let seen = [outcome.interrupts.first(), outcome.interrupts.last()];
+        layer.interrupts = seen.map(|seen| seen.map_or(Time::ZERO, |seen| seen.time));
         layer.sums = outcome.sums;
-        match layer.sums.is_empty() {
-            true => Err(format!("{name} leaves nothing that is compared")),
+        match layer.sums.is_empty() || layer.interrupts.contains(&Time::ZERO) {
+            true => Err(format!("{name} leaves nothing that is compared, or raises no interrupt")),
             false => Ok(layer),
         }
     }
 
     pub(crate) fn name(&self) -> &str {
         self.trace.name()
+    }
+
+    /// On a fresh platform.
+    pub(crate) fn interrupts(&self) -> [Time; 2] {
+        self.interrupts
+    }
+
+    /// The regions that are compared.
+    pub(crate) fn sums(&self) -> &[Sum] {
+        &self.sums
     }
 
     fn outcome(&self, host: &mut dyn Host) -> Result<Outcome, String> {
@@ -80,6 +94,17 @@ impl Layer {
             time if time == self.time => Ok(()),
             time => Err(format!("{}: it takes {time}, not {}", self.name(), self.time)),
         }
+    }
+
+    /// The bytes that are given of each region must be what it leaves in process.
+    pub(crate) fn check(&self, mut bytes: impl FnMut(&Sum) -> Result<Vec<u8>, String>) -> Result<(), String> {
+        for sum in &self.sums {
+            let crc = crc32fast::hash(&bytes(sum)?);
+            if crc != sum.crc {
+                return Err(format!("{}: the CRC is {crc:#x} where {sum:?} is left", self.name()));
+            }
+        }
+        Ok(())
     }
 }
 

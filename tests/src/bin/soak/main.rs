@@ -2,29 +2,37 @@
 //! their own, and one of the servers, are killed now and then.
 //!
 //! ```text
-//! cargo build --release -p vp-bridge -p vp-qemu
+//! cargo build --release -p vp-bridge -p vp-qemu -p vp-c
 //! cargo run --release -p vp-tests --bin soak -- --seconds 7200
 //! ```
 //!
-//! Clients run layers and a network, own the memory, look at all platforms (`vp status`), send garbage, or say nothing; memories with a clock
-//! are killed and come again; a QEMU with the library, CPUs that speak Remote-Port and peripherals of a Renode run layers. What ends by itself
-//! must leave what the same run leaves in process, where time is modelled with the same event hash; what a server has acknowledged to a session that stays
-//! must be there to the end, whoever is killed beside it; a study that was killed must go on where it was. After each round, when all
-//! clients have gone, a server must have no more descriptors and threads than after the first ones, and its memory must not grow.
+//! Clients, some of them in Python, run layers and a network, own the memory, look at all platforms (`vp status`), send garbage, or say nothing;
+//! memories with a clock are killed and come again; a QEMU with the library, CPUs that speak Remote-Port and peripherals of a Renode run layers;
+//! debuggers have time stand, platforms are saved and restored, and a CPU in C is at the pins of one. What ends by itself must
+//! leave what the same run leaves in process, where time is modelled with the same event hash; what a server has acknowledged to a session that
+//! stays must be there to the end, whoever is killed beside it; a study that was killed must go on where it was, and a platform whose saver was
+//! killed is whole in its file, or there is none. After each round, when all clients have gone, a server must have no more descriptors and
+//! threads than after the first ones, and its memory must not grow.
 //!
 //! One line says what was done: how many of each party have begun, were killed, and had their results compared. What is wrong is on
 //! standard error at once, with its party and time, and the line so far every few minutes. The exit status is 1 if anything was wrong.
 
+mod around;
+mod c;
 mod clients;
 mod crowd;
+mod debugger;
 mod layers;
 mod noise;
 mod observer;
 mod partner;
 mod process;
+mod python;
 mod qemu;
 mod remote_port;
 mod renode;
+mod round;
+mod saver;
 mod server;
 mod study;
 mod tally;
@@ -33,18 +41,17 @@ mod witness;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
+use rand::SeedableRng as _;
 use rand::rngs::SmallRng;
-use rand::{Rng as _, SeedableRng as _};
-use rustix::process::{Pid, Signal, kill_process};
 
+use around::Around;
+use c::C;
 use clients::Reference;
-use layers::Layer;
-use process::PATIENCE;
 use qemu::Qemu;
+use round::Crew;
 use server::{Figures, Lab, Lives, Place, Server};
 use study::Study;
 use tally::{Party, Tally};
@@ -89,40 +96,6 @@ enum Role {
     RemotePortPeer { socket: PathBuf, layer: String },
 }
 
-/// What all parties of a round share.
-struct Around<'a> {
-    site: &'a Site,
-    reference: &'a Reference,
-    layers: &'a [Layer],
-    tally: &'a Tally,
-    /// Until when clients begin something new.
-    until: Instant,
-}
-
-impl Around<'_> {
-    /// The program under test as a client, which shows what servers with TLS ask for.
-    fn client(&self) -> Command {
-        let mut command = self.site.vp();
-        command.envs(self.site.lab.of_client());
-        command
-    }
-
-    /// One of the layers.
-    fn layer(&self, random: &mut SmallRng) -> &Layer {
-        &self.layers[random.random_range(0..self.layers.len())]
-    }
-
-    /// Does one thing after the other until the round is over.
-    fn repeat(&self, party: Party, seed: u64, mut work: impl FnMut(&mut SmallRng) -> Result<(), String>) {
-        let mut random = SmallRng::seed_from_u64(seed);
-        while Instant::now() < self.until && !self.tally.is_hopeless() {
-            if let Err(why) = work(&mut random) {
-                self.tally.wrong(party, &why);
-            }
-        }
-    }
-}
-
 /// The program under test, and where it is.
 struct Site {
     vp: PathBuf,
@@ -148,9 +121,6 @@ const ROUND: Duration = Duration::from_secs(8);
 
 /// The rounds before the figures of a server are what later ones are compared with: allocators have their arenas then.
 const WARM_UP: usize = 2;
-
-/// Guests of QEMU at a time.
-const GUESTS: usize = 2;
 
 /// How often the line so far is said.
 const SAY: Duration = Duration::from_secs(300);
@@ -190,13 +160,21 @@ fn soak(arguments: &Arguments) -> Result<bool, String> {
     let (layers, study) = (layers::all()?, Study::new(site.vp(), folder.path())?);
     let qemu = Qemu::find(folder.path().to_owned());
     let qemu = qemu.map_err(|why| tally.skipped(Party::Qemu, why)).ok();
+    let c = match c::library() {
+        Ok(library) => Some(C::build(&library, folder.path())?),
+        Err(why) => {
+            tally.skipped(Party::C, why);
+            None
+        }
+    };
+    let has_python = python::missing().map(|why| tally.skipped(Party::Python, why)).is_none();
     let mut servers = start(&site, folder.path())?;
     servers.iter().for_each(|_| tally.begun(Party::Server));
     let mut witnesses = Vec::new();
     for place in servers.iter().map(|server| &server.place) {
         for share in place.witnesses() {
             tally.begun(Party::Witness);
-            witnesses.push(Witness::new(place, *share)?);
+            witnesses.push(Witness::new(place, *share, &site.lab)?);
         }
     }
     let (end, mut random) =
@@ -206,8 +184,14 @@ fn soak(arguments: &Arguments) -> Result<bool, String> {
     for round in 1.. {
         let until = end.min(Instant::now() + ROUND);
         let around = Around { site: &site, reference: &reference, layers: &layers, tally: &tally, until };
-        let crew = Crew { study: &study, qemu: qemu.as_ref(), clients: arguments.clients };
-        run_round(&mut servers, &mut witnesses, &crew, &mut random, &around);
+        let crew = Crew {
+            study: &study,
+            qemu: qemu.as_ref(),
+            c: c.as_ref(),
+            has_python,
+            clients: arguments.clients,
+        };
+        round::run(&mut servers, &mut witnesses, &crew, &mut random, &around);
         servers.iter_mut().try_for_each(Server::check)?;
         let steady = servers.iter().filter(|server| server.place.is_steady());
         let before = |at: usize| first.as_ref().and_then(|first| first.get(at));
@@ -260,84 +244,4 @@ fn start(site: &Site, folder: &Path) -> Result<Vec<Server>, String> {
             Place::new(Lives::Shortly).meeting(folder.join("mortal-rp")),
         )?,
     ])
-}
-
-/// Who works in a round, besides clients and witnesses of each server.
-struct Crew<'a> {
-    study: &'a Study,
-    qemu: Option<&'a Qemu>,
-    /// Clients at each server.
-    clients: usize,
-}
-
-/// One thing that a party does at a server.
-type Work = fn(&Place, &mut SmallRng, &Around<'_>) -> Result<(), String>;
-
-/// Parties at all servers, who begin something new until the round is over, and end.
-fn run_round(
-    servers: &mut [Server],
-    witnesses: &mut [Witness],
-    crew: &Crew<'_>,
-    random: &mut SmallRng,
-    around: &Around<'_>,
-) {
-    let steady = servers.iter().filter(|server| server.place.is_steady());
-    let processes: Vec<u32> = steady.map(Server::process).collect();
-    let (is_over, over) = channel::<()>();
-    std::thread::scope(|scope| {
-        scope.spawn(move || watch(&over, &processes, around));
-        std::thread::scope(|scope| {
-            for server in servers {
-                let mut works: Vec<(Party, Work)> =
-                    vec![(Party::Noise, noise::work as Work), (Party::Observer, observer::work as Work)];
-                if server.place.is_for_guests {
-                    for qemu in crew.qemu.into_iter().flat_map(|qemu| [qemu; GUESTS]) {
-                        let (place, seed) = (server.place.clone(), random.random());
-                        scope.spawn(move || {
-                            around.repeat(Party::Qemu, seed, |random| qemu.work(&place, random, around));
-                        });
-                    }
-                } else {
-                    works.extend((0..crew.clients).map(|_| (Party::Client, clients::work as Work)));
-                }
-                if server.place.remote_port.is_some() {
-                    works.push((Party::RemotePort, remote_port::work));
-                }
-                if server.place.has_partners() {
-                    works.push((Party::Partner, partner::work));
-                }
-                for (party, work) in works {
-                    let (place, seed) = (server.place.clone(), random.random());
-                    scope.spawn(move || around.repeat(party, seed, |random| work(&place, random, around)));
-                }
-                if !server.place.is_steady() {
-                    let seed = random.random();
-                    scope.spawn(move || {
-                        if let Err(why) = server.die_again_and_again(seed, around) {
-                            around.tally.wrong(Party::Server, &why);
-                        }
-                    });
-                }
-            }
-            for witness in witnesses {
-                scope.spawn(move || around.repeat(Party::Witness, 0, |_| witness.work(around)));
-            }
-            let [study, renode] = [random.random(), random.random()];
-            scope.spawn(move || around.repeat(Party::Study, study, |random| crew.study.work(random, around)));
-            scope.spawn(move || around.repeat(Party::Renode, renode, |random| renode::work(random, around)));
-        });
-        drop(is_over);
-    });
-}
-
-/// Kills the servers if a round does not end, so that who waits for them does.
-fn watch(over: &Receiver<()>, processes: &[u32], around: &Around<'_>) {
-    // Programs are given up earlier, one after the other.
-    let patience = around.until.saturating_duration_since(Instant::now()) + 4 * PATIENCE;
-    if over.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
-        around.tally.wrong(Party::Server, &format!("a round does not end: {}", around.tally.line()));
-        for process in processes.iter().filter_map(|process| i32::try_from(*process).ok()) {
-            _ = Pid::from_raw(process).map(|process| kill_process(process, Signal::KILL));
-        }
-    }
 }

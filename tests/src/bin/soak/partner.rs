@@ -2,12 +2,11 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use rand::Rng as _;
 use rand::rngs::SmallRng;
-use vp_remote::{RemoteHost, RemoteOptions};
+use vp_remote::RemoteHost;
 
 use crate::Around;
 use crate::process;
@@ -20,10 +19,8 @@ const LIVES: u8 = 3;
 /// Runs a layer with each of some memories, one after the other. One that is killed when the layer is through has done what it should.
 pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
     let name = format!("clocked{}", random.random::<u32>());
-    let address = place.parsed()?;
-    let options = RemoteOptions { platform: Some(name.clone()), ..RemoteOptions::default() };
-    let cpu = RemoteHost::connect(&address, options);
-    let mut cpu = cpu.map_err(|error| format!("{address}: {error}"))?;
+    let address = &place.address;
+    let mut cpu = around.cpu(place, &name)?;
     for life in 0..LIVES {
         live(place, &name, &mut cpu, random, around)
             .map_err(|why| format!("{address}: memory {life} of {name}: {why}"))?;
@@ -51,18 +48,8 @@ fn live(
     }
     let layer = around.layer(random);
     let longest = process::fate(random).unwrap_or(Duration::from_secs(3600));
-    let (is_through, through) = channel::<()>();
-    let (played, is_killed) = std::thread::scope(|scope| {
-        let memory = &mut memory;
-        let killer = scope.spawn(move || {
-            let waited = through.recv_timeout(longest);
-            process::end(memory);
-            waited == Err(RecvTimeoutError::Timeout)
-        });
-        let played =
-            cpu.reset().map_err(|error| format!("a reset: {error}")).and_then(|()| layer.play_in_time(cpu));
-        drop(is_through);
-        (played, killer.join().unwrap_or(false))
+    let (played, is_killed) = process::during(&mut memory, longest, || {
+        cpu.reset().map_err(|error| format!("a reset: {error}")).and_then(|()| layer.play_in_time(cpu))
     });
     around.tally.killed(Party::Partner);
     if !is_killed {

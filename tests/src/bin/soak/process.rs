@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use rand::Rng as _;
@@ -21,7 +22,7 @@ pub(crate) fn beside(name: &str, package: &str) -> Result<PathBuf, String> {
     // Where the tests have it.
     let found =
         [program.clone(), own.with_file_name("deps").join(name)].into_iter().find(|path| path.exists());
-    found.ok_or_else(|| format!("there is no {}: cargo build -p {package}", program.display()))
+    found.ok_or_else(|| format!("no {name} beside {}: cargo build -p {package}", own.display()))
 }
 
 /// How a program ended.
@@ -73,6 +74,30 @@ pub(crate) fn run(command: &mut Command, kill: Option<Duration>) -> Result<Ended
     })
 }
 
+/// Runs a program to its end, which has to be a good one, and gives what it printed.
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
+    match run(command, None)? {
+        Ended::Itself { is_good: true, printed } => Ok(printed),
+        Ended::Itself { printed, .. } => Err(format!("{command:?}: {printed}")),
+        _ => Err(format!("{command:?} does not end")),
+    }
+}
+
+/// Does something beside a program that runs, which is killed after `life`, or when that is done. Gives whether it was killed before.
+pub(crate) fn during<T>(child: &mut Child, life: Duration, work: impl FnOnce() -> T) -> (T, bool) {
+    let (is_over, over) = channel::<()>();
+    std::thread::scope(|scope| {
+        let killer = scope.spawn(move || {
+            let waited = over.recv_timeout(life);
+            end(child);
+            waited == Err(RecvTimeoutError::Timeout)
+        });
+        let done = work();
+        drop(is_over);
+        (done, killer.join().unwrap_or(false))
+    })
+}
+
 /// Kills a program, if it still runs.
 pub(crate) fn end(child: &mut Child) {
     _ = child.kill();
@@ -81,7 +106,17 @@ pub(crate) fn end(child: &mut Child) {
 
 /// When to kill a program, if at all: half of them, most while they run.
 pub(crate) fn fate(random: &mut SmallRng) -> Option<Duration> {
-    random.random_bool(0.5).then(|| Duration::from_millis(random.random_range(1..600)))
+    fate_within(random, 600)
+}
+
+/// The same for one that is over sooner, in milliseconds.
+pub(crate) fn fate_within(random: &mut SmallRng, longest: u64) -> Option<Duration> {
+    random.random_bool(0.5).then(|| Duration::from_millis(random.random_range(1..longest)))
+}
+
+/// Waits for so many milliseconds at most, so that others have the processors.
+pub(crate) fn pause(random: &mut SmallRng, longest: u64) {
+    std::thread::sleep(Duration::from_millis(random.random_range(0..longest)));
 }
 
 /// What an error says, for `map_err`.

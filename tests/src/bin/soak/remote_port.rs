@@ -15,7 +15,7 @@ use vp_protocols::remote_port::{
 
 use crate::Around;
 use crate::layers::{Bus, Cpu, Layer};
-use crate::process::{self, Ended, LOOK, PATIENCE};
+use crate::process::{self, LOOK, PATIENCE};
 use crate::server::Place;
 use crate::tally::Party;
 
@@ -25,19 +25,12 @@ const REGISTERS: u32 = 9;
 /// Runs a layer at a server as such a peer, and compares, or kills it.
 pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
     let Some(socket) = &place.remote_port else { return Ok(()) };
-    let (layer, era) = (around.layer(random), place.era());
+    let layer = around.layer(random);
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(own);
     command.arg("remote-port-peer").arg(socket).arg(layer.name());
-    around.tally.begun(Party::RemotePort);
-    match process::run(&mut command, process::fate(random))? {
-        Ended::Itself { is_good: true, .. } => around.tally.compared(Party::RemotePort),
-        Ended::Itself { .. } if !place.has_been_there_since(era) => {}
-        Ended::Itself { printed, .. } => return Err(format!("{command:?}: {printed}")),
-        Ended::Killed => around.tally.killed(Party::RemotePort),
-        Ended::Hung => return Err(format!("{command:?} does not end")),
-    }
-    Ok(())
+    // It compares what the layer left itself.
+    around.run_at(place, Party::RemotePort, &mut command, process::fate(random), |_| Ok(()))
 }
 
 /// The peer: runs a layer, and says whether it left what it should.

@@ -9,8 +9,11 @@ use std::time::{Duration, Instant};
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
+use vp_protocols::native::Token;
+use vp_remote::{RemoteHost, RemoteOptions};
+use vp_transport::tls;
 
-use crate::process::{self, Ended, PATIENCE};
+use crate::process::{self, PATIENCE, text};
 use crate::tally::Party;
 use crate::{Around, remote_port};
 
@@ -31,11 +34,8 @@ impl Lab {
     pub(crate) fn make(mut vp: Command, folder: &Path) -> Result<Lab, String> {
         let lab = Lab(folder.join("lab"));
         vp.args(["serve", "--listen", "tls:127.0.0.1:0", "--make-certificates"]).arg(&lab.0);
-        match process::run(&mut vp, None)? {
-            Ended::Itself { is_good: true, .. } => Ok(lab),
-            Ended::Itself { printed, .. } => Err(format!("{vp:?}: {printed}")),
-            _ => Err(format!("{vp:?} does not end")),
-        }
+        process::output(&mut vp)?;
+        Ok(lab)
     }
 
     /// What a client shows and trusts, for its environment.
@@ -97,17 +97,16 @@ impl Place {
         self.lives == Lives::ToTheEnd
     }
 
-    /// Whether one of its platforms has a memory with a clock. The CPU beside it is in this process, and shows no token.
-    pub(crate) fn has_partners(&self) -> bool {
-        self.is_steady() && !self.is_for_guests && self.transport() != "tls"
+    /// Whether CPUs within this program are here, each with another party beside it.
+    pub(crate) fn has_cpus(&self) -> bool {
+        self.is_steady() && !self.is_for_guests
     }
 
     /// The sessions that stay here to the end, by whether each shares memory with the server.
     pub(crate) fn witnesses(&self) -> &'static [bool] {
         match self.transport() {
             "unix" if self.is_steady() => &[true, false],
-            "tcp" if self.is_steady() => &[false],
-            // The protocol is the same with TLS, for which one needs to show something.
+            "tcp" | "tls" if self.is_steady() => &[false],
             _ => &[],
         }
     }
@@ -125,6 +124,16 @@ impl Place {
     /// The same, or for whom it is.
     pub(crate) fn name(&self) -> &str {
         if self.is_for_guests { "guests" } else { self.transport() }
+    }
+
+    /// Opens a session within this program, which shows what the server asks for.
+    pub(crate) fn connect(&self, lab: &Lab, mut options: RemoteOptions) -> Result<RemoteHost, String> {
+        let [token, authority] = lab.of_client().map(|(_, file)| file);
+        let token = std::fs::read_to_string(token).map_err(text)?;
+        options.credentials.token = Some(Token::new(token.trim()));
+        options.credentials.tls = Some(tls::Client::new(&authority, None).map_err(text)?);
+        let host = RemoteHost::connect(&self.parsed()?, options);
+        host.map_err(|error| format!("{}: {error}", self.address))
     }
 
     pub(crate) fn parsed(&self) -> Result<vp_transport::Address, String> {

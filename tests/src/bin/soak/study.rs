@@ -34,11 +34,7 @@ impl Study {
         let file = folder.join("soak.toml");
         fs::write(&file, STUDY).map_err(|error| error.to_string())?;
         let (whole, started) = (folder.join("whole"), Instant::now());
-        match process::run(&mut command(vp, &file, &whole), None)? {
-            Ended::Itself { is_good: true, .. } => {}
-            Ended::Itself { printed, .. } => return Err(format!("vp study: {printed}")),
-            _ => return Err("vp study does not end".to_owned()),
-        }
+        process::output(&mut command(vp, &file, &whole))?;
         Ok(Study { folder: folder.to_owned(), table: table(&whole)?, file, whole: started.elapsed() })
     }
 

@@ -16,6 +16,14 @@ pub(crate) enum Party {
     Study,
     /// `vp attach-device`: a memory with a clock.
     Partner,
+    /// `vp attach`.
+    Debugger,
+    /// `vp save`.
+    Saver,
+    /// A CPU in C.
+    C,
+    /// A program in Python.
+    Python,
     /// QEMU with the library.
     Qemu,
     /// A CPU and memory that speak Remote-Port.
@@ -31,11 +39,15 @@ pub(crate) enum Party {
 }
 
 impl Party {
-    const ALL: [Party; 10] = [
+    const ALL: [Party; 14] = [
         Party::Server,
         Party::Client,
         Party::Study,
         Party::Partner,
+        Party::Debugger,
+        Party::Saver,
+        Party::C,
+        Party::Python,
         Party::Qemu,
         Party::RemotePort,
         Party::Renode,
@@ -50,6 +62,10 @@ impl Party {
             Party::Client => "client",
             Party::Study => "study",
             Party::Partner => "partner",
+            Party::Debugger => "debugger",
+            Party::Saver => "saver",
+            Party::C => "c",
+            Party::Python => "python",
             Party::Qemu => "qemu",
             Party::RemotePort => "remote-port",
             Party::Renode => "renode",

@@ -7,7 +7,7 @@ use vp_models::nvdla::registers::{RegisterMap, Unit, glb};
 use vp_remote::{RemoteHost, RemoteOptions};
 
 use crate::Around;
-use crate::server::Place;
+use crate::server::{Lab, Place};
 use crate::tally::Party;
 
 /// Where it writes, and over how many bytes.
@@ -24,11 +24,9 @@ pub(crate) struct Witness {
 
 impl Witness {
     /// Over a Unix socket registers are accessed through a ring, if `share` is set.
-    pub(crate) fn new(place: &Place, share: bool) -> Result<Witness, String> {
+    pub(crate) fn new(place: &Place, share: bool, lab: &Lab) -> Result<Witness, String> {
         let address = place.address.clone();
-        let options = RemoteOptions { share, ..RemoteOptions::default() };
-        let host = RemoteHost::connect(&place.parsed()?, options);
-        let host = host.map_err(|error| format!("{address}: {error}"))?;
+        let host = place.connect(lab, RemoteOptions { share, ..RemoteOptions::default() })?;
         let mask = RegisterMap::Small.address(Unit::Glb, glb::S_INTR_MASK).ok_or("no such register")?;
         let mut witness = Witness { host, address, mask, written: 0 };
         witness.write().map_err(|why| witness.of(&why))?;
