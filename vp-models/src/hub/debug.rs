@@ -10,7 +10,7 @@ use vp_core::Time;
 use super::Hub;
 use super::access::{Access, Operation};
 use super::current_job::Goal;
-use super::ids::{PartyId, PortIndex, Tag};
+use super::ids::{PartyId, PortIndex, RequestId, Tag};
 use super::jobs::{check_bytes, register_of};
 use super::output::{Completion, Failure, FailureKind};
 use crate::platform::{Port, PortKind};
