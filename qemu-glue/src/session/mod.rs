@@ -26,6 +26,7 @@ use parking_lot::{FairMutex, FairMutexGuard};
 use thiserror::Error;
 use vp_client::native::{Posted, Reply, Request, RequestId};
 use vp_client::{Address, Credentials, Readiness, SilenceLimit};
+use vp_shm::AdaptiveSpin;
 
 use crate::report::say;
 use budget::WaitBudget;
@@ -182,7 +183,7 @@ impl SharedState {
         let nap = self.heartbeat.duration().map(|limit| limit / LOOKS_AT_SILENCE);
         let listen = move || {
             guest.thread(&mut || {
-                let (mut seen, mut pause) = (0, PAUSES.0);
+                let (mut seen, mut pause, mut spin) = (0, PAUSES.0, AdaptiveSpin::default());
                 loop {
                     // Waking for answers that others wait for would cost them dearly: while accesses go on this thread only
                     // looks in now and then.
@@ -201,7 +202,7 @@ impl SharedState {
                         }
                     }
                     let Some(shared) = shared.upgrade() else { return };
-                    if !shared.listen(generation, begun) {
+                    if !shared.listen(generation, begun, &mut spin) {
                         return;
                     }
                 }
@@ -218,9 +219,10 @@ impl SharedState {
 
     /// Deals with what has come: until nothing more seems to follow, or only once if more accesses than those `seen` have
     /// begun. `false`: the session is over.
-    fn listen(&self, generation: u64, seen: u64) -> bool {
+    fn listen(&self, generation: u64, seen: u64, spin: &mut AdaptiveSpin) -> bool {
         // What has come mostly has a successor under way: bursts of the device come one after the other.
         let mut began = Instant::now();
+        spin.begin();
         loop {
             let mut state = match self.state.try_lock() {
                 Some(state) => state,
@@ -244,10 +246,15 @@ impl SharedState {
                 }
             }
             drop(state);
-            if self.begun() != seen || began.elapsed() >= LOOK {
+            if self.begun() != seen {
                 return true;
             }
-            thread::yield_now();
+            if began.elapsed() >= LOOK {
+                // Nothing has followed: it may be the server that needs this core.
+                spin.give_up();
+                return true;
+            }
+            spin.yield_core();
         }
     }
 
