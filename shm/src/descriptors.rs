@@ -6,10 +6,11 @@
 //! A peer may pass files of any kind, with any byte. The system closes files for which a receiver has no room,
 //! in the thread that receives. When a socket is closed it also closes files that were not received. That may
 //! take as long as the peer wants. So read a Unix socket with [`receive`], and [`drain`] it before it is
-//! closed. A received file is [`Passed`].
+//! closed. A received file is [`Passed`]. Where too many of these are not closed yet, further files are left in
+//! their socket, which ends, and are closed with it by another thread.
 
 use std::collections::VecDeque;
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::LazyLock;
@@ -17,8 +18,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, Shutdown, accept, recvmsg, sendmsg, shutdown,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, RecvMsg, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, Shutdown, accept, recvmsg, sendmsg, shutdown,
 };
 use rustix::process::{Resource, getrlimit};
 
@@ -28,10 +29,12 @@ use crate::deferred;
 pub const MOST: usize = 16;
 /// Most files that may come at once: `SCM_MAX_FD`, unix(7).
 const COME: usize = 253;
-/// Files that are to be closed and are not yet.
+/// Bytes that are read at once of what is left in a socket.
+const REST: usize = 64 << 10;
+/// Files that are to be closed and are not yet, and sockets with such files.
 static CLOSING: AtomicUsize = AtomicUsize::new(0);
-/// While there are more than this, files that come are left to the system. Then peers hold up all threads that close files, and
-/// descriptors for others are worth more: a quarter of those that the process may have, 4096 at most.
+/// While there are more than this, no files are received. Then peers hold up all threads that close files, and descriptors for
+/// others are worth more: a quarter of those that the process may have, 4096 at most.
 static MOST_CLOSING: LazyLock<usize> = LazyLock::new(|| {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(limit / 4).unwrap_or(usize::MAX).min(4096)
@@ -65,14 +68,24 @@ impl AsFd for Passed {
 impl Drop for Passed {
     fn drop(&mut self) {
         let Some(file) = self.0.take() else { return };
-        CLOSING.fetch_add(1, Ordering::Relaxed);
-        deferred::defer(Box::new(move || {
+        close_later(move || {
             // Mostly it then needs no waiting: unless the peer sets it again at this very moment.
             let _ = set_socket_linger(&file, None);
             drop(file);
-            CLOSING.fetch_sub(1, Ordering::Relaxed);
-        }));
+        });
     }
+}
+
+fn close_later(close: impl FnOnce() + Send + 'static) {
+    CLOSING.fetch_add(1, Ordering::Relaxed);
+    deferred::close(Box::new(move || {
+        close();
+        CLOSING.fetch_sub(1, Ordering::Relaxed);
+    }));
+}
+
+fn may_receive_files() -> bool {
+    CLOSING.load(Ordering::Relaxed) <= *MOST_CLOSING
 }
 
 /// Writes as many bytes as there is room for, together with files.
@@ -83,7 +96,7 @@ pub fn send(stream: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Re
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
     if files.len() > MOST || !files.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(files)) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "too many files at once"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "too many files at once"));
     }
     Ok(sendmsg(stream, &[IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL)?)
 }
@@ -91,12 +104,18 @@ pub fn send(stream: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Re
 /// Reads bytes, and appends the files that came with them. 0: the stream is at its end.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error. [`ErrorKind::QuotaExceeded`]: files have come, and peers hold up the closing of too many
+/// others. Then nothing is read, and the stream is of no more use.
 pub fn receive(stream: impl AsFd, into: &mut [u8], files: &mut VecDeque<Passed>) -> io::Result<usize> {
+    match may_receive_files() {
+        true => receive_files(stream, into, files),
+        false => receive_bytes(stream, into),
+    }
+}
+
+fn receive_files(stream: impl AsFd, into: &mut [u8], files: &mut VecDeque<Passed>) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(COME))];
-    let has_room = CLOSING.load(Ordering::Relaxed) <= *MOST_CLOSING;
-    let space = if has_room { &mut space[..] } else { &mut [] };
-    let mut beside = RecvAncillaryBuffer::new(space);
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(stream, &mut [IoSliceMut::new(into)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
     for message in beside.drain() {
         if let RecvAncillaryMessage::ScmRights(came) = message {
@@ -106,14 +125,62 @@ pub fn receive(stream: impl AsFd, into: &mut [u8], files: &mut VecDeque<Passed>)
     Ok(received.bytes)
 }
 
+/// Reads bytes beside which no files have come.
+fn receive_bytes(stream: impl AsFd, into: &mut [u8]) -> io::Result<usize> {
+    // This leaves files where they are, and tells of them: there is no room for them (MSG_CTRUNC, recvmsg(2)).
+    let seen = receive_without_room(&stream, into, RecvFlags::PEEK)?;
+    if seen.flags.contains(ReturnFlags::CTRUNC) {
+        let what = "files have come, and too many that came before cannot be closed: who has passed them holds that up";
+        return Err(io::Error::new(ErrorKind::QuotaExceeded, what));
+    }
+    // The end. A further call could receive a file that has come since.
+    if seen.bytes == 0 {
+        return Ok(0);
+    }
+    // Only what was seen: what has come since may have files.
+    Ok(receive_without_room(stream, &mut into[..seen.bytes], RecvFlags::empty())?.bytes)
+}
+
+/// Reads bytes; the system closes files that came with them, in this thread.
+fn receive_without_room(stream: impl AsFd, into: &mut [u8], flags: RecvFlags) -> io::Result<RecvMsg> {
+    let mut beside = RecvAncillaryBuffer::new(&mut []);
+    Ok(recvmsg(stream, &mut [IoSliceMut::new(into)], &mut beside, flags)?)
+}
+
 /// Ends a Unix socket, for all holders, and receives the remaining files, so that closing it later does not
 /// wait.
 pub fn drain(stream: impl AsFd) {
+    drain_while(may_receive_files, stream.as_fd());
+}
+
+fn drain_while(may_receive_files: impl Fn() -> bool, stream: BorrowedFd<'_>) {
     // An error says that it has ended.
-    let _ = shutdown(&stream, Shutdown::Both);
-    let mut rest = vec![0; 64 << 10];
+    let _ = shutdown(stream, Shutdown::Both);
+    let mut rest = vec![0; REST];
     // Nothing comes any more: what is left is at most as much as the peer could send ahead.
-    while matches!(receive(&stream, &mut rest, &mut VecDeque::new()), Ok(1..)) {}
+    loop {
+        let read = match may_receive_files() {
+            true => receive_files(stream, &mut rest, &mut VecDeque::new()),
+            false => receive_bytes(stream, &mut rest),
+        };
+        match read {
+            Ok(1..) => {}
+            Err(error) if error.kind() == ErrorKind::QuotaExceeded => return drain_later(stream),
+            Ok(0) | Err(_) => return,
+        }
+    }
+}
+
+/// Has the files of an ended socket closed by a thread that may wait. That has a handle of the socket until no files are left in
+/// it: dropping the others then is not what closes them.
+fn drain_later(stream: BorrowedFd<'_>) {
+    // A process without a descriptor for that has to wait when it drops the socket.
+    let Ok(stream) = stream.try_clone_to_owned() else { return };
+    close_later(move || {
+        let mut rest = vec![0; REST];
+        let mut read = || receive_without_room(&stream, &mut rest, RecvFlags::empty());
+        while read().is_ok_and(|received| received.bytes > 0) {}
+    });
 }
 
 /// The same for a Unix socket that listens, and for all connections that were not accepted.
@@ -129,7 +196,7 @@ pub fn drain_listener(listener: impl AsFd) {
 mod tests {
     use super::*;
     use crate::{Region, sealed};
-    use std::io::Write as _;
+    use std::io::{Read as _, Write as _};
     use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::UnixStream;
     use std::time::{Duration, Instant};
@@ -196,6 +263,35 @@ mod tests {
         drop(far);
         assert!(began.elapsed() < LINGER / 2, "{:?}", began.elapsed());
         assert!(send(&near, b"x", &[]).is_err(), "it has ended");
+    }
+
+    #[test]
+    fn beyond_the_files_that_may_wait_to_be_closed_a_stream_that_passes_one_ends_and_nobody_waits() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let (socket, end) = lingering();
+        let (last, mut other) = UnixStream::pair().unwrap();
+        let (began, mut bytes) = (Instant::now(), [0; 64]);
+        // Bytes alone are read as ever.
+        send(&near, b"first", &[]).unwrap();
+        send(&near, b"second", &[]).unwrap();
+        assert_eq!(receive_bytes(&far, &mut bytes[..8]).unwrap(), 8);
+        assert_eq!(receive_bytes(&far, &mut bytes[8..]).unwrap(), 3);
+        assert_eq!(&bytes[..11], b"firstsecond");
+        send(&near, b"file", &[socket.as_fd(), last.as_fd()]).unwrap();
+        drop((socket, last));
+        assert_eq!(receive_bytes(&far, &mut bytes).unwrap_err().kind(), ErrorKind::QuotaExceeded);
+        drain_while(|| false, far.as_fd());
+        drop(far);
+        assert!(began.elapsed() < LINGER / 2, "{:?}", began.elapsed());
+        assert!(send(&near, b"x", &[]).is_err(), "it has ended");
+        // The files are closed all the same. The first does not linger any more when its peer is gone.
+        drop(end);
+        other.set_read_timeout(Some(3 * LINGER)).unwrap();
+        assert_eq!(other.read(&mut bytes).unwrap(), 0);
+        // As at the end of a stream that has passed none.
+        let (near, far) = UnixStream::pair().unwrap();
+        drop(near);
+        assert_eq!(receive_bytes(&far, &mut bytes).unwrap(), 0);
     }
 
     #[test]

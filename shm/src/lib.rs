@@ -7,7 +7,7 @@
 //! * [`AdaptiveSpin`]: whether a thread that looks for what the other side does gives its core to others meanwhile.
 //! * [`stream`]: reading long payloads directly to their final place, and whether more will come.
 //! * [`unix`]: sockets by their addresses, with a file and without.
-//! * [`Deferred`]: releasing objects where a peer decides how long that takes.
+//! * [`Deferred`]: releasing memory that is mapped, which may take long.
 //!
 //! This crate does not know the protocol's messages, a simulation or QEMU. Shared memory may change at any
 //! moment and have any contents: it is read with atomic loads, each word once, and checked here. All unsafe

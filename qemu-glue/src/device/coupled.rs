@@ -51,7 +51,9 @@ impl Device {
     }
 
     /// The platform does what is due by now. With the big lock all the while: the guest stands, and other alarms of its time
-    /// have to wait.
+    /// have to wait. The lock cannot be released meanwhile: who stops the machine keeps it and waits for the callbacks of timers
+    /// to return (qemu_clock_enable of util/qemu-timer.c), and this one would wait for the lock. How long the server may take is
+    /// for the session to limit.
     pub(super) fn keep_up(&self, clock: &GuestClock) {
         let next = self.session.step(clock.now());
         self.port.settle();

@@ -179,7 +179,8 @@ impl Device {
         result
     }
 
-    /// The guest is being reset, and the device with it. Nothing else of the machine runs meanwhile.
+    /// The guest is being reset, and the device with it. On QEMU's main thread, so nothing else of QEMU runs meanwhile, whoever has
+    /// the big lock.
     fn reset(&self) {
         if !self.port.is_in_machine() {
             return;

@@ -84,20 +84,19 @@ impl Qemu {
             return body();
         }
         // SAFETY: this thread has the lock, and takes it again before anybody notices.
-        unsafe { (self.symbols.bql_unlock)() };
-        let result = body();
+        let unlock = || unsafe { (self.symbols.bql_unlock)() };
         // SAFETY: this thread does not have the lock; the place is for QEMU's own diagnostics.
-        unsafe { (self.symbols.bql_lock_impl)(c"vp".as_ptr(), 0) };
-        result
+        let lock = || unsafe { (self.symbols.bql_lock_impl)(c"vp".as_ptr(), 0) };
+        between(unlock, lock, body)
     }
 
     /// Runs the work of a thread that accesses guest memory.
     pub(crate) fn as_thread(&self, work: &mut dyn FnMut()) {
         // SAFETY: a thread that is not registered yet, and leaves before it ends.
-        unsafe { (self.symbols.rcu_register_thread)() };
-        work();
+        let register = || unsafe { (self.symbols.rcu_register_thread)() };
         // SAFETY: registered above.
-        unsafe { (self.symbols.rcu_unregister_thread)() };
+        let unregister = || unsafe { (self.symbols.rcu_unregister_thread)() };
+        between(register, unregister, work);
     }
 
     /// Has QEMU's main thread call `callback`, with the big lock, soon. From any thread.
@@ -457,6 +456,19 @@ impl Qemu {
     }
 }
 
+/// Runs `before`, `body` and `after`: the last one after a panic too. The caller ends the panic, and QEMU goes on.
+fn between<T>(before: impl FnOnce(), after: impl Fn(), body: impl FnOnce() -> T) -> T {
+    struct After<F: Fn()>(F);
+    impl<F: Fn()> Drop for After<F> {
+        fn drop(&mut self) {
+            (self.0)();
+        }
+    }
+    before();
+    let _after = After(after);
+    body()
+}
+
 /// Bytes of this process at an address that may be anything: not there gives none, instead of a fault.
 fn own_memory<const N: usize>(address: usize) -> Option<[u8; N]> {
     let mut bytes = [0; N];
@@ -474,6 +486,16 @@ mod tests {
         let here = 0x1234_5678_u32;
         assert_eq!(own_memory(&raw const here as usize), Some(here.to_ne_bytes()));
         assert_eq!(own_memory::<4>(8), None);
+    }
+
+    #[test]
+    fn a_lock_that_is_given_up_for_a_while_is_taken_again_after_a_panic_too() {
+        let locked = std::cell::Cell::new(true);
+        let without_lock = |body: &dyn Fn()| between(|| locked.set(false), || locked.set(true), body);
+        without_lock(&|| assert!(!locked.get()));
+        assert!(locked.get());
+        crate::report::guarded("a test", (), || without_lock(&|| panic!("expected in this test")));
+        assert!(locked.get());
     }
 
     #[test]

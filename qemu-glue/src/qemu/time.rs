@@ -19,6 +19,8 @@ const VIRTUAL: c_int = 1;
 const SCALE: c_int = 1;
 /// How far into QEMU's state of its timers the number is looked for.
 const STATE: usize = 96;
+/// The guest's time is not moved on beyond this, some 146 years: QEMU counts it in 63 bits.
+const END: u64 = 1 << 62;
 /// What is added to find it, for a moment: even, for the counter of a lock among its neighbours.
 const TRIAL: i64 = 1 << 20;
 
@@ -111,7 +113,8 @@ impl GuestClock {
         if nanoseconds == 0 {
             return;
         }
-        self.bias.fetch_add(i64::try_from(nanoseconds).unwrap_or(i64::MAX), Ordering::SeqCst);
+        let nanoseconds = nanoseconds.min(END.saturating_sub(self.now()));
+        self.bias.fetch_add(i64::try_from(nanoseconds).unwrap_or(0), Ordering::SeqCst);
         // SAFETY: a clock that there is; whoever runs the guest looks at its deadlines anew.
         unsafe { (self.functions.qemu_clock_notify)(VIRTUAL) };
     }

@@ -4,9 +4,14 @@
 //! moment, then the platform does what is left of the present and says when it next has something to do. There the guest
 //! has to come back ([`Session::step`]). So memory is read and written at its time, and interrupts come at theirs. The guest
 //! counts nanoseconds, from the moment of its first call on.
+//!
+//! What a server says of time is checked: the guest's moves by no more than the session's time-out in one access, and the
+//! platform has something to do next at a moment that is still to come.
 
-use vp_client::Answer;
+use std::time::Duration;
+
 use vp_client::native::{Posted, RegisterRead, RegisterWrite, Reply, Request, Time};
+use vp_client::{Answer, limit_in_words};
 
 use super::timeline::Timeline;
 use super::wire::{Broken, Wire};
@@ -36,7 +41,10 @@ impl Session {
             // The answer's time is not known yet: what is left of that moment is meant.
             let step = wire.request(Request::Step { to: Time(0) })?;
             let read = wire.answer(read, self.shared.timeout)?;
-            Ok((read, wire.answer(step, self.shared.timeout)?, *wire.timeline()?))
+            let step = wire.answer(step, self.shared.timeout)?;
+            let timeline = *wire.timeline()?;
+            self.check_duration(now, timeline.guest(read.time))?;
+            Ok((read, step, timeline))
         })?;
         match read.reply {
             Reply::Value { value } => timed(&timeline, value, read.time, &step),
@@ -51,6 +59,7 @@ impl Session {
     pub(crate) fn write_at(&self, offset: u64, value: u32, now: u64) -> Result<Timed, AccessError> {
         let (edge, step, timeline) = self.exchange(|wire| {
             let edge = wire.timeline()?.edge(now);
+            self.check_duration(now, wire.timeline()?.guest(edge))?;
             let write = RegisterWrite { at: Some(edge), ..wire.register_write(offset, value) };
             wire.queue_posted(Posted::RegisterWrite(write))?;
             let step = wire.request(Request::Step { to: edge })?;
@@ -59,21 +68,37 @@ impl Session {
         timed(&timeline, 0, edge, &step)
     }
 
-    /// Lets the platform do all that is due until a moment of the guest's time. Gives the next one. A server that is gone is
-    /// not looked for: that is for the guest's own accesses, which have to learn first that the device is another.
+    /// Lets the platform do all that is due until a moment of the guest's time. Gives the next one, which is later. With QEMU's
+    /// big lock. A server that is gone is not looked for: that is for the guest's own accesses, which have to learn first that
+    /// the device is another.
     ///
     /// # Errors
     /// [`AccessError`].
     pub(crate) fn step(&self, now: u64) -> Result<Option<u64>, AccessError> {
-        if !self.is_up() {
-            return Err(AccessError);
-        }
-        let (step, timeline) = self.exchange(|wire| {
-            let to = wire.timeline()?.at(now);
-            let step = wire.request(Request::Step { to })?;
-            Ok((wire.answer(step, self.shared.timeout)?, *wire.timeline()?))
+        let (step, timeline) = self.holding_up(|limit| {
+            if !self.is_up() {
+                return Err(AccessError);
+            }
+            self.exchange_within(limit, |wire| {
+                let to = wire.timeline()?.at(now);
+                let step = wire.request(Request::Step { to })?;
+                Ok((wire.answer(step, limit)?, *wire.timeline()?))
+            })
         })?;
-        timed(&timeline, 0, step.time, &step).map(|timed| timed.next)
+        let next = timed(&timeline, 0, step.time, &step)?.next;
+        // QEMU runs the timers of one moment in a loop (timerlist_run_timers of util/qemu-timer.c): it would never leave the loop
+        // for a server that has something to do now, again and again.
+        Ok(next.map(|next| next.max(now.saturating_add(1))))
+    }
+
+    /// An access may take as long of the guest's time as of the host's. After a long jump QEMU's periodic timers catch up, period
+    /// by period, with the big lock.
+    fn check_duration(&self, now: u64, done: u64) -> Result<(), Broken> {
+        let took = Duration::from_nanos(done.saturating_sub(now));
+        match took > self.shared.timeout {
+            true => Err(Broken(format!("an access takes {} of the guest's time", limit_in_words(took)))),
+            false => Ok(()),
+        }
     }
 }
 

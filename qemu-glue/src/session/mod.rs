@@ -8,6 +8,7 @@
 //!
 //! Where the guest's time is the platform's, `coupled` says when each access is made.
 
+mod budget;
 mod coupled;
 mod ring;
 mod timeline;
@@ -25,8 +26,10 @@ use parking_lot::{FairMutex, FairMutexGuard};
 use thiserror::Error;
 use vp_client::native::{Posted, Reply, Request, RequestId};
 use vp_client::{Address, Credentials, Readiness, SilenceLimit};
+use vp_shm::AdaptiveSpin;
 
 use crate::report::say;
+use budget::WaitBudget;
 use ring::{RegisterRing, Wanted};
 use wire::{Broken, Wire};
 
@@ -125,6 +128,8 @@ struct SharedState {
     is_coupled: bool,
     /// How long an access waits for its answer.
     timeout: Duration,
+    /// For waits with QEMU's big lock.
+    budget: Mutex<WaitBudget>,
     /// Held by an access until its answer is there. Fair: a vCPU that polls a register leaves others their turns.
     state: FairMutex<State>,
     /// The ring of the present session, or of one that is over. Locked after the state, if both are.
@@ -178,7 +183,7 @@ impl SharedState {
         let nap = self.heartbeat.duration().map(|limit| limit / LOOKS_AT_SILENCE);
         let listen = move || {
             guest.thread(&mut || {
-                let (mut seen, mut pause) = (0, PAUSES.0);
+                let (mut seen, mut pause, mut spin) = (0, PAUSES.0, AdaptiveSpin::default());
                 loop {
                     // Waking for answers that others wait for would cost them dearly: while accesses go on this thread only
                     // looks in now and then.
@@ -197,7 +202,7 @@ impl SharedState {
                         }
                     }
                     let Some(shared) = shared.upgrade() else { return };
-                    if !shared.listen(generation, begun) {
+                    if !shared.listen(generation, begun, &mut spin) {
                         return;
                     }
                 }
@@ -214,9 +219,10 @@ impl SharedState {
 
     /// Deals with what has come: until nothing more seems to follow, or only once if more accesses than those `seen` have
     /// begun. `false`: the session is over.
-    fn listen(&self, generation: u64, seen: u64) -> bool {
+    fn listen(&self, generation: u64, seen: u64, spin: &mut AdaptiveSpin) -> bool {
         // What has come mostly has a successor under way: bursts of the device come one after the other.
         let mut began = Instant::now();
+        spin.begin();
         loop {
             let mut state = match self.state.try_lock() {
                 Some(state) => state,
@@ -240,10 +246,15 @@ impl SharedState {
                 }
             }
             drop(state);
-            if self.begun() != seen || began.elapsed() >= LOOK {
+            if self.begun() != seen {
                 return true;
             }
-            thread::yield_now();
+            if began.elapsed() >= LOOK {
+                // Nothing has followed: it may be the server that needs this core.
+                spin.give_up();
+                return true;
+            }
+            spin.yield_core();
         }
     }
 
@@ -277,6 +288,7 @@ impl Session {
             guest,
             is_coupled,
             timeout,
+            budget: Mutex::new(WaitBudget::new(timeout)),
             state,
             ring: Mutex::new(None),
             begun: AtomicU64::new(0),
@@ -332,16 +344,22 @@ impl Session {
         posted.map_err(|broken| self.broken(&mut state, &broken))
     }
 
-    /// Puts the platform back to power-on, as the guest itself is.
+    /// Puts the platform back to power-on, as the guest itself is. With QEMU's big lock.
     ///
     /// # Errors
     /// [`AccessError`].
     pub(crate) fn reset(&self) -> Result<(), AccessError> {
-        // A guest that starts anew may have a new device at once.
-        if let Link::Down { told, tried } = &mut self.shared.lock().link {
-            (*told, *tried) = (true, None);
-        }
-        match self.ask(|wire| wire.request(Request::Reset))? {
+        let answer = self.holding_up(|limit| {
+            // A guest that starts anew may have a new device at once.
+            if let Link::Down { told, tried } = &mut self.shared.lock().link {
+                (*told, *tried) = (true, None);
+            }
+            self.exchange_within(limit, |wire| {
+                let reset = wire.request(Request::Reset)?;
+                wire.answer(reset, limit)
+            })
+        })?;
+        match answer.reply {
             Reply::Done => Ok(()),
             _ => Err(AccessError),
         }
@@ -406,12 +424,31 @@ impl Session {
 
     /// Has the session for a while: nobody else reads the stream.
     fn exchange<T>(&self, words: impl FnOnce(&mut Wire) -> Result<T, Broken>) -> Result<T, AccessError> {
+        self.exchange_within(self.shared.timeout, words)
+    }
+
+    /// The same; what the server does not read within this time ends the session.
+    fn exchange_within<T>(
+        &self,
+        limit: Duration,
+        words: impl FnOnce(&mut Wire) -> Result<T, Broken>,
+    ) -> Result<T, AccessError> {
         // Who listens makes room.
         self.shared.begun.fetch_add(1, Ordering::Relaxed);
         let mut state = self.up()?;
         let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
-        wire.begin(self.shared.timeout);
+        wire.begin(limit);
         words(wire).map_err(|broken| self.broken(&mut state, &broken))
+    }
+
+    /// A wait with QEMU's big lock, which gets the time that it may take.
+    fn holding_up<T>(&self, wait: impl FnOnce(Duration) -> T) -> T {
+        let budget = || self.shared.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let began = Instant::now();
+        let limit = budget().begin(began);
+        let waited_for = wait(limit);
+        budget().end(began, Instant::now());
+        waited_for
     }
 }
 

@@ -10,11 +10,12 @@ use std::thread::JoinHandle;
 use bytes::{Bytes, BytesMut};
 use tempfile::TempDir;
 use vp_client::native::{
-    Access, Capabilities, Connection, Event, MemoryRead, MemoryWrite, Notice, Offer, Port, PortId, PortKind,
-    Role, Roles, Terms, Time,
+    Access, Capabilities, Connection, Counter, CounterValue, Event, MemoryRead, MemoryWrite, Notice, Offer,
+    Port, PortId, PortKind, Role, Roles, Terms, Time,
 };
 
 use super::*;
+use vp_client::native::statistics::emit_counters;
 use vp_shm::{Region, ring};
 
 const REGISTERS: PortId = PortId(0);
@@ -85,14 +86,32 @@ impl Peer {
     }
 
     fn next(&mut self) -> Event {
+        self.next_until_gone().expect("the client has gone")
+    }
+
+    /// None: the client has gone.
+    fn next_until_gone(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.connection.receive(&mut self.input).unwrap() {
-                return event;
+                return Some(event);
             }
             let mut part = [0; 4096];
-            let read = vp_shm::descriptors::receive(&self.stream, &mut part, &mut self.files).unwrap();
-            assert!(read > 0, "the client has gone");
+            let read = vp_shm::descriptors::receive(&self.stream, &mut part, &mut self.files);
+            let Ok(read @ 1..) = read else { return None };
             self.input.extend_from_slice(&part[..read]);
+        }
+    }
+
+    /// Answers requests, as `answer` says, until the client has gone.
+    fn answer_all(&mut self, mut answer: impl FnMut(Request) -> (Time, Reply)) {
+        while let Some(event) = self.next_until_gone() {
+            let Event::Request { id, request, .. } = event else { continue };
+            let (time, reply) = answer(request);
+            self.connection.reply(id, time, reply, &[]).unwrap();
+            let output = self.connection.output().split();
+            if self.stream.write_all(&output).is_err() {
+                return;
+            }
         }
     }
 
@@ -172,13 +191,47 @@ fn with<T: Send + 'static>(
     patience: Patience,
     serve: impl FnOnce(Peer) -> T + Send + 'static,
 ) -> (Session, Arc<TestGuest>, JoinHandle<T>, TempDir) {
+    connect(false, may_share, patience, serve)
+}
+
+/// A session of a guest that owns time, with a platform whose clock has this period in picoseconds. What the server answers to its
+/// requests, and when.
+fn coupled(
+    timeout: Duration,
+    period: u64,
+    answer: impl FnMut(Request) -> (Time, Reply) + Send + 'static,
+) -> (Session, JoinHandle<()>, TempDir) {
+    let patience = Patience { timeout, heartbeat: SilenceLimit::default() };
+    let (session, _, server, folder) = connect(true, false, patience, move |mut peer| {
+        let event = peer.next();
+        let Event::Request { id, request: Request::Statistics { .. }, .. } = event else {
+            panic!("{event:?}")
+        };
+        let value = CounterValue::Count(period);
+        let counter = Counter { name: "period".to_owned(), unit: "ps".to_owned(), value };
+        let (payload, count) = emit_counters([&counter], 8192);
+        let reply = Reply::Statistics { total: 1, count };
+        peer.connection.reply(id, Time(0), reply, &payload[..]).unwrap();
+        peer.send();
+        peer.answer_all(answer);
+    });
+    (session, server, folder)
+}
+
+fn connect<T: Send + 'static>(
+    is_coupled: bool,
+    may_share: bool,
+    patience: Patience,
+    serve: impl FnOnce(Peer) -> T + Send + 'static,
+) -> (Session, Arc<TestGuest>, JoinHandle<T>, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vp.sock");
     let listener = UnixListener::bind(&path).unwrap();
     let server = std::thread::spawn(move || serve(Peer::welcome(&listener)));
     let guest = Arc::new(TestGuest { memory: Mutex::new(vec![0; 64]), ..TestGuest::default() });
     let place = Server { address: Address::Unix(path), platform: None, credentials: Credentials::default() };
-    let (session, platform) = Session::connect(place, guest.clone(), false, may_share, patience).unwrap();
+    let connected = Session::connect(place, guest.clone(), is_coupled, may_share, patience);
+    let (session, platform) = connected.unwrap();
     assert_eq!((platform.size, platform.memory), (0x1000, vec![Range { start: 0x100, end: 0x1100 }]));
     (session, guest, server, folder)
 }
@@ -327,6 +380,67 @@ fn a_step_of_time_is_not_the_access_by_which_the_guest_learns_of_the_servers_end
     assert_eq!(session.read(0), Err(AccessError));
     assert_eq!(session.read(0), Ok(7));
     drop(server.join().unwrap());
+}
+
+/// QEMU's big lock is held in these waits.
+#[test]
+fn a_server_that_answers_each_step_late_does_not_hold_up_the_machine_for_ever() {
+    let late = Duration::from_millis(150);
+    let (session, server, _folder) = coupled(Duration::from_millis(400), 1000, move |request| {
+        assert!(matches!(request, Request::Step { .. }));
+        thread::sleep(late);
+        (Time(0), Reply::Stepped { next: Some(Time(0)) })
+    });
+    let steps = (0..20).take_while(|&now| session.step(now).is_ok()).count();
+    assert!(steps < 20, "each was waited for");
+    assert!(!session.is_up());
+    server.join().unwrap();
+}
+
+#[test]
+fn a_reset_and_the_step_behind_it_are_not_each_waited_for_as_long_as_an_access() {
+    let late = Duration::from_millis(300);
+    let (session, server, _folder) = coupled(Duration::from_millis(400), 1000, move |request| {
+        thread::sleep(late);
+        match request {
+            Request::Reset => (Time(0), Reply::Done),
+            _ => (Time(0), Reply::Stepped { next: None }),
+        }
+    });
+    assert!(session.reset().is_err() || session.step(0).is_err());
+    drop(session);
+    server.join().unwrap();
+}
+
+#[test]
+fn a_platform_that_has_something_to_do_at_once_is_stepped_at_a_later_moment() {
+    let (session, server, _folder) =
+        coupled(LONG, 1000, |_| (Time(0), Reply::Stepped { next: Some(Time(0)) }));
+    assert_eq!(session.step(5), Ok(Some(6)));
+    assert_eq!(session.step(6), Ok(Some(7)));
+    drop(session);
+    server.join().unwrap();
+}
+
+#[test]
+fn an_access_moves_the_guests_time_by_no_more_than_it_is_waited_for() {
+    let limit = u64::try_from(LONG.as_nanos()).unwrap();
+    // Ends on a clock edge of nanoseconds: in time, and one too late.
+    let (done, mut times) = (Time(limit * 1000), [limit, limit + 1].into_iter());
+    let (session, server, _folder) = coupled(LONG, 1000, move |request| match request {
+        Request::RegisterRead(_) => (Time(times.next().unwrap() * 1000), Reply::Value { value: 7 }),
+        _ => (done, Reply::Stepped { next: None }),
+    });
+    assert_eq!(session.read_at(0, 0), Ok(Timed { value: 7, done: limit, next: None }));
+    assert_eq!(session.read_at(0, 0), Err(AccessError));
+    assert!(!session.is_up());
+    server.join().unwrap();
+    // Nor does a write, by a clock that has no edge for long.
+    let (session, server, _folder) = coupled(LONG, 1 << 62, |_| (Time(0), Reply::Stepped { next: None }));
+    assert_eq!(session.write_at(0, 1, 1), Ok(Timed { value: 0, done: 1, next: None }));
+    assert_eq!(session.write_at(0, 1, 2), Err(AccessError));
+    assert!(!session.is_up());
+    server.join().unwrap();
 }
 
 /// The next access in a ring.

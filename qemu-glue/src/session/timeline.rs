@@ -42,9 +42,9 @@ impl Timeline {
         Time(self.found.0.saturating_add(guest.saturating_sub(began).saturating_mul(NANOSECOND)))
     }
 
-    /// The first clock edge from a moment of the guest's on: when the bus can take an access.
+    /// The first clock edge from a moment of the guest's on: when the bus can take an access. The end of time if there is none.
     pub(super) fn edge(&mut self, guest: u64) -> Time {
-        Time(self.at(guest).0.next_multiple_of(self.period))
+        Time(self.at(guest).0.checked_next_multiple_of(self.period).unwrap_or(u64::MAX))
     }
 
     /// The first moment of the guest's that is not before the platform's.
@@ -78,6 +78,13 @@ mod tests {
         assert_eq!(fast.edge(0), Time(0));
         assert_eq!(fast.edge(1), Time(1200));
         assert_eq!(fast.guest(Time(1200)), 2);
+    }
+
+    #[test]
+    fn a_clock_that_has_no_further_edge_is_no_fault() {
+        let mut timeline = Timeline::new(Time(u64::MAX - 1), 1 << 63);
+        assert_eq!(timeline.edge(7), Time(u64::MAX));
+        assert_eq!(timeline.guest(Time(u64::MAX)), 8);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::layout::{ENTRIES, HAS_AT, Memory, POSTED, READ, WRITE};
 use super::sync::{Bell, Ordering};
 use super::wakeup::WakeupSide;
 use super::{Access, Line, Reply, Request, Wait};
+use crate::AdaptiveSpin;
 
 /// A client's end of a ring. It makes one access after the other: threads that share it have to lock it.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Client {
     answered: u32,
     /// How many accesses the server had taken when we last looked.
     taken: u32,
+    /// For the next wait.
+    spin: AdaptiveSpin,
 }
 
 /// Reads a ring's interrupt line.
@@ -55,6 +58,7 @@ impl Client {
             expected: 0,
             answered: 0,
             taken: 0,
+            spin: AdaptiveSpin::default(),
         }
     }
 
@@ -139,10 +143,14 @@ impl Client {
         streams: &[BorrowedFd<'_>],
         mut take: impl FnMut(&mut Self) -> Option<T>,
     ) -> Option<T> {
+        if wait.is_new() {
+            self.spin.begin();
+        }
         if wait.has_looked() {
             self.sleeper().announce();
             let taken = take(self);
             if taken.is_none() {
+                self.spin.give_up();
                 self.own.wait(files, streams, wait.left());
             }
             self.sleeper().end();
@@ -150,7 +158,11 @@ impl Client {
                 return taken;
             }
         }
-        wait.look(|| take(self))
+        // `take` needs the rest of this client meanwhile.
+        let mut spin = std::mem::take(&mut self.spin);
+        let taken = wait.look(&mut spin, || take(self));
+        self.spin = spin;
+        taken
     }
 
     fn sleeper(&self) -> WakeupSide<'_> {

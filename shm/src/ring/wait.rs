@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use crate::AdaptiveSpin;
+
 /// Looks at the ring before the core is given to another thread: longer than an access takes if both sides have
 /// a core.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 32 };
-/// Rounds of them before the clock is read, and the caller sees to its stream.
+/// Rounds of them before the caller sees to its stream. The clock is read after the first one at the earliest.
 const ROUNDS: u32 = if cfg!(loom) { 1 } else { 8 };
 /// How long to look before sleeping. The model checker tries all orders and needs no time for that.
 const LOOK: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_micros(50) };
@@ -46,6 +48,11 @@ impl Wait {
         Some(self.limit?.saturating_sub(self.waited()))
     }
 
+    /// Whether it has not turned out to last yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.began.is_none()
+    }
+
     /// Whether it is time to sleep.
     pub(super) fn has_looked(&self) -> bool {
         self.began.is_some() && self.waited() >= LOOK
@@ -55,8 +62,12 @@ impl Wait {
         self.began.map_or(Duration::ZERO, |began| began.elapsed())
     }
 
-    /// Looks for a while, mostly shorter than the clock can be read.
-    pub(super) fn look<T>(&mut self, mut take: impl FnMut() -> Option<T>) -> Option<T> {
+    /// Looks for a while. What is there within the first round costs no reading of the clock.
+    pub(super) fn look<T>(
+        &mut self,
+        spin: &mut AdaptiveSpin,
+        mut take: impl FnMut() -> Option<T>,
+    ) -> Option<T> {
         for _ in 0..ROUNDS {
             for _ in 0..LOOKS {
                 if let Some(taken) = take() {
@@ -65,7 +76,7 @@ impl Wait {
                 std::hint::spin_loop();
             }
             // On a busy host the other side may be waiting for this very core.
-            std::thread::yield_now();
+            spin.yield_core();
         }
         self.began.get_or_insert_with(Instant::now);
         None
