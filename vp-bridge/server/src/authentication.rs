@@ -107,6 +107,7 @@ async fn ask(
             Some(Event::Request { id, request: Request::Authenticate { token }, .. }) => {
                 match check(context, newcomer, &token).await {
                     Ok(presence) => {
+                        connection.let_in();
                         let rights = presence.holder().rights;
                         return Ok(SessionIdentity {
                             rights,

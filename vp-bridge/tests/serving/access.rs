@@ -3,6 +3,7 @@
 use crate::common::process::Ended as _;
 use crate::common::tools;
 use std::fs::Permissions;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -154,6 +155,33 @@ fn nothing_but_ping_is_answered_before_the_token() {
     }
     let again = raw.ask(Request::Authenticate { token });
     assert!(matches!(again, Reply::Failed { code: ErrorCode::Unsupported, .. }), "{again:?}");
+}
+
+/// By its prefix alone: nothing of the payload is sent.
+#[test]
+fn who_announces_a_long_payload_before_its_token_is_put_out_at_once() {
+    let (served, _folder) = serve();
+    let mut hello = Connection::hello("raw 1.0", None, TimeMode::Lockstep);
+    hello.capabilities = hello.capabilities.union(Capabilities::AUTHENTICATION);
+    let mut raw = Raw::greet(&served.address, hello);
+    // 20 bytes of header, flags, 1 MiB of payload: within what was agreed.
+    raw.stream.write_all(&[20, 0, 0, 0, 0, 0, 0x10, 0]).unwrap();
+    let Event::Bye(bye) = raw.next() else { panic!("no farewell") };
+    assert_eq!(bye.code, Some(ErrorCode::Malformed));
+    assert!(bye.reason.contains("at most 8192"), "{}", bye.reason);
+    // Behind a right token it is taken.
+    let write = MemoryWrite {
+        port: DBB,
+        address: 0x8000_0000,
+        length: 1 << 20,
+        access: Kind::Debug,
+        axi_id: 0,
+        strobes: false,
+        at: None,
+    };
+    let mut client = connect(&served, Some(ALL), None).unwrap();
+    client.attach(DBB, Role::Initiator, None).unwrap();
+    client.ask(Request::MemoryWrite(write), &vec![1_u8; 1 << 20]).unwrap();
 }
 
 #[test]
