@@ -363,6 +363,7 @@ impl Server {
         let platform = platform.map_err(|source| BindError::Description { name, source })?;
         platform.arm(options.faults.as_deref().unwrap_or_default())?;
         let offer = instance::offer(&platform);
+        Listener::check_tls(address, &options.access)?;
         let listener = Listener::bind(address, &options.access).await?;
         let (sessions, handshakes) =
             files::sessions_and_handshakes_within_limit(options.max_sessions, address);
