@@ -171,14 +171,7 @@ async fn check(
     newcomer: &PendingConnection<'_>,
     token: &Token,
 ) -> Result<TokenUse, (ErrorCode, String)> {
-    let unknown = |reason| (ErrorCode::NotAuthenticated, reason);
-    match context.tries.wait(newcomer.origin, Instant::now()) {
-        Ok(wait) => sleep(wait).await,
-        Err(wait) => {
-            let seconds = wait.as_secs() + 1;
-            return Err(unknown(format!("too many wrong tokens from there: come again in {seconds} s")));
-        }
-    }
+    sleep(context.tries.wait(newcomer.origin, Instant::now())).await;
     match context.options.access.tokens.holder_of(token) {
         Some(holder) => {
             let entered = holder.enter(newcomer.joins());
@@ -187,7 +180,7 @@ async fn check(
         None => {
             let count = context.tries.wrong(newcomer.origin, Instant::now());
             let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-            Err(unknown(format!("the token is not known ({times} from there)")))
+            Err((ErrorCode::NotAuthenticated, format!("the token is not known ({times} from there)")))
         }
     }
 }
