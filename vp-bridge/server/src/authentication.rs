@@ -27,14 +27,15 @@ pub(crate) struct PendingConnection<'a> {
     /// What the log calls it.
     pub(crate) name: &'a str,
     pub(crate) hello: &'a Hello,
+    /// Whether it would only look at a platform.
+    pub(crate) is_observer: bool,
 }
 
 impl PendingConnection<'_> {
     /// The shared platform that it would join. What an observer may look at is decided after its
     /// authentication.
     fn joins(&self) -> Option<&str> {
-        let is_observer = self.hello.capabilities.contains(Capabilities::OBSERVER);
-        self.hello.platform.as_deref().filter(|_| !is_observer)
+        self.hello.platform.as_deref().filter(|_| !self.is_observer)
     }
 }
 

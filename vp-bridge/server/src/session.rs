@@ -42,7 +42,8 @@ pub(super) async fn run(
     let mut input = BytesMut::new();
     let arrived = async {
         let hello = greet(context, &mut stream, &mut connection, &mut input).await?;
-        let newcomer = authentication::PendingConnection { id, origin, name, hello: &hello };
+        let is_observer = is_observer(context, &hello);
+        let newcomer = authentication::PendingConnection { id, origin, name, hello: &hello, is_observer };
         if let Some((code, reason)) = unfit(&hello) {
             connection.refuse(code, reason);
             return Err(End::Wrong(format!("turned away: {reason}")));
@@ -315,7 +316,7 @@ async fn joined(
     })
 }
 
-/// Whether the session is to look only.
+/// Whether the session is to look only: it asks for that, and the server grants it.
 fn is_observer(context: &ServerContext, hello: &Hello) -> bool {
     let granted = context.options.terms.capabilities.intersection(hello.capabilities);
     granted.contains(Capabilities::OBSERVER)

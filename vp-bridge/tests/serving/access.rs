@@ -225,6 +225,22 @@ fn a_token_joins_its_platforms_only_and_has_so_many_sessions() {
 }
 
 #[test]
+fn who_asks_to_look_only_where_that_is_not_granted_joins_its_tokens_platforms_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = Tokens::read(&tokens(folder.path())).unwrap();
+    let access = Access { tokens, ..Access::default() };
+    let mut options = Options { access, ..Options::default() };
+    options.terms.capabilities = options.terms.capabilities.difference(Capabilities::OBSERVER);
+    let served = Served::at("tcp:127.0.0.1:0", options);
+    let mut hello = Connection::hello("raw 1.0", Some("other"), TimeMode::Lockstep);
+    hello.capabilities = hello.capabilities.union(Capabilities::AUTHENTICATION).union(Capabilities::OBSERVER);
+    let mut raw = Raw::greet(&served.address, hello);
+    let reply = raw.ask(Request::Authenticate { token: Token::new(CPU) });
+    let Reply::Failed { code: ErrorCode::NotPermitted, reason } = &reply else { panic!("{reply:?}") };
+    assert_eq!(reason, "`lab-cpu` lacks the right to join the platform `other`");
+}
+
+#[test]
 fn the_welcome_has_the_mode_of_the_platform_and_its_time_comes_with_the_answer() {
     let (served, _folder) = serve();
     let mut first = connect(&served, Some(ALL), Some("lab")).unwrap();
