@@ -118,7 +118,7 @@ async fn ask(
                     }
                     Err((code, reason)) => {
                         tries += 1;
-                        tracing::warn!("{name}: {reason}");
+                        context.strangers.wrong_token(name, &reason);
                         (id, Reply::Failed { code, reason })
                     }
                 }
