@@ -551,11 +551,17 @@ impl Connection {
     }
 
     fn open(&mut self, welcome: &Welcome) {
-        self.decoder.set_phase(Phase::Session { max_payload: welcome.max_payload });
+        let max_payload = welcome.max_payload;
+        let asks = self.side == Side::Server && welcome.capabilities.contains(Capabilities::AUTHENTICATION);
+        self.decoder.set_phase(match asks {
+            true => Phase::Authentication { max_payload },
+            false => Phase::Session { max_payload },
+        });
         self.state = State::Open(Session::new(welcome));
     }
 
-    /// Server: opens the session that the hello asked for. Returns the welcome as sent.
+    /// Server: opens the session that the hello asked for. Returns the welcome as sent. If it grants
+    /// [`Capabilities::AUTHENTICATION`], only short payloads are taken before [`let_in`](Self::let_in).
     ///
     /// # Errors
     /// [`SendError::NotNow`] without a hello to answer, [`SendError::Emit`] when the ports do not fit a header.
@@ -583,6 +589,13 @@ impl Connection {
         emit(&Message::Welcome(Box::new(welcome.clone())), &[], self.output.tail())?;
         self.open(&welcome);
         Ok(welcome)
+    }
+
+    /// Server: the client has authenticated. From the next frame on payloads may be as long as was agreed.
+    pub fn let_in(&mut self) {
+        if let State::Open(Session { max_payload, .. }) = self.state {
+            self.decoder.set_phase(Phase::Session { max_payload });
+        }
     }
 
     /// Server: refuses the client and closes the connection. Does nothing once the session is open.

@@ -19,7 +19,9 @@ use postcard::{de_flavors, ser_flavors};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{FrameRule, HARD_MAX_PAYLOAD, MAGIC, MAX_HEADER, MAX_HELLO, Malformed, Message, PREFIX};
+use super::{
+    FrameRule, HARD_MAX_PAYLOAD, MAGIC, MAX_HEADER, MAX_HELLO, MIN_MAX_PAYLOAD, Malformed, Message, PREFIX,
+};
 
 /// Offsets within the prefix.
 mod field {
@@ -46,6 +48,12 @@ pub enum Phase {
     Hello,
     /// A client before the welcome: no payload.
     Welcome,
+    /// A server in an open session, before the client has authenticated: a short payload, because nothing is done
+    /// with it. Requests for more bytes, such as long reads, are frames as in [`Phase::Session`].
+    Authentication {
+        /// The agreed payload limit, in bytes.
+        max_payload: u32,
+    },
     /// An open session.
     Session {
         /// The agreed payload limit, in bytes.
@@ -57,14 +65,25 @@ impl Phase {
     fn max_header(self) -> usize {
         match self {
             Self::Hello => MAX_HELLO,
-            Self::Welcome | Self::Session { .. } => MAX_HEADER,
+            Self::Welcome | Self::Authentication { .. } | Self::Session { .. } => MAX_HEADER,
         }
     }
 
+    /// The longest payload of a frame.
     fn max_payload(self) -> u32 {
         match self {
+            Self::Authentication { .. } => self.max_length().min(MIN_MAX_PAYLOAD),
+            Self::Hello | Self::Welcome | Self::Session { .. } => self.max_length(),
+        }
+    }
+
+    /// The largest number of bytes that a message may be about.
+    fn max_length(self) -> u32 {
+        match self {
             Self::Hello | Self::Welcome => 0,
-            Self::Session { max_payload } => max_payload.min(HARD_MAX_PAYLOAD),
+            Self::Authentication { max_payload } | Self::Session { max_payload } => {
+                max_payload.min(HARD_MAX_PAYLOAD)
+            }
         }
     }
 }
@@ -148,7 +167,7 @@ impl Decoder {
         let message = parse_header(&input[PREFIX..PREFIX + header_length], self.phase)?;
         let payload = &input[PREFIX + header_length..length];
         // Before a session no message has a length to be judged by the limit, so 0 does no harm there.
-        message.check(payload, limit).map_err(|rule| Malformed {
+        message.check(payload, self.phase.max_length()).map_err(|rule| Malformed {
             offset: match rule {
                 FrameRule::UnexpectedPayload { .. }
                 | FrameRule::PayloadLength { .. }

@@ -47,10 +47,10 @@ pub(super) async fn receive(
     };
     let input = match handshake_slot.run(greeted).await {
         Ok(input) => input,
-        Err(end) => return end.log(name),
+        Err(end) => return context.strangers.ended(name, &end),
     };
     let Ok(_place) = context.places.try_acquire() else {
-        return End::Wrong(format!("turned away: {}", context.full())).log(name);
+        return context.strangers.turned_away(name, &context.full());
     };
     drop(handshake_slot);
     run(context, ConnectedAdapter { adapter, time_mode, streams: vec![stream], input }, id, name).await;

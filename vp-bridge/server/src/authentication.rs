@@ -27,14 +27,15 @@ pub(crate) struct PendingConnection<'a> {
     /// What the log calls it.
     pub(crate) name: &'a str,
     pub(crate) hello: &'a Hello,
+    /// Whether it would only look at a platform.
+    pub(crate) is_observer: bool,
 }
 
 impl PendingConnection<'_> {
     /// The shared platform that it would join. What an observer may look at is decided after its
     /// authentication.
     fn joins(&self) -> Option<&str> {
-        let is_observer = self.hello.capabilities.contains(Capabilities::OBSERVER);
-        self.hello.platform.as_deref().filter(|_| !is_observer)
+        self.hello.platform.as_deref().filter(|_| !self.is_observer)
     }
 }
 
@@ -107,6 +108,7 @@ async fn ask(
             Some(Event::Request { id, request: Request::Authenticate { token }, .. }) => {
                 match check(context, newcomer, &token).await {
                     Ok(presence) => {
+                        connection.let_in();
                         let rights = presence.holder().rights;
                         return Ok(SessionIdentity {
                             rights,
@@ -116,7 +118,7 @@ async fn ask(
                     }
                     Err((code, reason)) => {
                         tries += 1;
-                        tracing::warn!("{name}: {reason}");
+                        context.strangers.wrong_token(name, &reason);
                         (id, Reply::Failed { code, reason })
                     }
                 }
@@ -170,14 +172,7 @@ async fn check(
     newcomer: &PendingConnection<'_>,
     token: &Token,
 ) -> Result<TokenUse, (ErrorCode, String)> {
-    let unknown = |reason| (ErrorCode::NotAuthenticated, reason);
-    match context.tries.wait(newcomer.origin, Instant::now()) {
-        Ok(wait) => sleep(wait).await,
-        Err(wait) => {
-            let seconds = wait.as_secs() + 1;
-            return Err(unknown(format!("too many wrong tokens from there: come again in {seconds} s")));
-        }
-    }
+    sleep(context.tries.wait(newcomer.origin, Instant::now())).await;
     match context.options.access.tokens.holder_of(token) {
         Some(holder) => {
             let entered = holder.enter(newcomer.joins());
@@ -186,7 +181,7 @@ async fn check(
         None => {
             let count = context.tries.wrong(newcomer.origin, Instant::now());
             let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-            Err(unknown(format!("the token is not known ({times} from there)")))
+            Err((ErrorCode::NotAuthenticated, format!("the token is not known ({times} from there)")))
         }
     }
 }

@@ -35,6 +35,7 @@ mod refused_connections;
 mod registry;
 mod session;
 mod session_end;
+mod stranger_log;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -73,6 +74,7 @@ pub use observe::{ObservePlatforms, PlatformObserver};
 use refused_connections::RefusedConnections;
 use registry::{PlatformMemory, Registry};
 use session_end::End;
+use stranger_log::StrangerLog;
 use stream::Stream;
 use vp_transport::{Address, MeetingPlace};
 
@@ -259,6 +261,7 @@ struct ServerContext {
     /// What the server says of a platform to a session that has not authenticated.
     offer: Offer,
     tries: Tries,
+    strangers: StrangerLog,
     /// Of sessions.
     places: Arc<Semaphore>,
     handshakes: HandshakeSlots,
@@ -306,7 +309,7 @@ impl OtherPeer {
                 continue;
             }
             let Ok(_place) = context.places.try_acquire() else {
-                tracing::warn!("{name}: {}; turned away", context.full());
+                context.strangers.turned_away(&name, &context.full());
                 continue;
             };
             let arrival =
@@ -363,6 +366,7 @@ impl Server {
         let platform = platform.map_err(|source| BindError::Description { name, source })?;
         platform.arm(options.faults.as_deref().unwrap_or_default())?;
         let offer = instance::offer(&platform);
+        Listener::check_tls(address, &options.access)?;
         let listener = Listener::bind(address, &options.access).await?;
         let (sessions, handshakes) =
             files::sessions_and_handshakes_within_limit(options.max_sessions, address);
@@ -378,6 +382,7 @@ impl Server {
             ),
             offer: Offer { agent: options.agent.clone(), ..offer },
             tries: Tries::default(),
+            strangers: StrangerLog::new(),
             places: Arc::new(Semaphore::new(sessions)),
             handshakes: HandshakeSlots::new(handshakes),
             options,
@@ -437,7 +442,8 @@ impl Server {
         adapter: Box<dyn Fn() -> Box<dyn Adapter> + Send + Sync>,
         time_mode: TimeMode,
     ) -> Result<Address, ListenError> {
-        let meeting = Meeting::arrange(place, &self.context.options.access).await?;
+        let strangers = self.context.strangers.clone();
+        let meeting = Meeting::arrange(place, &self.context.options.access, strangers).await?;
         let address = meeting.address().clone();
         self.peers.push(OtherPeer { protocol, meeting, adapter, time_mode });
         Ok(address)
@@ -494,6 +500,7 @@ impl Server {
         context.shutdown.cancel();
         tasks.close();
         tasks.wait().await;
+        context.strangers.sum_up();
         if context.options.observe.is_some() {
             // Whoever looks on has something to complete.
             let running = context.registry.running();

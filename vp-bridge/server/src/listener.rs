@@ -48,6 +48,15 @@ pub enum ListenError {
         /// The place.
         address: Address,
     },
+    /// A certificate, or an authority of clients' certificates, for an address without TLS: no certificate would be shown or asked for
+    /// there.
+    #[error("cannot listen on {address}: it has no TLS, so {}\n{}", unused(*asks_clients), instead(address))]
+    NoTls {
+        /// The place.
+        address: Address,
+        /// Whether clients were to be known by certificates.
+        asks_clients: bool,
+    },
     /// Anything else.
     #[error("cannot listen on {address}: {source}")]
     Io {
@@ -66,6 +75,23 @@ fn hint(address: &Address) -> String {
         }
         Address::Unix(path) => format!("pass --listen unix:{}.2 to take another path", path.display()),
     }
+}
+
+fn unused(asks_clients: bool) -> &'static str {
+    match asks_clients {
+        true => "clients would be let in without the certificates that --client-ca is for",
+        false => "there is no use for --certificate and --key",
+    }
+}
+
+fn instead(address: &Address) -> String {
+    let with_tls = match address {
+        Address::Tcp { host, port } | Address::Tls { host, port } => {
+            Address::Tls { host: host.clone(), port: *port }.to_string()
+        }
+        Address::Unix(_) => "tls:HOST:PORT".to_owned(),
+    };
+    format!("listen on {with_tls}, or leave out --certificate, --key and --client-ca")
 }
 
 /// Takes connections at an address. A Unix socket's file is removed with it.
@@ -161,6 +187,20 @@ impl Listener {
                     group.open(path).map_err(refuse)?;
                 }
                 Ok(Self { local: address.clone(), socket: Listening::Unix(listener, file) })
+            }
+        }
+    }
+
+    /// Refuses an address at which the certificates of a server's own sessions would not be used: whoever gives them expects clients to
+    /// need them there. Peers of other protocols have no TLS in any case.
+    ///
+    /// # Errors
+    /// [`ListenError::NoTls`].
+    pub(crate) fn check_tls(address: &Address, access: &Access) -> Result<(), ListenError> {
+        match (&access.tls, address) {
+            (None, _) | (Some(_), Address::Tls { .. }) => Ok(()),
+            (Some(settings), Address::Tcp { .. } | Address::Unix(_)) => {
+                Err(ListenError::NoTls { address: address.clone(), asks_clients: settings.knows_clients() })
             }
         }
     }

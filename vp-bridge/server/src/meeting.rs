@@ -10,6 +10,7 @@ use vp_transport::{Address, MeetingPlace, Order};
 
 use crate::access::{Access, Origin};
 use crate::listener::{ListenError, Listener};
+use crate::stranger_log::StrangerLog;
 use crate::stream::Stream;
 
 /// How often it tries to connect to a peer that does not listen yet.
@@ -19,6 +20,7 @@ const RETRY: Duration = Duration::from_millis(50);
 pub(crate) struct Meeting {
     address: Address,
     access: Access,
+    strangers: StrangerLog,
     side: Side,
 }
 
@@ -62,7 +64,11 @@ impl Meeting {
     ///
     /// # Errors
     /// It cannot listen there.
-    pub(crate) async fn arrange(place: &MeetingPlace, access: &Access) -> Result<Meeting, ListenError> {
+    pub(crate) async fn arrange(
+        place: &MeetingPlace,
+        access: &Access,
+        strangers: StrangerLog,
+    ) -> Result<Meeting, ListenError> {
         let MeetingPlace { order, address } = place.clone();
         if let Address::Tls { .. } = address {
             return Err(ListenError::Io { address, source: no_tls() });
@@ -75,7 +81,7 @@ impl Meeting {
                 Err(_) => Side::Listens(Listener::bind(&address, access).await?),
             },
         };
-        Ok(Meeting { address, access: access.clone(), side })
+        Ok(Meeting { address, access: access.clone(), strangers, side })
     }
 
     /// Where, with the port that was really taken.
@@ -109,11 +115,13 @@ impl Meeting {
                     match accepted {
                         Ok((stream, origin)) => match self.access.refusal(origin) {
                             None => return (stream, Some(origin)),
-                            Some(why) => tracing::warn!("{} ({origin}): {why}; turned away", self.address),
+                            Some(why) => {
+                                self.strangers.turned_away(&format!("{} ({origin})", self.address), &why);
+                            }
                         },
                         Err(error) => {
                             // Mostly too many open files: that passes when sessions end.
-                            tracing::warn!("{}: cannot take a connection: {error}", self.address);
+                            self.strangers.not_taken(&self.address, &error);
                             tokio::time::sleep(RETRY).await;
                         }
                     }

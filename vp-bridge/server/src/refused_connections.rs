@@ -14,7 +14,7 @@ use crate::listener::Listener;
 use crate::stream::Stream;
 use crate::{ServerContext, session};
 
-/// Newcomers that are being turned away; more get no reason.
+/// Newcomers that are being turned away and may take their time to read why. More are told what the system takes at once.
 const AT_ONCE: usize = 64;
 /// How long a connection that cannot be taken is left alone before the next try.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -46,8 +46,10 @@ impl RefusedConnections {
         (stream, name): (Stream, &str),
         (code, reason): (ErrorCode, String),
     ) {
-        tracing::warn!("{name}: {reason}; turned away");
-        let Ok(place) = self.places.clone().try_acquire_owned() else { return };
+        context.strangers.turned_away(name, &reason);
+        let Ok(place) = self.places.clone().try_acquire_owned() else {
+            return session::turn_away_at_once(context, &stream, code, reason);
+        };
         let context = context.clone();
         tasks.spawn(async move {
             session::turn_away(&context, stream, code, reason).await;
@@ -63,7 +65,7 @@ impl RefusedConnections {
         error: &io::Error,
     ) {
         if !std::mem::replace(&mut self.is_stuck, true) {
-            tracing::warn!("{}: cannot take a connection: {error}", listener.local_address());
+            context.strangers.not_taken(listener.local_address(), error);
         }
         if files::are_used_up(error) {
             self.spare.release();

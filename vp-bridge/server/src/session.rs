@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::slice;
 use std::sync::Arc;
 
-use bytes::BytesMut;
+use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -42,7 +42,8 @@ pub(super) async fn run(
     let mut input = BytesMut::new();
     let arrived = async {
         let hello = greet(context, &mut stream, &mut connection, &mut input).await?;
-        let newcomer = authentication::PendingConnection { id, origin, name, hello: &hello };
+        let is_observer = is_observer(context, &hello);
+        let newcomer = authentication::PendingConnection { id, origin, name, hello: &hello, is_observer };
         if let Some((code, reason)) = unfit(&hello) {
             connection.refuse(code, reason);
             return Err(End::Wrong(format!("turned away: {reason}")));
@@ -85,7 +86,8 @@ async fn dismiss(
     end: &End,
 ) {
     let parted = async {
-        part(context, stream, connection, name, end).await;
+        context.strangers.ended(name, end);
+        farewell(context, stream, connection).await;
         Ok(())
     };
     // Who has to go is told what it can be told without waiting.
@@ -141,6 +143,14 @@ pub(super) async fn turn_away(context: &ServerContext, stream: Stream, code: Err
     // Without TLS, where that is spoken, it would not understand.
     let _ = timeout(context.options.farewell_timeout, stream.begin()).await;
     farewell(context, stream, connection).await;
+}
+
+/// The same without waiting: what the system does not take at once is lost. With TLS that is all of it, because there has been no handshake.
+pub(super) fn turn_away_at_once(context: &ServerContext, stream: &Stream, code: ErrorCode, reason: String) {
+    let mut connection = Connection::server(context.options.terms);
+    connection.refuse(code, reason);
+    // A peer that is gone: nothing more to be done.
+    let _ = stream.send_at_once(connection.output().chunk());
 }
 
 /// Writes the remaining messages. What the peer still sends is read and discarded, because otherwise the system
@@ -234,8 +244,8 @@ async fn enter(
                 true => connection.bye(Some(code), reason.clone()),
                 false => connection.refuse(code, reason.clone()),
             }
-            let end = End::Wrong(format!("turned away: {reason}"));
-            return part(context, stream, connection, name, &end).await;
+            context.strangers.turned_away(name, &reason);
+            return farewell(context, stream, connection).await;
         }
     };
     let request = Some(request).filter(|_| !is_observer);
@@ -315,7 +325,7 @@ async fn joined(
     })
 }
 
-/// Whether the session is to look only.
+/// Whether the session is to look only: it asks for that, and the server grants it.
 fn is_observer(context: &ServerContext, hello: &Hello) -> bool {
     let granted = context.options.terms.capabilities.intersection(hello.capabilities);
     granted.contains(Capabilities::OBSERVER)

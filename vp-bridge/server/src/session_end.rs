@@ -21,11 +21,17 @@ impl End {
         why
     }
 
+    /// What the log says of a session of that name.
+    pub(crate) fn line(&self, name: &str) -> String {
+        format!("{name}: {}; session closed", self.why())
+    }
+
     /// Notes in the log how a session of that name ended.
     pub(crate) fn log(&self, name: &str) {
+        let line = self.line(name);
         match self {
-            Self::Fine(why) => tracing::info!("{name}: {why}; session closed"),
-            Self::Wrong(why) => tracing::warn!("{name}: {why}; session closed"),
+            Self::Fine(_) => tracing::info!("{line}"),
+            Self::Wrong(_) => tracing::warn!("{line}"),
         }
     }
 }

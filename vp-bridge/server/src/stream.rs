@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use vp_shm::descriptors;
@@ -132,6 +133,20 @@ impl Stream {
             }
         }
         Ok(())
+    }
+
+    /// Sends as many bytes as the system takes without waiting. On a connection with TLS none are sent.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn send_at_once(&self, bytes: &[u8]) -> io::Result<usize> {
+        // Not by tokio's ways, which know nothing of a new socket's readiness before the runtime has looked.
+        match self {
+            Self::Tcp(stream) => SockRef::from(stream).send(bytes),
+            Self::Unix(UnixEnd(Some(stream))) => SockRef::from(stream).send(bytes),
+            Self::Unix(UnixEnd(None)) => Err(ErrorKind::NotConnected.into()),
+            Self::Tls(..) => Ok(0),
+        }
     }
 
     /// The same TCP socket, on which the peer has spoken no TLS.

@@ -6,21 +6,26 @@ use super::observing::ObserveArgs;
 use super::parts::PartArgs;
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::terminal::start_log;
-use super::{Failure, Verdict, certificates};
+use super::{Failure, Verdict, certificates, text};
 use bytes::Bytes;
 use std::fmt;
-use std::io::Cursor;
+use std::io::{Cursor, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::info;
 use tracing::level_filters::LevelFilter;
 use vp_client::{Credentials, SilenceLimit};
+use vp_models::host::read_at_most;
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, Platform};
 use vp_server::remote_port::{Peer, TimeSource};
 use vp_server::{Access, Options, Server, Tokens, UserGroup, allow_files_for, limit_arenas};
 use vp_transport::{Address, MeetingPlace, tls};
+
+/// Most bytes of a saved platform beside its memory: its state ([`Platform::save`]), which also leaves room for what deflating adds to bytes that
+/// it cannot shorten.
+const BESIDE_MEMORY: u64 = 64 << 20;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -153,7 +158,19 @@ impl Args {
             let what = format!("{option} puts a part of the platform outside, and a saved platform is whole");
             return Err(Failure::new(what).hint("leave it out, or start without --restore"));
         }
-        let saved = std::fs::read(path).map_err(|error| failure(&error))?;
+        let metadata = std::fs::metadata(path).map_err(|error| failure(&error))?;
+        // A device may have no end, and who opens a FIFO waits for somebody who writes.
+        if !metadata.is_file() {
+            return Err(failure(&"it is no regular file").hint("name a file of `vp save`"));
+        }
+        let most = self.platform_memory_limit().saturating_add(BESIDE_MEMORY);
+        let saved = read_at_most(path, most).map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => failure(&error).hint(format!(
+                "a platform may have {} of memory here: --platform-memory-limit sets more",
+                text::size(self.platform_memory_limit())
+            )),
+            _ => failure(&error),
+        })?;
         let description =
             Platform::saved_description(&mut Cursor::new(&saved)).map_err(|error| failure(&error))?;
         let expected = match self.platform.first_given() {

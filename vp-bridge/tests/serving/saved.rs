@@ -186,4 +186,16 @@ fn a_server_refuses_files_that_it_cannot_go_on_from_in_one_line() {
     assert!(said.contains("the limit of 1048576 bytes"), "{said}");
     let said = refusal(&folder.path().join("nowhere.vpsv"), &[]);
     assert!(said.contains("nowhere.vpsv"), "{said}");
+    // What has no end, what nobody writes to, and what is larger than any platform with so much memory.
+    let fifo = folder.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    for endless in [Path::new("/dev/zero"), &fifo] {
+        let said = refusal(endless, &[]);
+        assert!(said.contains(&format!("{}: it is no regular file", endless.display())), "{said}");
+    }
+    let large = folder.path().join("large.vpsv");
+    std::fs::File::create(&large).unwrap().set_len(66 << 20).unwrap();
+    let said = refusal(&large, &["--platform-memory-limit", "1M"]);
+    assert!(said.contains("large.vpsv: it has more than 68157440 bytes"), "{said}");
+    assert!(said.contains("--platform-memory-limit"), "{said}");
 }

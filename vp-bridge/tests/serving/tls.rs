@@ -330,6 +330,43 @@ fn beyond_this_host_nobody_listens_without_tls_and_a_token() {
 }
 
 #[test]
+fn certificates_for_an_address_without_tls_are_refused() {
+    let lab = lab();
+    let files = ["server.pem", "server.key", "ca.pem"].map(|name| lab.path().join(name));
+    let [certificate, key, authority] = &files;
+    let serve = |address: &str, is_asked: bool, has_token: bool| {
+        let mut command = vp();
+        command.args(["serve", "--listen", address, "--certificate"]).arg(certificate).arg("--key").arg(key);
+        if is_asked {
+            command.arg("--client-ca").arg(authority);
+        }
+        if has_token {
+            command.env("VP_TOKEN_FILE", lab.path().join("token"));
+        }
+        let output = command.ended();
+        assert!(!output.status.success());
+        text(&output.stderr)
+    };
+    let unix = format!("unix:{}", lab.path().join("vp.sock").display());
+    for (address, right) in [("tcp:127.0.0.1:0", "tls:127.0.0.1:0"), (&*unix, "tls:HOST:PORT")] {
+        let what = |why: &str| {
+            format!(
+                "error: cannot listen on {address}: it has no TLS, so {why}\n       \
+                 listen on {right}, or leave out --certificate, --key and --client-ca\n"
+            )
+        };
+        let let_in = what("clients would be let in without the certificates that --client-ca is for");
+        let unused = what("there is no use for --certificate and --key");
+        for (is_asked, has_token, what) in
+            [(true, false, &let_in), (true, true, &let_in), (false, false, &unused)]
+        {
+            let told = serve(address, is_asked, has_token);
+            assert!(told.ends_with(what), "{told}");
+        }
+    }
+}
+
+#[test]
 fn a_served_platform_keeps_the_rules_over_tls_and_with_a_token() {
     let lab = lab();
     let mut command = vp();

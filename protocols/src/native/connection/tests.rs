@@ -349,3 +349,32 @@ fn who_is_not_granted_partners_neither_sends_nor_takes_what_is_theirs() {
         assert_eq!(came, Err(Violation::NotGranted { message: message.name() }));
     }
 }
+
+#[test]
+fn before_authentication_a_frame_that_announces_a_long_payload_is_refused_by_its_prefix() {
+    let both = Capabilities::ALL.union(Capabilities::AUTHENTICATION);
+    let asking = || {
+        let terms = Terms { capabilities: both, ..Terms::default() };
+        greet(Hello { capabilities: both, ..hello() }, terms)
+    };
+    let too_long =
+        FrameRule::PayloadTooLong { length: u64::from(DEFAULT_MAX_PAYLOAD), limit: MIN_MAX_PAYLOAD };
+    let long = Message::Posted(Posted::MemoryWrite(memory_write(DEFAULT_MAX_PAYLOAD, false)));
+    let mut prefix = BytesMut::new();
+    emit_header(&long, DEFAULT_MAX_PAYLOAD as usize, &mut prefix).unwrap();
+    prefix.truncate(8);
+
+    let (_, mut server) = asking();
+    let refused = server.receive(&mut prefix.clone());
+    assert_eq!(refused, Err(Violation::Malformed(Malformed { offset: 4, rule: too_long })));
+    assert!(server.is_closed());
+
+    // One that only asks for as many bytes is answered, as are all that come before Authenticate.
+    let (mut client, mut server) = asking();
+    client.request(memory_read(DEFAULT_MAX_PAYLOAD), &[]).unwrap();
+    assert!(matches!(pass(&mut client, &mut server), Ok(Some(Event::Request { .. }))));
+    // A client that is let in may send as much as was agreed.
+    server.let_in();
+    assert!(server.lacking(&prefix) > DEFAULT_MAX_PAYLOAD as usize);
+    assert_eq!(server.receive(&mut prefix), Ok(None));
+}

@@ -144,6 +144,7 @@ impl Server {
             (Request::Ping, _) => Reply::Pong,
             (Request::Authenticate { token }, _) if token.secret() == TOKEN => {
                 self.is_known = true;
+                connection.let_in();
                 Reply::Done
             }
             (_, wrong) if self.asks && !self.is_known && !matches!(wrong, Wrong::AsksNobody) => {

@@ -31,8 +31,8 @@ pub struct Access {
     /// The known tokens and certificates. If there are any, all other connections are refused, except those of
     /// the server's own user and of root at Unix sockets.
     pub tokens: Tokens,
-    /// The certificate that is presented at addresses for TLS, and the client certificates that are accepted
-    /// there.
+    /// The certificate that is presented at an address for TLS, and the client certificates that are accepted
+    /// there. A server listens nowhere else with it.
     pub tls: Option<tls::Server>,
 }
 
@@ -130,7 +130,8 @@ impl Access {
     /// What is known of a peer without authentication.
     pub(crate) fn known(&self, origin: Origin, tls: Option<&TlsSocket>) -> Option<Known> {
         let knows_clients = self.tls.as_ref().is_some_and(tls::Server::knows_clients);
-        let asks = !self.tokens.is_empty() || (knows_clients && tls.is_some());
+        // Also of a peer without TLS: it then has nothing to show, and is not let in.
+        let asks = !self.tokens.is_empty() || knows_clients;
         if !asks || origin.is_ours() {
             return Some(Known::Anybody);
         }
