@@ -1,5 +1,6 @@
 //! The session: opening it, exchanging messages, and waiting for answers.
 
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use vp_protocols::native::{
     Promised, Refused, Reply, Request, RequestId, SendError, Time, TimeMode, Welcome,
 };
 use vp_shm::AdaptiveSpin;
-use vp_transport::{Address, Readiness, Stream, Watch};
+use vp_transport::{Address, Readiness, Stream, UntrustedServer, Watch};
 
 use crate::credentials::Credentials;
 use crate::handler::{Answered, Handler};
@@ -44,7 +45,8 @@ pub struct Options {
     /// session at any time, and not only in calls that wait, may add [`Capabilities::HEARTBEAT`]: the server
     /// then notices when the program is stopped.
     pub capabilities: Capabilities,
-    /// Whether to use the capabilities of one host too, where the transport has them: rings and shared memory.
+    /// Whether to use the capabilities of one host too, where the transport has them: rings and shared memory. Their
+    /// files go only to a server that is [trusted](Stream::check_server): without one there is no session.
     pub share: bool,
     /// The credentials for a server that asks for authentication.
     pub credentials: Credentials,
@@ -124,18 +126,38 @@ impl<H: Handler> Client<H> {
     pub fn connect(address: &Address, options: &Options, handler: H) -> Result<Self, ConnectError> {
         let stream = Stream::connect(address, options.credentials.tls.as_ref(), options.timeout)
             .map_err(|source| ConnectError::Io { peer: address.to_string(), source })?;
-        Self::over(stream, &address.to_string(), options, handler)
+        let trust = stream.check_server(Some(address));
+        Self::open(stream, &address.to_string(), trust, options, handler)
     }
 
-    /// Opens a session over a stream to a server; `peer` names it in errors.
+    /// Opens a session over a stream to a server; `peer` names it in errors. At a Unix socket the server has to be a
+    /// process of the own user or of root to get a token or files.
     ///
     /// # Errors
     /// [`ConnectError`].
     pub fn over(stream: Stream, peer: &str, options: &Options, handler: H) -> Result<Self, ConnectError> {
+        let trust = stream.check_server(None);
+        Self::open(stream, peer, trust, options, handler)
+    }
+
+    /// Opens a session with a server that is to be trusted, or not.
+    pub(crate) fn open(
+        stream: Stream,
+        peer: &str,
+        trust: io::Result<Result<(), UntrustedServer>>,
+        options: &Options,
+        handler: H,
+    ) -> Result<Self, ConnectError> {
         let io = |source| ConnectError::Io { peer: peer.to_owned(), source };
+        let trust = trust.map_err(io)?;
+        let shares = options.share && stream.carries_files();
+        if shares {
+            // Not only the files are kept back: a server that is given none can still ask for the memory behind a port.
+            ConnectError::check_trust(peer, trust.clone())?;
+        }
         let mut hello = Connection::hello(&options.agent, options.platform.as_deref(), options.time_mode);
         hello.capabilities = options.capabilities;
-        if options.share && stream.carries_files() {
+        if shares {
             hello.capabilities = hello.capabilities.union(Capabilities::LOCAL);
         }
         if options.credentials.token.is_some() {
@@ -170,16 +192,21 @@ impl<H: Handler> Client<H> {
             goes_on: None,
         };
         client.set_deadline(Some(until));
-        client.authenticate(options)?;
+        client.authenticate(options, trust)?;
         client.set_deadline(None);
         Ok(client)
     }
 
-    /// Authenticates, if the server asks for it, and nobody on the way to it can read the token.
-    fn authenticate(&mut self, options: &Options) -> Result<(), ConnectError> {
+    /// Authenticates, if the server asks for it, is trusted, and nobody on the way to it can read the token.
+    fn authenticate(
+        &mut self,
+        options: &Options,
+        trust: Result<(), UntrustedServer>,
+    ) -> Result<(), ConnectError> {
         let is_wanted = self.welcome.capabilities.contains(Capabilities::AUTHENTICATION);
         let Some(token) = options.credentials.token.clone().filter(|_| is_wanted) else { return Ok(()) };
         let peer = self.peer.clone();
+        ConnectError::check_trust(&peer, trust)?;
         match self.wire.stream.route() {
             Ok(route) => ConnectError::check_route(&peer, route)?,
             Err(source) => return Err(ConnectError::Io { peer, source }),
@@ -231,7 +258,7 @@ impl<H: Handler> Client<H> {
     ///
     /// # Errors
     /// What the system says.
-    pub fn watch(&self) -> std::io::Result<Watch> {
+    pub fn watch(&self) -> io::Result<Watch> {
         self.wire.stream.watch()
     }
 

@@ -15,7 +15,7 @@ use vp_protocols::native::{
 };
 use vp_shm::descriptors::Passed;
 use vp_shm::ring;
-use vp_transport::{Readiness, Route, Socket, Stream, in_process};
+use vp_transport::{Readiness, Route, Socket, Stream, UntrustedServer, in_process};
 
 use crate::{Answered, Client, ConnectError, Error, Handler, Options, Refusal, SilenceLimit, serve_memory};
 
@@ -545,6 +545,44 @@ fn a_token_goes_to_this_host_without_tls_and_to_no_other() {
     let told = error.to_string();
     assert!(told.starts_with("tcp:lab:17790 wants a token, and it is not sent: "), "{told}");
     assert!(told.contains("10.0.0.1:17790") && told.contains("write tls: in place of tcp:"), "{told}");
+}
+
+#[test]
+fn another_users_server_gets_neither_a_token_nor_files() {
+    let trust = || Ok(Err(UntrustedServer::Abstract { uid: 54_321 }));
+    let refused = |opened: Result<Client<()>, ConnectError>| {
+        let error = opened.err().expect("no session");
+        assert!(matches!(&error, ConnectError::UntrustedServer { .. }), "{error}");
+        let told = error.to_string();
+        assert!(
+            told.starts_with("unix:@vp is sent neither a token nor memory: user 54321 listens there"),
+            "{told}"
+        );
+        assert!(told.contains("a folder that only the server's user may write"), "{told}");
+    };
+    // Who would pass files says nothing at all.
+    let [near, far] = sockets();
+    refused(Client::open(near, "unix:@vp", trust(), &options(), ()));
+    far.wait(Readiness::Bytes, Some(LONG));
+    assert_eq!(far.read(&mut [0; 64]).unwrap(), Some(0));
+    let mut options = Options { share: false, ..options() };
+    for token in [Some(Token::new("a-token-0123456789")), None] {
+        let [near, far] = sockets();
+        let server = thread::spawn(move || {
+            let capabilities = Capabilities::ALL.union(Capabilities::AUTHENTICATION);
+            let mut peer = Peer::new(far, Terms { capabilities, ..Terms::default() });
+            peer.welcome(TimeMode::Lockstep);
+            peer.next()
+        });
+        options.credentials.token = token;
+        let opened = Client::open(near, "unix:@vp", trust(), &options, ());
+        match options.credentials.token {
+            Some(_) => refused(opened),
+            // Nothing of this side's is at stake.
+            None => drop(opened.unwrap()),
+        }
+        assert!(matches!(server.join().unwrap(), Event::Bye(_)));
+    }
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     options.platform = args.shared.clone();
     options.credentials = Credentials::from_environment().map_err(Failure::new)?;
     options.time_mode = TimeMode::Lockstep;
+    // All comes in answers.
+    options.share = false;
     let mut client = Client::connect(&args.connect, &options, ()).map_err(Failure::connection)?;
     if args.shared.is_none() && client.status().is_ok_and(|status| status.sessions == 1) {
         let what = "nobody else is at this platform: the server has made it for this session, or all others have gone";
