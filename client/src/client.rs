@@ -399,6 +399,12 @@ impl<H: Handler> Client<H> {
         self.wire.flush().map_err(|error| self.end(error.to_string()))
     }
 
+    /// The same, but for no longer than that. `false`: there is more, which is still to be written.
+    fn flush_until(&mut self, until: Option<Instant>) -> Result<bool, Error> {
+        self.check()?;
+        self.wire.flush_until(until).map_err(|error| self.end(error.to_string()))
+    }
+
     /// Sends a request with open files beside it, and waits for its answer.
     pub(crate) fn ask_with(&mut self, request: Request, files: &[BorrowedFd<'_>]) -> Result<Answer, Error> {
         // The files go with the request's bytes.
@@ -447,7 +453,8 @@ impl<H: Handler> Client<H> {
     }
 
     /// Waits until `done` returns something, up to a time limit. `done` is called whenever a message has come.
-    /// `None`: the time is over.
+    /// `None`: the time is over. What the server has not taken by then is still [to be written](Client::unwritten),
+    /// and goes out with the next call that waits.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -460,34 +467,36 @@ impl<H: Handler> Client<H> {
         if let Some(done) = done(self) {
             return Ok(Some(done));
         }
-        self.flush()?;
+        // A time that the clock has no number for is none.
+        let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        // What is left when the time is over is found by the loop, which looks at least once at what has come.
+        self.flush_until(until)?;
         self.spin.begin();
-        let (mut began, mut moved, mut looks) = (None, None, 0_u32);
+        let (mut moved, mut looks) = (None, 0_u32);
         loop {
             // What was asked for just now is not there yet, and the server may be waiting for this very core.
             if looks.is_multiple_of(LOOKS) {
                 self.spin.yield_core();
             }
             looks = looks.wrapping_add(1);
-            let served = self.serve();
+            let served = self.move_on(|client| client.flush_until(until));
             // What ended the session behind it is found again by the next call.
             if let Some(done) = done(self) {
                 return Ok(Some(done));
             }
             let (has_moved, now) = (served?, Instant::now());
-            let waited = now - *began.get_or_insert(now);
-            let left = timeout.map(|timeout| timeout.saturating_sub(waited));
-            if left.is_some_and(|left| left.is_zero()) {
+            if until.is_some_and(|until| now >= until) {
                 return Ok(None);
             }
             if has_moved {
                 moved = Some(now);
             } else if now - *moved.get_or_insert(now) >= LOOK {
-                let patience = self.check_heartbeat()?;
+                let patience = self.check_heartbeat_until(until)?;
                 if self.goes_on.as_mut().is_some_and(|goes_on| !goes_on()) {
                     return Err(self.end("the call that waited for the server was ended by its caller"));
                 }
                 let ask = self.goes_on.is_some().then_some(ASK);
+                let left = until.map(|until| until.saturating_duration_since(Instant::now()));
                 self.spin.give_up();
                 self.wire.stream.wait(Readiness::Bytes, left.into_iter().chain(patience).chain(ask).min());
             }
@@ -501,6 +510,11 @@ impl<H: Handler> Client<H> {
     /// # Errors
     /// [`Error::Ended`]: the server has been silent for [so long](Options::heartbeat).
     pub fn check_heartbeat(&mut self) -> Result<Option<Duration>, Error> {
+        self.check_heartbeat_until(None)
+    }
+
+    /// The same, where a Ping is written for no longer than that.
+    fn check_heartbeat_until(&mut self, until: Option<Instant>) -> Result<Option<Duration>, Error> {
         self.check()?;
         loop {
             match self.wire.silence.look(Instant::now()) {
@@ -510,7 +524,7 @@ impl<H: Handler> Client<H> {
                 Some(Due::Ask) => match self.wire.connection.request(Request::Ping, &[]) {
                     Ok(id) => {
                         self.wire.silence.ping = Some(id);
-                        self.flush()?;
+                        self.flush_until(until)?;
                     }
                     // All that may be under way is: the server cannot be asked.
                     Err(_) => self.wire.silence.end(),

@@ -396,6 +396,34 @@ fn a_wait_ends_in_its_time_and_a_deadline_ends_the_session() {
 }
 
 #[test]
+fn a_wait_ends_in_its_time_though_the_server_does_not_read_and_what_is_unwritten_goes_out_later() {
+    // More than a stream of one process holds.
+    const REQUESTS: usize = 40;
+    let (now, told) = std::sync::mpsc::channel();
+    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, move |mut peer| {
+        told.recv().unwrap();
+        for _ in 0..REQUESTS {
+            peer.answer(Reply::Done, &[]);
+        }
+        peer
+    });
+    let whole = MemoryWrite { access: Access::Debug, ..write(0x100, 8192, false) };
+    let mut send = || client.send(Request::MemoryWrite(whole), &[7; 8192]).unwrap();
+    let sent: Vec<RequestId> = (0..REQUESTS).map(|_| send()).collect();
+    for timeout in [Duration::ZERO, Duration::from_millis(20)] {
+        let waited = client.wait(Some(timeout), |client| client.take_answer(sent[0]));
+        assert_eq!(waited, Ok(None));
+        assert!(client.unwritten() > 0);
+        assert_eq!(client.check(), Ok(()));
+    }
+    now.send(()).unwrap();
+    for id in sent {
+        assert_eq!(client.answer(id).unwrap().reply, Reply::Done);
+    }
+    drop(server.join().unwrap());
+}
+
+#[test]
 fn a_program_with_a_loop_of_its_own_never_waits() {
     // More than a stream of one process holds.
     const REQUESTS: usize = 40;
