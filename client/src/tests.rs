@@ -378,6 +378,22 @@ fn a_server_that_breaks_the_protocol_ends_the_session() {
 }
 
 #[test]
+fn an_answer_is_delivered_though_a_violation_comes_in_the_same_read() {
+    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, |mut peer| {
+        let (id, _, _) = peer.asked();
+        peer.connection.reply(id, Time(5), Reply::Value { value: 7 }, &[]).unwrap();
+        let mut bytes = peer.connection.output().split().to_vec();
+        bytes.extend([0xff; 64]);
+        assert_eq!(peer.stream.write(&mut &bytes[..]).unwrap(), Some(bytes.len()));
+        peer
+    });
+    assert_eq!(client.read_register(REGISTERS, 0x100), Ok(7));
+    let ended = client.ping().unwrap_err().to_string();
+    assert!(ended.starts_with("the server broke the protocol: "), "{ended}");
+    drop(server.join().unwrap());
+}
+
+#[test]
 fn a_wait_ends_in_its_time_and_a_deadline_ends_the_session() {
     let (mut client, server) = session(Program::default(), TimeMode::Lockstep, |mut peer| {
         peer.asked();
