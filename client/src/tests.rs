@@ -17,7 +17,9 @@ use vp_shm::descriptors::Passed;
 use vp_shm::ring;
 use vp_transport::{Readiness, Route, Socket, Stream, UntrustedServer, in_process};
 
-use crate::{Answered, Client, ConnectError, Error, Handler, Options, Refusal, SilenceLimit, serve_memory};
+use crate::{
+    Answered, Client, ConnectError, Error, Handler, Options, Refusal, SaveError, SilenceLimit, serve_memory,
+};
 
 const REGISTERS: PortId = PortId(0);
 const LINE: PortId = PortId(1);
@@ -529,6 +531,26 @@ fn memory_and_counters_come_in_as_many_pieces_as_it_takes() {
     client.read_memory(MEMORY, 0, &mut bytes).unwrap();
     assert!((0..17_000).all(|at| usize::from(bytes[at]) == at >> 13));
     assert_eq!(client.counters("c").unwrap(), (0..5).map(counter).collect::<Vec<_>>());
+    drop(server.join().unwrap());
+}
+
+#[test]
+fn a_saved_platform_that_is_larger_than_wanted_is_refused_before_a_byte_is_written() {
+    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, |mut peer| {
+        for total in [u64::MAX, 9, 8] {
+            assert_eq!(peer.answer(Reply::Saved { total }, &[7; 8]), Request::Save { first: 0 });
+        }
+        peer
+    });
+    for total in [u64::MAX, 9] {
+        let mut into = Vec::new();
+        let refused = client.save(&mut into, 8).unwrap_err();
+        assert!(matches!(refused, SaveError::TooLarge { total: of, most: 8 } if of == total), "{refused}");
+        assert!(into.is_empty());
+    }
+    let mut into = Vec::new();
+    assert_eq!(client.save(&mut into, 8).unwrap(), Time(5));
+    assert_eq!(into, [7; 8]);
     drop(server.join().unwrap());
 }
 

@@ -288,7 +288,7 @@ fn a_platform_is_saved_for_who_has_the_right_to_it_and_for_nobody_else() {
         let options = ClientOptions { time_mode: TimeMode::Lockstep, ..options(Some(secret), None) };
         let mut client = Client::connect(&served.address, &options, ()).unwrap();
         let mut saved = Vec::new();
-        client.save(&mut saved).map(|_| saved)
+        client.save(&mut saved, 1 << 30).map(|_| saved)
     };
     match save("cpu-0123456789abcdef") {
         Err(SaveError::Session(Error::Refused { code: ErrorCode::NotPermitted, reason })) => {
