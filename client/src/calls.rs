@@ -566,16 +566,21 @@ impl<H: Handler> Client<H> {
         }
     }
 
-    /// Writes the platform, saved at this time, into `into`; returns the time of the saved state. `vp serve
-    /// --restore` continues from these bytes.
+    /// Writes the platform, saved at this time, into `into`, if it has at most `most` bytes; returns the time of the saved state.
+    /// `vp serve --restore` continues from these bytes. They have what was written in the platform's memories, deflated, and at most
+    /// 64 MiB of other state; only the server knows how many there are.
     ///
     /// # Errors
-    /// [`Error`], such as a refusal with [`ErrorCode::NotAtRest`]; [`SaveError::Write`], after which the session goes on.
-    pub fn save(&mut self, into: &mut dyn std::io::Write) -> Result<Time, SaveError> {
+    /// [`Error`], such as a refusal with [`ErrorCode::NotAtRest`]; [`SaveError::TooLarge`] before anything is written, and
+    /// [`SaveError::Write`], after which the session goes on.
+    pub fn save(&mut self, into: &mut dyn std::io::Write, most: u64) -> Result<Time, SaveError> {
         let (mut first, mut saved) = (0, None);
         loop {
             let Answer { reply, time, payload, .. } = self.ask(Request::Save { first }, &[])?;
             let Reply::Saved { total } = reply else { return Err(Error::Unfit(reply.name()).into()) };
+            if total > most {
+                return Err(SaveError::TooLarge { total, most });
+            }
             let (time, of) = *saved.get_or_insert((time, total));
             let end = first + payload.len() as u64;
             if payload.is_empty() || total != of || end > total {
@@ -597,6 +602,14 @@ pub enum SaveError {
     /// The server's refusal, or the end of the session.
     #[error(transparent)]
     Session(#[from] Error),
+    /// It has more bytes than are wanted.
+    #[error("the saved platform has {total} bytes: {most} are taken at most")]
+    TooLarge {
+        /// Its bytes, as the server says.
+        total: u64,
+        /// The limit.
+        most: u64,
+    },
     /// Its bytes cannot be written.
     #[error(transparent)]
     Write(std::io::Error),

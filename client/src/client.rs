@@ -1,5 +1,6 @@
 //! The session: opening it, exchanging messages, and waiting for answers.
 
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use vp_protocols::native::{
     Promised, Refused, Reply, Request, RequestId, SendError, Time, TimeMode, Welcome,
 };
 use vp_shm::AdaptiveSpin;
-use vp_transport::{Address, Readiness, Stream, Watch};
+use vp_transport::{Address, Readiness, Stream, UntrustedServer, Watch};
 
 use crate::credentials::Credentials;
 use crate::handler::{Answered, Handler};
@@ -44,7 +45,8 @@ pub struct Options {
     /// session at any time, and not only in calls that wait, may add [`Capabilities::HEARTBEAT`]: the server
     /// then notices when the program is stopped.
     pub capabilities: Capabilities,
-    /// Whether to use the capabilities of one host too, where the transport has them: rings and shared memory.
+    /// Whether to use the capabilities of one host too, where the transport has them: rings and shared memory. Their
+    /// files go only to a server that is [trusted](Stream::check_server): without one there is no session.
     pub share: bool,
     /// The credentials for a server that asks for authentication.
     pub credentials: Credentials,
@@ -124,18 +126,38 @@ impl<H: Handler> Client<H> {
     pub fn connect(address: &Address, options: &Options, handler: H) -> Result<Self, ConnectError> {
         let stream = Stream::connect(address, options.credentials.tls.as_ref(), options.timeout)
             .map_err(|source| ConnectError::Io { peer: address.to_string(), source })?;
-        Self::over(stream, &address.to_string(), options, handler)
+        let trust = stream.check_server(Some(address));
+        Self::open(stream, &address.to_string(), trust, options, handler)
     }
 
-    /// Opens a session over a stream to a server; `peer` names it in errors.
+    /// Opens a session over a stream to a server; `peer` names it in errors. At a Unix socket the server has to be a
+    /// process of the own user or of root to get a token or files.
     ///
     /// # Errors
     /// [`ConnectError`].
     pub fn over(stream: Stream, peer: &str, options: &Options, handler: H) -> Result<Self, ConnectError> {
+        let trust = stream.check_server(None);
+        Self::open(stream, peer, trust, options, handler)
+    }
+
+    /// Opens a session with a server that is to be trusted, or not.
+    pub(crate) fn open(
+        stream: Stream,
+        peer: &str,
+        trust: io::Result<Result<(), UntrustedServer>>,
+        options: &Options,
+        handler: H,
+    ) -> Result<Self, ConnectError> {
         let io = |source| ConnectError::Io { peer: peer.to_owned(), source };
+        let trust = trust.map_err(io)?;
+        let shares = options.share && stream.carries_files();
+        if shares {
+            // Not only the files are kept back: a server that is given none can still ask for the memory behind a port.
+            ConnectError::check_trust(peer, trust.clone())?;
+        }
         let mut hello = Connection::hello(&options.agent, options.platform.as_deref(), options.time_mode);
         hello.capabilities = options.capabilities;
-        if options.share && stream.carries_files() {
+        if shares {
             hello.capabilities = hello.capabilities.union(Capabilities::LOCAL);
         }
         if options.credentials.token.is_some() {
@@ -170,16 +192,21 @@ impl<H: Handler> Client<H> {
             goes_on: None,
         };
         client.set_deadline(Some(until));
-        client.authenticate(options)?;
+        client.authenticate(options, trust)?;
         client.set_deadline(None);
         Ok(client)
     }
 
-    /// Authenticates, if the server asks for it, and nobody on the way to it can read the token.
-    fn authenticate(&mut self, options: &Options) -> Result<(), ConnectError> {
+    /// Authenticates, if the server asks for it, is trusted, and nobody on the way to it can read the token.
+    fn authenticate(
+        &mut self,
+        options: &Options,
+        trust: Result<(), UntrustedServer>,
+    ) -> Result<(), ConnectError> {
         let is_wanted = self.welcome.capabilities.contains(Capabilities::AUTHENTICATION);
         let Some(token) = options.credentials.token.clone().filter(|_| is_wanted) else { return Ok(()) };
         let peer = self.peer.clone();
+        ConnectError::check_trust(&peer, trust)?;
         match self.wire.stream.route() {
             Ok(route) => ConnectError::check_route(&peer, route)?,
             Err(source) => return Err(ConnectError::Io { peer, source }),
@@ -231,7 +258,7 @@ impl<H: Handler> Client<H> {
     ///
     /// # Errors
     /// What the system says.
-    pub fn watch(&self) -> std::io::Result<Watch> {
+    pub fn watch(&self) -> io::Result<Watch> {
         self.wire.stream.watch()
     }
 
@@ -372,6 +399,12 @@ impl<H: Handler> Client<H> {
         self.wire.flush().map_err(|error| self.end(error.to_string()))
     }
 
+    /// The same, but for no longer than that. `false`: there is more, which is still to be written.
+    fn flush_until(&mut self, until: Option<Instant>) -> Result<bool, Error> {
+        self.check()?;
+        self.wire.flush_until(until).map_err(|error| self.end(error.to_string()))
+    }
+
     /// Sends a request with open files beside it, and waits for its answer.
     pub(crate) fn ask_with(&mut self, request: Request, files: &[BorrowedFd<'_>]) -> Result<Answer, Error> {
         // The files go with the request's bytes.
@@ -420,7 +453,8 @@ impl<H: Handler> Client<H> {
     }
 
     /// Waits until `done` returns something, up to a time limit. `done` is called whenever a message has come.
-    /// `None`: the time is over.
+    /// `None`: the time is over. What the server has not taken by then is still [to be written](Client::unwritten),
+    /// and goes out with the next call that waits.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -433,34 +467,36 @@ impl<H: Handler> Client<H> {
         if let Some(done) = done(self) {
             return Ok(Some(done));
         }
-        self.flush()?;
+        // A time that the clock has no number for is none.
+        let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        // What is left when the time is over is found by the loop, which looks at least once at what has come.
+        self.flush_until(until)?;
         self.spin.begin();
-        let (mut began, mut moved, mut looks) = (None, None, 0_u32);
+        let (mut moved, mut looks) = (None, 0_u32);
         loop {
             // What was asked for just now is not there yet, and the server may be waiting for this very core.
             if looks.is_multiple_of(LOOKS) {
                 self.spin.yield_core();
             }
             looks = looks.wrapping_add(1);
-            let served = self.serve();
+            let served = self.move_on(|client| client.flush_until(until));
             // What ended the session behind it is found again by the next call.
             if let Some(done) = done(self) {
                 return Ok(Some(done));
             }
             let (has_moved, now) = (served?, Instant::now());
-            let waited = now - *began.get_or_insert(now);
-            let left = timeout.map(|timeout| timeout.saturating_sub(waited));
-            if left.is_some_and(|left| left.is_zero()) {
+            if until.is_some_and(|until| now >= until) {
                 return Ok(None);
             }
             if has_moved {
                 moved = Some(now);
             } else if now - *moved.get_or_insert(now) >= LOOK {
-                let patience = self.check_heartbeat()?;
+                let patience = self.check_heartbeat_until(until)?;
                 if self.goes_on.as_mut().is_some_and(|goes_on| !goes_on()) {
                     return Err(self.end("the call that waited for the server was ended by its caller"));
                 }
                 let ask = self.goes_on.is_some().then_some(ASK);
+                let left = until.map(|until| until.saturating_duration_since(Instant::now()));
                 self.spin.give_up();
                 self.wire.stream.wait(Readiness::Bytes, left.into_iter().chain(patience).chain(ask).min());
             }
@@ -474,6 +510,11 @@ impl<H: Handler> Client<H> {
     /// # Errors
     /// [`Error::Ended`]: the server has been silent for [so long](Options::heartbeat).
     pub fn check_heartbeat(&mut self) -> Result<Option<Duration>, Error> {
+        self.check_heartbeat_until(None)
+    }
+
+    /// The same, where a Ping is written for no longer than that.
+    fn check_heartbeat_until(&mut self, until: Option<Instant>) -> Result<Option<Duration>, Error> {
         self.check()?;
         loop {
             match self.wire.silence.look(Instant::now()) {
@@ -483,7 +524,7 @@ impl<H: Handler> Client<H> {
                 Some(Due::Ask) => match self.wire.connection.request(Request::Ping, &[]) {
                     Ok(id) => {
                         self.wire.silence.ping = Some(id);
-                        self.flush()?;
+                        self.flush_until(until)?;
                     }
                     // All that may be under way is: the server cannot be asked.
                     Err(_) => self.wire.silence.end(),

@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 use vp_protocols::native::{ErrorCode, SendError};
-use vp_transport::{InClear, Route};
+use vp_transport::{InClear, Route, UntrustedServer};
 
 /// Why there is no session.
 #[derive(Debug, Error)]
@@ -51,6 +51,14 @@ pub enum ConnectError {
         /// Where it would have gone, and what would be right.
         source: InClear,
     },
+    /// Another user's process listens where the server should be: it gets neither a token nor files with memory.
+    #[error("{peer} is sent neither a token nor memory: {source}")]
+    UntrustedServer {
+        /// The server's address.
+        peer: String,
+        /// Who listens, and what would be right.
+        source: UntrustedServer,
+    },
     /// A hello that cannot be sent.
     #[error("platform or agent name: {0}")]
     Hello(SendError),
@@ -63,6 +71,14 @@ impl ConnectError {
     /// [`ConnectError::TokenInClear`].
     pub(crate) fn check_route(peer: &str, route: Route) -> Result<(), Self> {
         route.check_private().map_err(|source| Self::TokenInClear { peer: peer.to_owned(), source })
+    }
+
+    /// Whether a server may get a token or files.
+    ///
+    /// # Errors
+    /// [`ConnectError::UntrustedServer`].
+    pub(crate) fn check_trust(peer: &str, trust: Result<(), UntrustedServer>) -> Result<(), Self> {
+        trust.map_err(|source| Self::UntrustedServer { peer: peer.to_owned(), source })
     }
 }
 

@@ -15,9 +15,11 @@ use vp_protocols::native::{
 };
 use vp_shm::descriptors::Passed;
 use vp_shm::ring;
-use vp_transport::{Readiness, Route, Socket, Stream, in_process};
+use vp_transport::{Readiness, Route, Socket, Stream, UntrustedServer, in_process};
 
-use crate::{Answered, Client, ConnectError, Error, Handler, Options, Refusal, SilenceLimit, serve_memory};
+use crate::{
+    Answered, Client, ConnectError, Error, Handler, Options, Refusal, SaveError, SilenceLimit, serve_memory,
+};
 
 const REGISTERS: PortId = PortId(0);
 const LINE: PortId = PortId(1);
@@ -378,6 +380,22 @@ fn a_server_that_breaks_the_protocol_ends_the_session() {
 }
 
 #[test]
+fn an_answer_is_delivered_though_a_violation_comes_in_the_same_read() {
+    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, |mut peer| {
+        let (id, _, _) = peer.asked();
+        peer.connection.reply(id, Time(5), Reply::Value { value: 7 }, &[]).unwrap();
+        let mut bytes = peer.connection.output().split().to_vec();
+        bytes.extend([0xff; 64]);
+        assert_eq!(peer.stream.write(&mut &bytes[..]).unwrap(), Some(bytes.len()));
+        peer
+    });
+    assert_eq!(client.read_register(REGISTERS, 0x100), Ok(7));
+    let ended = client.ping().unwrap_err().to_string();
+    assert!(ended.starts_with("the server broke the protocol: "), "{ended}");
+    drop(server.join().unwrap());
+}
+
+#[test]
 fn a_wait_ends_in_its_time_and_a_deadline_ends_the_session() {
     let (mut client, server) = session(Program::default(), TimeMode::Lockstep, |mut peer| {
         peer.asked();
@@ -392,6 +410,34 @@ fn a_wait_ends_in_its_time_and_a_deadline_ends_the_session() {
     client.set_deadline(Some(Instant::now() + Duration::from_millis(1)));
     assert_eq!(client.ping(), Err(Error::Ended("the server does not answer".to_owned())));
     assert!(client.check().is_err());
+    drop(server.join().unwrap());
+}
+
+#[test]
+fn a_wait_ends_in_its_time_though_the_server_does_not_read_and_what_is_unwritten_goes_out_later() {
+    // More than a stream of one process holds.
+    const REQUESTS: usize = 40;
+    let (now, told) = std::sync::mpsc::channel();
+    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, move |mut peer| {
+        told.recv().unwrap();
+        for _ in 0..REQUESTS {
+            peer.answer(Reply::Done, &[]);
+        }
+        peer
+    });
+    let whole = MemoryWrite { access: Access::Debug, ..write(0x100, 8192, false) };
+    let mut send = || client.send(Request::MemoryWrite(whole), &[7; 8192]).unwrap();
+    let sent: Vec<RequestId> = (0..REQUESTS).map(|_| send()).collect();
+    for timeout in [Duration::ZERO, Duration::from_millis(20)] {
+        let waited = client.wait(Some(timeout), |client| client.take_answer(sent[0]));
+        assert_eq!(waited, Ok(None));
+        assert!(client.unwritten() > 0);
+        assert_eq!(client.check(), Ok(()));
+    }
+    now.send(()).unwrap();
+    for id in sent {
+        assert_eq!(client.answer(id).unwrap().reply, Reply::Done);
+    }
     drop(server.join().unwrap());
 }
 
@@ -489,6 +535,26 @@ fn memory_and_counters_come_in_as_many_pieces_as_it_takes() {
 }
 
 #[test]
+fn a_saved_platform_that_is_larger_than_wanted_is_refused_before_a_byte_is_written() {
+    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, |mut peer| {
+        for total in [u64::MAX, 9, 8] {
+            assert_eq!(peer.answer(Reply::Saved { total }, &[7; 8]), Request::Save { first: 0 });
+        }
+        peer
+    });
+    for total in [u64::MAX, 9] {
+        let mut into = Vec::new();
+        let refused = client.save(&mut into, 8).unwrap_err();
+        assert!(matches!(refused, SaveError::TooLarge { total: of, most: 8 } if of == total), "{refused}");
+        assert!(into.is_empty());
+    }
+    let mut into = Vec::new();
+    assert_eq!(client.save(&mut into, 8).unwrap(), Time(5));
+    assert_eq!(into, [7; 8]);
+    drop(server.join().unwrap());
+}
+
+#[test]
 fn who_gets_no_session_learns_why() {
     let refused = |serve: fn(&mut Peer)| {
         let (near, far) = in_process::pair();
@@ -545,6 +611,44 @@ fn a_token_goes_to_this_host_without_tls_and_to_no_other() {
     let told = error.to_string();
     assert!(told.starts_with("tcp:lab:17790 wants a token, and it is not sent: "), "{told}");
     assert!(told.contains("10.0.0.1:17790") && told.contains("write tls: in place of tcp:"), "{told}");
+}
+
+#[test]
+fn another_users_server_gets_neither_a_token_nor_files() {
+    let trust = || Ok(Err(UntrustedServer::Abstract { uid: 54_321 }));
+    let refused = |opened: Result<Client<()>, ConnectError>| {
+        let error = opened.err().expect("no session");
+        assert!(matches!(&error, ConnectError::UntrustedServer { .. }), "{error}");
+        let told = error.to_string();
+        assert!(
+            told.starts_with("unix:@vp is sent neither a token nor memory: user 54321 listens there"),
+            "{told}"
+        );
+        assert!(told.contains("a folder that only the server's user may write"), "{told}");
+    };
+    // Who would pass files says nothing at all.
+    let [near, far] = sockets();
+    refused(Client::open(near, "unix:@vp", trust(), &options(), ()));
+    far.wait(Readiness::Bytes, Some(LONG));
+    assert_eq!(far.read(&mut [0; 64]).unwrap(), Some(0));
+    let mut options = Options { share: false, ..options() };
+    for token in [Some(Token::new("a-token-0123456789")), None] {
+        let [near, far] = sockets();
+        let server = thread::spawn(move || {
+            let capabilities = Capabilities::ALL.union(Capabilities::AUTHENTICATION);
+            let mut peer = Peer::new(far, Terms { capabilities, ..Terms::default() });
+            peer.welcome(TimeMode::Lockstep);
+            peer.next()
+        });
+        options.credentials.token = token;
+        let opened = Client::open(near, "unix:@vp", trust(), &options, ());
+        match options.credentials.token {
+            Some(_) => refused(opened),
+            // Nothing of this side's is at stake.
+            None => drop(opened.unwrap()),
+        }
+        assert!(matches!(server.join().unwrap(), Event::Bye(_)));
+    }
 }
 
 #[test]

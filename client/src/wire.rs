@@ -13,9 +13,12 @@ use crate::silence::{Silence, limit_in_words};
 
 /// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
-/// How long the server may take nothing of what is written. It reads no further while the platform has much to
+/// How long the server may take for [`LEAST`] of what is written. It reads no further while the platform has much to
 /// do for this session, and a memory's owner has a time limit to answer; both are shorter.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Bytes that the server takes in that time, at least, unless there are fewer: one that takes a byte now and then would
+/// hold a call for ever.
+const LEAST: usize = 64 << 10;
 /// Bytes of the server's that are kept while it takes nothing: it has more to say than it may.
 const UNREAD: usize = 64 << 20;
 /// How long a stream that takes nothing is slept at before it is looked at again.
@@ -28,8 +31,10 @@ pub(crate) struct Wire {
     landing: Box<[u8]>,
     /// How long nothing has come.
     pub(crate) silence: Silence,
-    /// Since when the server has taken nothing.
-    stuck: Option<Instant>,
+    /// Since when the server has had no room, and how much it has taken since then.
+    stuck: Option<(Instant, usize)>,
+    /// Whether nothing was written yet in the present call. What the server has read between two calls is not known.
+    is_new_call: bool,
     patience: Option<Duration>,
     /// Until when writing may take.
     pub(crate) deadline: Option<Instant>,
@@ -52,7 +57,17 @@ impl Wire {
         let (input, landing) = (BytesMut::new(), vec![0; READ].into());
         let patience = limit.duration().map(|limit| limit.max(PATIENCE));
         let silence = Silence::new(limit);
-        Self { stream, connection, input, landing, silence, stuck: None, patience, deadline: None }
+        Self {
+            stream,
+            connection,
+            input,
+            landing,
+            silence,
+            stuck: None,
+            is_new_call: false,
+            patience,
+            deadline: None,
+        }
     }
 
     /// Waits for the server's answer to the hello.
@@ -87,6 +102,10 @@ impl Wire {
     /// Reads once. The rest of a long payload is read directly to its final place, and nothing else is read
     /// with it. `None`: there are no bytes.
     pub(crate) fn read(&mut self) -> io::Result<Option<Read>> {
+        if self.input.len() > UNREAD {
+            let what = format!("the server has sent {} bytes and reads nothing", self.input.len());
+            return Err(io::Error::other(what));
+        }
         let lacking = self.connection.lacking(&self.input);
         let (read, room) = match lacking < READ {
             true => (self.stream.read(&mut self.landing)?, READ),
@@ -105,60 +124,86 @@ impl Wire {
 
     /// Writes what there is room for. `false`: there is more.
     pub(crate) fn write(&mut self) -> io::Result<bool> {
+        self.is_new_call = true;
+        self.write_more()
+    }
+
+    fn write_more(&mut self) -> io::Result<bool> {
         while !self.connection.output().is_empty() {
             let written = self.stream.write(self.connection.output())?;
             if !self.has_taken(written)? {
                 return Ok(false);
             }
         }
+        self.stuck = None;
         Ok(true)
     }
 
     /// Writes everything. While the server takes nothing what it says is read, or both would wait for ever.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        while !self.write()? {
-            self.nap()?;
+        self.flush_until(None).map(drop)
+    }
+
+    /// The same, but for no longer than that. `false`: there is more, which is still to be written.
+    pub(crate) fn flush_until(&mut self, until: Option<Instant>) -> io::Result<bool> {
+        self.is_new_call = true;
+        while !self.write_more()? {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(false);
+            }
+            self.nap(left)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Writes everything, with files beside the first byte that was not written before.
     pub(crate) fn flush_with(&mut self, files: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.is_new_call = true;
         loop {
             let sent = self.stream.send_with(self.connection.output(), files)?;
             if self.has_taken(sent)? {
                 return self.flush();
             }
-            self.nap()?;
+            self.nap(None)?;
         }
     }
 
-    /// Notes whether the server took something. It must not take nothing for ever.
+    /// Notes whether the server took something. It must not take next to nothing for ever.
     fn has_taken(&mut self, written: Option<usize>) -> io::Result<bool> {
-        if written.is_some() {
-            self.stuck = None;
-        } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        let is_new_call = std::mem::take(&mut self.is_new_call);
+        if let Some(written) = written {
+            let stuck = self.stuck.map(|(since, taken)| (since, taken + written));
+            self.stuck = stuck.filter(|(_, taken)| *taken < LEAST && !is_new_call);
+            return Ok(true);
+        }
+        let now = Instant::now();
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
             return Err(io::Error::new(
                 ErrorKind::TimedOut,
                 "the server does not read all in the time it has",
             ));
-        } else if let Some(patience) = self.patience
-            && self.stuck.get_or_insert_with(Instant::now).elapsed() >= patience
+        }
+        let (since, taken) = *self.stuck.get_or_insert((now, 0));
+        if let Some(patience) = self.patience
+            && now - since >= patience
         {
-            let what = format!("the server has read nothing for {}", limit_in_words(patience));
+            let patience = limit_in_words(patience);
+            let what = match taken {
+                0 => format!("the server has read nothing for {patience}"),
+                taken => format!("the server has read {taken} bytes in {patience}, and more waits for it"),
+            };
             return Err(io::Error::new(ErrorKind::TimedOut, what));
         }
-        Ok(written.is_some())
+        Ok(false)
     }
 
-    fn nap(&mut self) -> io::Result<()> {
-        if self.input.len() > UNREAD {
-            let what = format!("the server has sent {} bytes and reads nothing", self.input.len());
-            return Err(io::Error::other(what));
-        }
+    /// Reads what the server says, or sleeps for a moment, until the server takes more.
+    fn nap(&mut self, limit: Option<Duration>) -> io::Result<()> {
         if self.read()?.is_none() {
             let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let nap = NAP.min(self.patience.unwrap_or(NAP)).min(left.unwrap_or(NAP));
+            let limits = [limit, self.patience, left];
+            let nap = limits.into_iter().flatten().fold(NAP, Duration::min);
             self.stream.wait(Readiness::BytesOrRoom, Some(nap));
         }
         Ok(())
@@ -189,6 +234,63 @@ mod tests {
         let error = wire.flush().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         assert_eq!(error.to_string(), "the server has read nothing for 1 ms");
+    }
+
+    /// A server that reads a byte whenever the other side waits for room.
+    fn byte_by_byte(far: Stream) -> thread::JoinHandle<()> {
+        thread::spawn(move || {
+            let mut bytes = [0; 1];
+            while far.read(&mut bytes).is_ok_and(|read| read != Some(0)) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        })
+    }
+
+    #[test]
+    fn writing_to_a_server_that_reads_a_byte_now_and_then_ends_with_an_error() {
+        let (mut wire, far) = wire();
+        wire.patience = Some(Duration::from_millis(50));
+        let server = byte_by_byte(far);
+        let error = wire.flush().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        let told = error.to_string();
+        assert!(told.starts_with("the server has read ") && told.contains(" 50 ms"), "{told}");
+        drop(wire);
+        server.join().unwrap();
+    }
+
+    #[test]
+    fn each_64_kib_that_the_server_reads_begin_a_new_time_to_wait() {
+        let (mut wire, _far) = wire();
+        wire.patience = Some(Duration::ZERO);
+        let since = Instant::now();
+        wire.stuck = Some((since, 0));
+        assert!(wire.has_taken(Some(LEAST - 1)).unwrap());
+        assert_eq!(wire.stuck, Some((since, LEAST - 1)));
+        assert!(wire.has_taken(Some(1)).unwrap());
+        assert_eq!(wire.stuck, None);
+        let error = wire.has_taken(None).unwrap_err();
+        assert_eq!(error.to_string(), "the server has read nothing for 0 ms");
+    }
+
+    #[test]
+    fn a_server_that_has_read_while_nobody_wrote_has_a_new_time() {
+        let (mut wire, _far) = wire();
+        (wire.stuck, wire.is_new_call) = (Some((Instant::now(), 0)), true);
+        assert!(wire.has_taken(Some(1)).unwrap());
+        assert_eq!(wire.stuck, None);
+    }
+
+    #[test]
+    fn writing_for_a_time_leaves_the_rest_to_be_written() {
+        let (mut wire, far) = wire();
+        let before = wire.connection.output().len();
+        let server = byte_by_byte(far);
+        assert!(!wire.flush_until(Some(Instant::now() + Duration::from_millis(20))).unwrap());
+        let left = wire.connection.output().len();
+        assert!((1..before).contains(&left), "{left} of {before}");
+        drop(wire);
+        server.join().unwrap();
     }
 
     #[test]

@@ -396,8 +396,9 @@ vp_status vp_debugger_memory(vp_debugger *debugger,
                              size_t length);
 
 // How things stand: sessions and what each waits for, ports, units, the interrupt line, the last register accesses, what is unfinished. A line each,
-// a name, a space and what is known of it, as `vp status --json` has them (docs/inside.md). NULL: `vp_debugger_error` says why. The text
-// stays valid until the next call of this function.
+// a name, a space and what is known of it, as `vp status --json` has them (docs/inside.md). Of the server's reports of stops that no
+// call has wanted the latest 64 are kept; `stops.left_out` is there if there were more, with their number since the last call.
+// NULL: `vp_debugger_error` says why. The text stays valid until the next call of this function.
 //
 // # Safety
 // `debugger` comes from `vp_debugger_connect`.

@@ -2,7 +2,6 @@
 
 #![allow(non_camel_case_types, reason = "as C names types")]
 
-use std::collections::VecDeque;
 use std::ffi::{CString, c_char};
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use vp_client::{Address, Client, Credentials, Error, Handler, Options, SilenceLi
 
 use crate::{c_text, set_last, text, vp_status};
 use ::vp_partner::server;
+use vp_models::host::Backlog;
 
 /// A debugger of a platform that a server serves.
 pub struct vp_debugger {
@@ -118,15 +118,23 @@ pub struct vp_stop {
     pub breakpoint: u32,
 }
 
+/// Reports that are kept until the next call that wants one, at most: the latest.
+const MOST_STOPS: usize = 64;
+
 /// What the server tells.
-#[derive(Default)]
 struct StopReports {
-    stops: VecDeque<StopReport>,
+    stops: Backlog<StopReport>,
+}
+
+impl Default for StopReports {
+    fn default() -> Self {
+        Self { stops: Backlog::of(MOST_STOPS) }
+    }
 }
 
 impl Handler for StopReports {
     fn stopped(&mut self, report: StopReport) {
-        self.stops.push_back(report);
+        self.stops.push(report);
     }
 }
 
@@ -360,7 +368,7 @@ pub unsafe extern "C" fn vp_debugger_wait(
     let limit = Duration::from_millis(milliseconds.into());
     let wait = |session: &mut Client<StopReports>| match session.debug_state()?.stopped {
         Some(report) => Ok(Some(report)),
-        None => session.wait(Some(limit), |session| session.handler_mut().stops.pop_front()),
+        None => session.wait(Some(limit), |session| session.handler_mut().stops.pop()),
     };
     debugger.call(wait, |report| {
         // SAFETY: as the caller says.
@@ -497,8 +505,9 @@ pub unsafe extern "C" fn vp_debugger_memory(
 }
 
 /// How things stand: sessions and what each waits for, ports, units, the interrupt line, the last register accesses, what is unfinished. A line each,
-/// a name, a space and what is known of it, as `vp status --json` has them (docs/inside.md). NULL: `vp_debugger_error` says why. The text
-/// stays valid until the next call of this function.
+/// a name, a space and what is known of it, as `vp status --json` has them (docs/inside.md). Of the server's reports of stops that no
+/// call has wanted the latest 64 are kept; `stops.left_out` is there if there were more, with their number since the last call.
+/// NULL: `vp_debugger_error` says why. The text stays valid until the next call of this function.
 ///
 /// # Safety
 /// `debugger` comes from `vp_debugger_connect`.
@@ -520,6 +529,28 @@ pub unsafe extern "C" fn vp_debugger_inspect(debugger: *mut vp_debugger) -> *con
     if looked != vp_status::Ok {
         return std::ptr::null();
     }
+    let left_out = debugger.session.handler_mut().stops.take_left_out();
+    if left_out > 0 {
+        lines += &format!("stops.left_out {left_out}\n");
+    }
     debugger.standing = c_text(&lines);
     debugger.standing.as_ptr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vp_client::native::SessionId;
+
+    #[test]
+    fn reports_that_nobody_wants_are_left_out_but_for_the_latest() {
+        let mut told = StopReports::default();
+        for time in 0..100 {
+            let (by, why) = (SessionId(1), StopWhy::Asked);
+            told.stopped(StopReport { by, time: Time(time), why, hits: Vec::new() });
+        }
+        assert_eq!(told.stops.pop().map(|report| report.time), Some(Time(36)));
+        assert_eq!(told.stops.take_left_out(), 36);
+        assert_eq!(told.stops.take().1.len(), 63);
+    }
 }

@@ -128,8 +128,11 @@ pub unsafe extern "C" fn vp_connect(
         vp_reaction::NextEdge => Reaction::NextEdge,
         vp_reaction::SameEdge => Reaction::SameEdge,
     };
-    let options =
-        PartnerOptions { clock: Clock { reaction, quantum }, reset_edges: u64::from(reset_edges.max(1)) };
+    let options = PartnerOptions {
+        clock: Clock { reaction, quantum },
+        reset_edges: u64::from(reset_edges.max(1)),
+        ..PartnerOptions::default()
+    };
     let agent = concat!("libvp ", env!("CARGO_PKG_VERSION"));
     match Place::of(address).and_then(|place| Partner::new(place.open(agent)?, options)) {
         Ok(partner) => {

@@ -6,11 +6,12 @@
 
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use vp_core::Time;
 use vp_models::hub::{Clock, PortEvent, PortIndex, Promise, Reaction, Role};
-use vp_models::memory::Ram;
+use vp_models::memory::{MemoryBudget, Ram, usual_limit};
 use vp_models::platform::PortKind;
 
 use crate::link::DebugAccess;
@@ -33,11 +34,15 @@ pub struct PartnerOptions {
     pub clock: Clock,
     /// For how many edges it is in reset when the platform is put back: at least 1.
     pub reset_edges: u64,
+    /// Most bytes of this host's memory that the memories which it is take together, where they are in [`Partner::memory`]: a write of
+    /// the platform that needs more is refused. Half of what this process can have unless it is set: the platform decides how
+    /// large a port is, and what is written.
+    pub memory_limit: u64,
 }
 
 impl Default for PartnerOptions {
     fn default() -> Self {
-        Self { clock: Clock::default(), reset_edges: 16 }
+        Self { clock: Clock::default(), reset_edges: 16, memory_limit: usual_limit() }
     }
 }
 
@@ -84,6 +89,8 @@ pub struct Partner {
     ports: Ports,
     /// The memories that it is: loaders and debuggers go round their pins.
     memories: Vec<OwnMemory>,
+    /// What they may take.
+    budget: Arc<MemoryBudget>,
     /// The last edge of which all that the platform drives is there, counted from 1.
     edge: u64,
     /// The same when it last spoke.
@@ -126,6 +133,7 @@ impl Partner {
             first,
             ports: Ports::default(),
             memories: Vec::new(),
+            budget: Arc::new(MemoryBudget::new(options.memory_limit)),
             edge: 0,
             spoke: 0,
             due: Time::MAX,
@@ -191,7 +199,8 @@ impl Partner {
         let index = PortIndex(index as u16);
         self.link.attach(index, S::ROLE)?;
         if S::KIND == PortKind::Axi && S::ROLE == Role::Target {
-            let ram = Rc::new(Ram::new(port.base..port.base.saturating_add(port.size)));
+            let range = port.base..port.base.saturating_add(port.size);
+            let ram = Rc::new(Ram::within(range, self.budget.clone()));
             self.memories.push(OwnMemory { port: index, ram: ram.clone(), debug: ram });
         }
         let list = S::list(&mut self.ports);

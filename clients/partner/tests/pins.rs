@@ -13,7 +13,7 @@ use vp_models::local::LocalHost;
 use vp_models::memory::Ram;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
-use vp_partner::pins::{Handle, LineSink, RegisterAccess, RegisterInitiator, TargetPins};
+use vp_partner::pins::{Handle, LineSink, RegisterAccess, RegisterInitiator, Subordinate, TargetPins};
 use vp_partner::{FixedLatency, LocalLink, Partner, PartnerOptions};
 
 /// Edges after which a test gives up.
@@ -192,4 +192,28 @@ fn what_the_platform_warns_of_is_given_once() {
     let (time, text) = &warnings[0];
     assert!(*time > Time::ZERO && text.contains("Winograd"), "{warnings:?}");
     assert_eq!(host.partner.next_warning(), None);
+}
+
+#[test]
+fn the_memory_that_a_partner_is_takes_no_more_of_the_host_than_it_may() {
+    let description = Description::named("nv_small").unwrap();
+    let partner = |options| {
+        let link = LocalLink::new(Platform::build(&description).unwrap());
+        Partner::new(Box::new(link), options).unwrap()
+    };
+    let mut small = partner(PartnerOptions { memory_limit: 1 << 20, ..PartnerOptions::default() });
+    let dbb0 = small.attach::<Subordinate>("dbb0").unwrap();
+    let ram = small.memory(dbb0).unwrap();
+    let base = ram.range().start;
+    // Bytes far apart, as a platform may write them.
+    let refused = (0..1 << 15).find_map(|at| ram.write(base + (at << 14), &[1]).err());
+    let told = refused.expect("a limit").to_string();
+    assert!(told.contains("the limit of 1048576 bytes for this platform's memory is reached"), "{told}");
+    ram.write(base, &[2]).unwrap();
+
+    let usual = PartnerOptions::default().memory_limit;
+    assert_eq!(usual, vp_models::memory::usual_limit());
+    let mut other = partner(PartnerOptions::default());
+    let dbb0 = other.attach::<Subordinate>("dbb0").unwrap();
+    other.memory(dbb0).unwrap().write(base, &[1; 3 << 20]).unwrap();
 }

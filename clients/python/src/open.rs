@@ -19,7 +19,7 @@ use vp_core::Time;
 use vp_models::host::read_description;
 use vp_models::hub::{self, Hub};
 use vp_models::local::LocalHost;
-use vp_models::memory::MemoryBudget;
+use vp_models::memory::{MemoryBudget, usual_limit};
 use vp_models::platform::{Description, DeviceRegisters, Platform};
 use vp_observers::{Files, LayerNames, TraceFile};
 use vp_recordings::{End, PlayError, Player, Recording, Step};
@@ -227,7 +227,7 @@ pub(crate) fn connect(
     let is_fresh = wanted.platform.is_none();
     let options = RemoteOptions {
         memory: if own_memory.is_some() { MemoryPlace::Client } else { MemoryPlace::Inside },
-        memory_limit: wanted.memory_limit.unwrap_or(u64::MAX),
+        memory_limit: wanted.memory_limit.unwrap_or_else(usual_limit),
         time_mode: wanted.time_mode()?,
         timeout: wanted.timeout()?,
         heartbeat: wanted.heartbeat()?,

@@ -8,6 +8,7 @@ use bytes::Bytes as Data;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use vp_models::hub::{Clock, Reaction};
+use vp_models::memory::usual_limit;
 use vp_partner::pins::{
     Address, Beat, Handle, LineSink, LineSource, Manager, ManagerPins, RegisterInitiator, RegisterTarget,
     Response, Subordinate, SubordinatePins, TargetPins, WriteBeat,
@@ -118,17 +119,19 @@ impl Partner {
 impl Partner {
     /// Becomes a partner of the platform at an address, or at the one of the variable `VP_CONNECT`.
     #[new]
-    #[pyo3(signature = (address=None, same_edge=false, quantum=0, reset_edges=16))]
+    #[pyo3(signature = (address=None, same_edge=false, quantum=0, reset_edges=16, memory_limit=None))]
     fn new(
         py: Python<'_>,
         address: Option<&str>,
         same_edge: bool,
         quantum: u32,
         reset_edges: u64,
+        memory_limit: Option<u64>,
     ) -> PyResult<Partner> {
         let control = Control::new();
         let reaction = if same_edge { Reaction::SameEdge } else { Reaction::NextEdge };
-        let options = PartnerOptions { clock: Clock { reaction, quantum }, reset_edges };
+        let memory_limit = memory_limit.unwrap_or_else(usual_limit);
+        let options = PartnerOptions { clock: Clock { reaction, quantum }, reset_edges, memory_limit };
         let place = calls::short(&control, || vp_partner::Place::of(address).map_err(wrong))?;
         let link: Box<dyn PlatformLink> = match place {
             vp_partner::Place::Server(address) => {

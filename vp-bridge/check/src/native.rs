@@ -10,7 +10,7 @@ use vp_protocols::native::{
     Offer, Port, PortId, PortKind, Posted, RegisterRead, Reply, Request, RequestId, Role, Roles, Rule, Terms,
     Time, TimeMode, Token, VERSION, Why,
 };
-use vp_transport::{InClear, MeetingPlace, Route, tls};
+use vp_transport::{Address, MeetingPlace, Route, tls};
 
 use crate::report::Tally;
 use crate::wire::{Listener, WaitResult, Wire};
@@ -58,8 +58,10 @@ struct Session {
     /// Whether the peer has closed the stream.
     is_closed: bool,
     token: Option<Token>,
+    /// Where the peer was met.
+    place: Address,
     /// Why the server is not shown the token.
-    in_clear: Option<InClear>,
+    withheld: Option<MeetError>,
     /// The latest time of a reply to an access to registers.
     register_time: Time,
     model: Model,
@@ -118,7 +120,8 @@ impl Check {
             timeout,
             is_closed: false,
             token: self.token.clone(),
-            in_clear: None,
+            place: self.place.address.clone(),
+            withheld: None,
             register_time: Time(0),
             model: Model::default(),
         }
@@ -135,8 +138,8 @@ impl Check {
             // How it ended is in the tally.
             let _ = script(&mut session, self.address);
             *tally = session.tally;
-            if let Some(source) = session.in_clear {
-                return Err(MeetError::TokenInClear { address: self.place.address.clone(), source });
+            if let Some(why) = session.withheld {
+                return Err(why);
             }
         }
         let until = || Instant::now() + self.timeout;
@@ -354,20 +357,23 @@ impl Session {
         }
     }
 
-    /// Says who this is, if the server wants to know, and nobody on the way to it can read the token.
+    /// Says who this is, if the server wants to know, is the one that is meant, and nobody on the way to it can read the token.
     fn authenticate(&mut self) -> Result<(), Over> {
         let is_wanted = self.connection.capabilities().contains(Capabilities::AUTHENTICATION);
         let Some(token) = self.token.clone().filter(|_| is_wanted) else { return Ok(()) };
-        match self.wire.route().map(Route::check_private) {
-            Ok(Ok(())) => {}
-            Ok(Err(in_clear)) => {
-                self.in_clear = Some(in_clear);
-                return Err(Over);
-            }
-            Err(error) => {
+        let address = self.place.clone();
+        let withheld = match (self.wire.check_server(&address), self.wire.route().map(Route::check_private)) {
+            (Ok(Ok(())), Ok(Ok(()))) => None,
+            (Ok(Err(source)), _) => Some(MeetError::UntrustedServer { address, source }),
+            (_, Ok(Err(source))) => Some(MeetError::TokenInClear { address, source }),
+            (Err(error), _) | (_, Err(error)) => {
                 self.tally.broken(Rule::Answered, format!("it went behind its welcome: {error}"), &self.wire);
                 return Err(Over);
             }
+        };
+        if withheld.is_some() {
+            self.withheld = withheld;
+            return Err(Over);
         }
         self.judge_failure(Rule::WhoFirst, Request::Status, ErrorCode::NotAuthenticated)?;
         self.ask(Request::Ping, &[])?;

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use thiserror::Error;
-use vp_transport::{Address, InClear, MeetingPlace, Order, Readiness, Route, Socket, Stream, tls};
+use vp_transport::{
+    Address, InClear, MeetingPlace, Order, Readiness, Route, Socket, Stream, UntrustedServer, tls,
+};
 
 /// Bytes that are kept of each direction.
 const KEPT: usize = 96;
@@ -50,6 +52,14 @@ pub enum MeetError {
         address: Address,
         /// Where the token would have gone, and what would be right.
         source: InClear,
+    },
+    /// The server wants a token, and is another user's process.
+    #[error("{address} wants a token, and it is not sent: {source}")]
+    UntrustedServer {
+        /// Where it is.
+        address: Address,
+        /// Who listens, and what would be right.
+        source: UntrustedServer,
     },
     /// Nobody has connected.
     #[error("nobody has connected to {address} in {} s", .waited.as_secs_f64())]
@@ -129,6 +139,11 @@ impl Wire {
     /// How the stream gets to the peer.
     pub(crate) fn route(&self) -> io::Result<Route> {
         self.stream.route()
+    }
+
+    /// Whether the server that was found at an address may have a token.
+    pub(crate) fn check_server(&self, address: &Address) -> io::Result<Result<(), UntrustedServer>> {
+        self.stream.check_server(Some(address))
     }
 
     /// Sends all. What a peer that is gone does not take is seen by what it does not answer.

@@ -19,7 +19,7 @@ use vp_client::native::{
 use vp_client::{Address, Client, Credentials, Options, SilenceLimit, is_memory};
 use vp_core::Time;
 use vp_models::host::{self, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
-use vp_models::memory::{MemoryBudget, OutOfRange};
+use vp_models::memory::{MemoryBudget, OutOfRange, usual_limit};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::NOTHING_RUNS;
 
@@ -58,7 +58,8 @@ pub struct RemoteOptions {
     pub seat: SessionPart,
     /// Whose memory.
     pub memory: MemoryPlace,
-    /// Most bytes that the RAM on this side takes, unless it is shared: a write of the platform that needs more is refused.
+    /// Most bytes that the RAM on this side takes, unless it is shared: a write of the platform that needs more is refused. Half of
+    /// what this process can have ([`usual_limit`]) unless it is set: the server decides how large a port is, and what is written.
     pub memory_limit: u64,
     /// How simulated time moves.
     pub time_mode: TimeMode,
@@ -82,7 +83,7 @@ impl Default for RemoteOptions {
         Self {
             seat: SessionPart::Cpu,
             memory: MemoryPlace::Inside,
-            memory_limit: u64::MAX,
+            memory_limit: usual_limit(),
             time_mode: TimeMode::Lockstep,
             platform: None,
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),

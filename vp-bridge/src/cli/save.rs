@@ -10,7 +10,7 @@ use vp_observers::WholeFile;
 use vp_protocols::native::{ErrorCode, TimeMode, Until};
 use vp_transport::Address;
 
-use super::{Failure, Verdict};
+use super::{Failure, Verdict, memory_limit};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -26,6 +26,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     wait: u64,
 
+    /// Most bytes that the file may have, such as 16G: a server that has more to send is refused before anything is written. What was
+    /// written in the platform's memories is in it, compressed; those of the built-in platforms have 2 GiB
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = memory_limit::bytes)]
+    max_size: u64,
+
     /// Where to write it. What is there stays until all of it has come
     #[arg(value_name = "FILE", value_parser = super::standard::named())]
     file: PathBuf,
@@ -39,6 +44,8 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     options.platform = args.shared.clone();
     options.credentials = Credentials::from_environment().map_err(Failure::new)?;
     options.time_mode = TimeMode::Lockstep;
+    // All comes in answers.
+    options.share = false;
     let mut client = Client::connect(&args.connect, &options, ()).map_err(Failure::connection)?;
     if args.shared.is_none() && client.status().is_ok_and(|status| status.sessions == 1) {
         let what = "nobody else is at this platform: the server has made it for this session, or all others have gone";
@@ -61,7 +68,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let cannot_write = |error| Failure::new(format!("{}: {error}", args.file.display()));
     loop {
         let mut file = WholeFile::create(&args.file).map_err(cannot_write)?;
-        match client.save(&mut file) {
+        match client.save(&mut file, args.max_size) {
             Ok(time) => {
                 file.keep().map_err(cannot_write)?;
                 anstream::println!("saved at {} as {}", Time::ps(time.0), args.file.display());
@@ -74,6 +81,9 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
             }
             Err(SaveError::Session(error @ Error::Refused { .. })) => return Err(Failure::new(error)),
             Err(SaveError::Session(error)) => return Err(Failure::connection(error)),
+            Err(error @ SaveError::TooLarge { .. }) => {
+                return Err(Failure::new(error).hint("take more: --max-size SIZE"));
+            }
             Err(SaveError::Write(error)) => return Err(cannot_write(error)),
         }
     }

@@ -8,7 +8,7 @@ use super::measured::Outcome;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
@@ -114,14 +114,11 @@ impl Store {
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(io(error)),
         }
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(io)?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        if whole < text.len() {
-            file.set_len(whole as u64).map_err(io)?;
+        let Contents { finished, whole, all } = contents(path, &file, MOST)?;
+        if whole < all {
+            file.set_len(whole).map_err(io)?;
             file.seek(SeekFrom::End(0)).map_err(io)?;
         }
-        let finished = lines(path, &text[..whole])?;
         Ok(Store { path: path.to_owned(), file, finished })
     }
 
@@ -149,10 +146,9 @@ impl Store {
     /// # Errors
     /// When it cannot be read.
     pub fn read(path: &Path) -> Result<Vec<Finished>, StoreError> {
-        let text = std::fs::read(path)
-            .map_err(|error| StoreError::Io { path: path.display().to_string(), error })?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        lines(path, &text[..whole])
+        let file =
+            File::open(path).map_err(|error| StoreError::Io { path: path.display().to_string(), error })?;
+        Ok(contents(path, file, MOST)?.finished)
     }
 
     /// Forgets everything.
@@ -223,24 +219,58 @@ fn fits(line: &[u8]) -> Option<bool> {
     Some(format!("{:08x}", crc32fast::hash(line)).as_bytes() == digits)
 }
 
-fn lines(path: &Path, text: &[u8]) -> Result<Vec<Finished>, StoreError> {
-    let lines = text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+/// Bytes of a line, at most. One of GoogLeNet, 84 layers, has 43 KB with what happened over time: there is room for a network of
+/// tens of thousands of layers.
+const MOST_LINE: u64 = 16 << 20;
+
+/// Bytes of a file, at most: all that is in it is in memory while a study runs. There is room for 100 000 such lines, and for ten
+/// times as many of small networks.
+const MOST: u64 = 4 << 30;
+
+/// What a file of finished points has.
+struct Contents {
+    finished: Vec<Finished>,
+    /// Bytes of whole lines.
+    whole: u64,
+    /// Those, and the bytes of a line that was cut off.
+    all: u64,
+}
+
+/// Reads a file up to its end, and no more than so many bytes.
+fn contents(path: &Path, from: impl Read, most: u64) -> Result<Contents, StoreError> {
+    let io = |error| StoreError::Io { path: path.display().to_string(), error };
+    let mut from = BufReader::new(from);
+    let (mut finished, mut whole, mut number) = (Vec::new(), 0, 0);
     // Programs of before wrote none; of those that do, none goes back.
     let mut has_checksums = false;
-    lines
-        .map(|(at, line)| {
-            let wrong = |why: String| {
-                let path = path.display().to_string();
-                StoreError::Line { path, line: at + 1, why }
-            };
-            match fits(line) {
-                Some(true) => has_checksums = true,
-                None if !has_checksums => {}
-                _ => return Err(wrong("the line is damaged: its checksum does not fit".to_owned())),
-            }
-            serde_json::from_slice(line).map_err(|error| wrong(error.to_string()))
-        })
-        .collect()
+    let mut line = Vec::new();
+    loop {
+        number += 1;
+        let wrong = |why: String| StoreError::Line { path: path.display().to_string(), line: number, why };
+        line.clear();
+        from.by_ref().take(MOST_LINE + 1).read_until(b'\n', &mut line).map_err(io)?;
+        let length = line.len() as u64;
+        if length > MOST_LINE {
+            return Err(wrong(format!("it has more than {MOST_LINE} bytes")));
+        }
+        if whole + length > most {
+            let what = format!("it has more than {most} bytes");
+            return Err(io(std::io::Error::new(ErrorKind::FileTooLarge, what)));
+        }
+        let Some((b'\n', line)) = line.split_last() else {
+            return Ok(Contents { finished, whole, all: whole + length });
+        };
+        whole += length;
+        if line.is_empty() {
+            continue;
+        }
+        match fits(line) {
+            Some(true) => has_checksums = true,
+            None if !has_checksums => {}
+            _ => return Err(wrong("the line is damaged: its checksum does not fit".to_owned())),
+        }
+        finished.push(serde_json::from_slice(line).map_err(|error| wrong(error.to_string()))?);
+    }
 }
 
 /// Which program this is: a hash of its file. What another has run may have come out otherwise.
@@ -362,6 +392,18 @@ mod tests {
         std::fs::write(&path, text + &old("d")).unwrap();
         let error = Store::open(&path).err().unwrap().to_string();
         assert!(error.contains("points.jsonl:4: the line is damaged"), "{error}");
+    }
+
+    #[test]
+    fn a_file_without_end_and_one_that_is_too_large_are_refused() {
+        let error = Store::read(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(error.starts_with("/dev/zero:1: it has more than 16777216 bytes"), "{error}");
+        let text = line(&finished("a")).unwrap();
+        let (path, length) = (Path::new("points.jsonl"), text.len() as u64);
+        let read = |most| contents(path, &[&text[..], &text[..]].concat()[..], most);
+        assert_eq!(read(2 * length).unwrap().finished.len(), 2);
+        let error = read(2 * length - 1).err().unwrap().to_string();
+        assert_eq!(error, format!("points.jsonl: it has more than {} bytes", 2 * length - 1));
     }
 
     #[test]

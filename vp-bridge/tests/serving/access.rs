@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::common::Served;
+use crate::common::program::ServeProgram;
 use crate::common::raw::{CSB, DBB, IRQ, Raw};
 use tempfile::TempDir;
 use vp_client::{Client, ConnectError, Credentials, Error, Options as ClientOptions, SaveError};
@@ -327,7 +328,7 @@ fn a_platform_is_saved_for_who_has_the_right_to_it_and_for_nobody_else() {
         let options = ClientOptions { time_mode: TimeMode::Lockstep, ..options(Some(secret), None) };
         let mut client = Client::connect(&served.address, &options, ()).unwrap();
         let mut saved = Vec::new();
-        client.save(&mut saved).map(|_| saved)
+        client.save(&mut saved, 1 << 30).map(|_| saved)
     };
     match save("cpu-0123456789abcdef") {
         Err(SaveError::Session(Error::Refused { code: ErrorCode::NotPermitted, reason })) => {
@@ -394,6 +395,43 @@ fn a_process_of_another_user_is_turned_away_at_a_unix_socket() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("this socket is for the server's own user"), "{said}{output:?}");
     assert!(said.contains("user 54321"), "{said}");
+}
+
+/// Where the server should be, another user's listens.
+#[test]
+fn a_server_of_another_user_is_passed_no_files_where_everybody_could_have_put_it() {
+    use std::io::{BufRead as _, BufReader};
+    use std::os::unix::fs::MetadataExt as _;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+    let test = "a_server_of_another_user_is_passed_no_files_where_everybody_could_have_put_it";
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return tools::skipped(test, "only root can be another user");
+    }
+    // Where everybody may start the program, and everybody may listen.
+    let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o1777)).tempdir().unwrap();
+    let program = folder.path().join("vp");
+    std::fs::copy(env!("CARGO_BIN_EXE_vp"), &program).unwrap();
+    let socket = folder.path().join("vp.sock").display().to_string();
+    for (name, why) in [
+        (format!("unix:@vp-stranger-{}", std::process::id()), "may listen at a name without a file"),
+        (format!("unix:{socket}"), "can be written by others"),
+    ] {
+        let mut command = Command::new(&program);
+        command.args(["serve", "--listen", &name]).current_dir("/").uid(54_321).gid(54_321);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let server = ServeProgram { child, address: name.parse().unwrap() };
+        let connect = |options: ClientOptions| Client::connect(&server.address, &options, ());
+        let error = connect(options(None, None)).err().expect("no session");
+        assert!(matches!(error, ConnectError::UntrustedServer { .. }), "{error}");
+        let told = error.to_string();
+        assert!(told.contains("user 54321 listens there") && told.contains(why), "{told}");
+        // Without files and a token there is nothing to keep back.
+        connect(ClientOptions { share: false, ..options(None, None) }).unwrap().ping().unwrap();
+        connect(ClientOptions::observer("test 1.0", None)).unwrap().platforms().unwrap();
+    }
 }
 
 /// Each platform has a mebibyte from its beginning.

@@ -150,6 +150,26 @@ fn what_is_saved_counts_in_the_platforms_memory() {
 }
 
 #[test]
+fn a_saved_platform_larger_than_the_file_may_be_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("large.vpsv");
+    let served = Served::tcp();
+    let mut host = served.join(lab());
+    host.load(Memory::Primary, u64::from(SOURCE), &noise(1 << 20)).unwrap();
+    let address = served.address.to_string();
+    let save = |size: &str| {
+        let options = ["save", "--connect", &address, "--shared", "lab", "--max-size", size];
+        vp(&options).arg(&file).ended()
+    };
+    let output = save("64 KiB");
+    let told = said(&output);
+    assert!(!output.status.success() && told.contains("65536 are taken at most"), "{told}");
+    assert!(told.contains("--max-size SIZE"), "{told}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert!(save("64 MiB").status.success());
+}
+
+#[test]
 fn a_server_refuses_files_that_it_cannot_go_on_from_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lab.vpsv");

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// The newest of what nobody has asked for yet, [`Backlog::MOST`] at most, and how many there were before.
+/// The newest of what nobody has asked for yet, [`Backlog::MOST`] at most unless another number is [given](Backlog::of), and how many
+/// there were before.
 ///
 /// ```
 /// use vp_models::host::Backlog;
@@ -11,26 +12,37 @@ use std::collections::VecDeque;
 /// let (left_out, kept) = backlog.take();
 /// assert_eq!((left_out, kept.len(), kept[0]), (5000 - Backlog::<i32>::MOST as u64, 4096, 904));
 /// assert_eq!(backlog.take(), (0, Vec::new()));
+///
+/// let mut short = Backlog::of(2);
+/// (0..5).for_each(|item| short.push(item));
+/// assert_eq!((short.pop(), short.take_left_out(), short.take()), (Some(3), 3, (0, vec![4])));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Backlog<T> {
     kept: VecDeque<T>,
     left_out: u64,
+    most: usize,
 }
 
 impl<T> Default for Backlog<T> {
     fn default() -> Self {
-        Backlog { kept: VecDeque::new(), left_out: 0 }
+        Backlog::of(Self::MOST)
     }
 }
 
 impl<T> Backlog<T> {
-    /// How many are kept, at most.
+    /// How many are kept, at most, unless another number is given.
     pub const MOST: usize = 4096;
+
+    /// Nothing yet; `most` are kept.
+    #[must_use]
+    pub fn of(most: usize) -> Self {
+        Backlog { kept: VecDeque::new(), left_out: 0, most }
+    }
 
     /// Adds the newest, in place of the oldest if there is no room.
     pub fn push(&mut self, item: T) {
-        if self.kept.len() == Self::MOST {
+        if self.kept.len() >= self.most {
             self.kept.pop_front();
             self.left_out += 1;
         }
@@ -41,6 +53,22 @@ impl<T> Backlog<T> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
+    }
+
+    /// Takes the oldest that is kept.
+    pub fn pop(&mut self) -> Option<T> {
+        self.kept.pop_front()
+    }
+
+    /// Forgets all, and how many were left out.
+    pub fn clear(&mut self) {
+        self.kept.clear();
+        self.left_out = 0;
+    }
+
+    /// How many were left out since this was asked last.
+    pub fn take_left_out(&mut self) -> u64 {
+        std::mem::take(&mut self.left_out)
     }
 
     /// How many were left out, and those that came after them, oldest first; nothing is kept then.

@@ -15,6 +15,7 @@ mod ram;
 mod sram;
 mod system;
 mod traffic;
+mod usual;
 
 #[cfg(test)]
 mod tests;
@@ -26,3 +27,4 @@ pub use model::{MemoryModel, ModelError};
 pub use ram::{OutOfRange, Ram, WriteError};
 pub use sram::SramConfig;
 pub use traffic::{Pattern, TrafficConfig};
+pub use usual::usual_limit;

@@ -56,7 +56,12 @@ AccessRow: TypeAlias = tuple[int, int | None, bool]
 
 class Partner:
     def __init__(
-        self, address: str | None = None, same_edge: bool = False, quantum: int = 0, reset_edges: int = 16
+        self,
+        address: str | None = None,
+        same_edge: bool = False,
+        quantum: int = 0,
+        reset_edges: int = 16,
+        memory_limit: int | None = None,
     ) -> None: ...
     def attach(self, kind: str, name: str) -> tuple[int, int]: ...
     def keep_bytes(self, port: int, call: Callable[[int, int, bytes | None], bytes | None]) -> None: ...

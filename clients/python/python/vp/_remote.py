@@ -56,7 +56,7 @@ def connect(
         time_mode: how simulated time moves: ``lockstep`` is reproducible, ``free`` is not.
         own_memory: keep the memory on this side: the device's bursts come over the session, while a call waits. `True`: RAM. A `dict` of ports, such as
             ``{"dbb0": memory}``: what is behind them, see `OwnMemory`.
-        memory_limit: bytes of this host's memory that it takes at most.
+        memory_limit: bytes of this host's memory that it takes at most, as RAM that is not shared. Without, half of what this process can have.
         timeout: seconds to wait for the connection.
         heartbeat: seconds that the server may be silent while it is waited for; 0: for ever. Without, as ``VP_HEARTBEAT`` or the protocol says.
         share: share memory and registers with a server of the same host, over a Unix socket.

@@ -30,6 +30,7 @@ from . import _native
 from ._errors import ClosedError, RefusedError
 from ._remote import _BASES, OwnMemory, _callable
 from ._time import Time
+from ._types import whole
 
 #: What the platform warns of.
 _LOG = logging.getLogger("cocotb.vp")
@@ -371,6 +372,8 @@ class Partner:
         quantum: edges by which what crosses is seen later, each way, for fewer messages. 0 is exact.
         reset_edges: for how many edges the design is in reset. Those at the beginning are before the platform's first.
         settle_edges: edges behind those for which the pins stay idle.
+        memory_limit: bytes of this host's memory that is taken at most for what programs load beside the pins, where `axi_subordinate` is given no
+            memory. Without, half of what this process can have.
     """
 
     def __init__(
@@ -384,6 +387,7 @@ class Partner:
         quantum: int = 0,
         reset_edges: int = 16,
         settle_edges: int = 0,
+        memory_limit: int | None = None,
     ) -> None:
         self._clock = clock
         self._reset = reset
@@ -393,6 +397,7 @@ class Partner:
         self._quantum = quantum
         self._reset_edges = reset_edges
         self._settle_edges = settle_edges
+        self._memory_limit = None if memory_limit is None else whole(memory_limit, "memory_limit")
         self._ports: list[_Port] = []
         self._native: _native.Partner | None = None
         self._is_in_reset = True
@@ -478,7 +483,8 @@ class Partner:
     def _start(self) -> None:
         if not self._ports:
             raise RefusedError("the simulation takes no port of the platform: name one before it runs")
-        self._native = _native.Partner(self._address, self._same_edge, self._quantum, self._reset_edges + self._settle_edges)
+        reset_edges = self._reset_edges + self._settle_edges
+        self._native = _native.Partner(self._address, self._same_edge, self._quantum, reset_edges, self._memory_limit)
         for port in self._ports:
             port.attach(self._native)
 

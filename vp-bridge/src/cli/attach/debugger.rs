@@ -1,6 +1,5 @@
 //! What the commands do.
 
-use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,6 +11,7 @@ use vp_client::native::{
 };
 use vp_client::{Client, Error, Handler};
 use vp_core::Time;
+use vp_models::host::{Backlog, warnings_left_out};
 use vp_models::platform::DeviceRegisters;
 use vp_transport::Address;
 
@@ -27,16 +27,41 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Bytes of memory that are shown, at most.
 const MOST_SHOWN: u64 = 64 << 10;
 
+/// Of each kind of what the server tells so many are kept until the next command: the latest.
+const MOST_NOTICES: usize = 64;
+
 /// What the server tells.
-#[derive(Default)]
 pub(super) struct Notices {
-    stops: VecDeque<StopReport>,
-    warnings: Vec<String>,
+    stops: Backlog<StopReport>,
+    warnings: Backlog<String>,
+}
+
+impl Default for Notices {
+    fn default() -> Self {
+        Self { stops: Backlog::of(MOST_NOTICES), warnings: Backlog::of(MOST_NOTICES) }
+    }
+}
+
+impl Notices {
+    /// What a person is told of after a command, in lines.
+    fn take_warnings(&mut self) -> Vec<String> {
+        let (left_out, warnings) = self.warnings.take();
+        let left_out = (left_out > 0).then(|| warnings_left_out(left_out));
+        let mut told: Vec<String> = left_out.into_iter().chain(warnings).collect();
+        let stops = self.stops.take_left_out();
+        if stops > 0 {
+            let stops = show::counted(stops, "report");
+            told.push(format!(
+                "{stops} of a stop left out: the server told of more than {MOST_NOTICES} at once"
+            ));
+        }
+        told
+    }
 }
 
 impl Handler for Notices {
     fn stopped(&mut self, report: StopReport) {
-        self.stops.push_back(report);
+        self.stops.push(report);
     }
 
     fn warning(&mut self, time: WireTime, text: String) {
@@ -118,7 +143,7 @@ impl Debugger {
     pub(super) fn carry_out(&mut self, line: &str, out: &mut impl Write) -> Result<After, Failure> {
         let Some(command) = command::parse(line).map_err(Failure::new)? else { return Ok(After::Next) };
         let done = self.execute(command, out);
-        for warning in std::mem::take(&mut self.session.handler_mut().warnings) {
+        for warning in self.session.handler_mut().take_warnings() {
             anstream::eprintln!("{}warning:{} {warning}", show::YELLOW.render(), show::YELLOW.render_reset());
         }
         out.flush()?;
@@ -208,7 +233,7 @@ impl Debugger {
                     Reply::Failed { code, reason } => Err(Error::Refused { code, reason }),
                     other => Err(Error::Unfit(other.name())),
                 }),
-                None => session.handler_mut().stops.pop_front().map(Ok),
+                None => session.handler_mut().stops.pop().map(Ok),
             });
             if let Some(report) = told.map_err(Failure::new)? {
                 return report.map_err(Failure::new);
@@ -482,5 +507,27 @@ impl Debugger {
             writeln!(out, "{phrase}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_the_server_tells_the_latest_is_kept_and_the_rest_is_counted() {
+        let mut notices = Notices::default();
+        for time in 0..100 {
+            notices.warning(WireTime(time), format!("warning {time}"));
+            let (by, why) = (SessionId(1), StopWhy::Asked);
+            notices.stopped(StopReport { by, time: WireTime(time), why, hits: Vec::new() });
+        }
+        let told = notices.take_warnings();
+        assert_eq!(told.len(), 1 + MOST_NOTICES + 1);
+        assert_eq!(told[0], "36 warnings before these left out: nobody asked for them");
+        assert!(told[1].ends_with("warning 36") && told[MOST_NOTICES].ends_with("warning 99"), "{told:?}");
+        assert!(told[MOST_NOTICES + 1].starts_with("36 reports of a stop left out"), "{told:?}");
+        assert_eq!(notices.stops.pop().map(|report| report.time), Some(WireTime(36)));
+        assert_eq!(notices.take_warnings(), Vec::<String>::new());
     }
 }
