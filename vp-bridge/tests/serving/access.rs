@@ -409,7 +409,8 @@ fn a_server_of_another_user_is_passed_no_files_where_everybody_could_have_put_it
         return tools::skipped(test, "only root can be another user");
     }
     // Where everybody may start the program, and everybody may listen.
-    let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o1777)).tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o1777)).unwrap();
     let program = folder.path().join("vp");
     std::fs::copy(env!("CARGO_BIN_EXE_vp"), &program).unwrap();
     let socket = folder.path().join("vp.sock").display().to_string();
@@ -422,6 +423,7 @@ fn a_server_of_another_user_is_passed_no_files_where_everybody_could_have_put_it
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.contains("listening on"), "{line}");
         let server = ServeProgram { child, address: name.parse().unwrap() };
         let connect = |options: ClientOptions| Client::connect(&server.address, &options, ());
         let error = connect(options(None, None)).err().expect("no session");

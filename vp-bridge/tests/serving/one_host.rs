@@ -293,7 +293,7 @@ fn a_client_that_dies_with_accesses_in_its_ring_leaves_its_platform_to_the_next(
 fn who_has_its_ring_of_writes_for_later_taken_by_other_requests_is_read_no_further() {
     const ROUNDS: usize = 200;
     let (served, _folder) = served();
-    let mut cpu = Raw::cpu(&served.address, TimeMode::Lockstep);
+    let mut cpu = Raw::cpu(&served.address, TimeMode::Paced { picoseconds_per_nanosecond: 1 });
     cpu.stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
     let mut ring = cpu.ring();
     let address = u64::from(RegisterMap::Small.find("GLB.S_INTR_MASK").unwrap().address);
