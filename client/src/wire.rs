@@ -214,6 +214,7 @@ impl Wire {
 mod tests {
     use super::*;
     use bytes::Bytes;
+    use std::sync::mpsc;
     use std::thread;
     use vp_protocols::native::TimeMode;
     use vp_transport::in_process;
@@ -236,26 +237,27 @@ mod tests {
         assert_eq!(error.to_string(), "the server has read nothing for 1 ms");
     }
 
-    /// A server that reads a byte whenever the other side waits for room.
-    fn byte_by_byte(far: Stream) -> thread::JoinHandle<()> {
-        thread::spawn(move || {
-            let mut bytes = [0; 1];
-            while far.read(&mut bytes).is_ok_and(|read| read != Some(0)) {
-                thread::sleep(Duration::from_millis(1));
+    /// A server that reads a byte now and then, until the sender is dropped.
+    fn byte_by_byte(far: Stream) -> (mpsc::Sender<()>, thread::JoinHandle<()>) {
+        let (end, ended) = mpsc::channel();
+        let server = thread::spawn(move || {
+            while ended.recv_timeout(Duration::from_millis(1)) == Err(mpsc::RecvTimeoutError::Timeout) {
+                far.read(&mut [0; 1]).unwrap();
             }
-        })
+        });
+        (end, server)
     }
 
     #[test]
     fn writing_to_a_server_that_reads_a_byte_now_and_then_ends_with_an_error() {
         let (mut wire, far) = wire();
         wire.patience = Some(Duration::from_millis(50));
-        let server = byte_by_byte(far);
+        let (end, server) = byte_by_byte(far);
         let error = wire.flush().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         let told = error.to_string();
         assert!(told.starts_with("the server has read ") && told.contains(" 50 ms"), "{told}");
-        drop(wire);
+        drop(end);
         server.join().unwrap();
     }
 
@@ -285,11 +287,11 @@ mod tests {
     fn writing_for_a_time_leaves_the_rest_to_be_written() {
         let (mut wire, far) = wire();
         let before = wire.connection.output().len();
-        let server = byte_by_byte(far);
+        let (end, server) = byte_by_byte(far);
         assert!(!wire.flush_until(Some(Instant::now() + Duration::from_millis(20))).unwrap());
         let left = wire.connection.output().len();
         assert!((1..before).contains(&left), "{left} of {before}");
-        drop(wire);
+        drop(end);
         server.join().unwrap();
     }
 
