@@ -28,7 +28,7 @@ install() { # install PACKAGES...: of Debian, by name
   local package get="$root env DEBIAN_FRONTEND=noninteractive apt-get"
   $get update -q
   $get install -y -q --no-install-recommends "$@" && return
-  # One by one: of one that is not to be had the others do not depend.
+  # One by one, so that one that is missing does not stop the others.
   for package in "$@"; do
     $get install -y -q --no-install-recommends "$package" || echo "the package $package cannot be had" >&2
   done
@@ -69,7 +69,7 @@ if [ "${1:-}" = sanitize ]; then
     sanitize "$sanitizer" -p vp-server --lib || status=$?
   done
   # Unsafe code without threads of its own, or whose threads are those of the crates above.
-  sanitize address -p vp-qemu --lib || status=$?
+  sanitize address -p vp-qemu -p vp-c --lib || status=$?
   sanitize address -p vp-recordings --lib --test recordings || status=$?
   # Arithmetic in vector instructions, those who have their loops compiled for them (`nvdla::vector`), and the reader of flatbuffers.
   sanitize address -p vp-models --lib -- conv::compute conv::cacc sdp::compute host::loadable || status=$?
@@ -175,6 +175,8 @@ python_environment() {
 }
 # What tests need that this machine lacks: got while they are built.
 prepare() {
+  # Nobody could be asked for a password.
+  local root="${root:+$root -n}"
   install "${packages[@]}" || true
   if [ ! -x target/perfetto/bin/python3 ] && command -v python3 >/dev/null 2>&1; then
     { python3 -m venv target/perfetto && target/perfetto/bin/pip install --quiet perfetto systemrdl-compiler; } || rm -rf target/perfetto

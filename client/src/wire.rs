@@ -13,12 +13,12 @@ use crate::silence::{Silence, limit_in_words};
 
 /// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
-/// How long the server may take for [`LEAST`] of what is written. It reads no further while the platform has much to
+/// How long the server may take for [`MIN_PROGRESS`] of what is written. It reads no further while the platform has much to
 /// do for this session, and a memory's owner has a time limit to answer; both are shorter.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes that the server takes in that time, at least, unless there are fewer: one that takes a byte now and then would
 /// hold a call for ever.
-const LEAST: usize = 64 << 10;
+const MIN_PROGRESS: usize = 64 << 10;
 /// Bytes of the server's that are kept while it takes nothing: it has more to say than it may.
 const UNREAD: usize = 64 << 20;
 /// How long a stream that takes nothing is slept at before it is looked at again.
@@ -174,7 +174,7 @@ impl Wire {
         let is_new_call = std::mem::take(&mut self.is_new_call);
         if let Some(written) = written {
             let stuck = self.stuck.map(|(since, taken)| (since, taken + written));
-            self.stuck = stuck.filter(|(_, taken)| *taken < LEAST && !is_new_call);
+            self.stuck = stuck.filter(|(_, taken)| *taken < MIN_PROGRESS && !is_new_call);
             return Ok(true);
         }
         let now = Instant::now();
@@ -267,8 +267,8 @@ mod tests {
         wire.patience = Some(Duration::ZERO);
         let since = Instant::now();
         wire.stuck = Some((since, 0));
-        assert!(wire.has_taken(Some(LEAST - 1)).unwrap());
-        assert_eq!(wire.stuck, Some((since, LEAST - 1)));
+        assert!(wire.has_taken(Some(MIN_PROGRESS - 1)).unwrap());
+        assert_eq!(wire.stuck, Some((since, MIN_PROGRESS - 1)));
         assert!(wire.has_taken(Some(1)).unwrap());
         assert_eq!(wire.stuck, None);
         let error = wire.has_taken(None).unwrap_err();

@@ -28,9 +28,9 @@ use crate::deferred;
 /// Most files that are sent at once.
 pub const MOST: usize = 16;
 /// Most files that may come at once: `SCM_MAX_FD`, unix(7).
-const COME: usize = 253;
+const MAX_FILES_AT_ONCE: usize = 253;
 /// Bytes that are read at once of what is left in a socket.
-const REST: usize = 64 << 10;
+const DRAIN_CHUNK: usize = 64 << 10;
 /// Files that are to be closed and are not yet, and sockets with such files.
 static CLOSING: AtomicUsize = AtomicUsize::new(0);
 /// While there are more than this, no files are received. Then peers hold up all threads that close files, and descriptors for
@@ -114,7 +114,7 @@ pub fn receive(stream: impl AsFd, into: &mut [u8], files: &mut VecDeque<Passed>)
 }
 
 fn receive_files(stream: impl AsFd, into: &mut [u8], files: &mut VecDeque<Passed>) -> io::Result<usize> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(COME))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FILES_AT_ONCE))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(stream, &mut [IoSliceMut::new(into)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
     for message in beside.drain() {
@@ -156,7 +156,7 @@ pub fn drain(stream: impl AsFd) {
 fn drain_while(may_receive_files: impl Fn() -> bool, stream: BorrowedFd<'_>) {
     // An error says that it has ended.
     let _ = shutdown(stream, Shutdown::Both);
-    let mut rest = vec![0; REST];
+    let mut rest = vec![0; DRAIN_CHUNK];
     // Nothing comes any more: what is left is at most as much as the peer could send ahead.
     loop {
         let read = match may_receive_files() {
@@ -177,7 +177,7 @@ fn drain_later(stream: BorrowedFd<'_>) {
     // A process without a descriptor for that has to wait when it drops the socket.
     let Ok(stream) = stream.try_clone_to_owned() else { return };
     close_later(move || {
-        let mut rest = vec![0; REST];
+        let mut rest = vec![0; DRAIN_CHUNK];
         let mut read = || receive_without_room(&stream, &mut rest, RecvFlags::empty());
         while read().is_ok_and(|received| received.bytes > 0) {}
     });
@@ -315,13 +315,13 @@ mod tests {
     fn all_files_that_can_come_at_once_are_received() {
         let (near, far) = UnixStream::pair().unwrap();
         let file = sealed("test", 0x1000).unwrap();
-        let files = [file.as_fd(); COME];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(COME))];
+        let files = [file.as_fd(); MAX_FILES_AT_ONCE];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FILES_AT_ONCE))];
         let mut beside = SendAncillaryBuffer::new(&mut space);
         assert!(beside.push(SendAncillaryMessage::ScmRights(&files)));
         sendmsg(&near, &[IoSlice::new(b"x")], &mut beside, SendFlags::empty()).unwrap();
         let mut came = VecDeque::new();
         assert_eq!(receive(&far, &mut [0; 8], &mut came).unwrap(), 1);
-        assert_eq!(came.len(), COME);
+        assert_eq!(came.len(), MAX_FILES_AT_ONCE);
     }
 }

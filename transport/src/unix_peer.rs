@@ -120,11 +120,15 @@ impl Folder {
     }
 }
 
+/// In a user namespace, each user of the host that has no number there (user_namespaces(7), overflowuid). Who has this number cannot tell
+/// its own processes from those of others.
+const UNMAPPED: u32 = 65_534;
+
 /// Whether the server of user `uid` is trusted by user `own`, who has found its socket in the last of the folders of `way`. Their own
 /// processes and those of root always are. Another user's is if the socket is in that user's folder, and nobody else but root and
 /// `own` could have put it there: into the folder, or the folder into those above it.
 fn check(uid: u32, own: u32, way: &[Folder]) -> Result<(), UntrustedServer> {
-    if uid == own || uid == 0 {
+    if uid == 0 || (uid == own && uid != UNMAPPED) {
         return Ok(());
     }
     let Some(last) = way.last() else { return Err(UntrustedServer::Unknown { uid }) };
@@ -155,7 +159,7 @@ fn way_to(socket: &Path) -> io::Result<Vec<Folder>> {
     let socket = std::path::absolute(socket)?;
     let mut at = PathBuf::from("/");
     let mut way = vec![Folder::new(&at, &fs::metadata(&at)?)];
-    let mut left: Vec<OsString> = socket.parent().into_iter().flat_map(parts).collect();
+    let mut left: Vec<OsString> = parts(&socket).collect();
     let mut links = 0;
     while let Some(part) = left.pop() {
         // `at` has no symbolic link in it: its parent is what the system takes for it.
@@ -175,6 +179,9 @@ fn way_to(socket: &Path) -> io::Result<Vec<Folder>> {
                 at = PathBuf::from("/");
             }
             left.extend(parts(&target));
+        } else if !found.is_dir() && left.is_empty() {
+            // The socket.
+            break;
         } else {
             way.push(Folder::new(&next, &found));
             at = next;
@@ -283,6 +290,10 @@ mod tests {
         symlink(at("closed"), at("open/link")).unwrap();
         symlink("../open/link/in", at("closed/back")).unwrap();
         symlink("round", at("round")).unwrap();
+        for socket in ["open/s", "open/below/s", "closed/s", "closed/in/s"] {
+            fs::write(at(socket), []).unwrap();
+        }
+        symlink("../closed/s", at("open/last")).unwrap();
         let passed = |path: &str| {
             let way = way_to(&at(path)).unwrap();
             assert_eq!(way[0].path, Path::new("/"));
@@ -299,6 +310,7 @@ mod tests {
         let expect = |way: &[&(String, u32)]| way.iter().copied().cloned().collect::<Vec<_>>();
         assert_eq!(passed("open/below/s"), expect(&[open, below, below]));
         assert_eq!(passed("open/link/s"), expect(&[open, closed, closed]));
+        assert_eq!(passed("open/last"), expect(&[open, closed, closed]));
         assert_eq!(passed("closed/back/s"), expect(&[closed, open, closed, inner, inner]));
         assert_eq!(passed("open/below/../../closed/s"), expect(&[open, below, closed, closed]));
         assert_eq!(passed("open/below/../s"), expect(&[open, below, open]));

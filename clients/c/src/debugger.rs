@@ -348,8 +348,8 @@ pub unsafe extern "C" fn vp_debugger_stop(debugger: *mut vp_debugger, into: *mut
 pub unsafe extern "C" fn vp_debugger_continue(debugger: *mut vp_debugger) -> vp_status {
     // SAFETY: as the caller says.
     let Some(debugger) = (unsafe { debugger.as_mut() }) else { return vp_status::Error };
-    // What was told before is not what will be waited for.
-    debugger.session.handler_mut().stops.clear();
+    // What was told before is not what will be waited for. How many were left out is still to be told.
+    while debugger.session.handler_mut().stops.pop().is_some() {}
     debugger.call(Client::debug_continue, drop)
 }
 

@@ -408,6 +408,7 @@ p = vp.connect(sys.argv[1])
 print("runs", flush=True)
 try:
     sys.stdin.readline()
+    print("calls", flush=True)
     p.run_for("1 s")
 except KeyboardInterrupt:
     print("interrupted", flush=True)
@@ -430,7 +431,8 @@ def test_a_second_keyboard_interrupt_does_not_wait_for_the_answer(program: Path,
         server.send_signal(signal.SIGSTOP)
         child.stdin.write("\n")
         child.stdin.flush()
-        time.sleep(1)
+        assert child.stdout.readline() == "calls\n"
+        time.sleep(0.5)
         child.send_signal(signal.SIGINT)
         first = time.monotonic()
         time.sleep(0.5)

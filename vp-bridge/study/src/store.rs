@@ -221,7 +221,7 @@ fn fits(line: &[u8]) -> Option<bool> {
 
 /// Bytes of a line, at most. One of GoogLeNet, 84 layers, has 43 KB with what happened over time: there is room for a network of
 /// tens of thousands of layers.
-const MOST_LINE: u64 = 16 << 20;
+const MAX_LINE_BYTES: u64 = 16 << 20;
 
 /// Bytes of a file, at most: all that is in it is in memory while a study runs. There is room for 100 000 such lines, and for ten
 /// times as many of small networks.
@@ -248,10 +248,10 @@ fn contents(path: &Path, from: impl Read, most: u64) -> Result<Contents, StoreEr
         number += 1;
         let wrong = |why: String| StoreError::Line { path: path.display().to_string(), line: number, why };
         line.clear();
-        from.by_ref().take(MOST_LINE + 1).read_until(b'\n', &mut line).map_err(io)?;
+        from.by_ref().take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line).map_err(io)?;
         let length = line.len() as u64;
-        if length > MOST_LINE {
-            return Err(wrong(format!("it has more than {MOST_LINE} bytes")));
+        if length > MAX_LINE_BYTES {
+            return Err(wrong(format!("it has more than {MAX_LINE_BYTES} bytes")));
         }
         if whole + length > most {
             let what = format!("it has more than {most} bytes");

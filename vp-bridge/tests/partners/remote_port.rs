@@ -288,11 +288,13 @@ fn what_came_before_a_broken_rule_is_answered() {
     }
 }
 
-/// The layer's bursts go to the peer's memory, its line to the peer's wire; with byte enables, or without.
+/// The layer's bursts go to the peer's memory, its line to the peer's wire; with byte enables, or without. A peer that takes long to
+/// answer is not idle.
 #[test]
 fn a_cpu_that_is_the_memory_too_runs_a_layer() {
     for announced in [Capabilities::PLATFORM, Capabilities::EXTENDED_LAYOUT, Capabilities::NONE] {
-        let serving = Serving::new(&[]);
+        let serving = Serving::new(&["--idle-timeout", "2"]);
+        let mut is_late = announced == Capabilities::PLATFORM;
         let mut peer = Peer::new(&serving.socket(), announced);
         let (width, height, channels) = (8, 8, 32);
         let source = common::pattern((width * height * channels) as usize);
@@ -306,6 +308,9 @@ fn a_cpu_that_is_the_memory_too_runs_a_layer() {
                 Transaction::Read(access) => {
                     assert_eq!(request.channel, MEMORY);
                     let data = memory[at(&access)..][..access.length as usize].to_vec();
+                    if std::mem::take(&mut is_late) {
+                        std::thread::sleep(Duration::from_secs(4));
+                    }
                     connection.respond(request, time, Answer::Data(&data)).unwrap();
                 }
                 Transaction::Write(access) => {

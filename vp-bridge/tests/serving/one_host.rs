@@ -292,6 +292,8 @@ fn a_client_that_dies_with_accesses_in_its_ring_leaves_its_platform_to_the_next(
 #[test]
 fn who_has_its_ring_of_writes_for_later_taken_by_other_requests_is_read_no_further() {
     const ROUNDS: usize = 200;
+    // So many commands of a session may be under way.
+    const COMMANDS: usize = 4096;
     let (served, _folder) = served();
     let mut cpu = Raw::cpu(&served.address, TimeMode::Paced { picoseconds_per_nanosecond: 1 });
     cpu.stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
@@ -309,6 +311,7 @@ fn who_has_its_ring_of_writes_for_later_taken_by_other_requests_is_read_no_furth
             Ok(read) => cpu.input.extend_from_slice(&bytes[..read]),
             Err(error) => {
                 assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+                assert!(round * vp_shm::ring::ENTRIES as usize > COMMANDS / 2, "no answer in round {round}");
                 break;
             }
         }

@@ -29,6 +29,8 @@ impl Hub {
             return false;
         }
         let (party, counts) = match input {
+            // Nothing waits for it: it is late, or the request was taken back before it was sent.
+            Input::Answer { request, .. } if !self.awaits(*request) => return false,
             Input::Answer { party, .. } | Input::Driven { party, .. } => (*party, true),
             Input::Promised { party, .. } => (*party, false),
             _ => return false,

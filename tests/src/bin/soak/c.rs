@@ -52,7 +52,7 @@ impl C {
         process::pause(random, 400);
         let mut command = Command::new(&self.program);
         command.arg(&place.address).envs(around.site.lab.of_client());
-        let kill = process::fate_within(random, 200);
+        let kill = process::kill_time_within(random, 200);
         around.run_at(place, Party::C, &mut command, kill, |printed| match printed == self.printed {
             true => Ok(()),
             false => Err(format!("it prints\n{printed}not\n{}", self.printed)),

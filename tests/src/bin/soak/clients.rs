@@ -70,7 +70,7 @@ fn run(
 ) -> Result<(), String> {
     let mut command = around.client();
     command.args(["run", what, "--connect", &place.address]).args(options);
-    around.run_at(place, Party::Client, &mut command, process::fate(random), |printed| {
+    around.run_at(place, Party::Client, &mut command, process::kill_time(random), |printed| {
         around.reference.check(what, printed)
     })
 }
@@ -81,7 +81,7 @@ fn shared(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(
     let name = format!("shared{}", random.random_range(0..2_u8));
     let mut command = around.client();
     command.args(["run", LAYER, "--connect", &place.address, "--shared", &name]);
-    match process::run(&mut command, process::fate(random))? {
+    match process::run(&mut command, process::kill_time(random))? {
         Ended::Itself { .. } => {}
         Ended::Killed => around.tally.killed(Party::Client),
         Ended::Hung => return Err(format!("{command:?} does not end")),

@@ -18,7 +18,7 @@ pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) ->
     process::pause(random, 400);
     around.tally.begun(Party::Debugger);
     let name = format!("debugged{}", random.random::<u32>());
-    let (layer, kill) = (around.layer(random), process::fate_within(random, 200));
+    let (layer, kill) = (around.layer(random), process::kill_time_within(random, 200));
     let mut cpu = around.cpu(place, &name)?;
     let mut command = around.client();
     command.args(["attach", &place.address, "--shared", &name]);

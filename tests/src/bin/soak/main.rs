@@ -51,7 +51,7 @@ use around::Around;
 use c::C;
 use clients::Reference;
 use qemu::Qemu;
-use round::Crew;
+use round::Parties;
 use server::{Figures, Lab, Lives, Place, Server};
 use study::Study;
 use tally::{Party, Tally};
@@ -184,14 +184,14 @@ fn soak(arguments: &Arguments) -> Result<bool, String> {
     for round in 1.. {
         let until = end.min(Instant::now() + ROUND);
         let around = Around { site: &site, reference: &reference, layers: &layers, tally: &tally, until };
-        let crew = Crew {
+        let parties = Parties {
             study: &study,
             qemu: qemu.as_ref(),
             c: c.as_ref(),
             has_python,
             clients: arguments.clients,
         };
-        round::run(&mut servers, &mut witnesses, &crew, &mut random, &around);
+        round::run(&mut servers, &mut witnesses, &parties, &mut random, &around);
         servers.iter_mut().try_for_each(Server::check)?;
         let steady = servers.iter().filter(|server| server.place.is_steady());
         let before = |at: usize| first.as_ref().and_then(|first| first.get(at));

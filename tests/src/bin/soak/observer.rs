@@ -12,7 +12,7 @@ pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) ->
     process::pause(random, 400);
     let mut command = around.client();
     command.args(["status", "--connect", &place.address]);
-    let kill = process::fate_within(random, 60);
+    let kill = process::kill_time_within(random, 60);
     around.run_at(place, Party::Observer, &mut command, kill, |printed| {
         let shows_one = printed.contains(" simulated in ");
         let may_have_none = !place.has_witness() && printed.contains("has no platform");

@@ -47,7 +47,7 @@ fn live(
         return Err(format!("{command:?} says {line:?}: {said:?}"));
     }
     let layer = around.layer(random);
-    let longest = process::fate(random).unwrap_or(Duration::from_secs(3600));
+    let longest = process::kill_time(random).unwrap_or(Duration::from_secs(3600));
     let (played, is_killed) = process::during(&mut memory, longest, || {
         cpu.reset().map_err(|error| format!("a reset: {error}")).and_then(|()| layer.play_in_time(cpu))
     });

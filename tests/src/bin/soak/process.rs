@@ -19,9 +19,10 @@ pub(crate) const LOOK: Duration = Duration::from_millis(5);
 pub(crate) fn beside(name: &str, package: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let program = own.with_file_name(name);
-    // Where the tests have it.
-    let found =
-        [program.clone(), own.with_file_name("deps").join(name)].into_iter().find(|path| path.exists());
+    // Cargo's tests have theirs in a folder of their own; what an earlier build has left is older.
+    let built = |path: &PathBuf| path.metadata().and_then(|file| file.modified()).ok();
+    let places = [own.with_file_name("deps").join(name), program];
+    let found = places.into_iter().filter(|path| path.exists()).max_by_key(built);
     found.ok_or_else(|| format!("no {name} beside {}: cargo build -p {package}", own.display()))
 }
 
@@ -105,12 +106,12 @@ pub(crate) fn end(child: &mut Child) {
 }
 
 /// When to kill a program, if at all: half of them, most while they run.
-pub(crate) fn fate(random: &mut SmallRng) -> Option<Duration> {
-    fate_within(random, 600)
+pub(crate) fn kill_time(random: &mut SmallRng) -> Option<Duration> {
+    kill_time_within(random, 600)
 }
 
 /// The same for one that is over sooner, in milliseconds.
-pub(crate) fn fate_within(random: &mut SmallRng, longest: u64) -> Option<Duration> {
+pub(crate) fn kill_time_within(random: &mut SmallRng, longest: u64) -> Option<Duration> {
     random.random_bool(0.5).then(|| Duration::from_millis(random.random_range(1..longest)))
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) ->
     if random.random_bool(0.3) {
         command.arg("own-memory");
     }
-    around.run_at(place, Party::Python, &mut command, process::fate_within(random, 900), |printed| {
+    around.run_at(place, Party::Python, &mut command, process::kill_time_within(random, 900), |printed| {
         around.reference.check(what, printed)
     })
 }

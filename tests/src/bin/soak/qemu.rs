@@ -50,7 +50,7 @@ impl Qemu {
     ) -> Result<(), String> {
         around.tally.begun(Party::Qemu);
         let layer = around.layer(random);
-        let kill = process::fate(random).map(|after| Instant::now() + after);
+        let kill = process::kill_time(random).map(|after| Instant::now() + after);
         let share = if random.random_bool(0.5) { "on" } else { "off" };
         let number: u32 = random.random();
         let [socket, said] = ["qtest", "log"].map(|end| self.folder.join(format!("qemu{number}.{end}")));

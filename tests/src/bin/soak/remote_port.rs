@@ -30,7 +30,7 @@ pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) ->
     let mut command = Command::new(own);
     command.arg("remote-port-peer").arg(socket).arg(layer.name());
     // It compares what the layer left itself.
-    around.run_at(place, Party::RemotePort, &mut command, process::fate(random), |_| Ok(()))
+    around.run_at(place, Party::RemotePort, &mut command, process::kill_time(random), |_| Ok(()))
 }
 
 /// The peer: runs a layer, and says whether it left what it should.

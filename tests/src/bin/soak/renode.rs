@@ -35,7 +35,7 @@ pub(crate) fn work(random: &mut SmallRng, around: &Around<'_>) -> Result<(), Str
     around.tally.begun(Party::Renode);
     let layer = around.layer(random);
     let victim = if random.random_bool(0.5) { Victim::Peripheral } else { Victim::Renode };
-    let kill = process::fate(random).map(|after| (Instant::now() + after, victim));
+    let kill = process::kill_time(random).map(|after| (Instant::now() + after, victim));
     let mut renode = Renode::start(around, kill)?;
     let greeted = renode.wait();
     let mut cpu = Cpu(renode);

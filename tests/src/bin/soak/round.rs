@@ -21,7 +21,7 @@ use crate::{Around, clients, debugger, noise, observer, partner, python, remote_
 const GUESTS: usize = 2;
 
 /// Who works in a round, besides clients and witnesses of each server.
-pub(crate) struct Crew<'a> {
+pub(crate) struct Parties<'a> {
     pub(crate) study: &'a Study,
     pub(crate) qemu: Option<&'a Qemu>,
     pub(crate) c: Option<&'a C>,
@@ -37,7 +37,7 @@ type Work = fn(&Place, &mut SmallRng, &Around<'_>) -> Result<(), String>;
 pub(crate) fn run(
     servers: &mut [Server],
     witnesses: &mut [Witness],
-    crew: &Crew<'_>,
+    parties: &Parties<'_>,
     random: &mut SmallRng,
     around: &Around<'_>,
 ) {
@@ -53,14 +53,14 @@ pub(crate) fn run(
                 let mut works: Vec<(Party, Work)> =
                     vec![(Party::Noise, noise::work as Work), (Party::Observer, observer::work as Work)];
                 if server.place.is_for_guests {
-                    for qemu in crew.qemu.into_iter().flat_map(|qemu| [qemu; GUESTS]) {
+                    for qemu in parties.qemu.into_iter().flat_map(|qemu| [qemu; GUESTS]) {
                         let (place, seed) = (server.place.clone(), random.random());
                         scope.spawn(move || {
                             around.repeat(Party::Qemu, seed, |random| qemu.work(&place, random, around));
                         });
                     }
                 } else {
-                    works.extend((0..crew.clients).map(|_| (Party::Client, clients::work as Work)));
+                    works.extend((0..parties.clients).map(|_| (Party::Client, clients::work as Work)));
                 }
                 if server.place.remote_port.is_some() {
                     works.push((Party::RemotePort, remote_port::work));
@@ -87,21 +87,23 @@ pub(crate) fn run(
             // One at a time of each, now at this server, now at that.
             let mut works: Vec<(Party, Work)> =
                 vec![(Party::Debugger, debugger::work as Work), (Party::Saver, saver::work as Work)];
-            works.extend(crew.has_python.then_some((Party::Python, python::work as Work)));
+            works.extend(parties.has_python.then_some((Party::Python, python::work as Work)));
             for (party, work) in works {
                 let seed = random.random();
                 scope.spawn(move || {
                     around.repeat(party, seed, |random| work(one_of(places, random), random, around));
                 });
             }
-            if let Some(c) = crew.c {
+            if let Some(c) = parties.c {
                 let seed = random.random();
                 scope.spawn(move || {
                     around.repeat(Party::C, seed, |random| c.work(one_of(places, random), random, around));
                 });
             }
             let [study, renode] = [random.random(), random.random()];
-            scope.spawn(move || around.repeat(Party::Study, study, |random| crew.study.work(random, around)));
+            scope.spawn(move || {
+                around.repeat(Party::Study, study, |random| parties.study.work(random, around))
+            });
             scope.spawn(move || around.repeat(Party::Renode, renode, |random| renode::work(random, around)));
         });
         drop(is_over);

@@ -41,7 +41,7 @@ pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) ->
     let file = folder.path().join("saved.vpsv");
     let mut command = around.client();
     command.args(["save", "--connect", &place.address, "--shared", &name, "--wait", "60"]).arg(&file);
-    let kill = process::fate_within(random, 150);
+    let kill = process::kill_time_within(random, 150);
     around.run_at(place, Party::Saver, &mut command, kill, |_| match file.exists() {
         true => Ok(()),
         false => Err("there is no file".to_owned()),

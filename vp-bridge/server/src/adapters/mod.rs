@@ -86,6 +86,9 @@ pub(crate) trait Adapter: Send {
     /// broken a rule since.
     fn owes_answers(&self) -> bool;
 
+    /// Whether a request, of either side, waits for its answer.
+    fn is_under_way(&self) -> bool;
+
     /// How the session ends if the peer's stream ends at the end of a message.
     fn gone(&self) -> SessionEnd {
         SessionEnd::Fine("the peer is gone".to_owned())

@@ -36,8 +36,10 @@ pub(super) struct AdaptedSession {
     landing: Box<[u8]>,
     /// When something last came, or its adapter was informed of the silence.
     heard: Instant,
-    /// When something last passed, in either direction.
-    active: Instant,
+    /// Whether something has passed since the last look, in either direction.
+    has_passed: bool,
+    /// For how long nothing has, and nothing was under way, as of the last look.
+    idle: Duration,
     /// The rule that the peer broke: the session ends when earlier requests are answered.
     broken: Option<End>,
     /// Why the session ends.
@@ -71,7 +73,8 @@ impl AdaptedSession {
             adapter,
             landing: vec![0; READ].into(),
             heard: Instant::now(),
-            active: Instant::now(),
+            has_passed: true,
+            idle: Duration::ZERO,
             broken: None,
             end: None,
             ended: Some(ended),
@@ -104,7 +107,7 @@ impl AdaptedSession {
     fn write(&mut self) {
         while let Some((number, output)) = self.adapter.next_output() {
             match self.streams[number].socket.write(output) {
-                Ok(Some(_)) => self.active = Instant::now(),
+                Ok(Some(_)) => self.has_passed = true,
                 Ok(None) if output.len() <= UNREAD => return,
                 Ok(None) => {
                     let why = format!("the peer has left {} bytes unread", output.len());
@@ -161,7 +164,7 @@ impl AdaptedSession {
             Ok(Some(_)) if self.broken.is_some() => Ok(()),
             Ok(Some(read)) => {
                 self.heard = Instant::now();
-                self.active = self.heard;
+                self.has_passed = true;
                 stream.input.extend_from_slice(&self.landing[..read]);
                 self.receive(number, now)?;
                 if !self.streams[number].input.is_empty() {
@@ -313,16 +316,18 @@ impl AdaptedSessions {
         }
     }
 
-    /// Those at which nothing has passed for so long, and that wait for no answer.
-    pub(super) fn idle(&self, limit: Duration) -> Vec<SessionId> {
-        let is_idle =
-            |session: &AdaptedSession| session.active.elapsed() >= limit && !session.adapter.owes_answers();
-        self.sessions.iter().filter(|(_, session)| is_idle(session)).map(|(id, _)| *id).collect()
+    /// Looks at them, so long after the last look; gives those that have been idle for so long.
+    pub(super) fn idle(&mut self, interval: Duration, limit: Duration) -> Vec<SessionId> {
+        for (_, session) in &mut self.sessions {
+            let is_busy = std::mem::take(&mut session.has_passed) || session.adapter.is_under_way();
+            session.idle = if is_busy { Duration::ZERO } else { session.idle + interval };
+        }
+        self.sessions.iter().filter(|(_, session)| session.idle >= limit).map(|(id, _)| *id).collect()
     }
 
     /// None of them has been idle until now.
     pub(super) fn keep_active(&mut self) {
-        self.sessions.iter_mut().for_each(|(_, session)| session.active = Instant::now());
+        self.sessions.iter_mut().for_each(|(_, session)| session.idle = Duration::ZERO);
     }
 
     /// All of them.

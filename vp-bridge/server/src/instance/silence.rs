@@ -123,7 +123,7 @@ impl PlatformThread {
             self.adapted.keep_active();
         } else if let Some(limit) = self.patience.idle_timeout {
             // Of the other protocols none has a Ping.
-            let idle_ones = self.adapted.idle(limit).into_iter();
+            let idle_ones = self.adapted.idle(interval, limit).into_iter();
             put_out.extend(idle_ones.map(|session| (session, ErrorCode::Idle, idle(limit))));
         }
         for (session, code, end) in put_out {

@@ -467,4 +467,8 @@ impl Adapter for Device {
     fn owes_answers(&self) -> bool {
         self.commands.values().any(|purpose| matches!(purpose, Purpose::Memory(..)))
     }
+
+    fn is_under_way(&self) -> bool {
+        self.is_accessed() || self.sync.is_some() || !self.commands.is_empty()
+    }
 }

@@ -567,6 +567,10 @@ impl Adapter for Host {
         self.requests.is_empty()
             && self.commands.values().any(|purpose| !matches!(purpose, Purpose::Attach(_)))
     }
+
+    fn is_under_way(&self) -> bool {
+        !self.requests.is_empty() || !self.commands.is_empty()
+    }
 }
 
 #[cfg(test)]

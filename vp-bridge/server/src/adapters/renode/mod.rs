@@ -362,6 +362,10 @@ impl Adapter for Renode {
         !self.connection.is_on_bus() && self.commands.values().any(owes)
     }
 
+    fn is_under_way(&self) -> bool {
+        self.connection.is_on_bus() || !self.commands.is_empty()
+    }
+
     fn gone(&self) -> SessionEnd {
         SessionEnd::Wrong("Renode is gone without a disconnect".to_owned())
     }
