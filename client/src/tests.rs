@@ -413,18 +413,25 @@ fn a_wait_ends_in_its_time_and_a_deadline_ends_the_session() {
     drop(server.join().unwrap());
 }
 
-#[test]
-fn a_wait_ends_in_its_time_though_the_server_does_not_read_and_what_is_unwritten_goes_out_later() {
-    // More than a stream of one process holds.
-    const REQUESTS: usize = 40;
+/// Writes of 8 KiB: more than a stream of one process holds.
+const REQUESTS: usize = 40;
+
+/// A session whose server reads nothing until it is told to, and then answers so many requests.
+fn with_late_answers() -> (std::sync::mpsc::Sender<()>, Client<Program>, JoinHandle<Peer>) {
     let (now, told) = std::sync::mpsc::channel();
-    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, move |mut peer| {
+    let (client, server) = session(Program::default(), TimeMode::Lockstep, move |mut peer| {
         told.recv().unwrap();
         for _ in 0..REQUESTS {
             peer.answer(Reply::Done, &[]);
         }
         peer
     });
+    (now, client, server)
+}
+
+#[test]
+fn a_wait_ends_in_its_time_though_the_server_does_not_read_and_what_is_unwritten_goes_out_later() {
+    let (now, mut client, server) = with_late_answers();
     let whole = MemoryWrite { access: Access::Debug, ..write(0x100, 8192, false) };
     let mut send = || client.send(Request::MemoryWrite(whole), &[7; 8192]).unwrap();
     let sent: Vec<RequestId> = (0..REQUESTS).map(|_| send()).collect();
@@ -443,16 +450,7 @@ fn a_wait_ends_in_its_time_though_the_server_does_not_read_and_what_is_unwritten
 
 #[test]
 fn a_program_with_a_loop_of_its_own_never_waits() {
-    // More than a stream of one process holds.
-    const REQUESTS: usize = 40;
-    let (now, told) = std::sync::mpsc::channel();
-    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, move |mut peer| {
-        told.recv().unwrap();
-        for _ in 0..REQUESTS {
-            peer.answer(Reply::Done, &[]);
-        }
-        peer
-    });
+    let (now, mut client, server) = with_late_answers();
     let whole = MemoryWrite { access: Access::Debug, ..write(0x100, 8192, false) };
     let mut under_way = Vec::new();
     for _ in 0..REQUESTS {
