@@ -102,7 +102,7 @@ pub(crate) fn run(
             }
             let [study, renode] = [random.random(), random.random()];
             scope.spawn(move || {
-                around.repeat(Party::Study, study, |random| parties.study.work(random, around))
+                around.repeat(Party::Study, study, |random| parties.study.work(random, around));
             });
             scope.spawn(move || around.repeat(Party::Renode, renode, |random| renode::work(random, around)));
         });
