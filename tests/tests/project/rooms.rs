@@ -61,6 +61,7 @@ const ROOMS: [(&str, &str, &[&str]); 19] = [
         "vp-tests",
         "tests",
         &[
+            "vp-client",
             "vp-core",
             "vp-models",
             "vp-protocols",
