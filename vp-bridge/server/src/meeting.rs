@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::time::Duration;
 
 use tokio::net::{TcpStream, UnixStream};
+use tokio::time::{Instant, sleep_until};
 use vp_transport::{Address, MeetingPlace, Order};
 
 use crate::access::{Access, Origin};
@@ -13,7 +14,7 @@ use crate::listener::{ListenError, Listener};
 use crate::stranger_log::StrangerLog;
 use crate::stream::Stream;
 
-/// How often it tries to connect to a peer that does not listen yet.
+/// How often it connects at most, to a peer that does not listen yet or that has gone.
 const RETRY: Duration = Duration::from_millis(50);
 
 /// Where a peer is met, from the server's beginning on.
@@ -22,6 +23,8 @@ pub(crate) struct Meeting {
     access: Access,
     strangers: StrangerLog,
     side: Side,
+    /// When it has connected last.
+    connected: Option<Instant>,
 }
 
 enum Side {
@@ -81,7 +84,7 @@ impl Meeting {
                 Err(_) => Side::Listens(Listener::bind(&address, access).await?),
             },
         };
-        Ok(Meeting { address, access: access.clone(), strangers, side })
+        Ok(Meeting { address, access: access.clone(), strangers, side, connected: None })
     }
 
     /// Where, with the port that was really taken.
@@ -92,6 +95,16 @@ impl Meeting {
         }
     }
 
+    /// Connects, to a peer that may have gone at once the last time, or for which the server had no place.
+    async fn connect_again(&mut self) -> io::Result<Stream> {
+        if let Some(connected) = self.connected {
+            sleep_until(connected + RETRY).await;
+        }
+        let stream = connect(&self.address).await?;
+        self.connected = Some(Instant::now());
+        Ok(stream)
+    }
+
     /// Waits for the next stream; says where it is from, if the peer has connected.
     pub(crate) async fn next(&mut self) -> (Stream, Option<Origin>) {
         let mut is_told = false;
@@ -99,7 +112,7 @@ impl Meeting {
             match std::mem::replace(&mut self.side, Side::Connects) {
                 // From then on it is who listens.
                 Side::Connected(stream) => return (stream, None),
-                Side::Connects => match connect(&self.address).await {
+                Side::Connects => match self.connect_again().await {
                     Ok(stream) => return (stream, None),
                     Err(error) => {
                         let is_awaited = [ErrorKind::ConnectionRefused, ErrorKind::NotFound];
@@ -128,5 +141,26 @@ impl Meeting {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_peer_that_goes_at_once_is_not_connected_to_again_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("peer");
+        let _peer = UnixListener::bind(&path).unwrap();
+        let place = MeetingPlace { order: Order::Connect, address: Address::Unix(path) };
+        let mut meeting = Meeting::arrange(&place, &Access::default(), StrangerLog::new()).await.unwrap();
+        let began = Instant::now();
+        for _ in 0..3 {
+            drop(meeting.next().await);
+        }
+        assert!(began.elapsed() >= 2 * RETRY, "{:?}", began.elapsed());
     }
 }
