@@ -61,7 +61,6 @@ const ROOMS: [(&str, &str, &[&str]); 19] = [
         "vp-tests",
         "tests",
         &[
-            "vp-client",
             "vp-core",
             "vp-models",
             "vp-protocols",

@@ -14,7 +14,7 @@ use crate::listener::{ListenError, Listener};
 use crate::stranger_log::StrangerLog;
 use crate::stream::Stream;
 
-/// How often it connects at most, to a peer that does not listen yet or that has gone.
+/// The shortest time between two connections to a peer that does not listen yet, or that has gone.
 const RETRY: Duration = Duration::from_millis(50);
 
 /// Where a peer is met, from the server's beginning on.
@@ -23,8 +23,8 @@ pub(crate) struct Meeting {
     access: Access,
     strangers: StrangerLog,
     side: Side,
-    /// When it has connected last.
-    connected: Option<Instant>,
+    /// When this side last connected.
+    last_connected: Option<Instant>,
 }
 
 enum Side {
@@ -76,15 +76,19 @@ impl Meeting {
         if let Address::Tls { .. } = address {
             return Err(ListenError::Io { address, source: no_tls() });
         }
+        let mut last_connected = None;
         let side = match order {
             Order::Listen => Side::Listens(Listener::bind(&address, access).await?),
             Order::Connect => Side::Connects,
             Order::Either => match connect(&address).await {
-                Ok(stream) => Side::Connected(stream),
+                Ok(stream) => {
+                    last_connected = Some(Instant::now());
+                    Side::Connected(stream)
+                }
                 Err(_) => Side::Listens(Listener::bind(&address, access).await?),
             },
         };
-        Ok(Meeting { address, access: access.clone(), strangers, side, connected: None })
+        Ok(Meeting { address, access: access.clone(), strangers, side, last_connected })
     }
 
     /// Where, with the port that was really taken.
@@ -96,12 +100,12 @@ impl Meeting {
     }
 
     /// Connects, to a peer that may have gone at once the last time, or for which the server had no place.
-    async fn connect_again(&mut self) -> io::Result<Stream> {
-        if let Some(connected) = self.connected {
-            sleep_until(connected + RETRY).await;
+    async fn connect_after_pause(&mut self) -> io::Result<Stream> {
+        if let Some(last) = self.last_connected {
+            sleep_until(last + RETRY).await;
         }
         let stream = connect(&self.address).await?;
-        self.connected = Some(Instant::now());
+        self.last_connected = Some(Instant::now());
         Ok(stream)
     }
 
@@ -112,7 +116,7 @@ impl Meeting {
             match std::mem::replace(&mut self.side, Side::Connects) {
                 // From then on it is who listens.
                 Side::Connected(stream) => return (stream, None),
-                Side::Connects => match self.connect_again().await {
+                Side::Connects => match self.connect_after_pause().await {
                     Ok(stream) => return (stream, None),
                     Err(error) => {
                         let is_awaited = [ErrorKind::ConnectionRefused, ErrorKind::NotFound];
@@ -155,12 +159,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("peer");
         let _peer = UnixListener::bind(&path).unwrap();
-        let place = MeetingPlace { order: Order::Connect, address: Address::Unix(path) };
-        let mut meeting = Meeting::arrange(&place, &Access::default(), StrangerLog::new()).await.unwrap();
-        let began = Instant::now();
-        for _ in 0..3 {
-            drop(meeting.next().await);
+        for order in [Order::Connect, Order::Either] {
+            let place = MeetingPlace { order, address: Address::Unix(path.clone()) };
+            let began = Instant::now();
+            let mut meeting = Meeting::arrange(&place, &Access::default(), StrangerLog::new()).await.unwrap();
+            for _ in 0..3 {
+                drop(meeting.next().await);
+            }
+            assert!(began.elapsed() >= 2 * RETRY, "{order:?}: {:?}", began.elapsed());
         }
-        assert!(began.elapsed() >= 2 * RETRY, "{:?}", began.elapsed());
     }
 }

@@ -80,7 +80,7 @@ struct Arguments {
 /// What this program is in place of all that.
 #[derive(Debug, Subcommand)]
 enum Role {
-    /// Measure a good client beside many bad ones, which run at the lowest priority (nice 19): in life they are on other hosts
+    /// Measure a good client beside many bad ones, which run only when nothing else does (SCHED_IDLE): in life they are on other hosts
     Crowd(crowd::Arguments),
     /// Be many bad sessions
     #[command(hide = true)]

@@ -40,8 +40,6 @@ impl BadClient {
     }
 }
 
-/// What they call themselves.
-pub(super) const AGENT: &str = "bad";
 const THREADS: usize = 2;
 /// Positions of the ports of `nv_small`'s platform.
 const REGISTERS: PortId = PortId(0);
@@ -151,7 +149,7 @@ impl Member {
         let stream = TcpStream::connect(place).map_err(text)?;
         stream.set_nodelay(true).map_err(text)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(text)?;
-        let hello = Connection::hello(AGENT, platform, TimeMode::Free);
+        let hello = Connection::hello("bad", platform, TimeMode::Free);
         let mut connection = Connection::client(hello).map_err(text)?;
         let mut input = BytesMut::new();
         let mut member = Member { stream, script: script.clone(), sent: 0 };
