@@ -14,6 +14,9 @@ pub(super) struct Times {
 /// A phase alone, and one beside the bad sessions.
 pub(super) type Round = [Times; 2];
 
+/// A figure of the times of a phase.
+type Figure = fn(&[f64]) -> f64;
+
 type Kind = (&'static str, fn(&Times) -> &[Duration]);
 
 const KINDS: [Kind; 3] = [
@@ -26,23 +29,27 @@ fn microseconds(times: &[Duration]) -> Vec<f64> {
     times.iter().map(|time| time.as_secs_f64() * 1e6).collect()
 }
 
-/// The value that so many of a thousand do not exceed.
-fn percentile(mut values: Vec<f64>, permille: usize) -> f64 {
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
-    values[(values.len() * permille / 1000).min(values.len() - 1)]
+    values
+}
+
+/// The value that so many of a thousand do not exceed.
+fn percentile(values: &[f64], permille: usize) -> f64 {
+    sorted(values)[(values.len() * permille / 1000).min(values.len() - 1)]
 }
 
 /// Of an even number, the mean of the two in the middle.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
+fn median(values: &[f64]) -> f64 {
+    let (values, middle) = (sorted(values), values.len() / 2);
     match values.len() % 2 {
         0 => f64::midpoint(values[middle - 1], values[middle]),
         _ => values[middle],
     }
 }
 
-fn mean(values: Vec<f64>) -> f64 {
+fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
@@ -56,19 +63,20 @@ pub(super) fn line(rounds: &[Round]) -> String {
 }
 
 fn of_kind(rounds: &[Round], (name, times): Kind) -> String {
-    let figures: [(&str, fn(Vec<f64>) -> f64); 2] = [("median", median), ("mean", mean)];
+    let figures: [(&str, Figure); 2] = [("median", median), ("mean", mean)];
     let figures = figures.map(|(which, figure)| {
         let of = |phase: usize| -> Vec<f64> {
-            rounds.iter().map(|round| figure(microseconds(times(&round[phase])))).collect()
+            rounds.iter().map(|round| figure(&microseconds(times(&round[phase])))).collect()
         };
         let ratios: Vec<f64> = of(1).iter().zip(of(0)).map(|(beside, alone)| beside / alone).collect();
         let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let most = ratios.iter().copied().fold(0.0, f64::max);
-        let [alone, beside] = [0, 1].map(|phase| median(of(phase)));
-        format!("{which} {alone:.0} → {beside:.0} µs ({:.2}; {least:.2} to {most:.2})", median(ratios))
+        let [alone, beside] = [0, 1].map(|phase| median(&of(phase)));
+        format!("{which} {alone:.0} → {beside:.0} µs ({:.2}; {least:.2} to {most:.2})", median(&ratios))
     });
     let [alone, beside] = [0, 1].map(|phase| {
-        percentile(rounds.iter().flat_map(|round| microseconds(times(&round[phase]))).collect(), 990)
+        let all: Vec<f64> = rounds.iter().flat_map(|round| microseconds(times(&round[phase]))).collect();
+        percentile(&all, 990)
     });
     format!("{name}, {}, 99 % {alone:.0} → {beside:.0} µs", figures.join(", "))
 }
