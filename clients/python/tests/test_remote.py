@@ -403,7 +403,13 @@ def test_a_keyboard_interrupt_ends_a_run_behind_a_socket_and_the_session_goes_on
 
 
 STOPPED = """
-import sys, vp
+import signal, sys, vp
+
+def tell(*_):
+    print("signal", flush=True)
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGINT, tell)
 p = vp.connect(sys.argv[1])
 print("runs", flush=True)
 try:
@@ -419,6 +425,19 @@ except vp.TransportError:
 """
 
 
+def until(state: str, tasks: str) -> None:
+    """Waits until all of these threads, by their folders in /proc, are in a state: on a loaded host that may take long."""
+
+    def now(thread: Path) -> str:
+        # It follows the program's name in brackets (proc_pid_stat(5)).
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0]
+
+    patience = time.monotonic() + 60
+    while not all(now(thread) == state for thread in Path("/proc").glob(tasks)):
+        assert time.monotonic() < patience
+        time.sleep(0.01)
+
+
 def test_a_second_keyboard_interrupt_does_not_wait_for_the_answer(program: Path, tmp_path: Path) -> None:
     address = f"unix:{tmp_path / 'vp.sock'}"
     server = subprocess.Popen([program, "serve", "--platform", "nv_small", "--listen", address], stdout=subprocess.PIPE, text=True)
@@ -427,18 +446,20 @@ def test_a_second_keyboard_interrupt_does_not_wait_for_the_answer(program: Path,
     assert child.stdin is not None and child.stdout is not None
     try:
         assert child.stdout.readline() == "runs\n"
-        # It will not answer.
+        # It will not answer, once the last of its threads has seen the signal.
         server.send_signal(signal.SIGSTOP)
+        until("T", f"{server.pid}/task/*")
         child.stdin.write("\n")
         child.stdin.flush()
         assert child.stdout.readline() == "calls\n"
-        time.sleep(0.5)
+        # It waits in the call, as it has nothing else to wait for.
+        until("S", str(child.pid))
         child.send_signal(signal.SIGINT)
         first = time.monotonic()
-        time.sleep(0.5)
-        assert not select.select([child.stdout], [], [], 0)[0], "the first one waits for the answer"
+        assert child.stdout.readline() == "signal\n"
+        assert not select.select([child.stdout], [], [], 0.5)[0], "the first one waits for the answer"
         child.send_signal(signal.SIGINT)
-        assert [child.stdout.readline() for _ in range(2)] == ["interrupted\n", "over\n"]
+        assert [child.stdout.readline() for _ in range(3)] == ["signal\n", "interrupted\n", "over\n"]
         # As long as one alone waits.
         assert time.monotonic() - first < 5
     finally:
