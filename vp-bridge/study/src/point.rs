@@ -49,6 +49,14 @@ impl Point {
         self.varied.iter().chain(&self.fixed)
     }
 
+    /// All it sets in the order in which it is to be set: a parameter that holds another (`dbb0.traffic` holds `dbb0.traffic.gen.rate`) comes
+    /// before it, wherever the two are written, because it replaces all that it holds.
+    fn outer_first(&self) -> Vec<&Assignment> {
+        let mut all: Vec<&Assignment> = self.all().collect();
+        all.sort_by_key(|(name, _)| name.matches('.').count());
+        all
+    }
+
     /// The network's name or path.
     ///
     /// # Errors
@@ -60,7 +68,8 @@ impl Point {
 
     /// Values in the network's file, and what they become.
     pub fn network_settings(&self) -> Vec<(&str, &Value)> {
-        self.all().filter_map(|(name, value)| Some((name.strip_prefix("network.")?, value))).collect()
+        let all = self.outer_first().into_iter();
+        all.filter_map(|(name, value)| Some((name.strip_prefix("network.")?, value))).collect()
     }
 
     /// Frames that it takes at once.
@@ -121,7 +130,7 @@ impl Point {
     /// What changes in the platform, as `--set` takes it.
     fn platform_settings(&self) -> Vec<String> {
         let own = |name: &str| !OWN.contains(&name) && !name.starts_with("network.");
-        let own = self.all().filter(|(name, _)| own(name));
+        let own = self.outer_first().into_iter().filter(|(name, _)| own(name));
         own.map(|(name, value)| format!("{name}={value}")).collect()
     }
 
@@ -251,6 +260,24 @@ mod tests {
         };
         use vp_models::bus::axi::Latency;
         assert_eq!((latency("1 ns"), latency("3 ns")), (Latency::Fixed(400), Latency::Fixed(134)));
+    }
+
+    #[test]
+    fn a_fixed_list_does_not_overwrite_what_varies_within_it() {
+        let list = "[{ name = 'gen', rate = 1, pattern = 'random' }]";
+        let list = format!("list = {list}").parse::<Table>().unwrap()["list"].clone();
+        let varied = vec![("dbb0.traffic.gen.rate".to_owned(), Value::from(7))];
+        let fixed =
+            vec![("dbb0.dram.standard".to_owned(), "DDR4-2400R".into()), ("dbb0.traffic".to_owned(), list)];
+        let (description, _) = Point::new(1, varied, fixed).description(Path::new(""), 7).unwrap();
+        assert_eq!(description.dbb0.model.traffic[0].rate, 7);
+
+        let varied = vec![("network.layers.conv1.zeros".to_owned(), Value::from(0.5))];
+        let fixed = vec![("network.layers".to_owned(), Value::Array(Vec::new()))];
+        let names: Vec<&str> =
+            Point::new(1, varied, fixed).network_settings().iter().map(|(name, _)| *name).collect();
+        // The network would be left without its layers' values, were they set the other way round.
+        assert_eq!(names, ["layers", "layers.conv1.zeros"]);
     }
 
     #[test]
