@@ -72,6 +72,39 @@ fn a_program_that_does_not_come_to_its_end_differs_in_what_is_missing() {
     has(&said, &["the first that differs", "no more", "wrong: with the part outside: ", "DIFFERENT"]);
 }
 
+/// A DRAM's clock, or a rate that moves no whole number of beats a cycle: what the interface sees of both is at its own edges.
+#[test]
+fn a_memory_with_a_time_between_clock_edges_is_compared_to_the_end() {
+    let trace = root().join("traces/nv_small/sdp_prelu_5x7x13");
+    let trace = trace.to_str().unwrap();
+    for setting in ["dbb0.dram.standard=LPDDR4-3200", "dbb0.dram.standard=DDR4-2400R", "dbb0.bandwidth=3GB/s"]
+    {
+        let arguments = [trace, "--cycles", "--set", setting];
+        for (option, part) in
+            [("--device-command", String::new()), ("--memory-command", format!("--set {setting}"))]
+        {
+            let (status, said) = compare(&arguments, option, &part);
+            assert_eq!(status, Some(0), "{setting}: {said}");
+            has(&said, &["reads at dbb0", "writes at dbb0", "each at the same clock edge", "\n\nEQUAL\n"]);
+        }
+    }
+}
+
+#[test]
+fn what_neither_run_ends_is_not_called_equal() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("waits.cfg");
+    std::fs::write(
+        &trace,
+        "reg_write(NVDLA_SDP.S_POINTER_0, 0x0);\nintr_notify(SDP_0, done);\ncheck_nothing(done);\n",
+    )
+    .unwrap();
+    let arguments = [trace.to_str().unwrap(), "--platform", "nv_small", "--limit", "3 us"];
+    let (status, said) = compare(&arguments, "--device-command", "");
+    assert_eq!(status, Some(1), "{said}");
+    has(&said, &["EQUAL so far: neither run came to its end"]);
+}
+
 #[test]
 fn without_a_part_there_is_nothing_to_compare() {
     let output = Command::new(VP).arg("compare").ended();

@@ -86,12 +86,14 @@ pub(super) fn show(compared: &Compared, cycles: bool) -> Result<Verdict, Failure
     warnings::warn(&mut out, &outside.warnings)?;
     // What fails in the same way in both is the trace's.
     let is_same = contents.is_none() && failed != 1 && (is_on_time || !cycles);
-    writeln!(
-        out,
-        "\n{}\n",
-        if is_same { styled(text::GREEN, "EQUAL") } else { styled(text::RED, "DIFFERENT") }
-    )?;
-    Ok(if is_same { Verdict::Right } else { Verdict::Wrong })
+    let has_ended = results.iter().any(|(_, run)| run.recorded.has_ended);
+    let verdict = match is_same {
+        false => styled(text::RED, "DIFFERENT"),
+        true if has_ended => styled(text::GREEN, "EQUAL"),
+        true => styled(text::RED, "EQUAL so far: neither run came to its end"),
+    };
+    writeln!(out, "\n{verdict}\n")?;
+    Ok(if is_same && has_ended { Verdict::Right } else { Verdict::Wrong })
 }
 
 /// The last line of many.

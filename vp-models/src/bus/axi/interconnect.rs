@@ -82,7 +82,8 @@ impl Interconnect {
         interconnect
     }
 
-    /// Lets the interface know when a memory with a time of its own has served something, and when it has room.
+    /// Lets the interface know when a memory with a time of its own has served something, and when it has room: at a clock edge of the
+    /// interface, whatever clock the memory has.
     fn follow(self: &Rc<Self>, name: &str, timed: &Rc<dyn TimedPort>, direction: usize) {
         let write = direction == WRITES;
         let this = Rc::downgrade(self);
@@ -90,7 +91,7 @@ impl Interconnect {
             write,
             Rc::new(move |tag| {
                 let Some(this) = this.upgrade() else { return };
-                let now = this.sim.now();
+                let now = this.config.edge_from(this.sim.now());
                 if write {
                     this.writes.served(tag, now);
                 } else {
@@ -104,7 +105,7 @@ impl Interconnect {
         let room = self.sim.method(format!("{name}.{channel}_room")).sensitive(timed.room(write));
         room.run(move |sim| {
             if let Some(this) = this.upgrade() {
-                this.wake(direction, sim.now());
+                this.wake(direction, this.config.edge_from(sim.now()));
             }
         });
     }

@@ -96,13 +96,20 @@ impl AxiConfig {
         address & u64::MAX >> (64 - self.address_bits.clamp(1, 64))
     }
 
-    /// When the memory can start on a burst that reaches it at `now`: at once, or if it moves bytes more
+    /// Clock edge of the interface at which it sees what a memory with a clock of its own hands over at `time`.
+    fn edge_from(&self, time: Time) -> Time {
+        let period = self.period.as_ps().max(1);
+        Time::ps(time.as_ps().checked_next_multiple_of(period).unwrap_or(u64::MAX))
+    }
+
+    /// Edge at which the memory starts on a burst that reaches it at `now`: at once, or if it moves bytes more
     /// slowly than the bus, when it is free; it is then busy with this one.
     fn serve(&self, free: &Cell<Time>, now: Time, burst: &Burst) -> Time {
         let Some(rate) = self.bandwidth else { return now };
         let start = now.max(free.get());
         let bytes = u128::from(burst.beats) * u128::from(self.beat_bytes);
         free.set(start + Time::ps((bytes * 1_000_000_000_000 / u128::from(rate.max(1))) as u64));
-        start
+        // The memory's time is kept whole, so the rate is kept: only what the interface sees of it is at an edge.
+        self.edge_from(start)
     }
 }
