@@ -1,7 +1,14 @@
 //! What memories with a time of their own did, for people.
 
 use super::text::{counted, grouped};
-use vp_models::host::Statistics;
+use std::io::{Result, Write};
+use vp_models::host::{Memory, Statistics};
+
+/// Writes a line for each cache, SRAM and DRAM channel behind the memory ports, if it did anything.
+pub(super) fn show(out: &mut impl Write, statistics: &Statistics) -> Result<()> {
+    let ports = [Memory::Primary, Memory::Secondary].map(Memory::port);
+    ports.iter().flat_map(|port| lines(statistics, port)).try_for_each(|line| writeln!(out, "{line}"))
+}
 
 /// A line for each cache, SRAM and DRAM channel behind a port.
 pub(super) fn lines(statistics: &Statistics, port: &str) -> Vec<String> {

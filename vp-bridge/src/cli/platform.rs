@@ -330,6 +330,15 @@ mod tests {
     }
 
     #[test]
+    fn a_width_of_dbbif_that_the_vendor_does_not_have_is_named() {
+        let mut own = Description::named("nv_small").unwrap();
+        assert!(described(&own).contains("DBBIF 64 bit · "));
+        own.nvdla_mut().unwrap().config.primary_width = 128;
+        let own = described(&own);
+        assert!(own.contains("DBBIF 128 bit (the vendor's nv_small has 64) · "), "{own}");
+    }
+
+    #[test]
     fn what_is_no_nvdla_is_held_to_no_rtl() {
         assert!(!described(&Description::named("fpga-ai-suite").unwrap()).contains("RTL"));
     }

@@ -10,6 +10,7 @@ use vp_models::fpga_ai_suite::Architecture;
 use vp_models::memory::MemoryModel;
 use vp_models::memory::dram::DramConfig;
 use vp_models::memory::dram::standard::Standard;
+use vp_models::nvdla::config::Config;
 use vp_models::nvdla::timing::RtlTree;
 use vp_models::platform::{Description, DeviceDescription, MemoryDescription, NvdlaDescription};
 use vp_models::toml_text::TextError;
@@ -238,7 +239,7 @@ pub(super) fn headline_with(description: &Description, memory: String) -> String
         DeviceDescription::Nvdla(nvdla) => parts.extend([
             format!("{} MACs", text::grouped(nvdla.config.macs())),
             format!("{} buffer", text::size(u64::from(nvdla.config.cbuf_bytes()))),
-            format!("DBBIF {} bit", nvdla.config.primary().width_bytes * 8),
+            format!("DBBIF {} bit{}", nvdla.config.primary().width_bytes * 8, specified(&nvdla.config)),
         ]),
         DeviceDescription::FpgaAiSuite(architecture) => parts.extend(suite_headline(architecture)),
         DeviceDescription::Outside(_) => parts.push("the device outside".to_owned()),
@@ -249,6 +250,12 @@ pub(super) fn headline_with(description: &Description, memory: String) -> String
     }
     parts.push(text::frequency(description.period));
     parts.join(" · ")
+}
+
+/// The vendor's width of DBBIF, where a configuration goes by the vendor's name and has another.
+fn specified(config: &Config) -> String {
+    let vendors = config.specified_primary_width();
+    vendors.map_or_else(String::new, |bits| format!(" (the vendor's {} has {bits})", config.name))
 }
 
 /// When a memory's data comes, as a phrase.

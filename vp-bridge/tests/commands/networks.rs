@@ -31,6 +31,31 @@ fn the_same_network_without_arithmetic_takes_the_same_cycles_and_says_so() {
     assert!(timed.contains("zeros") && !timed.contains("FNV"), "{timed}");
 }
 
+/// docs/memory.md, "What is seen".
+#[test]
+fn memories_with_a_time_of_their_own_have_a_line_each() {
+    let input = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(input.path(), [1; 64]).unwrap();
+    let input = input.path().to_str().unwrap();
+    for (platform, port, more) in [
+        ("nv_large_master", "dbb0", ["--frames", "1"]),
+        ("nv_large_master", "sram0", ["--placement", "activations"]),
+        ("fpga-ai-suite", "dbb0", ["--input", input]),
+    ] {
+        let settings =
+            ["cache.sets=64", "dram.standard=DDR4-2400R"].map(|setting| format!("{port}.{setting}"));
+        let arguments =
+            ["run", "digits", "--platform", platform, "--set", &settings[0], "--set", &settings[1]];
+        let (output, text, error) = vp(&[&arguments[..], &more].concat());
+        assert!(output.status.success(), "{error}");
+        for part in ["cache ", "dram0 "] {
+            let line =
+                text.lines().find(|line| line.starts_with(part)).unwrap_or_else(|| panic!("{part}: {text}"));
+            assert!(line.contains(&format!(" of {port}, ")), "{line}");
+        }
+    }
+}
+
 #[test]
 fn a_sheet_of_layers_is_a_network() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,6 +8,7 @@
 
 mod activity;
 pub mod architecture;
+pub mod architecture_file;
 mod attached;
 pub mod compute;
 pub mod configuration;
@@ -25,4 +26,5 @@ pub mod registers;
 pub mod timing;
 
 pub use architecture::{Architecture, ArchitectureError, Hash};
+pub use architecture_file::ArchitectureFile;
 pub use device::Suite;

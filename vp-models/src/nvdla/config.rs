@@ -412,6 +412,12 @@ impl Config {
         }
     }
 
+    /// Data bits of the primary memory port in the vendor's specification of this configuration, if this one's are others.
+    pub fn specified_primary_width(&self) -> Option<u32> {
+        let specified = Config::named(&self.name).ok()?.primary_width;
+        (specified != self.primary_width).then_some(specified)
+    }
+
     /// The secondary memory port, where there is one.
     pub fn secondary(&self) -> Option<MemoryInterface> {
         self.secondary_memory.then_some(MemoryInterface {

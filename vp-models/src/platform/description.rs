@@ -3,7 +3,7 @@
 use super::carried::DeviceDescription;
 use super::settings::SettingError;
 use crate::bus::axi::{Latency, LatencyError};
-use crate::fpga_ai_suite::{Architecture, ArchitectureError};
+use crate::fpga_ai_suite::{Architecture, ArchitectureError, ArchitectureFile};
 use crate::host::read_description;
 use crate::memory::dram::DramConfig;
 use crate::memory::{CacheConfig, MemoryModel, ModelError, SramConfig, TrafficConfig};
@@ -498,7 +498,10 @@ impl Description {
 
     /// Reads and checks a description.
     pub fn parse(text: &str) -> Result<Description, DescriptionError> {
-        let text = TomlText::parse(text)?;
+        let text = TomlText::parse(text).map_err(|error| match ArchitectureFile::of(text) {
+            Some(file) => TextError::whole(file),
+            None => error,
+        })?;
         let sections: Sections<MemoryOverrides> = text.read()?;
         // An integer beyond TOML's 64 bits with a sign fits some values, and could not be written again.
         text.read::<toml::Table>()?;

@@ -68,9 +68,7 @@ pub(super) fn show(ran: &DemoRun) -> Result<(), Failure> {
     for (direction, verb) in [("read", "read"), ("write", "written")] {
         traffic(&mut out, statistics, inferences.len() as u64, direction, verb)?;
     }
-    for line in memory::lines(statistics, "dbb0") {
-        writeln!(out, "{line}")?;
-    }
+    memory::show(&mut out, statistics)?;
     writeln!(out, "{:<10} {}\n", "event hash", statistics.text("events.hash").unwrap_or("-"))?;
     layers(&mut out, ran, mean, period)?;
     units(&mut out, statistics, period)

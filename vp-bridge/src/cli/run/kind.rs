@@ -6,6 +6,7 @@ use super::MOST_INPUT;
 use super::named::Named;
 use std::path::Path;
 use toml::Table;
+use vp_models::fpga_ai_suite::ArchitectureFile;
 use vp_models::host::fpga_ai_suite::{Job, Model};
 use vp_models::host::network::{Network, Options, Plan};
 use vp_models::host::trace::{TraceSource, discover};
@@ -79,7 +80,10 @@ pub(super) fn of(path: &Path, asked: impl Fn() -> Result<Option<Device>, Failure
             None => Err(unknown()),
         },
         Err(error) if is("toml") || is_standard => Err(Failure::new(error.in_file(path))),
-        Err(_) => Err(unknown()),
+        Err(_) => Err(match ArchitectureFile::of(&text) {
+            Some(file) => Failure::new(format!("{}: {file}", path.display())),
+            None => unknown(),
+        }),
     }
 }
 
@@ -165,6 +169,15 @@ mod tests {
         std::fs::write(folder.path().join("network.toml"), "").unwrap();
         assert!(matches!(of(folder.path(), never), Ok(Kind::Network(Named::File(_)))));
         assert!(matches!(of(Path::new("resnet50"), never), Ok(Kind::Network(Named::BuiltIn(_)))));
+    }
+
+    #[test]
+    fn an_architecture_file_is_told_what_it_lacks() {
+        let told = named("AGX7.arch", "family : 'AGX7'\nk_vector : 32\nc_vector : 16\n", None).unwrap_err();
+        assert!(
+            told.contains("AGX7.arch: an architecture file") && told.contains("parallel_kernels = 32"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! How layers were convolved, where hardware can do the same in several ways: marks in the table of layers, and what they mean.
 
 use crate::cli::Failure;
-use crate::cli::text::wrapped;
+use crate::cli::text::{counted, wrapped};
 use std::io::Write;
-use vp_models::host::network::{Choices, Compression, ConvolutionMethod, LayerFigures, Winograd};
+use vp_models::host::network::{Compression, ConvolutionMethod, LayerFigures, Network, Plan, Winograd};
 
 /// A mark in the table of layers.
 struct Mark {
@@ -24,6 +24,9 @@ const COMPRESSED: Mark = Mark {
     meaning: "weights in memory without their zeros, which changes no result",
 };
 
+/// Layers that are named with the reason for which they are computed directly.
+const NAMED: usize = 3;
+
 /// The marks of a layer.
 pub(super) fn marks(method: &ConvolutionMethod) -> String {
     [WINOGRAD, COMPRESSED].iter().filter(|mark| (mark.is_of)(method)).map(|mark| mark.letter).collect()
@@ -37,10 +40,10 @@ pub(super) fn are_marked(layers: &[LayerFigures]) -> bool {
 /// What the marks of these layers mean, and what was asked for and no layer does.
 pub(super) fn show_legend(
     out: &mut impl Write,
-    choices: Choices,
+    planned: (&Network, &Plan),
     layers: &[LayerFigures],
 ) -> Result<(), Failure> {
-    let lines = legend(choices, layers);
+    let lines = legend(planned, layers);
     for line in &lines {
         writeln!(out, "{line}")?;
     }
@@ -50,27 +53,51 @@ pub(super) fn show_legend(
     Ok(())
 }
 
-fn legend(choices: Choices, layers: &[LayerFigures]) -> Vec<String> {
-    let is_compression_asked = choices.compression != Compression::Never;
-    [
-        (WINOGRAD, choices.winograd != Winograd::Never, "by Winograd's method"),
+fn legend((network, plan): (&Network, &Plan), layers: &[LayerFigures]) -> Vec<String> {
+    let is_compression_asked = network.choices.compression != Compression::Never;
+    let lines = [
+        (WINOGRAD, network.choices.winograd != Winograd::Never, "by Winograd's method"),
         (COMPRESSED, is_compression_asked, "with compressed weights"),
     ]
     .into_iter()
-    .filter_map(|(Mark { letter, is_of, meaning }, is_asked, how)| {
+    .flat_map(|(Mark { letter, is_of, meaning }, is_asked, how)| {
         if layers.iter().any(|layer| is_of(&layer.method)) {
-            return Some(wrapped(&format!("{letter}  {meaning}"), "   ").trim_start().to_owned());
+            return vec![wrapped(&format!("{letter}  {meaning}"), "   ").trim_start().to_owned()];
         }
-        is_asked.then(|| format!("no layer is computed {how} here"))
-    })
-    .collect()
+        if !is_asked {
+            return Vec::new();
+        }
+        let why = if letter == WINOGRAD.letter { direct(network, plan) } else { Vec::new() };
+        [vec![format!("no layer is computed {how} here")], why].concat()
+    });
+    lines.collect()
+}
+
+/// A line for each reason why convolutions are not computed by Winograd's method though that was asked for, with their names.
+fn direct(network: &Network, plan: &Plan) -> Vec<String> {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for (layer, reason) in &plan.without_winograd {
+        let (reason, name) = (reason.to_string(), network.layers[*layer].name.as_str());
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    let line = |(reason, names): (String, Vec<&str>)| {
+        let more = names.len().saturating_sub(NAMED);
+        let named = names[..names.len() - more].join(", ");
+        let more =
+            if more > 0 { format!(" and {}", counted(more as u64, "more layer")) } else { String::new() };
+        wrapped(&format!("{named}{more}: {reason}"), "   ")
+    };
+    reasons.into_iter().map(line).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::text::COLUMNS;
-    use vp_models::host::network::{Measured, Network};
+    use vp_models::host::network::{Measured, Memories, PlanOptions};
     use vp_models::platform::{Arithmetic, Description};
 
     /// Of a layer on this platform.
@@ -85,7 +112,9 @@ mod tests {
         let layers = Measured::of(&network, &description, &network.example_input(1)).unwrap().layers;
         let marks = marks(&layers[0].method);
         assert_eq!(are_marked(&layers), !marks.is_empty());
-        (marks, legend(network.choices, &layers))
+        let (config, memories) = (&description.nvdla().unwrap().config, Memories::of(&description));
+        let plan = Plan::with(&network, config, &memories, &PlanOptions::default()).unwrap();
+        (marks, legend((&network, &plan), &layers))
     }
 
     #[test]
@@ -104,7 +133,8 @@ mod tests {
         // What is asked for in vain is said.
         let (marks, lines) = told("nv_small", "winograd = 'always'\nzeros = 0.8");
         assert!(marks.is_empty(), "{marks}");
-        let lacks = ["by Winograd's method", "with compressed weights"];
-        assert_eq!(lines, lacks.map(|what| format!("no layer is computed {what} here")));
+        let none = |how| format!("no layer is computed {how} here");
+        let why = "   conv: nv_small is built without it (winograd = false)".to_owned();
+        assert_eq!(lines, [none("by Winograd's method"), why, none("with compressed weights")]);
     }
 }

@@ -6,7 +6,7 @@ use super::{Args, MOST_INPUT, methods, warnings};
 use crate::cli::hosts::OpenedHost;
 use crate::cli::platform_args::nvdla;
 use crate::cli::text::{self, counted, grouped, styled};
-use crate::cli::{Failure, Verdict, standard};
+use crate::cli::{Failure, Verdict, memory, standard};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -195,7 +195,7 @@ fn show(
         )?;
     }
     layers(&mut out, plan, measured)?;
-    methods::show_legend(&mut out, network.choices, &measured.layers)?;
+    methods::show_legend(&mut out, (network, plan), &measured.layers)?;
     if let Some(estimate) = estimate {
         estimate.show_layers(&mut out, measured)?;
     }
@@ -234,6 +234,7 @@ fn show(
     if plan.sram_bytes > 0 {
         sram(&mut out, plan, measured)?;
     }
+    memory::show(&mut out, &measured.statistics)?;
     if description.arithmetic == Arithmetic::Computed {
         let sum = sum(&measured.output);
         writeln!(

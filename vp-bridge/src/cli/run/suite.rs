@@ -10,7 +10,7 @@ use vp_models::platform::{Description, DeviceDescription};
 
 use super::super::hosts::OpenedHost;
 use super::super::record::{self, Record};
-use super::super::{Failure, Verdict, standard, text};
+use super::super::{Failure, Verdict, memory, standard, text};
 use super::named::Named;
 use super::{Args, MOST_INPUT};
 
@@ -175,6 +175,7 @@ impl JobRun<'_> {
 
         let count = inferences.len() as u64;
         show_counters(&mut out, statistics, count)?;
+        memory::show(&mut out, statistics)?;
         if let Some(hash) = statistics.text("events.hash") {
             writeln!(out, "event hash  {hash}")?;
         }

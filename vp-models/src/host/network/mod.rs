@@ -56,3 +56,4 @@ pub use plan::{
     PlanOptions, Step, Work,
 };
 pub use run::{Inference, Runner, Span};
+pub use winograd::NoWinograd;

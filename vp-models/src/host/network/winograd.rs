@@ -41,18 +41,65 @@ pub(super) struct Scaling {
     pub(super) missing: u32,
 }
 
-/// Whether the method computes a convolution.
-pub(super) fn is_possible(layer: &NetworkLayer, convolution: &Convolution, config: &Config) -> bool {
-    let window = convolution.window;
+/// Reason for which a convolution is computed directly where Winograd's method was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoWinograd {
+    /// The configuration lacks what the method needs; a parameter says so.
+    #[error("{config} is built without it ({parameter} = false)")]
+    NotBuilt {
+        /// The configuration.
+        config: String,
+        /// Its parameter.
+        parameter: &'static str,
+    },
+    /// Another kernel than the one that tiles are made for.
+    #[error("the kernel is {0}x{1}, and it takes 3x3")]
+    Kernel(u32, u32),
+    /// Another stride than a pixel.
+    #[error("the stride is {0}x{1}, and it takes 1x1")]
+    Stride(u32, u32),
+    /// An output of one pixel.
+    #[error("the output is one pixel")]
+    Pixel,
+    /// An input of pixels, which CDMA does not bring in tiles.
+    #[error("the input is an image")]
+    Image,
+    /// Several frames that share a fetch of weights.
+    #[error("it takes several frames at once")]
+    Batch,
+    /// A pooling on the fly, which takes lines one by one. `auto` keeps it.
+    #[error("`auto` keeps the pooling behind it, which takes no tiles")]
+    Pooling,
+    /// Transformed kernels and lines for which the convolution buffer has no room.
+    #[error("the convolution buffer does not hold its tiles")]
+    Buffer,
+    /// More cycles than the direct method takes. `auto` chooses the fewer.
+    #[error("`auto` finds the direct method faster")]
+    Slower,
+}
+
+/// The reason why the method does not compute a convolution, if it does not.
+pub(super) fn obstacle(
+    layer: &NetworkLayer,
+    convolution: &Convolution,
+    config: &Config,
+) -> Option<NoWinograd> {
+    let [[columns, rows], [across, down]] = [convolution.window.size, convolution.window.stride];
+    // SDP's first stage brings sums back to their size, and the second one does what the first did.
+    let needed = [("winograd", config.winograd), ("sdp_bs", config.sdp_bs), ("sdp_bn", config.sdp_bn)];
+    let lacking = needed.into_iter().find(|(_, is_built)| !is_built);
+    if let Some((parameter, _)) = lacking {
+        return Some(NoWinograd::NotBuilt { config: config.name.clone(), parameter });
+    }
+    if [columns, rows] != [3, 3] {
+        return Some(NoWinograd::Kernel(columns, rows));
+    }
+    if [across, down] != [1, 1] {
+        return Some(NoWinograd::Stride(across, down));
+    }
     // SDP takes surfaces of one pixel for packed, whatever their strides: what is made beside it would be the next channels.
     let is_pixel = layer.output.width * layer.output.height == 1;
-    // SDP's first stage brings sums back to their size, and the second one does what the first did.
-    config.winograd
-        && config.sdp_bs
-        && config.sdp_bn
-        && window.size == [3, 3]
-        && window.stride == [1, 1]
-        && !is_pixel
+    is_pixel.then_some(NoWinograd::Pixel)
 }
 
 impl Winograd {

@@ -128,7 +128,11 @@ impl fmt::Display for Standard {
 
 /// A name that is no speed grade's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no DRAM `{0}`: there are {names}", names = Standard::ALL.map(Standard::name).join(", "))]
+#[error(
+    "no DRAM `{0}`: there are {names}; for a grade of your own name one of these, and each figure of yours that differs from its: \
+     dbb0.dram.timing.tRCD, dbb0.dram.banks and so on (docs/memory.md, \"A grade of your own\")",
+    names = Standard::ALL.map(Standard::name).join(", ")
+)]
 pub struct UnknownStandard(String);
 
 impl FromStr for Standard {
@@ -411,6 +415,7 @@ mod tests {
     fn an_unknown_grade_is_told_which_there_are() {
         let error = "DDR4-2400".parse::<Standard>().unwrap_err().to_string();
         assert!(error.starts_with("no DRAM `DDR4-2400`: there are DDR4-1600K, DDR4-2400R"), "{error}");
+        assert!(error.contains("a grade of your own") && error.contains("dbb0.dram.timing.tRCD"), "{error}");
         for standard in Standard::ALL {
             assert_eq!(standard.name().to_lowercase().parse(), Ok(standard));
         }

@@ -26,6 +26,7 @@ use self::values::Values;
 use super::description::{Network, Operation};
 use super::error::PlanError;
 use super::layout::{Place, Tensor};
+use super::winograd::NoWinograd;
 use crate::host::program::Program;
 use crate::nvdla::config::Config;
 use crate::nvdla::numeric::Precision;
@@ -55,6 +56,8 @@ pub struct Plan {
     pub tables: Vec<Program>,
     /// Of each layer that another one's hardware layers do with it, that one.
     pub within: Vec<Option<usize>>,
+    /// Convolutions for which Winograd's method was asked and that are computed directly: their layers, and the reasons.
+    pub without_winograd: Vec<(usize, NoWinograd)>,
     /// Of each layer whether it runs when all frames have come so far: once for several of them.
     pub together: Vec<bool>,
     /// Where the network's input and what layers make lies. What is concatenated is one, by the whole's name.
@@ -226,6 +229,8 @@ impl Plan {
                 within[pooling] = Some(task.layer);
             }
         }
+        let direct = tasks.iter().filter_map(|task| Some((task.layer, task.no_winograd.clone()?)));
+        let without_winograd = direct.collect();
         let together = (0..network.layers.len()).map(|layer| frames > 1 && batch.is_last(layer)).collect();
         let last = network.layers.len().checked_sub(1);
         let ends = [None, last].map(|source| settled[0].of_source(source));
@@ -246,6 +251,7 @@ impl Plan {
             steps,
             tables,
             within,
+            without_winograd,
             together,
             tensors,
             copies,

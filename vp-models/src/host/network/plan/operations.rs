@@ -5,10 +5,11 @@ use super::parts::{Part, parts};
 use super::tiles::by_winograd;
 use super::values::Values;
 use crate::host::network::description::{
-    Activation, Convolution, Function, Network, NetworkLayer, Operation, Pooling, Window,
+    Activation, Convolution, Function, Network, NetworkLayer, Operation, Pooling, Window, Winograd,
 };
 use crate::host::network::error::PlanError;
 use crate::host::network::registers::is_whole;
+use crate::host::network::winograd::NoWinograd;
 use crate::nvdla::config::Config;
 use crate::nvdla::pdp::layer::Axis;
 
@@ -22,6 +23,8 @@ pub(super) struct Task {
     pub(super) parts: Vec<Part>,
     /// Frames that run at once.
     pub(super) cubes: u32,
+    /// Reason why a convolution is computed directly though Winograd's method was asked for.
+    pub(super) no_winograd: Option<NoWinograd>,
 }
 
 impl Task {
@@ -84,7 +87,7 @@ pub(super) fn tasks(
         if done[place] || matches!(layer.operation, Operation::Concatenation | Operation::Constant(_)) {
             continue;
         }
-        let mut task = Task { layer: place, pooling: None, parts: Vec::new(), cubes: 1 };
+        let mut task = Task { layer: place, pooling: None, parts: Vec::new(), cubes: 1, no_winograd: None };
         if let Operation::Convolution(convolution) = &layer.operation {
             task.cubes = batch.cubes(place);
             // As many as the convolution buffer holds.
@@ -97,10 +100,12 @@ pub(super) fn tasks(
                 }
             };
             task.pooling = pooling_behind(network, place, &task);
-            let by_tiles = by_winograd(network, values, (layer, &task), convolution, config);
-            if let Some(parts) = by_tiles {
-                // PDP takes lines as they come, and these come four at once.
-                (task.parts, task.pooling) = (parts, None);
+            if network.choices.winograd != Winograd::Never {
+                match by_winograd(network, values, (layer, &task), convolution, config) {
+                    // PDP takes lines as they come, and these come four at once.
+                    Ok(parts) => (task.parts, task.pooling) = (parts, None),
+                    Err(reason) => task.no_winograd = Some(reason),
+                }
             }
         }
         if let Some(pooling) = task.pooling {

@@ -6,37 +6,44 @@ use super::values::Values;
 use crate::host::network::cut::{self, Work};
 use crate::host::network::description::{Convolution, Network, NetworkLayer, Winograd};
 use crate::host::network::layout::{Form, WeightShape};
-use crate::host::network::winograd::{self, Scaling};
+use crate::host::network::winograd::{self, NoWinograd, Scaling};
 use crate::nvdla::config::Config;
 
-/// The parts of a convolution by Winograd's method, if it is preferred to the direct one.
+/// The parts of a convolution by Winograd's method, or the reason why the direct one stays.
 pub(super) fn by_winograd(
     network: &Network,
     values: &Values,
     (layer, direct): (&NetworkLayer, &Task),
     convolution: &Convolution,
     config: &Config,
-) -> Option<Vec<Part>> {
+) -> Result<Vec<Part>, NoWinograd> {
     let chosen = network.choices.winograd;
-    let features = matches!(values.of_source(layer.sources[0]).tensor.form, Form::Features { .. });
-    let right = features && direct.cubes == 1 && winograd::is_possible(layer, convolution, config);
+    if let Some(obstacle) = winograd::obstacle(layer, convolution, config) {
+        return Err(obstacle);
+    }
+    if !matches!(values.of_source(layer.sources[0]).tensor.form, Form::Features { .. }) {
+        return Err(NoWinograd::Image);
+    }
+    if direct.cubes > 1 {
+        return Err(NoWinograd::Batch);
+    }
     // A pooling cannot take tiles on the fly. As a layer of its own it reads all of them from memory again, at a latency that a plan does
     // not know: that is given away only where the network's file asks for it.
-    let keeps_pooling = chosen == Winograd::Auto && direct.pooling.is_some();
-    if chosen == Winograd::Never || !right || keeps_pooling {
-        return None;
+    if chosen == Winograd::Auto && direct.pooling.is_some() {
+        return Err(NoWinograd::Pooling);
     }
     let part = |direct: &Part| tiles_part(network, layer, convolution, direct, config);
-    let mut parts = direct.parts.iter().map(part).collect::<Option<Vec<_>>>()?;
+    let parts = direct.parts.iter().map(part).collect::<Option<Vec<_>>>();
+    let mut parts = parts.ok_or(NoWinograd::Buffer)?;
     let [tiles, lines] =
         [&parts, &direct.parts].map(|parts| parts.iter().map(|part| part.cycles(layer, config)).sum::<u64>());
     if !chosen.prefers(tiles, lines) {
-        return None;
+        return Err(NoWinograd::Slower);
     }
     // All kernels are transformed for it: only of what is chosen.
     let scaling = Scaling::of(convolution, network.precision);
     parts.iter_mut().for_each(|part| part.winograd = Some(scaling));
-    Some(parts)
+    Ok(parts)
 }
 
 /// A part by Winograd's method, if the convolution buffer holds it; how its sums are is not known yet.
