@@ -221,10 +221,22 @@ fn scripts_that_only_poll_run_and_say_that_nothing_is_compared() {
     }
     let (is_right, text) = vp(folder.path(), &["run", "nv_small"]);
     assert!(is_right && text.ends_with("0 passed, 0 failed, 3 with nothing compared\n"), "{text}");
-    // What does not come is wrong.
+    // What does not come is wrong, and a layer that the device refuses.
     fs::write(folder.path().join("never.cfg"), "poll_reg_equal(NVDLA_GLB.S_INTR_STATUS, 0x1);\n").unwrap();
     let (is_right, text) = vp(folder.path(), &["run", "never.cfg"]);
     assert!(!is_right && text.contains("GLB.S_INTR_STATUS after 100000 reads"), "{text}");
+}
+
+#[test]
+fn a_refused_layer_fails_a_script_that_compares_nothing() {
+    let folder = txn(word, "");
+    let script = folder.path().join("nv_small/relu.txn");
+    let format = address("SDP.D_DATA_FORMAT");
+    let text = fs::read_to_string(&script).unwrap();
+    let enable = format!("write_reg {:#x} 0x1 # SDP.D_OP_ENABLE", word(address("SDP.D_OP_ENABLE")));
+    fs::write(&script, text.replace(&enable, &format!("write_reg {format:#x} 0xf\n{enable}"))).unwrap();
+    let (is_right, text) = vp(folder.path(), &["run", "nv_small/relu.txn"]);
+    assert!(!is_right && text.contains("layer refused: "), "{text}");
 }
 
 #[test]

@@ -214,6 +214,8 @@ impl PlayedTrace {
             true => Judged::Unsupported,
             false if !failures.is_empty() => Judged::Failed,
             false if self.compares => Judged::Passed,
+            // Nothing else says that its cycles are of no layer.
+            false if self.warnings.iter().any(Warning::is_of_refused_layer) => Judged::Failed,
             false => Judged::NotCompared,
         }
     }

@@ -85,7 +85,7 @@ impl TraceSource {
             Language::Log => log::configuration(script),
             Language::Cfg | Language::Loadable => folder(|name| name.starts_with("nv_")),
             Language::Txn | Language::Recording => {
-                folder(is_configuration).or_else(|| Some(configuration_of_name(&name).to_owned()))
+                folder(is_configuration).or_else(|| Some(configuration_of_name(&name, language).to_owned()))
             }
             Language::ScLog => folder(is_configuration).or_else(|| sc_log::configuration(script)),
         };
@@ -97,23 +97,27 @@ fn is_configuration(name: &str) -> bool {
     Config::NAMES.contains(&name)
 }
 
-/// The configuration that a script's own name tells: with which it begins, or `small` or `large` at its beginning or end. What follows a
-/// `-` names an input and does not count. Other names are of nv_full, for which the vendor's first scripts were.
-pub(super) fn configuration_of_name(name: &str) -> &'static str {
-    let of = name.split_once('-').map_or(name, |(of, _)| of);
+/// The configuration that a script's own name tells: the one with which it begins; or of a `.txn` `small_` or `large_` at its beginning, of
+/// a recording `_small` or `_large` at its end, where what follows a `-` names an input and does not count. Other names are of nv_full, for
+/// which the vendor's first scripts were.
+pub(super) fn configuration_of_name(name: &str, language: Language) -> &'static str {
     let begins = |configuration: &&str| {
-        let rest = of.strip_prefix(configuration);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '.']))
+        let rest = name.strip_prefix(configuration);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '-', '.']))
     };
     // nv_small_256 begins with nv_small, too.
     if let Some(named) = Config::NAMES.into_iter().filter(begins).max_by_key(|name| name.len()) {
         return named;
     }
-    let is = |size: &str| of.starts_with(&format!("{size}_")) || of.ends_with(&format!("_{size}"));
-    match (is("small"), is("large")) {
-        (true, _) => "nv_small",
-        (false, true) => "nv_large",
-        (false, false) => "nv_full",
+    let of = name.split_once('-').map_or(name, |(of, _)| of);
+    let size = match language {
+        Language::Recording => of.rsplit_once('_').map(|(_, size)| size),
+        _ => of.split_once('_').map(|(size, _)| size),
+    };
+    match size {
+        Some("small") => "nv_small",
+        Some("large") => "nv_large",
+        _ => "nv_full",
     }
 }
 
@@ -197,7 +201,9 @@ mod tests {
             ("/x/LENET_F16-inv_small.trace", "nv_full"),
             ("/x/BDMA_L0_0.trace", "nv_full"),
             ("/x/small_relu.txn", "nv_small"),
-            ("/x/relu_large.txn", "nv_large"),
+            ("/x/large_relu.txn", "nv_large"),
+            // Of a `.txn` it says how large a layer is.
+            ("/x/relu_small.txn", "nv_full"),
             ("/x/nv_small_256_relu.txn", "nv_small_256"),
             ("/x/smaller.txn", "nv_full"),
             ("/x/small_relu/input.txn", "nv_small"),
