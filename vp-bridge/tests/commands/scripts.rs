@@ -362,7 +362,8 @@ fn a_log_whose_interrupts_are_masked_is_waited_for_all_the_same() {
 
 #[test]
 fn a_register_log_has_a_name_that_is_played_again_or_another_is_demanded() {
-    let folder = txn(word, &format!("dump_mem {DESTINATION:#x} 8 out.dat\n"));
+    let polls = format!("read_reg {:#x} 0x1 == 0x0 4096\n", word(address("SDP.D_OP_ENABLE")));
+    let folder = txn(word, &polls);
     let script = "nv_small/relu.txn";
     let log = |name: &str| vp(folder.path(), &["run", script, "--registers", name]);
     for name in ["run.jsonl", "run.json", "run"] {

@@ -43,7 +43,7 @@ pub(super) fn play(
             return Ok(());
         }
     }
-    context.settle()?;
+    context.settle(true)?;
     let file = context.script.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for (of, surface) in &log.left {
         let verdict = context.ask(|host| memory::compare(host, *of, 0, u64::MAX, (&file, surface)))?;
