@@ -52,7 +52,7 @@ fn not_played(error: &PlayError) -> CallError {
     CallError::Python(match error {
         PlayError::Host { source, .. } => errors::host_as(source, &text),
         PlayError::Trace(_) => errors::description(text),
-        PlayError::Map { .. } => errors::of("ProgramError", text),
+        PlayError::NoNvdla { .. } => errors::of("ProgramError", text),
     })
 }
 

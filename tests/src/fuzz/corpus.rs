@@ -276,6 +276,13 @@ const REGISTER_LOG: &str = r#"{"vp_register_log":1,"platform":"nv_small","descri
 {"what":"read","time":11,"address":36868,"group":1,"value":1}
 "#;
 
+/// A log of the vendor's virtual platform with a line of each kind.
+const SC_LOG: &str = "8 ms: Info: nvdla.csb_adaptor: GP: iswrite=1 addr=0x9038 len=4 data=0x 00000001 resp=TLM_OK_RESPONSE\n\
+                      Info: nvdla.dbb_adaptor: GP: iswrite=0 addr=0xc0000000 len=8 data=0x 00000001 00000002 resp=TLM_OK_RESPONSE\n\
+                      Info: nvdla.sram_adaptor: GP: iswrite=1 addr=0x50000001 len=4 data=0x 01_XX_03 04 resp=TLM_OK_RESPONSE\n\
+                      Info: nvdla.csb_adaptor: GP: iswrite=0 addr=0x1020100c len=4 data=0x 00000001 resp=TLM_OK_RESPONSE\n\
+                      Info: nvdla.dbb_adaptor: GP: iswrite=0 addr=0xc0000000 len=8 data=0x 00000003 00000002 resp=TLM_OK_RESPONSE\n";
+
 /// A loadable with an input, an output and a task of the accelerator.
 fn loadable() -> Vec<u8> {
     let piece = |flags, length| builder::Piece { bytes: vec![1; length], size: 64, flags };
@@ -350,6 +357,7 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("certificates", read("tests/data/tls/certificate.pem")?),
         ("key", read("tests/data/tls/key.pem")?),
         ("tensor", vec![1; 18]),
+        ("sc-log", SC_LOG.into()),
     ];
     let mut files = Vec::new();
     for (name, contents) in contents {

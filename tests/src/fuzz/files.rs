@@ -33,7 +33,7 @@ pub const FORM: Form = Form::Bytes;
 type Read = fn(&[u8]) -> bool;
 
 /// The formats, by name. A case's first byte is a position here: new ones come at the end.
-pub const FORMATS: [(&str, Read); 25] = [
+pub const FORMATS: [(&str, Read); 26] = [
     ("platform", platform),
     ("network", network),
     ("sheet", |bytes| {
@@ -62,6 +62,7 @@ pub const FORMATS: [(&str, Read); 25] = [
     ("certificates", |bytes| in_file(bytes, "ca.pem", |path| tls::Client::new(path, None).is_ok())),
     ("key", |bytes| in_file(bytes, "server.key", key)),
     ("tensor", |bytes| in_file(bytes, "weights.bin", weights)),
+    ("sc-log", |bytes| in_file(bytes, "sc.log", |path| Trace::load(path).is_ok())),
 ];
 
 /// Runs a case; one file.

@@ -6,7 +6,7 @@ use vp_core::observe::Kinds;
 use vp_models::hub::Hub;
 use vp_models::platform::{Description, Platform};
 
-use crate::registers::RegisterLog;
+use crate::registers::{self, RegisterLog};
 use crate::threaded::Threaded;
 use crate::timeline::Timeline;
 use crate::trigger::Trigger;
@@ -18,8 +18,8 @@ use crate::{LayerNames, ObserveError, Observers, WholeFile};
 pub struct Files {
     /// A waveform.
     pub trace: Option<TraceFile>,
-    /// The log of register accesses: text for people if its name ends in `.txt` or `.log`, otherwise JSON,
-    /// which can be played again.
+    /// The log of register accesses: text for people if its name ends in `.txt` or `.log`; JSON, which can be played again, if it ends
+    /// in `.jsonl`, `.json` or in nothing of the kind.
     pub registers: Option<PathBuf>,
     /// A timeline in Perfetto's format.
     pub timeline: Option<PathBuf>,
@@ -96,7 +96,7 @@ impl Files {
             FileKind::of(&trace.path)?;
             trace.triggers(platform, &self.layers)?;
         }
-        Ok(())
+        self.registers.as_deref().map_or(Ok(()), registers::check_name)
     }
 
     /// Begins the files, and adds the observers that write them to a hub's platform.

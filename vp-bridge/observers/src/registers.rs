@@ -28,12 +28,26 @@ enum Form {
 }
 
 impl Form {
-    fn of(path: &Path) -> Form {
-        match path.extension().and_then(|ending| ending.to_str()) {
-            Some("txt" | "log") => Form::Text,
-            _ => Form::Json,
+    /// The form that a file's name asks for. Names of scripts and others are refused: what is written is none.
+    fn of(path: &Path) -> Result<Form, ObserveError> {
+        match path.extension().map(|ending| ending.to_string_lossy()).as_deref() {
+            Some("txt" | "log") => Ok(Form::Text),
+            Some("jsonl" | "json") | None => Ok(Form::Json),
+            Some(ending) => Err(ObserveError::Option {
+                option: "--registers",
+                given: path.display().to_string(),
+                why: format!(
+                    "a register log is no .{ending}: name {}, which `vp run` plays again, or one that ends in .txt or .log, for text",
+                    path.with_extension("jsonl").display()
+                ),
+            }),
         }
     }
+}
+
+/// Checks a log's name, before anything runs.
+pub(crate) fn check_name(path: &Path) -> Result<(), ObserveError> {
+    Form::of(path).map(drop)
 }
 
 /// Writes the log of one platform.
@@ -54,12 +68,13 @@ pub(crate) struct RegisterLog {
 impl RegisterLog {
     /// Begins the log of a hub's platform, which has not run.
     pub(crate) fn begin(path: &Path, hub: &mut Hub) -> Result<Rc<RegisterLog>, ObserveError> {
+        let form = Form::of(path)?;
         let file = WholeFile::create(path).map_err(|error| ObserveError::write(path, error))?;
         let description = hub.platform().description();
         let (header, registers) = (LogHeader::of(description), DeviceRegisters::of(description));
         let log = Rc::new(RegisterLog {
             path: path.to_owned(),
-            form: Form::of(path),
+            form,
             registers,
             askers: hub.askers(),
             line: Cell::default(),

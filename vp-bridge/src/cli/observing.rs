@@ -43,8 +43,8 @@ pub(super) struct ObserveArgs {
     #[arg(skip)]
     layers: Arc<OnceLock<LayerNames>>,
 
-    /// Write each register access to this file, with time, name, fields, and who asked: as JSON, which `vp run FILE.jsonl` plays again,
-    /// or, if the name ends in .txt or .log, as text
+    /// Write each register access to this file, with time, name, fields, and who asked: as JSON (.jsonl), which `vp run FILE.jsonl` plays
+    /// again, or as text (.txt, .log)
     #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     registers: Option<PathBuf>,
 

@@ -11,5 +11,6 @@ mod pages;
 mod regs;
 mod results;
 mod run_command;
+mod scripts;
 mod shell;
 mod standard_streams;

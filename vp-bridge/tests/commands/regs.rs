@@ -166,3 +166,26 @@ print(len(registers), sum(node.absolute_address for node in registers), sum(node
         assert_eq!(String::from_utf8(read.stdout).unwrap().trim(), expected, "{platform}");
     }
 }
+
+#[test]
+fn an_address_finds_its_register_in_bytes_or_in_words_in_whichever_map_has_it() {
+    for (arguments, wanted) in [
+        (
+            &["regs", "0xffff0401"][..],
+            &["GLB.S_INTR_MASK", "0xffff0401 is a word address: 0x1004 in bytes"][..],
+        ),
+        (&["regs", "0xffff1405", "--platform", "nv_full"], &["CDMA.D_MISC_CFG"]),
+        (&["regs", "0x1405", "--platform", "nv_full"], &["CDMA.D_MISC_CFG", "0x5014 in bytes"]),
+        (
+            &["regs", "0xffff1405"],
+            &["CDMA.D_MISC_CFG", "in the nv_full map; that of nv_small has nothing there"],
+        ),
+        (&["regs", "0x1405"], &["CDMA.D_MISC_CFG"]),
+        (&["regs", "0x1004"], &["GLB.S_INTR_MASK", "as a word address it is CSC.D_DATAIN_FORMAT, at 0x4010"]),
+    ] {
+        let (is_right, text) = vp(arguments);
+        assert!(is_right && wanted.iter().all(|part| text.contains(part)), "{arguments:?}: {text}");
+    }
+    let (is_right, text) = vp(&["regs", "0xffff1405", "--platform", "nv_small"]);
+    assert!(!is_right && text.contains("which is 0x5014 in bytes"), "{text}");
+}

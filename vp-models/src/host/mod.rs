@@ -137,6 +137,12 @@ impl Warning {
     pub fn is_unsupported(&self) -> bool {
         self.text.contains(UNSUPPORTED)
     }
+
+    /// Whether the device says that it cannot run a layer: it ends it, and nothing was computed.
+    #[must_use]
+    pub fn is_of_refused_layer(&self) -> bool {
+        self.text.contains("layer refused: ")
+    }
 }
 
 /// The two memories an NVDLA can reach; separate address spaces, no translation.

@@ -219,6 +219,20 @@ impl DeviceRegisters {
         place.ok().map(|place| self.registers[place])
     }
 
+    /// The register at an address as people write it: a byte address, or one that counts words, as CSB and the vendor's scripts do, with
+    /// or without their upper half 0xffff. Where both are there, the byte address is meant.
+    #[must_use]
+    pub fn at_written(&self, address: u32) -> Option<NamedRegister> {
+        let bytes = (address >> 16 != 0xffff).then(|| self.at(address)).flatten();
+        bytes.or_else(|| self.at_word(address))
+    }
+
+    /// The register at an address that counts words, with or without the upper half 0xffff.
+    #[must_use]
+    pub fn at_word(&self, address: u32) -> Option<NamedRegister> {
+        matches!(address >> 16, 0 | 0xffff).then(|| self.at((address & 0xffff) << 2)).flatten()
+    }
+
     /// The register of that name, such as `SDP.D_DP_BS_CFG`, in whatever case.
     ///
     /// # Errors
@@ -230,7 +244,8 @@ impl DeviceRegisters {
         found.copied().or_else(located).ok_or_else(|| self.unknown(name))
     }
 
-    /// All registers, those of a unit, the one at a byte address (`0x…`), or those with this part of a name or of a field's name.
+    /// All registers, those of a unit, the one at an address (`0x…`, [`at_written`](Self::at_written)), or those with this part of a name or
+    /// of a field's name.
     ///
     /// # Errors
     /// There is none.
@@ -238,7 +253,7 @@ impl DeviceRegisters {
         let Some(pattern) = pattern else { return Ok(self.registers.clone()) };
         let address = pattern.strip_prefix("0x").or_else(|| pattern.strip_prefix("0X"));
         if let Some(address) = address.and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
-            return self.at(address).map(|found| vec![found]).ok_or_else(|| self.nothing_at(address));
+            return self.at_written(address).map(|found| vec![found]).ok_or_else(|| self.nothing_at(address));
         }
         let upper = pattern.to_uppercase();
         let units = self.nvdla_map().into_iter().flat_map(RegisterMap::units);
@@ -305,6 +320,12 @@ impl DeviceRegisters {
     }
 
     fn nothing_at(&self, address: u32) -> NoSuchRegister {
+        if address >> 16 == 0xffff {
+            let (map, bytes) = (self.map, (address & 0xffff) << 2);
+            return NoSuchRegister(format!(
+                "no register at the word address 0x{address:x} in the {map} map, which is 0x{bytes:x} in bytes: it reads zero"
+            ));
+        }
         let unit = self.nvdla_map().and_then(|map| map.unit_at(address)).map(|(unit, _)| unit);
         if let (Some(unit), Some(nvdla)) = (unit, &self.nvdla)
             && !nvdla.config.has_unit(unit)
@@ -382,6 +403,19 @@ mod tests {
         let bits = field.register.fields()[0].bits(Family::Small);
         assert_eq!(field.word(Family::Small, 0), bits.insert(0, 1));
         assert!(field.keeps_bits());
+    }
+
+    #[test]
+    fn an_address_that_counts_words_finds_its_register() {
+        let registers = DeviceRegisters::of(&Description::named("nv_full").unwrap());
+        let found = |pattern: &str| registers.matching(Some(pattern)).map(|found| found[0].to_string());
+        for pattern in ["0xffff1405", "0x1405", "0x5014"] {
+            assert_eq!(found(pattern), Ok("CDMA.D_MISC_CFG".to_owned()), "{pattern}");
+        }
+        // Both are there: 0x5000 in bytes, and 0x14000 as a word address is not.
+        assert_eq!(found("0x5000"), Ok("CDMA.S_STATUS".to_owned()));
+        let told = found("0xffffffff").unwrap_err().to_string();
+        assert!(told.starts_with("no register at the word address 0xffffffff in the nv_full map"), "{told}");
     }
 
     #[test]

@@ -4,20 +4,23 @@ mod formats;
 
 use self::formats::{Format, Map};
 use super::live::{self, WhichArgs};
+use super::run::DEFAULT_PLATFORM;
 use super::{Failure, Verdict, platform_args, text};
 use std::io::Write;
-use vp_models::platform::DeviceRegisters;
+use vp_models::nvdla::registers::RegisterMap;
+use vp_models::platform::{Description, DeviceRegisters, NamedRegister};
 use vp_models::registers::{Access, Encoding, Family, Field};
 use vp_transport::Address;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Part of a register's or field's name (`D_POOLING`), a unit (`SDP`), or a byte address (`0xb040`); everything if left out
+    /// Part of a register's or field's name (`D_POOLING`), a unit (`SDP`), a byte address (`0xb040`), or one that counts words, as in
+    /// `.txn` scripts (`0xffff2c10`); everything if left out
     pattern: Option<String>,
 
-    /// Whose map: a built-in platform or a TOML file
-    #[arg(long, value_name = "NAME|FILE", default_value = "nv_small")]
-    platform: String,
+    /// Whose map: a built-in platform or a TOML file [default: nv_small; of an address where that has nothing, nv_large or nv_full]
+    #[arg(long, value_name = "NAME|FILE")]
+    platform: Option<String>,
 
     /// In which form
     #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with_all = ["brief", "connect"])]
@@ -49,20 +52,66 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         let shown = live::registers::Shown { brief: args.brief, all: args.all, json: args.json };
         return live::registers::main(address, &args.which, pattern, shown);
     }
-    let description = platform_args::load(&args.platform)?;
-    let registers = DeviceRegisters::of(&description);
+    let (description, registers, found) = find(args)?;
     let (map, family) = (registers.map(), registers.family());
-    let found = registers.matching(pattern).map_err(Failure::new)?;
     let mut out = anstream::stdout().lock();
     let prefix = if description.nvdla().is_some() { "NVDLA_" } else { "" };
     let written = Map { name: map, prefix, family, registers: &found };
     match args.format {
-        Format::Text => write_text(args, &written, &mut out)?,
+        Format::Text => {
+            write_text(args, &written, &mut out)?;
+            if let Some(note) = note(args, &registers, &found) {
+                writeln!(out, "{note}")?;
+            }
+        }
         Format::CHeader => written.write_c_header(&mut out)?,
         Format::Json => written.write_json(&mut out)?,
         Format::Systemrdl => written.write_systemrdl(&mut out)?,
     }
     Ok(Verdict::Right)
+}
+
+/// The registers that are asked for, with the platform that has them.
+fn find(args: &Args) -> Result<(Description, DeviceRegisters, Vec<NamedRegister>), Failure> {
+    let pattern = args.pattern.as_deref();
+    let of = |platform: &str| -> Result<_, Failure> {
+        let description = platform_args::load(platform)?;
+        let registers = DeviceRegisters::of(&description);
+        let found = registers.matching(pattern).map_err(Failure::new)?;
+        Ok((description, registers, found))
+    };
+    let platform = args.platform.as_deref().unwrap_or(DEFAULT_PLATFORM);
+    let found = of(platform);
+    match found {
+        Err(_) if args.platform.is_none() && address(args).is_some() => {
+            let others = RegisterMap::ALL.into_iter().rev().map(RegisterMap::name);
+            others.filter(|name| *name != platform).find_map(|name| of(name).ok()).map_or(found, Ok)
+        }
+        found => found,
+    }
+}
+
+/// The address that is asked for, if it is one.
+fn address(args: &Args) -> Option<u32> {
+    let digits = args.pattern.as_deref()?.strip_prefix("0x")?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+/// Of an address: the map that was not asked for, and that it may be meant otherwise.
+fn note(args: &Args, registers: &DeviceRegisters, found: &[NamedRegister]) -> Option<String> {
+    let (address, found) = (address(args)?, found.first()?);
+    let of_map = match args.platform.is_none() && registers.map() != DEFAULT_PLATFORM {
+        true => format!(" in the {} map; that of {DEFAULT_PLATFORM} has nothing there", registers.map()),
+        false => String::new(),
+    };
+    if found.address != address {
+        return Some(format!("\n{address:#x} is a word address: {:#x} in bytes{of_map}", found.address));
+    }
+    let word = registers
+        .at_word(address)
+        .map(|other| format!("; as a word address it is {other}, at {:#x} in bytes", other.address));
+    let text = format!("{of_map}{}", word.unwrap_or_default());
+    (!text.is_empty()).then(|| format!("\n{address:#x} is a byte address{text}"))
 }
 
 fn write_text(args: &Args, map: &Map<'_>, out: &mut impl Write) -> std::io::Result<()> {

@@ -33,9 +33,12 @@ pub(super) enum Device {
     Suite,
 }
 
+/// How a register log as text begins.
+const FOR_PEOPLE: &str = "# registers of ";
+
 /// All that `vp run` takes.
-const TAKEN: &str = "it runs a trace (.cfg, input.txn), a recording of a driver (.trace), a register log (.jsonl), a loadable (.nvdla, …_fbuf), a folder of\n\
-                     them, a network (.toml, .csv, a folder with a network.toml), a job (.toml), or a built-in network";
+const TAKEN: &str = "it runs a trace (.cfg, .txn), a recording of a driver (.trace), a register log (.jsonl, or sc.log of the vendor's virtual platform),\n\
+                     a loadable (.nvdla, …_fbuf), a folder of them, a network (.toml, .csv, a folder with a network.toml), a job (.toml), or a built-in network";
 
 /// TOML files that are something else, by a key at the top: what they are, and where they go.
 const OTHERS: [(&[&str], &str, &str); 5] = [
@@ -72,6 +75,10 @@ pub(super) fn of(path: &Path, asked: impl Fn() -> Result<Option<Device>, Failure
         Err(error) if error.kind() == std::io::ErrorKind::InvalidData => return Err(unknown()),
         Err(error) => return Err(Failure::new(format!("cannot read {}: {error}", path.display()))),
     };
+    if text.starts_with(FOR_PEOPLE) {
+        let why = format!("{}: a register log for people, which cannot be played", path.display());
+        return Err(Failure::new(why).hint("write it with --registers FILE.jsonl"));
+    }
     let table = TomlText::parse(&text).and_then(|text| text.read::<Table>());
     match table {
         Ok(table) => match of_toml(path, &table, asked)? {
@@ -190,6 +197,8 @@ mod tests {
                 assert!(told.contains(kind), "{told}: {kind}");
             }
         }
+        let told = named("run.log", "# registers of nv_small\n", None).unwrap_err();
+        assert!(told.contains("a register log for people") && told.contains("FILE.jsonl"), "{told}");
         let folder = tempfile::tempdir().unwrap();
         let told = of(folder.path(), || Ok(None)).unwrap_err().to_string();
         assert!(told.contains("no trace here") && told.contains("network.toml"), "{told}");

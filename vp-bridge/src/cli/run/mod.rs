@@ -39,13 +39,13 @@ const MOST_INPUT: u64 = 1 << 30;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Trace scripts (.cfg, input.txn), recordings of a driver (.trace), loadables of the vendor's compiler (.nvdla,
-    /// …_fbuf), or folders of them at any depth. Or a network: one that is built in (digits, lenet, alexnet, googlenet,
+    /// Trace scripts (.cfg, .txn), recordings of a driver (.trace), logs of registers (.jsonl; sc.log of the vendor's virtual platform),
+    /// loadables of the vendor's compiler (.nvdla, …_fbuf), or folders of them at any depth. Or a network: one that is built in (digits, lenet, alexnet, googlenet,
     /// resnet50, mobilenet_v1, yolov3_tiny), a folder with a network.toml, such a file, or a sheet of layers (.csv). Or a job
     /// (.toml) for an FPGA AI Suite IP. Left out: a layer that is built in, or on an FPGA AI Suite IP the digits network
     ///
     /// The exit status is 0 if something passed and nothing failed. What the platform lacks is counted apart: it
-    /// neither passes nor fails.
+    /// neither passes nor fails. A script that compares nothing has an exit status of 0 when it comes to its end.
     #[arg(value_name = "TRACE")]
     traces: Vec<PathBuf>,
 
@@ -200,6 +200,8 @@ pub(super) struct PlayedTrace {
     loadable: Option<String>,
     /// Cycles of the vendor's RTL on the same trace with the same memory.
     rtl: Option<u64>,
+    /// Whether it compares something.
+    compares: bool,
 }
 
 impl PlayedTrace {
@@ -210,8 +212,11 @@ impl PlayedTrace {
         let excused = failures.iter().all(|it| it.kind.is_of_memory());
         match excused && self.warnings.iter().any(Warning::is_unsupported) {
             true => Judged::Unsupported,
-            false if failures.is_empty() => Judged::Passed,
-            false => Judged::Failed,
+            false if !failures.is_empty() => Judged::Failed,
+            false if self.compares => Judged::Passed,
+            // Nothing else says that its cycles are of no layer.
+            false if self.warnings.iter().any(Warning::is_of_refused_layer) => Judged::Failed,
+            false => Judged::NotCompared,
         }
     }
 }
@@ -223,6 +228,8 @@ enum Judged {
     Passed,
     /// Something is not.
     Failed,
+    /// It came to its end, and nothing in it was compared with what it should be.
+    NotCompared,
     /// The platform has not all that the trace needs: nothing is proven.
     Unsupported,
 }
@@ -431,7 +438,8 @@ fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Resul
     }
     let rtl =
         description.as_ref().map(|description| tables.cycles(trace, description)).transpose()?.flatten();
-    Ok(PlayedTrace { outcome, statistics, warnings, platform, headline, loadable: described(trace), rtl })
+    let (loadable, compares) = (described(trace), trace.compares());
+    Ok(PlayedTrace { outcome, statistics, warnings, platform, headline, loadable, rtl, compares })
 }
 
 /// What a loadable is, in one line.
@@ -446,7 +454,7 @@ fn described(trace: &Trace) -> Option<String> {
 /// Whether a trace could not be played for want of units that another configuration has.
 fn is_lack(error: &PlayError, trace: &Trace, map: RegisterMap) -> bool {
     match (error, trace.body()) {
-        (PlayError::Map { .. }, _) => true,
+        (PlayError::NoNvdla { .. }, _) => true,
         (PlayError::Trace(_), Body::Cfg(lines)) => {
             let registers = lines.iter().filter_map(|line| match &line.command {
                 CfgCommand::RegWrite { register, .. }

@@ -62,11 +62,12 @@ impl ResultArgs {
                 Ok(ran) => of_trace(run).with("counters", record::counters(&ran.statistics)),
                 Err(_) => of_trace(run).with("counters", None::<()>),
             };
-            let Tally { passed, failed, unsupported } = Tally::of(runs);
+            let Tally { passed, failed, not_compared, unsupported } = Tally::of(runs);
             record::print(&json!({
                 "runs": runs.iter().map(with_counters).collect::<Vec<_>>(),
                 "passed": passed,
                 "failed": failed,
+                "not_compared": not_compared,
                 "not_supported": unsupported,
                 "not_run": left_out,
             }))?;
@@ -169,6 +170,11 @@ fn case_of(run: &Run) -> Case {
     };
     let mut case = match (judged, &run.result) {
         (Judged::Passed, _) => Case::passed(name, platform, run.took),
+        (Judged::NotCompared, _) => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message("nothing compared");
+            Case { status, ..Case::passed(name, platform, run.took) }
+        }
         (Judged::Unsupported, _) => {
             let mut status = TestCaseStatus::skipped();
             status.set_message(why.first().cloned().unwrap_or_default());
@@ -186,6 +192,7 @@ fn of_trace(run: &Run) -> Record {
         (Judged::Failed, Err(_)) => "error",
         (Judged::Failed, Ok(_)) => "failed",
         (Judged::Passed, _) => "passed",
+        (Judged::NotCompared, _) => "not_compared",
         (Judged::Unsupported, _) => "not_supported",
     };
     let ran = run.result.as_ref().ok();

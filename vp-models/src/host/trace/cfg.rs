@@ -366,7 +366,9 @@ impl<'a> Arguments<'a> {
     }
 
     fn event(&mut self) -> Result<String, Fault> {
-        self.identifier("the name of an event")
+        self.identifier(
+            "the name of an event, such as done in `intr_notify(CDP_0, done); check_nothing(done);`",
+        )
     }
 
     fn after(&mut self) -> Result<Option<String>, Fault> {
@@ -606,7 +608,10 @@ mod tests {
                 "check_crc(e, 1, 0, 6, 0);",
                 "1:20: a CRC is taken over whole words: 0x6 is not a multiple of 4",
             ),
-            ("check_nothing(a b);", "1:15: expected the name of an event, found `a b`"),
+            (
+                "check_nothing(a b);",
+                "1:15: expected the name of an event, such as done in `intr_notify(CDP_0, done); check_nothing(done);`, found `a b`",
+            ),
         ] {
             assert_eq!(one(line), Err(format!("t.cfg:{expected}")), "{line}");
         }

@@ -5,7 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::error::{TraceError, TraceErrorKind};
-use super::{log, recording, txn};
+use super::{log, sc_log};
+use crate::nvdla::config::Config;
 
 /// How the names of the vendor's loadables end.
 const FBUF: &str = "_fbuf";
@@ -15,12 +16,14 @@ const FBUF: &str = "_fbuf";
 pub enum Language {
     /// `.cfg`, all configurations of the vendor's master branch.
     Cfg,
-    /// `.txn`, of the vendor's first branch, nv_full, and of layers of its C-model.
+    /// `.txn`, of the vendor's first branch, of layers of its C-model, and of logs of its virtual platform.
     Txn,
     /// `.trace`, what a driver did.
     Recording,
-    /// `.jsonl`, a log of register accesses.
+    /// A log of register accesses, whatever its name.
     Log,
+    /// A log of the vendor's virtual platform, whatever its name.
+    ScLog,
     /// `.nvdla` or `_fbuf`, what the vendor's compiler made.
     Loadable,
 }
@@ -32,6 +35,7 @@ impl fmt::Display for Language {
             Language::Txn => "txn",
             Language::Recording => "trace",
             Language::Log => "register log",
+            Language::ScLog => "log of the vendor's virtual platform",
             Language::Loadable => "loadable",
         })
     }
@@ -43,7 +47,7 @@ pub struct TraceSource {
     /// The test's name: the stem of its script, or the folder of an `input.txn`.
     pub name: String,
     /// A guess at the hardware configuration it was written for: the nearest folder above whose name begins with
-    /// `nv_`; a recording's name tells it, and a `.txn` in no such folder.
+    /// `nv_`. Of a `.txn` and a recording in no folder of a configuration, by the script's name; of a log, by its contents.
     pub configuration: Option<String>,
     /// The script; the files it uses lie beside it.
     pub script: PathBuf,
@@ -52,7 +56,7 @@ pub struct TraceSource {
 }
 
 impl TraceSource {
-    /// What a script's path tells about it; none if its extension is that of no language.
+    /// What a script's path tells about it, or of a log its contents; none if it is of no language.
     #[must_use]
     pub fn of(script: &Path) -> Option<Self> {
         let own = script.file_name()?.to_str()?;
@@ -61,9 +65,9 @@ impl TraceSource {
             Some("txn") => Language::Txn,
             Some("trace") => Language::Recording,
             Some("nvdla") => Language::Loadable,
-            // Much else ends so.
-            Some("jsonl") if log::is_log(script) => Language::Log,
             _ if own.ends_with(FBUF) => Language::Loadable,
+            _ if log::is_log(script) => Language::Log,
+            _ if sc_log::is_log(script) => Language::ScLog,
             _ => return None,
         };
         // Folders above a relative path count as well.
@@ -74,17 +78,46 @@ impl TraceSource {
             "input" => absolute.parent().and_then(name_of).unwrap_or(stem),
             _ => stem.strip_suffix(FBUF).map(str::to_owned).unwrap_or(stem),
         };
+        let folder = |is_meant: fn(&str) -> bool| {
+            absolute.ancestors().skip(1).filter_map(name_of).find(|name| is_meant(name))
+        };
         let configuration = match language {
-            Language::Recording => Some(recording::configuration(&name).to_owned()),
             Language::Log => log::configuration(script),
-            Language::Cfg | Language::Txn | Language::Loadable => {
-                let folders = absolute.ancestors().skip(1).filter_map(name_of);
-                let named = folders.into_iter().find(|name| name.starts_with("nv_"));
-                let of_name = (language == Language::Txn).then(|| txn::configuration(&name).to_owned());
-                named.or(of_name)
+            Language::Cfg | Language::Loadable => folder(|name| name.starts_with("nv_")),
+            Language::Txn | Language::Recording => {
+                folder(is_configuration).or_else(|| Some(configuration_of_name(&name, language).to_owned()))
             }
+            Language::ScLog => folder(is_configuration).or_else(|| sc_log::configuration(script)),
         };
         Some(Self { name, configuration, script: script.to_owned(), language })
+    }
+}
+
+fn is_configuration(name: &str) -> bool {
+    Config::NAMES.contains(&name)
+}
+
+/// The configuration that a script's own name tells: the one with which it begins; or of a `.txn` `small_` or `large_` at its beginning, of
+/// a recording `_small` or `_large` at its end, where what follows a `-` names an input and does not count. Other names are of nv_full, for
+/// which the vendor's first scripts were.
+pub(super) fn configuration_of_name(name: &str, language: Language) -> &'static str {
+    let begins = |configuration: &&str| {
+        let rest = name.strip_prefix(configuration);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '-', '.']))
+    };
+    // nv_small_256 begins with nv_small, too.
+    if let Some(named) = Config::NAMES.into_iter().filter(begins).max_by_key(|name| name.len()) {
+        return named;
+    }
+    let of = name.split_once('-').map_or(name, |(of, _)| of);
+    let size = match language {
+        Language::Recording => of.rsplit_once('_').map(|(_, size)| size),
+        _ => of.split_once('_').map(|(size, _)| size),
+    };
+    match size {
+        Some("small") => "nv_small",
+        Some("large") => "nv_large",
+        _ => "nv_full",
     }
 }
 
@@ -152,6 +185,43 @@ mod tests {
         assert_eq!(found[0].language, Language::Txn);
         assert_eq!(discover(&root.path().join("nv_small/a")).unwrap(), found[1..2]);
         assert_eq!(discover(&root.path().join("nv_small/a/a.cfg")).unwrap(), found[1..2]);
+    }
+
+    /// The configuration of a script at this path.
+    fn configuration(path: &str) -> String {
+        TraceSource::of(Path::new(path)).unwrap().configuration.unwrap()
+    }
+
+    #[test]
+    fn the_name_of_a_script_tells_the_configuration_where_no_folder_does() {
+        for (path, expected) in [
+            ("/x/CONV_D_L0_0_small.trace", "nv_small"),
+            ("/x/LENET_I8_small-inv_seven.trace", "nv_small"),
+            ("/x/PDP_L0_0_large.trace", "nv_large"),
+            ("/x/LENET_F16-inv_small.trace", "nv_full"),
+            ("/x/BDMA_L0_0.trace", "nv_full"),
+            ("/x/small_relu.txn", "nv_small"),
+            ("/x/large_relu.txn", "nv_large"),
+            // Of a `.txn` it says how large a layer is.
+            ("/x/relu_small.txn", "nv_full"),
+            ("/x/nv_small_256_relu.txn", "nv_small_256"),
+            ("/x/smaller.txn", "nv_full"),
+            ("/x/small_relu/input.txn", "nv_small"),
+        ] {
+            assert_eq!(configuration(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_folder_of_a_configuration_goes_before_the_name() {
+        for (path, expected) in [
+            ("/nv_small/relu.txn", "nv_small"),
+            ("/nv_medium_512/a/b/small_relu.txn", "nv_medium_512"),
+            ("/nv_full/relu_small.trace", "nv_full"),
+            ("/nv_small/nv_mine/relu.trace", "nv_small"),
+        ] {
+            assert_eq!(configuration(path), expected, "{path}");
+        }
     }
 
     #[test]

@@ -165,9 +165,36 @@ pub enum TraceErrorKind {
     /// A loadable that is damaged.
     #[error("{0}")]
     BadLoadable(crate::host::loadable::LoadableError),
-    /// An address in no memory.
-    #[error("{0:#x} is in no memory: primary is 0x80000000..=0x8fffffff, secondary 0x50000000..=0x5fffffff")]
-    NoMemory(u64),
+    /// A region that lies in no memory of the platform.
+    #[error("{size:#x} bytes at {base:#x} are in no memory: {holds}")]
+    NoMemory {
+        /// First byte.
+        base: u64,
+        /// Number of bytes.
+        size: u64,
+        /// What memories there are.
+        holds: String,
+    },
+    /// A byte address in another register window than the first one.
+    #[error("{address:#x} is not in the register window of {first:#x}: both are taken for byte addresses")]
+    OtherWindow {
+        /// The address.
+        address: u32,
+        /// The script's first one.
+        first: u32,
+    },
+    /// Addresses that can neither all count words nor all count bytes.
+    #[error(
+        "{address:#x} is behind all registers as a word address, and {odd:#x} in line {line} is no byte address"
+    )]
+    WordsAndBytes {
+        /// The address.
+        address: u32,
+        /// One that is no multiple of 4.
+        odd: u32,
+        /// Its line.
+        line: u32,
+    },
     /// A script that fills, loads or compares more than any test needs.
     #[error("the script {what} {total:#x} bytes in all, more than the limit of {limit:#x}")]
     TooMuchMemory {
@@ -184,9 +211,9 @@ pub enum TraceErrorKind {
     /// A check of no bytes.
     #[error("a check of 0 bytes proves nothing")]
     EmptyCheck,
-    /// A script that can only pass.
-    #[error("nothing is checked: the script has no {0}")]
-    NoChecks(&'static str),
+    /// A script without commands.
+    #[error("nothing is done: the script has no commands")]
+    NoCommands,
     /// An event that is waited for and never fired.
     #[error("nobody fires event `{event}`: declare it with intr_notify or sync_notify{}", hint(.nearest.as_deref()))]
     NobodyFires {

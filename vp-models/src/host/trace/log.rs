@@ -148,6 +148,10 @@ pub enum LogCommand {
 
 /// Whether a file's first line is that of a log.
 pub(super) fn is_log(path: &Path) -> bool {
+    // Others would be read to no use, or waited for.
+    if !path.is_file() {
+        return false;
+    }
     let mut beginning = [0; BEGINNING.len()];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut beginning));
     read.is_ok() && beginning == *BEGINNING.as_bytes()

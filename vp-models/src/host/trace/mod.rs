@@ -2,8 +2,8 @@
 //!
 //! A trace is a script, the surface files beside it, and perhaps a `plusargs.txt`. There are two script
 //! languages of the vendor's, [`mod@cfg`] (declarations and concurrent register streams) and [`txn`] (one strict
-//! sequence, nv_full only), and a third, [`recording`], of what a driver did. A loadable
-//! ([`crate::host::loadable`]) counts as one more: what must come out lies beside it. The text becomes a [`Trace`] here; what it means lies in [`player`].
+//! sequence), and a third, [`recording`], of what a driver did. Logs of registers are traces too: our own ([`log`]) and those
+//! of the vendor's virtual platform ([`sc_log`]). A loadable ([`crate::host::loadable`]) counts as one more: what must come out lies beside it. The text becomes a [`Trace`] here; what it means lies in [`player`].
 //!
 //! ```text
 //! discover(folder) → TraceSource → Trace::load → player::play(trace, host, names) → Outcome
@@ -11,7 +11,7 @@
 //!
 //! A [`Trace`] that exists has been checked as far as text can be: every file it names was there and whole,
 //! every region ends inside its address space, every event waited for is fired by somebody, and something is
-//! checked. Which registers exist is not known here: [`RegisterNames`] is the caller's.
+//! done. Which registers exist is not known here: [`RegisterNames`] is the caller's.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,6 +34,7 @@ pub mod log;
 pub mod player;
 pub mod recording;
 mod registers;
+pub mod sc_log;
 pub mod surface;
 pub mod txn;
 mod write;
@@ -80,6 +81,8 @@ pub enum Body {
     },
     /// A log of register accesses.
     Log(Vec<Line<log::LogCommand>>),
+    /// A log of the vendor's virtual platform.
+    ScLog(sc_log::ScLog),
     /// What the vendor's compiler made of a network.
     Loadable {
         /// It.
@@ -126,6 +129,9 @@ impl Trace {
         if source.language == Language::Log {
             return log::load(&source.name, script);
         }
+        if source.language == Language::ScLog {
+            return sc_log::load(&source.name, script);
+        }
         if source.language == Language::Loadable {
             return loadable::load(&source.name, script);
         }
@@ -170,7 +176,7 @@ impl Trace {
                 },
             },
             Language::Recording => Body::Recording { lines: recording::parse(text, script)?, golden: None },
-            Language::Loadable | Language::Log => {
+            Language::Loadable | Language::Log | Language::ScLog => {
                 return Err(TraceError::whole(script, TraceErrorKind::NoTrace));
             }
         };
@@ -187,9 +193,8 @@ impl Trace {
             let path = script.parent().unwrap_or(Path::new("")).join(file);
             let surface = match language {
                 Language::Cfg => Surface::parse_entries(&text, &path)?,
-                Language::Txn | Language::Recording | Language::Loadable | Language::Log => {
-                    Surface::parse_dump(&text, &path)?
-                }
+                // Of the others, none names files.
+                _ => Surface::parse_dump(&text, &path)?,
             };
             surfaces.insert(file.to_owned(), surface);
         }
@@ -270,12 +275,24 @@ impl Trace {
                     }
                 }
             }
+            Body::ScLog(log) => {
+                for line in &log.lines {
+                    match line.command {
+                        sc_log::ScCommand::Write { .. } => summary.register_writes += 1,
+                        sc_log::ScCommand::Read { .. } => summary.register_reads_checked += 1,
+                        sc_log::ScCommand::Load { .. } => {}
+                    }
+                }
+                summary.memory_checks = log.left.len();
+            }
             Body::Loadable { golden, .. } => summary.memory_checks = golden.iter().count(),
             Body::Txn { lines, .. } => {
                 for line in lines {
                     match line.command {
                         txn::TxnCommand::WriteReg { .. } => summary.register_writes += 1,
-                        txn::TxnCommand::ReadReg { .. } => summary.register_reads_checked += 1,
+                        txn::TxnCommand::ReadReg { .. } | txn::TxnCommand::Until { .. } => {
+                            summary.register_reads_checked += 1;
+                        }
                         txn::TxnCommand::Wait | txn::TxnCommand::WaitIntr { .. } => summary.interrupts += 1,
                         txn::TxnCommand::DumpMem(_) => summary.memory_checks += 1,
                         txn::TxnCommand::LoadMem(_) | txn::TxnCommand::FillMem { .. } => {}
@@ -284,6 +301,26 @@ impl Trace {
             }
         }
         summary
+    }
+
+    /// Whether something is compared with what it should be, or waited for by the interrupt. A script that only writes registers, and waits
+    /// for values of some, can come to its end and has proven nothing.
+    #[must_use]
+    pub fn compares(&self) -> bool {
+        let summary = self.summary();
+        let reads = match &self.body {
+            Body::Cfg(lines) => lines
+                .iter()
+                .filter(|line| matches!(line.command, cfg::CfgCommand::RegReadCheck { .. }))
+                .count(),
+            Body::Txn { .. } | Body::Log(_) => summary.register_reads_checked + summary.interrupts,
+            Body::Recording { .. } => summary.interrupts,
+            // Without memory, its accesses are compared with those of untimed units.
+            Body::ScLog(_) => 0,
+            // It ends with an output, whether or not that is compared.
+            Body::Loadable { .. } => 1,
+        };
+        summary.memory_checks + summary.event_checks + reads > 0
     }
 
     fn error(&self, line: u32, kind: TraceErrorKind) -> TraceError {
@@ -298,6 +335,18 @@ impl Trace {
 }
 
 impl Body {
+    /// Whether there are no commands.
+    fn is_empty(&self) -> bool {
+        match self {
+            Body::Cfg(lines) => lines.is_empty(),
+            Body::Txn { lines, .. } => lines.is_empty(),
+            Body::Recording { lines, .. } => lines.is_empty(),
+            Body::Log(lines) => lines.is_empty(),
+            Body::ScLog(log) => log.lines.is_empty(),
+            Body::Loadable { .. } => false,
+        }
+    }
+
     /// Every file the commands name, with the line.
     fn files(&self) -> Vec<(u32, &str)> {
         match self {
@@ -320,7 +369,7 @@ impl Body {
                 })
                 .collect(),
             // Its memory is not named in it.
-            Body::Recording { .. } | Body::Loadable { .. } | Body::Log(_) => Vec::new(),
+            Body::Recording { .. } | Body::Loadable { .. } | Body::Log(_) | Body::ScLog(_) => Vec::new(),
         }
     }
 }

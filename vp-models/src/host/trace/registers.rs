@@ -2,6 +2,7 @@
 
 use super::log::LogCommand;
 use super::recording::RecordedCommand;
+use super::sc_log::ScCommand;
 use super::{Body, Trace};
 use crate::host::trace::{cfg::CfgCommand, txn::TxnCommand};
 use crate::nvdla::registers::{Located, RegisterMap};
@@ -39,6 +40,13 @@ impl Trace {
             Body::Log(lines) => {
                 let writes = lines.iter().filter_map(|line| match line.command {
                     LogCommand::Write { address, value, .. } => at(address, value),
+                    _ => None,
+                });
+                writes.collect()
+            }
+            Body::ScLog(log) => {
+                let writes = log.lines.iter().filter_map(|line| match line.command {
+                    ScCommand::Write { address, value } => at(address, value),
                     _ => None,
                 });
                 writes.collect()

@@ -16,6 +16,7 @@ fn assemble(language: Language, text: &str, files: &[(&str, &str)]) -> Result<Tr
         Language::Txn => "t.txn",
         Language::Recording => "t.trace",
         Language::Log => "t.jsonl",
+        Language::ScLog => "sc.log",
         Language::Loadable => "t.nvdla",
     });
     Trace::assemble("t", script, language, text, None, &mut |name| {
@@ -46,12 +47,14 @@ fn vendor_spelling_and_own_spelling_name_the_same_register() {
 }
 
 #[test]
-fn what_cannot_be_played_or_proves_nothing_is_refused() {
+fn what_cannot_be_played_is_refused() {
     let surface = "{\n{offset:0x8, size:4, payload:0x1 0x2 0x3 0x4}\n}\n";
     for (text, expected) in [
+        ("// only words", "t.cfg: nothing is done: the script has no commands"),
         (
-            "",
-            "t.cfg: nothing is checked: the script has no check_crc, check_file, check_nothing or reg_read_check",
+            "check_nothing(NVDLA_GLB.S_INTR_STATUS);",
+            "t.cfg:1:15: expected the name of an event, such as done in `intr_notify(CDP_0, done); check_nothing(done);`, \
+             found `NVDLA_GLB.S_INTR_STATUS`",
         ),
         (
             "intr_notify(SDP_0, sync_id_0);\ncheck_nothing(sync_id_1);",
@@ -95,12 +98,30 @@ fn what_cannot_be_played_or_proves_nothing_is_refused() {
         assert_eq!(assemble(Language::Cfg, text, &[("s.dat", surface)]).unwrap_err(), expected, "{text}");
     }
     for (text, expected) in [
-        ("write_reg 1 2", "t.txn: nothing is checked: the script has no dump_mem, read_reg or wait"),
+        ("# only words", "t.txn: nothing is done: the script has no commands"),
         ("load_mem 0x80000000 3 d.dat\nwait", "t.txn:1: `d.dat` holds 0x2 bytes, the command takes 0x3"),
         ("dump_mem 0x80000000 0 d.dat", "t.txn:1: a check of 0 bytes proves nothing"),
         ("dump_mem 0x80000000 3 no.dat", "t.txn:1: no file `no.dat` beside the script"),
     ] {
         assert_eq!(assemble(Language::Txn, text, &[("d.dat", "0x1 0x2")]).unwrap_err(), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_script_that_only_polls_compares_nothing() {
+    for (language, text, compares) in [
+        (Language::Cfg, "reg_write(NVDLA_GLB.S_INTR_SET_0, 1);", false),
+        (Language::Cfg, "poll_reg_equal(NVDLA_GLB.S_INTR_STATUS_0, 1);", false),
+        (Language::Cfg, "reg_read_check(NVDLA_GLB.S_INTR_STATUS_0, 1);", true),
+        (Language::Cfg, "intr_notify(CDP_0, done);\ncheck_nothing(done);", true),
+        (Language::Txn, "write_reg 0xffff0402 1", false),
+        (Language::Txn, "write_reg 0xffff0402 1\nuntil 0xffff0403 1", true),
+        (Language::Recording, "W 1008 1\nR 100c 1", false),
+        (Language::Recording, "W 1008 1\nI 1", true),
+    ] {
+        let mut read = |_: &str| Ok(None);
+        let trace = Trace::assemble("t", Path::new("t"), language, text, None, &mut read).unwrap();
+        assert_eq!(trace.compares(), compares, "{text}");
     }
 }
 
@@ -228,7 +249,7 @@ fn every_vendor_trace_reads_and_holds_what_the_index_says() {
                 assert_eq!(summary.interrupts, waits, "{place}");
                 assert_eq!(summary.memory_checks, count(&fact["check"]), "{place}");
             }
-            Language::Recording | Language::Loadable | Language::Log => {
+            Language::Recording | Language::Loadable | Language::Log | Language::ScLog => {
                 panic!("{place} is none of the vendor's")
             }
         }
@@ -245,7 +266,7 @@ fn every_vendor_trace_reads_and_holds_what_the_index_says() {
         let again = match &trace.body {
             Body::Cfg(lines) => cfg::parse(&trace.emit(), &source.script).unwrap() == *lines,
             Body::Txn { lines, .. } => txn::parse(&trace.emit(), &source.script).unwrap() == *lines,
-            Body::Recording { .. } | Body::Loadable { .. } | Body::Log(_) => false,
+            Body::Recording { .. } | Body::Loadable { .. } | Body::Log(_) | Body::ScLog(_) => false,
         };
         assert!(again, "{place} reads back as another script");
     }

@@ -1,7 +1,8 @@
 //! The `.txn` language: one command a line, strictly in order. Text to [`TxnCommand`]s and back; no meaning yet.
 //!
-//! Called by [`Trace`](super::Trace). The vendor's scripts are written for nv_full. `fill_mem` and `wait_intr` are of
-//! those that its C-model's layers are written down in, among them some for nv_small, whose names begin with `small_`.
+//! Called by [`Trace`](super::Trace). The vendor's scripts are written for nv_full; others, such as those made of logs of its virtual
+//! platform, for any configuration, which the text does not name. `fill_mem` and `wait_intr` are of those that its C-model's layers are
+//! written down in, `until` is of those of gem5-NVDLA (suchandler96/gem5-NVDLA, `ext/rtl/model_nvdla/csbMaster.cc`).
 
 use std::fmt;
 use std::path::Path;
@@ -9,19 +10,20 @@ use std::path::Path;
 use winnow::Parser;
 use winnow::combinator::repeat;
 
+use self::addresses::Addresses;
 use super::Line;
 use super::cursor::{Fault, Input, Word, lines, word};
 use super::error::{TraceError, TraceErrorKind, clip};
-use crate::host::Memory;
-use crate::nvdla::registers::RegisterMap;
 use crate::suggestion::nearest;
+
+mod addresses;
 
 /// One command of a `.txn` script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TxnCommand {
     /// `write_reg A D`: write a register and wait for the acknowledgement.
     WriteReg {
-        /// Byte address in the register window: four times the low 16 bits of A.
+        /// Byte address in the register window.
         address: u32,
         /// The word.
         value: u32,
@@ -46,8 +48,6 @@ pub enum TxnCommand {
     DumpMem(Transfer),
     /// `fill_mem A N B`: set N bytes at A to B.
     FillMem {
-        /// The memory the address lies in.
-        memory: Memory,
         /// First byte.
         address: u64,
         /// How many bytes.
@@ -62,16 +62,18 @@ pub enum TxnCommand {
         /// Bits of S_INTR_STATUS.
         mask: u32,
     },
+    /// `until A B`: read until all these bits are set. Nothing is cleared.
+    Until {
+        /// Byte address in the register window.
+        address: u32,
+        /// The bits.
+        bits: u32,
+    },
 }
 
-/// The configuration that a script of that name is written for.
-pub(super) fn configuration(name: &str) -> &'static str {
-    if name.starts_with("small_") { "nv_small" } else { "nv_full" }
-}
-
-/// Its register map.
-pub(super) fn register_map(name: &str) -> RegisterMap {
-    if name.starts_with("small_") { RegisterMap::Small } else { RegisterMap::Full }
+/// Whether a script's reads of S_INTR_STATUS are to be taken as gem5-NVDLA's player takes them.
+pub(super) fn has_until(lines: &[Line<TxnCommand>]) -> bool {
+    lines.iter().any(|line| matches!(line.command, TxnCommand::Until { .. }))
 }
 
 /// How a value read must stand to the value expected.
@@ -110,9 +112,7 @@ impl fmt::Display for Relation {
 /// Bytes between a file and a memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// The memory the address lies in.
-    pub memory: Memory,
-    /// First byte.
+    /// First byte. The memory that has it is the one of the platform.
     pub address: u64,
     /// How many bytes.
     pub size: u64,
@@ -129,7 +129,7 @@ pub struct Plusargs {
     pub continue_on_fail: bool,
 }
 
-const SHAPES: [(&str, &str); 7] = [
+const SHAPES: [(&str, &str); 8] = [
     ("write_reg", "write_reg ADDRESS DATA"),
     ("read_reg", "read_reg ADDRESS MASK [==|<=|>=] DATA [retries]"),
     ("load_mem", "load_mem ADDRESS SIZE FILE"),
@@ -137,17 +137,25 @@ const SHAPES: [(&str, &str); 7] = [
     ("fill_mem", "fill_mem ADDRESS SIZE BYTE"),
     ("wait", "wait"),
     ("wait_intr", "wait_intr MASK"),
+    ("until", "until ADDRESS BITS"),
 ];
 
 /// Reads a script. `file` only names the text in errors.
 pub fn parse(text: &str, file: &Path) -> Result<Vec<Line<TxnCommand>>, TraceError> {
+    let content = |line| str::split_once(line, '#').map_or(line, |(content, _)| content);
+    let mut addresses = Addresses::default();
+    for (number, line) in lines(text) {
+        if let [name, address, ..] = words(content(line))[..]
+            && ["write_reg", "read_reg", "until"].contains(&name.text)
+        {
+            addresses.note(number, address.text);
+        }
+    }
     let mut commands = Vec::new();
     for (number, line) in lines(text) {
-        let content = line.split_once('#').map_or(line, |(content, _)| content);
-        let words = words(content);
-        if let Some((name, arguments)) = words.split_first() {
-            let command = command(*name, arguments).map_err(|fault| fault.at(file, number, line))?;
-            commands.push(Line { number, command });
+        if let Some((name, arguments)) = words(content(line)).split_first() {
+            let command = command(*name, arguments, addresses);
+            commands.push(Line { number, command: command.map_err(|fault| fault.at(file, number, line))? });
         }
     }
     Ok(commands)
@@ -185,24 +193,30 @@ fn words(line: &str) -> Vec<Word<'_>> {
     words.unwrap_or_default()
 }
 
-fn command(name: Word<'_>, arguments: &[Word<'_>]) -> Result<TxnCommand, Fault> {
+fn command(name: Word<'_>, arguments: &[Word<'_>], addresses: Addresses) -> Result<TxnCommand, Fault> {
+    let register = |address: Word<'_>| addresses.byte_address(address);
     match (name.text, arguments) {
         ("write_reg", [address, value]) => Ok(TxnCommand::WriteReg {
             address: register(*address)?,
             value: value.number32("a register value")?,
         }),
-        ("read_reg", [address, mask, value]) => read_reg(*address, *mask, Relation::Equal, *value, None),
+        ("read_reg", [address, mask, value]) => {
+            read_reg(register(*address)?, *mask, Relation::Equal, *value, None)
+        }
         ("read_reg", [address, mask, operator, value]) => {
-            read_reg(*address, *mask, relation(*operator)?, *value, None)
+            read_reg(register(*address)?, *mask, relation(*operator)?, *value, None)
         }
         ("read_reg", [address, mask, operator, value, retries]) => {
-            read_reg(*address, *mask, relation(*operator)?, *value, Some(*retries))
+            read_reg(register(*address)?, *mask, relation(*operator)?, *value, Some(*retries))
+        }
+        ("until", [address, bits]) => {
+            Ok(TxnCommand::Until { address: register(*address)?, bits: bits.number32("a mask")? })
         }
         ("load_mem", [address, size, file]) => transfer(*address, *size, *file).map(TxnCommand::LoadMem),
         ("dump_mem", [address, size, file]) => transfer(*address, *size, *file).map(TxnCommand::DumpMem),
         ("fill_mem", [address, size, byte]) => {
-            let (memory, address, size) = region(*address, *size)?;
-            Ok(TxnCommand::FillMem { memory, address, size, byte: byte.number("a byte", 8)? as u8 })
+            let (address, size) = region(*address, *size)?;
+            Ok(TxnCommand::FillMem { address, size, byte: byte.number("a byte", 8)? as u8 })
         }
         ("wait", []) => Ok(TxnCommand::Wait),
         ("wait_intr", [mask]) => Ok(TxnCommand::WaitIntr { mask: mask.number32("a mask")? }),
@@ -220,14 +234,14 @@ fn command(name: Word<'_>, arguments: &[Word<'_>]) -> Result<TxnCommand, Fault> 
 }
 
 fn read_reg(
-    address: Word<'_>,
+    address: u32,
     mask: Word<'_>,
     relation: Relation,
     value: Word<'_>,
     retries: Option<Word<'_>>,
 ) -> Result<TxnCommand, Fault> {
     Ok(TxnCommand::ReadReg {
-        address: register(address)?,
+        address,
         mask: mask.number32("a mask")?,
         relation,
         value: value.number32("a register value")?,
@@ -253,30 +267,20 @@ fn relation(word: Word<'_>) -> Result<Relation, Fault> {
     }
 }
 
-/// The high 16 bits of a register address select the device in the vendor's bench; the low ones count words.
-fn register(word: Word<'_>) -> Result<u32, Fault> {
-    Ok((word.number32("a register address")? & 0xffff) << 2)
-}
-
 fn transfer(address: Word<'_>, size: Word<'_>, file: Word<'_>) -> Result<Transfer, Fault> {
-    let (memory, address, size) = region(address, size)?;
+    let (address, size) = region(address, size)?;
     let file = super::beside(file.text).map_err(|kind| file.fault(kind))?;
-    Ok(Transfer { memory, address, size, file })
+    Ok(Transfer { address, size, file })
 }
 
-/// Bytes that lie in one memory: which, the first one's address, how many.
-fn region(address: Word<'_>, size: Word<'_>) -> Result<(Memory, u64, u64), Fault> {
+/// The address of the first byte, and how many there are.
+fn region(address: Word<'_>, size: Word<'_>) -> Result<(u64, u64), Fault> {
     let start = address.number("an address", 64)?;
-    let (memory, last) = match start >> 28 {
-        8 => (Memory::Primary, 0x8fff_ffff),
-        5 => (Memory::Secondary, 0x5fff_ffff),
-        _ => return Err(address.fault(TraceErrorKind::NoMemory(start))),
-    };
     let bytes = size.number("a size", 64)?;
-    if bytes > last - start + 1 {
-        return Err(size.fault(TraceErrorKind::BeyondMemory { base: start, size: bytes, last }));
+    match start.checked_add(bytes) {
+        Some(_) => Ok((start, bytes)),
+        None => Err(size.fault(TraceErrorKind::BeyondMemory { base: start, size: bytes, last: u64::MAX })),
     }
-    Ok((memory, start, bytes))
 }
 
 /// The line [`parse`] reads back as an equal command.
@@ -305,6 +309,7 @@ impl fmt::Display for TxnCommand {
             }
             TxnCommand::Wait => f.write_str("wait"),
             TxnCommand::WaitIntr { mask } => write!(f, "wait_intr {mask:#x}"),
+            TxnCommand::Until { address, bits } => write!(f, "until {:#x} {bits:#010x}", word(*address)),
         }
     }
 }
@@ -334,17 +339,41 @@ mod tests {
         assert_eq!(one("write_reg 0xffff100b 5 # x"), Ok(TxnCommand::WriteReg { address: 0x402c, value: 5 }));
     }
 
+    /// The byte addresses of the registers in a script, or its error.
+    fn addresses(text: &str) -> Result<Vec<u32>, String> {
+        let lines = parse(text, Path::new("t.txn")).map_err(|error| error.to_string())?;
+        let address = |line: Line<TxnCommand>| match line.command {
+            TxnCommand::WriteReg { address, .. }
+            | TxnCommand::ReadReg { address, .. }
+            | TxnCommand::Until { address, .. } => address,
+            other => panic!("{other:?}"),
+        };
+        Ok(lines.into_iter().map(address).collect())
+    }
+
     #[test]
-    fn the_address_tells_the_memory() {
-        let transfer = |memory, address| Transfer { memory, address, size: 4, file: "f.dat".into() };
-        assert_eq!(
-            one("load_mem 0x80000000 4 f.dat"),
-            Ok(TxnCommand::LoadMem(transfer(Memory::Primary, 0x8000_0000)))
-        );
-        assert_eq!(
-            one("dump_mem 0x5ffffffc 4 f.dat"),
-            Ok(TxnCommand::DumpMem(transfer(Memory::Secondary, 0x5fff_fffc)))
-        );
+    fn addresses_without_the_benchs_upper_half_count_bytes() {
+        let mixed =
+            "write_reg 0x1004 3\nread_reg 0xffff0401 0xffffffff 3\nuntil 0x100c 1\nwrite_reg 0x9038 1";
+        assert_eq!(addresses(mixed), Ok(vec![0x1004, 0x1004, 0x100c, 0x9038]));
+    }
+
+    #[test]
+    fn byte_addresses_may_have_the_base_of_the_register_window() {
+        assert_eq!(addresses("write_reg 0x10201004 3\nwrite_reg 0x1020100c 3"), Ok(vec![0x1004, 0x100c]));
+        let expected = "t.txn:2:11: 0x100c is not in the register window of 0x10201004: both are taken for byte addresses";
+        assert_eq!(addresses("write_reg 0x10201004 3\nwrite_reg 0x100c 3"), Err(expected.to_owned()));
+    }
+
+    #[test]
+    fn one_address_that_is_no_multiple_of_four_makes_all_count_words() {
+        assert_eq!(addresses("write_reg 0x404 3\nwrite_reg 0x401 3"), Ok(vec![0x1010, 0x1004]));
+    }
+
+    #[test]
+    fn word_and_byte_addresses_that_look_alike_are_refused_together() {
+        let expected = "t.txn:2:10: 0x9004 is behind all registers as a word address, and 0x1005 in line 1 is no byte address";
+        assert_eq!(addresses("write_reg 0x1005 3\nread_reg 0x9004 1 3"), Err(expected.to_owned()));
     }
 
     #[test]
@@ -369,10 +398,10 @@ mod tests {
                 "1:13: `0x1ffffffff` is not a register value: expected decimal or 0x hex of at most 32 bits",
             ),
             (
-                "load_mem 0x90000000 4 f",
-                "1:10: 0x90000000 is in no memory: primary is 0x80000000..=0x8fffffff, secondary 0x50000000..=0x5fffffff",
+                "load_mem 0xfffffffffffffffc 8 f",
+                "1:29: 0x8 bytes at 0xfffffffffffffffc end beyond 0xffffffffffffffff",
             ),
-            ("load_mem 0x8ffffffc 8 f", "1:21: 0x8 bytes at 0x8ffffffc end beyond 0x8fffffff"),
+            ("until 0xffff0003", "1:1: 1 arguments do not fit `until ADDRESS BITS`"),
             (
                 "load_mem 0x80000000 8 a/f",
                 "1:23: `a/f` leaves the script's folder: name a file beside the script",
@@ -386,16 +415,11 @@ mod tests {
         let address = || any::<u16>().prop_map(|word| u32::from(word) << 2);
         let relation = prop::sample::select(vec![Relation::Equal, Relation::AtMost, Relation::AtLeast]);
         let transfer = || {
-            (any::<bool>(), 0..0x1000_0000u64, 0..0x1000u64, "[a-z_.]{1,6}dat").prop_map(
-                |(primary, at, size, file)| {
-                    let (memory, base) = if primary {
-                        (Memory::Primary, 0x8000_0000)
-                    } else {
-                        (Memory::Secondary, 0x5000_0000)
-                    };
-                    Transfer { memory, address: base + at, size: size.min(0x1000_0000 - at), file }
-                },
-            )
+            (any::<u64>(), 0..0x1000u64, "[a-z_.]{1,6}dat").prop_map(|(address, size, file)| Transfer {
+                address,
+                size: size.min(u64::MAX - address),
+                file,
+            })
         };
         prop_oneof![
             (address(), any::<u32>()).prop_map(|(address, value)| TxnCommand::WriteReg { address, value }),
@@ -406,9 +430,10 @@ mod tests {
             ),
             transfer().prop_map(TxnCommand::LoadMem),
             transfer().prop_map(TxnCommand::DumpMem),
-            (transfer(), any::<u8>()).prop_map(|(Transfer { memory, address, size, .. }, byte)| {
-                TxnCommand::FillMem { memory, address, size, byte }
+            (transfer(), any::<u8>()).prop_map(|(Transfer { address, size, .. }, byte)| {
+                TxnCommand::FillMem { address, size, byte }
             }),
+            (address(), any::<u32>()).prop_map(|(address, bits)| TxnCommand::Until { address, bits }),
             Just(TxnCommand::Wait),
             any::<u32>().prop_map(|mask| TxnCommand::WaitIntr { mask }),
         ]

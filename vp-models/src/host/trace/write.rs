@@ -122,7 +122,7 @@ impl Trace {
             Body::Cfg(lines) => emit_lines(lines),
             Body::Txn { lines, .. } => emit_lines(lines),
             Body::Recording { lines, .. } => emit_lines(lines),
-            Body::Loadable { .. } | Body::Log(_) => String::new(),
+            Body::Loadable { .. } | Body::Log(_) | Body::ScLog(_) => String::new(),
         }
     }
 
@@ -132,7 +132,7 @@ impl Trace {
         let surface = self.surfaces.get(name)?;
         Some(match &self.body {
             Body::Cfg(_) => surface.emit_entries(),
-            Body::Recording { .. } | Body::Loadable { .. } | Body::Log(_) => return None,
+            Body::Recording { .. } | Body::Loadable { .. } | Body::Log(_) | Body::ScLog(_) => return None,
             Body::Txn { .. } => surface.runs().iter().map(|run| emit_dump(&run.bytes)).collect(),
         })
     }
@@ -148,7 +148,7 @@ impl Trace {
             Body::Txn { .. } => "input.txn".to_owned(),
             Body::Recording { .. } => return unsupported("a recording is not written again"),
             Body::Loadable { .. } => return unsupported("a loadable is not written again"),
-            Body::Log(_) => return unsupported("a register log is not written again"),
+            Body::Log(_) | Body::ScLog(_) => return unsupported("a register log is not written again"),
         });
         std::fs::write(&script, self.emit())?;
         for name in self.surfaces.keys() {

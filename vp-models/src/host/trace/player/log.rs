@@ -2,7 +2,7 @@
 //! must rise. What was read is compared as of a driver's recording.
 
 use super::recording::Reading;
-use super::{FailureKind, PlayContext, PlayError, PlayOptions, SeenInterrupt, Wanted};
+use super::{FailureKind, PlayContext, PlayError, PlayOptions, SeenInterrupt, Wanted, name_of};
 use crate::host::trace::Line;
 use crate::host::trace::log::LogCommand;
 use crate::host::trace::txn::Relation;
@@ -83,10 +83,11 @@ fn read(
     options: &PlayOptions,
 ) -> Result<(), PlayError> {
     let located = map.at(address);
-    let name = located.map_or_else(|| format!("register {address:#x}"), |located| located.to_string());
+    let name = name_of(map, address);
     let polls = options.poll_reads.saturating_sub(1);
     let is_status = located.is_some_and(|it| it.unit == Unit::Glb && it.register == glb::S_INTR_STATUS);
-    let (relation, value, mask, retries) = match located.map_or(Reading::Exact, Reading::of) {
+    let reading = located.map_or(Reading::Exact, |located| Reading::of(located, value));
+    let (relation, value, mask, retries) = match reading {
         // What came together there may come one after the other here, or more of it at once.
         _ if is_status && value != 0 => (Relation::Equal, value, value, polls),
         Reading::Free => {
@@ -94,9 +95,8 @@ fn read(
             return Ok(());
         }
         Reading::Exact => (Relation::Equal, value, u32::MAX, 0),
-        Reading::Polled(0) => (Relation::AtLeast, 1, 0xff, polls),
+        Reading::Slots => (Relation::AtLeast, 1, 0xff, polls),
         Reading::Polled(mask) => (Relation::Equal, value, mask, polls),
-        Reading::Idle => (Relation::Equal, value, Reading::idle_groups(value), 0),
     };
     let verdict = context.expect(address, retries, &Wanted { register: &name, relation, value, mask })?;
     context.judge(verdict);

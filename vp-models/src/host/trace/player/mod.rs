@@ -13,12 +13,12 @@ use vp_core::Time;
 use thiserror::Error;
 
 use super::error::{TraceError, TraceErrorKind};
-use super::txn::{Relation, register_map};
+use super::txn::Relation;
 use super::{Body, RegisterNames, Trace};
 use crate::host::loadable::{Execution, RunError};
 use crate::host::{Host, HostError, Memory};
 use crate::nvdla::glb::Interrupt;
-use crate::nvdla::registers::RegisterMap;
+use crate::nvdla::registers::{RegisterMap, Unit, glb};
 
 mod cfg;
 mod golden;
@@ -26,7 +26,13 @@ mod loadable;
 mod log;
 mod memory;
 mod recording;
+mod sc_log;
 mod txn;
+
+/// Most interrupts that are waited for behind the end of a script.
+const MAX_LATE_INTERRUPTS: usize = 1000;
+/// Fields of a register that are told one by one.
+const FEW_FIELDS: usize = 4;
 
 /// How a trace is played where the trace itself does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,7 +206,7 @@ pub enum FailureKind {
     },
     /// `reg_read_check`, `poll_reg_equal` or `read_reg`.
     #[error(
-        "{register} after {reads} reads: expected {relation} {expected:#x} under mask {mask:#x}, found {actual:#x}"
+        "{register} after {reads} reads: expected {relation} {expected:#x} under mask {mask:#x}, found {actual:#x}{fields}"
     )]
     Register {
         /// Its name, or its address where the script has no name.
@@ -215,6 +221,8 @@ pub enum FailureKind {
         mask: u32,
         /// The last value read, before the mask.
         actual: u32,
+        /// The fields that differ, for people.
+        fields: String,
     },
     /// Interrupts that were declared and never came.
     #[error("{interrupts} never came: {reason}")]
@@ -303,15 +311,11 @@ pub enum PlayError {
     /// A register the device's map does not have.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The device has another register map than the one the script was written for.
-    #[error("{}: written for the register map of {needs}, the platform has that of {has}", .script.display())]
-    Map {
+    /// The platform's device is no NVDLA.
+    #[error("{}: written for an NVDLA, which the platform's device is not", .script.display())]
+    NoNvdla {
         /// The script.
         script: PathBuf,
-        /// The map it needs.
-        needs: RegisterMap,
-        /// The map there is.
-        has: RegisterMap,
     },
     /// The platform could not do what a line asked.
     #[error("{}:{line}: {source}", .script.display())]
@@ -341,20 +345,25 @@ pub fn play(
     match &trace.body {
         Body::Cfg(lines) => cfg::play(lines, trace, &mut context, names, options)?,
         Body::Txn { lines, plusargs } => {
-            let has = context.host.map();
-            let needs = register_map(&trace.name);
-            if has != needs {
-                return Err(PlayError::Map { script: trace.script.clone(), needs, has });
-            }
+            context.check_device()?;
             txn::play(lines, *plusargs, trace, &mut context, (names, options))?;
         }
         Body::Recording { lines, golden } => {
+            context.check_device()?;
             recording::play(lines, golden.as_ref(), trace, &mut context, options)?;
         }
         Body::Log(lines) => log::play(lines, &mut context, options)?,
+        Body::ScLog(log) => {
+            context.check_device()?;
+            sc_log::play(log, &mut context, options)?;
+        }
         Body::Loadable { loadable, inputs, golden } => {
             loadable::play(loadable, inputs, golden.as_ref(), &mut context)?;
         }
+    }
+    if context.outcome.passed() {
+        // What compares something has waited for it.
+        context.settle(!trace.compares())?;
     }
     context.finish()
 }
@@ -390,6 +399,54 @@ impl<'a> PlayContext<'a> {
     fn finish(mut self) -> Result<Outcome, PlayError> {
         self.outcome.finish = self.ask(|host| host.now())?;
         Ok(self.outcome)
+    }
+
+    /// Refuses a device that is no NVDLA: scripts with addresses would access something else.
+    fn check_device(&self) -> Result<(), PlayError> {
+        match self.host.map() {
+            RegisterMap::Foreign => Err(PlayError::NoNvdla { script: self.script.to_owned() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets layers end that run when the script does: their interrupts come a little after what a program polls (RTL,
+    /// `NV_NVDLA_SDP_WDMA_intr.v`: behind the last write's response; `D_OP_ENABLE` falls before). Interrupts that are there are cleared, so
+    /// that the next one can be waited for. `has_posted` says that writes may be under way whose layers have not begun.
+    fn settle(&mut self, has_posted: bool) -> Result<(), PlayError> {
+        let status = self.host.map().address(Unit::Glb, glb::S_INTR_STATUS);
+        let Some(status) = status else { return Ok(()) };
+        if has_posted {
+            self.read(status)?;
+        }
+        let mut may_run = has_posted;
+        for _ in 0..MAX_LATE_INTERRUPTS {
+            if !may_run && !self.runs_layers()? || self.wait_interrupt()?.is_err() {
+                break;
+            }
+            may_run = false;
+            match self.read(status)? {
+                0 => break,
+                seen => {
+                    self.outcome.register_writes += 1;
+                    self.ask(|host| host.write_acknowledged(status, seen))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a layer has begun and not ended.
+    fn runs_layers(&mut self) -> Result<bool, PlayError> {
+        let statistics = self.ask(|host| host.statistics())?;
+        let of_layers = statistics.counters.iter().filter_map(|counter| counter.name.strip_prefix("layer."));
+        let (mut begun, mut ended) = (0, 0);
+        for name in of_layers {
+            match name.split_once('.') {
+                None => begun += 1,
+                Some((_, what)) => ended += usize::from(what == "end"),
+            }
+        }
+        Ok(begun > ended)
     }
 
     /// Asks the host; an error gets the line being played.
@@ -442,6 +499,7 @@ impl<'a> PlayContext<'a> {
                     expected: wanted.value,
                     mask: wanted.mask,
                     actual,
+                    fields: differing(self.host.map(), address, wanted, actual),
                 }));
             }
         }
@@ -466,6 +524,24 @@ struct Wanted<'a> {
     relation: Relation,
     value: u32,
     mask: u32,
+}
+
+/// The fields of a register that are otherwise than wanted, to stand behind a sentence.
+fn differing(map: RegisterMap, address: u32, wanted: &Wanted<'_>, actual: u32) -> String {
+    let Some(located) = map.at(address) else { return String::new() };
+    let mut fields = located.register.fields.iter().filter_map(|field| {
+        let bits = field.bits(map.family());
+        let [expected, found] = [wanted.value, actual].map(|word| bits.extract(word & wanted.mask));
+        (expected != found).then(|| format!("{} {found:#x} and not {expected:#x}", field.name))
+    });
+    let few: Vec<String> = fields.by_ref().take(FEW_FIELDS).collect();
+    let more = if fields.next().is_some() { ", …" } else { "" };
+    if few.is_empty() { String::new() } else { format!(" ({}{more})", few.join(", ")) }
+}
+
+/// What a person calls the register at a byte address.
+fn name_of(map: RegisterMap, address: u32) -> String {
+    map.at(address).map_or_else(|| format!("register {address:#x}"), |located| located.to_string())
 }
 
 /// Looks a register up for a line of the script.

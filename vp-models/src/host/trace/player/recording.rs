@@ -4,12 +4,11 @@
 //! A recorded device ended its operations one by one, and took no time; the one here has its own timing. So a read is
 //! judged by what the driver needs of it ([`Reading`]), and interrupts may come together or one after the other.
 
-use super::{FailureKind, PlayContext, PlayError, PlayOptions, SeenInterrupt, Wanted, memory};
+use super::{FailureKind, PlayContext, PlayError, PlayOptions, SeenInterrupt, Wanted, memory, name_of};
 use crate::host::Memory;
-use crate::host::trace::recording::{Golden, POOL, RecordedCommand, configuration};
+use crate::host::trace::recording::{Golden, POOL, RecordedCommand};
 use crate::host::trace::txn::Relation;
 use crate::host::trace::{Line, Trace};
-use crate::nvdla::config::Config;
 use crate::nvdla::glb::Interrupt;
 use crate::nvdla::registers::{Located, RegisterMap, Unit, bdma, cdma, glb};
 
@@ -21,10 +20,10 @@ const MAX_UNEXPECTED: usize = 4;
 pub(super) enum Reading {
     /// The driver goes by it as it is.
     Exact,
-    /// It is polled until it is so.
+    /// It is polled until these bits are so.
     Polled(u32),
-    /// `S_STATUS`: a group that was idle must be, for the driver programs it; one that was not may have ended since.
-    Idle,
+    /// Free slots: it is polled until there is one.
+    Slots,
     /// The status of interrupts, which the player takes as they come; and the pointer of an RDMA, which turns when it
     /// has read all it needs, while the recorded one waited for its engine: the driver sets the producer by the
     /// engine's.
@@ -33,19 +32,21 @@ pub(super) enum Reading {
 
 impl Reading {
     /// The bits of the groups that were idle.
-    pub(super) fn idle_groups(status: u32) -> u32 {
+    fn idle_groups(status: u32) -> u32 {
         [0x0000_0003, 0x0003_0000].into_iter().filter(|group| status & group == 0).sum()
     }
 
-    pub(super) fn of(located: Located) -> Reading {
+    /// What this value says that was read of a register.
+    pub(super) fn of(located: Located, value: u32) -> Reading {
         let Located { unit, register, .. } = located;
         let rdma = matches!(unit, Unit::SdpRdma | Unit::PdpRdma | Unit::CdpRdma);
         match unit {
             Unit::Glb if register == glb::S_INTR_STATUS => Reading::Free,
             Unit::Cdma if register == cdma::S_CBUF_FLUSH_STATUS => Reading::Polled(u32::MAX),
-            // Free slots; the driver polls until there is one.
-            Unit::Bdma if register == bdma::STATUS => Reading::Polled(0),
-            _ if register.name == "S_STATUS" => Reading::Idle,
+            Unit::Bdma if register == bdma::STATUS => Reading::Slots,
+            // A group that was idle must come to be: it is programmed next, or its end is polled. One that was not may have ended since.
+            _ if register.name == "S_STATUS" => Reading::Polled(Reading::idle_groups(value)),
+            _ if register.name == "D_OP_ENABLE" => Reading::Polled(!value & 1),
             _ if register.name == "S_POINTER" && rdma => Reading::Free,
             _ => Reading::Exact,
         }
@@ -73,14 +74,19 @@ impl Destination {
     }
 }
 
-struct Player<'a, 'd> {
-    context: &'d mut PlayContext<'a>,
+/// Plays what a driver did, access by access.
+pub(super) struct Player<'a, 'd> {
+    pub(super) context: &'d mut PlayContext<'a>,
     map: RegisterMap,
     /// Byte address of `S_INTR_STATUS`.
     status: u32,
     poll_reads: u32,
     /// Bits that have come and were not waited for yet.
     come: u32,
+    /// Bits that what is played has read and not cleared yet, where its reads of the status say what it waits for.
+    polled: Option<u32>,
+    /// Bits that were waited for, and so cleared, before what is played clears them.
+    cleared: u32,
     destination: Destination,
 }
 
@@ -91,18 +97,11 @@ pub(super) fn play<'a>(
     context: &mut PlayContext<'a>,
     options: &PlayOptions,
 ) -> Result<(), PlayError> {
-    let map = context.host.map();
-    // Names of recordings tell built-in configurations.
-    let needs = Config::named(configuration(trace.name())).map_or(map, |config| config.register_map);
-    if needs.family() != map.family() {
-        return Err(PlayError::Map { script: trace.script().to_owned(), needs, has: map });
-    }
     for surface in trace.surfaces().values() {
         context.ask(|host| memory::place(host, Memory::Primary, POOL, surface))?;
     }
-    let status = map.address(Unit::Glb, glb::S_INTR_STATUS).unwrap_or_default();
-    let (poll_reads, destination) = (options.poll_reads, Destination::default());
-    let mut player = Player { context, map, status, poll_reads, come: 0, destination };
+    let waits = lines.iter().any(|line| matches!(line.command, RecordedCommand::Interrupt { .. }));
+    let mut player = Player::new(context, options, !waits);
     for (index, line) in lines.iter().enumerate() {
         player.context.line = line.number;
         if !player.step(&line.command)? {
@@ -122,12 +121,25 @@ pub(super) fn play<'a>(
     }
 }
 
-impl Player<'_, '_> {
+impl<'a, 'd> Player<'a, 'd> {
+    /// A player of accesses that read the status of interrupts until they have come (`polls`), or have lines that say so.
+    pub(super) fn new(
+        context: &'d mut PlayContext<'a>,
+        options: &PlayOptions,
+        polls: bool,
+    ) -> Player<'a, 'd> {
+        let map = context.host.map();
+        let status = map.address(Unit::Glb, glb::S_INTR_STATUS).unwrap_or_default();
+        let (poll_reads, polled) = (options.poll_reads, polls.then_some(0));
+        let destination = Destination::default();
+        Player { context, map, status, poll_reads, come: 0, polled, cleared: 0, destination }
+    }
+
     /// Does a line; false if what follows makes no sense any more.
-    fn step(&mut self, command: &RecordedCommand) -> Result<bool, PlayError> {
+    pub(super) fn step(&mut self, command: &RecordedCommand) -> Result<bool, PlayError> {
         match *command {
-            // The player clears what it has taken.
-            RecordedCommand::Write { address, .. } if address == self.status => {}
+            RecordedCommand::Write { address, value } if address == self.status => self.clear(value)?,
+            RecordedCommand::Read { address, value } if address == self.status => return self.poll(value),
             RecordedCommand::Write { address, value } => {
                 if let Some(located) = self.map.at(address) {
                     self.destination.note(located.register.name, value);
@@ -140,25 +152,37 @@ impl Player<'_, '_> {
         Ok(true)
     }
 
+    /// Reads the status of interrupts until these bits have come, unless lines of their own say when they must.
+    fn poll(&mut self, value: u32) -> Result<bool, PlayError> {
+        let Some(polled) = self.polled else { return Ok(true) };
+        self.polled = Some(polled | value);
+        let new = value & !polled;
+        self.cleared |= new;
+        if new == 0 { Ok(true) } else { self.wait(new) }
+    }
+
+    /// Clears bits of the status; the player has cleared those that it has taken.
+    fn clear(&mut self, value: u32) -> Result<(), PlayError> {
+        let Some(polled) = &mut self.polled else { return Ok(()) };
+        *polled &= !value;
+        let (left, status) = (value & !self.cleared, self.status);
+        self.cleared &= !value;
+        // A bit that has been taken and not been read is gone, too.
+        self.come &= !left;
+        if left == 0 { Ok(()) } else { self.context.write(status, left) }
+    }
+
     fn read(&mut self, address: u32, recorded: u32) -> Result<(), PlayError> {
-        let located = self.map.at(address);
-        let name = located.map_or_else(|| format!("register {address:#x}"), |located| located.to_string());
-        let mut wanted =
-            Wanted { register: &name, relation: Relation::Equal, value: recorded, mask: u32::MAX };
-        let retries = match located.map_or(Reading::Exact, Reading::of) {
+        let reading = self.map.at(address).map_or(Reading::Exact, |located| Reading::of(located, recorded));
+        let name = name_of(self.map, address);
+        let polls = self.poll_reads.saturating_sub(1);
+        let (relation, value, mask, retries) = match reading {
             Reading::Free => return Ok(()),
-            Reading::Exact => 0,
-            Reading::Polled(mask) => {
-                if mask == 0 {
-                    (wanted.relation, wanted.value, wanted.mask) = (Relation::AtLeast, 1, 0xff);
-                }
-                self.poll_reads.saturating_sub(1)
-            }
-            Reading::Idle => {
-                wanted.mask = Reading::idle_groups(recorded);
-                0
-            }
+            Reading::Exact => (Relation::Equal, recorded, u32::MAX, 0),
+            Reading::Slots => (Relation::AtLeast, 1, 0xff, polls),
+            Reading::Polled(mask) => (Relation::Equal, recorded, mask, polls),
         };
+        let wanted = Wanted { register: &name, relation, value, mask };
         let verdict = self.context.expect(address, retries, &wanted)?;
         self.context.judge(verdict);
         Ok(())
@@ -178,6 +202,15 @@ impl Player<'_, '_> {
                     self.take(status, time)?;
                 }
                 Err(reason) => {
+                    // A program that polls may have masked them.
+                    if self.polled.is_some() {
+                        let status = self.context.read(self.status)?;
+                        if status & bits & !self.come != 0 {
+                            let time = self.context.ask(|host| host.now())?;
+                            self.take(status, time)?;
+                            continue;
+                        }
+                    }
                     let missing = names(bits & !self.come).join(", ");
                     let kind = FailureKind::Missing { interrupts: missing, reason };
                     self.context.fail(Some(self.context.line), kind);
@@ -200,7 +233,9 @@ impl Player<'_, '_> {
             let interrupt = Interrupt::from_bit(bit);
             self.context.outcome.interrupts.push(SeenInterrupt { interrupt, time });
         }
-        for interrupt in names(self.come & status) {
+        // A program that polls need not read all of them.
+        let twice = if self.polled.is_some() { 0 } else { self.come & status };
+        for interrupt in names(twice) {
             self.context.fail(Some(self.context.line), FailureKind::Unexpected { interrupt, time });
         }
         self.come |= status;
@@ -209,6 +244,9 @@ impl Player<'_, '_> {
 
     /// What has come and nobody waits for.
     fn left_over(&mut self) -> Result<(), PlayError> {
+        if self.polled.is_some() {
+            return Ok(());
+        }
         let status = self.context.read(self.status)?;
         let time = self.context.ask(|host| host.now())?;
         for interrupt in names(self.come | status).into_iter().take(MAX_UNEXPECTED) {

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::discover::{Language, configuration_of_name};
 use super::super::error::{TraceError, TraceErrorKind};
 use super::super::{MAX_SCRIPT_BYTES, read_text};
-use super::configuration;
 use crate::host::loadable::normal;
 use crate::host::read_at_most;
 
@@ -204,7 +204,9 @@ impl Dimg {
 pub(super) fn find(name: &str, script: &Path) -> Result<Option<Golden>, TraceError> {
     let folder = std::path::absolute(script).ok();
     let above = folder.as_deref().and_then(Path::parent).and_then(Path::parent);
-    let loadable = above.map(|above| above.join("loadables").join(configuration(name)).join(name));
+    let loadable = above.map(|above| {
+        above.join("loadables").join(configuration_of_name(name, Language::Recording)).join(name)
+    });
     let beside = script.with_file_name(format!("{name}.dimg"));
     let files = [Some(beside), loadable.map(|folder| folder.join("o_000000.dimg"))];
     if let Some(file) = files.into_iter().flatten().find(|file| file.is_file()) {

@@ -3,7 +3,7 @@
 //!
 //! `NAME.trace` holds a line an access, numbers in hexadecimal: `W address value`, `R address value`, and `I bits`
 //! where interrupts must come. `NAME.pool.gz` is the memory, at [`POOL`]; what must come out is a [`Golden`].
-//! The name tells the configuration: it ends in `_small`, in `_large` or, for nv_full, in neither; what follows a
+//! The folder tells the configuration, or the name: it ends in `_small`, in `_large` or, for nv_full, in neither; what follows a
 //! `-` names the input and does not count.
 
 mod golden;
@@ -58,17 +58,6 @@ impl fmt::Display for RecordedCommand {
             RecordedCommand::Read { address, value } => write!(f, "R {address:05x} {value:08x}"),
             RecordedCommand::Interrupt { bits } => write!(f, "I {bits:08x}"),
         }
-    }
-}
-
-/// The configuration that a recording's name tells.
-#[must_use]
-pub fn configuration(name: &str) -> &'static str {
-    let of = name.split_once('-').map_or(name, |(of, _)| of);
-    match of.rsplit_once('_') {
-        Some((_, "small")) => "nv_small",
-        Some((_, "large")) => "nv_large",
-        _ => "nv_full",
     }
 }
 
@@ -157,19 +146,6 @@ fn unpacked(file: &Path) -> Result<Vec<u8>, TraceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_name_tells_the_configuration() {
-        for (name, expected) in [
-            ("CONV_D_L0_0_small", "nv_small"),
-            ("LENET_I8_small-inv_seven", "nv_small"),
-            ("PDP_L0_0_large", "nv_large"),
-            ("LENET_F16-inv_small", "nv_full"),
-            ("BDMA_L0_0", "nv_full"),
-        ] {
-            assert_eq!(configuration(name), expected, "{name}");
-        }
-    }
 
     #[test]
     fn lines_read_back_as_they_are_written() {
