@@ -96,6 +96,14 @@ want /usr/aarch64-linux-gnu/lib/libc.a libc6-dev-arm64-cross
 want qemu-system-x86_64 qemu-system-x86
 want x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu
 [ -e /usr/lib/x86_64-linux-gnu/libc.a ] || want /usr/x86_64-linux-gnu/lib/libc.a libc6-dev-amd64-cross
+# Debian 12 has it in one package with the processors that are seldom used.
+if apt-cache show qemu-system-riscv >/dev/null 2>&1; then
+  want qemu-system-riscv64 qemu-system-riscv
+else
+  want qemu-system-riscv64 qemu-system-misc
+fi
+want riscv64-linux-gnu-gcc gcc-riscv64-linux-gnu
+want /usr/riscv64-linux-gnu/lib/libc.a libc6-dev-riscv64-cross
 want make make
 want cpio cpio
 want xz xz-utils
@@ -183,6 +191,7 @@ prepare() {
   fi
   guest_kernel target/guest-kernel arm64 "220 MB"
   guest_kernel target/guest-kernel-amd64 amd64 "70 MB"
+  guest_kernel target/guest-kernel-riscv64 riscv64 "110 MB"
   python_environment
 }
 mkdir -p target

@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::device;
-use crate::options::{Options, device_text};
+use crate::options::Options;
 use crate::qemu::board::UnknownOption;
 use crate::qemu::layouts::PluginInfo;
 use crate::qemu::{Qemu, symbols};
@@ -102,8 +102,10 @@ fn install(id: u64, target: Option<&str>, arguments: &[String]) -> Result<(), St
         )
     })?;
     check_version(symbols::version())?;
+    device::set_target(target);
     device::register(qemu);
-    let has_functions = device::register_function(qemu);
+    // Where there is none, who asks for one is told why.
+    _ = device::register_function(qemu);
     device::watch_exit(qemu, id);
     device::watch_machine(qemu);
     if let Some(UnknownOption { kind, key }) = qemu.unknown_option(&[device::TYPE, device::FUNCTION]) {
@@ -116,34 +118,21 @@ fn install(id: u64, target: Option<&str>, arguments: &[String]) -> Result<(), St
     if arguments.is_empty() {
         return Ok(());
     }
-    let is_function = !has_device_tree(target);
-    let kind = if is_function { device::FUNCTION } else { device::TYPE };
-    if is_function {
-        has_functions?;
-    }
     let mut options = Options::default();
     let mut pairs = Vec::new();
     for argument in arguments {
         let (key, value) = argument.split_once('=').unwrap_or((argument, ""));
-        if is_function {
-            device::check_option(key)?;
-        }
         options.set(key, value).map_err(|error| error.to_string())?;
-        pairs.push((key, value));
+        pairs.push((key.to_owned(), value.to_owned()));
     }
     // A PCI function's memory accesses are the driver's to allow, so they stay QEMU's to carry out.
-    if options.may_share() && options.ranges.is_none() && !is_function {
+    if options.may_share() && options.ranges.is_none() && device::may_be_node(qemu, target) {
         qemu.share_ram();
     }
-    match qemu.add_device(&device_text(kind, pairs)) {
+    match device::add_automatic(qemu, pairs) {
         true => Ok(()),
         false => Err("QEMU does not take the device".into()),
     }
-}
-
-/// Whether machines of this kind have a device tree, and a place in it; the others have PCI.
-fn has_device_tree(target: &str) -> bool {
-    !matches!(target, "x86_64" | "i386")
 }
 
 fn check_version(version: Option<([i64; 3], String)>) -> Result<(), String> {

@@ -12,6 +12,7 @@
 //! All unsafe code is in `qemu`, and where QEMU calls: `entry.rs`, `device/callbacks.rs`, `device/function.rs`,
 //! `device/port.rs`.
 
+mod credentials;
 mod device;
 mod entry;
 mod options;

@@ -106,12 +106,18 @@ impl Options {
         !self.is_apart && matches!(self.connect, Some(Address::Unix(_)))
     }
 
-    /// What a server may reach of the guest's RAM.
-    pub(crate) fn reachable(&self, ram: &[Range<u64>]) -> Vec<Range<u64>> {
-        let Some(ranges) = &self.ranges else { return ram.to_vec() };
-        let both = |ram: &Range<u64>, range: &Range<u64>| ram.start.max(range.start)..ram.end.min(range.end);
-        let parts = ram.iter().flat_map(|ram| ranges.iter().map(move |range| both(ram, range)));
-        parts.filter(|part| !part.is_empty()).collect()
+    /// What a server may reach of the guest's RAM, by rising address.
+    ///
+    /// # Errors
+    /// The user leaves it nothing, for people.
+    pub(crate) fn reachable(&self, ram: &[Range<u64>]) -> Result<Vec<Range<u64>>, String> {
+        let Some(ranges) = &self.ranges else { return Ok(ram.to_vec()) };
+        match intersection(ram, ranges) {
+            none if none.is_empty() => {
+                Err(format!("ranges= has none of the guest's memory, which is {}", shown(ram)))
+            }
+            reachable => Ok(reachable),
+        }
     }
 
     /// Takes one option.
@@ -167,6 +173,28 @@ impl Options {
         }
         Ok(())
     }
+}
+
+/// The addresses that both have, by rising address, in as few ranges as they are.
+pub(crate) fn intersection(ones: &[Range<u64>], others: &[Range<u64>]) -> Vec<Range<u64>> {
+    let both = |one: &Range<u64>, other: &Range<u64>| one.start.max(other.start)..one.end.min(other.end);
+    let parts = ones.iter().flat_map(|one| others.iter().map(move |other| both(one, other)));
+    let mut parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
+    parts.sort_by_key(|part| part.start);
+    parts.dedup_by(|next, last| {
+        let is_more = next.start <= last.end;
+        if is_more {
+            last.end = last.end.max(next.end);
+        }
+        is_more
+    });
+    parts
+}
+
+/// Addresses, for people.
+pub(crate) fn shown(ranges: &[Range<u64>]) -> String {
+    let shown = |range: &Range<u64>| format!("0x{:x} to 0x{:x}", range.start, range.end.saturating_sub(1));
+    ranges.iter().map(shown).collect::<Vec<_>>().join(" and ")
 }
 
 /// Whole pages of guest addresses: the first, and how many bytes.
@@ -263,9 +291,23 @@ mod tests {
     fn a_server_reaches_of_the_ram_what_it_is_given() {
         let ram = [0x4000_0000..0x8000_0000, 0x1_0000_0000..0x2_0000_0000];
         let mut options = Options::default();
-        assert_eq!(options.reachable(&ram), ram);
+        assert_eq!(options.reachable(&ram).unwrap(), ram);
         options.set("ranges", "0x7ffff000:0x2000+0x100000000:0x1000+0x10000:0x1000").unwrap();
-        assert_eq!(options.reachable(&ram), [0x7fff_f000..0x8000_0000, 0x1_0000_0000..0x1_0000_1000]);
+        let some = [0x7fff_f000..0x8000_0000, 0x1_0000_0000..0x1_0000_1000];
+        assert_eq!(options.reachable(&ram).unwrap(), some);
+        options.set("ranges", "0x10000:0x1000+0x90000000:0x1000").unwrap();
+        assert_eq!(
+            options.reachable(&ram).unwrap_err(),
+            "ranges= has none of the guest's memory, which is 0x40000000 to 0x7fffffff and 0x100000000 to 0x1ffffffff"
+        );
+    }
+
+    #[test]
+    fn ranges_that_touch_are_one() {
+        let mut options = Options::default();
+        options.set("ranges", "0x2000:0x1000+0x1000:0x1000+0x1800000:0x1000+0x1000:0x2000").unwrap();
+        let ram = 0..0x100_0000;
+        assert_eq!(options.reachable(std::slice::from_ref(&ram)).unwrap(), [0x1000..0x3000]);
     }
 
     #[test]

@@ -70,6 +70,15 @@ pub struct OpenWork<'a> {
     pub label: &'a str,
 }
 
+/// An interrupt that has been raised and not been cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PendingInterrupt {
+    /// The field of the device's status register.
+    pub name: &'static str,
+    /// Whether it is kept from the line.
+    pub is_masked: bool,
+}
+
 /// A device, as its platform sees it.
 ///
 /// It begins as after power-on, at whatever simulated time it is built. At a reset of the platform, and when that goes, its
@@ -93,6 +102,17 @@ pub trait Device {
     /// What is begun, or asked for and not begun, a phrase each: what it must come to the end of to be quiescent. `open` is
     /// what it has reported as begun.
     fn unfinished(&self, open: &[OpenWork<'_>]) -> Vec<String>;
+
+    /// The interrupts that are pending.
+    fn pending(&self) -> Vec<PendingInterrupt> {
+        Vec::new()
+    }
+
+    /// What the CPU has yet to enable, such as `SDP`, before something of what it has enabled can begin or go on. `open` is as for
+    /// [`unfinished`](Self::unfinished). Asked where nothing goes on by itself.
+    fn awaited(&self, _open: &[OpenWork<'_>]) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Its registers, where they are stored, if they can be made to hold something else.
     fn flippable(&self) -> Option<Rc<dyn FlippableRegisters>> {

@@ -1,4 +1,4 @@
-//! The device as a PCI function, for machines without a device tree: its registers are BAR 0, it interrupts by INTA#, and
+//! The device as a PCI function, for machines without a place for a node: its registers are BAR 0, it interrupts by INTA#, and
 //! it reads and writes memory as a bus master once its driver lets it.
 
 #![expect(unsafe_code, reason = "called from C")]
@@ -56,9 +56,9 @@ pub(crate) fn check_option(key: &str) -> Result<(), String> {
     let known: Vec<&str> = KEYS.into_iter().filter(|key| !UNUSED.contains(key)).collect();
     match known.contains(&key) {
         true => Ok(()),
-        false if UNUSED.contains(&key) => {
-            Err(format!("{key} is for machines with a device tree: a PCI function's place is PCI's matter"))
-        }
+        false if UNUSED.contains(&key) => Err(format!(
+            "{key} is for a node of a device tree, as on Arm's virt: here the device is a PCI function"
+        )),
         false => Err(OptionError::Unknown { key: key.to_owned(), known }.to_string()),
     }
 }
@@ -153,7 +153,7 @@ mod tests {
     fn a_function_has_the_options_that_say_nothing_of_its_place() {
         assert!(UNUSED.iter().all(|key| KEYS.contains(key)));
         assert!(check_option("timeout").is_ok());
-        assert!(check_option("spi").unwrap_err().starts_with("spi is for machines with a device tree"));
+        assert!(check_option("spi").unwrap_err().starts_with("spi is for a node of a device tree"));
         let unknown = check_option("spii").unwrap_err();
         assert_eq!(
             unknown,

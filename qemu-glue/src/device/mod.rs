@@ -3,6 +3,7 @@
 //! One device is one session with a platform. It is built when QEMU realizes it, after the board and before the guest's
 //! device tree is fixed, and stays until QEMU ends.
 
+mod automatic;
 mod callbacks;
 mod coupled;
 mod function;
@@ -16,17 +17,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use vp_client::{Address, Credentials, SilenceLimit};
+use thiserror::Error;
+use vp_client::{Address, SilenceLimit};
 
+use crate::credentials;
 use crate::options::{Options, Pool};
 use crate::qemu::time::GuestClock;
 use crate::qemu::{Handle, Qemu};
 use crate::report::say;
 use crate::session::{AccessError, Patience, Platform, Server, Session};
 use node::Node;
-use place::DevicePlace;
+use place::{DevicePlace, Reach};
 use port::{Line, Port};
 
+pub(crate) use automatic::{add_automatic, set_target};
 pub(crate) use callbacks::{register, watch_exit, watch_machine};
 pub(crate) use function::{FUNCTION, check_option, register_function};
 
@@ -43,6 +47,49 @@ static TAKEN: Mutex<Vec<DevicePlace>> = Mutex::new(Vec::new());
 
 /// Every device, to be closed in the end.
 static DEVICES: Mutex<Vec<&'static Device>> = Mutex::new(Vec::new());
+
+/// What a machine lacks for the node of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+enum Lacking {
+    #[error("this machine has no place for the device")]
+    Place,
+    #[error("this machine has no GIC")]
+    Controller,
+    #[error("this machine has no device tree")]
+    Tree,
+}
+
+/// What the node of a device needs of a machine.
+struct NodeMachine {
+    machine: Handle,
+    controller: Handle,
+    /// Inputs of the controller that devices may have.
+    lines: u64,
+    tree: Handle,
+}
+
+impl NodeMachine {
+    fn find(qemu: &Qemu) -> Result<Self, Lacking> {
+        let machine = qemu.machine(MACHINE).ok_or(Lacking::Place)?;
+        let (controller, lines) = qemu.interrupt_controller().ok_or(Lacking::Controller)?;
+        let tree = qemu.device_tree(machine).ok_or(Lacking::Tree)?;
+        Ok(Self { machine, controller, lines, tree })
+    }
+
+    /// Says so if the guest gets another device tree, or none.
+    fn warn_of_other_trees(&self, qemu: &Qemu, path: &str) {
+        let text = |property| qemu.text(self.machine, property);
+        if text("dtb").is_some() {
+            say(format_args!("warning: with -dtb the guest gets another device tree, without {path}"));
+        }
+        let has_firmware = ["firmware", "pflash0"].into_iter().any(|property| text(property).is_some());
+        if has_firmware && text("acpi").is_some_and(|acpi| acpi != "off") {
+            say(format_args!(
+                "warning: UEFI firmware gives the guest's kernel ACPI tables and no device tree, so no {path}: add -M acpi=off"
+            ));
+        }
+    }
+}
 
 /// A device.
 struct Device {
@@ -67,22 +114,23 @@ struct Access {
 impl Device {
     /// Builds a device as the user wants it, and puts it into a machine with a device tree.
     fn build(qemu: &'static Qemu, options: &Options) -> Result<(), String> {
-        let machine =
-            qemu.machine(MACHINE).ok_or("this machine has no place for the device: take -M virt")?;
-        let (controller, lines) =
-            qemu.interrupt_controller().ok_or("this machine has no interrupt controller that is known")?;
-        let tree = qemu.device_tree(machine).ok_or("this machine has no device tree")?;
+        let needs = NodeMachine::find(qemu).map_err(|lacking| match qemu.has_pci() {
+            true => format!("{lacking}, but PCI: take -device {FUNCTION} in place of {TYPE}"),
+            false => automatic::refusal(lacking),
+        })?;
+        let NodeMachine { controller, lines, tree, .. } = needs;
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         let driver_of = |spi| qemu.input(controller, spi).and_then(|line| qemu.driver_of(line));
         let spi = place::interrupt(options.spi, lines, &taken, driver_of)?;
         let ram = qemu.ram();
-        if let Some(pool) = options.pool {
-            let others: Vec<Pool> = taken.iter().filter_map(|place| place.pool).collect();
-            place::check_pool(pool, &others, &qemu.main_ram(), &qemu.loaded())?;
-        }
         let line = qemu.input(controller, spi).ok_or("the interrupt controller has no such input")?;
         let opened = Self::open(qemu, options, TYPE, &ram, Line::Input(line))?;
         let Opened { device, platform, .. } = &opened;
+        let reach = Reach { allowed: options.reachable(&ram)?, wired: platform.memory.clone() };
+        if let Some(pool) = options.pool {
+            let others: Vec<Pool> = taken.iter().filter_map(|place| place.pool).collect();
+            place::check_pool(pool, &others, &qemu.main_ram(), &reach, &qemu.loaded())?;
+        }
         let thing_at = |range: &Range<u64>| qemu.thing_at(range);
         let window = place::window(options.address, platform.size, &taken, &qemu.main_ram(), thing_at)?;
         callbacks::map(qemu, device, window.start);
@@ -96,15 +144,13 @@ impl Device {
         }
         let node = Node { window: window.clone(), spi, compatible, pool: options.pool };
         let path = node.add(qemu, tree)?;
-        if qemu.has_text(machine, "dtb") {
-            say(format_args!("warning: with -dtb the guest gets another device tree, without {path}"));
-        }
+        needs.warn_of_other_trees(qemu, &path);
         opened.put_to_use(
             qemu,
             &format!("{path} at 0x{:x}", window.start),
             &format!("interrupt SPI {spi}"),
         )?;
-        taken.push(DevicePlace { window, spi, pool: options.pool });
+        taken.push(DevicePlace { window, spi, pool: options.pool, reach });
         Ok(())
     }
 
@@ -121,21 +167,21 @@ impl Device {
         })?;
         let clock = GuestClock::open()?;
         let may_share = options.may_share();
-        let ram = options.reachable(ram);
+        let reachable = options.reachable(ram)?;
         let shares = options.ranges.is_none();
-        let port = Port::new(qemu, ram.clone(), line, clock.is_some(), shares);
+        let port = Port::new(qemu, ram.to_vec(), reachable.clone(), line, clock.is_some(), shares);
         let timeout = options.timeout.unwrap_or(TIMEOUT);
         let heartbeat = options.heartbeat.map_or_else(SilenceLimit::from_environment, Ok)?;
         let patience = Patience { timeout, heartbeat };
-        let credentials = Credentials::with(options.token_file.as_deref(), options.authority.as_deref());
-        let credentials = credentials.map_err(|error| error.to_string())?;
+        let credentials = credentials::of(options, &endpoint)?;
         let server = Server { address: endpoint.clone(), platform: options.platform.clone(), credentials };
         let connected = Session::connect(server, port.as_guest(), clock.is_some(), may_share, patience);
         let (session, platform) = connected.map_err(|error| error.to_string())?;
         if platform.size < 4 {
             return Err(format!("{}: {} bytes of registers are none", platform.name, platform.size));
         }
-        for memory in ram.iter().filter(|ram| !platform.memory.iter().any(|it| place::covers(it, ram))) {
+        for memory in reachable.iter().filter(|ram| !platform.memory.iter().any(|it| place::covers(it, ram)))
+        {
             say(format_args!(
                 "warning: {}'s memory interfaces do not reach all of the guest's memory from 0x{:x} to 0x{:x}",
                 platform.name,
@@ -255,15 +301,22 @@ impl Opened {
 /// What collides, for people.
 pub(crate) fn check_pools(qemu: &Qemu) -> Result<(), String> {
     let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let pools: Vec<Pool> = taken.iter().filter_map(|place| place.pool).collect();
+    let pools: Vec<(Pool, &Reach)> =
+        taken.iter().filter_map(|place| Some((place.pool?, &place.reach))).collect();
     if pools.is_empty() {
         return Ok(());
     }
     let (ram, loaded) = (qemu.main_ram(), qemu.loaded());
-    pools.iter().enumerate().try_for_each(|(number, &pool)| {
-        let others = [&pools[..number], &pools[number + 1..]].concat();
-        place::check_pool(pool, &others, &ram, &loaded)
+    pools.iter().enumerate().try_for_each(|(number, &(pool, reach))| {
+        let others = pools[..number].iter().chain(&pools[number + 1..]).map(|(other, _)| *other);
+        place::check_pool(pool, &others.collect::<Vec<_>>(), &ram, reach, &loaded)
     })
+}
+
+/// Whether the device will be a node, as far as is known before the board is built: machines of other processors, of which one has the
+/// same name, have no GIC.
+pub(crate) fn may_be_node(qemu: &Qemu, target: &str) -> bool {
+    matches!(target, "aarch64" | "arm") && qemu.machine(MACHINE).is_some()
 }
 
 /// QEMU ends: tells the servers.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::TYPE;
-use crate::options::Pool;
+use crate::options::{self, Pool, intersection};
 use crate::qemu::board::Loaded;
 
 /// Guest-physical addresses that `virt` leaves free in all versions, between its virtio transports and its platform bus.
@@ -21,6 +21,16 @@ pub(super) struct DevicePlace {
     pub(super) window: Range<u64>,
     pub(super) spi: u32,
     pub(super) pool: Option<Pool>,
+    pub(super) reach: Reach,
+}
+
+/// What a device reaches of the guest's memory, by rising address.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Reach {
+    /// By the user's leave.
+    pub(super) allowed: Vec<Range<u64>>,
+    /// By the platform's memory interfaces.
+    pub(super) wired: Vec<Range<u64>>,
 }
 
 /// The interrupt that a device gets, of so many `lines`. `driver_of` says who in the machine drives one already.
@@ -83,17 +93,23 @@ pub(super) fn window(
     Err(format!("address=0x{:x}: {why}{free}", window.start))
 }
 
-/// Whether a pool lies in the guest's memory, and apart from what is `loaded` there and from the pools of `others`.
+/// Whether a pool lies in the guest's memory, where its device reaches it, and apart from what is `loaded` there and from the pools
+/// of `others`.
 pub(super) fn check_pool(
     pool: Pool,
     others: &[Pool],
     ram: &[Range<u64>],
+    reach: &Reach,
     loaded: &[Loaded],
 ) -> Result<(), String> {
     let range = pool.range();
-    let why = if !ram.iter().any(|ram| covers(ram, &range)) {
-        let all: Vec<String> = ram.iter().map(shown).collect();
-        format!("the guest's memory is {}", all.join(" and "))
+    let is_in = |ranges: &[Range<u64>]| ranges.iter().any(|outer| covers(outer, &range));
+    let why = if !is_in(ram) {
+        format!("the guest's memory is {}", options::shown(ram))
+    } else if !is_in(&reach.allowed) {
+        format!("by ranges= the device reaches only {}", options::shown(&reach.allowed))
+    } else if !is_in(&reach.wired) {
+        format!("the device's memory interfaces reach only {}", options::shown(&reach.wired))
     } else if let Some(other) = others.iter().find(|other| overlap(&range, &other.range())) {
         format!("another {TYPE} has {}", shown(&other.range()))
     } else if let Some(Loaded { name, range }) = loaded.iter().find(|it| overlap(&range, &it.range)) {
@@ -103,7 +119,8 @@ pub(super) fn check_pool(
     };
     let taken: Vec<Range<u64>> =
         others.iter().map(Pool::range).chain(loaded.iter().map(|it| it.range.clone())).collect();
-    let free = free_pool(pool.size, ram, &taken);
+    let reachable = intersection(&intersection(ram, &reach.allowed), &reach.wired);
+    let free = free_pool(pool.size, &reachable, &taken);
     let free = free.map_or_else(String::new, |base| format!("; {} is free", Pool { base, ..pool }));
     Err(format!("{pool}: {why}{free}"))
 }
@@ -125,7 +142,7 @@ fn free_pool(size: u64, ram: &[Range<u64>], taken: &[Range<u64>]) -> Option<u64>
 }
 
 fn shown(range: &Range<u64>) -> String {
-    format!("0x{:x} to 0x{:x}", range.start, range.end.saturating_sub(1))
+    options::shown(std::slice::from_ref(range))
 }
 
 pub(super) fn covers(outer: &Range<u64>, inner: &Range<u64>) -> bool {
@@ -143,7 +160,7 @@ mod tests {
     const RAM: Range<u64> = 0x4000_0000..0x8000_0000;
 
     fn taken() -> [DevicePlace; 1] {
-        [DevicePlace { window: 0x0b00_0000..0x0b04_0000, spi: 176, pool: None }]
+        [DevicePlace { window: 0x0b00_0000..0x0b04_0000, spi: 176, pool: None, reach: Reach::default() }]
     }
 
     #[test]
@@ -187,8 +204,10 @@ mod tests {
         let pool = |base, size| Pool { base, size };
         let loaded = [Loaded { name: "Image".into(), range: 0x4020_0000..0x4100_0001 }];
         let others = [pool(0x7800_0000, 0x800_0000)];
-        let refused =
-            |base, size| check_pool(pool(base, size), &others, &[RAM], &loaded).err().unwrap_or_default();
+        let reach = Reach { allowed: vec![RAM], wired: vec![0..1 << 32] };
+        let refused = |base, size| {
+            check_pool(pool(base, size), &others, &[RAM], &reach, &loaded).err().unwrap_or_default()
+        };
         assert_eq!(refused(0x4100_1000, 0x1000), "");
         assert_eq!(
             refused(0x7fff_f000, 0x2000),
@@ -201,5 +220,31 @@ mod tests {
              free"
         );
         assert!(refused(0x4000_0000, 0x4000_0000).ends_with("0x78000000 to 0x7fffffff"), "there is no room");
+    }
+
+    #[test]
+    fn a_pool_that_its_device_does_not_reach_is_refused() {
+        let ram = [RAM, 0x1_0000_0000..0x2_0000_0000];
+        let refused = |base, allowed: &[Range<u64>]| {
+            let reach = Reach { allowed: allowed.to_vec(), wired: vec![0..1 << 32] };
+            let pool = Pool { base, size: 0x2000 };
+            check_pool(pool, &[], &ram, &reach, &[]).err().unwrap_or_default()
+        };
+        let allowed = 0x5000_0000..0x5010_0000;
+        assert_eq!(refused(0x5000_0000, std::slice::from_ref(&allowed)), "");
+        for base in [0x6000_0000, 0x500f_f000, 0x4fff_f000] {
+            assert_eq!(
+                refused(base, std::slice::from_ref(&allowed)),
+                format!(
+                    "pool=0x{base:x}:0x2000: by ranges= the device reaches only 0x50000000 to 0x500fffff; \
+                     pool=0x50000000:0x2000 is free"
+                )
+            );
+        }
+        // An address of nv_small has 32 bits.
+        assert_eq!(
+            refused(0x1_0000_0000, &ram),
+            "pool=0x100000000:0x2000: the device's memory interfaces reach only 0x0 to 0xffffffff; pool=0x7ff00000:0x2000 is free"
+        );
     }
 }

@@ -7,10 +7,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::place;
 use super::slot::Slot;
 use crate::qemu::{Handle, Qemu};
 use crate::report::guarded;
-use crate::session::{Guest, SharedMemory};
+use crate::session::{Guest, NoAccess, SharedMemory};
 
 /// The interrupt line that a device drives.
 pub(super) enum Line {
@@ -23,8 +24,10 @@ pub(super) enum Line {
 /// A device's side of the machine.
 pub(super) struct Port {
     qemu: &'static Qemu,
-    /// Where the machine has RAM that the device may reach; it reaches nothing else.
+    /// Where the machine has RAM.
     ram: Vec<Range<u64>>,
+    /// The parts of it that the device may reach; it reaches nothing else.
+    reachable: Vec<Range<u64>>,
     /// Whether the server may map the RAM: a file of it is always all of it.
     shares: bool,
     line: Line,
@@ -42,12 +45,23 @@ impl Port {
     pub(super) fn new(
         qemu: &'static Qemu,
         ram: Vec<Range<u64>>,
+        reachable: Vec<Range<u64>>,
         line: Line,
         is_coupled: bool,
         shares: bool,
     ) -> &'static Self {
         let [wanted, applied, is_scheduled] = [const { AtomicBool::new(false) }; 3];
-        Box::leak(Box::new(Self { qemu, ram, shares, line, wanted, applied, is_scheduled, is_coupled }))
+        Box::leak(Box::new(Self {
+            qemu,
+            ram,
+            reachable,
+            shares,
+            line,
+            wanted,
+            applied,
+            is_scheduled,
+            is_coupled,
+        }))
     }
 
     /// Whether the machine still has the device.
@@ -77,23 +91,30 @@ impl Port {
     }
 
     /// Whether the device may access these bytes: RAM, and by the driver's leave if there is such a thing.
-    fn is_ram(&self, address: u64, bytes: usize) -> bool {
-        let end = address.checked_add(bytes as u64);
-        let is_ram = end.is_some_and(|end| self.ram.iter().any(|ram| ram.start <= address && end <= ram.end));
+    fn check(&self, address: u64, bytes: usize) -> Result<(), NoAccess> {
+        let end = address.checked_add(bytes as u64).ok_or(NoAccess::NoMemory)?;
+        let is_in = |ranges: &[Range<u64>]| ranges.iter().any(|range| place::covers(range, &(address..end)));
+        match (is_in(&self.reachable), is_in(&self.ram)) {
+            (true, _) => {}
+            (false, true) => return Err(NoAccess::OutsideRanges),
+            (false, false) => return Err(NoAccess::NoMemory),
+        }
         match self.line {
-            Line::Input(_) => is_ram,
-            Line::Pin(slot) => is_ram && slot.may_access_memory(self.qemu),
+            Line::Input(_) => Ok(()),
+            Line::Pin(slot) => slot.check_access(self.qemu),
         }
     }
 }
 
 impl Guest for &'static Port {
-    fn read(&self, address: u64, into: &mut [u8]) -> bool {
-        self.is_ram(address, into.len()) && self.qemu.read(address, into)
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), NoAccess> {
+        self.check(address, into.len())?;
+        self.qemu.read(address, into).then_some(()).ok_or(NoAccess::NoMemory)
     }
 
-    fn write(&self, address: u64, bytes: &[u8]) -> bool {
-        self.is_ram(address, bytes.len()) && self.qemu.write(address, bytes)
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), NoAccess> {
+        self.check(address, bytes.len())?;
+        self.qemu.write(address, bytes).then_some(()).ok_or(NoAccess::NoMemory)
     }
 
     fn line(&self, level: bool) {

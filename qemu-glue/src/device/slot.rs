@@ -2,23 +2,21 @@
 
 #![expect(unsafe_code, reason = "calls of QEMU")]
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::qemu::Qemu;
 use crate::qemu::pci::{Function, Pci};
-use crate::report::say;
+use crate::session::NoAccess;
 
 /// A function's place in the machine, which it may leave.
 pub(super) struct Slot {
     pci: &'static Pci,
     function: Mutex<Option<Function>>,
-    has_complained: AtomicBool,
 }
 
 impl Slot {
     pub(super) fn new(pci: &'static Pci, function: Function) -> Slot {
-        Slot { pci, function: Mutex::new(Some(function)), has_complained: AtomicBool::new(false) }
+        Slot { pci, function: Mutex::new(Some(function)) }
     }
 
     /// Moves the interrupt line.
@@ -37,22 +35,18 @@ impl Slot {
         self.function().is_some()
     }
 
-    /// Whether the driver has made it a bus master. Says why not, the first time.
-    pub(super) fn may_access_memory(&self, qemu: &Qemu) -> bool {
+    /// Whether the function may access memory: only as a bus master, and not through an IOMMU.
+    pub(super) fn check_access(&self, qemu: &Qemu) -> Result<(), NoAccess> {
         let function = self.function();
-        let Some(function) = *function else { return false };
+        let Some(function) = *function else { return Err(NoAccess::Gone) };
         // SAFETY: in the machine, as long as the slot is locked.
         let (is_master, sees_memory) =
             unsafe { (self.pci.is_bus_master(function), self.pci.sees_memory(qemu, function)) };
-        let complaint = match (is_master, sees_memory) {
-            (true, true) => return true,
-            (false, _) => "its driver has not made it a bus master",
-            (_, false) => "an IOMMU is between them, which the device does not go through",
-        };
-        if !self.has_complained.swap(true, Ordering::Relaxed) {
-            say(format_args!("warning: the device cannot access the guest's memory: {complaint}"));
+        match (is_master, sees_memory) {
+            (true, true) => Ok(()),
+            (false, _) => Err(NoAccess::NotBusMaster),
+            (true, false) => Err(NoAccess::BehindIommu),
         }
-        false
     }
 
     pub(super) fn function(&self) -> MutexGuard<'_, Option<Function>> {

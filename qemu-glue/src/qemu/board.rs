@@ -180,7 +180,7 @@ impl Qemu {
 
 /// # Safety
 /// `text` is a C string, or null.
-unsafe fn text(text: *const c_char) -> Option<String> {
+pub(super) unsafe fn text(text: *const c_char) -> Option<String> {
     // SAFETY: by the caller.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }

@@ -18,6 +18,7 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use functions::functions;
 use layouts::{
     Errors, LITTLE_ENDIAN, MEMTX_OK, MemoryRegionOps, MemoryRegionSection, Object, RegionStorage, TypeInfo,
 };
@@ -209,14 +210,45 @@ impl Qemu {
         (!cast.is_null()).then_some(Handle(cast))
     }
 
-    /// A text property that is set and not empty.
-    pub(crate) fn has_text(&self, object: Handle, property: &str) -> bool {
+    /// A text property, if it is set and not empty.
+    pub(crate) fn text(&self, object: Handle, property: &str) -> Option<String> {
         // SAFETY: an object; without a place for errors a missing property gives null. The text is a `g_malloc`ed one, and
-        // this is asked once.
+        // this is asked a few times.
+        let text = unsafe {
+            let none = std::ptr::null_mut();
+            board::text((self.symbols.object_property_get_str)(object.0, c(property).as_ptr(), none))
+        };
+        text.filter(|text| !text.is_empty())
+    }
+
+    /// Whether the machine has a PCI bus.
+    pub(crate) fn has_pci(&self) -> bool {
+        let mut is_ambiguous = false;
+        // SAFETY: an empty path means anywhere. Of several none comes, and that there are.
+        let bus = unsafe {
+            (self.symbols.object_resolve_path_type)(c"".as_ptr(), c"PCI".as_ptr(), &raw mut is_ambiguous)
+        };
+        !bus.is_null() || is_ambiguous
+    }
+
+    /// Makes a device at once, as `-device` would, on the main thread with the big lock.
+    ///
+    /// # Errors
+    /// What is missing, for people. QEMU's own error is at `errors`, and gives `false`.
+    ///
+    /// # Safety
+    /// `errors` is the place of a callback that may fail.
+    pub(crate) unsafe fn make_device(&self, text: &str, errors: Errors) -> Result<bool, String> {
+        let functions =
+            DeviceFunctions::look_up().map_err(|name| format!("this QEMU does not show {name}"))?;
+        // SAFETY: the text is copied. On success the options are the device's, and of an error QEMU ends.
         unsafe {
-            let text =
-                (self.symbols.object_property_get_str)(object.0, c(property).as_ptr(), std::ptr::null_mut());
-            !text.is_null() && *text != 0
+            let list = (self.symbols.qemu_find_opts)(c"device".as_ptr());
+            let options = (self.symbols.qemu_opts_parse_noisily)(list, c(text).as_ptr(), true);
+            if options.is_null() {
+                return Err(format!("QEMU does not take -device {text}"));
+            }
+            Ok(!(functions.qdev_device_add)(options, errors).is_null())
         }
     }
 
@@ -453,6 +485,14 @@ impl Qemu {
     pub(crate) fn new_phandle(&self, tree: Handle) -> u32 {
         // SAFETY: a device tree.
         unsafe { (self.symbols.qemu_fdt_alloc_phandle)(tree.0) }
+    }
+}
+
+functions! {
+    /// What making a device needs.
+    DeviceFunctions {
+        /// monitor/qdev.h
+        fn qdev_device_add(Object, Errors) -> Object;
     }
 }
 

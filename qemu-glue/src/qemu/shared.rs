@@ -51,7 +51,7 @@ impl Qemu {
     /// What does not work out leaves the RAM as it would have been.
     pub(crate) fn share_ram(&self) {
         let (Some(machine), Ok(functions)) = (self.machine("machine"), Functions::look_up()) else { return };
-        if self.has_text(machine, "memory-backend")
+        if self.text(machine, "memory-backend").is_some()
             || std::env::args().any(|argument| is_users_own(&argument))
         {
             return;

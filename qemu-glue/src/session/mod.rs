@@ -46,10 +46,10 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// What a session needs of the guest. Called by whichever thread moves the session on, which holds the session: so it
 /// must not wait for anybody who may wait for a register.
 pub(crate) trait Guest: Send + Sync {
-    /// Fills `into` from guest memory. `false`: not all of it is memory.
-    fn read(&self, address: u64, into: &mut [u8]) -> bool;
-    /// Stores into guest memory. `false`: not all of it is memory.
-    fn write(&self, address: u64, bytes: &[u8]) -> bool;
+    /// Fills `into` from guest memory.
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), NoAccess>;
+    /// Stores into guest memory.
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), NoAccess>;
     /// The interrupt line has this level now.
     fn line(&self, level: bool);
     /// The memory that a server of the same host can map; none where it must not.
@@ -58,6 +58,26 @@ pub(crate) trait Guest: Send + Sync {
     }
     /// Runs a thread's whole work, with what its memory accesses need around it.
     fn thread(&self, work: &mut dyn FnMut());
+}
+
+/// Why the device does not reach guest memory at some addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub(crate) enum NoAccess {
+    /// The machine has no RAM there, or not for all of the access.
+    #[error("the guest has no memory there")]
+    NoMemory,
+    /// There is RAM, which the user has not given to the server.
+    #[error("ranges= does not let the device access the guest's memory there")]
+    OutsideRanges,
+    /// A PCI function whose driver has not set the bus master bit.
+    #[error("the guest's driver has not made the device a bus master")]
+    NotBusMaster,
+    /// A PCI function behind an IOMMU.
+    #[error("an IOMMU is between the device and the guest's memory, and the device does not go through it")]
+    BehindIommu,
+    /// A PCI function that has left the machine.
+    #[error("the device is not in the machine any more")]
+    Gone,
 }
 
 /// Guest memory that lies in a file.

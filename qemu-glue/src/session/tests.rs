@@ -29,16 +29,20 @@ struct TestGuest {
 }
 
 impl Guest for TestGuest {
-    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), NoAccess> {
         let memory = self.memory.lock().unwrap();
         let from = usize::try_from(address).unwrap();
-        memory.get(from..from + into.len()).map(|bytes| into.copy_from_slice(bytes)).is_some()
+        let bytes = memory.get(from..from + into.len()).ok_or(NoAccess::NoMemory)?;
+        into.copy_from_slice(bytes);
+        Ok(())
     }
 
-    fn write(&self, address: u64, bytes: &[u8]) -> bool {
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), NoAccess> {
         let mut memory = self.memory.lock().unwrap();
         let from = usize::try_from(address).unwrap();
-        memory.get_mut(from..from + bytes.len()).map(|to| to.copy_from_slice(bytes)).is_some()
+        let to = memory.get_mut(from..from + bytes.len()).ok_or(NoAccess::NoMemory)?;
+        to.copy_from_slice(bytes);
+        Ok(())
     }
 
     fn line(&self, level: bool) {

@@ -12,7 +12,8 @@ use vp_client::native::{
 };
 use vp_client::{Answer, Client, Error, Handler, Options, Refusal, is_memory, limit_in_words};
 
-use super::{ConnectError, Guest, Patience, Platform, Server, SharedMemory, timeline::Timeline};
+use super::{ConnectError, Guest, NoAccess, Patience, Platform, Server, SharedMemory, timeline::Timeline};
+use crate::credentials;
 use crate::report::say;
 
 /// The end of a session, for people.
@@ -43,23 +44,16 @@ impl Handler for GuestSide {
     }
 
     fn read(&mut self, _: PortId, address: u64, into: &mut [u8]) -> Result<(), Refusal> {
-        match self.guest.read(address, into) {
-            true => Ok(()),
-            false => Err(nothing_there(address, into.len())),
-        }
+        self.guest.read(address, into).map_err(refusal)
     }
 
     fn write(&mut self, _: PortId, address: u64, bytes: &[u8]) -> Result<(), Refusal> {
-        match self.guest.write(address, bytes) {
-            true => Ok(()),
-            false => Err(nothing_there(address, bytes.len())),
-        }
+        self.guest.write(address, bytes).map_err(refusal)
     }
 }
 
-fn nothing_there(address: u64, bytes: usize) -> Refusal {
-    let reason = format!("the guest has no memory at 0x{address:x}, {bytes} bytes");
-    Refusal::new(ErrorCode::DecodeError, reason)
+fn refusal(why: NoAccess) -> Refusal {
+    Refusal::new(ErrorCode::DecodeError, why.to_string())
 }
 
 pub(super) struct Wire {
@@ -97,7 +91,7 @@ impl Wire {
             ..options
         };
         let client = Client::connect(&server.address, &options, GuestSide { guest, level: false })
-            .map_err(|error| ConnectError(error.to_string()))?;
+            .map_err(|error| ConnectError(credentials::refusal(&error, &server.credentials)))?;
         let mut wire = Self {
             client,
             registers: PortId(0),

@@ -38,13 +38,12 @@ fn a_linux_guest_that_waits_is_looked_at_from_outside_and_its_run_is_kept_in_fil
     }
     let waits = "          nvdla.pdp waits for nvdla.sdp_to_pdp.put\nso        The driver ";
     assert!(
-        place.contains(waits)
-            && place.ends_with("The device waits for what does not come by itself: see above.\n"),
+        place.contains(waits) && place.ends_with("The device waits for the CPU to enable SDP.\n"),
         "{place}"
     );
     let status = shows(&vp, folder, &["status", "--connect", &socket]);
     for text in [
-        "nv_small, deadlocked",
+        "nv_small, waiting for the CPU to enable SDP\n",
         "free mode",
         "vp-qemu ",
         "csb0       initiator session ",

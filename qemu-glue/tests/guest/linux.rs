@@ -35,11 +35,19 @@ const FUNCTION: Needs = Needs {
     source: "linux_pci.c",
 };
 
+const RISCV: Needs = Needs {
+    folder: "guest-kernel-riscv64",
+    architecture: "riscv64",
+    library: &["/usr/riscv64-linux-gnu/lib/libc.a"],
+    ..FUNCTION
+};
+
 impl Kind {
     fn needs(self) -> &'static Needs {
         match self {
             Kind::Node => &NODE,
             Kind::Function => &FUNCTION,
+            Kind::RiscV => &RISCV,
         }
     }
 
@@ -54,7 +62,7 @@ impl Kind {
 
     /// The guest's first program, built once; none where there is no C library for the guest.
     fn program(self) -> Option<&'static [u8]> {
-        static BUILT: [OnceLock<Option<Vec<u8>>>; 2] = [const { OnceLock::new() }; 2];
+        static BUILT: [OnceLock<Option<Vec<u8>>>; 3] = [const { OnceLock::new() }; 3];
         let needs = self.needs();
         let built = BUILT[self as usize].get_or_init(|| {
             if !needs.library.iter().any(|library| Path::new(library).exists()) {

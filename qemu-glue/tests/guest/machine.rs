@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Node,
     /// A PCI function of a PC.
     Function,
+    /// A PCI function of RISC-V's `virt`.
+    RiscV,
 }
 
 impl Kind {
@@ -28,6 +30,7 @@ impl Kind {
         let (variable, program) = match self {
             Kind::Node => ("VP_QEMU", "qemu-system-aarch64"),
             Kind::Function => ("VP_QEMU_X86", "qemu-system-x86_64"),
+            Kind::RiscV => ("VP_QEMU_RISCV", "qemu-system-riscv64"),
         };
         std::env::var(variable).unwrap_or_else(|_| program.to_owned())
     }
@@ -37,6 +40,7 @@ impl Kind {
         match self {
             Kind::Node => "aarch64-linux-gnu-gcc",
             Kind::Function => "x86_64-linux-gnu-gcc",
+            Kind::RiscV => "riscv64-linux-gnu-gcc",
         }
     }
 
@@ -45,6 +49,7 @@ impl Kind {
         match self {
             Kind::Node => "qemu-system-arm gcc-aarch64-linux-gnu",
             Kind::Function => "qemu-system-x86 gcc-x86-64-linux-gnu",
+            Kind::RiscV => "qemu-system-misc gcc-riscv64-linux-gnu",
         }
     }
 }
@@ -65,7 +70,7 @@ pub(crate) fn vp() -> Option<PathBuf> {
     test.ancestors().nth(2).map(|folder| folder.join("vp")).filter(|path| path.exists())
 }
 
-fn is_there(program: &str) -> bool {
+pub(crate) fn is_there(program: &str) -> bool {
     let found = Command::new(program).arg("--version").stdout(Stdio::null()).status();
     found.is_ok_and(|status| status.success())
 }
@@ -131,9 +136,9 @@ pub(crate) struct Machine {
 }
 
 /// `vp qemu` with these options; QEMU's own follow.
-fn vp_qemu(vp: &Path, options: &[&str]) -> Command {
+fn vp_qemu(vp: &Path, kind: Kind, options: &[&str]) -> Command {
     let mut command = Command::new(vp);
-    command.args(["qemu", "--qemu", &Kind::Node.qemu(), "--plugin"]).arg(plugin());
+    command.args(["qemu", "--qemu", &kind.qemu(), "--plugin"]).arg(plugin());
     command.args(options).arg("--");
     command
 }
@@ -154,13 +159,13 @@ impl Setup {
 
     /// The same, started by `vp qemu` together with a platform, with these options.
     pub(crate) fn through(vp: &Path, options: &[&str], script: Script) -> Setup {
-        Setup::bare(vp_qemu(vp, options), script)
+        Setup::bare(vp_qemu(vp, Kind::Node, options), script)
     }
 
     /// The same with Debian's kernel.
     pub(crate) fn linux_through(vp: &Path, options: &[&str], script: Script) -> Setup {
         let files = Kind::Node.initramfs(&script.bytes());
-        Setup::kernel_of(vp_qemu(vp, options), Kind::Node, &files, "")
+        Setup::kernel_of(vp_qemu(vp, Kind::Node, options), Kind::Node, &files, "")
     }
 
     fn bare(mut command: Command, script: Script) -> Setup {
@@ -193,6 +198,11 @@ impl Setup {
             Kind::Node => command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100"]),
             // The traces' surfaces lie from 0x80000000 on, and what is below 0xb0000000 is RAM.
             Kind::Function => command.args(["-M", "q35", "-m", "2100"]),
+            // RAM begins where the traces' surfaces lie, with the firmware: a script is for 4 GiB higher up.
+            Kind::RiscV => {
+                let memory = "memory-backend-ram,id=ram,size=6200M,reserve=off";
+                command.args(["-M", "virt,memory-backend=ram", "-m", "6200", "-object", memory])
+            }
         };
         command.args([
             "-no-reboot",
@@ -209,6 +219,7 @@ impl Setup {
             Kind::Node => "console=ttyAMA0 quiet panic=-1",
             // They are left to the driver.
             Kind::Function => "console=ttyS0 quiet panic=-1 memmap=16M$0x80000000",
+            Kind::RiscV => "console=ttyS0 quiet panic=-1 mem=1G",
         };
         command.arg("-append").arg(format!("{line} {more}"));
         Setup { command, folder }
@@ -216,9 +227,20 @@ impl Setup {
 
     /// A PC without a guest, stopped at its first instruction.
     pub(crate) fn stopped_pc() -> Setup {
-        let mut command = Command::new(Kind::Function.qemu());
-        command.args(["-S", "-M", "q35", "-display", "none", "-nodefaults"]);
+        Setup::stopped(Kind::Function, "q35")
+    }
+
+    /// A machine without a guest, stopped at its first instruction.
+    pub(crate) fn stopped(kind: Kind, machine: &str) -> Setup {
+        let mut command = Command::new(kind.qemu());
+        command.args(["-S", "-M", machine, "-display", "none", "-nodefaults"]);
         Setup { command, folder: tempfile::tempdir().expect("a folder") }
+    }
+
+    /// Debian's kernel with a script for 4 GiB higher up than the traces' surfaces lie, started by `vp qemu`.
+    pub(crate) fn riscv_through(vp: &Path, options: &[&str], script: Script) -> Setup {
+        let files = Kind::RiscV.initramfs(&script.bytes());
+        Setup::kernel_of(vp_qemu(vp, Kind::RiscV, options), Kind::RiscV, &files, "")
     }
 
     /// With the plugin's own device.
@@ -277,8 +299,17 @@ impl Machine {
 
     /// Waits until the guest says a line. Gives what it said if it ends without.
     pub(crate) fn wait_for(&mut self, line: &str) {
+        self.wait_until(line, |last| last == line);
+    }
+
+    /// The same for a line that begins so.
+    pub(crate) fn wait_for_start(&mut self, line: &str) {
+        self.wait_until(line, |last| last.starts_with(line));
+    }
+
+    fn wait_until(&mut self, line: &str, is_said: impl Fn(&str) -> bool) {
         let until = Instant::now() + PATIENCE;
-        while self.said.last().is_none_or(|last| last != line) {
+        while self.said.last().is_none_or(|last| !is_said(last)) {
             match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(said) => self.said.push(said.trim_end().to_owned()),
                 Err(RecvTimeoutError::Timeout) => panic!("the guest hangs: {:?}\n{}", self.said, self.told()),
@@ -321,9 +352,16 @@ impl Machine {
     }
 
     /// Waits for the end of a QEMU whose guest does not run.
-    pub(crate) fn ends(mut self) {
+    pub(crate) fn ends(self) {
+        self.tells();
+    }
+
+    /// The same. Gives what was told.
+    pub(crate) fn tells(mut self) -> String {
         let status = self.child.wait().expect("QEMU ends");
-        assert!(status.success(), "{status}: {}", self.end());
+        let told = self.end();
+        assert!(status.success(), "{status}: {told}");
+        told
     }
 
     /// Waits for QEMU to give up. Gives what was told.

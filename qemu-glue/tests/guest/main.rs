@@ -2,6 +2,7 @@
 
 mod ends;
 mod inside;
+mod kernel_script;
 mod lab;
 mod linux;
 mod machine;
@@ -10,6 +11,7 @@ mod pci;
 mod places;
 #[path = "../../../vp-bridge/tests/common/process.rs"]
 mod process;
+mod riscv;
 mod script;
 mod served;
 mod shared;
@@ -70,8 +72,60 @@ fn a_server_reaches_no_other_memory_of_the_guest_than_it_is_given() {
     };
     // Where the trace's surfaces lie.
     guest("0x80000000:0x1000000").passes();
-    let said = guest("0x40000000:0x1000000").says();
-    assert!(said.iter().any(|line| line.starts_with("FAIL")), "{said:?}");
+    let mut machine = guest("0x40000000:0x1000000");
+    machine.wait_for_start("FAIL");
+    let told = machine.told();
+    assert!(told.contains("ranges= does not let the device access the guest's memory there"), "{told}");
+    assert!(!told.contains("no memory"), "{told}");
+}
+
+#[test]
+fn a_pool_that_the_device_does_not_reach_is_refused_at_start() {
+    if !can_run("a_pool_that_the_device_does_not_reach_is_refused_at_start") {
+        return;
+    }
+    let server = Served::named("nv_small");
+    let refused = |options: &str, args: &[&str]| {
+        let setup = Setup::new(small()).plugin(&format!(",connect={},{options}", server.address));
+        setup.args(args).start().refuses()
+    };
+    let told = refused("pool=0x80000000:0x1000000,ranges=0x60000000:0x1000000", &[]);
+    let sentence = "pool=0x80000000:0x1000000: by ranges= the device reaches only 0x60000000 to 0x60ffffff; \
+                    pool=0x60000000:0x1000000 is free";
+    assert!(told.contains(sentence), "{told}");
+    let told = refused("ranges=0x20000000:0x1000", &[]);
+    assert!(told.contains("vp: ranges= has none of the guest's memory, which is "), "{told}");
+    // nv_small's own addresses have 32 bits.
+    let memory = "memory-backend-ram,id=ram,size=5300M,reserve=off";
+    let high = ["-m", "5300", "-object", memory, "-M", "memory-backend=ram"];
+    let told = refused("pool=0x100000000:0x1000000", &high);
+    let sentence = "pool=0x100000000:0x1000000: the device's memory interfaces reach only 0x0 to 0xffffffff; pool=0xff000000:";
+    assert!(told.contains(sentence), "{told}");
+}
+
+#[test]
+fn a_guest_with_firmware_is_warned_that_its_kernel_gets_no_device_tree() {
+    if !can_run("a_guest_with_firmware_is_warned_that_its_kernel_gets_no_device_tree") {
+        return;
+    }
+    let server = Served::named("nv_small");
+    let folder = tempfile::tempdir().unwrap();
+    // Whatever it is, it does not begin.
+    let firmware = folder.path().join("firmware");
+    std::fs::write(&firmware, [0; 4096]).unwrap();
+    let told = |machine: &str, args: &[&str]| {
+        let tree = folder.path().join("tree").display().to_string();
+        let setup = Setup::stopped(Kind::Node, &format!("{machine},dumpdtb={tree}")).connect(&server.address);
+        setup.args(args).start().tells()
+    };
+    let bios = ["-bios", firmware.to_str().unwrap()];
+    let sentence = "vp: warning: UEFI firmware gives the guest's kernel ACPI tables and no device tree, so no /accelerator@b000000: \
+                    add -M acpi=off\n";
+    assert!(told("virt", &bios).contains(sentence));
+    for (machine, args) in [("virt", &[][..]), ("virt,acpi=off", &bios)] {
+        let told = told(machine, args);
+        assert!(!told.contains("warning"), "{told}");
+    }
 }
 
 #[test]

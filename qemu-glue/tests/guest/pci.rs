@@ -47,13 +47,30 @@ fn registers_of_a_pci_function_read_as_all_ones_when_the_server_is_killed() {
 }
 
 #[test]
+fn a_function_that_is_no_bus_master_is_said_to_be_none_with_each_access() {
+    let test = "a_function_that_is_no_bus_master_is_said_to_be_none_with_each_access";
+    if !linux::can_run(Kind::Function, test) {
+        return;
+    }
+    let server = Served::named("nv_small");
+    let files = Kind::Function.initramfs(&small().layer(&trace(FUSED)).bytes());
+    let setup = Setup::kernel(Kind::Function, &files, "passive=1").connect(&server.address);
+    let mut machine = setup.start();
+    machine.wait_for_start("FAIL");
+    let told = machine.told();
+    let warnings: Vec<&str> = told.lines().filter(|line| line.contains("warning")).collect();
+    let is_right = |line: &&str| line.contains("the guest's driver has not made the device a bus master");
+    assert!(warnings.len() > 1 && warnings.iter().all(is_right), "{told}");
+}
+
+#[test]
 fn a_pci_function_takes_no_options_of_a_node() {
     if !can_run_on(Kind::Function, "a_pci_function_takes_no_options_of_a_node") {
         return;
     }
     let server = Served::named("nv_small");
     let told = Setup::stopped_pc().plugin(&format!(",connect={},spi=9", server.address)).start().refuses();
-    assert!(told.contains("vp: spi is for machines with a device tree"), "{told}");
+    assert!(told.contains("vp: spi is for a node of a device tree"), "{told}");
 }
 
 #[test]

@@ -51,7 +51,8 @@ impl Served {
         let recorded = Arc::new(Recorded::new());
         let options = Options { access, observe: Some(recorded.clone()), ..Options::default() };
         description.dbb0.base = 0;
-        description.dbb0.size = 1 << 40;
+        description.dbb0.size =
+            1 << description.nvdla().map_or(40, |nvdla| nvdla.config.address_bits().min(40));
         let (stop, stopped) = oneshot::channel::<()>();
         let (bound, is_bound) = mpsc::channel();
         let serve = move || {

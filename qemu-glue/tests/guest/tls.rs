@@ -24,8 +24,9 @@ fn a_guest_runs_a_layer_on_a_server_with_tls_that_wants_a_token() {
     // Without them there is no device, and QEMU does not start.
     let told = device(&format!(",ca={}", file("ca.pem"))).refuses();
     assert!(told.contains("this server wants to know who comes"), "{told}");
+    assert!(told.contains("here that is token-file=FILE"), "{told}");
     let told = device("").refuses();
-    assert!(told.contains("VP_CA"), "{told}");
+    assert!(told.contains("whom to trust is not said: add ca=FILE"), "{told}");
     keep(&folder.path().join("wrong"), "wrong-0123456789abcdef");
     let told = device(&format!(",ca={},token-file={}", file("ca.pem"), file("wrong"))).refuses();
     assert!(told.contains("the token is not known") && !told.contains("wrong-01234"), "{told}");

@@ -165,11 +165,12 @@ impl PlatformArgs {
     }
 }
 
-/// Lets those memory interfaces reach every address that a guest can have memory at.
+/// Lets those memory interfaces reach every address that a guest can have memory at, and that the device has.
 pub(super) fn into_guest_memory(description: &mut Description, is_guests: impl Fn(&str) -> bool) {
+    let bits = description.nvdla().map_or(52, |nvdla| nvdla.config.address_bits().min(52));
     for (port, memory) in [("dbb0", &mut description.dbb0), ("sram0", &mut description.sram0)] {
         if is_guests(port) {
-            (memory.base, memory.size) = (0, 1 << 52);
+            (memory.base, memory.size) = (0, 1 << bits);
         }
     }
 }

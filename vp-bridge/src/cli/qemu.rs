@@ -33,8 +33,9 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without -M or -machine among QEMU's arguments, `-M virt -cpu cortex-a57` is put before them, unless QEMU is for x86, where the
-device is a PCI function.
+Without -M or -machine among QEMU's arguments, `-M virt -cpu cortex-a57` is put before them, or only `-M virt` where QEMU is for RISC-V,
+LoongArch or 32-bit Arm. On Arm's `virt` the device is a node of the device tree; on a machine with PCI and without a GIC, such as PCs and
+`virt` of RISC-V, it is a PCI function.
 
 --set also takes the options of the device, such as --set spi=180: address, spi, compatible, platform, pool, timeout, share,
 heartbeat, ranges.
@@ -122,7 +123,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         child::end_with_parent(command.as_std_mut());
         let mut child = command.spawn().map_err(|error| {
             Failure::new(format!("cannot start {}: {error}", args.qemu.display()))
-                .hint("install it (Debian: qemu-system-arm or qemu-system-x86), or name another with --qemu")
+                .hint("install it (Debian: qemu-system-arm, qemu-system-x86 or qemu-system-misc), or name another with --qemu")
         })?;
         let (ended, has_ended) = oneshot::channel::<()>();
         let qemu = async {
@@ -144,9 +145,8 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
                 break;
             }
         };
-        // A guest that never began has not used it.
-        let is_used = statistics.get("time").is_some_and(|time| time > 0);
-        if !is_used && verdict == Verdict::Wrong {
+        // No guest has used it: QEMU found something wrong before there was one, or was not to run one.
+        if statistics.get("events").is_none_or(|events| events == 0) {
             continue;
         }
         // Behind what the guest's console has.
@@ -175,22 +175,28 @@ fn command(args: &Args, device: &[String], plugin: &Path, address: &Address) -> 
     for option in device {
         options = format!("{options},{}", doubled(option));
     }
-    let is_pc = is_for_pc(&args.qemu);
     let has_machine = args.args.iter().any(|arg| {
         let is = |name| arg.to_str().is_some_and(|arg| arg == name || arg.starts_with(&format!("{name}=")));
         is("-M") || is("-machine") || is("--machine")
     });
-    if !has_machine && !is_pc {
-        command.args(["-M", "virt", "-cpu", "cortex-a57"]);
+    if !has_machine {
+        command.args(usual_machine(&args.qemu));
     }
     command.args(&args.args).arg("-plugin").arg(options).kill_on_drop(true);
     command
 }
 
-/// Whether a QEMU is for machines that have PCI instead of a device tree, by its name.
-fn is_for_pc(qemu: &Path) -> bool {
+/// The arguments for the machine that a QEMU is given where the user names none. Its name says for which processor it is; one with
+/// another name is taken for `qemu-system-aarch64`.
+fn usual_machine(qemu: &Path) -> &'static [&'static str] {
     let name = qemu.file_name().unwrap_or_default().to_string_lossy();
-    name.contains("x86_64") || name.contains("i386")
+    let processor = name.split_once("qemu-system-").map_or("", |(_, processor)| processor);
+    let is = |names: &[&str]| names.iter().any(|name| processor.starts_with(name));
+    match () {
+        () if processor.is_empty() || is(&["aarch64"]) => &["-M", "virt", "-cpu", "cortex-a57"],
+        () if is(&["arm", "riscv", "loongarch"]) => &["-M", "virt"],
+        () => &[],
+    }
 }
 
 /// QEMU ends a value at a comma that stands alone.
@@ -280,6 +286,28 @@ mod tests {
     fn a_pc_has_a_machine_of_its_own() {
         let args = started(&["vp", "qemu", "--qemu", "/usr/bin/qemu-system-x86_64", "--", "-m", "1G"]);
         assert_eq!(args, ["-m", "1G", "-plugin", "/lib/a,,b.so,connect=unix:/tmp/s"]);
+    }
+
+    #[test]
+    fn other_processors_have_machines_of_their_own() {
+        let machine = |qemu: &str| {
+            let args = started(&["vp", "qemu", "--qemu", qemu, "--", "-m", "1G"]);
+            args.iter().take_while(|arg| *arg != "-m").cloned().collect::<Vec<_>>().join(" ")
+        };
+        for qemu in [
+            "qemu-system-riscv64",
+            "/opt/bin/qemu-system-riscv32",
+            "qemu-system-loongarch64",
+            "qemu-system-arm",
+        ] {
+            assert_eq!(machine(qemu), "-M virt", "{qemu}");
+        }
+        for qemu in ["qemu-system-aarch64", "my-qemu"] {
+            assert_eq!(machine(qemu), "-M virt -cpu cortex-a57", "{qemu}");
+        }
+        for qemu in ["qemu-system-i386", "qemu-system-ppc64", "qemu-system-mips64el"] {
+            assert_eq!(machine(qemu), "", "{qemu}");
+        }
     }
 
     #[test]

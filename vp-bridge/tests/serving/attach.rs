@@ -431,6 +431,71 @@ fn where_says_that_the_driver_waits_for_an_interrupt_and_what_the_device_does() 
     {
         assert!(shown.contains(expected), "{shown}");
     }
+    assert!(shown.ends_with("The device waits for the CPU to enable PDP_RDMA.\n"), "{shown}");
     let (_, again, _) = attach(&served, "where");
     assert_eq!(again, shown);
+    let (_, status, _) = vp(&["status", "--connect", &address]);
+    assert!(status.contains("lab: nv_small, waiting for the CPU to enable PDP_RDMA\n"), "{status}");
+}
+
+/// What `vp where` and `vp status` say, without line ends, of a copy that has ended under these faults and this interrupt mask.
+fn told_of_a_copy(faults: Option<&str>, mask: u32) -> [String; 2] {
+    let (served, _folder) = served(Options { faults: faults.map(Into::into), ..Options::default() });
+    let mut host = host(&served);
+    let mut write = |register: &str, value| {
+        let address = host.map().find(register).unwrap().address;
+        host.write(address, value).unwrap();
+    };
+    write("GLB.S_INTR_MASK", mask);
+    common::copy_registers(8, 8, 8).into_iter().for_each(|(register, value)| write(register, value));
+    // The line does not rise in each case; the layer ends in any.
+    _ = host.wait_interrupt();
+    ["where", "status"].map(|command| {
+        let (is_right, shown, wrong) = vp(&[command, "--connect", &served.address.to_string()]);
+        assert!(is_right, "{wrong}");
+        shown.split_whitespace().collect::<Vec<_>>().join(" ")
+    })
+}
+
+#[test]
+fn an_interrupt_that_a_fault_took_is_told_as_pending_behind_a_low_line() {
+    let [place, status] = told_of_a_copy(Some("[[fault]]\nkind = 'lost-interrupt'\n"), 0);
+    let interrupt =
+        "PDP_DONE_STATUS0 is pending and not masked, and the line is low: a fault took the interrupt.";
+    let device = "The device waits for the CPU to clear PDP_DONE_STATUS0, of which it is not told: a fault took the interrupt.";
+    assert!(place.contains(interrupt) && place.ends_with(device), "{place}");
+    assert!(!place.contains("nothing is pending"), "{place}");
+    assert!(
+        status.contains("waiting for the CPU to clear PDP_DONE_STATUS0, of which it is not told"),
+        "{status}"
+    );
+    assert!(
+        status.contains("line irq0 low, PDP_DONE_STATUS0 pending: a fault took the interrupt"),
+        "{status}"
+    );
+}
+
+#[test]
+fn an_interrupt_that_is_masked_is_told_as_pending_and_masked() {
+    let [place, status] = told_of_a_copy(None, u32::MAX);
+    let interrupt = "PDP_DONE_STATUS0 has ended and is masked in GLB.S_INTR_MASK: the driver is not told.";
+    assert!(place.contains(interrupt), "{place}");
+    assert!(status.contains("nv_small, idle, with PDP_DONE_STATUS0 (masked) pending"), "{status}");
+}
+
+#[test]
+fn an_interrupt_that_the_cpu_has_yet_to_take_is_waited_for() {
+    let [place, status] = told_of_a_copy(None, 0);
+    assert!(
+        place.contains("the driver has not looked at GLB.S_INTR_STATUS: its CPU does not take it."),
+        "{place}"
+    );
+    assert!(
+        place.ends_with("The device waits for the CPU to take the interrupt (PDP_DONE_STATUS0)."),
+        "{place}"
+    );
+    assert!(
+        status.contains("nv_small, waiting for the CPU to take the interrupt (PDP_DONE_STATUS0)"),
+        "{status}"
+    );
 }

@@ -307,7 +307,7 @@ fn lost_at(host: &mut dyn Host, platform: &str) -> (u32, u32, Statistics) {
         [reg::INTERRUPT_CONTROL, reg::COMPLETION_COUNT].map(|at| host.read(at.offset.into()).unwrap());
     let statistics = host.statistics().unwrap();
     let told: String = host.warnings().iter().map(ToString::to_string).collect();
-    assert!(told.contains("job 0 is refused: input: no memory at 0x2000 ("), "{told}");
+    assert!(told.contains("job 0 is refused: input: no access to 0x2000 ("), "{told}");
     (shown[0], shown[1], statistics)
 }
 

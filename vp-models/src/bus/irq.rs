@@ -67,6 +67,16 @@ impl IrqLine {
         self.level.read()
     }
 
+    /// The level that the device drives: that of the line, unless a fault is between.
+    pub fn driven(&self) -> bool {
+        self.faulty.borrow().as_ref().map_or_else(|| self.level(), |faulty| faulty.driven())
+    }
+
+    /// What a fault does to the line now, for people.
+    pub fn fault(&self) -> Option<&'static str> {
+        self.faulty.borrow().as_ref()?.effect()
+    }
+
     /// When it came to this level.
     pub fn since(&self) -> Time {
         self.since.get()

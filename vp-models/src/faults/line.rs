@@ -15,6 +15,8 @@ pub(crate) struct FaultyLine {
     driven: Cell<bool>,
     /// A rise was lost, or is late: what is seen is low.
     is_hidden: Cell<bool>,
+    /// The rise that is not seen will be.
+    is_late: Cell<bool>,
     /// It is high whatever is driven.
     is_spurious: Cell<bool>,
     /// What was late is seen.
@@ -38,6 +40,7 @@ impl FaultyLine {
             driven: Cell::new(shown.read()),
             shown,
             is_hidden: Cell::new(false),
+            is_late: Cell::new(false),
             is_spurious: Cell::new(false),
             late: sim.event("faults.late_interrupt"),
             begin: sim.event("faults.spurious_interrupt"),
@@ -83,6 +86,21 @@ impl FaultyLine {
         self.show();
     }
 
+    /// The level that the device drives.
+    pub(crate) fn driven(&self) -> bool {
+        self.driven.get()
+    }
+
+    /// What keeps the line from following the device now, for people.
+    pub(crate) fn effect(&self) -> Option<&'static str> {
+        match (self.driven.get(), self.is_spurious.get(), self.is_hidden.get()) {
+            (true, false, true) if self.is_late.get() => Some("a fault delays the interrupt"),
+            (true, false, true) => Some("a fault took the interrupt"),
+            (false, true, _) => Some("a fault holds the line high"),
+            _ => None,
+        }
+    }
+
     /// The line is high by itself, from now on.
     pub(crate) fn raise(&self, armed: &Armed) {
         let Kind::SpuriousInterrupt { cycles } = *armed.kind() else { return };
@@ -94,6 +112,7 @@ impl FaultyLine {
     fn rise(&self) {
         for armed in self.rises.borrow().iter().filter(|armed| self.faults.strikes(armed)) {
             self.is_hidden.set(true);
+            self.is_late.set(matches!(armed.kind(), Kind::DelayedInterrupt { .. }));
             match *armed.kind() {
                 Kind::DelayedInterrupt { cycles } => {
                     self.faults.strike(armed, format_args!("the line rises {cycles} cycles later"));

@@ -10,7 +10,7 @@ use crate::bus::axi_lite::{AxiLite, AxiLiteTiming};
 use crate::bus::register::RegisterBus;
 use crate::bus::stream::InputStream;
 use crate::counters::Statistics;
-use crate::device::{Device, Identity, OpenWork, Wiring};
+use crate::device::{Device, Identity, OpenWork, PendingInterrupt, Wiring};
 use vp_core::Time;
 
 /// An access a cycle, four cycles each. An assumption: the vendor's handbook (section 10.3.4, "CSR Map and Descriptor Queue")
@@ -64,6 +64,10 @@ impl Device for Attached {
             parts.push(format!("{waiting} in the descriptor queue have not begun{why}"));
         }
         parts
+    }
+
+    fn pending(&self) -> Vec<PendingInterrupt> {
+        self.suite.csr.borrow().set_interrupts()
     }
 
     fn count(&self, _: Time, statistics: &mut Statistics) {

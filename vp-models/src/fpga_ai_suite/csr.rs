@@ -7,6 +7,7 @@ use super::architecture::Architecture;
 use super::queue::Descriptor;
 use super::registers as reg;
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::device::PendingInterrupt;
 use crate::registers::{Family, FieldRef, RegisterRef, Rights};
 
 /// Bytes of the block.
@@ -25,12 +26,15 @@ pub enum Interrupt {
 }
 
 impl Interrupt {
-    fn mask(self) -> u32 {
-        let field = match self {
+    fn field(self) -> FieldRef {
+        match self {
             Interrupt::Error => reg::INTERRUPT_CONTROL::ERROR,
             Interrupt::Complete => reg::INTERRUPT_CONTROL::COMPLETE,
-        };
-        field.only_bits().mask()
+        }
+    }
+
+    fn mask(self) -> u32 {
+        self.field().only_bits().mask()
     }
 }
 
@@ -151,6 +155,15 @@ impl Csr {
     /// The level of the interrupt line.
     pub fn level(&self) -> bool {
         self.pending() != 0
+    }
+
+    /// The interrupts that are set, masked ones included.
+    pub(crate) fn set_interrupts(&self) -> Vec<PendingInterrupt> {
+        let [set, mask] = [reg::INTERRUPT_CONTROL, reg::INTERRUPT_MASK].map(|register| self.word(register));
+        let all = [Interrupt::Error, Interrupt::Complete].into_iter();
+        let pending =
+            |it: Interrupt| PendingInterrupt { name: it.field().name, is_masked: mask & it.mask() == 0 };
+        all.filter(|it| set & it.mask() != 0).map(pending).collect()
     }
 
     /// How many interrupts have arisen since power-on.

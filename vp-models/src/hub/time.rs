@@ -328,8 +328,10 @@ impl Hub {
             (TimeMode::Lockstep, _) if self.current.is_some() => Activity::Running,
             (TimeMode::Lockstep, Some(_)) => Activity::Held,
             (_, Some(_)) => Activity::Running,
-            (_, None) if self.platform.unfinished().is_some() => Activity::Deadlocked,
-            (_, None) => Activity::Idle,
+            (_, None) if self.platform.unfinished().is_none() => Activity::Idle,
+            // An input that has still to come.
+            (_, None) if self.platform.awaits_cpu().is_some() => Activity::Idle,
+            (_, None) => Activity::Deadlocked,
         }
     }
 }

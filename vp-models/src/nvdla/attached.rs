@@ -4,12 +4,12 @@ use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::rc::Rc;
 
 use super::device::{Nvdla, Parts};
-use super::registers::RegisterMap;
+use super::registers::{RegisterMap, Unit};
 use super::timing::Timing;
 use crate::bus::csb::Csb;
 use crate::bus::register::RegisterBus;
 use crate::counters::Statistics;
-use crate::device::{Device, Identity, OpenWork, Wiring};
+use crate::device::{Device, Identity, OpenWork, PendingInterrupt, Wiring};
 use crate::faults::FlippableRegisters;
 use crate::platform::NvdlaDescription;
 use vp_core::Time;
@@ -93,6 +93,15 @@ impl Device for Attached {
             }
         }
         parts
+    }
+
+    fn pending(&self) -> Vec<PendingInterrupt> {
+        self.nvdla.pending()
+    }
+
+    fn awaited(&self, open: &[OpenWork<'_>]) -> Vec<String> {
+        let is_open = |unit: Unit| open.iter().any(|work| work.unit.eq_ignore_ascii_case(unit.name()));
+        self.nvdla.awaited(&is_open)
     }
 
     fn flippable(&self) -> Option<Rc<dyn FlippableRegisters>> {

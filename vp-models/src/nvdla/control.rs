@@ -20,6 +20,8 @@ pub(crate) struct Control {
     /// The group's layer has been given to the engine and has not ended: the group stays enabled, and is not a
     /// new one.
     taken: [Cell<bool>; 2],
+    /// Layers that have ended since the unit was built.
+    ended: Cell<u64>,
 }
 
 impl Control {
@@ -33,6 +35,7 @@ impl Control {
             name,
             enabled_at: [Cell::new(Time::ZERO), Cell::new(Time::ZERO)],
             taken: [Cell::new(false), Cell::new(false)],
+            ended: Cell::new(0),
         })
     }
 
@@ -121,7 +124,13 @@ impl Control {
     pub(crate) fn finish(&self) {
         if let Some(group) = self.registers.borrow_mut().finish() {
             self.taken[group].set(false);
+            self.ended.set(self.ended.get() + 1);
         }
+    }
+
+    /// Layers that have ended since the unit was built.
+    pub(crate) fn ended(&self) -> u64 {
+        self.ended.get()
     }
 
     /// Puts counters into a group's registers if its field `enable` has them counted.
@@ -180,7 +189,8 @@ impl Control {
 
 impl Control {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Control { sim: _, name, source: _, registers, enabled: _, enabled_at, taken } = self;
+        // Of a unit at rest it only matters for what begins later: all units begin at 0.
+        let Control { sim: _, name, source: _, registers, enabled: _, enabled_at, taken, ended: _ } = self;
         at.part(name)?;
         registers.borrow_mut().checkpoint(at)?;
         at.at_rest(taken.iter().all(|taken| !taken.get()), "a layer is under way")?;

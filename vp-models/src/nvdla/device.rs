@@ -1,5 +1,6 @@
 //! The device: units on the register bus, engines behind them, memory interfaces and the interrupt line.
 
+use super::awaited::awaited;
 use super::bdma::Bdma;
 use super::cdp::Cdp;
 use super::config::{CapabilityRom, Config};
@@ -12,13 +13,14 @@ use super::nocif::Nocif;
 use super::pdp::Pdp;
 use super::registers::{Located, OtherMap, RegisterFile, RegisterMap, Unit, cdma};
 use super::rubik::Rubik;
-use super::sdp::Sdp;
+use super::sdp::{self, Sdp};
 use super::timing::Timing;
 use crate::bus::Handoff;
 use crate::bus::axi::Interconnect;
 use crate::bus::irq::IrqLine;
 use crate::bus::register::RegisterTarget;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
+use crate::device::PendingInterrupt;
 use crate::faults::FlippableRegisters;
 use crate::occupancy::Occupancy;
 use std::cell::{Cell, RefCell};
@@ -82,6 +84,8 @@ pub struct Nvdla {
     other_map: RefCell<OtherMap>,
     /// Units that this hardware was built without, and that somebody has enabled.
     missing: RefCell<Vec<Unit>>,
+    /// The stages that SDP has.
+    sdp: sdp::layer::Hardware,
 }
 
 /// Starts the engines that every NVDLA has, and gives their units registers.
@@ -179,6 +183,7 @@ impl Nvdla {
             sim: sim_here,
             other_map,
             missing,
+            sdp: sdp::layer::Hardware::from(&config),
         });
         device.clear_buffer(sim, cycle * u64::from(timing.cbuf_flush));
         device
@@ -209,8 +214,7 @@ impl Nvdla {
     pub fn enabled(&self) -> Vec<(Unit, usize)> {
         let of_unit = |(unit, registers): &(Unit, Registers)| match registers {
             Registers::Unit(control) | Registers::Bare(control) => {
-                let registers = control.registers().borrow();
-                (0..2).filter(|&group| registers.is_enabled(group)).map(|group| (*unit, group)).collect()
+                control.registers().borrow().enabled_groups().map(|group| (*unit, group)).collect()
             }
             Registers::Bdma(bdma) => {
                 (0..2).filter(|&group| bdma.is_busy(group)).map(|group| (*unit, group)).collect()
@@ -225,6 +229,21 @@ impl Nvdla {
         self.interrupts.last_raised()
     }
 
+    /// The interrupts that are pending.
+    pub(crate) fn pending(&self) -> Vec<PendingInterrupt> {
+        self.interrupts.pending()
+    }
+
+    /// What the CPU has yet to enable before something of what it has enabled can begin or go on. `is_open` says of a unit whether it
+    /// is in the middle of a layer.
+    pub(crate) fn awaited(&self, is_open: &dyn Fn(Unit) -> bool) -> Vec<String> {
+        let controls = self.units.iter().filter_map(|(unit, registers)| match registers {
+            Registers::Unit(control) => Some((*unit, &**control)),
+            _ => None,
+        });
+        awaited(&controls.collect::<Vec<_>>(), &self.sdp, is_open)
+    }
+
     fn note_enabled(&self, accepted: Time) {
         if self.first_enabled.get().is_none() {
             self.first_enabled.set(Some(accepted));
@@ -236,8 +255,8 @@ impl Nvdla {
     }
 
     /// Says once if the registers accessed are another map's.
-    fn look_for_another_map(&self, address: u32, write: bool) {
-        if let Some(text) = self.other_map.borrow_mut().accessed(address, write) {
+    fn look_for_another_map(&self, address: u32, written: Option<u32>) {
+        if let Some(text) = self.other_map.borrow_mut().accessed(address, written) {
             self.warn(&text);
         }
     }
@@ -269,7 +288,7 @@ impl Nvdla {
 
 impl RegisterTarget for Nvdla {
     fn read(&self, address: u32) -> u32 {
-        self.look_for_another_map(address, false);
+        self.look_for_another_map(address, None);
         match self.decode(address) {
             None => 0,
             Some((Registers::Rom(words), offset)) => words.get(offset as usize / 4).copied().unwrap_or(0),
@@ -307,7 +326,7 @@ impl RegisterTarget for Nvdla {
     }
 
     fn write(&self, address: u32, value: u32, accepted: Time) {
-        self.look_for_another_map(address, true);
+        self.look_for_another_map(address, Some(value));
         match self.decode(address) {
             None => self.look_for_a_missing_unit(address, value),
             Some((Registers::Rom(_), _)) => {}
@@ -343,7 +362,8 @@ impl FlippableRegisters for Nvdla {
 
 impl Nvdla {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Nvdla { map: _, units, engines, interrupts, first_enabled, sim: _, other_map, missing } = self;
+        let Nvdla { map: _, units, engines, interrupts, first_enabled, sim: _, other_map, missing, sdp: _ } =
+            self;
         for (unit, registers) in units {
             at.part(unit.name())?;
             match registers {

@@ -56,6 +56,11 @@ impl Glb {
         Interrupt::all().filter(move |interrupt| status & interrupt.mask() != 0)
     }
 
+    /// Whether an interrupt is kept from the line.
+    pub fn is_masked(&self, interrupt: Interrupt) -> bool {
+        self.mask & interrupt.mask() != 0
+    }
+
     /// A software read at a byte offset in the unit; holes and `S_INTR_SET` read 0. Has no side effects.
     pub fn read(&self, offset: u32) -> u32 {
         match offset {

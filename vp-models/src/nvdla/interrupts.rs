@@ -4,6 +4,7 @@ use super::config::Config;
 use super::glb::{Glb, Interrupt};
 use crate::bus::irq::IrqLine;
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::device::PendingInterrupt;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::{Sim, Time};
@@ -32,6 +33,16 @@ impl Interrupts {
     /// When the last layer was done.
     pub(crate) fn last_raised(&self) -> Option<Time> {
         self.last_raised.get()
+    }
+
+    /// The interrupts that are pending.
+    pub(crate) fn pending(&self) -> Vec<PendingInterrupt> {
+        let glb = self.glb.borrow();
+        let pending = |interrupt: Interrupt| PendingInterrupt {
+            name: interrupt.field().name,
+            is_masked: glb.is_masked(interrupt),
+        };
+        glb.pending().map(pending).collect()
     }
 
     /// Bits of a register are others.

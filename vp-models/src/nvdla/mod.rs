@@ -5,6 +5,7 @@
 //! register group, `compute` is its arithmetic, `timing` its timing, and `mod` the process that joins them.
 
 mod attached;
+mod awaited;
 pub mod bdma;
 pub mod cdp;
 pub mod config;

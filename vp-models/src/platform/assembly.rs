@@ -414,17 +414,22 @@ impl Platform {
 
     /// What is begun or asked for and has not come to its end, a phrase each.
     pub(super) fn unfinished_work(&self) -> Vec<String> {
-        let layers = self.chronicle.layers();
-        let open = layers.iter().filter(|layer| layer.end.is_none());
-        let open: Vec<OpenWork<'_>> = open
-            .map(|LayerRecord { unit, group, shape, .. }| OpenWork { unit, number: *group, label: shape })
-            .collect();
-        let mut parts = self.hardware.device.unfinished(&open);
+        let mut parts = self.with_open_work(|device, open| device.unfinished(open));
         let bus = self.registers();
         if !bus.is_quiet() {
             parts.push(format!("{} has accesses under way", bus.name()));
         }
         parts
+    }
+
+    /// Asks the device something about what it has begun and not ended.
+    pub(super) fn with_open_work<T>(&self, ask: impl FnOnce(&dyn Device, &[OpenWork<'_>]) -> T) -> T {
+        let layers = self.chronicle.layers();
+        let open = layers.iter().filter(|layer| layer.end.is_none());
+        let open: Vec<OpenWork<'_>> = open
+            .map(|LayerRecord { unit, group, shape, .. }| OpenWork { unit, number: *group, label: shape })
+            .collect();
+        ask(&*self.hardware.device, &open)
     }
 
     /// The hash of everything observed so far: equal for two runs that went the same way.

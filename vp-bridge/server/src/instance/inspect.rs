@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use vp_models::host::{Statistics, Value};
-use vp_models::hub::{self, Completion, Input, Tag};
+use vp_models::hub::{self, Activity, Completion, Input, Tag};
 use vp_protocols::native::{
     Attached, Counter, CounterValue, ErrorCode, RegisterPeek, RegisterPoke, Request, RequestId, SessionId,
     StatusReport,
@@ -56,7 +56,7 @@ impl PlatformThread {
         let mut seen = vec![
             text("platform", self.name()),
             text("time.mode", &self.time_mode().to_string()),
-            text("activity", &format!("{:?}", self.hub.activity()).to_lowercase()),
+            text("activity", self.activity()),
             real("wall", "s", self.began.elapsed().as_secs_f64()),
         ];
         if let Some(report) = self.hub.stopped() {
@@ -88,6 +88,17 @@ impl PlatformThread {
         }
         seen.extend(counters(&self.hub.platform().inspect(), ""));
         seen
+    }
+
+    /// What the platform does, in a word.
+    fn activity(&self) -> &'static str {
+        match self.hub.activity() {
+            Activity::Running => "running",
+            Activity::Held => "held",
+            Activity::Idle if self.hub.platform().awaits_cpu().is_some() => "waiting",
+            Activity::Idle => "idle",
+            Activity::Deadlocked => "deadlocked",
+        }
     }
 
     fn inspect_party(&self, session: SessionId, seen: &mut Vec<Counter>) {

@@ -470,7 +470,7 @@ impl Debugger {
             "platform  {}, {}, {}{stopped}",
             said("platform"),
             said("time.mode"),
-            said("activity")
+            live::activity(&standing)
         )?;
         writeln!(out, "time      {time}")?;
         for counter in &standing {
@@ -485,8 +485,8 @@ impl Debugger {
                 .or_else(|| of("observer").map(|observer| format!(": {observer}")));
             writeln!(out, "session   {number}, {agent}{}", waits.unwrap_or_default())?;
         }
-        let level = if count(&standing, "line.irq0").unwrap_or(0) > 0 { "high" } else { "low" };
-        writeln!(out, "line      irq0 {level}")?;
+        let level = count(&standing, "line.irq0").unwrap_or(0);
+        writeln!(out, "line      irq0 {}", live::line(&standing, level))?;
         Ok(())
     }
 

@@ -70,8 +70,14 @@ pub(super) struct Whereabouts {
     accesses: Vec<Accessed>,
     /// What the device has begun or was asked for, and who waits for what.
     unfinished: Vec<String>,
-    /// Whether nothing can happen any more by itself.
+    /// What a fault does to the line.
+    fault: Option<String>,
+    /// What the platform waits for, if that is the CPU's to do.
+    awaits: Option<String>,
+    /// Whether nothing can happen any more.
     is_stuck: bool,
+    /// The registers in which a driver finds what interrupts, and masks it.
+    interrupt_registers: [String; 2],
     /// Whether a debugger has time stand.
     is_stopped: bool,
 }
@@ -94,26 +100,18 @@ impl Whereabouts {
             unfinished: unfinished(&standing),
             is_stuck: text(&standing, "activity") == Some("deadlocked"),
             is_stopped: text(&standing, "stopped").is_some(),
-            ..Whereabouts::default()
+            pending: pending(&standing),
+            fault: text(&standing, "irq.fault").map(str::to_owned),
+            awaits: text(&standing, "awaits").map(str::to_owned),
+            interrupt_registers: interrupt_registers(registers),
+            enabled: Vec::new(),
         };
-        let mut peek = |name: &str, group| -> Option<u32> {
-            let register = registers.named(name).ok()?;
-            look.peek_registers(port, register.address.into(), 1, group).ok()?.first().copied()
+        let mut peek = |address: u32, group| -> Option<u32> {
+            look.peek_registers(port, address.into(), 1, group).ok()?.first().copied()
         };
-        // Not of another device, nor of one that is outside.
-        let (status, mask) = (peek("GLB.S_INTR_STATUS", None), peek("GLB.S_INTR_MASK", None));
-        if let (Some(status), Some(mask), Ok(register)) = (status, mask, registers.named("GLB.S_INTR_STATUS"))
-        {
-            for field in register.decode(registers.family(), status) {
-                if field.value > 0 {
-                    let is_masked = mask & field.bits.mask() != 0;
-                    seen.pending.push((field.name.to_owned(), is_masked));
-                }
-            }
-        }
         for register in registers.all().iter().filter(|register| register.name == "D_OP_ENABLE") {
             for group in 0..2 {
-                if peek(&register.to_string(), Some(group)).is_some_and(|word| word & 1 == 1) {
+                if peek(register.address, Some(group)).is_some_and(|word| word & 1 == 1) {
                     seen.enabled.push((register.unit.to_owned(), usize::from(group)));
                 }
             }
@@ -157,20 +155,67 @@ impl Whereabouts {
         self.enabled.iter().map(group).collect::<Vec<_>>().join(", ")
     }
 
-    /// What follows, a sentence each: of the driver, and of the device.
+    /// What follows, a sentence each: of the driver, its interrupt, and the device.
     fn conclusions(&self) -> Vec<String> {
-        let mut sentences = vec![self.of_driver()];
-        match (self.enabled.is_empty() && self.unfinished.is_empty(), self.is_stuck) {
-            (true, _) => sentences.push("The device waits for the driver.".to_owned()),
-            (false, true) => {
-                sentences.push("The device waits for what does not come by itself: see above.".to_owned());
+        let interrupt = self.of_interrupt();
+        let polls = self.of_polls();
+        let driver = polls.or_else(|| interrupt.is_none().then(|| self.of_driver()));
+        [driver, interrupt, Some(self.of_device())].into_iter().flatten().collect()
+    }
+
+    fn of_device(&self) -> String {
+        match (&self.awaits, self.enabled.is_empty() && self.unfinished.is_empty()) {
+            (Some(awaits), _) => format!("The device waits for {awaits}."),
+            (None, true) => "The device waits for the driver.".to_owned(),
+            (None, false) if self.is_stuck => {
+                "The device waits for what does not come by itself: see above.".to_owned()
             }
-            (false, false) if self.is_stopped => {
-                sentences.push("The device waits for time to go on.".to_owned());
-            }
-            (false, false) => sentences.push("The device is at work.".to_owned()),
+            (None, false) if self.is_stopped => "The device waits for time to go on.".to_owned(),
+            (None, false) => "The device is at work.".to_owned(),
         }
-        sentences
+    }
+
+    fn of_polls(&self) -> Option<String> {
+        let last = self.accesses.last()?;
+        let is_same = |access: &&Accessed| !access.write && access.register == last.register;
+        let polls = self.accesses.iter().rev().take_while(is_same).count();
+        (polls >= POLLS)
+            .then(|| format!("The driver polls {}, which reads {:#x}.", last.register, last.value))
+    }
+
+    /// Of the interrupt, if there is something to say.
+    fn of_interrupt(&self) -> Option<String> {
+        let names = |is_masked: bool| -> Option<String> {
+            let names = self.pending.iter().filter(|pending| pending.1 == is_masked);
+            let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
+            (!names.is_empty()).then(|| names.join(", "))
+        };
+        let (since, [status, mask]) = (self.since, &self.interrupt_registers);
+        let has_looked = self.accesses.iter().any(|it| it.time >= since && it.register == *status);
+        match (self.is_high, &self.fault) {
+            (_, Some(fault)) => {
+                let level = if self.is_high { "high" } else { "low" };
+                let pending = names(false).map_or_else(
+                    || {
+                        if self.is_high {
+                            "Nothing is pending".to_owned()
+                        } else {
+                            "The device interrupts".to_owned()
+                        }
+                    },
+                    |names| format!("{names} is pending and not masked"),
+                );
+                Some(format!("{pending}, and the line is {level}: {fault}."))
+            }
+            (true, None) if has_looked => Some(format!(
+                "The interrupt is high since {since}: the driver has looked at {status}, and cleared less than is there."
+            )),
+            (true, None) => Some(format!(
+                "The interrupt is high since {since}, and the driver has not looked at {status}: its CPU does not take it."
+            )),
+            (false, None) => names(true)
+                .map(|names| format!("{names} has ended and is masked in {mask}: the driver is not told.")),
+        }
     }
 
     fn of_driver(&self) -> String {
@@ -179,44 +224,38 @@ impl Whereabouts {
                 .to_owned();
         };
         let ago = self.now.since(last.time);
-        let is_same = |access: &&Accessed| !access.write && access.register == last.register;
-        let polls = self.accesses.iter().rev().take_while(is_same).count();
-        let has_read_status = (self.accesses.iter())
-            .any(|access| access.time >= self.since && access.register == "GLB.S_INTR_STATUS");
-        let masked: Vec<&str> = (self.pending.iter())
-            .filter(|(_, is_masked)| *is_masked)
-            .map(|(name, _)| name.as_str())
-            .collect();
-        match () {
-            () if polls >= POLLS => {
-                format!("The driver polls {}, which reads {:#x}.", last.register, last.value)
-            }
-            () if self.is_high && has_read_status => format!(
-                "The interrupt is high since {}: the driver has looked at GLB.S_INTR_STATUS, and cleared less than is there.",
-                self.since
-            ),
-            () if self.is_high => format!(
-                "The interrupt is high since {}, and the driver has not looked at GLB.S_INTR_STATUS: its CPU does not take it.",
-                self.since
-            ),
-            () if !masked.is_empty() => format!(
-                "{} has ended and is masked in GLB.S_INTR_MASK: the driver is not told.",
-                masked.join(", ")
-            ),
-            () if !self.enabled.is_empty() => format!(
+        match (self.enabled.is_empty(), self.unfinished.is_empty()) {
+            (false, _) => format!(
                 "The driver has enabled {} and waits for the interrupt; its last access was {ago} ago.",
                 self.groups()
             ),
-            () if !self.unfinished.is_empty() => {
-                format!("The driver waits for the interrupt; its last access was {ago} ago.")
-            }
-            () => format!(
+            (true, false) => format!("The driver waits for the interrupt; its last access was {ago} ago."),
+            (true, true) => format!(
                 "Nothing is enabled and nothing is pending; the driver's last access, {} {}, was {ago} ago.",
                 if last.write { "a write of" } else { "a read of" },
                 last.register
             ),
         }
     }
+}
+
+/// Who has ended and not been cleared, from the platform's words: `SDP_DONE_STATUS0, PDP_DONE_STATUS1 (masked)`.
+fn pending(standing: &[Counter]) -> Vec<(String, bool)> {
+    let names = text(standing, "irq.pending").unwrap_or_default().split(", ");
+    let names = names.filter(|name| !name.is_empty());
+    let parse = |name: &str| match name.strip_suffix(" (masked)") {
+        Some(name) => (name.to_owned(), true),
+        None => (name.to_owned(), false),
+    };
+    names.map(parse).collect()
+}
+
+/// The names of the device's registers of pending and of masked interrupts.
+fn interrupt_registers(registers: &DeviceRegisters) -> [String; 2] {
+    let name = |name: &str| registers.named(name).ok().map(|register| register.to_string());
+    let pair = |[status, mask]: [&str; 2]| Some([name(status)?, name(mask)?]);
+    let known = [["GLB.S_INTR_STATUS", "GLB.S_INTR_MASK"], ["INTERRUPT_CONTROL", "INTERRUPT_MASK"]];
+    known.into_iter().find_map(pair).unwrap_or_else(|| ["its status".to_owned(), "its mask".to_owned()])
 }
 
 /// What is begun or asked for and not done, and who waits for what, a phrase each.
@@ -250,6 +289,7 @@ fn write_wrapped(out: &mut impl Write, label: &str, text: &str) -> io::Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vp_client::native::CounterValue;
     use vp_models::platform::Description;
 
     fn access(time: u64, write: bool, register: &str, value: u32) -> Accessed {
@@ -257,7 +297,8 @@ mod tests {
     }
 
     fn seen(accesses: Vec<Accessed>) -> Whereabouts {
-        Whereabouts { now: Time::us(10), accesses, ..Whereabouts::default() }
+        let interrupt_registers = ["GLB.S_INTR_STATUS", "GLB.S_INTR_MASK"].map(str::to_owned);
+        Whereabouts { now: Time::us(10), accesses, interrupt_registers, ..Whereabouts::default() }
     }
 
     #[test]
@@ -282,6 +323,40 @@ mod tests {
         assert!(seen.conclusions()[1].contains("does not come by itself"));
         (seen.is_stuck, seen.is_stopped) = (false, true);
         assert!(seen.conclusions()[1].contains("time to go on"));
+        (seen.is_stopped, seen.awaits) = (false, Some("the CPU to enable CACC".into()));
+        assert_eq!(seen.conclusions(), [expected, "The device waits for the CPU to enable CACC."]);
+    }
+
+    #[test]
+    fn a_fault_at_the_line_is_told_with_what_is_pending_behind_it() {
+        let mut seen = seen(vec![access(3, true, "PDP.D_OP_ENABLE", 1)]);
+        seen.pending = vec![("PDP_DONE_STATUS0".into(), false)];
+        seen.fault = Some("a fault took the interrupt".into());
+        seen.awaits = Some("the CPU to clear PDP_DONE_STATUS0, of which it is not told".into());
+        assert_eq!(
+            seen.conclusions(),
+            [
+                "PDP_DONE_STATUS0 is pending and not masked, and the line is low: a fault took the interrupt.",
+                "The device waits for the CPU to clear PDP_DONE_STATUS0, of which it is not told."
+            ]
+        );
+        // A driver that polls is told too.
+        seen.accesses = vec![access(7, false, "PDP.S_STATUS", 0); 3];
+        assert!(seen.conclusions()[0].starts_with("The driver polls PDP.S_STATUS"));
+        assert!(seen.conclusions()[1].contains("the line is low: a fault took the interrupt"));
+        (seen.pending, seen.awaits, seen.is_high) = (Vec::new(), None, true);
+        seen.fault = Some("a fault holds the line high".into());
+        let spurious = "Nothing is pending, and the line is high: a fault holds the line high.";
+        assert_eq!(seen.of_interrupt().as_deref(), Some(spurious));
+    }
+
+    #[test]
+    fn what_is_pending_is_read_as_the_platform_writes_it() {
+        let value = CounterValue::Text("SDP_DONE_STATUS0, PDP_DONE_STATUS1 (masked)".into());
+        let counter = Counter { name: "irq.pending".into(), unit: String::new(), value };
+        let expected = [("SDP_DONE_STATUS0".to_owned(), false), ("PDP_DONE_STATUS1".to_owned(), true)];
+        assert_eq!(pending(&[counter]), expected);
+        assert!(pending(&[]).is_empty());
     }
 
     #[test]
@@ -290,25 +365,23 @@ mod tests {
         (seen.is_high, seen.since) = (true, Time::us(5));
         seen.pending = vec![("SDP_DONE_STATUS0".into(), false)];
         assert!(
-            seen.of_driver().contains("high since 5 µs, and the driver has not looked"),
-            "{}",
-            seen.of_driver()
+            seen.of_interrupt().unwrap().contains("high since 5 µs, and the driver has not looked"),
+            "{seen:?}"
         );
         seen.accesses.push(access(6, false, "GLB.S_INTR_STATUS", 1));
-        assert!(seen.of_driver().contains("cleared less than is there"), "{}", seen.of_driver());
+        assert!(seen.of_interrupt().unwrap().contains("cleared less than is there"), "{seen:?}");
         seen.is_high = false;
         seen.pending[0].1 = true;
         assert!(
-            seen.of_driver().starts_with("SDP_DONE_STATUS0 has ended and is masked"),
-            "{}",
-            seen.of_driver()
+            seen.of_interrupt().unwrap().starts_with("SDP_DONE_STATUS0 has ended and is masked"),
+            "{seen:?}"
         );
     }
 
     #[test]
     fn a_driver_that_polls_or_does_nothing_is_said_to() {
         let polls = vec![access(7, false, "CDMA.S_CBUF_FLUSH_STATUS", 0); 3];
-        let polling = seen(polls).of_driver();
+        let polling = seen(polls).of_polls().unwrap();
         assert_eq!(polling, "The driver polls CDMA.S_CBUF_FLUSH_STATUS, which reads 0x0.");
         assert!(seen(vec![]).of_driver().starts_with("The driver has not accessed a register"));
         let idle = seen(vec![access(4, true, "GLB.S_INTR_STATUS", 1)]);

@@ -140,6 +140,28 @@ fn json(counters: &[Counter]) -> serde_json::Value {
     serde_json::Value::Object(counters.iter().map(entry).collect())
 }
 
+/// What a platform does or waits for, from what it says of itself.
+pub(super) fn activity(standing: &[Counter]) -> String {
+    let activity = text(standing, "activity").unwrap_or("?");
+    match (activity, text(standing, "awaits"), text(standing, "irq.pending")) {
+        ("waiting", Some(awaits), _) => format!("waiting for {awaits}"),
+        ("idle", _, Some(pending)) => format!("idle, with {pending} pending"),
+        _ => activity.to_owned(),
+    }
+}
+
+/// The interrupt line's level, with what is pending behind it and what a fault makes of it.
+pub(super) fn line(standing: &[Counter], level: u64) -> String {
+    let mut line = (if level > 0 { "high" } else { "low" }).to_owned();
+    if let Some(pending) = text(standing, "irq.pending") {
+        line += &format!(", {pending} pending");
+    }
+    if let Some(fault) = text(standing, "irq.fault") {
+        line += &format!(": {fault}");
+    }
+    line
+}
+
 pub(super) fn count(counters: &[Counter], name: &str) -> Option<u64> {
     counters.iter().find(|counter| counter.name == name).and_then(|counter| match counter.value {
         CounterValue::Count(count) => Some(count),

@@ -80,7 +80,8 @@ fn write_platform(out: &mut impl Write, seen: &ServerStatus) -> std::io::Result<
     let ServerStatus { name, standing, .. } = seen;
     let said = |name: &str| super::text(standing, name).unwrap_or("?");
     let stopped = super::text(standing, "stopped").map(|by| format!(", stopped by a debugger ({by})"));
-    writeln!(out, "{name}: {}, {}{}", said("platform"), said("activity"), stopped.unwrap_or_default())?;
+    let activity = super::activity(standing);
+    writeln!(out, "{name}: {}, {activity}{}", said("platform"), stopped.unwrap_or_default())?;
     let (time, wall) =
         (Time::ps(super::count(standing, "time").unwrap_or(0)), real(standing, "wall").unwrap_or(0.0));
     let simulated = time.as_ps() as f64 * 1e-12;
@@ -118,7 +119,7 @@ fn write_platform(out: &mut impl Write, seen: &ServerStatus) -> std::io::Result<
             _ => continue,
         };
         let state = match (label, &counter.value) {
-            ("line", CounterValue::Count(level)) => (if *level > 0 { "high" } else { "low" }).to_owned(),
+            ("line", CounterValue::Count(level)) => super::line(standing, *level),
             ("port", CounterValue::Text(holders)) if holders.is_empty() => "free".to_owned(),
             (_, value) => shown(value),
         };

@@ -8,7 +8,7 @@ use vp_core::{Event, Sim};
 
 /// A burst that no memory could serve (an AXI DECERR or SLVERR response).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
-#[error("no memory at 0x{address:x} ({bytes} bytes): {why}")]
+#[error("no access to 0x{address:x} ({bytes} bytes): {why}")]
 pub struct Unmapped {
     /// Address of the first byte.
     pub address: u64,

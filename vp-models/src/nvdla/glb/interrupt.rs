@@ -104,7 +104,13 @@ impl Interrupt {
     /// Its bit in `S_INTR_MASK`, `S_INTR_SET` and `S_INTR_STATUS`.
     #[must_use]
     pub fn bit(self) -> u32 {
-        self.source.fields()[usize::from(self.group & 1)].bits(FAMILY).lsb.into()
+        self.field().bits(FAMILY).lsb.into()
+    }
+
+    /// Its field of `S_INTR_STATUS`.
+    #[must_use]
+    pub fn field(self) -> FieldRef {
+        self.source.fields()[usize::from(self.group & 1)]
     }
 
     /// Its bit as a mask.

@@ -197,6 +197,11 @@ impl RegisterFile {
         self.enabled[group]
     }
 
+    /// The groups that are enabled.
+    pub fn enabled_groups(&self) -> impl Iterator<Item = usize> {
+        (0..2).filter(|group| self.is_enabled(*group))
+    }
+
     /// The group software's accesses reach.
     pub fn producer(&self) -> usize {
         self.producer

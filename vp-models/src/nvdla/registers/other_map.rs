@@ -7,6 +7,9 @@ use crate::checkpoint::{Checkpoint, CheckpointError};
 /// Accesses that several maps of different drivers explain, before it is said without knowing which.
 const UNDECIDED: u32 = 4;
 
+/// The largest value that a driver writes to `S_POINTER`: the field PRODUCER.
+const POINTER: u32 = 1;
+
 /// What speaks for other maps.
 ///
 /// The maps overlap: a driver for another one first touches registers that both have. So the evidence is an access that this
@@ -26,14 +29,14 @@ impl OtherMap {
         OtherMap { map, evidence: [0; RegisterMap::ALL.len()], is_said: false }
     }
 
-    /// A register was accessed; what a person should know then, once.
-    pub(crate) fn accessed(&mut self, address: u32, write: bool) -> Option<String> {
-        let fits = served(self.map, address, write).is_some();
+    /// A register was read, or `written`; what a person should know then, once.
+    pub(crate) fn accessed(&mut self, address: u32, written: Option<u32>) -> Option<String> {
+        let fits = served(self.map, address, written).is_some();
         if self.is_said || fits && self.evidence == [0; RegisterMap::ALL.len()] {
             return None;
         }
         for (evidence, map) in self.evidence.iter_mut().zip(RegisterMap::ALL) {
-            *evidence = match served(map, address, write) {
+            *evidence = match served(map, address, written) {
                 Some(_) => *evidence + u32::from(!fits),
                 None => 0,
             };
@@ -46,14 +49,24 @@ impl OtherMap {
             return None;
         }
         self.is_said = true;
-        Some(self.text(address, write, &fitting))
+        Some(self.text(address, written, &fitting))
     }
 
-    fn text(&self, address: u32, write: bool, fitting: &[RegisterMap]) -> String {
+    fn text(&self, address: u32, written: Option<u32>, fitting: &[RegisterMap]) -> String {
         let map = self.map;
-        let accessed = if write { "written" } else { "read" };
+        let accessed = match (written, map.at(address).filter(is_weights)) {
+            (Some(value), Some(weights)) => format!(
+                "0x{address:05x} is written with {value:#x}, which in the register map {map} leaves {weights}'s clients without weights"
+            ),
+            (Some(_), None) => {
+                format!("0x{address:05x} is written, where the register map {map} has no register for that")
+            }
+            (None, _) => {
+                format!("0x{address:05x} is read, where the register map {map} has no register for that")
+            }
+        };
         let named = |map: &RegisterMap| {
-            let register = served(*map, address, write).map_or_else(String::new, |it| format!(" ({it})"));
+            let register = served(*map, address, written).map_or_else(String::new, |it| format!(" ({it})"));
             format!("{map}{register}")
         };
         let others = fitting.iter().map(named).collect::<Vec<_>>().join(" and ");
@@ -61,17 +74,26 @@ impl OtherMap {
             true => format!("what uses them needs a platform of that map, and this one's is {map}"),
             false => format!("a driver for {map} is needed: NVIDIA's is built {}", built(map)),
         };
-        format!(
-            "0x{address:05x} is {accessed}, where the register map {map} has no register for that; the accesses fit the \
-             register map of {others}; {advice}"
-        )
+        format!("{accessed}; the accesses fit the register map of {others}; {advice}")
     }
 }
 
 /// The register that an access reaches, if the map has one there. Nobody writes to the capability ROM; to registers of
-/// other units that cannot be written programs do write, NVIDIA's conformance traces among them.
-fn served(map: RegisterMap, address: u32, write: bool) -> Option<Located> {
-    map.at(address).filter(|located| !(write && located.unit == Unit::Cfgrom))
+/// other units that cannot be written programs do write, NVIDIA's conformance traces among them. Nor does anybody leave the clients of
+/// a memory interface without weights, which then never have their turn; another map's pointer of register groups looks so.
+fn served(map: RegisterMap, address: u32, written: Option<u32>) -> Option<Located> {
+    map.at(address).filter(|located| match written {
+        None => true,
+        Some(_) if located.unit == Unit::Cfgrom => false,
+        Some(value) => !is_weights(located) || value > POINTER,
+    })
+}
+
+/// Whether a register has the weights of several clients of a memory interface.
+fn is_weights(located: &Located) -> bool {
+    use super::mcif::{CFG_RD_WEIGHT_0, CFG_RD_WEIGHT_1, CFG_WR_WEIGHT_0};
+    let several = [CFG_RD_WEIGHT_0, CFG_RD_WEIGHT_1, CFG_WR_WEIGHT_0];
+    matches!(located.unit, Unit::Mcif | Unit::Cvif) && several.contains(&located.register)
 }
 
 /// How NVIDIA's Linux driver is built for a map (docs/qemu.md, "NVIDIA's driver").
@@ -95,14 +117,14 @@ impl OtherMap {
 mod tests {
     use super::*;
 
-    const READ: bool = false;
-    const WRITE: bool = true;
+    const READ: Option<u32> = None;
+    const WRITE: Option<u32> = Some(0x0101_0101);
 
     /// How many accesses it takes until it is said, and what.
-    fn said(map: RegisterMap, accesses: &[(u32, bool)]) -> Option<(usize, String)> {
+    fn said(map: RegisterMap, accesses: &[(u32, Option<u32>)]) -> Option<(usize, String)> {
         let mut other = OtherMap::new(map);
-        let mut told = accesses.iter().enumerate().filter_map(|(index, &(address, write))| {
-            other.accessed(address, write).map(|text| (index + 1, text))
+        let mut told = accesses.iter().enumerate().filter_map(|(index, &(address, written))| {
+            other.accessed(address, written).map(|text| (index + 1, text))
         });
         let first = told.next();
         assert_eq!(told.next(), None, "said twice");
@@ -112,7 +134,7 @@ mod tests {
     #[test]
     fn a_maps_own_registers_say_nothing() {
         for map in RegisterMap::ALL {
-            let all: Vec<(u32, bool)> = map.registers().map(|it| (it.address, READ)).collect();
+            let all: Vec<(u32, Option<u32>)> = map.registers().map(|it| (it.address, READ)).collect();
             assert_eq!(said(map, &all), None, "{map}");
         }
     }
@@ -165,5 +187,37 @@ mod tests {
             text.contains("nv_large (RBK.D_OP_ENABLE)") && text.contains("a platform of that map"),
             "{text}"
         );
+    }
+
+    /// A convolution of NVIDIA's driver that is built for the later maps: it selects the group of each unit and asks whether it is idle,
+    /// and CDMA is where nv_full has CVIF's weights.
+    #[test]
+    fn a_driver_that_takes_weights_for_a_pointer_is_told_the_map_it_is_for() {
+        let selects = [0x7004, 0x5004, 0x6004, 0x4004, 0x3004].map(|pointer| (pointer, Some(0)));
+        for producer in [0, 1] {
+            let mut accesses = selects.to_vec();
+            accesses[4].1 = Some(producer);
+            let (count, text) = said(RegisterMap::Full, &accesses).unwrap();
+            assert_eq!(count, 5);
+            assert!(
+                text.starts_with(&format!(
+                    "0x03004 is written with {producer:#x}, which in the register map nv_full leaves CVIF."
+                )),
+                "{text}"
+            );
+            assert!(text.contains("nv_small (CDMA.S_POINTER) and nv_large (CDMA.S_POINTER)"), "{text}");
+            assert!(text.contains("built for it without a switch"), "{text}");
+        }
+    }
+
+    #[test]
+    fn weights_say_nothing() {
+        for weights in [0x0101_0101, 0x0100_0000, 0x0001_0000, 0x100, 0xff] {
+            let written =
+                [0x2000, 0x2004, 0x200c, 0x3000, 0x3004, 0x300c].map(|address| (address, Some(weights)));
+            assert_eq!(said(RegisterMap::Full, &written), None, "{weights:#x}");
+        }
+        // Of these registers some clients are not in every hardware.
+        assert_eq!(said(RegisterMap::Full, &[(0x3008, Some(1)), (0x3010, Some(0))]), None);
     }
 }

@@ -145,7 +145,7 @@ fn ends_with(architecture: &Architecture, (register, base): (u32, u32), words: &
     prepared.poll(ICR, ERROR);
     assert_eq!(prepared.read(COMPLETION_COUNT), 0);
     let told = prepared.told();
-    assert!(told.contains(&format!("job 0 is refused: {words}: no memory at 0x")), "{told}");
+    assert!(told.contains(&format!("job 0 is refused: {words}: no access to 0x")), "{told}");
     assert_eq!(told.matches("job 0").count(), 1, "{told}");
     // Not reset: the slot is free, and no error is left for the next one.
     prepared.write(ICR, ERROR);

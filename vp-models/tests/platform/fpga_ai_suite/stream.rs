@@ -101,7 +101,7 @@ fn inferences_after_one_that_failed_are_their_own() {
     let wrong = driver.infer(&[&given[0], &given[1][1..]]).unwrap_err().to_string();
     assert_eq!(wrong, "an input of 63 elements: the graph takes 64");
     let lost = driver.infer(&[&given[0], &given[1], &given[2]]).unwrap_err().to_string();
-    assert!(lost.contains("is refused: output: no memory at 0x"), "{lost}");
+    assert!(lost.contains("is refused: output: no access to 0x"), "{lost}");
     driver.set_in_flight(1);
     let inferred = driver.infer(&[&given[3], &given[2]]).unwrap();
     assert_eq!(inferred[0].output, model.infer(&given[3]));
