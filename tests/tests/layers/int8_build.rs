@@ -22,7 +22,7 @@ use vp_tests::{shared, traces};
 /// A precision field.
 type Field = (Unit, FieldRef);
 
-/// Those of a convolution that nothing reads, but where Winograd's method or CDMA's converter is used.
+/// Precision fields of a convolution, which nothing reads without Winograd's method and CDMA's converter.
 const OF_CONVOLUTION: [Field; 7] = [
     (Unit::Cdma, cdma::D_MISC_CFG::IN_PRECISION),
     (Unit::Cdma, cdma::D_MISC_CFG::PROC_PRECISION),
@@ -42,14 +42,15 @@ const OF_CDP: [Field; 2] =
 const INT8_PLATFORMS: [&str; 6] =
     ["nv_small", "nv_small_256", "nv_medium_512", "nv_medium_1024_full", "nv_large_master", "nv_large"];
 
-/// A layer, the interrupts with which it ends, and what it leaves.
+/// A layer with memory before and behind it.
 struct Layer {
     platform: &'static str,
     memory: Image,
     expected: Image,
-    /// Writes up to the enables, and these.
+    /// Makes its writes up to the enables.
     write: Box<dyn Fn(&mut Program)>,
     enable: Box<dyn Fn(&mut Program)>,
+    /// Bits with which it ends.
     interrupts: u32,
 }
 
@@ -178,7 +179,7 @@ fn with_winograds_method_csc_refuses_int16_alone() {
     assert!(warnings.iter().any(|text| text == refused), "{warnings:?}");
 }
 
-/// What SDP does with `SDP_RDMA.D_FEATURE_MODE_CFG.PROC_PRECISION`: its warnings, and whether the bytes are those of int8.
+/// Warnings of a layer with this `SDP_RDMA.D_FEATURE_MODE_CFG.PROC_PRECISION`, and true if it leaves the bytes of int8.
 fn processed_by_rdma(layer: &reference::SdpLayer, code: u32) -> (Vec<String>, bool) {
     let memory = Image::new([INPUT, OPERANDS, OUTPUT].map(|base| (base, (0..64).collect())).to_vec());
     let mut expected = memory.clone();
@@ -237,8 +238,7 @@ fn played(script: &Path, registers: &[(&str, u32)], crc: Option<u32>) -> (Vec<St
 const INT16: u32 = 0x1100;
 const FP16: u32 = 0x2200;
 
-/// What CDMA's converter makes with each code of its precision: the CRC that the RTL (nv_small, `master`) left. Inputs saturate in all
-/// but the first.
+/// CRCs are those that the RTL (nv_small, `master`) left. Inputs saturate in all layers but the first.
 #[test]
 fn a_converter_hands_on_the_low_byte_of_int16_as_the_rtl_does() {
     const CONNECTED: &str = "conv_fully_connected_4x4x16x40";
@@ -258,7 +258,7 @@ fn a_converter_hands_on_the_low_byte_of_int16_as_the_rtl_does() {
     }
 }
 
-/// Drivers leave them: nothing is said of that. What a program has written in vain is told once a layer.
+/// Drivers leave resets as they are.
 #[test]
 fn a_format_that_nothing_reads_is_told_unless_it_is_the_resets() {
     let name = "conv_3x3_bias_relu_9x7x12x20";

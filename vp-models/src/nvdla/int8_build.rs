@@ -1,10 +1,10 @@
 //! Precision fields of builds that have int8 alone. Their registers hold what is written, and almost nothing reads them.
 //!
-//! `Control` gives out a unit's registers as its datapath has them: such a field says int8, whatever it holds. SDP and its
-//! read DMA are not here: they read all of theirs but `SDP_RDMA.D_FEATURE_MODE_CFG.OUT_PRECISION`, which their decoder passes by.
+//! `Control` gives out a unit's registers as its datapath has them: such a field says int8, whatever it holds. Fields of SDP and
+//! its read DMA are not here: these units use theirs, and their decoder says when.
 //!
 //! Sources: RTL, branches `nv_small` and `master` (the same in both), each field with its file; nv_small (`master`) was run with
-//! each field at each value.
+//! each field but RUBIK's at each value.
 
 use super::config::Config;
 use super::formats::Formats;
@@ -15,6 +15,7 @@ use super::registers::{FieldRef, Group, Unit, cacc, cdma, cdp, cdp_rdma, cmac, c
 /// A precision field, and the flag with which the build still compares it with int16, if there is one.
 type Field = (FieldRef, Option<FieldRef>);
 
+/// All such fields, each with where its wires end.
 const FIELDS: [Field; 11] = [
     // `NV_NVDLA_CDMA_CVT_cell`: `cfg_in_precision` has no load; `cfg_out_precision` is compared with int16 behind the converter.
     (cdma::D_MISC_CFG::IN_PRECISION, None),
@@ -44,7 +45,7 @@ pub(super) struct Unread {
 }
 
 impl Unread {
-    /// Those of a configuration.
+    /// The fields of a configuration's unit; none where there are other formats.
     pub(super) fn of(unit: Unit, config: &Config) -> Unread {
         let (reset, table) = (Group::new(unit, config.register_map), unit.registers()[0].unit);
         let int8_alone = Formats::of_features(config) == Formats::INT8;
@@ -61,10 +62,10 @@ impl Unread {
         cut
     }
 
-    /// What a program has written to such fields in vain, each as a sentence. Values of the reset are not: drivers leave them.
+    /// Sentences about values that a program has written to such fields in vain. A reset's value is none of these: drivers leave it.
     pub(super) fn warnings(&self, registers: &Group) -> Vec<String> {
         let written = self.ignored(registers).filter(|&field| registers.get(field) != self.reset.get(field));
-        let why = "nothing reads it where int8 is all there is: elements are taken as int8";
+        let why = "int8 is all that this hardware has: elements are taken as int8";
         written.map(|field| Refused::new(registers, field, why).to_string()).collect()
     }
 
@@ -86,7 +87,7 @@ mod tests {
         Config::named(name).unwrap()
     }
 
-    /// What the datapath has of a field that says `code`, where a flag is set and where it is not.
+    /// The code that the datapath has of a field that says `code`, where its flag is 0 and where it is 1.
     fn seen(config: &Config, unit: Unit, (field, flag): Field, code: u32) -> [u32; 2] {
         [0, 1].map(|is_set| {
             let mut group = Group::new(unit, config.register_map);
@@ -126,7 +127,7 @@ mod tests {
         };
         let cmac = |code| warnings(Unit::CmacA, cmac::D_MISC_CFG::PROC_PRECISION, code);
         assert_eq!([0, 1].map(cmac), [const { Vec::<String>::new() }; 2]);
-        let why = "nothing reads it where int8 is all there is: elements are taken as int8";
+        let why = "int8 is all that this hardware has: elements are taken as int8";
         assert_eq!(cmac(2), [format!("CMAC.D_MISC_CFG.PROC_PRECISION = 0x2 (FP16): {why}")]);
         let pdp = |code| warnings(Unit::Pdp, pdp::D_DATA_FORMAT::INPUT_DATA, code);
         assert_eq!(pdp(1), [format!("PDP.D_DATA_FORMAT.INPUT_DATA = 0x1 (INT16): {why}")]);

@@ -305,7 +305,7 @@ impl SdpLayer {
         matches!(self.source, SdpSource::Memory(_)) || self.reads_operands()
     }
 
-    /// Whether an operand comes from memory.
+    /// True if an operand comes from memory.
     pub fn reads_operands(&self) -> bool {
         self.bs.is_some_and(|stage| stage.operands.is_some())
             || self.bn.is_some_and(|stage| stage.operands.is_some())
