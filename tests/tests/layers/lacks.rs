@@ -1,10 +1,10 @@
 //! What a platform lacks is told apart from what is wrong, by the warnings themselves.
 
 use vp_models::host::{Host as _, Warning};
-use vp_models::nvdla::registers::{Unit, cacc, cdma, cdp, cmac, csc, pdp, sdp};
+use vp_models::nvdla::registers::{Unit, cacc, cdma, cmac, csc, sdp};
 use vp_models::platform::Description;
 use vp_tests::device::Device;
-use vp_tests::layers::{INPUT, OUTPUT, doubling, halving, normalising};
+use vp_tests::layers::{INPUT, OUTPUT, doubling, halving};
 use vp_tests::program::Program;
 use vp_tests::random::Draw;
 
@@ -24,19 +24,6 @@ fn a_format_that_other_configurations_have_is_the_configurations_lack() {
         program.enable_sdp(0);
     });
     assert_eq!(sdp, [true]);
-    let pdp = lacks("nv_small", |program| {
-        let layer = halving(4, 4, Some(INPUT), OUTPUT);
-        program.pdp(&layer, 0);
-        program.fields(Unit::Pdp, &[(pdp::D_DATA_FORMAT::INPUT_DATA, 1)]);
-        program.enable_pdp(&layer, 0);
-    });
-    assert_eq!(pdp, [true]);
-    let cdp = lacks("nv_small", |program| {
-        program.cdp(&normalising(4, 4, INPUT, OUTPUT), 0);
-        program.fields(Unit::Cdp, &[(cdp::D_DATA_FORMAT::INPUT_DATA_TYPE, 1)]);
-        program.enable_cdp(0);
-    });
-    assert_eq!(cdp, [true]);
 }
 
 /// Modes of convolution that only large configurations have, in every unit that has a register for them.
@@ -105,10 +92,9 @@ fn enabling_a_unit_that_the_configuration_was_built_without_is_said_once() {
 #[test]
 fn a_wrong_value_is_nobodys_lack() {
     let wrong = lacks("nv_small", |program| {
-        let layer = halving(4, 4, Some(INPUT), OUTPUT);
-        program.pdp(&layer, 0);
-        program.fields(Unit::Pdp, &[(pdp::D_DATA_FORMAT::INPUT_DATA, 3)]);
-        program.enable_pdp(&layer, 0);
+        program.sdp(&doubling(4, 4, INPUT, OUTPUT), 0);
+        program.fields(Unit::Sdp, &[(sdp::D_DATA_FORMAT::PROC_PRECISION, 3)]);
+        program.enable_sdp(0);
     });
     assert_eq!(wrong, [false]);
 }

@@ -1,6 +1,8 @@
 //! A unit's registers as its engine sees them: groups that become enabled and groups that end.
 
-use super::registers::{FieldRef, Group, RegisterFile, RegisterMap, RegisterRef, Unit, Written};
+use super::config::Config;
+use super::int8_build::Unread;
+use super::registers::{FieldRef, Group, RegisterFile, RegisterRef, Unit, Written};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -14,6 +16,7 @@ pub(crate) struct Control {
     name: Name,
     source: Source,
     registers: RefCell<RegisterFile>,
+    unread: Unread,
     enabled: Event,
     /// When each group was last enabled.
     enabled_at: [Cell<Time>; 2],
@@ -25,12 +28,13 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn new(sim: &Sim, unit: Unit, map: RegisterMap) -> Rc<Control> {
+    pub(crate) fn new(sim: &Sim, unit: Unit, config: &Config) -> Rc<Control> {
         let name: Name = format!("nvdla.{}", unit.name().to_lowercase()).into();
         Rc::new(Control {
             sim: sim.clone(),
             source: sim.source(name.clone(), SourceKind::Work),
-            registers: RefCell::new(RegisterFile::new(unit, map)),
+            registers: RefCell::new(RegisterFile::new(unit, config.register_map)),
+            unread: Unread::of(unit, config),
             enabled: sim.work_event(format!("{name}.op_enable")),
             name,
             enabled_at: [Cell::new(Time::ZERO), Cell::new(Time::ZERO)],
@@ -66,7 +70,9 @@ impl Control {
                 && registers.is_enabled(group)
                 && !self.taken[group].replace(true)
             {
-                return registers.group(group).clone();
+                let registers = registers.group(group);
+                self.unread.warnings(registers).into_iter().for_each(|warning| self.warn(warning));
+                return self.unread.cut(registers);
             }
             self.enabled.wait().await;
         }
@@ -93,7 +99,7 @@ impl Control {
                 && registers.is_enabled(group)
                 && !self.taken[group].get()
             {
-                return (registers.group(group).clone(), self.enabled_at[group].get());
+                return (self.unread.cut(registers.group(group)), self.enabled_at[group].get());
             }
             self.enabled.wait().await;
         }
@@ -106,7 +112,7 @@ impl Control {
 
     /// What a group holds now, enabled or not.
     pub(crate) fn present(&self, group: usize) -> Group {
-        self.registers.borrow().group(group).clone()
+        self.unread.cut(self.registers.borrow().group(group))
     }
 
     /// The layer whose turn it is has been given out, and is to be given out again.
@@ -117,7 +123,7 @@ impl Control {
 
     /// What the unit holds when no layer of its own is asked for.
     pub(crate) fn idle(&self) -> (Group, Time) {
-        (self.registers.borrow().group(0).clone(), self.sim.now())
+        (self.present(0), self.sim.now())
     }
 
     /// Ends the running layer: its group is software's again and the other has its turn.
@@ -190,7 +196,17 @@ impl Control {
 impl Control {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // Of a unit at rest it only matters for what begins later: all units begin at 0.
-        let Control { sim: _, name, source: _, registers, enabled: _, enabled_at, taken, ended: _ } = self;
+        let Control {
+            sim: _,
+            name,
+            source: _,
+            registers,
+            unread: _,
+            enabled: _,
+            enabled_at,
+            taken,
+            ended: _,
+        } = self;
         at.part(name)?;
         registers.borrow_mut().checkpoint(at)?;
         at.at_rest(taken.iter().all(|taken| !taken.get()), "a layer is under way")?;

@@ -95,7 +95,7 @@ fn start_engines(
 ) -> Vec<Rc<dyn Remembers>> {
     let EngineContext { sim, cycle, config, timing, occupancy, .. } = *around;
     let mut control = |unit| {
-        let control = Control::new(sim, unit, config.register_map);
+        let control = Control::new(sim, unit, config);
         controls.push((unit, control.clone()));
         control
     };
@@ -156,11 +156,11 @@ impl Nvdla {
                 Unit::Mcif => nocif(unit, &primary),
                 Unit::Cvif => match &secondary {
                     Some(secondary) => nocif(unit, secondary),
-                    None => Registers::Bare(Control::new(sim, unit, map)),
+                    None => Registers::Bare(Control::new(sim, unit, &config)),
                 },
-                Unit::Bdma => Registers::Bdma(Bdma::start(&around, Control::new(sim, unit, map))),
+                Unit::Bdma => Registers::Bdma(Bdma::start(&around, Control::new(sim, unit, &config))),
                 Unit::Rbk => {
-                    let rubik = Control::new(sim, unit, map);
+                    let rubik = Control::new(sim, unit, &config);
                     engines.push(engine::start(Rubik::new(&around, rubik.clone())));
                     Registers::Unit(rubik)
                 }

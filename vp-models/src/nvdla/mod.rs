@@ -20,6 +20,7 @@ mod engine;
 pub mod float;
 pub mod formats;
 pub mod glb;
+mod int8_build;
 mod interrupts;
 pub mod lut;
 pub mod nocif;

@@ -6,6 +6,7 @@ use vp_models::nvdla::rubik::layer::{self as engine, RubikLayer, RubikSurface};
 use vp_tests::device::Device;
 use vp_tests::effort::cases;
 use vp_tests::program::Program;
+use vp_tests::random::Draw;
 use vp_tests::reference::{CubePlace, Format, Image};
 
 use super::{ATOM, Operations, duration, ram};
@@ -159,6 +160,20 @@ proptest! {
             (0..).zip(&layers).for_each(|(group, layer)| program(layer, group, to));
         };
         operations.leave(write, RUBIK_0 | RUBIK_1, &expected, &format!("{layers:?}"));
+    }
+
+    /// Where int8 is all there is, nothing reads `IN_PRECISION` (RTL, `NV_NVDLA_rubik`, reg2dp_in_precision).
+    #[test]
+    fn elements_are_bytes_where_int8_is_all_there_is(seed: u64, precision in 0u32..4) {
+        let mut operations = Operations::new(seed);
+        let layer = Layer { precision: 0, ..any_layer(&mut operations) };
+        let mut expected = operations.image();
+        reshape(&layer, &mut expected);
+        let mut device = Device::new(Draw::new("nv_large", seed).description());
+        device.load(&operations.image());
+        device.run_new(|to| program(&Layer { precision, ..layer }, 0, to));
+        device.interrupts(RUBIK_0);
+        prop_assert_eq!(device.difference(&expected), None, "{:?}", layer);
     }
 
     /// Whatever modes, strides and addresses: it ends with its interrupt, and nothing panics.

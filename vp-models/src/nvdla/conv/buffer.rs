@@ -12,6 +12,7 @@ mod tests;
 use super::elements::Elements;
 use super::weight_set::{Stored, Surplus, WeightSet};
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::Group;
 use crate::occupancy::{BufferFill, Occupancy, Work};
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,8 @@ pub struct Reuse {
 pub(super) struct Fetch {
     /// CDMA's registers; `None`: it refused the layer, and nothing comes.
     pub(super) registers: Option<Group>,
+    /// Format of the slices, and of the weights.
+    pub(super) precision: Precision,
     /// Slices that come; 0 if the layer's input is in the buffer already.
     pub(super) slices: u32,
     /// Elements of a slice.

@@ -59,6 +59,15 @@ impl Elements {
         }
     }
 
+    /// The low byte of each, as int8.
+    pub fn low_bytes(self) -> Elements {
+        match self {
+            Elements::Int8(_) => self,
+            Elements::Int16(elements) => Elements::Int8(elements.into_iter().map(|it| it as i8).collect()),
+            Elements::Fp16(codes) => Elements::Int8(codes.into_iter().map(|it| it as i8).collect()),
+        }
+    }
+
     /// Runs of this format, one after the other. Panics if one has another.
     pub fn joined(precision: Precision, runs: impl Iterator<Item = Elements>) -> Elements {
         let mut joined = Elements::filled(precision, 0, 0);

@@ -8,6 +8,7 @@ use super::layer::{
 };
 use super::lut;
 use crate::nvdla::cube::{Packing, Surface};
+use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::{Converter, Precision};
 use crate::nvdla::order::Order;
 use crate::nvdla::place::{self, LowBits, Place};
@@ -129,7 +130,7 @@ impl Decoder<'_> {
             ));
         }
         if layer.uses_rdma() {
-            self.check_rdma_agrees()?;
+            self.check_rdma_agrees(&layer)?;
         }
         Ok(layer)
     }
@@ -174,17 +175,21 @@ impl Decoder<'_> {
     }
 
     /// SDP_RDMA must deliver what SDP expects: hardware would wait for the rest for ever.
-    fn check_rdma_agrees(&self) -> Result<(), Refused> {
+    fn check_rdma_agrees(&self, layer: &SdpLayer) -> Result<(), Refused> {
         use rdma_reg::D_FEATURE_MODE_CFG as mode;
-        let pairs = [
+        let mut pairs = vec![
             (reg::D_DATA_CUBE_WIDTH::WIDTH, rdma_reg::D_DATA_CUBE_WIDTH::WIDTH),
             (reg::D_DATA_CUBE_HEIGHT::HEIGHT, rdma_reg::D_DATA_CUBE_HEIGHT::HEIGHT),
             (reg::D_DATA_CUBE_CHANNEL::CHANNEL, rdma_reg::D_DATA_CUBE_CHANNEL::CHANNEL),
             (reg::D_FEATURE_MODE_CFG::FLYING_MODE, mode::FLYING_MODE),
             (reg::D_FEATURE_MODE_CFG::WINOGRAD, mode::WINOGRAD),
             (reg::D_FEATURE_MODE_CFG::BATCH_NUMBER, mode::BATCH_NUMBER),
-            (reg::D_DATA_FORMAT::PROC_PRECISION, mode::PROC_PRECISION),
         ];
+        // Where int8 is all there is, only what reads operands looks at it (RTL, branches `nv_small` and `master`,
+        // `NV_NVDLA_SDP_RDMA_ig`, cfg_proc_int8; in `NV_NVDLA_SDP_MRDMA_ig` and its `_EG_` files cfg_do_int8 has no load).
+        if self.hardware.formats != Formats::INT8 || layer.reads_operands() {
+            pairs.push((reg::D_DATA_FORMAT::PROC_PRECISION, mode::PROC_PRECISION));
+        }
         for (of_sdp, of_rdma) in pairs {
             let expected = self.sdp.get(of_sdp);
             if self.rdma.get(of_rdma) != expected {

@@ -302,8 +302,12 @@ impl SdpLayer {
 
     /// Whether SDP_RDMA takes part: input or an operand comes from memory.
     pub fn uses_rdma(&self) -> bool {
-        matches!(self.source, SdpSource::Memory(_))
-            || self.bs.is_some_and(|stage| stage.operands.is_some())
+        matches!(self.source, SdpSource::Memory(_)) || self.reads_operands()
+    }
+
+    /// True if an operand comes from memory.
+    pub fn reads_operands(&self) -> bool {
+        self.bs.is_some_and(|stage| stage.operands.is_some())
             || self.bn.is_some_and(|stage| stage.operands.is_some())
             || self.ew.is_some_and(|stage| stage.operands.is_some())
     }

@@ -129,6 +129,7 @@ impl Convolve {
         let cdma = CdmaLayer {
             atom: hardware.atom,
             precision,
+            converted: precision,
             input: self.read(config, hardware),
             entries: self.entries * self.cubes.count,
             weights: Weights {

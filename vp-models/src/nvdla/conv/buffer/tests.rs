@@ -6,6 +6,7 @@ use vp_core::{Simulation, Time};
 fn fetch() -> Fetch {
     Fetch {
         registers: None,
+        precision: Precision::Int8,
         slices: 2,
         slice_elements: 1,
         weights: true,

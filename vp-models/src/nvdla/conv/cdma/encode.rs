@@ -57,6 +57,9 @@ impl CdmaLayer {
     pub fn encode(&self, map: RegisterMap, hardware: &Hardware) -> Result<Encoded, Refused> {
         let fields = self.fields();
         let group = fields.group(Unit::Cdma, map)?;
+        if self.precision != Precision::Int8 {
+            hardware.precision(&group, reg::D_MISC_CFG::PROC_PRECISION)?;
+        }
         let decoded = CdmaLayer::decode(&group, hardware);
         encode::check(self, decoded, (&group, reg::D_MISC_CFG::PROC_PRECISION))?;
         Ok(fields)
@@ -77,7 +80,7 @@ impl CdmaLayer {
         let mut fields: Fields = vec![
             (CONV_MODE, matches!(self.input, Input::Winograd(_)).into()),
             (IN_PRECISION, input.format.code()),
-            (PROC_PRECISION, self.precision.code()),
+            (PROC_PRECISION, self.converted.code()),
             (DATA_REUSE, self.reuse.data.into()),
             (WEIGHT_REUSE, self.reuse.weight.into()),
             (SKIP_DATA_RLS, self.reuse.keep_data.into()),

@@ -11,6 +11,7 @@ use crate::nvdla::conv::elements::Elements;
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::cube::Ram;
 use crate::nvdla::float::SpecialCounts;
+use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, cdma as reg};
@@ -22,6 +23,8 @@ pub struct CdmaLayer {
     pub atom: u32,
     /// Format in the buffer.
     pub precision: Precision,
+    /// Format to which the converter saturates; where it is wider than the buffer's, the low bytes go there.
+    pub converted: Precision,
     /// Input.
     pub input: Input,
     /// Entries of the buffer that a line takes.
@@ -190,8 +193,8 @@ impl Input {
         }
     }
 
-    /// The data of these reads, as lines for the buffer, the first of which is `first`.
-    pub fn lines(&self, precision: Precision, first: u32, lines: u32, bytes: &[u8]) -> Vec<Elements> {
+    /// The data of these reads, as lines of this format, the first of which is `first`.
+    fn lines(&self, precision: Precision, first: u32, lines: u32, bytes: &[u8]) -> Vec<Elements> {
         match self {
             Input::Feature(feature) => {
                 (0..lines).map(|line| feature.line(precision, line, lines, bytes)).collect()
@@ -202,12 +205,24 @@ impl Input {
     }
 }
 
+/// The formats in the buffer, and behind the converter. A converter of builds with int8 alone still saturates to int16, and of
+/// that the low byte is taken (RTL, `NV_NVDLA_CDMA_CVT_cell`, `chn_dout`; `NV_NVDLA_CDMA_cvt`, `cvt_data_cell`).
+fn precisions(group: &Group, hardware: &Hardware) -> Result<(Precision, Precision), Refused> {
+    let field = reg::D_MISC_CFG::PROC_PRECISION;
+    let to_int16 = group.flag(reg::D_CVT_CFG::CVT_EN) && group.get(field) == Precision::Int16.code();
+    if hardware.formats == Formats::INT8 && to_int16 {
+        return Ok((Precision::Int8, Precision::Int16));
+    }
+    let precision = hardware.precision(group, field)?;
+    Ok((precision, precision))
+}
+
 impl CdmaLayer {
     /// Decodes and checks a group.
     pub fn decode(group: &Group, hardware: &Hardware) -> Result<CdmaLayer, Refused> {
         use reg::D_MISC_CFG as misc;
         let refuse = |field, why: String| Err(Refused::new(group, field, why));
-        let precision = hardware.precision(group, misc::PROC_PRECISION)?;
+        let (precision, converted) = precisions(group, hardware)?;
         let is_image = group.flag(reg::D_DATAIN_FORMAT::DATAIN_FORMAT);
         let (winograd, cubes) = (group.flag(misc::CONV_MODE), group.actual(reg::D_BATCH_NUMBER::BATCHES));
         if winograd && !hardware.winograd {
@@ -228,6 +243,7 @@ impl CdmaLayer {
         let layer = CdmaLayer {
             atom: hardware.atom,
             precision,
+            converted,
             input: if winograd {
                 Input::Winograd(decode::extended(group, hardware, precision)?)
             } else if is_image {
@@ -260,6 +276,15 @@ impl CdmaLayer {
         };
         layer.check_room(group, hardware)?;
         Ok(layer)
+    }
+
+    /// The data of these reads, as lines for the buffer, the first of which is `first`.
+    pub fn lines(&self, first: u32, lines: u32, bytes: &[u8]) -> Vec<Elements> {
+        let lines = self.input.lines(self.converted, first, lines, bytes);
+        match self.converted == self.precision {
+            true => lines,
+            false => lines.into_iter().map(Elements::low_bytes).collect(),
+        }
     }
 
     /// What is wrong with the registers of where input and weights lie, each as a sentence, as far as these are read.
@@ -382,6 +407,28 @@ mod tests {
         let layer = CdmaLayer::decode(&group, &hardware("nv_small")).unwrap();
         assert_eq!((layer.input.lines_at_once(), layer.input.bytes(0, 3)), (3, 3 * 3 * 6 * 8));
         assert_eq!([0, 1].map(|group| layer.weights.group_end(group, 8)), [1440, 1800]);
+    }
+
+    /// As run on the RTL (nv_small, `master`): of int16 the low byte goes on, of all else int8.
+    #[test]
+    fn a_converter_that_saturates_to_int16_hands_on_the_low_byte() {
+        let converted = |code| {
+            let mut group = group();
+            group.set(reg::D_MISC_CFG::PROC_PRECISION, code);
+            group.set(reg::D_CVT_CFG::CVT_EN, 1);
+            group.set(reg::D_CVT_SCALE::CVT_SCALE, 100);
+            let layer = CdmaLayer::decode(&group, &hardware("nv_small")).unwrap();
+            let bytes: Vec<u8> = (0..layer.input.bytes(0, 1)).map(|at| at as u8).collect();
+            layer.lines(0, 1, &bytes)[0].clone().int8().unwrap()[..4].to_vec()
+        };
+        assert_eq!([0, 1].map(converted), [[0, 100, 127, 127], [0, 100, -56, 44]]);
+    }
+
+    #[test]
+    fn without_a_converter_int16_is_nothing_that_int8_hardware_computes() {
+        let refused = refusal(reg::D_MISC_CFG::PROC_PRECISION, 1);
+        let why = "this configuration does not compute int16";
+        assert_eq!(refused, format!("CDMA.D_MISC_CFG.PROC_PRECISION = 0x1 (INT16): {why}"));
     }
 
     #[test]

@@ -290,7 +290,7 @@ impl Cdma {
             let latest = self.sim.now() + self.cycle * TO_USABLE;
             let usable = usable.borrow_mut().pop_front().unwrap_or(latest);
             self.sim.wait_until(usable).await;
-            let slices = input.lines(layer.precision, lines.first, lines.count, &bytes);
+            let slices = layer.lines(lines.first, lines.count, &bytes);
             self.buffer.put_slices(fetch, number, layer.entries, slices);
             watch.count(input.specials(&bytes));
         }
@@ -507,6 +507,7 @@ impl Fetch {
     fn nothing() -> Fetch {
         Fetch {
             registers: None,
+            precision: Precision::Int8,
             slices: 0,
             slice_elements: 0,
             weights: false,
@@ -530,6 +531,7 @@ fn fetch(registers: &Group, layer: &CdmaLayer, before: Option<Before>) -> Fetch 
         layer.reuse.weight && !clear_weights && before.is_some_and(|before| before.kept_weights);
     Fetch {
         registers: Some(registers.clone()),
+        precision: layer.precision,
         slices: if has_data { 0 } else { layer.input.height() },
         slice_elements: layer.input.line_elements(),
         weights: !has_weights,

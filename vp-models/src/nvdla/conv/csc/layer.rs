@@ -219,7 +219,6 @@ impl CscLayer {
             (reg::D_MISC_CFG::CONV_MODE, cdma_reg::D_MISC_CFG::CONV_MODE),
             (reg::D_BATCH_NUMBER::BATCHES, cdma_reg::D_BATCH_NUMBER::BATCHES),
             (reg::D_DATAIN_FORMAT::DATAIN_FORMAT, cdma_reg::D_DATAIN_FORMAT::DATAIN_FORMAT),
-            (reg::D_MISC_CFG::PROC_PRECISION, cdma_reg::D_MISC_CFG::PROC_PRECISION),
             (reg::D_WEIGHT_FORMAT::WEIGHT_FORMAT, cdma_reg::D_WEIGHT_FORMAT::WEIGHT_FORMAT),
             (reg::D_WEIGHT_SIZE_EXT_1::WEIGHT_KERNEL, cdma_reg::D_WEIGHT_SIZE_1::WEIGHT_KERNEL),
             (reg::D_ENTRY_PER_SLICE::ENTRIES, cdma_reg::D_ENTRY_PER_SLICE::ENTRIES),
@@ -231,6 +230,10 @@ impl CscLayer {
             if group.get(field) != cdma.get(of_cdma) {
                 return refuse(field, format!("CDMA.{of_cdma} is {:#x}", cdma.get(of_cdma)));
             }
+        }
+        if fetch.precision != self.precision {
+            let (field, of_cdma) = (reg::D_MISC_CFG::PROC_PRECISION, cdma_reg::D_MISC_CFG::PROC_PRECISION);
+            return refuse(field, format!("CDMA.{of_cdma} is {:#x}", cdma.get(of_cdma)));
         }
         let taps = self.order.taps() * self.precision.bytes();
         let kernel = cdma_reg::D_WEIGHT_SIZE_0::BYTE_PER_KERNEL;

@@ -162,6 +162,7 @@ fn layer() -> impl Strategy<Value = CdmaLayer> {
             CdmaLayer {
                 atom: 32,
                 precision,
+                converted: precision,
                 // Mostly as many as a line takes.
                 entries: cubes * if more > 100 { needed } else { more },
                 input,

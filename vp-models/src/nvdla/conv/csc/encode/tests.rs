@@ -21,6 +21,7 @@ fn cdma(cubes: u32) -> CdmaLayer {
     CdmaLayer {
         atom: 32,
         precision: Precision::Int8,
+        converted: Precision::Int8,
         input: Input::Feature(Feature {
             surface,
             width: 1,
