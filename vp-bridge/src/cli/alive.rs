@@ -1,4 +1,4 @@
-//! Signs of life of a run that takes long: what it is at, and its simulated time, on standard error. On a terminal a line that is drawn
+//! Signs of life of a run that takes long: the operation under way and the simulated time, on standard error. On a terminal a line that is drawn
 //! anew each second; elsewhere, such as in a log, a line now and then.
 
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
@@ -20,18 +20,18 @@ const BETWEEN_DRAWINGS: Duration = Duration::from_secs(1);
 /// Clock cycles after which a platform of this process says how far it is.
 pub(super) const CYCLES: u64 = 100_000;
 
-/// When this program's first run began, and when a line was said of one: several runs, one after the other, have one interval.
+/// Beginning of this program's first run, and the time of the last line: several runs, one after the other, have one interval.
 static SAID: LazyLock<(Instant, Mutex<Instant>)> = LazyLock::new(|| {
     let now = Instant::now();
     (now, Mutex::new(now))
 });
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Default)]
 struct Progress {
-    /// What is run: a trace, a network.
+    /// Name of the trace or network.
     program: String,
-    /// What it is at: an operation, a layer, a line.
+    /// Name of the operation, layer or line under way.
     place: String,
     time: Time,
     /// The platform's clock; zero where that is not known.
@@ -53,7 +53,7 @@ impl Progress {
     }
 }
 
-/// How far a run is, for the thread that says it.
+/// Progress of a run, shared with the thread that tells it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Alive(Arc<(Mutex<Progress>, Condvar)>);
 
@@ -62,19 +62,19 @@ impl Alive {
         update(&mut self.0.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// A platform with this clock.
+    /// Progress on a platform with this clock.
     pub(super) fn of_period(period: Time) -> Alive {
         let alive = Alive::default();
         alive.update(|progress| progress.period = period);
         alive
     }
 
-    /// Simulated time is there.
+    /// Sets the simulated time.
     pub(super) fn is_at(&self, time: Time) {
         self.update(|progress| progress.time = time);
     }
 
-    /// Says so again and again until the run is over.
+    /// Tells the progress again and again until the run is over.
     fn tell(&self) {
         if terminal::is_hidden() {
             return self.tell_in_lines();
@@ -97,7 +97,7 @@ impl Alive {
         }
     }
 
-    /// How far the run is after this time; none if it is over by then.
+    /// Progress after this time as a sentence; none if the run is over by then.
     fn after(&self, time: Duration) -> Option<String> {
         let (progress, over) = &*self.0;
         let progress = progress.lock().unwrap_or_else(PoisonError::into_inner);

@@ -82,12 +82,12 @@ pub(super) fn is_verbose() -> bool {
 /// All bars that are shown, one below the other.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
-/// Whether no progress is to be shown.
+/// Returns true if no progress is to be shown.
 pub(super) fn is_quiet() -> bool {
     SAID.get().is_some_and(|said| said.quiet)
 }
 
-/// Whether bars are not seen: standard error is no terminal.
+/// Returns true if bars are not seen, because standard error is no terminal.
 pub(super) fn is_hidden() -> bool {
     BARS.is_hidden()
 }

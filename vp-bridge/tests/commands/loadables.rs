@@ -110,8 +110,7 @@ fn each_loadable_of_a_checkout_runs_where_it_fits_and_is_compared_with_its_golde
         fs::write(file, bytes).unwrap();
     };
     let golden = |folder: &str, [format, channels, line, surface]: [u32; 4], value: u8| {
-        let head =
-            [0, format, 2, 2, channels, line, surface, 128].iter().flat_map(|word: &u32| word.to_le_bytes());
+        let head = [0, format, 2, 2, channels, line, surface, 128].into_iter().flat_map(u32::to_le_bytes);
         let bytes: Vec<u8> = b"DIMG".iter().copied().chain(head).chain([value; 128]).collect();
         put(&format!("golden/{folder}/dla/o_000000.dimg"), &bytes);
     };

@@ -148,7 +148,7 @@ impl Warning {
         self.text.contains(UNSUPPORTED)
     }
 
-    /// Whether the device says that it cannot run a layer: it ends it, and nothing was computed.
+    /// Returns true if the device refused a layer: the layer ends, and nothing was computed.
     #[must_use]
     pub fn is_of_refused_layer(&self) -> bool {
         self.text.contains("layer refused: ")

@@ -1,4 +1,4 @@
-//! What a loadable left in its outputs, largest value first.
+//! Outputs of a loadable, largest value first.
 
 use crate::cli::Failure;
 use crate::cli::text::{self, counted};
@@ -9,7 +9,7 @@ use vp_models::host::loadable::{Element, Execution, Output};
 /// Most values that are shown of an output.
 const MOST: usize = 10;
 
-/// A line for each output: what it is, and its largest values with their places.
+/// Prints a line for each output: its name and size, and its largest values with their places.
 pub(super) fn show(out: &mut impl Write, execution: &Execution) -> Result<(), Failure> {
     for output in &execution.outputs {
         writeln!(out, "{:<10} {}", "output", sentence(output))?;
@@ -45,7 +45,7 @@ fn number(element: Element, value: f64) -> String {
     }
 }
 
-/// The same for other programs.
+/// Outputs as JSON, for other programs.
 pub(super) fn json(execution: &Execution) -> Value {
     let of = |output: &Output| {
         let largest = output.largest(MOST);

@@ -13,7 +13,7 @@ pub(in crate::cli) struct Chosen {
     pub(super) why: Option<String>,
 }
 
-/// The platform of a trace. A loadable runs where it fits; of one that fits nowhere, its name says where it is refused.
+/// The platform of a trace. A loadable runs where it fits.
 pub(in crate::cli) fn of(source: &TraceSource, trace: &Trace) -> Chosen {
     let Body::Loadable { loadable, .. } = trace.body() else {
         return Chosen { platform: platform_of(source).to_owned(), why: None };
@@ -21,13 +21,10 @@ pub(in crate::cli) fn of(source: &TraceSource, trace: &Trace) -> Chosen {
     // As recordings have it, the vendor's names end in what they were compiled for.
     let hints: Vec<&str> =
         source.configuration.as_deref().into_iter().chain([configuration(&source.name)]).collect();
-    // What is wrong with one that cannot be read is told when it is run.
-    match fit::choose(loadable, &hints).ok().flatten() {
-        Some(fit::Choice { platform, why }) => Chosen { platform: platform.to_owned(), why: Some(why) },
-        None => {
-            let named = hints.iter().find(|hint| Description::named(hint).is_ok());
-            Chosen { platform: named.unwrap_or(&DEFAULT_PLATFORM).to_string(), why: None }
-        }
+    match fit::choose(loadable, &hints) {
+        Ok(fit::Choice { platform, why }) => Chosen { platform: platform.to_owned(), why: Some(why) },
+        // What is wrong is told when it is run.
+        Err(_) => Chosen { platform: platform_of(source).to_owned(), why: None },
     }
 }
 

@@ -60,7 +60,7 @@ fn show_one(name: &str, ran: &PlayedTrace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a failure is called: a platform that lacks something has nothing wrong.
+/// Label of a failure's line. Nothing is wrong where the platform lacks something.
 fn label(failure: &player::Failure) -> String {
     match failure.kind.is_of_platform() {
         true => styled(text::YELLOW, format!("{}:", word(Judged::Unsupported))),
@@ -150,7 +150,7 @@ fn show_split(out: &mut impl Write, execution: &Execution, period: Time) -> Resu
     Ok(())
 }
 
-/// How long each frame of a loadable took, if there are several.
+/// Prints the cycles of each frame of a loadable, if there are several.
 fn show_frames(out: &mut impl Write, execution: &Execution, period: Time) -> Result<(), Failure> {
     let cycles: Vec<u64> = execution.frames.iter().map(|time| time.cycles(period)).collect();
     let [first, others @ ..] = &cycles[..] else { return Ok(()) };

@@ -99,7 +99,7 @@ fn compute(
     }
 }
 
-/// What a task consists of.
+/// Lists of a task.
 struct Lists<'a> {
     operations: &'a [u8],
     buffers: &'a [u8],

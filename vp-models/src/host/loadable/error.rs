@@ -91,7 +91,7 @@ pub enum RunError {
     Unfit {
         /// The platform.
         platform: String,
-        /// Why: at least one reason.
+        /// Reasons, at least one.
         misfits: Vec<Misfit>,
         /// The built-in platforms that it fits.
         fitting: Vec<&'static str>,

@@ -19,7 +19,7 @@ use crate::platform::Description;
 use atoms::Atoms;
 use thiserror::Error;
 
-/// Why a loadable does not fit a hardware configuration.
+/// Reason for which a loadable does not fit a hardware configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Misfit {
@@ -29,11 +29,11 @@ pub enum Misfit {
         cube_of(.size), .strides[0], .strides[1], alternatives(.atoms)
     )]
     Atom {
-        /// Which cube.
+        /// Operation and cube.
         place: String,
         /// Width, height, channels.
         size: [u32; 3],
-        /// Of lines and surfaces.
+        /// Strides of lines and surfaces.
         strides: [u32; 2],
         /// Bytes of the atoms that it may have.
         atoms: Vec<u32>,
@@ -46,7 +46,7 @@ pub enum Misfit {
         alternatives(.blocks)
     )]
     Weights {
-        /// Which operation.
+        /// Operation.
         place: String,
         /// Entries of the convolution buffer that a line of its input takes.
         entries: u32,
@@ -58,17 +58,17 @@ pub enum Misfit {
     /// A unit that is not there.
     #[error("{place}: this configuration has no {what}")]
     Missing {
-        /// Who needs it.
+        /// Operation that needs the unit.
         place: String,
-        /// What is missing.
+        /// Name of the unit.
         what: &'static str,
     },
     /// A layer that its unit refuses.
     #[error("{place}: layer refused: {refused}")]
     Layer {
-        /// Which operation.
+        /// Operation.
         place: String,
-        /// Which register, and why.
+        /// Register, and the unit's reason.
         refused: Refused,
     },
 }
@@ -93,10 +93,10 @@ pub(super) fn list<T: AsRef<str>>(names: &[T]) -> String {
     }
 }
 
-/// Everything that a loadable does not find in a configuration; nothing if it fits.
+/// Returns all reasons for which a loadable does not fit a configuration; none if it fits.
 ///
 /// # Errors
-/// When its descriptors fit no hardware.
+/// [`LoadableError`] if a descriptor fits no hardware.
 pub fn misfits(loadable: &Loadable, config: &Config) -> Result<Vec<Misfit>, LoadableError> {
     Ok(Contents::of(loadable)?.misfits(config)?.collect())
 }
@@ -104,15 +104,15 @@ pub fn misfits(loadable: &Loadable, config: &Config) -> Result<Vec<Misfit>, Load
 /// The built-in platforms that a loadable fits, in their order.
 ///
 /// # Errors
-/// When its descriptors fit no hardware.
+/// [`LoadableError`] if a descriptor fits no hardware.
 pub fn fitting(loadable: &Loadable) -> Result<Vec<&'static str>, LoadableError> {
     Contents::of(loadable)?.fitting()
 }
 
-/// Why a loadable's cubes are not of these memory atoms, where no more is known of the hardware.
+/// Reason for which a loadable's cubes do not consist of these memory atoms, where no more is known of the hardware.
 ///
 /// # Errors
-/// When its descriptors fit no hardware.
+/// [`LoadableError`] if a descriptor fits no hardware.
 pub(super) fn other_atom(loadable: &Loadable, atom: u32) -> Result<Option<Misfit>, LoadableError> {
     Ok(Contents::of(loadable)?.atoms.misfit(atom))
 }
@@ -120,21 +120,22 @@ pub(super) fn other_atom(loadable: &Loadable, atom: u32) -> Result<Option<Misfit
 /// A platform for a loadable, and why this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Its name.
+    /// Name of the platform.
     pub platform: &'static str,
     /// A sentence.
     pub why: String,
 }
 
-/// The platform for a loadable: the first of `hints` that it fits, or else the smallest one. None where it fits no built-in platform.
+/// Chooses the platform for a loadable: the first of `hints` that it fits, or else the smallest one. If it fits no built-in platform, the
+/// one with the fewest reasons against it.
 ///
 /// # Errors
-/// When its descriptors fit no hardware.
-pub fn choose(loadable: &Loadable, hints: &[&str]) -> Result<Option<Choice>, LoadableError> {
+/// [`LoadableError`] if a descriptor fits no hardware.
+pub fn choose(loadable: &Loadable, hints: &[&str]) -> Result<Choice, LoadableError> {
     let contents = Contents::of(loadable)?;
     let fitting = contents.fitting()?;
     let hinted = hints.iter().find_map(|hint| fitting.iter().copied().find(|platform| platform == hint));
-    let Some(platform) = hinted.or(fitting.first().copied()) else { return Ok(None) };
+    let Some(platform) = hinted.or(fitting.first().copied()) else { return contents.nearest(hints) };
     let others: Vec<&str> = fitting.into_iter().filter(|other| *other != platform).collect();
     let needs = contents.needs();
     let needs = if needs.is_empty() { String::new() } else { format!(" ({})", list(&needs)) };
@@ -145,13 +146,13 @@ pub fn choose(loadable: &Loadable, hints: &[&str]) -> Result<Option<Choice>, Loa
             format!("chosen by {by}: by its contents{needs} the loadable fits {}, too", list(others))
         }
     };
-    Ok(Some(Choice { platform, why }))
+    Ok(Choice { platform, why })
 }
 
 /// Most operations of all tasks: as many as one task can have.
 const MAX_OPERATIONS: usize = 1 << 16;
 
-/// What a loadable asks for, read once.
+/// Operations and memories of a loadable, read once.
 struct Contents<'a> {
     loadable: &'a Loadable,
     operations: Vec<(String, Operation)>,
@@ -187,6 +188,21 @@ impl<'a> Contents<'a> {
         Ok(fitting)
     }
 
+    /// The platform with the fewest reasons against it; of several the first hint, or else the smallest.
+    fn nearest(&self, hints: &[&str]) -> Result<Choice, LoadableError> {
+        let hinted = hints.iter().filter_map(|hint| Description::NAMES.iter().find(|name| *name == hint));
+        let mut nearest = (usize::MAX, Description::NAMES[0]);
+        for name in hinted.chain(Description::NAMES) {
+            let Ok(config) = Config::named(name) else { continue };
+            let reasons = self.misfits(&config)?.count();
+            if reasons < nearest.0 {
+                nearest = (reasons, name);
+            }
+        }
+        let why = "chosen as the nearest: the loadable fits no built-in platform".to_owned();
+        Ok(Choice { platform: nearest.1, why })
+    }
+
     fn misfits(&self, config: &Config) -> Result<impl Iterator<Item = Misfit>, LoadableError> {
         let atom = self.atoms.misfit(config.memory_atom);
         let sram = (!config.secondary_memory && self.has_sram()).then(|| Misfit::Missing {
@@ -214,7 +230,7 @@ impl<'a> Contents<'a> {
             .any(|memory| memory.domain == Domain::Sram && !memory.image.is_empty())
     }
 
-    /// What not every platform has, and this loadable needs.
+    /// Needs of this loadable that not every platform meets.
     fn needs(&self) -> Vec<String> {
         let mut needs: Vec<String> = Vec::new();
         let mut need = |what: String| {
@@ -240,7 +256,7 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// What an operation needs and a configuration lacks.
+/// Unit or stage that an operation needs and a configuration lacks.
 fn missing(operation: &Operation, config: &Config) -> Option<&'static str> {
     let is_mapped = |unit: Unit| config.register_map.base(unit).is_some();
     match &operation.what {
@@ -273,7 +289,7 @@ fn formats(operation: &Operation) -> Vec<Precision> {
     formats.filter(|format| DataType::from(*format) != DataType::Int8).collect()
 }
 
-/// Says if weights were made for a MAC array that takes other blocks of channels. The blocks themselves cannot be seen, but the entries
+/// Reports weights that were made for a MAC array with other blocks of channels. The blocks themselves cannot be seen, but the entries
 /// of the convolution buffer that a line of the input takes are a compiler's own figure, and an entry is as wide as a block (nv_full: two).
 fn other_blocks(place: &str, operation: &Operation, config: &Config) -> Option<Misfit> {
     /// Bytes of the entries that there may be.

@@ -60,7 +60,7 @@ fn has_extents(cube: &Cube) -> bool {
     [cube.width, cube.height, cube.channels].iter().all(|extent| (1..=MAX_EXTENT).contains(extent))
 }
 
-/// Whether it is on the fly, or all of it in the memory that it names, and its strides, too.
+/// Returns true if a cube is on the fly, or lies as a whole, strides too, in the memory that it names.
 fn is_placed(loadable: &Loadable, cube: &Cube) -> bool {
     match cube.place {
         TensorPlace::OnTheFly => true,

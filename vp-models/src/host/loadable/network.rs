@@ -168,7 +168,7 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    /// Its table, if it has one, and its precision.
+    /// Table of the operation, if there is one, and the operation's precision.
     pub(super) fn lut(&self) -> Option<(&Lut, u8)> {
         match &self.what {
             What::Sdp { lut: Some(lut), descriptor, .. } => Some((lut, descriptor.src_precision)),
@@ -296,7 +296,7 @@ impl Lists<'_> {
         })
     }
 
-    /// How many operations there are.
+    /// Number of operations.
     pub(super) fn count(&self) -> usize {
         self.count
     }

@@ -46,17 +46,17 @@ pub struct Execution {
 /// A frame that left something else than the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameDifference {
-    /// Its number, from 1.
+    /// Number of the frame, from 1.
     pub frame: usize,
-    /// The output's, in the order in which they are bound.
+    /// Number of the output, in the order in which they are bound.
     pub output: usize,
     /// Bytes that differ in it.
     pub differing: u64,
     /// Address of the first.
     pub address: u64,
-    /// What the first frame left there.
+    /// Byte that the first frame left there.
     pub expected: u8,
-    /// What this one left.
+    /// Byte that this one left.
     pub actual: u8,
 }
 
@@ -142,11 +142,11 @@ pub fn run(loadable: &Loadable, inputs: &[Vec<u8>], host: &mut dyn Host) -> Resu
     run_frames(loadable, inputs, 1, host)
 }
 
-/// The same, so many times one after the other as the vendor's runtime does: without a reset, and memory but for the inputs is as the
-/// frame before has left it.
+/// Runs a loadable so many times, one after the other as the vendor's runtime does: without a reset, and memory but for the inputs is as
+/// the frame before has left it.
 ///
 /// # Errors
-/// The same.
+/// As of [`run`].
 pub fn run_frames(
     loadable: &Loadable,
     inputs: &[Vec<u8>],

@@ -26,7 +26,7 @@ const RESULT: i16 = 5;
 pub(in crate::host) struct Pooling {
     /// The form of its cubes.
     pub(in crate::host) generation: Generation,
-    /// What its compiler calls its interface.
+    /// Version of its interface.
     pub(in crate::host) version: [u8; 3],
     /// Bytes of an atom: 32 channels are one or several surfaces.
     pub(in crate::host) atom: usize,
@@ -35,7 +35,7 @@ pub(in crate::host) struct Pooling {
     pub(in crate::host) result: [u16; 3],
     /// int8, int16, fp16.
     pub(in crate::host) precision: u8,
-    /// Where the memory of the result is: DRAM, SRAM.
+    /// Memory of the result: 0 DRAM, 1 SRAM.
     pub(in crate::host) domain: u8,
 }
 
@@ -93,7 +93,7 @@ impl Pooling {
         container(&pieces, self.version, &[(1, &[0, 1, 2, 3, 4, 5])])
     }
 
-    /// Its descriptors, and zeros.
+    /// Loadable with zeros as its input.
     pub(super) fn parsed(&self) -> Loadable {
         Loadable::parse(&self.bytes(&[0; WIDTH * WIDTH * ATOM])).expect("whole")
     }

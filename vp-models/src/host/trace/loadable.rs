@@ -27,7 +27,7 @@ pub(super) fn load(name: &str, file: &Path) -> Result<Trace, TraceError> {
 /// Folders above a loadable in which there may be one with goldens.
 const MOST_FOLDERS: usize = 6;
 
-/// What the outputs must be, by their numbers: `NAME.dimg` beside the loadable; what the vendor's runtime writes (`o_000000.dimg`) beside
+/// Goldens of the outputs, by their numbers: `NAME.dimg` beside the loadable; what the vendor's runtime writes (`o_000000.dimg`) beside
 /// it, if no other loadable is there; or in a folder above, as the vendor's regression has them, `golden/NAME_HASH/dla/o_000000.dimg`.
 fn goldens(name: &str, file: &Path) -> Result<BTreeMap<usize, Golden>, TraceError> {
     let beside = file.with_file_name(format!("{name}.dimg"));
@@ -49,7 +49,7 @@ fn goldens(name: &str, file: &Path) -> Result<BTreeMap<usize, Golden>, TraceErro
     folder.into_iter().map(|(number, image)| Ok((number, recording::image(&image)?))).collect()
 }
 
-/// What is in a folder, in the order of names; nothing where it cannot be read.
+/// Paths in a folder, in the order of names; none where it cannot be read.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let read = folder.read_dir().into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = read.map(|entry| entry.path()).collect();

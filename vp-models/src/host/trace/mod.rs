@@ -86,7 +86,7 @@ pub enum Body {
         loadable: Box<Loadable>,
         /// Its inputs as they lie in memory, in the order in which they are bound.
         inputs: Vec<Vec<u8>>,
-        /// What must come out, by the numbers of the outputs, as far as that is known.
+        /// Goldens of the outputs, by their numbers, as far as they are known.
         goldens: BTreeMap<usize, recording::Golden>,
     },
 }

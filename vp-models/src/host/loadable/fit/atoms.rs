@@ -59,7 +59,7 @@ struct Features {
 }
 
 impl Features {
-    /// Whether a unit with these atoms finds the whole cube where it is, and nothing of it twice.
+    /// Returns true if a unit with these atoms finds the whole cube where it is, and nothing of it twice.
     fn can_have(&self, atom: u32) -> bool {
         let Cube { width, height, channels, line_stride, surface_stride, .. } = self.cube;
         let lanes = (atom / self.element).max(1);
@@ -77,7 +77,7 @@ impl Features {
         has_lines && has_surfaces && self.offset.is_multiple_of(atom.into()) && bytes <= self.room
     }
 
-    /// Whether lines are as long as packed ones of these atoms.
+    /// Returns true if lines are as long as packed ones of these atoms.
     fn is_packed(&self, atom: u32) -> bool {
         let line = self.cube.width.saturating_mul(atom);
         self.cube.width > 1 && [line, line.next_multiple_of(LINE_ALIGNMENT)].contains(&self.cube.line_stride)
@@ -88,7 +88,7 @@ impl Features {
         AtomSet::of(|atom| self.can_have(atom)).or(AtomSet::ALL)
     }
 
-    /// Of these the ones with which it is packed, if there are any.
+    /// Atoms with which it is packed, or if there are none those that it can have.
     fn likely(&self) -> AtomSet {
         AtomSet::of(|atom| self.is_packed(atom)).both(self.possible()).or(self.possible())
     }

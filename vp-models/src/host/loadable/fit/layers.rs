@@ -18,7 +18,7 @@ use crate::nvdla::registers::{Group, RegisterMap, Unit};
 use crate::nvdla::rubik::layer::RubikLayer;
 use crate::nvdla::sdp::layer::SdpLayer;
 
-/// Why a unit of a configuration refuses an operation whose memory lies there, if one does.
+/// Refusal of an operation, whose memory lies there, by a unit of a configuration.
 pub(super) fn refusal(operation: &Operation, places: &Places, config: &Config) -> Option<Refused> {
     decode(operation, places, config).err()
 }

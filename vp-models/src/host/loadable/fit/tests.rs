@@ -21,7 +21,9 @@ fn the_memory_atom_of_its_cubes_tells_where_a_loadable_fits() {
     }
     let loadable = Pooling { atom: 64, ..Pooling::USUAL }.parsed();
     assert_eq!(fitting(&loadable).unwrap(), [""; 0]);
-    assert_eq!(choose(&loadable, &["nv_small"]).unwrap(), None);
+    let Choice { platform, why } = choose(&loadable, &["nv_small"]).unwrap();
+    let expected = ("nv_small", "chosen as the nearest: the loadable fits no built-in platform");
+    assert_eq!((platform, why.as_str()), expected);
 }
 
 #[test]
@@ -43,7 +45,7 @@ fn a_format_that_a_configuration_lacks_is_told_with_the_one_that_has_it() {
     assert_eq!(fitting(&loadable).unwrap(), ["nv_full"]);
     let [reason] = &told(&loadable, "nv_large")[..] else { panic!("one reason") };
     assert!(reason.contains("layer refused: PDP.") && reason.contains("this configuration"), "{reason}");
-    let Choice { platform, why } = choose(&loadable, &["nv_small"]).unwrap().unwrap();
+    let Choice { platform, why } = choose(&loadable, &["nv_small"]).unwrap();
     assert_eq!(
         (platform, why.as_str()),
         (
@@ -59,6 +61,13 @@ fn a_layer_that_no_hardware_runs_fits_nowhere() {
     let error = run(&loadable, &[], &mut host("nv_large")).expect_err("too many windows").to_string();
     assert!(error.contains("operation 0 (PDP): layer refused: PDP.D_DATA_CUBE_OUT_WIDTH"), "{error}");
     assert!(error.ends_with("nor does it fit a built-in platform"), "{error}");
+}
+
+#[test]
+fn one_that_fits_nowhere_is_told_about_on_the_nearest_platform() {
+    // Too many windows, in atoms of 8 bytes.
+    let loadable = Pooling { atom: 8, result: [3, 2, 32], ..Pooling::USUAL }.parsed();
+    assert_eq!(choose(&loadable, &["nv_full"]).unwrap().platform, "nv_small");
 }
 
 #[test]
@@ -81,7 +90,7 @@ fn a_single_pixel_is_the_same_in_all_atoms() {
 #[test]
 fn of_several_platforms_the_name_says_which_and_else_the_smallest_is_taken() {
     let loadable = Pooling { atom: 8, ..Pooling::USUAL }.parsed();
-    let chosen = |hints: &[&str]| choose(&loadable, hints).unwrap().unwrap();
+    let chosen = |hints: &[&str]| choose(&loadable, hints).unwrap();
     assert_eq!(chosen(&["nv_full", "nv_small_256"]).platform, "nv_small_256");
     assert_eq!(
         chosen(&["nv_small"]).why,

@@ -28,12 +28,12 @@ impl Stage {
         self.enable != 0
     }
 
-    /// Whether anything passes otherwise than it comes.
+    /// Returns true if results differ from what comes in.
     pub(in super::super) fn changes_anything(&self) -> bool {
         self.is_on() && (self.adds() || self.multiplies() || self.activation != 0)
     }
 
-    /// Whether it looks up its results in a table.
+    /// Returns true if results are looked up in a table.
     pub(in super::super) fn looks_up(&self) -> bool {
         self.is_on() && self.activation == code::LUT
     }

@@ -145,7 +145,7 @@ impl FailureKind {
         matches!(self, FailureKind::Crc { .. } | FailureKind::Bytes { .. } | FailureKind::Values { .. })
     }
 
-    /// Whether a loadable does not fit the platform, and fits another one.
+    /// Returns true if a loadable does not fit the platform, and fits another one.
     #[must_use]
     pub fn is_of_platform(&self) -> bool {
         matches!(self, FailureKind::Loadable(RunError::Unfit { fitting, .. }) if !fitting.is_empty())
@@ -299,7 +299,7 @@ pub enum FailureKind {
         file: String,
         /// The output's number.
         number: usize,
-        /// How many there are.
+        /// Number of outputs.
         outputs: usize,
     },
     /// A frame of a loadable left something else than the first one.
