@@ -285,7 +285,7 @@ const SC_LOG: &str = "8 ms: Info: nvdla.csb_adaptor: GP: iswrite=1 addr=0x9038 l
 
 /// A loadable with an input, an output and a task of the accelerator.
 fn loadable() -> Vec<u8> {
-    let piece = |flags, length| builder::Piece { bytes: vec![1; length], size: 64, flags };
+    let piece = |flags, length| builder::Piece { bytes: vec![1; length], size: 64, flags, domain: 0 };
     // Memory that is filled, an input that is, and an output.
     let pieces = [piece(3, 40), piece(7, 64), piece(9, 0)];
     builder::container(&pieces, [0, 12, 0], &[(1, &[0, 1, 2])])

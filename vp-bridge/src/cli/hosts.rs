@@ -1,6 +1,7 @@
 //! Where a program runs: on a platform in this process, or on one behind a socket.
 
 use super::Failure;
+use super::alive::{self, Alive, ToldHost};
 use super::memory_limit::MemoryArgs;
 use super::observing::{ObserveArgs, Observed};
 use super::parts::{PartArgs, PartsOutside};
@@ -143,6 +144,7 @@ impl HostArgs {
                 let opened = self.parts.open(&mut description, listen, memory_limit, observing)?;
                 if let Some((host, parts)) = opened {
                     let headline = self.parts.headline(&description);
+                    let host = ToldHost::new(Box::new(host), Alive::of_period(description.period));
                     let description = Some(description);
                     return Ok(OpenedHost {
                         parts: Some(parts),
@@ -157,11 +159,17 @@ impl HostArgs {
                 let headline = headline(&description);
                 let mut hub = Hub::new(platform, hub::TimeMode::Lockstep);
                 let observed = Some(self.observing.attach(&mut hub)?);
-                let host = LocalHost::at(hub);
+                let mut host = LocalHost::at(hub);
                 if watched {
                     host.watch();
                 }
-                let (host, description) = (Box::new(host), Some(description));
+                let (period, alive) = (description.period, Alive::of_period(description.period));
+                let told = alive.clone();
+                host.ask_whether(move |time| {
+                    told.is_at(time);
+                    Some(time + period * alive::CYCLES)
+                });
+                let (host, description) = (Box::new(ToldHost::new(Box::new(host), alive)), Some(description));
                 Ok(OpenedHost { parts: None, host, description, headline, observed })
             }
             Some(address) => self.open_remote(address),
@@ -188,7 +196,8 @@ impl HostArgs {
         let whose = if self.own_memory { ", memory on this side" } else { "" };
         let welcome = host.welcome();
         let headline = format!("{} at {address}{whose}, {}", welcome.platform, welcome.time_mode);
-        Ok(OpenedHost { parts: None, host: Box::new(host), description: None, headline, observed: None })
+        let host = Box::new(ToldHost::new(Box::new(host), Alive::default()));
+        Ok(OpenedHost { parts: None, host, description: None, headline, observed: None })
     }
 }
 

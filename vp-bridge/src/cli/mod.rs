@@ -3,6 +3,7 @@
 //! One file a command. Commands return an error or say whether all went well; only [`main`] turns that into
 //! an exit status. Results go to standard output, everything else to standard error.
 
+mod alive;
 mod attach;
 mod attach_device;
 mod certificates;

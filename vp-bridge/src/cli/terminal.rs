@@ -1,11 +1,11 @@
 //! What is said beside results, on standard error: the log and progress; and whether in colours.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory as _};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
 
@@ -79,12 +79,25 @@ pub(super) fn is_verbose() -> bool {
     SAID.get().is_some_and(|said| said.verbose > 0)
 }
 
+/// All bars that are shown, one below the other.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+
+/// Returns true if no progress is to be shown.
+pub(super) fn is_quiet() -> bool {
+    SAID.get().is_some_and(|said| said.quiet)
+}
+
+/// Returns true if bars are not seen, because standard error is no terminal.
+pub(super) fn is_hidden() -> bool {
+    BARS.is_hidden()
+}
+
 /// A bar that appears when the work takes over a second, in the form of this template.
 pub(super) fn progress(parts: usize, template: &str) -> ProgressBar {
-    if SAID.get().is_some_and(|said| said.quiet) {
+    if is_quiet() {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(parts as u64);
+    let bar = BARS.add(ProgressBar::new(parts as u64));
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }

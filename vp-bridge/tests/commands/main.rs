@@ -5,6 +5,7 @@ mod common;
 
 mod demo;
 mod faults;
+mod loadables;
 mod networks;
 mod package;
 mod pages;

@@ -4,7 +4,7 @@ use thiserror::Error;
 use vp_core::Time;
 
 use super::program::{Program, address};
-use super::{Host, HostError, Memory};
+use super::{Host, HostError, Memory, Statistics};
 use crate::nvdla::registers::{RegisterMap, Unit};
 
 /// Why a driver could not go on.
@@ -45,6 +45,12 @@ impl<'h> Bus<'h> {
     pub(super) fn new(host: &'h mut dyn Host, place: &str) -> Bus<'h> {
         let map = host.map();
         Bus { host, map, place: place.to_owned(), writes: 0, reads: 0, interrupts: 0 }
+    }
+
+    /// This is what errors are about from here on, and what whoever shows how far a run is sees.
+    pub(super) fn at(&mut self, place: &str) {
+        place.clone_into(&mut self.place);
+        self.host.doing(place);
     }
 
     fn ask<T>(&mut self, what: impl FnOnce(&mut dyn Host) -> Result<T, HostError>) -> Result<T, DriverError> {
@@ -101,6 +107,10 @@ impl<'h> Bus<'h> {
     pub(super) fn wait_interrupt(&mut self) -> Result<Time, DriverError> {
         self.interrupts += 1;
         self.ask(|host| host.wait_interrupt())
+    }
+
+    pub(super) fn statistics(&mut self) -> Result<Statistics, DriverError> {
+        self.ask(|host| host.statistics())
     }
 
     pub(super) fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), DriverError> {

@@ -141,7 +141,7 @@ impl<'h> Driver<'h> {
 
     /// A job is what errors are about from here on.
     pub(super) fn at(&mut self, at: usize) {
-        self.bus.place.clone_from(&self.jobs[at].place);
+        self.bus.at(&self.jobs[at].place);
     }
 
     /// Points units at a job's groups; from now on its registers may be written.

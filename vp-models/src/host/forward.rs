@@ -78,6 +78,11 @@ macro_rules! forward_host {
             self.$inner.warnings()
         }
     };
+    (@ $inner:tt inject_faults) => {
+        fn inject_faults(&mut self, faults: &str) -> Result<(), $crate::host::HostError> {
+            self.$inner.inject_faults(faults)
+        }
+    };
     (@ $inner:tt set_limit) => {
         fn set_limit(&mut self, limit: vp_core::Time) {
             self.$inner.set_limit(limit);

@@ -109,6 +109,16 @@ pub trait Host {
         Vec::new()
     }
 
+    /// Hears what is run, such as the name of a network, for whoever shows how far a run is. No input of the platform.
+    fn running(&mut self, program: &str) {
+        let _ = program;
+    }
+
+    /// Hears what the program is at, such as `operation 5 (PDP)`: the same of parts of it.
+    fn doing(&mut self, what: &str) {
+        let _ = what;
+    }
+
     /// Ends waits that reach this simulated time with [`HostError::Limit`].
     fn set_limit(&mut self, limit: Time);
 }
@@ -138,7 +148,7 @@ impl Warning {
         self.text.contains(UNSUPPORTED)
     }
 
-    /// Whether the device says that it cannot run a layer: it ends it, and nothing was computed.
+    /// Returns true if the device refused a layer: the layer ends, and nothing was computed.
     #[must_use]
     pub fn is_of_refused_layer(&self) -> bool {
         self.text.contains("layer refused: ")

@@ -25,7 +25,7 @@ use super::memory_limit;
 use super::observing::ObserveArgs;
 use super::parts::PartArgs;
 use super::platform_args::PlatformArgs;
-use super::run::{BUILT_IN, DEFAULT_PLATFORM, built_in, platform_of};
+use super::run::{BUILT_IN, DEFAULT_PLATFORM, built_in, platform};
 use super::{Failure, Verdict};
 use difference::Recorded;
 pub(super) use transactions::Content;
@@ -110,7 +110,8 @@ fn compare_traces(
     let mut different = 0;
     for source in &sources {
         let trace = Trace::load(&source.script).map_err(Failure::new)?;
-        let compared = compare(&source.name, &trace, &args.platform.description(platform_of(source))?, args)?;
+        let description = args.platform.description(&platform::of(source, &trace).platform)?;
+        let compared = compare(&source.name, &trace, &description, args)?;
         different += usize::from(show(&compared)? == Verdict::Wrong);
     }
     if sources.len() > 1 {

@@ -5,6 +5,8 @@ mod kind;
 mod methods;
 mod named;
 mod network;
+mod outputs;
+pub(super) mod platform;
 pub(super) mod report;
 mod results;
 mod suite;
@@ -14,6 +16,7 @@ pub(super) mod warnings;
 use self::kind::{Device, Kind};
 use self::named::Named;
 pub(super) use self::network::bound;
+use self::platform::Chosen;
 use super::fault_args::FaultArgs;
 use super::hosts::{HostArgs, OpenedHost};
 use super::memory_limit;
@@ -27,8 +30,8 @@ use std::time::{Duration, Instant};
 use vp_models::host::fpga_ai_suite::Job;
 use vp_models::host::network::{Copies, Options, Placement, PlanOptions, Share, Winograd};
 use vp_models::host::trace::cfg::CfgCommand;
-use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
-use vp_models::host::trace::{Body, Language, Trace, TraceSource};
+use vp_models::host::trace::player::{self, FailureKind, Outcome, PlayError, PlayOptions};
+use vp_models::host::trace::{Body, Language, Trace};
 use vp_models::host::{Statistics, Warning};
 use vp_models::nvdla::numeric::Precision;
 use vp_models::nvdla::registers::RegisterMap;
@@ -42,7 +45,7 @@ pub(super) struct Args {
     /// Trace scripts (.cfg, .txn), recordings of a driver (.trace), logs of registers (.jsonl; sc.log of the vendor's virtual platform),
     /// loadables of the vendor's compiler (.nvdla, …_fbuf), or folders of them at any depth. Or a network: one that is built in (digits, lenet, alexnet, googlenet,
     /// resnet50, mobilenet_v1, yolov3_tiny), a folder with a network.toml, such a file, or a sheet of layers (.csv). Or a job
-    /// (.toml) for an FPGA AI Suite IP. Left out: a layer that is built in, or on an FPGA AI Suite IP the digits network
+    /// (.toml) for an FPGA AI Suite IP. Without --platform a loadable runs where it fits. Left out: a layer that is built in, or on an FPGA AI Suite IP the digits network
     ///
     /// The exit status is 0 if something passed and nothing failed. What the platform lacks is counted apart: it
     /// neither passes nor fails. A script that compares nothing has an exit status of 0 when it comes to its end.
@@ -77,7 +80,7 @@ pub(super) struct Args {
     #[command(flatten)]
     reading: ReadingArgs,
 
-    /// Runs a network on its input so often, one frame after the other; figures are of all of them
+    /// Runs a network or a loadable on its input so often, one frame after the other without a reset; figures are of all of them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frames: Option<u32>,
 
@@ -210,7 +213,8 @@ impl PlayedTrace {
         let failures = &self.outcome.failures;
         // A layer that the device could not run ends nevertheless, unless its whole engine is missing.
         let excused = failures.iter().all(|it| it.kind.is_of_memory());
-        match excused && self.warnings.iter().any(Warning::is_unsupported) {
+        let is_unfit = failures.iter().any(|it| it.kind.is_of_platform());
+        match is_unfit || excused && self.warnings.iter().any(Warning::is_unsupported) {
             true => Judged::Unsupported,
             false if !failures.is_empty() => Judged::Failed,
             false if self.compares => Judged::Passed,
@@ -262,14 +266,17 @@ impl Run {
     }
 }
 
-/// Refuses what only a network's run knows.
-fn only_for_networks(args: &Args) -> Result<(), Failure> {
-    let given = args.timed || args.reading.is_given() || args.frames.is_some() || args.batch.is_some();
-    match given || args.placement.is_given() || args.energy.is_some() {
-        true => Err(Failure::new(
-            "--timed, --input-size, --precision, --zeros, --winograd, --frames, --batch, --placement, --copies and --energy are for \
-             networks on NVDLA",
-        )),
+/// Refuses what only a network's run knows, and frames if it is not a loadable's.
+fn only_for_networks(args: &Args, are_loadables: bool) -> Result<(), Failure> {
+    let given = args.timed || args.reading.is_given() || args.batch.is_some();
+    if given || args.placement.is_given() || args.energy.is_some() {
+        return Err(Failure::new(
+            "--timed, --input-size, --precision, --zeros, --winograd, --batch, --placement, --copies and --energy are for networks on \
+             NVDLA",
+        ));
+    }
+    match args.frames.is_some() && !are_loadables {
+        true => Err(Failure::new("--frames is for networks on NVDLA, and for loadables")),
         false => Ok(()),
     }
 }
@@ -304,14 +311,14 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
                 alone("a network")?;
                 // A server is not asked: that would be a session more.
                 if args.host.connect.is_none() && asked(args)? == Some(Device::Suite) {
-                    only_for_networks(args)?;
+                    only_for_networks(args, false)?;
                     return suite::main(suite::of_network(&named)?, args);
                 }
                 return network::main(&named, args);
             }
             Kind::Suite => {
                 alone("a job or a network")?;
-                only_for_networks(args)?;
+                only_for_networks(args, false)?;
                 let job = match standard::is_standard(path) {
                     true => suite::of_network(&Named::File(path.clone()))?,
                     false => Job::load(path).map_err(Failure::new)?,
@@ -320,23 +327,23 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
             }
         }
     }
-    only_for_networks(args)?;
+    let are_loadables = sources.iter().all(|source| source.language == Language::Loadable);
+    only_for_networks(args, are_loadables && !sources.is_empty())?;
     if args.traces.is_empty() && asked(args)? == Some(Device::Suite) {
         return suite::main(suite::built_in()?, args);
     }
     let mut tables = Tables { given: args.rtl_table.clone(), read: HashMap::new() };
     if args.traces.is_empty() {
         let trace = built_in()?;
-        return one(
-            Run::of(BUILT_IN, DEFAULT_PLATFORM, || play(&trace, DEFAULT_PLATFORM, args, &mut tables)),
-            args,
-        );
+        let chosen = Chosen { platform: DEFAULT_PLATFORM.to_owned(), why: None };
+        return one(Run::of(BUILT_IN, DEFAULT_PLATFORM, || play(&trace, &chosen, args, &mut tables)), args);
     }
     if let [source] = sources.as_slice() {
         let mut trace = Trace::load(&source.script).map_err(Failure::new)?;
         tensors::give(&mut trace, &args.input)?;
-        let platform = platform_of(source);
-        return one(Run::of(&source.name, platform, || play(&trace, platform, args, &mut tables)), args);
+        let chosen = platform::of(source, &trace);
+        let run = Run::of(&source.name, &chosen.platform, || play(&trace, &chosen, args, &mut tables));
+        return one(run, args);
     }
     if !args.input.is_empty() || args.output.is_some() {
         return Err(Failure::new("--input and --output are for one loadable"));
@@ -345,11 +352,14 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     let mut runs = Vec::new();
     for source in &sources {
         bar.set_message(source.name.clone());
-        let configuration = platform_of(source);
-        let run = Run::of(&source.name, configuration, || {
-            let trace = Trace::load(&source.script).map_err(Failure::new);
-            trace.and_then(|trace| play(&trace, configuration, args, &mut tables))
-        });
+        let trace = Trace::load(&source.script).map_err(Failure::new);
+        let run = match trace {
+            Ok(trace) => {
+                let chosen = platform::of(source, &trace);
+                Run::of(&source.name, &chosen.platform, || play(&trace, &chosen, args, &mut tables))
+            }
+            Err(failure) => Run::of(&source.name, platform::platform_of(source), || Err(failure)),
+        };
         bar.inc(1);
         // Without the server, the rest would only fail in the same way.
         let lost = matches!(&run.result, Err(failure) if failure.is_connection);
@@ -406,32 +416,37 @@ pub(super) fn built_in() -> Result<Trace, Failure> {
     Trace::assemble(BUILT_IN, &place, Language::Cfg, script, None, &mut read).map_err(Failure::new)
 }
 
-/// The built-in platform that the folder of a trace names.
-pub(super) fn platform_of(source: &TraceSource) -> &str {
-    match source.configuration.as_deref() {
-        Some(name) if Description::named(name).is_ok() => name,
-        _ => DEFAULT_PLATFORM,
-    }
-}
-
-fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Result<PlayedTrace, Failure> {
-    let OpenedHost { parts: _parts, mut host, description, headline, observed: _observed } =
+fn play(trace: &Trace, chosen: &Chosen, args: &Args, tables: &mut Tables) -> Result<PlayedTrace, Failure> {
+    let default = chosen.platform.as_str();
+    let OpenedHost { parts: _parts, mut host, description, mut headline, observed: _observed } =
         args.host.open(default)?;
+    if let (Some(why), None, None) = (&chosen.why, &args.host.connect, &args.host.platform.platform) {
+        headline.push_str(&format!("\n{default} is {why}"));
+    }
     args.faults.arm(host.as_mut())?;
+    host.running(trace.name());
     let map = host.map();
-    let played = player::play(trace, host.as_mut(), &map, &PlayOptions::default());
-    let outcome = played.map_err(|error| Failure {
+    let options = PlayOptions { frames: args.frames.unwrap_or(1), ..PlayOptions::default() };
+    let played = player::play(trace, host.as_mut(), &map, &options);
+    let mut outcome = played.map_err(|error| Failure {
         is_lack: is_lack(&error, trace, map),
         ..Failure::new(warnings::with_warnings(&error, host.as_mut()))
     })?;
     let statistics = host.statistics().map_err(Failure::new)?;
     let mut warnings = host.warnings();
+    if matches!(trace.body(), Body::Loadable { .. }) {
+        // Nobody else says so: the layer ends, and what is compared may not come of it.
+        let refused = warnings.iter().find(|it| it.is_of_refused_layer() && !it.is_unsupported());
+        let kind = refused.map(|warning| FailureKind::Refused(warning.to_string()));
+        let file = trace.script().to_owned();
+        outcome.failures.extend(kind.map(|kind| player::Failure { file, line: None, kind }));
+    }
     // A server's platform describes itself.
     let description =
         description.or_else(|| Description::parse(statistics.text("platform.description")?).ok());
     let platform =
         description.as_ref().map_or_else(|| default.to_owned(), |description| description.name.clone());
-    if args.host.connect.is_some() && platform != default {
+    if args.host.connect.is_some() && platform != default && !matches!(trace.body(), Body::Loadable { .. }) {
         let text =
             format!("{} is written for {default}, and the server's platform is {platform}", trace.name());
         warnings.push(Warning { time: outcome.finish, text });

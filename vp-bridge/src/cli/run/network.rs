@@ -82,6 +82,7 @@ fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Fai
     let inputs = vec![input.as_slice(); args.frames.unwrap_or(1).next_multiple_of(batch) as usize];
     let bar = super::progress(inputs.len());
     bar.set_message(network.name.clone());
+    host.running(&network.name);
     let measured = Measured::on(network, &plan, host.as_mut(), description.period, &inputs, || bar.inc(1));
     bar.finish_and_clear();
     let measured = measured.map_err(|error| Failure::new(warnings::with_warnings(&error, host.as_mut())))?;

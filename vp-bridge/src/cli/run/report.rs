@@ -1,7 +1,7 @@
 //! How runs are shown: one in full, many in a table.
 
 use super::warnings::{faults, show_faults, warn};
-use super::{Judged, PlayedTrace, Run, suite};
+use super::{Judged, PlayedTrace, Run, outputs, suite};
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict, memory};
 use std::fmt;
@@ -9,7 +9,7 @@ use std::io::Write;
 use vp_core::Time;
 use vp_models::host::Statistics;
 use vp_models::host::loadable::Execution;
-use vp_models::host::trace::player::Left;
+use vp_models::host::trace::player::{self, Left};
 use vp_models::platform::DeviceDescription;
 
 /// The verdict, which stands even if nobody reads the report to its end.
@@ -40,23 +40,37 @@ fn show_one(name: &str, ran: &PlayedTrace) -> Result<(), Failure> {
     }
     if let Some(execution) = &outcome.execution {
         show_split(&mut out, execution, Time::ps(statistics.get("period").unwrap_or(1_000)))?;
+        show_frames(&mut out, execution, Time::ps(statistics.get("period").unwrap_or(1_000)))?;
     }
     show_traffic(&mut out, statistics)?;
     for sum in &outcome.sums {
         let place = format!("{} bytes at {:#x} in {} memory", grouped(sum.size), sum.base, sum.memory);
         writeln!(out, "{:<10} {:#010x} of {place}", "CRC", sum.crc)?;
     }
+    if let Some(execution) = &outcome.execution {
+        outputs::show(&mut out, execution)?;
+    }
     if let Some(left) = &outcome.result {
         show_result(&mut out, left)?;
+    } else if outcome.execution.is_some() {
+        writeln!(out, "{:<10} compared with nothing: there is no golden", "result")?;
     }
     show_hash(&mut out, statistics)?;
     show_faults(&mut out, statistics)?;
     warn(&mut out, warnings)?;
     for failure in &outcome.failures {
-        writeln!(out, "{} {failure}", styled(text::RED, "wrong:"))?;
+        writeln!(out, "{} {failure}", label(failure))?;
     }
     writeln!(out, "\n{}", verdict(ran.verdict()))?;
     Ok(())
+}
+
+/// Label of a failure's line. Nothing is wrong where the platform lacks something.
+fn label(failure: &player::Failure) -> String {
+    match failure.kind.is_of_platform() {
+        true => styled(text::YELLOW, format!("{}:", word(Judged::Unsupported))),
+        false => styled(text::RED, "wrong:"),
+    }
 }
 
 /// A platform after others have used it: what `vp run` shows of one, without a verdict.
@@ -137,6 +151,23 @@ fn show_split(out: &mut impl Write, execution: &Execution, period: Time) -> Resu
         counted(*interrupts, "interrupt"),
         grouped(bus.cycles(period)),
         counted(time.cycles(period), "cycle")
+    )?;
+    Ok(())
+}
+
+/// Prints the cycles of each frame of a loadable, if there are several.
+fn show_frames(out: &mut impl Write, execution: &Execution, period: Time) -> Result<(), Failure> {
+    let cycles: Vec<u64> = execution.frames.iter().map(|time| time.cycles(period)).collect();
+    let [first, others @ ..] = &cycles[..] else { return Ok(()) };
+    let (Some(least), Some(most)) = (others.iter().min(), others.iter().max()) else { return Ok(()) };
+    let others =
+        if least == most { grouped(*least) } else { format!("{} to {}", grouped(*least), grouped(*most)) };
+    writeln!(
+        out,
+        "{:<10} {} without a reset: the first takes {}, the others {others}",
+        "frames",
+        grouped(cycles.len() as u64),
+        counted(*first, "cycle")
     )?;
     Ok(())
 }
@@ -342,7 +373,7 @@ fn explain(out: &mut impl Write, run: &Run) -> Result<(), Failure> {
             }
             for failure in &ran.outcome.failures {
                 // Names the script and the line itself.
-                writeln!(out, "{} {failure}", styled(text::RED, "wrong:"))?;
+                writeln!(out, "{} {failure}", label(failure))?;
             }
         }
         Err(failure) => {

@@ -13,7 +13,7 @@ use vp_study::energy::Energy;
 
 use super::energy::Estimate;
 use super::report::Tally;
-use super::{Judged, Run};
+use super::{Judged, Run, outputs};
 use crate::cli::record::{self, Record};
 use crate::cli::{Failure, standard};
 
@@ -59,8 +59,10 @@ impl ResultArgs {
         self.write_junit(runs.iter().map(case_of).collect())?;
         if self.json {
             let with_counters = |run: &Run| match &run.result {
-                Ok(ran) => of_trace(run).with("counters", record::counters(&ran.statistics)),
-                Err(_) => of_trace(run).with("counters", None::<()>),
+                Ok(ran) => of_trace(run)
+                    .with("outputs", ran.outcome.execution.as_ref().map(outputs::json))
+                    .with("counters", record::counters(&ran.statistics)),
+                Err(_) => of_trace(run).with("outputs", None::<()>).with("counters", None::<()>),
             };
             let Tally { passed, failed, not_compared, unsupported } = Tally::of(runs);
             record::print(&json!({
@@ -164,7 +166,10 @@ fn case_of(run: &Run) -> Case {
     let platform = run.result.as_ref().map_or(&run.configuration, |ran| &ran.platform);
     let (name, judged) = (&run.name, run.verdict());
     let why = match &run.result {
-        Ok(ran) if judged == Judged::Unsupported => ran.warnings.iter().map(ToString::to_string).collect(),
+        Ok(ran) if judged == Judged::Unsupported => {
+            let unfit = ran.outcome.failures.iter().filter(|failure| failure.kind.is_of_platform());
+            unfit.map(ToString::to_string).chain(ran.warnings.iter().map(ToString::to_string)).collect()
+        }
         Ok(ran) => ran.outcome.failures.iter().map(ToString::to_string).collect(),
         Err(failure) => vec![failure.to_string()],
     };

@@ -60,7 +60,7 @@ pub(super) fn run(
     task: &Task,
 ) -> Result<(), RunError> {
     for (at, (operation, source, destination)) in operations(loadable, task)?.into_iter().enumerate() {
-        bus.place = format!("CPU operation {at} of task {}", task.id);
+        bus.at(&format!("CPU operation {at} of task {}", task.id));
         let (from, _) = places.address(source.place);
         let (to, _) = places.address(destination.place);
         let mut read = vec![0; source.bytes()];
@@ -99,20 +99,52 @@ fn compute(
     }
 }
 
-/// The operations of a task, each with its source and its destination.
-fn operations(loadable: &Loadable, task: &Task) -> Result<Vec<(Operation, Buffer, Buffer)>, LoadableError> {
+/// Lists of a task.
+struct Lists<'a> {
+    operations: &'a [u8],
+    buffers: &'a [u8],
+    count: usize,
+}
+
+fn lists<'a>(loadable: &'a Loadable, task: &Task) -> Result<Lists<'a>, LoadableError> {
     let (head, list, buffers) = ("the CPU's network descriptor", "the CPU's operations", "the CPU's buffers");
     let block = bytes(loadable, task, 0, head)?;
     let word = |at: usize| field::<2>(block, at, head).map(u16::from_le_bytes);
-    let (operations_at, buffers_at, count) = (word(0)?, word(2)?, word(4)?);
-    let operations = bytes(loadable, task, operations_at.cast_signed(), list)?;
-    let buffers_list = bytes(loadable, task, buffers_at.cast_signed(), buffers)?;
+    Ok(Lists {
+        operations: bytes(loadable, task, word(0)?.cast_signed(), list)?,
+        buffers: bytes(loadable, task, word(2)?.cast_signed(), buffers)?,
+        count: word(4)?.into(),
+    })
+}
+
+/// Number of operations, at most `most`, and of those buffers of theirs that can be what they are if they have this form.
+pub(super) fn likely_buffers(
+    loadable: &Loadable,
+    task: &Task,
+    generation: Generation,
+    most: usize,
+) -> (usize, usize) {
+    let Ok(lists) = lists(loadable, task) else { return (0, 0) };
+    let count = lists.count.min(most);
+    let places =
+        (0..count).flat_map(|number| [0, CPU_BUFFER / 2].map(|at| (number, number * CPU_BUFFER + at)));
+    let is_likely = |&(number, at): &(usize, usize)| {
+        let found = buffer((loadable, generation), task, lists.buffers, at, number);
+        found.is_ok_and(|buffer| buffer.width * buffer.height * buffer.channels > 0)
+    };
+    (count, places.filter(is_likely).count())
+}
+
+/// The operations of a task, each with its source and its destination.
+fn operations(loadable: &Loadable, task: &Task) -> Result<Vec<(Operation, Buffer, Buffer)>, LoadableError> {
+    let list = "the CPU's operations";
+    let Lists { operations, buffers: buffers_list, count } = lists(loadable, task)?;
     // Newer ones have two scale factors behind the type.
     let (entry, parameters) = match loadable.generation() {
         Generation::Short => (16, 1),
         Generation::Long => (24, 9),
     };
-    (0..usize::from(count))
+    (0..count)
         .map(|number| {
             let at = number * entry;
             let float =
@@ -128,7 +160,7 @@ fn operations(loadable: &Loadable, task: &Task) -> Result<Vec<(Operation, Buffer
                     });
                 }
             };
-            let buffer = |at| buffer(loadable, task, buffers_list, at, number);
+            let buffer = |at| buffer((loadable, loadable.generation()), task, buffers_list, at, number);
             let source = buffer(number * CPU_BUFFER)?;
             let destination = buffer(number * CPU_BUFFER + CPU_BUFFER / 2)?;
             let shape = |buffer: &Buffer| [buffer.width, buffer.height, buffer.channels];
@@ -165,7 +197,7 @@ fn field<const N: usize>(bytes: &[u8], at: usize, what: &str) -> Result<[u8; N],
 }
 
 fn buffer(
-    loadable: &Loadable,
+    (loadable, generation): (&Loadable, Generation),
     task: &Task,
     list: &[u8],
     at: usize,
@@ -176,7 +208,7 @@ fn buffer(
     let word = |at| field::<4>(list, at, what).map(u32::from_le_bytes);
     let index = half_word(at)?.cast_signed();
     // Newer ones have an offset behind the address.
-    let (offset, rest) = match loadable.generation() {
+    let (offset, rest) = match generation {
         Generation::Short => (0, at + 2),
         Generation::Long => (u64::from(word(at + 2)?), at + 6),
     };

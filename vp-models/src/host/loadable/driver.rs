@@ -5,8 +5,7 @@
 //! use; read DMAs turn by themselves when they are used, and have a group of their own.
 
 use super::error::RunError;
-use super::layout;
-use super::network::{Kind, Lut, Operation, What};
+use super::network::{Kind, Operation, What};
 use super::places::Places;
 use super::registers::{self, Registers};
 use crate::host::DriverError;
@@ -110,7 +109,7 @@ impl<'a, 'h> Kernel<'a, 'h> {
         let at = (0..self.operations.len()).find(is_next)?;
         let has_room = others.len() < 2;
         // Tables are not kept twice: one is loaded when nobody uses another.
-        let has_table = match lut(&self.operations[at]) {
+        let has_table = match self.operations[at].lut() {
             Some((lut, _)) => others.is_empty() || self.tables[kind as usize] == Some(lut.index),
             None => true,
         };
@@ -129,7 +128,7 @@ impl<'a, 'h> Kernel<'a, 'h> {
         if kind == Kind::Convolution {
             self.expect_idle(at, group)?;
         }
-        if let Some((lut, precision)) = lut(operation)
+        if let Some((lut, precision)) = operation.lut()
             && self.tables[kind as usize] != Some(lut.index)
         {
             let load = registers::load_lut(self.places.map, kind.unit(), &lut.table, precision);
@@ -270,16 +269,5 @@ fn rdma(kind: Kind) -> Option<Unit> {
         Kind::Pdp => Some(Unit::PdpRdma),
         Kind::Cdp => Some(Unit::CdpRdma),
         Kind::Bdma | Kind::Convolution | Kind::Rubik => None,
-    }
-}
-
-/// The table of an operation, and its precision.
-fn lut(operation: &Operation) -> Option<(&Lut, u8)> {
-    match &operation.what {
-        What::Sdp { lut: Some(lut), descriptor, .. } => Some((lut, descriptor.src_precision)),
-        What::Cdp { lut: Some(lut), descriptor: layout::Cdp { in_precision, .. }, .. } => {
-            Some((lut, *in_precision))
-        }
-        _ => None,
     }
 }

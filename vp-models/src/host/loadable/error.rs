@@ -1,5 +1,6 @@
 //! What can be wrong with a loadable, and with running one.
 
+use super::fit::{Misfit, list};
 use super::network::Kind;
 use crate::host::DriverError;
 use crate::units::grouped;
@@ -50,6 +51,12 @@ pub enum LoadableError {
         /// The most.
         limit: u64,
     },
+    /// More operations than are looked at.
+    #[error("it has more than {} operations", grouped(limit))]
+    TooManyOperations {
+        /// The most.
+        limit: usize,
+    },
     /// A descriptor that means nothing.
     #[error("{place}: {field} is {value}, {expected}")]
     Descriptor {
@@ -79,6 +86,16 @@ pub enum RunError {
     /// It cannot be run at all.
     #[error(transparent)]
     Loadable(#[from] LoadableError),
+    /// The platform's hardware is not what it was made for.
+    #[error("it does not fit {platform}: {}{}; {}", .misfits[0], more(.misfits), names(.fitting))]
+    Unfit {
+        /// The platform.
+        platform: String,
+        /// Reasons, at least one.
+        misfits: Vec<Misfit>,
+        /// The built-in platforms that it fits.
+        fitting: Vec<&'static str>,
+    },
     /// The platform could not do what was asked, or raised an interrupt that no running operation raises.
     #[error(transparent)]
     Driver(#[from] DriverError),
@@ -130,4 +147,18 @@ pub enum RunError {
         /// What is wanted.
         expected: String,
     },
+}
+
+fn more(misfits: &[Misfit]) -> String {
+    match misfits.len() - 1 {
+        0 => String::new(),
+        more => format!(" ({} more)", grouped(more)),
+    }
+}
+
+fn names(platforms: &[&str]) -> String {
+    match platforms {
+        [] => "nor does it fit a built-in platform".to_owned(),
+        platforms => format!("it fits {}", list(platforms)),
+    }
 }

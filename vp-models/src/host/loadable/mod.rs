@@ -12,13 +12,15 @@
 //! run(loadable, inputs, host) → Execution
 //! ```
 //!
-//! Descriptors came in two generations: data cubes of 28 bytes, and since firmware interface 0.12 of 32 bytes, with an
-//! offset. [`Generation`] says which a loadable has.
+//! Descriptors came in two generations: data cubes of 28 bytes, and since April 2019 of 32 bytes, with an offset. [`Generation`] says
+//! which a loadable has: its own sizes tell (`generation`). What it asks of a platform, and which platforms have that, [`fit`] says.
 
 mod container;
 mod cpu;
 mod driver;
 mod error;
+pub mod fit;
+mod generation;
 mod image;
 mod layout;
 mod network;
@@ -26,18 +28,19 @@ mod places;
 mod registers;
 mod run;
 #[cfg(test)]
-mod tests;
+pub(in crate::host) mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::nvdla::cube::Surface;
 
+pub use super::trace::recording::Element;
 pub use driver::Span;
 pub use error::{LoadableError, RunError};
 pub(in crate::host) use image::normal;
 pub use network::Kind;
-pub use run::{Execution, Output, run};
+pub use run::{Execution, FrameDifference, Output, run, run_frames};
 
 /// Most memory that a loadable is given, in bytes: what the vendor's driver has.
 pub const MAX_MEMORY_BYTES: u64 = 1 << 30;
@@ -45,13 +48,16 @@ pub const MAX_MEMORY_BYTES: u64 = 1 << 30;
 /// Which form the descriptors of a loadable have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generation {
-    /// Data cubes of 28 bytes: firmware interface up to 0.11.
+    /// Data cubes of 28 bytes: the vendor's firmware interface up to 0.11, and compilers made for it.
     Short,
-    /// Data cubes of 32 bytes, with an offset: from 0.12 on.
+    /// Data cubes of 32 bytes, with an offset: the vendor's from 0.12 on.
     Long,
 }
 
 impl Generation {
+    /// Both.
+    pub const ALL: [Generation; 2] = [Generation::Short, Generation::Long];
+
     /// Size of a data cube.
     #[must_use]
     pub const fn cube_bytes(self) -> usize {
@@ -228,6 +234,7 @@ pub struct Loadable {
     /// In the order in which they are done.
     tasks: Vec<Task>,
     tensors: BTreeMap<u16, Tensor>,
+    generation: Generation,
 }
 
 impl Loadable {
@@ -275,16 +282,16 @@ impl Loadable {
         }
         let tensors = root.tensors().iter().flat_map(flatbuffers::Vector::iter).map(tensor).collect();
         let tasks = tasks(root, &addresses)?;
-        Ok(Loadable { version, interface, memories, addresses, tasks, tensors })
+        let generation = Generation::Short;
+        let mut loadable = Loadable { version, interface, memories, addresses, tasks, tensors, generation };
+        loadable.generation = generation::of(&loadable);
+        Ok(loadable)
     }
 
-    /// The form of its descriptors.
+    /// The form of its descriptors, as its own sizes tell it.
     #[must_use]
     pub fn generation(&self) -> Generation {
-        match self.interface {
-            Some(version) if version >= Version(0, 12, 0) => Generation::Long,
-            _ => Generation::Short,
-        }
+        self.generation
     }
 
     /// Its memory, in its order.

@@ -100,6 +100,46 @@ pub(super) enum What {
     Rubik { descriptor: layout::Rubik, cubes: [Cube; 2] },
 }
 
+impl What {
+    /// The cubes of data that it takes and makes, as their surfaces name them.
+    pub(super) fn data(&self) -> Vec<(&'static str, &Cube)> {
+        let (source, destination) = match self {
+            What::Bdma(_) => return Vec::new(),
+            What::Convolution { cubes, .. } => {
+                (&cubes[cube::CONV_SOURCE], Some(&cubes[cube::CONV_DESTINATION]))
+            }
+            What::Sdp { cubes, .. } => {
+                let destination = &cubes[cube::SDP_DESTINATION];
+                (
+                    &cubes[cube::SDP_SOURCE],
+                    Some(destination).filter(|cube| cube.place != TensorPlace::OnTheFly),
+                )
+            }
+            What::Pdp { cubes: [source, destination], .. }
+            | What::Cdp { cubes: [source, destination], .. }
+            | What::Rubik { cubes: [source, destination], .. } => (source, Some(destination)),
+        };
+        let destination = destination.map(|cube| ("destination", cube));
+        [("source", source)].into_iter().chain(destination).collect()
+    }
+
+    /// The cubes of parameters that it reads from memory.
+    pub(super) fn parameters(&self) -> Vec<&Cube> {
+        match self {
+            What::Convolution { descriptor, cubes, .. } => {
+                let is_compressed = descriptor.weight_format != 0;
+                let of_masks = [&cubes[cube::WMB], &cubes[cube::WGS]].into_iter().filter(|_| is_compressed);
+                [&cubes[cube::WEIGHTS]].into_iter().chain(of_masks).collect()
+            }
+            What::Sdp { descriptor, cubes, .. } => {
+                let stages = descriptor.stages.iter().zip(&cubes[cube::X1..]);
+                stages.filter(|(stage, _)| stage.reads_memory()).map(|(_, cube)| cube).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// A transfer of BDMA: from where to where, and of what shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copy {
@@ -127,6 +167,17 @@ pub(super) struct Operation {
     pub(super) what: What,
 }
 
+impl Operation {
+    /// Table of the operation, if there is one, and the operation's precision.
+    pub(super) fn lut(&self) -> Option<(&Lut, u8)> {
+        match &self.what {
+            What::Sdp { lut: Some(lut), descriptor, .. } => Some((lut, descriptor.src_precision)),
+            What::Cdp { lut: Some(lut), descriptor, .. } => Some((lut, descriptor.in_precision)),
+            _ => None,
+        }
+    }
+}
+
 /// Cubes of a convolution, of SDP, and of the others, in the order of their surfaces.
 pub(super) mod cube {
     pub(in super::super) const WEIGHTS: usize = 0;
@@ -141,14 +192,16 @@ pub(super) mod cube {
 }
 
 /// The lists of a task, to read its operations from.
-struct Lists<'a> {
+pub(super) struct Lists<'a> {
     loadable: &'a Loadable,
+    generation: Generation,
     task: &'a Task,
     operations: &'a [u8],
     surfaces: &'a [u8],
     dependencies: &'a [u8],
     luts: Option<&'a [u8]>,
     num_luts: u16,
+    count: usize,
 }
 
 /// The operations of a task.
@@ -156,6 +209,21 @@ struct Lists<'a> {
 /// # Errors
 /// When a descriptor is not there, or means nothing.
 pub(super) fn operations(loadable: &Loadable, task: &Task) -> Result<Vec<Operation>, LoadableError> {
+    let lists = lists(loadable, task, loadable.generation())?;
+    let checked = |at| {
+        let operation = lists.operation(at)?;
+        check(at, &operation)?;
+        Ok(operation)
+    };
+    (0..lists.count).map(checked).collect()
+}
+
+/// The lists of a task whose data cubes are of this form.
+pub(super) fn lists<'a>(
+    loadable: &'a Loadable,
+    task: &'a Task,
+    generation: Generation,
+) -> Result<Lists<'a>, LoadableError> {
     let part = "the network descriptor";
     let bytes = list(loadable, task, 0, part)?;
     let network: layout::Network =
@@ -167,17 +235,38 @@ pub(super) fn operations(loadable: &Loadable, task: &Task) -> Result<Vec<Operati
         });
     }
     let luts = loadable.bytes(task, network.luts.get(), "the list of tables")?;
-    let lists = Lists {
+    Ok(Lists {
         loadable,
+        generation,
         task,
         operations: list(loadable, task, network.operations.get(), "the list of operations")?,
         surfaces: list(loadable, task, network.surfaces.get(), "the list of surfaces")?,
         dependencies: list(loadable, task, network.dependencies.get(), "the list of dependencies")?,
         luts,
         num_luts: network.num_luts.get(),
-    };
-    let count = usize::from(network.num_operations.get());
-    (0..count).map(|at| lists.operation(at, count)).collect()
+        count: network.num_operations.get().into(),
+    })
+}
+
+/// Largest width, height and number of channels of a cube, as the vendor's driver has it: what the registers hold.
+pub(super) const MAX_EXTENT: u32 = 8192;
+
+/// Refuses cubes without a width, height or channels, and those with more than registers hold: a register that counts from one less
+/// would have another number. Of parameters only the size in bytes counts, and of SDP's result on its way to PDP nothing.
+fn check(at: usize, operation: &Operation) -> Result<(), LoadableError> {
+    for (name, cube) in operation.what.data() {
+        for (field, value) in [("width", cube.width), ("height", cube.height), ("channels", cube.channels)] {
+            if !(1..=MAX_EXTENT).contains(&value) {
+                return Err(LoadableError::Descriptor {
+                    place: format!("operation {at} ({}), {name} cube", operation.kind),
+                    field,
+                    value: value.into(),
+                    expected: "and a cube has 1 to 8192",
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn list<'a>(
@@ -207,7 +296,14 @@ impl Lists<'_> {
         })
     }
 
-    fn operation(&self, at: usize, count: usize) -> Result<Operation, LoadableError> {
+    /// Number of operations.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The operation of this number, as it lies there.
+    pub(super) fn operation(&self, at: usize) -> Result<Operation, LoadableError> {
+        let count = self.count;
         let dependency: layout::Dependency =
             self.at(self.dependencies, "dependencies", at, at * layout::DEPENDENCY)?;
         let place = || format!("operation {at}");
@@ -243,7 +339,7 @@ impl Lists<'_> {
         Ok(match kind {
             Kind::Bdma => What::Bdma(self.copies(at)?),
             Kind::Convolution => {
-                let behind = at * layout::SURFACE + 5 * self.loadable.generation().cube_bytes();
+                let behind = at * layout::SURFACE + 5 * self.generation.cube_bytes();
                 What::Convolution {
                     descriptor: Box::new(self.at(self.operations, "descriptor", at, entry)?),
                     cubes: self.cubes(at)?,
@@ -285,7 +381,7 @@ impl Lists<'_> {
     }
 
     fn cube(&self, at: usize, number: usize) -> Result<Cube, LoadableError> {
-        let generation = self.loadable.generation();
+        let generation = self.generation;
         let offset = at * layout::SURFACE + number * generation.cube_bytes();
         let (memory, address, from, raw) = match generation {
             Generation::Short => {

@@ -3,14 +3,18 @@
 use super::cpu;
 use super::driver::{Kernel, Span};
 use super::error::RunError;
+use super::fit;
 use super::network::operations;
 use super::places::Places;
 use super::{AddressEntry, Loadable, Processor, Tensor};
-use crate::host::Host;
 use crate::host::bus::Bus;
 use crate::host::driver::Driver;
+use crate::host::trace::recording::Element;
+use crate::host::{Host, Memory};
 use crate::nvdla::config::{CapabilityDescriptor, capability_descriptors};
 use crate::nvdla::registers::{RegisterMap, Unit};
+use crate::platform::Description;
+use half::f16;
 use vp_core::Time;
 
 /// Bytes of an atom where a configuration cannot be asked: nv_full's.
@@ -19,9 +23,13 @@ const ATOM: u32 = 32;
 /// What came of a loadable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
-    /// The outputs, in the order in which they are bound.
+    /// The outputs of the last frame, in the order in which they are bound.
     pub outputs: Vec<Output>,
-    /// When each operation of the accelerator ran, task by task.
+    /// Simulated time of each frame.
+    pub frames: Vec<Time>,
+    /// The first frame whose outputs are others than those of the first one, which had the same inputs.
+    pub differs: Option<FrameDifference>,
+    /// When each operation of the accelerator ran, task by task, frame by frame.
     pub spans: Vec<Span>,
     /// Register writes and reads made.
     pub register_writes: u64,
@@ -35,15 +43,62 @@ pub struct Execution {
     pub time: Time,
 }
 
+/// A frame that left something else than the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameDifference {
+    /// Number of the frame, from 1.
+    pub frame: usize,
+    /// Number of the output, in the order in which they are bound.
+    pub output: usize,
+    /// Bytes that differ in it.
+    pub differing: u64,
+    /// Address of the first.
+    pub address: u64,
+    /// Byte that the first frame left there.
+    pub expected: u8,
+    /// Byte that this one left.
+    pub actual: u8,
+}
+
 /// What a run left in an output's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// How it lies there, if the loadable says.
     pub tensor: Option<Tensor>,
+    /// The memory that it is in.
+    pub memory: Memory,
     /// Its first byte in memory.
     pub base: u64,
     /// All of its memory.
     pub bytes: Vec<u8>,
+}
+
+impl Output {
+    /// The elements' format, and the largest of them, at most `most`, each with its index in the order channel, line, column. What is no
+    /// number comes last. None if the loadable does not say what the output is.
+    #[must_use]
+    pub fn largest(&self, most: usize) -> Option<(Element, Vec<(usize, f64)>)> {
+        let tensor = self.tensor.as_ref()?;
+        let element = match (tensor.element_bytes?, tensor.is_half) {
+            (1, _) => Element::Int8,
+            (_, true) => Element::Fp16,
+            (_, false) => Element::Int16,
+        };
+        let dense = tensor.unpack(&self.bytes)?;
+        let value = |bytes: &[u8]| match (element, bytes) {
+            (Element::Fp16, &[low, high]) => f16::from_le_bytes([low, high]).to_f64(),
+            (_, &[low, high]) => i16::from_le_bytes([low, high]).into(),
+            _ => bytes[0].cast_signed().into(),
+        };
+        let mut values: Vec<(usize, f64)> =
+            dense.chunks_exact(element.bytes()).map(value).enumerate().collect();
+        let is_before = |a: &(usize, f64), b: &(usize, f64)| {
+            a.1.is_nan().cmp(&b.1.is_nan()).then(b.1.total_cmp(&a.1)).then(a.0.cmp(&b.0))
+        };
+        values.sort_unstable_by(is_before);
+        values.truncate(most);
+        Some((element, values))
+    }
 }
 
 /// Bytes of a memory atom, as the capability ROM says, if there is one.
@@ -61,6 +116,21 @@ fn memory_atom(bus: &mut Bus<'_>, map: RegisterMap) -> Result<u32, RunError> {
     }
 }
 
+/// Refuses a platform that the loadable does not fit. Of one that does not describe itself, only its memory atom is known.
+fn check_fit(loadable: &Loadable, bus: &mut Bus<'_>, atom: u32) -> Result<(), RunError> {
+    let statistics = bus.statistics()?;
+    let description = statistics.text("platform.description").and_then(|text| Description::parse(text).ok());
+    let nvdla = description.as_ref().and_then(|found| Some((found.name.clone(), found.nvdla()?)));
+    let (platform, misfits) = match nvdla {
+        Some((name, nvdla)) => (name, fit::misfits(loadable, &nvdla.config)?),
+        None => ("the platform".to_owned(), fit::other_atom(loadable, atom)?.into_iter().collect()),
+    };
+    if misfits.is_empty() {
+        return Ok(());
+    }
+    Err(RunError::Unfit { platform, misfits, fitting: fit::fitting(loadable)? })
+}
+
 /// Runs a loadable: its memory is filled, with `inputs` in the order in which they are bound and as they lie in memory,
 /// and its tasks are done. An input that is not given is as the loadable has it, mostly zero.
 ///
@@ -69,58 +139,140 @@ fn memory_atom(bus: &mut Bus<'_>, map: RegisterMap) -> Result<u32, RunError> {
 /// # Errors
 /// The first thing that went wrong; nothing is done after it.
 pub fn run(loadable: &Loadable, inputs: &[Vec<u8>], host: &mut dyn Host) -> Result<Execution, RunError> {
+    run_frames(loadable, inputs, 1, host)
+}
+
+/// Runs a loadable so many times, one after the other as the vendor's runtime does: without a reset, and memory but for the inputs is as
+/// the frame before has left it.
+///
+/// # Errors
+/// As of [`run`].
+pub fn run_frames(
+    loadable: &Loadable,
+    inputs: &[Vec<u8>],
+    frames: u32,
+    host: &mut dyn Host,
+) -> Result<Execution, RunError> {
     let map = host.map();
     let mut driver = Driver::new(host, "its memory");
     let atom = memory_atom(&mut driver.bus, map)?;
+    check_fit(loadable, &mut driver.bus, atom)?;
+    check_inputs(loadable, inputs)?;
     let places = Places::allot(loadable, map, atom)?;
-    let mut given = inputs.iter();
     for memory in loadable.memories() {
         let entry = AddressEntry { memory: memory.id, offset: 0 };
         driver.bus.load(places.memory(entry), places.address(entry).0, &memory.image)?;
     }
-    for (memory, input) in loadable.inputs().into_iter().zip(&mut given) {
-        if input.len() != memory.image.len() {
-            let tensor = loadable.tensor_of(memory).map_or_else(String::new, |tensor| tensor.name.clone());
-            let expected = format!("{} bytes", memory.image.len());
-            return Err(RunError::Input { tensor, found: input.len(), expected });
-        }
-        let entry = AddressEntry { memory: memory.id, offset: 0 };
-        driver.bus.load(places.memory(entry), places.address(entry).0, input)?;
-    }
-    if let Some(extra) = given.next() {
-        let expected = format!("none: the loadable has {} inputs", loadable.inputs().len());
-        return Err(RunError::Input { tensor: "after the last".to_owned(), found: extra.len(), expected });
-    }
     let start = driver.bus.now()?;
-    let mut spans = Vec::new();
-    for task in loadable.tasks() {
-        match task.processor {
-            Processor::Cpu => cpu::run(&mut driver.bus, &places, loadable, task)?,
-            Processor::Accelerator => {
-                let operations = operations(loadable, task)?;
-                spans.extend(Kernel::new(&mut driver, &places, &operations).run()?);
-            }
+    let (mut spans, mut times, mut differs) = (Vec::new(), Vec::new(), None);
+    let mut first: Option<Vec<Output>> = None;
+    let mut outputs = Vec::new();
+    for frame in 1..=frames.max(1) as usize {
+        fill_inputs(&mut driver.bus, loadable, inputs, (&places, frame))?;
+        let begin = driver.bus.now()?;
+        do_tasks(loadable, (&mut driver, &places), &mut spans)?;
+        times.push(driver.bus.now()? - begin);
+        outputs = take_outputs(&mut driver.bus, loadable, &places)?;
+        match &first {
+            None => first = Some(outputs.clone()),
+            Some(first) => differs = differs.or_else(|| difference(frame, first, &outputs)),
         }
     }
-    let time = driver.bus.now()? - start;
-    let mut outputs = Vec::new();
-    driver.bus.place = "its outputs".to_owned();
-    for memory in loadable.outputs() {
-        let entry = AddressEntry { memory: memory.id, offset: 0 };
-        let (base, mut bytes) = (places.address(entry).0, vec![0; memory.image.len()]);
-        driver.bus.fetch(places.memory(entry), base, &mut bytes)?;
-        outputs.push(Output { tensor: loadable.tensor_of(memory).cloned(), base, bytes });
-    }
-    let busy = busy(&spans);
+    let (time, busy) = (driver.bus.now()? - start, busy(&spans));
     let Bus { writes, reads, interrupts, .. } = driver.bus;
     Ok(Execution {
         outputs,
+        frames: times,
+        differs,
         spans,
         register_writes: writes,
         register_reads: reads,
         interrupts,
         bus: time - busy.min(time),
         time,
+    })
+}
+
+fn check_inputs(loadable: &Loadable, inputs: &[Vec<u8>]) -> Result<(), RunError> {
+    let taken = loadable.inputs();
+    for (memory, input) in taken.iter().zip(inputs) {
+        if input.len() != memory.image.len() {
+            let tensor = loadable.tensor_of(memory).map_or_else(String::new, |tensor| tensor.name.clone());
+            let expected = format!("{} bytes", memory.image.len());
+            return Err(RunError::Input { tensor, found: input.len(), expected });
+        }
+    }
+    if let Some(extra) = inputs.get(taken.len()) {
+        let expected = format!("none: the loadable has {} inputs", taken.len());
+        return Err(RunError::Input { tensor: "after the last".to_owned(), found: extra.len(), expected });
+    }
+    Ok(())
+}
+
+/// Puts the inputs of a frame into memory. What is not given is there in the first frame.
+fn fill_inputs(
+    bus: &mut Bus<'_>,
+    loadable: &Loadable,
+    inputs: &[Vec<u8>],
+    (places, frame): (&Places, usize),
+) -> Result<(), RunError> {
+    for (number, memory) in loadable.inputs().into_iter().enumerate() {
+        let Some(bytes) = inputs.get(number).or((frame > 1).then_some(&memory.image)) else { continue };
+        let entry = AddressEntry { memory: memory.id, offset: 0 };
+        bus.load(places.memory(entry), places.address(entry).0, bytes)?;
+    }
+    Ok(())
+}
+
+fn do_tasks(
+    loadable: &Loadable,
+    (driver, places): (&mut Driver<'_>, &Places),
+    spans: &mut Vec<Span>,
+) -> Result<(), RunError> {
+    for task in loadable.tasks() {
+        match task.processor {
+            Processor::Cpu => cpu::run(&mut driver.bus, places, loadable, task)?,
+            Processor::Accelerator => {
+                let operations = operations(loadable, task)?;
+                spans.extend(Kernel::new(driver, places, &operations).run()?);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn take_outputs(bus: &mut Bus<'_>, loadable: &Loadable, places: &Places) -> Result<Vec<Output>, RunError> {
+    bus.at("its outputs");
+    let mut outputs = Vec::new();
+    for memory in loadable.outputs() {
+        let entry = AddressEntry { memory: memory.id, offset: 0 };
+        let (base, mut bytes) = (places.address(entry).0, vec![0; memory.image.len()]);
+        bus.fetch(places.memory(entry), base, &mut bytes)?;
+        outputs.push(Output {
+            tensor: loadable.tensor_of(memory).cloned(),
+            memory: places.memory(entry),
+            base,
+            bytes,
+        });
+    }
+    Ok(outputs)
+}
+
+/// The first output of a frame that is another than the first frame's.
+fn difference(frame: usize, first: &[Output], outputs: &[Output]) -> Option<FrameDifference> {
+    first.iter().zip(outputs).enumerate().find_map(|(output, (first, now))| {
+        let both = first.bytes.iter().zip(&now.bytes).enumerate();
+        let mut differing = both.filter(|(_, (expected, actual))| expected != actual);
+        let (at, (&expected, &actual)) = differing.next()?;
+        let address = now.base + at as u64;
+        Some(FrameDifference {
+            frame,
+            output,
+            differing: 1 + differing.count() as u64,
+            address,
+            expected,
+            actual,
+        })
     })
 }
 

@@ -1,6 +1,6 @@
 //! A loadable of our own, in both generations: a pooling, and a power by the CPU behind it.
 
-mod builder;
+pub(super) mod builder;
 
 use super::*;
 use crate::local::LocalHost;
@@ -21,52 +21,90 @@ const ATOM: usize = 32;
 const SOURCE: i16 = 4;
 const RESULT: i16 = 5;
 
-/// A cube of 32 bytes a position, `offset` into its memory.
-fn cube(generation: Generation, address: i16, width: u16, offset: u32) -> Vec<u8> {
-    let mut cube = words(&[0, address]);
-    if generation == Generation::Long {
-        cube.extend(offset.to_le_bytes());
-    }
-    let line = u32::from(width) * ATOM as u32;
-    cube.extend((line * u32::from(width)).to_le_bytes());
-    cube.extend([width, width, ATOM as u16, 0].iter().flat_map(|value| value.to_le_bytes()));
-    cube.extend([line, line * u32::from(width), 0].iter().flat_map(|value| value.to_le_bytes()));
-    cube
-}
-
-/// Bytes that the newer generation's source begins after.
-const OFFSET: usize = 64;
-
 /// Max pooling of 2 x 2 over 4 x 4 x 32, int8.
-fn pooling(generation: Generation, source: &[u8]) -> Vec<u8> {
-    let (version, offset) = match generation {
-        Generation::Short => ([0, 11, 0], 0),
-        Generation::Long => ([0, 12, 0], OFFSET),
-    };
-    // Operations, surfaces, dependencies; no tables, regions, statistics; heads; one region, one operation.
-    let mut network = words(&[1, 2, 3, -1, -1, -1, -1, 0, -1, -1, -1, 0, -1, -1, 1, 1, 0, 6, 0]);
-    network.extend([0, 0]);
-    let mut operation = words(&[0; 6]);
-    // One split; max; kernel and stride of two; no padding; int8.
-    operation.extend([1, 1, 1, 1, 2, 2, 0, 0, 0, 0, 0, 0]);
-    operation.resize(116, 0);
-    let mut surface = cube(generation, SOURCE, WIDTH as u16, offset as u32);
-    surface.extend(cube(generation, RESULT, WIDTH as u16 / 2, 0));
-    surface.resize(644, 0);
-    let mut dependency = words(&[0]);
-    // A pooling that waits for nobody, and for which nobody waits.
-    dependency.extend([0, 3, 0, 0, 0, 0]);
-    dependency.extend([[0xff, 0xff, 0, 0]; 7].concat());
-    let mut bytes = vec![0; offset];
-    bytes.extend(source);
-    let set = |bytes: Vec<u8>| Piece { size: bytes.len(), bytes, flags: 3 };
-    let mut pieces: Vec<Piece> = [network, operation, surface, dependency].into_iter().map(set).collect();
-    pieces.push(Piece { size: bytes.len(), bytes, flags: 3 | flags::INPUT });
-    pieces.push(Piece { bytes: Vec::new(), size: WIDTH / 2 * WIDTH / 2 * ATOM, flags: 1 | flags::OUTPUT });
-    container(&pieces, version, &[(1, &[0, 1, 2, 3, 4, 5])])
+#[derive(Clone, Copy)]
+pub(in crate::host) struct Pooling {
+    /// The form of its cubes.
+    pub(in crate::host) generation: Generation,
+    /// Version of its interface.
+    pub(in crate::host) version: [u8; 3],
+    /// Bytes of an atom: 32 channels are one or several surfaces.
+    pub(in crate::host) atom: usize,
+    /// Columns, lines and channels, as the cubes say them.
+    pub(in crate::host) source: [u16; 3],
+    pub(in crate::host) result: [u16; 3],
+    /// int8, int16, fp16.
+    pub(in crate::host) precision: u8,
+    /// Memory of the result: 0 DRAM, 1 SRAM.
+    pub(in crate::host) domain: u8,
 }
 
-fn host(platform: &str) -> LocalHost {
+impl Pooling {
+    pub(in crate::host) const USUAL: Pooling = Pooling {
+        generation: Generation::Short,
+        version: [0, 11, 0],
+        atom: ATOM,
+        source: [WIDTH as u16, WIDTH as u16, ATOM as u16],
+        result: [WIDTH as u16 / 2, WIDTH as u16 / 2, ATOM as u16],
+        precision: 0,
+        domain: 0,
+    };
+
+    /// Bytes that the newer generation's source begins after.
+    const OFFSET: usize = 64;
+
+    fn cube(&self, address: i16, width: u16, extents: [u16; 3], offset: u32) -> Vec<u8> {
+        let mut cube = words(&[0, address]);
+        if self.generation == Generation::Long {
+            cube.extend(offset.to_le_bytes());
+        }
+        let (lines, line) = (u32::from(width), u32::from(width) * self.atom as u32);
+        cube.extend((lines * lines * ATOM as u32).to_le_bytes());
+        let [width, height, channels] = extents;
+        cube.extend([width, height, channels, 0].iter().flat_map(|value| value.to_le_bytes()));
+        cube.extend([line, lines * line, 0].iter().flat_map(|value| value.to_le_bytes()));
+        cube
+    }
+
+    pub(in crate::host) fn bytes(&self, source: &[u8]) -> Vec<u8> {
+        let offset = if self.generation == Generation::Long { Pooling::OFFSET } else { 0 };
+        // Operations, surfaces, dependencies; no tables, regions, statistics; heads; one region, one operation.
+        let mut network = words(&[1, 2, 3, -1, -1, -1, -1, 0, -1, -1, -1, 0, -1, -1, 1, 1, 0, 6, 0]);
+        network.extend([0, 0]);
+        let mut operation = words(&[0; 6]);
+        // One split; max; kernel and stride of two; no padding.
+        operation.extend([1, 1, 1, 1, 2, 2, 0, 0, 0, 0, self.precision, 0]);
+        operation.resize(116, 0);
+        let mut surface = self.cube(SOURCE, WIDTH as u16, self.source, offset as u32);
+        surface.extend(self.cube(RESULT, WIDTH as u16 / 2, self.result, 0));
+        // What is behind is nothing's.
+        surface.resize(644, 0xa5);
+        let mut dependency = words(&[0]);
+        // A pooling that waits for nobody, and for which nobody waits.
+        dependency.extend([0, 3, 0, 0, 0, 0]);
+        dependency.extend([[0xff, 0xff, 0, 0]; 7].concat());
+        let mut bytes = vec![0; offset];
+        bytes.extend(source);
+        let set = |bytes: Vec<u8>| Piece { size: bytes.len(), bytes, flags: 3, domain: 0 };
+        let mut pieces: Vec<Piece> = [network, operation, surface, dependency].into_iter().map(set).collect();
+        pieces.push(Piece { size: bytes.len(), bytes, flags: 3 | flags::INPUT, domain: 0 });
+        let size = WIDTH / 2 * WIDTH / 2 * ATOM;
+        pieces.push(Piece { bytes: Vec::new(), size, flags: 1 | flags::OUTPUT, domain: self.domain });
+        container(&pieces, self.version, &[(1, &[0, 1, 2, 3, 4, 5])])
+    }
+
+    /// Loadable with zeros as its input.
+    pub(super) fn parsed(&self) -> Loadable {
+        Loadable::parse(&self.bytes(&[0; WIDTH * WIDTH * ATOM])).expect("whole")
+    }
+}
+
+fn pooling(generation: Generation, source: &[u8]) -> Vec<u8> {
+    let version = if generation == Generation::Short { [0, 11, 0] } else { [0, 12, 0] };
+    Pooling { generation, version, ..Pooling::USUAL }.bytes(source)
+}
+
+pub(super) fn host(platform: &str) -> LocalHost {
     let description = Description::named(platform).expect("a built-in platform");
     LocalHost::new(Platform::build(&description).expect("a platform"))
 }
@@ -94,6 +132,50 @@ fn a_pooling_runs_in_both_generations() {
         assert!(span.programmed < span.enabled && span.enabled < span.completed, "{span:?}");
         assert!(execution.bus < execution.time && execution.bus > Time::ZERO, "{execution:?}");
     }
+}
+
+/// Compilers count their own versions, such as ONNC, which stamps 1.2.0 on cubes of 28 bytes.
+#[test]
+fn the_form_of_cubes_is_told_by_their_sizes_and_by_no_version() {
+    for generation in Generation::ALL {
+        for version in [[0, 7, 0], [0, 11, 0], [0, 12, 0], [1, 2, 0], [9, 9, 9]] {
+            let it = Pooling { generation, version, ..Pooling::USUAL };
+            assert_eq!(it.parsed().generation(), generation, "{version:?}");
+            // Even where a cube says that it is larger than its memory, or has no width.
+            let it = Pooling { result: [0, 2, 32], ..it };
+            assert_eq!(it.parsed().generation(), generation, "{version:?}");
+        }
+    }
+}
+
+#[test]
+fn a_cube_without_an_extent_or_with_more_than_registers_hold_is_refused() {
+    let [good, bad] = [Pooling::USUAL.source, [4, 0, 32]];
+    for (source, result, told) in [
+        (bad, Pooling::USUAL.result, "operation 0 (PDP), source cube: height is 0, and a cube has 1 to 8192"),
+        (good, [0, 2, 32], "operation 0 (PDP), destination cube: width is 0, and a cube has 1 to 8192"),
+        (
+            good,
+            [2, 2, 8193],
+            "operation 0 (PDP), destination cube: channels is 8193, and a cube has 1 to 8192",
+        ),
+    ] {
+        let loadable = Pooling { source, result, ..Pooling::USUAL }.parsed();
+        let error = run(&loadable, &[], &mut host("nv_large")).expect_err("no such cube");
+        assert_eq!(error.to_string(), told);
+    }
+}
+
+#[test]
+fn frames_follow_each_other_without_a_reset_and_leave_the_same() {
+    let source: Vec<u8> = (0..WIDTH * WIDTH * ATOM).map(|at| (at * 73 % 251) as u8).collect();
+    let loadable = Loadable::parse(&pooling(Generation::Short, &source)).expect("whole");
+    let execution = run_frames(&loadable, &[], 3, &mut host("nv_large")).expect("runs");
+    assert_eq!((execution.frames.len(), execution.spans.len(), execution.interrupts), (3, 3, 3));
+    assert_eq!((execution.outputs[0].bytes.clone(), execution.differs), (pooled(&source), None));
+    // Each begins when the one before has ended.
+    assert!(execution.spans.windows(2).all(|two| two[0].completed < two[1].programmed));
+    assert_eq!(execution.frames.iter().copied().fold(Time::ZERO, |sum, time| sum + time), execution.time);
 }
 
 #[test]
@@ -128,9 +210,9 @@ fn the_cpu_does_its_task_behind_the_accelerators() {
     source.resize(32, 0);
     source.extend(halves(&[0.0, 4.0, 8.0]));
     source.resize(64, 0);
-    let set = |bytes: Vec<u8>| Piece { size: bytes.len(), bytes, flags: 3 };
+    let set = |bytes: Vec<u8>| Piece { size: bytes.len(), bytes, flags: 3, domain: 0 };
     let mut pieces: Vec<Piece> = [block, operation, buffers, source].into_iter().map(set).collect();
-    pieces.push(Piece { bytes: Vec::new(), size: 64, flags: 1 | flags::OUTPUT });
+    pieces.push(Piece { bytes: Vec::new(), size: 64, flags: 1 | flags::OUTPUT, domain: 0 });
     let bytes = container(&pieces, [0, 11, 0], &[(2, &[0, 1, 2, 3, 4])]);
     let execution = run(&Loadable::parse(&bytes).expect("whole"), &[], &mut host("nv_full")).expect("runs");
     let left = &execution.outputs[0].bytes;
@@ -145,7 +227,7 @@ fn what_does_not_fit_is_told_with_its_place() {
     let whole = pooling(Generation::Short, &source);
     let error = Loadable::parse(&whole[..40]).expect_err("cut off");
     assert!(matches!(error, LoadableError::Container(_)), "{error}");
-    let set = |bytes: Vec<u8>| Piece { size: bytes.len(), bytes, flags: 3 };
+    let set = |bytes: Vec<u8>| Piece { size: bytes.len(), bytes, flags: 3, domain: 0 };
     let lone = container(&[set(vec![0; 39])], [0, 11, 0], &[(1, &[0])]);
     let loadable = Loadable::parse(&lone).expect("whole");
     let error = run(&loadable, &[], &mut host("nv_large")).expect_err("too short");
@@ -173,7 +255,8 @@ fn a_tensor_is_not_larger_than_its_memory() {
         bytes: 64,
     };
     assert_eq!((huge.pack(&[], 64), huge.unpack(&[0; 64])), (None, None));
-    let output = Output { tensor: Some(huge), base: 0, bytes: vec![0; 64] };
+    let output =
+        Output { tensor: Some(huge), memory: crate::host::Memory::Primary, base: 0, bytes: vec![0; 64] };
     assert_eq!(output.dimg(), None);
 }
 

@@ -402,14 +402,19 @@ pub(super) fn entries_of_pixels(bytes: u32, config: &Config) -> u32 {
 
 /// Entries of the convolution buffer that a line of features takes (architecture text, "Convolution buffer").
 pub(super) fn entries_per_line(shape: Shape, precision: Precision, config: &Config) -> u32 {
-    let held = (config.cbuf_entry_bytes() / config.memory_atom).max(1);
     let atoms = shape.channels.div_ceil(config.lanes(precision));
+    entries_of_atoms(atoms, shape.width, config.cbuf_entry_bytes() / config.memory_atom)
+}
+
+/// Entries that a line takes of so many atoms a column, where an entry holds `held` atoms.
+pub(in crate::host) fn entries_of_atoms(atoms: u32, width: u32, held: u32) -> u32 {
+    let held = held.max(1);
     let rest = match atoms % held {
         // Three atoms of four take as much room as four.
-        3 => shape.width,
-        rest => (rest * shape.width).div_ceil(held),
+        3 => width,
+        rest => (rest * width).div_ceil(held),
     };
-    atoms / held * shape.width + rest
+    atoms / held * width + rest
 }
 
 #[cfg(test)]

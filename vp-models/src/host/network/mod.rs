@@ -49,6 +49,7 @@ pub use description::{
     ReadTensor, Shape, Share, SoftMax, Sum, Window, Winograd, example_input,
 };
 pub use error::{MeasureError, PlanError, RunError};
+pub(in crate::host) use layout::entries_of_atoms;
 pub use layout::{Channels, Form, Place, Run, Tensor};
 pub use measured::{LayerFigures, Measured};
 pub use plan::{

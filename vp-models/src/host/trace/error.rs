@@ -78,6 +78,14 @@ pub enum TraceErrorKind {
     /// What should come out cannot be told.
     #[error("not a golden: {0}")]
     BadGolden(&'static str),
+    /// Two folders of goldens for one loadable.
+    #[error("{} and {} may both be what it must leave: put the right one beside it as NAME.dimg", .first.display(), .second.display())]
+    SeveralGoldens {
+        /// One of them.
+        first: PathBuf,
+        /// Another.
+        second: PathBuf,
+    },
     /// The bytes are not UTF-8.
     #[error("not a text file: byte {0:#04x} is not UTF-8")]
     NotText(u8),

@@ -89,8 +89,8 @@ pub enum Body {
         loadable: Box<Loadable>,
         /// Its inputs as they lie in memory, in the order in which they are bound.
         inputs: Vec<Vec<u8>>,
-        /// What must come out, if that is known.
-        golden: Option<recording::Golden>,
+        /// Goldens of the outputs, by their numbers, as far as they are known.
+        goldens: BTreeMap<usize, recording::Golden>,
     },
 }
 
@@ -205,8 +205,8 @@ impl Trace {
 
     /// Gives a loadable its inputs, as they lie in memory. What comes of them is compared with nothing.
     pub fn give(&mut self, given: Vec<Vec<u8>>) {
-        if let Body::Loadable { inputs, golden, .. } = &mut self.body {
-            (*inputs, *golden) = (given, None);
+        if let Body::Loadable { inputs, goldens, .. } = &mut self.body {
+            (*inputs, *goldens) = (given, BTreeMap::new());
         }
     }
 
@@ -285,7 +285,7 @@ impl Trace {
                 }
                 summary.memory_checks = log.left.len();
             }
-            Body::Loadable { golden, .. } => summary.memory_checks = golden.iter().count(),
+            Body::Loadable { goldens, .. } => summary.memory_checks = goldens.len(),
             Body::Txn { lines, .. } => {
                 for line in lines {
                     match line.command {

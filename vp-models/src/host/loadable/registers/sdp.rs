@@ -28,6 +28,16 @@ impl Stage {
         self.enable != 0
     }
 
+    /// Returns true if results differ from what comes in.
+    pub(in super::super) fn changes_anything(&self) -> bool {
+        self.is_on() && (self.adds() || self.multiplies() || self.activation != 0)
+    }
+
+    /// Returns true if results are looked up in a table.
+    pub(in super::super) fn looks_up(&self) -> bool {
+        self.is_on() && self.activation == code::LUT
+    }
+
     fn adds(&self) -> bool {
         matches!(self.operation, code::ADD | code::BOTH)
     }
@@ -37,7 +47,7 @@ impl Stage {
     }
 
     /// Whether its operands come from memory.
-    fn reads_memory(&self) -> bool {
+    pub(in super::super) fn reads_memory(&self) -> bool {
         self.is_on() && (self.adds() || self.multiplies()) && self.mode != code::PER_LAYER
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Piece {
     pub(crate) size: usize,
     /// 1: to be allotted, 2: to be filled, 4: an input, 8: an output.
     pub(crate) flags: u16,
+    /// 0: DRAM, 1: SRAM.
+    pub(crate) domain: u8,
 }
 
 /// Builds the container: each piece a memory with an address of the same number, and the tasks over all of them.
@@ -41,6 +43,7 @@ pub(crate) fn container(pieces: &[Piece], version: [u8; 3], interfaces: &[(u32, 
         builder.push_slot_always(slot(6), offsets);
         builder.push_slot_always(slot(0), id);
         builder.push_slot_always(slot(2), piece.flags);
+        builder.push_slot_always(slot(1), piece.domain);
         builder.push_slot_always(slot(8), id);
         memories.push(builder.end_table(start));
         let start = builder.start_table();

@@ -6,10 +6,14 @@ use super::{FailureKind, Left, PlayContext, PlayError};
 use crate::host::Memory;
 use crate::host::trace::recording::Golden;
 
-/// Compares the memory from `base` on.
-pub(super) fn compare(context: &mut PlayContext<'_>, golden: &Golden, base: u64) -> Result<(), PlayError> {
+/// Compares a memory from `base` on.
+pub(super) fn compare(
+    context: &mut PlayContext<'_>,
+    golden: &Golden,
+    (memory, base): (Memory, u64),
+) -> Result<(), PlayError> {
     let mut left = vec![0; golden.memory_bytes()];
-    context.ask(|host| host.fetch(Memory::Primary, base, &mut left))?;
+    context.ask(|host| host.fetch(memory, base, &mut left))?;
     let name = |file: &Path| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let file = name(golden.file());
     let (elements, values, verdict) = match golden {
@@ -18,7 +22,7 @@ pub(super) fn compare(context: &mut PlayContext<'_>, golden: &Golden, base: u64)
             let verdict = match differs.first() {
                 None => Ok(()),
                 Some(&(at, expected)) => Err(FailureKind::Bytes {
-                    memory: Memory::Primary,
+                    memory,
                     file,
                     differing: differs.len() as u64,
                     address: base.saturating_add(at as u64),

@@ -1,18 +1,19 @@
 //! Plays loadables: runs them, and compares what they leave.
 
-use super::{FailureKind, PlayContext, PlayError, SeenInterrupt, golden};
+use super::{FailureKind, PlayContext, PlayError, PlayOptions, SeenInterrupt, golden};
 use crate::host::loadable::{self, Loadable, RunError};
 use crate::host::trace::recording::Golden;
 use crate::host::{DriverError, HostError};
 use crate::nvdla::glb::Interrupt;
+use std::collections::BTreeMap;
 
 pub(super) fn play(
     loadable: &Loadable,
     inputs: &[Vec<u8>],
-    wanted: Option<&Golden>,
-    context: &mut PlayContext<'_>,
+    goldens: &BTreeMap<usize, Golden>,
+    (context, options): (&mut PlayContext<'_>, &PlayOptions),
 ) -> Result<(), PlayError> {
-    let execution = match loadable::run(loadable, inputs, context.host) {
+    let execution = match loadable::run_frames(loadable, inputs, options.frames, context.host) {
         Ok(execution) => execution,
         // A run that comes to rest, or cannot be, is an answer.
         Err(RunError::Driver(DriverError::Host { error, .. }))
@@ -32,13 +33,22 @@ pub(super) fn play(
         .iter()
         .map(|span| SeenInterrupt { interrupt: None::<Interrupt>, time: span.completed });
     context.outcome.interrupts.extend(served);
-    let base = execution.outputs.first().map(|output| output.base);
+    if let Some(differs) = execution.differs {
+        context.fail(None, FailureKind::Frame(differs));
+    }
+    let places: Vec<_> = execution.outputs.iter().map(|output| (output.memory, output.base)).collect();
     context.outcome.execution = Some(execution);
-    match (wanted, base) {
-        (Some(wanted), Some(base)) => golden::compare(context, wanted, base),
-        _ => {
-            context.judge(Ok(()));
-            Ok(())
+    for (&number, golden) in goldens {
+        match places.get(number) {
+            Some(&place) => golden::compare(context, golden, place)?,
+            None => {
+                let file = golden.file().file_name().unwrap_or_default().to_string_lossy().into_owned();
+                context.fail(None, FailureKind::NoOutput { file, number, outputs: places.len() });
+            }
         }
     }
+    if goldens.is_empty() {
+        context.judge(Ok(()));
+    }
+    Ok(())
 }

@@ -15,7 +15,7 @@ use thiserror::Error;
 use super::error::{TraceError, TraceErrorKind};
 use super::txn::Relation;
 use super::{Body, RegisterNames, Trace};
-use crate::host::loadable::{Execution, RunError};
+use crate::host::loadable::{Execution, FrameDifference, RunError};
 use crate::host::{Host, HostError, Memory};
 use crate::nvdla::glb::Interrupt;
 use crate::nvdla::registers::{RegisterMap, Unit, glb};
@@ -43,12 +43,14 @@ pub struct PlayOptions {
     pub read_retries: u32,
     /// Seed of the bytes that `mem_init` draws for RANDOM and X.
     pub seed: u64,
+    /// Times that a loadable runs, one after the other without a reset; at least one.
+    pub frames: u32,
 }
 
 impl Default for PlayOptions {
-    /// 100 000 polls, 100 retries (the most of the vendor's players), seed 1.
+    /// 100 000 polls, 100 retries (the most of the vendor's players), seed 1, one frame.
     fn default() -> Self {
-        Self { poll_reads: 100_000, read_retries: 100, seed: 1 }
+        Self { poll_reads: 100_000, read_retries: 100, seed: 1, frames: 1 }
     }
 }
 
@@ -147,6 +149,12 @@ impl FailureKind {
     #[must_use]
     pub fn is_of_memory(&self) -> bool {
         matches!(self, FailureKind::Crc { .. } | FailureKind::Bytes { .. } | FailureKind::Values { .. })
+    }
+
+    /// Returns true if a loadable does not fit the platform, and fits another one.
+    #[must_use]
+    pub fn is_of_platform(&self) -> bool {
+        matches!(self, FailureKind::Loadable(RunError::Unfit { fitting, .. }) if !fitting.is_empty())
     }
 }
 
@@ -289,6 +297,25 @@ pub enum FailureKind {
     /// A loadable that did not run to its end.
     #[error("{0}")]
     Loadable(RunError),
+    /// A layer of a loadable that a unit refused, in the unit's words.
+    #[error("{0}")]
+    Refused(String),
+    /// A loadable has not the output that a golden is of.
+    #[error("`{file}` is of output {number}, and the loadable has {outputs} (counted from 0)")]
+    NoOutput {
+        /// The golden.
+        file: String,
+        /// The output's number.
+        number: usize,
+        /// Number of outputs.
+        outputs: usize,
+    },
+    /// A frame of a loadable left something else than the first one.
+    #[error(
+        "frame {} leaves other bytes than the first one, which had the same input: {} in output {}, first at {:#x}: expected {:#04x}, found {:#04x}",
+        .0.frame, .0.differing, .0.output, .0.address, .0.expected, .0.actual
+    )]
+    Frame(FrameDifference),
     /// `wait` ended without the interrupt.
     #[error("the interrupt never came: {0}")]
     WaitEnded(HostError),
@@ -357,8 +384,8 @@ pub fn play(
             context.check_device()?;
             sc_log::play(log, &mut context, options)?;
         }
-        Body::Loadable { loadable, inputs, golden } => {
-            loadable::play(loadable, inputs, golden.as_ref(), &mut context)?;
+        Body::Loadable { loadable, inputs, goldens } => {
+            loadable::play(loadable, inputs, goldens, (&mut context, options))?;
         }
     }
     if context.outcome.passed() {
@@ -470,6 +497,7 @@ impl<'a> PlayContext<'a> {
 
     /// Waits for the interrupt. A run that has come to rest without it is an answer, not an error.
     fn wait_interrupt(&mut self) -> Result<Result<Time, HostError>, PlayError> {
+        self.host.doing(&format!("line {}", self.line));
         match self.host.wait_interrupt() {
             Ok(time) => Ok(Ok(time)),
             Err(rest @ (HostError::Idle { .. } | HostError::Limit { .. })) => Ok(Err(rest)),

@@ -116,7 +116,9 @@ pub(super) fn play<'a>(
     }
     player.left_over()?;
     match golden {
-        Some(golden) => super::golden::compare(player.context, golden, player.destination.address()),
+        Some(golden) => {
+            super::golden::compare(player.context, golden, (Memory::Primary, player.destination.address()))
+        }
         None => Ok(()),
     }
 }

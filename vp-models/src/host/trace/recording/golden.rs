@@ -1,5 +1,6 @@
 //! What a recording must leave in memory: an image file of the runtime's, or a row of values in a table.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::super::discover::{Language, configuration_of_name};
@@ -91,6 +92,16 @@ impl Element {
             "fp16" => Some(Element::Fp16),
             _ => None,
         }
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Element::Int8 => "int8",
+            Element::Int16 => "int16",
+            Element::Fp16 => "fp16",
+        })
     }
 }
 

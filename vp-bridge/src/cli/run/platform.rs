@@ -1,0 +1,37 @@
+//! The platform of a trace that is asked to run on none: what its contents say, then its folder and its name.
+
+use super::DEFAULT_PLATFORM;
+use vp_models::host::loadable::fit;
+use vp_models::host::trace::recording::configuration;
+use vp_models::host::trace::{Body, Trace, TraceSource};
+use vp_models::platform::Description;
+
+/// A platform, and why this one, if that is worth a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) struct Chosen {
+    pub(in crate::cli) platform: String,
+    pub(super) why: Option<String>,
+}
+
+/// The platform of a trace. A loadable runs where it fits.
+pub(in crate::cli) fn of(source: &TraceSource, trace: &Trace) -> Chosen {
+    let Body::Loadable { loadable, .. } = trace.body() else {
+        return Chosen { platform: platform_of(source).to_owned(), why: None };
+    };
+    // As recordings have it, the vendor's names end in what they were compiled for.
+    let hints: Vec<&str> =
+        source.configuration.as_deref().into_iter().chain([configuration(&source.name)]).collect();
+    match fit::choose(loadable, &hints) {
+        Ok(fit::Choice { platform, why }) => Chosen { platform: platform.to_owned(), why: Some(why) },
+        // What is wrong is told when it is run.
+        Err(_) => Chosen { platform: platform_of(source).to_owned(), why: None },
+    }
+}
+
+/// The built-in platform that the folder of a trace names.
+pub(in crate::cli) fn platform_of(source: &TraceSource) -> &str {
+    match source.configuration.as_deref() {
+        Some(name) if Description::named(name).is_ok() => name,
+        _ => DEFAULT_PLATFORM,
+    }
+}
