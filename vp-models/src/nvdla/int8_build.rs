@@ -72,9 +72,9 @@ impl Unread {
     /// The fields that say another format than int8 and are not read.
     fn ignored(&self, registers: &Group) -> impl Iterator<Item = FieldRef> {
         let is_read = |(field, flag): &Field| {
-            flag.is_some_and(|flag| registers.flag(flag)) && registers.get(*field) == Precision::Int16.code()
+            flag.is_some_and(|flag| registers.flag(flag)) && registers.get(field) == Precision::Int16.code()
         };
-        let says_int8 = |(field, _): &Field| registers.get(*field) == Precision::Int8.code();
+        let says_int8 = |(field, _): &Field| registers.get(field) == Precision::Int8.code();
         self.fields.iter().filter(move |field| !says_int8(field) && !is_read(field)).map(|(field, _)| *field)
     }
 }
