@@ -2,8 +2,7 @@
 
 use super::DEFAULT_PLATFORM;
 use vp_models::host::loadable::fit;
-use vp_models::host::trace::recording::configuration;
-use vp_models::host::trace::{Body, Trace, TraceSource};
+use vp_models::host::trace::{Body, Trace, TraceSource, configuration_of_name};
 use vp_models::platform::Description;
 
 /// A platform, and why this one, if that is worth a word.
@@ -19,8 +18,8 @@ pub(in crate::cli) fn of(source: &TraceSource, trace: &Trace) -> Chosen {
         return Chosen { platform: platform_of(source).to_owned(), why: None };
     };
     // As recordings have it, the vendor's names end in what they were compiled for.
-    let hints: Vec<&str> =
-        source.configuration.as_deref().into_iter().chain([configuration(&source.name)]).collect();
+    let of_name = configuration_of_name(&source.name, source.language);
+    let hints: Vec<&str> = source.configuration.as_deref().into_iter().chain([of_name]).collect();
     match fit::choose(loadable, &hints) {
         Ok(fit::Choice { platform, why }) => Chosen { platform: platform.to_owned(), why: Some(why) },
         // What is wrong is told when it is run.

@@ -98,9 +98,9 @@ fn is_configuration(name: &str) -> bool {
 }
 
 /// The configuration that a script's own name tells: the one with which it begins; or of a `.txn` `small_` or `large_` at its beginning, of
-/// a recording `_small` or `_large` at its end, where what follows a `-` names an input and does not count. Other names are of nv_full, for
+/// a recording or a loadable `_small` or `_large` at its end, where what follows a `-` names an input and does not count. Other names are of nv_full, for
 /// which the vendor's first scripts were.
-pub(super) fn configuration_of_name(name: &str, language: Language) -> &'static str {
+pub fn configuration_of_name(name: &str, language: Language) -> &'static str {
     let begins = |configuration: &&str| {
         let rest = name.strip_prefix(configuration);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '-', '.']))
@@ -111,7 +111,7 @@ pub(super) fn configuration_of_name(name: &str, language: Language) -> &'static 
     }
     let of = name.split_once('-').map_or(name, |(of, _)| of);
     let size = match language {
-        Language::Recording => of.rsplit_once('_').map(|(_, size)| size),
+        Language::Recording | Language::Loadable => of.rsplit_once('_').map(|(_, size)| size),
         _ => of.split_once('_').map(|(size, _)| size),
     };
     match size {
