@@ -139,15 +139,15 @@ fn entries_of_a_line_tell_the_blocks_of_weights() {
         }
     };
     // 128 channels are 16 atoms of 8 bytes, an entry each, or four together.
-    assert_eq!(blocks(128, 128, "nv_small"), []);
+    assert_eq!(blocks(128, 128, "nv_small"), [0; 0]);
     assert_eq!(blocks(128, 128, "nv_small_256"), [8]);
-    assert_eq!(blocks(128, 32, "nv_small_256"), []);
+    assert_eq!(blocks(128, 32, "nv_small_256"), [0; 0]);
     assert_eq!(blocks(128, 32, "nv_small"), [32]);
     // No more channels than either has in a block.
-    assert_eq!(blocks(8, 8, "nv_small_256"), []);
+    assert_eq!(blocks(8, 8, "nv_small_256"), [0; 0]);
     // nv_full's entries are twice as wide, and its blocks the same.
     for platform in ["nv_large", "nv_full"] {
-        assert_eq!(blocks(128, 16, platform), [], "{platform}");
+        assert_eq!(blocks(128, 16, platform), [0; 0], "{platform}");
         assert_eq!(blocks(128, 32, platform), [32], "{platform}");
     }
 }
