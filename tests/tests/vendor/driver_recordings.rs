@@ -9,8 +9,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use vp_models::host::Host as _;
 use vp_models::host::trace::player::{self, Outcome, PlayOptions};
-use vp_models::host::trace::recording::{Golden, POOL, configuration};
+use vp_models::host::trace::recording::{Golden, POOL};
 use vp_models::host::trace::{Body, Trace};
+use vp_models::host::trace::{Language, configuration_of_name};
 use vp_models::nvdla::registers::{RegisterMap, Unit, sdp, sdp_rdma};
 use vp_models::platform::Description;
 use vp_tests::conformance::{Way, local};
@@ -19,6 +20,10 @@ use vp_tests::layers::{convolving, doubling, image, start_convolution};
 use vp_tests::program::Program;
 use vp_tests::reference::{self, Converter, CubePlace, Format, SdpLayer, float};
 use vp_tests::shared;
+
+fn configuration(name: &str) -> &'static str {
+    configuration_of_name(name, Language::Recording)
+}
 
 /// Plays a recording on its configuration every way; gives what came of it, which must be the same each time.
 fn played(script: &Path) -> Outcome {
