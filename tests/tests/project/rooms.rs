@@ -36,7 +36,7 @@ const ROOMS: [(&str, &str, &[&str]); 19] = [
             "vp-study",
         ],
     ),
-    ("vp-check", "vp-bridge/check", &["vp-protocols", "vp-transport"]),
+    ("vp-check", "vp-bridge/check", &["vp-models", "vp-native-values", "vp-protocols", "vp-transport"]),
     ("vp-remote", "vp-bridge/remote", &["vp-client", "vp-core", "vp-models", "vp-shm"]),
     ("vp-study", "vp-bridge/study", &["vp-core", "vp-models", "vp-observers"]),
     (

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use vp_client::{Client, ConnectError, Credentials, Error, Options as ClientOptions, SaveError};
 use vp_protocols::native::{
     Access as Kind, Attach, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Notice,
-    PortId, Posted, Reaction, RegisterWrite, Reply, Request, Role, Time, TimeMode, Token, Until,
+    PortEvent, PortId, Posted, Reaction, RegisterWrite, Reply, Request, Role, Time, TimeMode, Token, Until,
 };
 use vp_server::{Access, Options, Tokens};
 
@@ -312,6 +312,41 @@ fn a_role_does_what_it_has_a_right_to_and_is_told_what_it_lacks() {
             drop(client);
         }
     }
+}
+
+/// A token with the right to be a master, or the memory, does not get past the one that holds the registers.
+#[test]
+fn who_may_drive_a_memory_port_writes_no_register_there() {
+    const SDP_S_POINTER: u64 = 0x9004;
+    for (token, role) in [(DEVICE, Role::Initiator), (MEMORY, Role::Target)] {
+        let (served, _folder) = serve();
+        let mut partner = connect(&served, Some(token), Some("lab")).unwrap();
+        partner.clock(Reaction::NextEdge, 0).unwrap();
+        partner.attach(DBB, role, None).unwrap();
+        let mut cpu = connect(&served, Some(CPU), Some("lab")).unwrap();
+        cpu.attach(CSB, Role::Initiator, None).unwrap();
+        let event = PortEvent::Register { address: SDP_S_POINTER, write: Some(1), posted: true };
+        partner.drive(DBB, Time(100_000), event, &[]).unwrap();
+        partner.promise(0, None).unwrap();
+        partner.serve().unwrap();
+        cpu.advance(Until::Time(Time(200_000))).unwrap();
+        assert_eq!(cpu.read_register(CSB, SDP_S_POINTER).unwrap(), 0, "{token}");
+        assert!(matches!(partner.ping(), Err(Error::Ended(_))), "{token}");
+        let bye = partner.bye().unwrap();
+        assert_eq!(bye.code, Some(ErrorCode::ContractBroken), "{}", bye.reason);
+        assert!(bye.reason.contains("which the initiator of a register port drives"), "{}", bye.reason);
+    }
+}
+
+/// The capability alone makes no partner.
+#[test]
+fn who_drives_a_port_without_a_clock_is_put_out() {
+    let (served, _folder) = serve();
+    let mut client = connect(&served, Some(ALL), None).unwrap();
+    client.attach(DBB, Role::Target, None).unwrap();
+    client.drive(DBB, Time(0), PortEvent::Reset, &[]).unwrap();
+    assert!(matches!(client.ping(), Err(Error::Ended(_))));
+    assert_eq!(client.bye().unwrap().code, Some(ErrorCode::ContractBroken));
 }
 
 #[test]
