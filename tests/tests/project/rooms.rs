@@ -14,7 +14,7 @@ const ROOMS: [(&str, &str, &[&str]); 19] = [
     ("vp-qemu", "qemu-glue", &["vp-client", "vp-shm"]),
     ("vp-native-values", "vp-bridge/native-values", &["vp-models", "vp-protocols"]),
     ("vp-observers", "vp-bridge/observers", &["vp-core", "vp-models"]),
-    ("vp-recordings", "vp-bridge/recordings", &["vp-core", "vp-models"]),
+    ("vp-recordings", "vp-bridge/recordings", &["vp-core", "vp-models", "vp-observers"]),
     (
         "vp-server",
         "vp-bridge/server",
