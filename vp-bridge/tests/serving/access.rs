@@ -334,7 +334,25 @@ fn who_may_drive_a_memory_port_writes_no_register_there() {
         assert!(matches!(partner.ping(), Err(Error::Ended(_))), "{token}");
         let bye = partner.bye().unwrap();
         assert_eq!(bye.code, Some(ErrorCode::ContractBroken), "{}", bye.reason);
-        assert!(bye.reason.contains("which the initiator of a register port drives"), "{}", bye.reason);
+        assert!(bye.reason.contains("only the initiator of a register port does"), "{}", bye.reason);
+    }
+}
+
+/// An observer calls a session's own platform so: nobody else's has such a name, wherever it is given.
+#[test]
+fn no_platform_is_called_as_a_sessions_own() {
+    let (served, folder) = serve();
+    for name in ["#1", "#", "#lab"] {
+        let (code, reason) = refused(connect(&served, Some(ALL), Some(name)));
+        assert_eq!(code, ErrorCode::PlatformUnavailable, "{name}");
+        assert!(reason.contains("does not begin with `#`"), "{reason}");
+        let path = folder.path().join("wrong.toml");
+        let token =
+            format!("[[token]]\nname = 'x'\nsecret = '{CPU}'\nroles = ['cpu']\nplatforms = ['{name}']\n");
+        std::fs::write(&path, token).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        let error = Tokens::read(&path).unwrap_err().to_string();
+        assert!(error.contains("does not begin with `#`"), "{error}");
     }
 }
 
