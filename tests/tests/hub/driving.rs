@@ -100,7 +100,7 @@ fn an_event_of_another_kind_of_port_or_another_role_is_refused_and_changes_nothi
                 drive(&mut stage, partner, place, event.clone());
                 settle(&mut stage);
                 let why = put_out(&stage, partner).unwrap_or_else(|| panic!("{event:?} as {side}"));
-                assert!(why.contains(&format!("as {side}, which {driver} drives")), "{why}");
+                assert!(why.contains(&format!("as {side}: only {driver} does")), "{why}");
                 assert_eq!(state(&stage), untouched, "{event:?} as {side}");
                 assert_eq!(read(&mut stage), value, "{event:?} as {side}");
                 tried += 1;

@@ -169,12 +169,12 @@ fn channels_are_driven_from_their_side() {
     let address = AxiEvent::ReadAddress { id: 0, address: 0, beats: 1 };
     is_put_out(
         |stage| stage.drive(MEMORY, Time::ZERO, axi(address.clone())),
-        "it drives AR as the target of an AXI port, which the initiator of an AXI port drives",
+        "it drives AR as the target of an AXI port: only the initiator of an AXI port does",
     );
     for port in [MEMORY, LINE, PortIndex(99)] {
         is_put_out(
             |stage| stage.drive(port, Time::ZERO, PortEvent::Level(true)),
-            "which the source of an interrupt line drives",
+            "only the source of an interrupt line does",
         );
     }
 }

@@ -124,7 +124,7 @@ pub(super) enum Broken {
     Unsent { heard: u64, sent: u64 },
     #[error("it drives a reset that nobody has asked for: a partner drives one for each that it is sent")]
     Unasked,
-    #[error("it drives {event} {}, {}", as_what(*here), whose(*driver))]
+    #[error("it drives {event} {}: {}", as_what(*here), whose(*driver))]
     Side { event: &'static str, driver: Option<PortSide>, here: Option<PortSide> },
     #[error("{0}")]
     Pins(String),
@@ -139,7 +139,7 @@ fn as_what(here: Option<PortSide>) -> String {
 
 fn whose(driver: Option<PortSide>) -> String {
     driver
-        .map_or_else(|| "which a port's holder drives".to_owned(), |driver| format!("which {driver} drives"))
+        .map_or_else(|| "a port is driven by who holds it".to_owned(), |driver| format!("only {driver} does"))
 }
 
 /// A partner, as the hub sees it.
