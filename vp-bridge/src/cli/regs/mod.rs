@@ -5,6 +5,7 @@ mod formats;
 use self::formats::{Format, Map};
 use super::live::{self, WhichArgs};
 use super::{Failure, Verdict, platform_args, text};
+use crate::cli::out;
 use std::io::Write;
 use vp_models::platform::DeviceRegisters;
 use vp_models::registers::{Access, Encoding, Family, Field};
@@ -53,7 +54,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let registers = DeviceRegisters::of(&description);
     let (map, family) = (registers.map(), registers.family());
     let found = registers.matching(pattern).map_err(Failure::new)?;
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     let prefix = if description.nvdla().is_some() { "NVDLA_" } else { "" };
     let written = Map { name: map, prefix, family, registers: &found };
     match args.format {

@@ -337,7 +337,7 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     let bar = progress(sources.len());
     let mut runs = Vec::new();
     for source in &sources {
-        bar.set_message(source.name.clone());
+        bar.set_message(text::one_line(&source.name));
         let configuration = platform_of(source);
         let run = Run::of(&source.name, configuration, || {
             let trace = Trace::load(&source.script).map_err(Failure::new);
