@@ -18,6 +18,7 @@ pub mod nvdla;
 pub mod occupancy;
 pub mod outside_device;
 pub mod platform;
+pub mod printable;
 pub mod suggestion;
 pub mod toml_text;
 pub mod units;

@@ -1,19 +1,42 @@
 //! Text of a peer is made safe for a terminal and a log on receipt: [`Connection`](super::Connection) and
-//! [`parse_counters`](super::statistics::parse_counters) pass on no control characters. With these a peer could
-//! move the cursor, hide or change the output of others, or forge lines.
+//! [`parse_counters`](super::statistics::parse_counters) pass on no character that [`is_unfit`]. With these a peer could
+//! move the cursor, hide or change the output of others, turn lines round, or forge them.
 
 use super::{
     BreakOn, Counter, CounterValue, DebugEvent, Device, Event, Notice, Reply, StopReport, Welcome, Why,
 };
 
-/// Replaces control characters, except line ends and tabs, by `?`.
-pub fn in_lines(text: &mut String) {
-    replace(text, |c| c.is_control() && c != '\n' && c != '\t');
+/// Whether a character shows nothing itself but changes how others are shown: control characters (Unicode's category Cc), separators of
+/// lines and paragraphs (Zl, Zp), and format characters (Cf) but for the joiners that words and emoji need, and the signs of scripts that are seen.
+/// `vp_models::printable` has the same rule for what comes from files.
+#[must_use]
+pub fn is_unfit(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'
+                | '\u{200e}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
-/// Replaces control characters by `?`.
+/// Replaces characters that [are unfit](is_unfit), except line ends and tabs, by `?`.
+pub fn in_lines(text: &mut String) {
+    replace(text, |c| is_unfit(c) && c != '\n' && c != '\t');
+}
+
+/// Replaces characters that [are unfit](is_unfit) by `?`.
 pub fn in_one_line(text: &mut String) {
-    replace(text, char::is_control);
+    replace(text, is_unfit);
 }
 
 fn replace(text: &mut String, is_unfit: impl Fn(char) -> bool) {
@@ -78,9 +101,9 @@ mod tests {
     use super::*;
     use bytes::Bytes;
 
-    /// Clears the screen, names the window, and a C1 control sequence; then what is no harm.
-    const TEXT: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\u{9b}1mc\r\n\td é";
-    const LINES: &str = "a?[2J?]0;b??1mc?\n\td é";
+    /// Clears the screen, names the window, a C1 control sequence, a line that is turned round, and one that begins; then what is no harm.
+    const TEXT: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\u{9b}1mc\u{202e}\u{2028}\r\n\td é";
+    const LINES: &str = "a?[2J?]0;b??1mc???\n\td é";
 
     #[test]
     fn no_event_shows_control_characters_to_people() {

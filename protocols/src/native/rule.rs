@@ -12,6 +12,7 @@ const LIMITS: &str = "docs/protocol.md, Ids, limits and back-pressure";
 const ORDER: &str = "docs/protocol.md, Order";
 const REPLIES: &str = "docs/protocol.md, Replies";
 const AUTHENTICATION: &str = "docs/protocol.md, Authentication";
+const CONTRACT: &str = "docs/protocol.md, What breaks it";
 const CODES: &str = "docs/protocol.md, Error codes";
 
 rule_table! {
@@ -44,6 +45,7 @@ rule_table! {
     RefusesVersion: "NP-25", "a hello without a version in common is refused with code 1", HELLO;
     MemoryKeeps: "NP-26", "a memory gives back what was written to it, and leaves bytes without a strobe alone", REPLIES;
     WhoFirst: "NP-27", "a server that wants to know who comes answers all but Ping and Authenticate with code 28 until it knows", AUTHENTICATION;
+    DrivenBySide: "NP-28", "a partner that drives an event of another kind of port or of another role gets Bye with code 27", CONTRACT;
 }
 
 impl FrameRule {

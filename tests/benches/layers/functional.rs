@@ -90,7 +90,7 @@ impl Functional {
                     let place = &mut bytes[read.at..read.at + read.bytes as usize];
                     self.ram.read(read.address, place).expect("in memory");
                 }
-                input.lines(Precision::Int8, line, 1, &bytes)
+                self.cdma.lines(line, 1, &bytes)
             })
             .collect();
         self.csc.frame.lay(0, lines.iter())

@@ -2,6 +2,7 @@
 
 mod cut;
 mod debugger;
+mod driving;
 mod formats;
 mod partner_recordings;
 mod partners;

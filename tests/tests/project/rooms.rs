@@ -14,7 +14,7 @@ const ROOMS: [(&str, &str, &[&str]); 19] = [
     ("vp-qemu", "qemu-glue", &["vp-client", "vp-shm"]),
     ("vp-native-values", "vp-bridge/native-values", &["vp-models", "vp-protocols"]),
     ("vp-observers", "vp-bridge/observers", &["vp-core", "vp-models"]),
-    ("vp-recordings", "vp-bridge/recordings", &["vp-core", "vp-models"]),
+    ("vp-recordings", "vp-bridge/recordings", &["vp-core", "vp-models", "vp-observers"]),
     (
         "vp-server",
         "vp-bridge/server",
@@ -36,7 +36,7 @@ const ROOMS: [(&str, &str, &[&str]); 19] = [
             "vp-study",
         ],
     ),
-    ("vp-check", "vp-bridge/check", &["vp-protocols", "vp-transport"]),
+    ("vp-check", "vp-bridge/check", &["vp-models", "vp-native-values", "vp-protocols", "vp-transport"]),
     ("vp-remote", "vp-bridge/remote", &["vp-client", "vp-core", "vp-models", "vp-shm"]),
     ("vp-study", "vp-bridge/study", &["vp-core", "vp-models", "vp-observers"]),
     (

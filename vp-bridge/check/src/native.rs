@@ -1,6 +1,8 @@
 //! Peers that speak the native protocol: servers, to which the check connects as a client; and clients, for which it listens and is
 //! a server without a platform.
 
+mod driving;
+
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -89,7 +91,8 @@ impl Check {
             | Rule::ByeOnViolation
             | Rule::PortsAreDistinct
             | Rule::RefusesVersion
-            | Rule::WhoFirst => is_server,
+            | Rule::WhoFirst
+            | Rule::DrivenBySide => is_server,
             Rule::FreshId | Rule::InFlight => !is_server,
             Rule::MemoryKeeps => self.peer == PeerRole::Memory,
             _ => true,
@@ -164,7 +167,7 @@ impl Check {
                 format!("a hello of versions {} to {} is not refused with code 1", VERSION + 1, u16::MAX);
             tally.judge(Rule::RefusesVersion, is_refused, what, &session.wire);
         }
-        Ok(())
+        self.check_driving(tally)
     }
 
     // A client.

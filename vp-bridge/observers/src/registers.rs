@@ -11,6 +11,7 @@ use vp_core::observe::{Kinds, Observation, Observer, Source, SourceInfo, What};
 use vp_models::host::trace::log::{LogAccess, LogEntry, LogHeader};
 use vp_models::hub::{AccessOrigins, Hub};
 use vp_models::platform::{DeviceRegisters, NamedRegister};
+use vp_models::printable;
 
 use crate::observers::FileObserver;
 use crate::{ObserveError, WholeFile};
@@ -171,15 +172,15 @@ impl RegisterLog {
                 let line = format!(
                     "[{time:>12}] {who}: {kind} {name} ({address:#07x}{group}) = {value:#010x}  {fields}"
                 );
-                self.write(|file| writeln!(file, "{}", line.trim_end()));
+                self.write(|file| writeln!(file, "{}", printable::one_line(line.trim_end())));
             }
         }
     }
 }
 
 fn json(file: &mut WholeFile, line: &impl serde::Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *file, line)?;
-    file.write_all(b"\n")
+    let line = serde_json::to_string(line)?;
+    writeln!(file, "{}", printable::json(&line))
 }
 
 impl Observer for RegisterLog {

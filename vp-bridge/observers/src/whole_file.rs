@@ -1,21 +1,31 @@
 //! Result files that are either complete or not there at all, whatever kills the program that writes them.
+//!
+//! Where the file system can, such a file has no name before it is whole, so that nothing of it stays if the program is killed. Elsewhere it
+//! has another name until then, and the next program that writes in the folder removes what was left behind.
 
 use std::fs::{File, Permissions};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tempfile::{Builder, NamedTempFile};
 
-/// A result file that is being written: it has another name in the same folder, and is renamed when it is on
-/// the disk. If it is dropped before, the old file stays.
+/// A result file that is being written: it gets its name when it is on the disk. If it is dropped before, the old file stays.
 #[derive(Debug)]
 pub struct WholeFile(Place);
 
 #[derive(Debug)]
 enum Place {
+    /// Without a name.
+    Unnamed(BufWriter<File>, PathBuf),
+    /// Under another name in the same folder.
     Beside(BufWriter<NamedTempFile>, PathBuf),
     /// What is no plain file, such as a pipe or a terminal, cannot be replaced.
     There(BufWriter<File>),
 }
+
+/// The names of files that are not whole.
+const PREFIX: &str = ".vp-";
+const SUFFIX: &str = ".part";
 
 impl WholeFile {
     /// Begins a file.
@@ -36,11 +46,24 @@ impl WholeFile {
         let folder = folder(&path);
         // Told as the system says it, and not of the other name.
         folder.metadata()?;
+        let permissions = permissions.or_else(usual);
+        match unnamed(folder, permissions.as_ref()) {
+            Some(file) => Ok(WholeFile(Place::Unnamed(BufWriter::new(file), path))),
+            None => WholeFile::create_beside(path, permissions),
+        }
+    }
+
+    /// The same where files have names from the beginning.
+    fn create_beside(path: PathBuf, permissions: Option<Permissions>) -> io::Result<WholeFile> {
+        let folder = folder(&path);
+        remove_left_behind(folder);
         let mut builder = Builder::new();
-        if let Some(permissions) = permissions.or_else(usual) {
+        if let Some(permissions) = permissions {
             builder.permissions(permissions);
         }
-        let file = builder.prefix(".vp-").suffix(".part").tempfile_in(folder)?;
+        let file = builder.prefix(PREFIX).suffix(SUFFIX).tempfile_in(folder)?;
+        // Who finds it locked leaves it. Not every file system has locks.
+        _ = file.as_file().try_lock();
         Ok(WholeFile(Place::Beside(BufWriter::new(file), path)))
     }
 
@@ -63,7 +86,7 @@ impl WholeFile {
         let file = WholeFile::create(path)?;
         match file.0 {
             Place::There(_) => Err(io::Error::other("this format needs a plain file")),
-            Place::Beside(..) => Ok(file),
+            Place::Unnamed(..) | Place::Beside(..) => Ok(file),
         }
     }
 
@@ -71,16 +94,53 @@ impl WholeFile {
     ///
     /// # Errors
     /// The disk's.
-    pub fn keep(self) -> io::Result<()> {
+    pub fn keep(mut self) -> io::Result<()> {
+        self.flush()?;
+        let (file, path) = match &self.0 {
+            Place::There(_) => return Ok(()),
+            Place::Unnamed(file, path) => (file.get_ref(), path.clone()),
+            Place::Beside(file, path) => (file.get_ref().as_file(), path.clone()),
+        };
+        file.sync_all()?;
+        self.put(true)?;
+        // The name, too. Not every system lets a folder be opened.
+        File::open(folder(&path)).and_then(|folder| folder.sync_all()).or(Ok(()))
+    }
+
+    /// Puts in place what is written so far, and returns the file for what follows; `over`: in the place of a file that has the name.
+    ///
+    /// # Errors
+    /// The disk's; [`ErrorKind::AlreadyExists`] if there is a file that is not to be replaced.
+    pub fn put(mut self, over: bool) -> io::Result<File> {
+        self.flush()?;
         match self.0 {
-            Place::There(mut file) => file.flush(),
+            Place::There(file) => Ok(file.into_inner()?),
+            Place::Unnamed(file, path) => {
+                let file = file.into_inner()?;
+                match link(&file, &path) {
+                    Err(error) if over && error.kind() == ErrorKind::AlreadyExists => {
+                        remove_left_behind(folder(&path));
+                        let mut builder = Builder::new();
+                        let named = builder.prefix(PREFIX).suffix(SUFFIX);
+                        let named = named.make_in(folder(&path), |name| link(&file, name))?;
+                        named.into_temp_path().persist(&path)?;
+                    }
+                    linked => linked?,
+                }
+                Ok(file)
+            }
             Place::Beside(file, path) => {
                 let file = file.into_inner()?;
-                file.as_file().sync_all()?;
-                file.persist(&path)?;
-                // The name, too. Not every system lets a folder be opened.
-                File::open(folder(&path)).and_then(|folder| folder.sync_all()).or(Ok(()))
+                Ok(if over { file.persist(&path)? } else { file.persist_noclobber(&path)? })
             }
+        }
+    }
+
+    /// The file as it is: for locks.
+    pub fn file(&self) -> &File {
+        match &self.0 {
+            Place::Unnamed(file, _) | Place::There(file) => file.get_ref(),
+            Place::Beside(file, _) => file.get_ref().as_file(),
         }
     }
 }
@@ -89,14 +149,14 @@ impl Write for WholeFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
             Place::Beside(file, _) => file.write(bytes),
-            Place::There(file) => file.write(bytes),
+            Place::Unnamed(file, _) | Place::There(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
             Place::Beside(file, _) => file.flush(),
-            Place::There(file) => file.flush(),
+            Place::Unnamed(file, _) | Place::There(file) => file.flush(),
         }
     }
 }
@@ -105,14 +165,14 @@ impl Seek for WholeFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match &mut self.0 {
             Place::Beside(file, _) => file.seek(to),
-            Place::There(file) => file.seek(to),
+            Place::Unnamed(file, _) | Place::There(file) => file.seek(to),
         }
     }
 
     fn stream_position(&mut self) -> io::Result<u64> {
         match &mut self.0 {
             Place::Beside(file, _) => file.stream_position(),
-            Place::There(file) => file.stream_position(),
+            Place::Unnamed(file, _) | Place::There(file) => file.stream_position(),
         }
     }
 }
@@ -129,6 +189,56 @@ pub fn write_whole(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
 
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A file without a name in a folder, if the file system has such files, and they can be given one.
+#[cfg(target_os = "linux")]
+fn unnamed(folder: &Path, permissions: Option<&Permissions>) -> Option<File> {
+    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt};
+    if !Path::new("/proc/self/fd").exists() {
+        return None;
+    }
+    let mode = permissions.map_or(0o666, PermissionsExt::mode);
+    let mut options = File::options();
+    options.read(true).write(true).mode(mode).custom_flags(nix::fcntl::OFlag::O_TMPFILE.bits());
+    options.open(folder).ok()
+}
+
+/// Gives a file without a name one that no other has (open(2), O_TMPFILE).
+#[cfg(target_os = "linux")]
+fn link(file: &File, name: &Path) -> io::Result<()> {
+    use nix::fcntl::{AT_FDCWD, AtFlags};
+    use std::os::fd::AsRawFd as _;
+    let own = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    Ok(nix::unistd::linkat(AT_FDCWD, &own, AT_FDCWD, name, AtFlags::AT_SYMLINK_FOLLOW)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed(_: &Path, _: Option<&Permissions>) -> Option<File> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn link(_: &File, _: &Path) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+/// A file that is not whole, and that nobody has written to for so long, is nobody's any more.
+const LEFT_BEHIND: Duration = Duration::from_secs(60);
+
+/// Removes files that killed programs have left in a folder. What cannot be removed is left there.
+fn remove_left_behind(folder: &Path) {
+    let Ok(entries) = folder.read_dir() else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_part = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
+        let is_old =
+            || entry.metadata().ok()?.modified().ok()?.elapsed().ok().filter(|age| *age > LEFT_BEHIND);
+        let is_free = || File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
+        if is_part && entry.file_type().is_ok_and(|kind| kind.is_file()) && is_old().is_some() && is_free() {
+            _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Those of any new file, of which the system takes what the user does not want.
@@ -164,6 +274,64 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap().len(), 100_000);
         drop(WholeFile::create(&path).unwrap());
         assert_eq!(names(folder.path()), ["layers.csv"]);
+    }
+
+    /// The name comes with the whole file: whatever ends the program before, nothing is left.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_is_not_whole_has_no_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("saved.vpsave");
+        for _ in 0..2 {
+            let mut file = WholeFile::create(&path).unwrap();
+            file.write_all(b"half").unwrap();
+            file.flush().unwrap();
+            let names = names(folder.path());
+            assert!(names.iter().all(|name| name == "saved.vpsave"), "{names:?}");
+            file.keep().unwrap();
+            assert_eq!(super::tests::names(folder.path()), ["saved.vpsave"]);
+        }
+    }
+
+    #[test]
+    fn what_a_killed_program_left_is_removed_and_what_another_writes_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let part = |name: &str| {
+            let path = folder.path().join(name);
+            let file = File::create(&path).unwrap();
+            file.set_modified(std::time::SystemTime::now() - 2 * LEFT_BEHIND).unwrap();
+            (path, file)
+        };
+        let (left, _) = part(".vp-left.part");
+        let (held, file) = part(".vp-held.part");
+        let (other, _) = part("mine.part");
+        file.lock().unwrap();
+        let fresh = folder.path().join(".vp-fresh.part");
+        std::fs::write(&fresh, "").unwrap();
+        let path = folder.path().join("result");
+        let mut file = WholeFile::create_beside(path.clone(), usual()).unwrap();
+        file.write_all(b"x").unwrap();
+        file.keep().unwrap();
+        assert!(!left.exists() && held.exists() && other.exists() && fresh.exists());
+        assert_eq!(std::fs::read(path).unwrap(), b"x");
+    }
+
+    #[test]
+    fn what_is_put_in_place_is_written_on_and_replaces_nothing_unless_it_is_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.vprec");
+        for create in [WholeFile::create, |path: &Path| WholeFile::create_beside(path.to_owned(), usual())] {
+            let mut file = create(&path).unwrap();
+            file.write_all(b"head").unwrap();
+            let mut file = file.put(true).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), b"head");
+            file.write_all(b", body").unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), b"head, body");
+            let refused = create(&path).unwrap().put(false).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::AlreadyExists);
+            assert_eq!(std::fs::read(&path).unwrap(), b"head, body");
+        }
+        assert_eq!(names(folder.path()), ["run.vprec"]);
     }
 
     #[cfg(unix)]

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use flate2::{Decompress, FlushDecompress, Status};
 use thiserror::Error;
 use vp_models::hub::Recorded;
+use vp_models::printable::{is_unfit, one_line};
 
 use super::accesses::{self, Accesses};
 use super::block::{
@@ -20,6 +21,9 @@ pub enum ReadError {
     /// The disk's.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The writer was ended before its first byte was there.
+    #[error("the file is empty: nothing was recorded")]
+    Empty,
     /// Something else.
     #[error("no recording of vp: a file of `--record` begins with the bytes VPREC")]
     Foreign,
@@ -111,7 +115,10 @@ impl<R: Read> Reader<R> {
         let mut begin = Vec::with_capacity(BEGIN);
         let length = (&mut file).take(BEGIN as u64).read_to_end(&mut begin)?;
         let magic = &begin[..length.min(MAGIC.len())];
-        if length == 0 || magic != &MAGIC[..magic.len()] {
+        if length == 0 {
+            return Err(ReadError::Empty);
+        }
+        if magic != &MAGIC[..magic.len()] {
             return Err(ReadError::Foreign);
         }
         if length < BEGIN {
@@ -150,7 +157,7 @@ impl<R: Read> Reader<R> {
         let text = str::from_utf8(&reader.stored).map_err(|error| wrong(error.to_string()))?;
         reader.header = toml::from_str(text).map_err(|error| wrong(error.message().to_owned()))?;
         // It is shown to people as it is.
-        if reader.header.program.contains(char::is_control) {
+        if reader.header.program.contains(is_unfit) {
             return Err(wrong("`program` has control characters".to_owned()));
         }
         reader.read_saved()?;
@@ -290,7 +297,7 @@ impl<R: Read> Reader<R> {
                 return Err(self.damaged("an end within an entry"));
             }
             Found::Block { kind: kind::END } => {
-                let why = String::from_utf8_lossy(&self.stored).replace(char::is_control, "?");
+                let why = one_line(&String::from_utf8_lossy(&self.stored)).into_owned();
                 self.end = Some(if why.is_empty() { End::Whole } else { End::Early { why } });
                 if (&mut self.file).take(1).read_to_end(&mut Vec::new())? > 0 {
                     return Err(self.damaged("bytes behind its end"));

@@ -1,7 +1,7 @@
 //! A recording that is being made, in a file.
 
 use std::fmt;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 use vp_models::hub::{Hub, Recorded, Recorder};
 use vp_models::platform::{Platform, SaveError};
+use vp_observers::WholeFile;
 
 use super::header::Header;
 use super::writer::Writer;
@@ -86,24 +87,17 @@ impl Recording {
             path: path.display().to_string(),
             why: error.to_string(),
         })?;
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(io)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(RecordError::Held { path: path.display().to_string() });
-            }
-            // Not every file system has locks.
-            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
-            Err(TryLockError::Error(error)) => return Err(io(error)),
-        }
-        // What is no plain file, such as a pipe, has no length.
-        if file.metadata().map_err(io)?.is_file() {
-            file.set_len(0).map_err(io)?;
-        }
-        let mut writer = Writer::new(file, &Header::of(hub, program, build)).map_err(io)?;
-        if let Some(saved) = saved {
-            writer.begin_from(&saved).map_err(io)?;
-        }
+        let header = Header::of(hub, program, build);
+        let begin = || begin_file(path, &header, saved.as_deref());
+        let begun = match begin() {
+            // Another program's file has come there meanwhile.
+            Err(BeginError::Io(error)) if error.kind() == io::ErrorKind::AlreadyExists => begin(),
+            begun => begun,
+        };
+        let writer = begun.map_err(|error| match error {
+            BeginError::Io(error) => io(error),
+            BeginError::Held => RecordError::Held { path: path.display().to_string() },
+        })?;
         let state = State { path: path.to_owned(), writer: Some(writer), failed: None };
         let shared = Shared(Arc::new(Mutex::new(state)));
         hub.record_to(shared.clone());
@@ -123,6 +117,76 @@ impl Recording {
     /// It is not whole. What the file has can be replayed.
     pub fn finish(self) -> Result<(), RecordError> {
         self.0.state().failed.clone().map_or(Ok(()), Err)
+    }
+}
+
+/// Why a file cannot be begun.
+enum BeginError {
+    Io(io::Error),
+    /// Another program writes there.
+    Held,
+}
+
+impl From<io::Error> for BeginError {
+    fn from(error: io::Error) -> BeginError {
+        BeginError::Io(error)
+    }
+}
+
+/// Begins the file of a recording. It has its name, and what was there before is gone, when the beginning is in it: whatever ends the program, what has
+/// the name can be replayed.
+fn begin_file(path: &Path, header: &Header, saved: Option<&[u8]>) -> Result<Writer<File>, BeginError> {
+    // Locked until it is replaced.
+    let present = present(path)?;
+    let file = WholeFile::create(path)?;
+    lock(file.file())?;
+    let mut writer = Writer::new(file, header)?;
+    if let Some(saved) = saved {
+        writer.begin_from(saved)?;
+    }
+    // A link that leads nowhere is replaced, as other results' are.
+    let over = present.is_some() || path.is_symlink();
+    Ok(writer.into_file(|file| file.put(over))?)
+}
+
+/// The plain file of that name that there is, locked.
+fn present(path: &Path) -> Result<Option<File>, BeginError> {
+    loop {
+        // A pipe is not opened: its reader would then see its end.
+        if path.metadata().is_ok_and(|there| !there.is_file()) {
+            return Ok(None);
+        }
+        let file = match OpenOptions::new().write(true).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        lock(&file)?;
+        // Who held the lock may have replaced it.
+        if path.metadata().is_ok_and(|there| is_same(&there, &file)) {
+            return Ok(Some(file));
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_same(there: &Metadata, file: &File) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()))
+}
+
+#[cfg(not(unix))]
+fn is_same(_: &Metadata, _: &File) -> bool {
+    true
+}
+
+fn lock(file: &File) -> Result<(), BeginError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(BeginError::Held),
+        // Not every file system has locks.
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+        Err(TryLockError::Error(error)) => Err(error.into()),
     }
 }
 

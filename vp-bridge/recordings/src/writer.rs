@@ -71,6 +71,15 @@ impl<W: Write> Writer<W> {
         self.write_blocks()
     }
 
+    /// The same with what becomes of the file.
+    ///
+    /// # Errors
+    /// The change's.
+    pub(crate) fn into_file<V>(self, change: impl FnOnce(W) -> io::Result<V>) -> io::Result<Writer<V>> {
+        let Writer { file, numbers, accesses, waiting, deflate, deflated, blocks, written } = self;
+        Ok(Writer { file: change(file)?, numbers, accesses, waiting, deflate, deflated, blocks, written })
+    }
+
     /// Adds an entry. It may not be in the file before [`flush`](Writer::flush).
     ///
     /// # Errors

@@ -29,6 +29,7 @@ mod joined_session;
 mod listener;
 mod lobby;
 mod meeting;
+mod names;
 mod observe;
 mod processors;
 mod refused_connections;

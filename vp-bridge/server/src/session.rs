@@ -17,6 +17,7 @@ use crate::access::{Known, Origin, SessionIdentity};
 use crate::authentication;
 use crate::handshakes::HandshakeSlot;
 use crate::joined_session::JoinedSession;
+use crate::names;
 use crate::registry::PlatformRequest;
 use crate::session_end::{End, Ended, SHUTDOWN, printable};
 use crate::stream::Stream;
@@ -44,7 +45,7 @@ pub(super) async fn run(
         let hello = greet(context, &mut stream, &mut connection, &mut input).await?;
         let is_observer = is_observer(context, &hello);
         let newcomer = authentication::PendingConnection { id, origin, name, hello: &hello, is_observer };
-        if let Some((code, reason)) = unfit(&hello) {
+        if let Some((code, reason)) = unfit(&hello, is_observer) {
             connection.refuse(code, reason);
             return Err(End::Wrong(format!("turned away: {reason}")));
         }
@@ -332,7 +333,7 @@ fn is_observer(context: &ServerContext, hello: &Hello) -> bool {
 }
 
 /// Why such a session cannot be had, if it cannot.
-fn unfit(hello: &Hello) -> Option<(ErrorCode, &'static str)> {
+fn unfit(hello: &Hello, is_observer: bool) -> Option<(ErrorCode, &'static str)> {
     if let TimeMode::Paced { picoseconds_per_nanosecond: 0 } = hello.time_mode {
         return Some((
             ErrorCode::TimeModeUnavailable,
@@ -340,7 +341,7 @@ fn unfit(hello: &Hello) -> Option<(ErrorCode, &'static str)> {
         ));
     }
     let name = hello.platform.as_deref()?;
-    let is_name = !name.is_empty() && name.len() <= 64 && !name.chars().any(char::is_control);
-    let reason = "a platform's name has 1 to 64 bytes and no control characters";
-    (!is_name).then_some((ErrorCode::PlatformUnavailable, reason))
+    // An observer names a session's own platform so, too.
+    let check = if is_observer { names::check } else { names::check_platform };
+    check(name).err().map(|reason| (ErrorCode::PlatformUnavailable, reason))
 }

@@ -1,5 +1,6 @@
 //! How sessions end.
 
+use vp_models::printable::one_line;
 use vp_protocols::native::{Connection, Violation};
 
 /// Why all sessions end with the server.
@@ -52,5 +53,5 @@ pub(crate) struct Ended {
 
 /// What a stranger calls itself, fit for a line of a log.
 pub(crate) fn printable(agent: &str) -> String {
-    agent.chars().take(64).map(|c| if c.is_control() { '?' } else { c }).collect()
+    one_line(&agent.chars().take(64).collect::<String>()).into_owned()
 }

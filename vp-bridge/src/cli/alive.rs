@@ -1,6 +1,7 @@
 //! Signs of life of a run that takes long: the operation under way and the simulated time, on standard error. On a terminal a line that is drawn
 //! anew each second; elsewhere, such as in a log, a line now and then.
 
+use crate::cli::out;
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -92,7 +93,7 @@ impl Alive {
         let (began, said) = &*SAID;
         let last = || *said.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(sentence) = self.after(BETWEEN_LINES.saturating_sub(last().elapsed())) {
-            anstream::eprintln!("still running after {} s: {sentence}", began.elapsed().as_secs());
+            out::eprintln!("still running after {} s: {sentence}", began.elapsed().as_secs());
             *said.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         }
     }

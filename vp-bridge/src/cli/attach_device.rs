@@ -19,6 +19,7 @@ use super::parts::CONNECT;
 use super::platform_args::{PlatformArgs, headline};
 use super::terminal::start_log;
 use super::{Failure, Verdict};
+use crate::cli::out;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -104,7 +105,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         1 => "; delays what crosses by 1 edge each way".to_owned(),
         quantum => format!("; delays what crosses by {quantum} edges each way"),
     };
-    anstream::println!("attached to {} as {}{delays}", args.address, args.part);
+    out::println!("attached to {} as {}{delays}", args.address, args.part);
     tracing::info!("{}", headline(&description));
     serve_part(&mut link, linked)
 }

@@ -15,6 +15,7 @@ use rcgen::{
 use vp_transport::Address;
 
 use super::Failure;
+use crate::cli::out;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long the certificates are valid.
@@ -53,7 +54,7 @@ pub(super) fn make(folder: &Path, listen: &Address) -> Result<(), Failure> {
     let token: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     write(folder, "token", 0o600, &format!("{token}\n"))?;
     let folder = folder.display();
-    anstream::println!(
+    out::println!(
         "{folder}: ca.pem, server.pem and server.key for {}, client.pem and client.key, token; valid for a year\n\
          the server:  VP_TOKEN_FILE={folder}/token vp serve --listen tls:HOST:PORT --certificate {folder}/server.pem --key {folder}/server.key\n\
          a client:    VP_TOKEN_FILE={folder}/token VP_CA={folder}/ca.pem vp run TRACE --connect tls:HOST:PORT",

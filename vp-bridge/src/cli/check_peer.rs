@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use vp_check::{PeerRole, Report, native, remote_port, renode};
 use vp_client::Credentials;
+use vp_models::printable;
 use vp_protocols::remote_port::Capabilities;
 use vp_transport::{Address, MeetingPlace};
 
 use super::{Failure, Verdict};
+use crate::cli::out;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -136,16 +138,19 @@ impl Args {
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let report = args.check()?;
-    let json = || serde_json::to_string_pretty(&report).map_err(Failure::new);
+    let json = || {
+        let json = serde_json::to_string_pretty(&report).map_err(Failure::new)?;
+        Ok::<_, Failure>(printable::json(&json).into_owned())
+    };
     match args.json.as_deref() {
-        Some(path) if path.as_os_str() == "-" => anstream::println!("{}", json()?),
+        Some(path) if path.as_os_str() == "-" => out::println!("{}", json()?),
         Some(path) => {
             vp_observers::write_whole(path, json()? + "\n").map_err(|error| {
                 Failure::new(format!("cannot write the findings to {}: {error}", path.display()))
             })?;
-            anstream::println!("{report}");
+            out::println!("{report}");
         }
-        None => anstream::println!("{report}"),
+        None => out::println!("{report}"),
     }
     Ok(if report.passed { Verdict::Right } else { Verdict::Wrong })
 }

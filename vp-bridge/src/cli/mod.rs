@@ -21,6 +21,7 @@ mod live;
 mod memory;
 mod memory_limit;
 mod observing;
+mod out;
 mod parts;
 mod platform;
 mod platform_args;
@@ -45,10 +46,11 @@ mod text;
 
 use clap::{Parser, Subcommand};
 use nix::sys::signal::{SigSet, Signal};
+use std::ffi::OsString;
 use std::fmt;
 use std::process::ExitCode;
 use vp_models::platform::EVENT_HASH_VERSION;
-use vp_protocols::native::printable::in_lines;
+use vp_models::printable;
 
 /// This program's version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -144,9 +146,8 @@ struct Failure {
 
 impl Failure {
     fn new(what: impl fmt::Display) -> Failure {
-        let mut what = what.to_string();
         // It may quote what a server, or a file of somebody else's, has said.
-        in_lines(&mut what);
+        let what = printable::lines(&what.to_string()).into_owned();
         Failure { what, hint: None, is_connection: false, is_lack: false, is_broken_pipe: false, status: 1 }
     }
 
@@ -160,7 +161,7 @@ impl Failure {
     }
 
     fn hint(mut self, hint: impl fmt::Display) -> Failure {
-        self.hint = Some(hint.to_string());
+        self.hint = Some(printable::lines(&hint.to_string()).into_owned());
         self
     }
 }
@@ -191,11 +192,26 @@ enum Verdict {
     Wrong,
 }
 
+/// What the command line says. What is wrong with it is told with the arguments as they may be shown.
+fn parse() -> Cli {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    Cli::try_parse_from(&arguments).unwrap_or_else(|error| {
+        let shown = arguments.iter().map(|argument| text::one_line(&argument.to_string_lossy()));
+        match Cli::try_parse_from(shown) {
+            Err(error) => error.exit(),
+            Ok(_) => {
+                out::eprintln!("{}", error.render());
+                std::process::exit(error.exit_code())
+            }
+        }
+    })
+}
+
 pub(super) fn main() -> ExitCode {
     // A file beyond the limit of its size (`ulimit -f`) is then an error of the write, which is told; the signal would end the
     // program without a word. Children do not inherit it: they are started with no signal blocked.
     let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
-    let Cli { terminal, command } = Cli::parse();
+    let Cli { terminal, command } = parse();
     terminal.apply();
     let result = match command {
         Command::Demo(args) => demo::main(&args),
@@ -229,7 +245,7 @@ pub(super) fn main() -> ExitCode {
         Err(failure) if failure.is_broken_pipe => ExitCode::SUCCESS,
         Err(failure) => {
             record::print_failure(&failure);
-            anstream::eprintln!("{}error:{} {failure}", text::RED.render(), text::RED.render_reset());
+            out::eprintln!("{} {failure}", text::styled(text::RED, "error:"));
             ExitCode::from(failure.status)
         }
     }

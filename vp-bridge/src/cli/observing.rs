@@ -13,6 +13,7 @@ use vp_server::{ObservePlatforms, PlatformObserver};
 
 use super::recording::RecordArgs;
 use super::{Failure, Verdict, text};
+use crate::cli::out;
 
 /// Options that say which files are written about what a platform does.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -172,7 +173,7 @@ impl ObserveArgs {
     pub(super) fn conclude(&self, verdict: Result<Verdict, Failure>) -> Result<Verdict, Failure> {
         let Finished { notes, errors } = self.outcome.take();
         for note in notes {
-            anstream::eprintln!("{} {note}", text::styled(text::YELLOW, "note:"));
+            out::eprintln!("{} {note}", text::styled(text::YELLOW, "note:"));
         }
         let errors: Vec<_> = errors.iter().map(ToString::to_string).chain(self.not_recorded()).collect();
         wrong_with(&errors, verdict)
@@ -195,9 +196,7 @@ fn wrong_with(errors: &[String], verdict: Result<Verdict, Failure>) -> Result<Ve
         verdict if errors.is_empty() => verdict,
         Ok(_) => Err(Failure { what: errors.join("\n"), ..Failure::new("") }),
         Err(failure) => {
-            errors
-                .iter()
-                .for_each(|error| anstream::eprintln!("{} {error}", text::styled(text::RED, "error:")));
+            errors.iter().for_each(|error| out::eprintln!("{} {error}", text::styled(text::RED, "error:")));
             Err(failure)
         }
     }

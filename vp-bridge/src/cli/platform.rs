@@ -3,6 +3,7 @@
 use super::platform_args::{headline, latency, load, times};
 use super::record::{self, Record};
 use super::{Failure, Verdict, text};
+use crate::cli::out;
 use clap::Subcommand;
 use std::io::Write;
 use vp_models::fpga_ai_suite::Architecture;
@@ -70,7 +71,7 @@ impl Change {
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let names = || Description::NAMES.iter().chain(Description::OTHER_NAMES);
-    let mut out = anstream::stdout();
+    let mut out = out::stdout();
     match &args.command {
         None | Some(Command::List { json: false }) => {
             for name in names() {
@@ -106,7 +107,7 @@ fn check(out: &mut impl Write, platforms: &[String], change: &Change) -> Result<
             }
             Err(failure) => {
                 verdict = Verdict::Wrong;
-                anstream::eprintln!("{} {failure}", text::styled(text::RED, "error:"));
+                out::eprintln!("{} {failure}", text::styled(text::RED, "error:"));
             }
         }
     }

@@ -25,6 +25,7 @@ use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::run::report;
 use super::terminal::start_log;
 use super::{Failure, Verdict, child};
+use crate::cli::out;
 
 const LIBRARY: &str = "libvp_qemu.so";
 
@@ -150,7 +151,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
             continue;
         }
         // Behind what the guest's console has.
-        let _ = writeln!(anstream::stdout());
+        let _ = writeln!(out::stdout());
         match report::platform(&headline, &device, &statistics) {
             Err(failure) if failure.is_broken_pipe => break,
             shown => shown?,

@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use vp_models::counters::{self, Statistics};
+use vp_models::printable;
 
-use super::{Failure, standard};
+use super::{Failure, standard, text};
+use crate::cli::out;
 
 /// Named values, in their order. Names are a part of the interface (`docs/commands.md`).
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -65,7 +67,7 @@ pub(super) fn print_failure(failure: &Failure) {
 pub(super) fn print(value: &impl Serialize) -> Result<(), Failure> {
     IS_PRINTED.store(true, Ordering::Relaxed);
     let text = serde_json::to_string_pretty(value).map_err(Failure::new)?;
-    Ok(writeln!(anstream::stdout(), "{text}")?)
+    Ok(writeln!(out::stdout(), "{}", printable::json(&text))?)
 }
 
 /// Writes records to a CSV file. The columns are the names of all, in the order in which they come first.
@@ -78,7 +80,7 @@ pub(super) fn write_csv(path: &Path, records: &[Record]) -> Result<(), Failure> 
         }
     }
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(&columns).map_err(wrong)?;
+    writer.write_record(columns.iter().map(|column| text::one_line(column))).map_err(wrong)?;
     for Record(values) in records {
         let cell = |column: &&str| {
             let value = values.iter().find(|(name, _)| name == column);
@@ -92,7 +94,7 @@ pub(super) fn write_csv(path: &Path, records: &[Record]) -> Result<(), Failure> 
 fn in_cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => printable::lines(text).into_owned(),
         Value::Array(values) => values.iter().map(in_cell).collect::<Vec<_>>().join("; "),
         other => other.to_string(),
     }

@@ -19,6 +19,7 @@ use super::platform_args::headline;
 use super::run::{report, warnings};
 use super::text::{self, counted, styled};
 use super::{Failure, Verdict, recording};
+use crate::cli::out;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -139,7 +140,7 @@ fn replay(args: &Args) -> Result<Verdict, Failure> {
     drop(observed);
     let statistics = player.hub().platform().statistics();
     report::platform(&headline(&description), &description.device, &statistics)?;
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     let (left_out, warnings) = warnings.take();
     warnings::warn(&mut out, &warnings)?;
     if left_out > 0 {

@@ -11,6 +11,7 @@ use vp_protocols::native::{ErrorCode, TimeMode, Until};
 use vp_transport::Address;
 
 use super::{Failure, Verdict, memory_limit};
+use crate::cli::out;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -71,7 +72,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         match client.save(&mut file, args.max_size) {
             Ok(time) => {
                 file.keep().map_err(cannot_write)?;
-                anstream::println!("saved at {} as {}", Time::ps(time.0), args.file.display());
+                out::println!("saved at {} as {}", Time::ps(time.0), args.file.display());
                 return Ok(Verdict::Right);
             }
             Err(SaveError::Session(Error::Refused { code: ErrorCode::NotAtRest, .. }))

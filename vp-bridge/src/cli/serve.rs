@@ -7,6 +7,7 @@ use super::parts::PartArgs;
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::terminal::start_log;
 use super::{Failure, Verdict, certificates, text};
+use crate::cli::out;
 use bytes::Bytes;
 use std::fmt;
 use std::io::{Cursor, ErrorKind};
@@ -229,7 +230,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         // Whoever has read that line may end the server.
         let mut interrupted = pin!(interrupted());
         // The line that scripts wait for, on standard output: it names the port that was really taken.
-        anstream::println!("listening on {}", server.local_address());
+        out::println!("listening on {}", server.local_address());
         info!("serving {what}");
         tokio::select! {
             met = parts.meet(&mut server) => met?,

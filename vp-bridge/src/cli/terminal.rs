@@ -9,6 +9,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
 
+use crate::cli::out;
+
 /// Options of all commands.
 #[derive(Debug, clap::Args)]
 pub(super) struct TerminalArgs {
@@ -70,7 +72,7 @@ pub(super) fn start_log(usual: LevelFilter, not: &[&str]) {
         std::iter::once(level.to_string()).chain(not.iter().map(|target| format!("{target}=off"))).collect();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives.join(",")));
     let colours = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(out::log);
     log.with_target(false).with_ansi(colours).init();
 }
 

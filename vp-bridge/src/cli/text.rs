@@ -3,24 +3,24 @@
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use vp_core::Time;
+use vp_models::printable;
 pub(super) use vp_models::units::grouped;
-use vp_protocols::native::printable::in_one_line;
+
+use super::out::own;
 
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 pub(super) const GREEN: Style = AnsiColor::Green.on_default().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
 
-/// A text in a style, which the stream leaves out where it is not wanted.
+/// A text in a style, which goes out to where it is wanted ([`out`](super::out)).
 pub(super) fn styled(style: Style, text: impl std::fmt::Display) -> String {
-    format!("{}{text}{}", style.render(), style.render_reset())
+    format!("{}{text}{}", own(style.render()), own(style.render_reset()))
 }
 
-/// Text of somebody else's, such as of a file, without control characters.
+/// Text of somebody else's, such as of a file, in one line, without what is not fit to be shown.
 pub(super) fn one_line(text: &str) -> String {
-    let mut line = text.to_owned();
-    in_one_line(&mut line);
-    line
+    printable::one_line(text).into_owned()
 }
 
 /// A quantity with its unit in the singular or plural: `1 burst`, `256 bursts`.

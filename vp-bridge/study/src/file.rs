@@ -284,15 +284,18 @@ impl Study {
 
     /// Makes points of products, each once; of a search, combinations.
     fn multiply(&mut self, products: &[Product]) -> Result<(), TextError> {
+        let count = products.iter().fold(0_usize, |sum, product| sum.saturating_add(product.count()));
+        if count > MOST_POINTS {
+            let many = if count == usize::MAX { String::new() } else { format!(" ({count})") };
+            let why = format!("more than {MOST_POINTS} points{many}: the values of [sweep] are multiplied");
+            return Err(TextError::whole(why));
+        }
         let mut known = HashSet::new();
         for assignments in products.iter().flat_map(Product::points) {
             let point = Point::new(self.points.len() + 1, assignments, self.fixed.clone());
             if known.insert(point.to_string()) {
                 self.cases.push(point.varied.clone());
                 self.points.push(point);
-            }
-            if self.points.len() > MOST_POINTS {
-                return Err(TextError::whole(format!("more than {MOST_POINTS} points")));
             }
         }
         if self.points.is_empty() {
@@ -373,6 +376,28 @@ mod tests {
 
     fn points(text: &str) -> Vec<String> {
         study(text).unwrap().points.iter().map(ToString::to_string).collect()
+    }
+
+    /// The number of points is known before there is any.
+    #[test]
+    fn more_points_than_a_study_has_are_counted_and_not_made() {
+        let axis = |name: &str| format!("\"{name}\" = {{ from = 1, to = 1000, points = 1000 }}\n");
+        let axes = |count: usize| (0..count).map(|at| axis(&format!("dbb0.p{at}"))).collect::<String>();
+        let refusal = |text: &str| study(text).unwrap_err();
+        let many = refusal(&format!("name = 'x'\n[sweep]\n{}", axes(4)));
+        assert!(many.contains("more than 1000000 points (1000000000000)"), "{many}");
+        // Beyond all numbers, too.
+        let many = refusal(&format!("name = 'x'\n[sweep]\n{}", axes(9)));
+        assert!(many.contains("more than 1000000 points:"), "{many}");
+        let both = format!("[[sweep]]\n{}[[sweep]]\n{}", axes(2), axes(2));
+        let several = refusal(&format!("name = 'x'\n{}", both));
+        assert!(several.contains("more than 1000000 points (2000000)"), "{several}");
+        let searched = "[search]\nleast = 'dbb0.q'\nfrom = 1\nto = 9\nshare = 0.5\n";
+        let many = refusal(&format!("name = 'x'\n{searched}[sweep]\n{}", axes(3)));
+        assert!(many.contains("more than 1000000 points (1000000000)"), "{many}");
+        // A value that stands twice is none more.
+        let same = format!("name = 'x'\n[sweep]\nnetwork = ['digits'{}]", ", 'digits'".repeat(2_000));
+        assert_eq!(points(&same).len(), 1);
     }
 
     #[test]

@@ -202,7 +202,7 @@ const CHECKSUM: (&[u8], &[u8]) = (b",\"crc32\":\"", b"\"}");
 
 /// A point as a line of JSON, whose last value is the checksum.
 fn line(finished: &Finished) -> serde_json::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(finished)?;
+    let mut line = vp_models::printable::json(&serde_json::to_string(finished)?).into_owned().into_bytes();
     // The brace that ends it.
     line.pop();
     let digits = format!("{:08x}", crc32fast::hash(&line));

@@ -3,6 +3,7 @@
 use super::named_once::{names, repetition};
 use super::quantity::Quantity;
 use serde::{Deserialize, Deserializer};
+use std::collections::HashSet;
 use toml::{Table, Value};
 use vp_models::toml_text::in_plain_words;
 
@@ -90,10 +91,14 @@ impl Product {
         self.axes.iter().flat_map(|axis| axis.names.iter().map(String::as_str))
     }
 
+    /// The number of combinations; beyond all numbers the largest one.
+    pub fn count(&self) -> usize {
+        self.axes.iter().fold(1, |count, axis| count.saturating_mul(axis.steps.len()))
+    }
+
     /// Every combination; the last parameter changes fastest.
     pub fn points(&self) -> impl Iterator<Item = Vec<Assignment>> + '_ {
-        let count = self.axes.iter().map(|axis| axis.steps.len()).product();
-        (0..count).map(|mut rest: usize| {
+        (0..self.count()).map(|mut rest| {
             let mut point: Vec<Assignment> = Vec::new();
             for axis in self.axes.iter().rev() {
                 let step = &axis.steps[rest % axis.steps.len()];
@@ -138,7 +143,10 @@ impl Axis {
             },
             value => Ok(vec![value; names.len()]),
         };
-        let steps = values.into_iter().map(each).collect::<Result<_, _>>()?;
+        let mut steps = values.into_iter().map(each).collect::<Result<Vec<_>, _>>()?;
+        // A value that stands twice makes no further points.
+        let mut known = HashSet::new();
+        steps.retain(|step| known.insert(step.iter().map(Value::to_string).collect::<Vec<_>>()));
         Ok(Axis { names, steps })
     }
 }

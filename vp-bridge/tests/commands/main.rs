@@ -5,6 +5,7 @@ mod common;
 
 mod demo;
 mod faults;
+mod fit_to_show;
 mod loadables;
 mod networks;
 mod package;

@@ -70,7 +70,7 @@ fn a_served_platform_keeps_the_rules_of_the_native_protocol_and_of_remote_port()
     // The memory stays inside: a check of a device is none of its memory.
     let channels = ["--remote-port-channels", "csb0=9,irq0=12"];
     let _serving = Serving::new(&[&arguments[..], &channels].concat(), &remote_port);
-    for (socket, protocol, least) in [(&native, "native", 22), (&remote_port, "remote-port", 19)] {
+    for (socket, protocol, least) in [(&native, "native", 23), (&remote_port, "remote-port", 19)] {
         let output = vp(&["check-peer", &address(socket), "--protocol", protocol, "--address", "0x1000"])
             .args(["--json", "-"])
             .ended();

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use vp_client::{Client, ConnectError, Credentials, Error, Options as ClientOptions, SaveError};
 use vp_protocols::native::{
     Access as Kind, Attach, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Notice,
-    PortId, Posted, Reaction, RegisterWrite, Reply, Request, Role, Time, TimeMode, Token, Until,
+    PortEvent, PortId, Posted, Reaction, RegisterWrite, Reply, Request, Role, Time, TimeMode, Token, Until,
 };
 use vp_server::{Access, Options, Tokens};
 
@@ -312,6 +312,59 @@ fn a_role_does_what_it_has_a_right_to_and_is_told_what_it_lacks() {
             drop(client);
         }
     }
+}
+
+/// A token with the right to be a master, or the memory, does not get past the one that holds the registers.
+#[test]
+fn who_may_drive_a_memory_port_writes_no_register_there() {
+    const SDP_S_POINTER: u64 = 0x9004;
+    for (token, role) in [(DEVICE, Role::Initiator), (MEMORY, Role::Target)] {
+        let (served, _folder) = serve();
+        let mut partner = connect(&served, Some(token), Some("lab")).unwrap();
+        partner.clock(Reaction::NextEdge, 0).unwrap();
+        partner.attach(DBB, role, None).unwrap();
+        let mut cpu = connect(&served, Some(CPU), Some("lab")).unwrap();
+        cpu.attach(CSB, Role::Initiator, None).unwrap();
+        let event = PortEvent::Register { address: SDP_S_POINTER, write: Some(1), posted: true };
+        partner.drive(DBB, Time(100_000), event, &[]).unwrap();
+        partner.promise(0, None).unwrap();
+        partner.serve().unwrap();
+        cpu.advance(Until::Time(Time(200_000))).unwrap();
+        assert_eq!(cpu.read_register(CSB, SDP_S_POINTER).unwrap(), 0, "{token}");
+        assert!(matches!(partner.ping(), Err(Error::Ended(_))), "{token}");
+        let bye = partner.bye().unwrap();
+        assert_eq!(bye.code, Some(ErrorCode::ContractBroken), "{}", bye.reason);
+        assert!(bye.reason.contains("only the initiator of a register port does"), "{}", bye.reason);
+    }
+}
+
+/// An observer calls a session's own platform so: nobody else's has such a name, wherever it is given.
+#[test]
+fn no_platform_is_called_as_a_sessions_own() {
+    let (served, folder) = serve();
+    for name in ["#1", "#", "#lab"] {
+        let (code, reason) = refused(connect(&served, Some(ALL), Some(name)));
+        assert_eq!(code, ErrorCode::PlatformUnavailable, "{name}");
+        assert!(reason.contains("does not begin with `#`"), "{reason}");
+        let path = folder.path().join("wrong.toml");
+        let token =
+            format!("[[token]]\nname = 'x'\nsecret = '{CPU}'\nroles = ['cpu']\nplatforms = ['{name}']\n");
+        std::fs::write(&path, token).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        let error = Tokens::read(&path).unwrap_err().to_string();
+        assert!(error.contains("does not begin with `#`"), "{error}");
+    }
+}
+
+/// The capability alone makes no partner.
+#[test]
+fn who_drives_a_port_without_a_clock_is_put_out() {
+    let (served, _folder) = serve();
+    let mut client = connect(&served, Some(ALL), None).unwrap();
+    client.attach(DBB, Role::Target, None).unwrap();
+    client.drive(DBB, Time(0), PortEvent::Reset, &[]).unwrap();
+    assert!(matches!(client.ping(), Err(Error::Ended(_))));
+    assert_eq!(client.bye().unwrap().code, Some(ErrorCode::ContractBroken));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 
+use crate::common::program::ServeProgram;
 use crate::common::recorded::replayed;
 use crate::common::{copy, run};
 use tempfile::TempDir;
@@ -351,6 +352,29 @@ fn sessions_are_told_when_the_disk_of_a_served_recording_is_full_and_the_run_goe
     assert!(matches!(replayed(&serving.path()), End::CutOff { bytes: 0 }));
     let kept = writes(&serving.path()).len();
     assert!((16..64).contains(&kept), "{kept}");
+}
+
+/// As where a disk is full when a further platform begins: each session is told before its first answer.
+#[test]
+fn sessions_are_told_of_a_served_recording_that_cannot_begin() {
+    let server = ServeProgram::start(&["--record", "/dev/full"]);
+    let options = || RemoteOptions { platform: Some("shared".to_owned()), ..RemoteOptions::default() };
+    let mut first = RemoteHost::connect(&server.address, options()).unwrap();
+    let mut second = RemoteHost::connect(&server.address, options()).unwrap();
+    for host in [&mut first, &mut second] {
+        host.fetch(Memory::Primary, 0x8000_0000, &mut [0; 4]).unwrap();
+        let told = host.warnings();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].text.contains("cannot record in /dev/full: No space left"), "{}", told[0].text);
+    }
+}
+
+#[test]
+fn an_empty_file_is_said_to_have_nothing_recorded() {
+    let folder = folder();
+    fs::write(folder.path().join("run.vprec"), "").unwrap();
+    let said = refused(folder.path(), &["replay", "run.vprec"]);
+    assert_eq!(said, "error: run.vprec: the file is empty: nothing was recorded");
 }
 
 #[test]

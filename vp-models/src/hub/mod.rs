@@ -76,7 +76,7 @@ pub use input::{Input, MemoryGuarantees, PartyCommand, Until};
 pub use linked::{LinkedHub, LinkedPort};
 pub use output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity, Why};
 pub use outside::{DirectMemory, DirectRange};
-pub use partner::{Clock, PinEvent, PortEvent, Promise, Reaction};
+pub use partner::{Clock, PinEvent, PortEvent, PortSide, Promise, Reaction};
 pub use ports::roles;
 pub use record::{Position, Recorded, Recorder};
 pub use replay::{Replay, ReplayError, replay};

@@ -70,6 +70,8 @@ impl<F: FnMut(Recorded)> Recorder for F {
 #[derive(Default)]
 pub(super) struct Recording {
     recorder: Option<Box<dyn Recorder>>,
+    /// Why there is none any more, as everybody was told.
+    failure: Option<String>,
     /// Whether outputs may leave.
     is_committed: bool,
     /// Whether the hub has run since the last entry.
@@ -199,6 +201,12 @@ impl Hub {
         accessed.into_iter().for_each(|accessed| self.recording.add(Recorded::Accessed(accessed)));
     }
 
+    /// What everybody was told when the recording could not go on: for parties that come later.
+    #[must_use]
+    pub fn recording_failure(&self) -> Option<&str> {
+        self.recording.failure.as_deref()
+    }
+
     /// Outputs are about to leave: their inputs are stored before. If that fails, everybody is told first.
     pub(super) fn commit_recording(&mut self) {
         if self.recording.recorder.is_none() {
@@ -211,6 +219,7 @@ impl Hub {
         if let Some(Err(why)) = self.recording.recorder.as_mut().map(|recorder| recorder.commit()) {
             self.recording.recorder = None;
             let text = format!("{why}; what follows is not recorded");
+            self.recording.failure = Some(text.clone());
             self.outputs.push_front(Output::Warning { severity: Severity::Warning, time: self.now(), text });
         }
     }

@@ -32,7 +32,7 @@ impl DeviceDescription {
     /// What is said of it as text.
     pub(super) fn names(&self) -> &[String] {
         match self {
-            DeviceDescription::Nvdla(_) => &[],
+            DeviceDescription::Nvdla(nvdla) => std::slice::from_ref(&nvdla.config.name),
             DeviceDescription::FpgaAiSuite(architecture) => std::slice::from_ref(&architecture.version),
             DeviceDescription::Outside(outside) => &outside.compatible,
         }

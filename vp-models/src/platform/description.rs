@@ -10,6 +10,7 @@ use crate::memory::{CacheConfig, MemoryModel, ModelError, SramConfig, TrafficCon
 use crate::nvdla::config::{CapabilityRom, Config, ConfigError};
 use crate::nvdla::timing::RtlTree;
 use crate::outside_device::{OutsideDescription, OutsideError};
+use crate::printable::is_unfit;
 use crate::suggestion::hint;
 use crate::toml_text::{TextError, TomlText};
 use crate::units::{Timed, optional_rate, optional_size};
@@ -417,6 +418,9 @@ pub enum DescriptionError {
     /// A name that would not be shown as it is.
     #[error("{0:?}: names have no control characters")]
     ControlCharacters(String),
+    /// A name that could be taken for a session's own platform.
+    #[error("name = {0:?}: no platform's name begins with `#`, which stands before the number of a session")]
+    Number(String),
     /// A clock that stands still, or nearly.
     #[error("period = \"{0}\": give the time of one clock cycle, from 1 ps to 1 ms, such as \"1 ns\"")]
     Period(Time),
@@ -546,8 +550,11 @@ impl Description {
         }
         // They are shown to people, also when a server says them.
         let mut names = std::iter::once(&self.name).chain(self.device.names());
-        if let Some(name) = names.find(|name| name.contains(char::is_control)) {
+        if let Some(name) = names.find(|name| name.contains(is_unfit)) {
             return Err(DescriptionError::ControlCharacters(name.clone()));
+        }
+        if self.name.starts_with('#') {
+            return Err(DescriptionError::Number(self.name.clone()));
         }
         self.device.check()?;
         self.dbb0.check("dbb0")?;
@@ -652,6 +659,8 @@ mod tests {
         assert!(refusal("name = \"x\"").contains("a platform has one device"));
         let named = |name: &str| refusal(&format!("name = \"{name}\"\n[nvdla]\nbase = \"nv_small\""));
         assert_eq!(named("a\\u001b[2J"), "\"a\\u{1b}[2J\": names have no control characters");
+        assert_eq!(named("a\\u202e"), "\"a\\u{202e}\": names have no control characters");
+        assert!(named("#1").contains("name = \"#1\": no platform's name begins with `#`"));
         assert!(refusal(&dbb("read_outstanding = 0")).contains("line 7: [dbb0] read_outstanding = 0"));
         assert!(refusal(&dbb("read_latency = 9999999")).contains("line 7: [dbb0] read_latency"));
         assert!(refusal(&dbb("bandwidth = 0")).contains("[dbb0] bandwidth"));

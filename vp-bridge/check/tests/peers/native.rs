@@ -44,6 +44,8 @@ enum Wrong {
     SpeaksAllVersions,
     /// Wants to know who comes, and answers those that have not said so.
     AsksNobody,
+    /// Takes whatever partners drive.
+    TakesAllThatIsDriven,
 }
 
 fn ports() -> Vec<Port> {
@@ -151,7 +153,7 @@ impl Server {
                 failed(ErrorCode::NotAuthenticated)
             }
             (Request::Statistics { .. }, _) => {
-                let (name, unit, value) = ("time".to_owned(), String::new(), CounterValue::Count(1));
+                let (name, unit, value) = ("period".to_owned(), String::new(), CounterValue::Count(1));
                 payload = emit_counters([&Counter { name, unit, value }], 4096).0.to_vec();
                 Reply::Statistics { total: 1, count: 1 }
             }
@@ -179,6 +181,8 @@ impl Server {
                 Reply::Done
             }
             (Request::Detach { .. }, _) => Reply::Done,
+            // Others have no partners.
+            (Request::Clock { .. }, Wrong::TakesAllThatIsDriven) => Reply::Done,
             (Request::MemoryRead(read), _) => {
                 payload = vec![7; read.length as usize];
                 Reply::Data
@@ -222,7 +226,7 @@ fn check_server_that(asks: bool, wrong: &Wrong) -> Report {
             std::thread::spawn(|| server.serve());
         }
     });
-    let waits = matches!(wrong, Wrong::IsSilent | Wrong::KeepsStrangers);
+    let waits = matches!(wrong, Wrong::IsSilent | Wrong::KeepsStrangers | Wrong::TakesAllThatIsDriven);
     let timeout = Duration::from_millis(if waits { 2_000 } else { 10_000 });
     let place = format!("unix:{}", socket.display()).parse().unwrap();
     let token = asks.then(|| Token::new(TOKEN));
@@ -297,6 +301,7 @@ fn servers() -> Vec<(Rule, Wrong)> {
         (Rule::PortsAreDistinct, Wrong::Welcomes(|welcome| welcome.ports[1].name = "csb0".to_owned())),
         (Rule::RefusesVersion, Wrong::SpeaksAllVersions),
         (Rule::WhoFirst, Wrong::AsksNobody),
+        (Rule::DrivenBySide, Wrong::TakesAllThatIsDriven),
     ]
 }
 

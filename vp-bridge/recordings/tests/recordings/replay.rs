@@ -177,6 +177,39 @@ fn one_program_records_in_a_file_at_a_time() {
     assert_eq!(to_end(&mut player(&path)).unwrap(), End::Whole);
 }
 
+/// The name stands for the old recording until the new one has its beginning: there is no time at which it cannot be replayed.
+#[test]
+fn a_recording_replaces_another_one_when_its_beginning_is_there() {
+    let (folder, path) = place();
+    record(&path);
+    // Whoever reads the old one reads on.
+    let mut old = player(&path);
+    let mut hub =
+        Hub::new(Platform::build(&Description::named("nv_small").unwrap()).unwrap(), TimeMode::Free);
+    let recording = Recording::begin(&path, &mut hub, "a test", None).unwrap();
+    assert_eq!(to_end(&mut player(&path)).unwrap(), End::CutOff { bytes: 0 });
+    assert_eq!(to_end(&mut old).unwrap(), End::Whole);
+    drop(hub);
+    recording.finish().unwrap();
+    let names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["run.vprec"]);
+}
+
+/// As where a disk is full: nothing of that name is there, and nothing else.
+#[test]
+fn a_recording_that_cannot_begin_leaves_nothing() {
+    let mut hub =
+        Hub::new(Platform::build(&Description::named("nv_small").unwrap()).unwrap(), TimeMode::Free);
+    let full = std::path::Path::new("/dev/full");
+    let error = Recording::begin(full, &mut hub, "a test", None).unwrap_err();
+    assert!(error.to_string().starts_with("cannot record in /dev/full: No space left"), "{error}");
+    let (folder, path) = place();
+    let nowhere = path.join("run.vprec");
+    let error = Recording::begin(&nowhere, &mut hub, "a test", None).unwrap_err();
+    assert!(matches!(error, RecordError::Io { .. }), "{error}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
 #[test]
 fn a_recording_that_ends_before_its_run_says_why() {
     let (_folder, path) = place();

@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 use vp_models::memory::MemoryPool;
+use vp_models::printable::one_line;
 use vp_models::toml_text::{TextError, TomlText};
 use vp_protocols::native::{MAX_TOKEN, Token};
 
 use super::{Right, Rights, Role};
+use crate::names;
 
 /// Bytes of a file of tokens, at most.
 const MOST_BYTES: u64 = 1 << 20;
@@ -168,7 +170,14 @@ impl Tokens {
         let file: File = text.read()?;
         let mut names: Vec<&str> = Vec::new();
         for (list, entries) in [("token", &file.token), ("certificate", &file.certificate)] {
-            for (at, Entry { name, .. }) in entries.iter().enumerate() {
+            for (at, Entry { name, platforms, .. }) in entries.iter().enumerate() {
+                let named = platforms.iter().filter(|platform| *platform != "*");
+                for platform in named {
+                    if let Err(why) = names::check_platform(platform) {
+                        let what = format!("`{}`: {why}", one_line(platform));
+                        return Err(text.wrong(&format!("{list}.{at}.platforms"), what));
+                    }
+                }
                 if names.contains(&name.as_str()) {
                     let what = format!("`{name}` is there twice");
                     return Err(text.wrong(&format!("{list}.{at}.name"), what));
@@ -247,9 +256,7 @@ fn secret(text: &str) -> Result<Secret, String> {
 impl Entry {
     fn holder(self) -> Result<Arc<TokenHolder>, String> {
         let Self { name, roles, rights, platforms, sessions, memory, .. } = self;
-        if name.is_empty() || name.len() > 64 || name.chars().any(char::is_control) {
-            return Err("a name has 1 to 64 bytes and no control characters".to_owned());
-        }
+        names::check(&name)?;
         let platforms = (!platforms.iter().any(|name| name == "*")).then_some(platforms);
         let rights = Rights::of(&roles, &rights);
         let memory = memory.map(|Bytes(limit)| MemoryPool::of("this token's platforms", limit));

@@ -155,6 +155,7 @@ impl PlatformThread {
         let memory = MemoryGuarantees { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
         self.members.insert(id, member);
         self.tell_that_time_stands(id);
+        self.tell_what_is_not_observed(id);
         if !is_observer {
             let name = format!("session {}", id.0);
             self.handle(Input::Enter { party: translate::party(id), name, memory });
@@ -187,6 +188,7 @@ impl PlatformThread {
         let (ports, description) = (self.hub.ports(), platform.description());
         let beginning = SessionStart { party: translate::party(id), ports, description, now: self.hub.now() };
         self.adapted.insert(id, AdaptedSession::new(joining), &beginning);
+        self.tell_what_is_not_observed(id);
         self.take_adapted_inputs();
     }
 

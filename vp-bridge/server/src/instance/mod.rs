@@ -229,6 +229,8 @@ struct PlatformThread {
     watch: Watch,
     /// What looks on.
     observer: Option<Box<dyn PlatformObserver>>,
+    /// What is not stored of what was to be, for sessions that come later.
+    not_observed: Vec<String>,
     has_ended: bool,
     /// The device's registers by name, for the log.
     registers: OnceCell<DeviceRegisters>,
@@ -264,6 +266,7 @@ impl PlatformThread {
             looks: PollSchedule::SOON,
             watch: Watch::new(&patience),
             observer: None,
+            not_observed: Vec::new(),
             has_ended: false,
             registers: OnceCell::new(),
         })

@@ -189,7 +189,7 @@ impl PlatformThread {
     }
 
     /// Whether the session hears of it.
-    fn warn(&mut self, session: SessionId, time: native::Time, text: String) -> bool {
+    pub(super) fn warn(&mut self, session: SessionId, time: native::Time, text: String) -> bool {
         let Some(member) = self.members.get_mut(session) else { return false };
         if !member.capabilities.contains(Capabilities::WARNINGS) {
             return false;

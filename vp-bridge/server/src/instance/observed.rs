@@ -1,9 +1,13 @@
 //! The observers of the platform.
 
-use vp_models::hub::Input;
+use vp_models::hub::{Input, Output, Severity};
+use vp_protocols::native::SessionId;
 
-use super::PlatformThread;
+use super::{PlatformThread, translate};
 use crate::ObservePlatforms;
+
+/// What is kept for sessions that come later, at most: each file fails once.
+const MOST_TOLD: usize = 8;
 
 impl PlatformThread {
     /// The platform has been built.
@@ -33,7 +37,24 @@ impl PlatformThread {
         }
     }
 
+    /// A session has come: it is told what the others know already.
+    pub(super) fn tell_what_is_not_observed(&mut self, session: SessionId) {
+        let time = self.hub.now();
+        let told = self.not_observed.iter().cloned();
+        for text in told.chain(self.hub.recording_failure().map(str::to_owned)).collect::<Vec<_>>() {
+            if self.members.get(session).is_some() {
+                self.warn(session, translate::time(time), text);
+            } else {
+                let warning = Output::Warning { severity: Severity::Warning, time, text };
+                self.adapted.tell(session, warning, time);
+            }
+        }
+    }
+
     fn not_observed(&mut self, error: &str) {
+        if self.not_observed.len() < MOST_TOLD {
+            self.not_observed.push(error.to_owned());
+        }
         // Logged by that, too.
         self.handle(Input::Warn { text: error.to_owned() });
     }

@@ -42,6 +42,9 @@ impl PlatformThread {
     pub(super) fn take_driven(&mut self, session: SessionId, driven: Driven, payload: Bytes) {
         let party = translate::party(session);
         let Driven { port, at, event } = driven;
+        if self.members.get(session).is_some_and(|member| !member.has_clock) {
+            return self.put_out(session, ErrorCode::ContractBroken, "it drives a port, and has no clock");
+        }
         match partner_event::from_event(event, payload) {
             Ok(event) => {
                 let (port, at) = (translate::port_index(port), translate::from_time(at));

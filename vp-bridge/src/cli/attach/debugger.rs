@@ -21,6 +21,7 @@ use super::command::{self, Break, Command, On};
 use super::complete::Names;
 use super::take_interrupt;
 use super::whereabouts::{Whereabouts, unfinished};
+use crate::cli::out;
 
 /// How often it is looked whether Ctrl-C was pressed.
 const LOOK: Duration = Duration::from_millis(100);
@@ -144,7 +145,7 @@ impl Debugger {
         let Some(command) = command::parse(line).map_err(Failure::new)? else { return Ok(After::Next) };
         let done = self.execute(command, out);
         for warning in self.session.handler_mut().take_warnings() {
-            anstream::eprintln!("{}warning:{} {warning}", show::YELLOW.render(), show::YELLOW.render_reset());
+            out::eprintln!("{} {warning}", show::styled(show::YELLOW, "warning:"));
         }
         out.flush()?;
         done

@@ -21,6 +21,7 @@ use vp_transport::Address;
 
 use super::live::WhichArgs;
 use super::{Failure, Verdict, text};
+use crate::cli::out;
 use complete::Names;
 use debugger::{After, Debugger};
 
@@ -71,7 +72,7 @@ fn script(
     mut debugger: Debugger,
     lines: impl Iterator<Item = io::Result<String>>,
 ) -> Result<Verdict, Failure> {
-    let mut out = anstream::stdout();
+    let mut out = out::stdout();
     for line in lines {
         for part in line?.split(';') {
             match debugger.carry_out(part, &mut out) {
@@ -97,7 +98,7 @@ fn prompt(mut debugger: Debugger, interrupted: &AtomicBool) -> Result<Verdict, F
         // There may be none yet.
         let _ = editor.load_history(path);
     }
-    let mut out = anstream::stdout();
+    let mut out = out::stdout();
     write!(out, "{}", debugger.greeting()?)?;
     let verdict = loop {
         let line = match editor.readline("(vp) ") {
@@ -114,7 +115,7 @@ fn prompt(mut debugger: Debugger, interrupted: &AtomicBool) -> Result<Verdict, F
             Ok(After::Quit) => break Ok(Verdict::Right),
             Err(failure) if debugger.is_over() => break Err(failure),
             Err(failure) => {
-                anstream::eprintln!("{}error:{} {failure}", text::RED.render(), text::RED.render_reset());
+                out::eprintln!("{} {failure}", text::styled(text::RED, "error:"));
             }
         }
     };

@@ -12,6 +12,7 @@ use vp_models::platform::DeviceRegisters;
 
 use super::super::live::{count, text};
 use super::super::{Failure, Verdict, live};
+use crate::cli::out;
 
 /// Reads of one register behind each other that are a loop.
 const POLLS: usize = 3;
@@ -28,7 +29,7 @@ pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let mut look = args.look.which.look(&args.look.connect)?;
     let (registers, port) = live::device_registers(&mut look)?;
     let seen = Whereabouts::of(&mut look, &registers, port)?;
-    seen.write(&mut anstream::stdout().lock())?;
+    seen.write(&mut out::stdout())?;
     Ok(Verdict::Right)
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use vp_models::printable;
 use vp_observers::WholeFile;
 
 use super::difference::pairs_of_all;
@@ -25,8 +26,9 @@ impl Table {
         Ok(table)
     }
 
-    fn line<T: AsRef<[u8]>>(&mut self, cells: impl IntoIterator<Item = T>) -> Result<(), Failure> {
-        self.writer.write_record(cells).map_err(|error| wrong(&self.path, &error))
+    fn line<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) -> Result<(), Failure> {
+        let fit = cells.into_iter().map(|cell| printable::lines(cell.as_ref()).into_owned());
+        self.writer.write_record(fit).map_err(|error| wrong(&self.path, &error))
     }
 
     /// Adds the transactions of a trace: in each stream those that have the same number in one line.

@@ -7,6 +7,7 @@ use vp_core::Time;
 use super::difference::{self, Difference, Recorded};
 use super::transactions::{Content, Kind, Place, Step, Stream, Transaction};
 use super::{Compared, Run};
+use crate::cli::out;
 use crate::cli::run::warnings;
 use crate::cli::sequences::{self, BEFORE};
 use crate::cli::text::{self, counted, grouped, styled};
@@ -14,7 +15,7 @@ use crate::cli::{Failure, Verdict};
 
 /// What was compared, and the first transaction that differs. With `cycles` times count, too.
 pub(super) fn show(compared: &Compared, cycles: bool) -> Result<Verdict, Failure> {
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     let Compared { name, headline, period, model, outside } = compared;
     writeln!(out, "{headline}\n{name}\n")?;
     let shown = Shown { period: *period };
@@ -99,7 +100,7 @@ pub(super) fn show(compared: &Compared, cycles: bool) -> Result<Verdict, Failure
 /// The last line of many.
 pub(super) fn sum(all: usize, different: usize) -> Result<(), Failure> {
     let equal = all - different;
-    Ok(writeln!(anstream::stdout(), "{equal} equal, {different} different")?)
+    Ok(writeln!(out::stdout(), "{equal} equal, {different} different")?)
 }
 
 /// What was transferred, in numbers.

@@ -1,6 +1,7 @@
 //! Networks beside the RTL: in all, and step by step.
 
 use super::Failure;
+use crate::cli::out;
 use crate::cli::text::{self, grouped, styled};
 use rayon::prelude::*;
 use std::io::Write;
@@ -77,7 +78,7 @@ pub(super) fn compare(rows: &[NetworkRow]) -> Vec<ComparedNetwork<'_>> {
 
 /// A table for each network, and whether all are as near as is asked.
 pub(super) fn write(compared: &[ComparedNetwork<'_>]) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     let mut names = Vec::new();
     for it in compared {
         if !names.contains(&it.name()) {

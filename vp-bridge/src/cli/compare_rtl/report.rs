@@ -2,6 +2,7 @@
 
 use super::networks::{self, ComparedNetwork};
 use super::{Compared, Failure, Verdict, by_setting, by_table, near_enough, raw};
+use crate::cli::out;
 use crate::cli::text::{self, counted, grouped, styled};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -44,7 +45,7 @@ pub(super) fn show(
 }
 
 fn write(compared: &[Compared<'_>], unknown: &[(&Table, &Row)], right: bool) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     for (name, rows) in by_table(compared) {
         writeln!(out, "{}", styled(anstyle::Style::new().bold(), name))?;
         writeln!(out, "{}\n", rows_of(&rows).trim_fmt())?;

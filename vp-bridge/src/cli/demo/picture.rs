@@ -1,5 +1,6 @@
 //! Images as characters, two pixels in each: one above the other.
 
+use crate::cli::text::styled;
 use anstyle::{Ansi256Color, Style};
 use vp_models::host::network::digits::Sample;
 
@@ -21,7 +22,7 @@ pub(super) fn lines(pixels: &[i8], width: usize, colours: bool) -> Vec<String> {
 fn half_block(upper: i8, lower: i8, colours: bool) -> String {
     if colours {
         let style = Style::new().fg_color(Some(grey(upper).into())).bg_color(Some(grey(lower).into()));
-        return format!("{style}▀{style:#}");
+        return styled(style, '▀');
     }
     let ink = |pixel: i8| 2 * pixel > Sample::DARKEST;
     match (ink(upper), ink(lower)) {

@@ -1,6 +1,7 @@
 //! What the demonstration shows: some of the images, how many were right, and where the time went.
 
 use super::{DemoRun, picture};
+use crate::cli::out;
 use crate::cli::record::{self, Record};
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, memory};
@@ -29,7 +30,7 @@ impl Answered<'_> {
 }
 
 pub(super) fn show(ran: &DemoRun) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     let DemoRun { headline, samples, inferences, statistics, .. } = ran;
     let answered: Vec<Answered<'_>> = samples
         .iter()

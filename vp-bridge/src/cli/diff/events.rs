@@ -15,6 +15,7 @@ use vp_core::observe::{Observation, Observer, Source, SourceInfo, What};
 use vp_recordings::Step;
 
 use super::{Failure, show};
+use crate::cli::out;
 use crate::cli::replay;
 use crate::cli::sequences::first_difference;
 use crate::cli::text;
@@ -111,11 +112,7 @@ pub(super) fn compare(paths: [&Path; 2]) -> Result<bool, Failure> {
     let differs = |window: &&u64| one.get(window) != other.get(window);
     let Some(&first) = one.keys().chain(other.keys()).filter(differs).min() else {
         let count = text::counted(one.len() as u64, "microsecond");
-        writeln!(
-            anstream::stdout(),
-            "{:<10} what happens, in each of {count} in which anything does",
-            "equal"
-        )?;
+        writeln!(out::stdout(), "{:<10} what happens, in each of {count} in which anything does", "equal")?;
         return Ok(true);
     };
     let [one, other] = paths.map(|path| run(path, Some(first)));

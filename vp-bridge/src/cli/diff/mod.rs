@@ -17,6 +17,7 @@ use super::inputs::Names;
 use super::sequences::{self, FirstDifference, first_difference};
 use super::text::{self, grouped, one_line, styled};
 use super::{Failure, Verdict};
+use crate::cli::out;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -47,7 +48,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         }
     };
     let (style, verdict) = if is_same { (text::GREEN, "EQUAL") } else { (text::RED, "DIFFERENT") };
-    writeln!(anstream::stdout(), "\n{}", styled(style, verdict))?;
+    writeln!(out::stdout(), "\n{}", styled(style, verdict))?;
     Ok(if is_same { Verdict::Right } else { Verdict::Wrong })
 }
 
@@ -173,7 +174,7 @@ impl Iterator for &mut Entries {
 fn recordings(paths: [&Path; 2]) -> Result<bool, Failure> {
     let [one, other] = paths.map(Entries::of);
     let (mut one, mut other) = (one?, other?);
-    let mut out = anstream::stdout();
+    let mut out = out::stdout();
     let are_alike = headers(&mut out, paths, [&one, &other])?;
     let names = one.reader.header().hub().map_err(|error| wrong(paths[0], error))?;
     let names = Names::of(names.platform());
@@ -227,7 +228,7 @@ fn show<T>(
     (unit, units): (&str, &str),
     line: impl Fn(&T) -> String,
 ) -> Result<bool, Failure> {
-    let mut out = anstream::stdout();
+    let mut out = out::stdout();
     let FirstDifference { index, before, sides } = match found {
         Ok(found) => found,
         Err(count) => {

@@ -2,6 +2,7 @@
 
 use super::super::{Failure, Verdict};
 use super::{Look, LookArgs, number};
+use crate::cli::out;
 use std::io::Write;
 use std::path::PathBuf;
 use vp_client::native::{PortId, PortKind};
@@ -65,7 +66,7 @@ pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
         None => {
             let mut bytes = vec![0; usize::try_from(args.length).unwrap_or_default()];
             look.read_memory(port, args.address, &mut bytes).map_err(Failure::new)?;
-            write_dump(&mut anstream::stdout().lock(), args.address, &bytes)?;
+            write_dump(&mut out::stdout(), args.address, &bytes)?;
         }
     }
     Ok(Verdict::Right)

@@ -2,6 +2,7 @@
 
 use super::super::{Failure, Verdict, text};
 use super::{WhichArgs, device_registers};
+use crate::cli::out;
 use std::io::Write;
 use vp_client::native::{MAX_PEEKED, PortId};
 use vp_client::{Client, Handler};
@@ -33,7 +34,7 @@ pub(in super::super) fn main(
     let (registers, port) = device_registers(&mut look)?;
     let meant = registers.matching(pattern).map_err(Failure::new)?;
     let held = peek(&mut look, port, &meant)?;
-    show(&mut anstream::stdout().lock(), &registers, &held, pattern.is_some(), shown)?;
+    show(&mut out::stdout(), &registers, &held, pattern.is_some(), shown)?;
     Ok(Verdict::Right)
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::{Failure, Verdict, text};
 use super::{Look, LookArgs, json};
+use crate::cli::out;
 use std::io::Write;
 use std::time::{Duration, Instant};
 use vp_client::native::{Counter, CounterValue};
@@ -49,7 +50,7 @@ pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
             }
         }
         if look.check().is_err() && look.bye().is_some() {
-            anstream::eprintln!("{}", look.bye().map_or("", |bye| &bye.reason));
+            out::eprintln!("{}", look.bye().map_or("", |bye| &bye.reason));
             return Ok(Verdict::Right);
         }
         let now = read(&mut look, args)?;
@@ -63,7 +64,7 @@ fn read(look: &mut Look, args: &Args) -> Result<Vec<Counter>, Failure> {
 }
 
 fn show(args: &Args, counters: &[Counter], before: &[Counter]) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     if args.json {
         match args.watch {
             None => writeln!(out, "{:#}", json(counters))?,

@@ -2,6 +2,7 @@
 
 use super::super::{Failure, Verdict, text};
 use super::{LookArgs, json, real};
+use crate::cli::out;
 use std::io::Write;
 use vp_client::native::{Counter, CounterValue, PortKind};
 use vp_core::Time;
@@ -38,11 +39,11 @@ pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
         match look_at(args, &name) {
             Ok(platform) => seen.push(platform),
             // It has ended since it was listed.
-            Err(failure) if which.shared.is_none() => anstream::eprintln!("{name}: {failure}"),
+            Err(failure) if which.shared.is_none() => out::eprintln!("{name}: {failure}"),
             Err(failure) => return Err(failure),
         }
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     if args.json {
         let platform = |seen: &ServerStatus| {
             let all = [&seen.standing[..], &seen.traffic].concat();

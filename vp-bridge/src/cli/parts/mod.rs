@@ -23,6 +23,7 @@ use super::Failure;
 use super::memory_limit;
 use super::observing::ObserveArgs;
 use super::platform_args::{headline, headline_with};
+use crate::cli::out;
 pub(super) use program::CONNECT;
 use program::Program;
 use server::PlatformServer;
@@ -207,9 +208,9 @@ impl Parts {
             match origin {
                 Origin::Command(command) => programs.push(Program::start(name, command, address)?),
                 Origin::Place(..) => {}
-                Origin::Elsewhere => anstream::eprintln!(
-                    "{name} is outside: attach it, such as with `vp attach-device {address}`"
-                ),
+                Origin::Elsewhere => {
+                    out::eprintln!("{name} is outside: attach it, such as with `vp attach-device {address}`")
+                }
             }
         }
         Ok(programs)
@@ -448,9 +449,9 @@ impl PartsOutside {
             }
             if look == LOOKS_IN_SILENCE {
                 match origin {
-                    Origin::Command(command) => anstream::eprintln!("waiting for {name}: `{command}`"),
+                    Origin::Command(command) => out::eprintln!("waiting for {name}: `{command}`"),
                     Origin::Place(place, ..) => {
-                        anstream::eprintln!("waiting for {name} at {place} (Remote-Port)");
+                        out::eprintln!("waiting for {name} at {place} (Remote-Port)");
                     }
                     Origin::Elsewhere => {}
                 }

@@ -11,6 +11,7 @@ use vp_transport::Address;
 use crate::cli::Failure;
 #[cfg(target_os = "linux")]
 use crate::cli::child;
+use crate::cli::out;
 
 /// The variable in which a program finds the platform's address.
 pub(in crate::cli) const CONNECT: &str = "VP_CONNECT";
@@ -84,13 +85,13 @@ impl Drop for Program {
         match status {
             Some(status) if status.success() => {}
             Some(status) => {
-                anstream::eprintln!("{}: `{}` has ended with {status}", self.part, self.command);
+                out::eprintln!("{}: `{}` has ended with {status}", self.part, self.command);
             }
             None => {
                 // It may have ended by itself.
                 let _ = self.child.kill();
                 let _ = self.child.wait();
-                anstream::eprintln!("{}: `{}` did not end, and was killed", self.part, self.command);
+                out::eprintln!("{}: `{}` did not end, and was killed", self.part, self.command);
             }
         }
     }

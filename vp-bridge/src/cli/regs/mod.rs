@@ -6,6 +6,7 @@ use self::formats::{Format, Map};
 use super::live::{self, WhichArgs};
 use super::run::DEFAULT_PLATFORM;
 use super::{Failure, Verdict, platform_args, text};
+use crate::cli::out;
 use std::io::Write;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, DeviceRegisters, NamedRegister};
@@ -54,7 +55,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     }
     let (description, registers, found) = find(args)?;
     let (map, family) = (registers.map(), registers.family());
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     let prefix = if description.nvdla().is_some() { "NVDLA_" } else { "" };
     let written = Map { name: map, prefix, family, registers: &found };
     match args.format {

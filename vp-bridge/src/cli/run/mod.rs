@@ -351,7 +351,7 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     let bar = progress(sources.len());
     let mut runs = Vec::new();
     for source in &sources {
-        bar.set_message(source.name.clone());
+        bar.set_message(text::one_line(&source.name));
         let trace = Trace::load(&source.script).map_err(Failure::new);
         let run = match trace {
             Ok(trace) => {

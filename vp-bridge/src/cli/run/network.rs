@@ -4,6 +4,7 @@ use super::energy::Estimate;
 use super::named::Named;
 use super::{Args, MOST_INPUT, methods, warnings};
 use crate::cli::hosts::OpenedHost;
+use crate::cli::out;
 use crate::cli::platform_args::nvdla;
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict, memory, standard};
@@ -81,7 +82,7 @@ fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Fai
     let input = input(network, &args.input)?;
     let inputs = vec![input.as_slice(); args.frames.unwrap_or(1).next_multiple_of(batch) as usize];
     let bar = super::progress(inputs.len());
-    bar.set_message(network.name.clone());
+    bar.set_message(text::one_line(&network.name));
     host.running(&network.name);
     let measured = Measured::on(network, &plan, host.as_mut(), description.period, &inputs, || bar.inc(1));
     bar.finish_and_clear();
@@ -176,7 +177,7 @@ fn show(
     measured: &Measured,
     estimate: Option<&Estimate>,
 ) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     let period = measured.period;
     writeln!(out, "{headline}")?;
     writeln!(

@@ -2,6 +2,7 @@
 
 use super::warnings::{faults, show_faults, warn};
 use super::{Judged, PlayedTrace, Run, outputs, suite};
+use crate::cli::out;
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict, memory};
 use std::fmt;
@@ -26,7 +27,7 @@ pub(super) fn one(name: &str, ran: &PlayedTrace) -> Result<Verdict, Failure> {
 }
 
 fn show_one(name: &str, ran: &PlayedTrace) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     let PlayedTrace { outcome, statistics, warnings, headline, rtl, loadable, .. } = ran;
     writeln!(out, "{headline}\n{name}\n")?;
     if let Some(loadable) = loadable {
@@ -79,7 +80,7 @@ pub(in crate::cli) fn platform(
     device: &DeviceDescription,
     statistics: &Statistics,
 ) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     writeln!(out, "{headline}")?;
     match device {
         DeviceDescription::FpgaAiSuite(_) => suite::show_jobs(&mut out, statistics)?,
@@ -291,7 +292,7 @@ pub(super) fn verdict_of_all(runs: &[Run], left_out: usize) -> Verdict {
 }
 
 fn show_many(runs: &[Run], tally: &Tally, left_out: usize) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     let with_rtl = runs.iter().any(|run| matches!(&run.result, Ok(ran) if ran.rtl.is_some()));
     let header =
         ["test", "platform", "cycles", "RTL", "differs", "bytes read", "written", "read latency", "result"];

@@ -13,6 +13,7 @@ use super::super::record::{self, Record};
 use super::super::{Failure, Verdict, memory, standard, text};
 use super::named::Named;
 use super::{Args, MOST_INPUT};
+use crate::cli::out;
 
 /// The platform for jobs, if none is asked for.
 pub(super) const DEFAULT_PLATFORM: &str = "fpga-ai-suite";
@@ -59,7 +60,7 @@ pub(super) fn main(mut job: Job, args: &Args) -> Result<Verdict, Failure> {
     }
     let statistics = host.statistics().map_err(Failure::new)?;
     for warning in host.warnings() {
-        anstream::eprintln!("{} {warning}", text::styled(text::RED, "warning:"));
+        out::eprintln!("{} {warning}", text::styled(text::RED, "warning:"));
     }
     let ran = JobRun { job: &job, inferences: &inferences, statistics: &statistics };
     match args.results.json {
@@ -165,7 +166,7 @@ impl JobRun<'_> {
 
     fn show(&self, headline: &str) -> Result<(), Failure> {
         let JobRun { job, inferences, statistics } = self;
-        let mut out = anstream::stdout().lock();
+        let mut out = out::stdout();
         let (model, graph) = (&job.model, &job.model.graph);
         writeln!(out, "{headline}")?;
         let layers = text::counted(graph.layers().len() as u64, "layer");

@@ -1,5 +1,6 @@
 //! `vp study diff`: what moved between two folders of results, by layer, and why.
 
+use crate::cli::out;
 use crate::cli::record::{self, Record};
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict, standard};
@@ -148,7 +149,7 @@ fn of_build<'a>(all: &'a [Finished], before: usize, place: &Path) -> Result<Vec<
 }
 
 fn show(args: &Args, difference: &Difference) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     show_inputs(&mut out, difference)?;
     let moved: Vec<&PointDifference> =
         difference.points.iter().filter(|point| point.is_beyond(args.threshold.0)).collect();

@@ -1,6 +1,7 @@
 //! What Ctrl-C at a study says: how many points are kept, and how to go on.
 
 use crate::cli::Failure;
+use crate::cli::out;
 use crate::cli::text::counted;
 use indicatif::ProgressBar;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -42,7 +43,7 @@ impl Interrupt {
                     }
                 };
                 // Nobody is there to be told of a failure.
-                _ = writeln!(anstream::stderr(), "interrupted: {said}");
+                _ = writeln!(out::stderr(), "interrupted: {said}");
                 // As a shell tells who was ended by a signal. What is kept is on the disk.
                 std::process::exit(128 + signal);
             }

@@ -9,6 +9,7 @@ mod report;
 
 use super::parts::PartArgs;
 use super::{Failure, Verdict, standard};
+use crate::cli::out;
 use clap::Subcommand;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -128,14 +129,14 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
 /// Writes a text into a file that is not there yet, and tells what it is for; or shows it.
 fn write_new(args: &NewArgs, text: &str, told: impl FnOnce(&str) -> String) -> Result<Verdict, Failure> {
     let Some(path) = args.file.as_ref().filter(|path| !standard::is_standard(path)) else {
-        write!(anstream::stdout(), "{text}")?;
+        write!(out::stdout(), "{text}")?;
         return Ok(Verdict::Right);
     };
     let wrong = |error: std::io::Error| Failure::new(format!("cannot write {}: {error}", path.display()));
     let mut file = std::fs::File::create_new(path).map_err(wrong)?;
     file.write_all(text.as_bytes()).map_err(wrong)?;
     let path = path.display().to_string();
-    writeln!(anstream::stdout(), "{path}: {}", told(&path))?;
+    writeln!(out::stdout(), "{path}: {}", told(&path))?;
     Ok(Verdict::Right)
 }
 

@@ -1,6 +1,7 @@
 //! What is seen while a study runs.
 
 use crate::cli::Failure;
+use crate::cli::out;
 use crate::cli::terminal;
 use crate::cli::text::{self, counted, styled};
 use indicatif::ProgressBar;
@@ -38,7 +39,8 @@ impl Bar {
         if let Outcome::Failed(why) = &finished.outcome {
             // Where there is no bar it is said in the end.
             let what = styled(text::RED, "failed");
-            self.bar.println(format!("point {} {what}: {}: {why}", planned.point.number, planned.point));
+            let line = format!("point {} {what}: {}: {why}", planned.point.number, planned.point);
+            self.bar.println(text::one_line(&line));
         }
         let kind = self.kinds.entry(planned.point.kind()).or_default();
         kind.left = kind.left.saturating_sub(1);
@@ -83,7 +85,7 @@ pub(super) fn of_others(store: &Store, program: &str) -> Result<(), Failure> {
     if others > 0 {
         let what = counted(others as u64, "point");
         let warning = styled(text::YELLOW, "warning:");
-        writeln!(anstream::stderr(), "{warning} another build of vp ran {what}, which do not count")?;
+        writeln!(out::stderr(), "{warning} another build of vp ran {what}, which do not count")?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `vp study published`: NVIDIA's estimates and ours, layer by layer.
 
+use crate::cli::out;
 use crate::cli::platform_args::{PlatformArgs, headline, nvdla};
 use crate::cli::record::{self, Record};
 use crate::cli::run::bound;
@@ -66,7 +67,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         record::print(&record.with("winograd", args.winograd.to_string()).with("networks", networks))?;
         return Ok(Verdict::Right);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     writeln!(out, "{}", headline(&description))?;
     writeln!(
         out,

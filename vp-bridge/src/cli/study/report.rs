@@ -1,6 +1,7 @@
 //! What is said of a study when it is done.
 
 use super::Loaded;
+use crate::cli::out;
 use crate::cli::text::{self, counted, grouped, styled, table};
 use crate::cli::{self, Failure, Verdict};
 use std::io::Write;
@@ -25,7 +26,7 @@ pub(super) fn shard(
     let kept = store.of_program(program);
     let outcomes = own.iter().filter_map(|planned| kept.get(planned.key.as_str()));
     let failed = outcomes.filter(|finished| finished.outcome.measured().is_none()).count();
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     writeln!(
         out,
         "shard {shard}: {}, {failed} failed, in {}",
@@ -50,7 +51,7 @@ pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) 
             Outcome::Ran(_) => None,
         })
         .collect();
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     lead(&mut out, &page)?;
     match (findings.is_empty(), loaded.layout.area) {
         (true, None) => page.views().iter().try_for_each(|view| charts(&mut out, view))?,
@@ -162,7 +163,7 @@ pub(super) fn point(loaded: &Loaded, number: usize) -> Result<Verdict, Failure> 
         ))
     })?;
     let job = planned.job.as_ref().map_err(Failure::new)?;
-    let mut out = anstream::stdout().lock();
+    let mut out = out::stdout();
     writeln!(out, "point {number}: {}", planned.point)?;
     match loaded.bench.run(job, false) {
         Outcome::Failed(why) => Err(Failure::new(why)),

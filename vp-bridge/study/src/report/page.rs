@@ -12,6 +12,7 @@ use crate::results::{self, Row};
 use crate::wording::{Unit, amount, measured_in, plain, quantity, unbroken, valued};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::path::Path;
+use vp_models::printable;
 
 /// What a page is made of.
 #[derive(Clone, Copy)]
@@ -77,6 +78,27 @@ impl Page<'_> {
         ]);
         sections.push(section("points", "All points, and how to run each again", self.points()));
         let failed = self.failed();
+        let shown = html! {
+            header {
+                h1 { (name) }
+                @if let Some(about) = about { p { (about) } }
+                (self.answers())
+                nav {
+                    @for section in &sections { a href={ "#" (section.id) } { (section.title) } }
+                }
+            }
+            section id="facts" { h2 { "What it rests on" } (self.counts(failed.len())) (self.facts()) }
+            @if !failed.is_empty() {
+                section id="failed" {
+                    h2 { "Points that failed" }
+                    (table(&self.failures(&failed)))
+                }
+            }
+            @for section in &sections {
+                section id=(section.id) { h2 { (section.title) } (section.content) }
+            }
+            (self.foot())
+        };
         Ok(html! {
             (DOCTYPE)
             html lang="en" {
@@ -84,29 +106,12 @@ impl Page<'_> {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="generator" content={ "vp " (env!("CARGO_PKG_VERSION")) };
-                    title { (name) }
+                    title { (printable::one_line(name)) }
                     style { (PreEscaped(include_str!("style.css"))) }
                 }
                 body {
-                    header {
-                        h1 { (name) }
-                        @if let Some(about) = about { p { (about) } }
-                        (self.answers())
-                        nav {
-                            @for section in &sections { a href={ "#" (section.id) } { (section.title) } }
-                        }
-                    }
-                    section id="facts" { h2 { "What it rests on" } (self.counts(failed.len())) (self.facts()) }
-                    @if !failed.is_empty() {
-                        section id="failed" {
-                            h2 { "Points that failed" }
-                            (table(&self.failures(&failed)))
-                        }
-                    }
-                    @for section in &sections {
-                        section id=(section.id) { h2 { (section.title) } (section.content) }
-                    }
-                    (self.foot())
+                    // Names and values are a file's.
+                    (PreEscaped(printable::lines(&shown.0)))
                     (live::scripts())
                 }
             }

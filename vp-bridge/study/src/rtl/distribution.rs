@@ -108,7 +108,7 @@ const HEADER: [&str; 7] = ["table", "memory", "rows", "exact", "median_ppm", "pe
 /// # Errors
 /// A file that cannot be read or holds something else.
 pub fn read(path: &Path) -> Result<Vec<TableDistribution>, RtlError> {
-    let mut reader = csv::Reader::from_path(path).map_err(|error| RtlError::new(path, error))?;
+    let mut reader = super::csv_of(path)?;
     let mut kept = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| RtlError::new(path, error))?;

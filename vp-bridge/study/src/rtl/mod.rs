@@ -19,8 +19,10 @@ pub mod proven;
 pub mod run;
 pub mod table;
 
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+use vp_models::host::read_description;
 
 /// A file of measurements that is not as its description says, or a row that cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -35,5 +37,32 @@ pub struct RtlError {
 impl RtlError {
     fn new(path: &Path, what: impl std::fmt::Display) -> RtlError {
         RtlError { path: path.to_owned(), what: what.to_string() }
+    }
+}
+
+/// A table of measurements, read whole: it has at most as many bytes as other files in which people describe something.
+fn csv_of(path: &Path) -> Result<csv::Reader<Cursor<String>>, RtlError> {
+    let text = read_description(path).map_err(|error| RtlError::new(path, error))?;
+    Ok(csv::Reader::from_reader(Cursor::new(text)))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_without_end_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("nv_small.csv");
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        let errors = [
+            table::Table::read(&path).err(),
+            distribution::read(&path).err(),
+            networks::is_of_networks(&path).err(),
+            networks::read(&path, &mut Vec::new()).err(),
+        ];
+        for error in errors {
+            assert_eq!(error.map(|error| error.what).as_deref(), Some("it has more than 16777216 bytes"));
+        }
     }
 }

@@ -55,14 +55,14 @@ pub struct NetworkRun {
 
 /// Whether a file of measurements is of networks: its first column is then `network`.
 pub(super) fn is_of_networks(path: &Path) -> Result<bool, RtlError> {
-    let mut reader = csv::Reader::from_path(path).map_err(|error| RtlError::new(path, error))?;
+    let mut reader = super::csv_of(path)?;
     let header = reader.headers().map_err(|error| RtlError::new(path, error))?;
     Ok(header.get(0) == Some("network"))
 }
 
 /// Adds a file's measurements to those of other files: totals and steps of a case belong together.
 pub(super) fn read(path: &Path, rows: &mut Vec<NetworkRow>) -> Result<(), RtlError> {
-    let mut reader = csv::Reader::from_path(path).map_err(|error| RtlError::new(path, error))?;
+    let mut reader = super::csv_of(path)?;
     let header = reader.headers().map_err(|error| RtlError::new(path, error))?.clone();
     for record in reader.records() {
         let record = record.map_err(|error| RtlError::new(path, error))?;

@@ -200,7 +200,7 @@ impl Table {
     /// # Errors
     /// A file that cannot be read or is not as its description says.
     pub fn read(path: &Path) -> Result<Table, RtlError> {
-        let mut reader = csv::Reader::from_path(path).map_err(|error| RtlError::new(path, error))?;
+        let mut reader = super::csv_of(path)?;
         let header = reader.headers().map_err(|error| RtlError::new(path, error))?.clone();
         let mut rows = Vec::new();
         for record in reader.records() {

@@ -11,6 +11,7 @@ pub use columns::{layers, points};
 
 use std::io::Write;
 use std::path::Path;
+use vp_models::printable;
 use vp_observers::WholeFile;
 
 /// A column: its name, and a cell a row.
@@ -100,7 +101,7 @@ impl Cell {
             Cell::Integer(number) => number.to_string(),
             Cell::Number(number) => number.to_string(),
             Cell::Boolean(is) => is.to_string(),
-            Cell::Text(text) => text.clone(),
+            Cell::Text(text) => printable::lines(text).into_owned(),
         }
     }
 }
@@ -143,7 +144,7 @@ impl Table {
 
     fn csv<F: Write>(&self, file: F) -> std::io::Result<F> {
         let mut file = csv::Writer::from_writer(file);
-        file.write_record(self.columns.iter().map(|column| &column.name))?;
+        file.write_record(self.columns.iter().map(|column| printable::lines(&column.name).into_owned()))?;
         for row in 0..self.rows() {
             file.write_record(self.columns.iter().map(|column| column.cells[row].text()))?;
         }

@@ -1,5 +1,6 @@
 //! What can be wrong with a trace's text: one line for a person, with file, line and column.
 
+use crate::printable::is_unfit;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -243,7 +244,7 @@ fn hint(nearest: Option<&str>) -> String {
 pub(super) fn clip(text: &str) -> String {
     let mut clipped = String::new();
     for c in text.chars().take(60) {
-        if c.is_control() {
+        if is_unfit(c) {
             clipped.extend(c.escape_default());
         } else {
             clipped.push(c);

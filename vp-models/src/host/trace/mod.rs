@@ -23,6 +23,7 @@ use thiserror::Error;
 
 use crate::host::loadable::Loadable;
 use crate::nvdla::registers::RegisterMap;
+use crate::printable::is_unfit;
 
 pub mod cfg;
 mod check;
@@ -451,7 +452,7 @@ pub struct UnknownRegister {
 /// Accepts the name of a file in the script's own folder.
 fn beside(name: &str) -> Result<String, TraceErrorKind> {
     let plain = !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', ':']);
-    if plain && !name.chars().any(char::is_control) {
+    if plain && !name.contains(is_unfit) {
         Ok(name.to_owned())
     } else {
         Err(TraceErrorKind::NotBeside(error::clip(name)))
@@ -476,7 +477,11 @@ fn read_text(file: &Path, what: &'static str, limit: u64) -> Result<String, Trac
     }
     let mut text = Vec::new();
     // The limit again: what is not a plain file has no length to ask for.
-    opened.take(limit).read_to_end(&mut text).map_err(|error| whole(unreadable(error)))?;
+    opened.take(limit + 1).read_to_end(&mut text).map_err(|error| whole(unreadable(error)))?;
+    if text.len() as u64 > limit {
+        let bytes = text.len() as u64;
+        return Err(whole(TraceErrorKind::FileTooLarge { what, bytes, limit }));
+    }
     String::from_utf8(text).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();

@@ -10,6 +10,7 @@
 //! Then what partners drive at that edge takes effect. So the simulation may run to the edge up to which a
 //! partner has promised silence ([`Partner::horizon`]), and waits there until the promise goes further.
 
+mod event_table;
 mod pins;
 mod promise;
 mod reset;
@@ -24,6 +25,7 @@ use super::ids::PortIndex;
 use super::time_mode::HORIZON;
 use crate::bus::axi::AxiEvent;
 
+pub use event_table::PortSide;
 pub(super) use pins::DrivenEvents;
 pub(super) use promise::Bound;
 pub(super) use reset::ResetRound;
@@ -122,8 +124,22 @@ pub(super) enum Broken {
     Unsent { heard: u64, sent: u64 },
     #[error("it drives a reset that nobody has asked for: a partner drives one for each that it is sent")]
     Unasked,
+    #[error("it drives {event} {}: {}", as_what(*here), whose(*driver))]
+    Side { event: &'static str, driver: Option<PortSide>, here: Option<PortSide> },
     #[error("{0}")]
     Pins(String),
+}
+
+fn as_what(here: Option<PortSide>) -> String {
+    here.map_or_else(
+        || "at a port that it has not attached with a clock".to_owned(),
+        |here| format!("as {here}"),
+    )
+}
+
+fn whose(driver: Option<PortSide>) -> String {
+    driver
+        .map_or_else(|| "a port is driven by who holds it".to_owned(), |driver| format!("only {driver} does"))
 }
 
 /// A partner, as the hub sees it.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use vp_core::{Sim, Time};
 
+use super::event_table::PortSide;
 use super::{Broken, Partner, PortEvent};
 use crate::bus::axi::{AxiEvent, AxiSink, ManagerPins, SubordinatePins};
 use crate::bus::register::{RegisterAccess, RegisterRequest};
@@ -142,68 +143,80 @@ impl Hub {
         port: PortIndex,
         event: PortEvent,
     ) -> Result<(), Broken> {
-        // A port that the party attached before it had a clock is accessed by requests, which need rights of their
-        // own: to drive it would go past them.
-        let timed = self.holdings.of(party, port).filter(|held| held.is_timed);
-        let role = timed.map(|held| held.role);
-        let wrong = |what: &str| Err(Broken::Pins(format!("{what} is not driven by who holds the port so")));
-        match (event, role) {
-            (PortEvent::Axi(event), Some(role @ (Role::Target | Role::Initiator))) => {
-                let Some(memory) = self.memory(port) else { return wrong("an AXI channel") };
-                let interconnect = memory.interconnect();
+        let here = self.driven_side(party, port);
+        let driver = event.driver();
+        let (name, PortSide { role, .. }) = match here {
+            Some(here) if driver.is_none_or(|driver| driver == here) => (event.name(), here),
+            here => return Err(Broken::Side { event: event.name(), driver, here }),
+        };
+        match event {
+            PortEvent::Axi(event) => {
+                let absent = Broken::Side { event: name, driver, here: None };
+                let interconnect = self.memory(port).ok_or(absent)?.interconnect();
                 match role {
                     Role::Target => interconnect.drive_from_memory(event),
                     _ => interconnect.drive_from_master(event),
                 }
                 .map_err(|violation| Broken::Pins(violation.to_string()))
             }
-            (PortEvent::Level(level), Some(Role::Source)) => {
+            PortEvent::Level(level) => {
                 self.platform.irq().drive(level);
                 Ok(())
             }
-            (PortEvent::Register { address, write, posted }, Some(Role::Initiator)) => {
-                let size = self.port(port).map_or(0, |port| port.size);
-                if !address.is_multiple_of(4) || u64::from(address) >= size {
-                    let rule = format!("an access to 0x{address:x}: registers are words below 0x{size:x}");
-                    return Err(Broken::Pins(rule));
-                }
-                let most = self.partners.get(&party).map_or(0, Partner::most_ahead);
-                if self.platform.registers().backlog() >= most {
-                    return Err(Broken::Many { most });
-                }
+            PortEvent::Register { address, write, posted } => {
                 let access = match write {
                     None => RegisterAccess::Read,
                     Some(value) => RegisterAccess::Write { value, posted },
                 };
-                self.next_bus_tag += 1;
-                let tag = self.next_bus_tag;
-                if access.is_answered() {
-                    self.driven_accesses.push_back((tag, party, port));
-                }
-                self.note_asker(party, access);
-                self.platform.registers().send(RegisterRequest { address, access, tag });
-                Ok(())
+                self.drive_access(party, port, address, access)
             }
-            (PortEvent::RegisterReady(ready), Some(Role::Target)) => {
+            PortEvent::RegisterReady(ready) => {
                 if let Some(registers) = self.platform.outside_registers() {
                     registers.set_ready(ready);
                 }
                 Ok(())
             }
-            (PortEvent::RegisterAnswer(value), Some(Role::Target)) => match self.platform.outside_registers()
-            {
+            PortEvent::RegisterAnswer(value) => match self.platform.outside_registers() {
                 Some(registers) => registers.answer(value).map_err(|rule| Broken::Pins(rule.to_owned())),
                 None => Ok(()),
             },
-            (PortEvent::Reset, Some(_)) => self.follow_reset(party, port),
-            (PortEvent::Reset, None) => wrong("a reset"),
-            (PortEvent::Axi(_), _) => wrong("an AXI channel"),
-            (PortEvent::Level(_), _) => wrong("an interrupt line"),
-            (PortEvent::Register { .. }, _) => wrong("an access to registers"),
-            (PortEvent::RegisterReady(_) | PortEvent::RegisterAnswer(_), _) => {
-                wrong("the answer of registers")
-            }
+            PortEvent::Reset => self.follow_reset(party, port),
         }
+    }
+
+    /// The side of a port at which a party drives pins. A port that the party attached before it had a clock is accessed by
+    /// requests, which need rights of their own: to drive it would go past them.
+    fn driven_side(&self, party: PartyId, port: PortIndex) -> Option<PortSide> {
+        let role = self.holdings.of(party, port).filter(|held| held.is_timed)?.role;
+        let kind = self.ports.get(usize::from(port.0))?.kind;
+        Some(PortSide { kind, role })
+    }
+
+    /// A partner that is the CPU drives an access to registers.
+    fn drive_access(
+        &mut self,
+        party: PartyId,
+        port: PortIndex,
+        address: u32,
+        access: RegisterAccess,
+    ) -> Result<(), Broken> {
+        let size = self.port(port).map_or(0, |port| port.size);
+        if !address.is_multiple_of(4) || u64::from(address) >= size {
+            let rule = format!("an access to 0x{address:x}: registers are words below 0x{size:x}");
+            return Err(Broken::Pins(rule));
+        }
+        let most = self.partners.get(&party).map_or(0, Partner::most_ahead);
+        if self.platform.registers().backlog() >= most {
+            return Err(Broken::Many { most });
+        }
+        self.next_bus_tag += 1;
+        let tag = self.next_bus_tag;
+        if access.is_answered() {
+            self.driven_accesses.push_back((tag, party, port));
+        }
+        self.note_asker(party, access);
+        self.platform.registers().send(RegisterRequest { address, access, tag });
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use super::{
     Choices, Compression, Lines, Method, Network, NetworkLayer, Operation, Options, Pooling, Shape, Window,
 };
 use crate::toml_text::TextError;
+use std::collections::{HashMap, HashSet};
 
 /// The columns that say what a layer is; others are passed over.
 struct Columns<'a> {
@@ -81,7 +82,7 @@ pub(super) fn network(name: &str, text: &str, options: &Options) -> Result<Netwo
         lines: Lines::default(),
     };
     let maker = Maker::new(Some(1), precision).with_zeros(options.zeros);
-    let mut builder = Builder { network, maker, line: 0 };
+    let mut builder = Builder::new(network, maker);
     for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
         let cells = line.split(',').map(str::trim).collect();
         builder.line = at + 1;
@@ -95,12 +96,39 @@ struct Builder {
     maker: Maker,
     /// The line of the row whose layers are made.
     line: usize,
+    /// The layers' names, and the latest layer that makes a cube of each size.
+    names: HashSet<String>,
+    latest: HashMap<Shape, usize>,
+    /// The number that the next row of a name gets that rows had before.
+    numbers: HashMap<String, usize>,
 }
 
 impl Builder {
+    fn new(network: Network, maker: Maker) -> Builder {
+        let (names, latest, numbers) = Default::default();
+        Builder { network, maker, line: 0, names, latest, numbers }
+    }
+
+    /// The name of a row's layer. Halves of a layer that was once cut for two devices have one name.
+    fn free_name(&mut self, base: &str) -> String {
+        if !self.names.contains(base) {
+            return base.to_owned();
+        }
+        let number = self.numbers.entry(base.to_owned()).or_insert(2);
+        loop {
+            let name = format!("{base} ({number})");
+            *number += 1;
+            if !self.names.contains(&name) {
+                return name;
+            }
+        }
+    }
+
     fn push(&mut self, name: String, source: Option<Option<usize>>, sizes: [Shape; 2], operation: Operation) {
         let ([input, output], sources) = (sizes, Vec::from_iter(source));
         self.maker.made(&operation, &sources, &[input]);
+        self.names.insert(name.clone());
+        self.latest.insert(output, self.network.layers.len());
         self.network.layers.push(NetworkLayer { name, sources, input, output, operation, cycles: None });
         self.network.lines.layers.push(self.line);
     }
@@ -111,7 +139,7 @@ impl Builder {
             (self.network.input, self.network.is_image) = (input, input.channels <= 4);
             return Ok(None);
         }
-        if let Some(found) = self.network.layers.iter().rposition(|layer| layer.output == input) {
+        if let Some(&found) = self.latest.get(&input) {
             return Ok(Some(found));
         }
         self.maker.take(&[input.width, input.height, input.channels]).map_err(|why| row.refuse(why))?;
@@ -126,11 +154,7 @@ impl Builder {
         let [width, height] = row.pair(["in_height", "in_width"])?;
         let input = Shape { width, height, channels: row.number("in_channels")? };
         let input = input.check().map_err(|why| row.refuse(why))?;
-        // Halves of a layer that was once cut for two devices have one name.
-        let mut names =
-            std::iter::once(base.to_owned()).chain((2..).map(|number| format!("{base} ({number})")));
-        let free = |name: &String| self.network.layers.iter().all(|layer| layer.name != *name);
-        let name = names.find(free).unwrap_or_default();
+        let name = self.free_name(base);
         let source = self.source(row, &name, input)?;
         let size = row.pair(["kernel_height", "kernel_width"])?;
         let (stride, output) = (row.pair(["stride_y", "stride_x"])?, row.pair(["out_height", "out_width"])?);
@@ -177,6 +201,15 @@ mod tests {
 
     fn refusal(rows: &str) -> String {
         network("sheet", &format!("{HEADER}{rows}"), &Options::default()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn rows_of_one_name_are_numbered_past_names_that_are_taken() {
+        let row = |name: &str| format!("{name},8,8,8,8,8,8,1,1,1,1,FALSE\n");
+        let rows: String = ["a", "a (3)", "a", "a", "a", "b"].map(row).concat();
+        let network = network("sheet", &format!("{HEADER}{rows}"), &Options::default()).unwrap();
+        let names: Vec<&str> = network.layers.iter().map(|layer| layer.name.as_str()).collect();
+        assert_eq!(names, ["a", "a (3)", "a (2)", "a (4)", "a (5)", "b"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::nvdla::config::DataType;
 use crate::nvdla::numeric::Precision;
 use crate::toml_text::{KeyError, Kinds, TextError, TomlText};
 use serde::Deserialize;
+use std::collections::HashMap;
 use std::path::Path;
 use toml::Spanned;
 
@@ -317,7 +318,7 @@ impl Network {
         let network =
             Network { name, input, is_image: image, precision, choices, layers: Vec::new(), demands, lines };
         let maker = Maker::new(seed, precision).with_zeros(zeros);
-        let mut reader = Reader { network, maker, read };
+        let mut reader = Reader { network, maker, read, places: HashMap::new() };
         for (at, layer) in written.into_iter().enumerate() {
             let weights = layer.kind.weights_memory().map(|memory| (Demanded::Weights, memory));
             let own = layer.memory.as_ref().map(|memory| (Demanded::Output, memory));

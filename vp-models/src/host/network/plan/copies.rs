@@ -89,8 +89,8 @@ struct Launch {
 impl Planner<'_> {
     /// The steps that make copies which are to be begun now: those of one reader together.
     pub(super) fn copy(&mut self, tasks: &[Task]) -> Result<(), PlanError> {
-        let begun = self.places.copies.iter().enumerate().filter(|(_, copy)| copy.begin == self.at);
-        let mut begun: Vec<(usize, &Copy)> = begun.collect();
+        let begun = self.begun.get(&self.at).map_or(&[][..], Vec::as_slice);
+        let mut begun: Vec<(usize, &Copy)> = begun.iter().map(|&at| (at, &self.places.copies[at])).collect();
         begun.sort_by_key(|(at, copy)| (copy.readers[0], *at));
         for of_reader in begun.chunk_by(|(_, one), (_, other)| one.readers[0] == other.readers[0]) {
             let layer = tasks[of_reader[0].1.readers[0]].layer;
@@ -151,7 +151,7 @@ impl Planner<'_> {
 
     /// The copy that the task reads in place of a source.
     pub(super) fn copy_of(&self, of: &Copied) -> Option<usize> {
-        self.places.copies.iter().position(|copy| copy.of == *of && copy.readers.contains(&self.at))
+        self.copy_of_reader.get(&(self.at, *of)).copied()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::host::network::error::PlanError;
 use crate::host::network::layout::ALIGNMENT;
+use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 
 /// Memory that is given out.
@@ -12,14 +13,40 @@ pub(super) struct Memory {
     end: u64,
     /// The end of what was ever given out.
     most: u64,
-    /// What lives for a time.
-    living: Vec<(Range<u64>, RangeInclusive<usize>)>,
+    living: Living,
+}
+
+/// What lives for a time.
+#[derive(Default)]
+struct Living {
+    /// By the logarithm of how long they live, and then by when they begin: those that live at some time are found without a look at all.
+    by_length: BTreeMap<u32, BTreeMap<usize, Vec<(usize, Range<u64>)>>>,
+}
+
+impl Living {
+    fn push(&mut self, range: Range<u64>, life: RangeInclusive<usize>) {
+        let (start, end) = life.into_inner();
+        let length = end.saturating_sub(start) + 1;
+        self.by_length.entry(length.ilog2()).or_default().entry(start).or_default().push((end, range));
+    }
+
+    /// The addresses of those that live at some time of a life.
+    fn during(&self, life: &RangeInclusive<usize>) -> Vec<Range<u64>> {
+        let of_length = |(length, living): (&u32, &BTreeMap<usize, Vec<(usize, Range<u64>)>>)| {
+            let longest = 2_usize.saturating_pow(length + 1);
+            let from = life.start().saturating_sub(longest);
+            let begun = living.range(from..=*life.end()).flat_map(|(_, living)| living);
+            let there = begun.filter(|(end, _)| end >= life.start());
+            there.map(|(_, range)| range.clone()).collect::<Vec<_>>()
+        };
+        self.by_length.iter().flat_map(of_length).collect()
+    }
 }
 
 impl Memory {
     pub(super) fn new(range: Range<u64>) -> Memory {
         let Range { start, end } = range;
-        Memory { start, next: start, end, most: start, living: Vec::new() }
+        Memory { start, next: start, end, most: start, living: Living::default() }
     }
 
     /// Memory for good; all of it is taken before any for a time.
@@ -36,10 +63,7 @@ impl Memory {
         bytes: u64,
         life: RangeInclusive<usize>,
     ) -> Result<u64, PlanError> {
-        let meets =
-            |other: &RangeInclusive<usize>| other.start() <= life.end() && life.start() <= other.end();
-        let mut taken: Vec<Range<u64>> =
-            self.living.iter().filter(|(_, other)| meets(other)).map(|(range, _)| range.clone()).collect();
+        let mut taken = self.living.during(&life);
         taken.sort_unstable_by_key(|range| range.start);
         let mut from = self.next;
         for range in taken {
@@ -50,14 +74,14 @@ impl Memory {
             from = from.max(range.end);
         }
         let base = self.room(what, bytes, from)?;
-        self.living.push((base..base + bytes, life));
+        self.living.push(base..base + bytes, life);
         Ok(base)
     }
 
     /// Somebody has this memory from one moment to another already.
     pub(super) fn occupy(&mut self, range: Range<u64>, life: RangeInclusive<usize>) {
         self.most = self.most.max(range.end);
-        self.living.push((range, life));
+        self.living.push(range, life);
     }
 
     fn room(&mut self, what: &str, bytes: u64, from: u64) -> Result<u64, PlanError> {
@@ -80,6 +104,27 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn those_that_live_at_some_time_are_found(
+            all in prop::collection::vec((0_usize..50, 0_usize..50), 0..40),
+            from in 0_usize..60,
+            length in 0_usize..60,
+        ) {
+            let mut living = Living::default();
+            for (at, (start, length)) in all.iter().enumerate() {
+                living.push(at as u64..at as u64 + 1, *start..=start + length);
+            }
+            let life = from..=from + length;
+            let mut found: Vec<u64> = living.during(&life).into_iter().map(|range| range.start).collect();
+            found.sort_unstable();
+            let meets = |(start, length): &(usize, usize)| start <= life.end() && *life.start() <= start + length;
+            let slow: Vec<u64> = (0..).zip(&all).filter(|(_, it)| meets(it)).map(|(at, _)| at).collect();
+            prop_assert_eq!(found, slow);
+        }
+    }
 
     #[test]
     fn what_lives_at_different_times_shares_its_place() {

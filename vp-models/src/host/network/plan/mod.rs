@@ -1,14 +1,17 @@
 //! From a network to what a driver does with it: where everything lies, and which registers each hardware layer takes.
 //!
-//! `operations` says what runs as one and in which order, `parts` and `tiles` how convolutions are cut, `batch` what runs once for several
+//! `operations` says what runs as one, `order` in which order, `parts` and `tiles` how convolutions are cut, `batch` what runs once for several
 //! frames, `values` what shares memory, `operands` how weights and biases are packed, `traffic` how much each is read and written,
-//! `placement` where it is, `copies` what BDMA copies into SRAM; in `steps` it becomes register writes, with who must wait for whom: each a `step`.
+//! `placement` where it is, `copies` what BDMA copies into SRAM; in `steps` it becomes register writes: each a `step`;
+//! `hazards` says who must wait for whom.
 
 mod batch;
 mod copies;
+mod hazards;
 mod memory;
 mod operands;
 mod operations;
+mod order;
 mod parts;
 mod placement;
 mod step;
@@ -30,6 +33,7 @@ use super::winograd::NoWinograd;
 use crate::host::program::Program;
 use crate::nvdla::config::Config;
 use crate::nvdla::numeric::Precision;
+use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 
 pub use self::copies::Copies;
@@ -287,9 +291,13 @@ impl Plan {
 
 /// What the network itself knows before, behind the operands.
 fn own_constants(network: &Network, values: &Values, usages: &[Usage]) -> Vec<Unplaced> {
+    let mut layers: HashMap<&str, usize> = HashMap::new();
+    for (at, layer) in network.layers.iter().enumerate() {
+        layers.entry(&layer.name).or_insert(at);
+    }
     let own = values.storages.iter().zip(usages).filter_map(|(storage, usage)| {
         let bytes = storage.constant.clone()?;
-        let layer = network.layers.iter().position(|layer| layer.name == storage.name).unwrap_or(0);
+        let layer = layers.get(storage.name.as_str()).copied().unwrap_or(0);
         Some(Unplaced { what: storage.name.clone(), bytes, layer, traffic: usage.traffic })
     });
     own.collect()

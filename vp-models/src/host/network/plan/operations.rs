@@ -1,6 +1,7 @@
 //! Which layers a hardware layer does together, and in which order they run.
 
 use super::batch::Batch;
+use super::order::{in_order, readers};
 use super::parts::{Part, parts};
 use super::tiles::by_winograd;
 use super::values::Values;
@@ -81,6 +82,7 @@ pub(super) fn tasks(
             return Err(PlanError::NoUnit { layer, unit, config, parameter });
         }
     }
+    let readers = readers(network);
     let mut tasks: Vec<Task> = Vec::new();
     let mut done = vec![false; network.layers.len()];
     for (place, layer) in network.layers.iter().enumerate() {
@@ -99,7 +101,7 @@ pub(super) fn tasks(
                     parts => break parts?,
                 }
             };
-            task.pooling = pooling_behind(network, place, &task);
+            task.pooling = pooling_behind(network, &readers[place], &task);
             if network.choices.winograd != Winograd::Never {
                 match by_winograd(network, values, (layer, &task), convolution, config) {
                     // PDP takes lines as they come, and these come four at once.
@@ -113,7 +115,7 @@ pub(super) fn tasks(
         }
         tasks.push(task);
     }
-    Ok(in_order(tasks, network))
+    Ok(in_order(tasks, network, &readers))
 }
 
 /// The cubes that SDP goes over in whole tiles: what convolutions by Winograd's method make, and what is added to it.
@@ -152,10 +154,8 @@ fn lacking(operation: &Operation, config: &Config) -> Option<(&'static str, &'st
 
 /// The pooling that can take what a convolution makes as it comes: nobody else wants that, it comes line after line of
 /// the whole cube, windows read all of it, and the line buffer holds it.
-fn pooling_behind(network: &Network, place: usize, task: &Task) -> Option<usize> {
-    let mut readers =
-        (0..network.layers.len()).filter(|&reader| network.layers[reader].sources.contains(&Some(place)));
-    let (reader, None) = (readers.next()?, readers.next()) else { return None };
+fn pooling_behind(network: &Network, readers: &[usize], task: &Task) -> Option<usize> {
+    let &[reader] = readers else { return None };
     let NetworkLayer { operation: Operation::Pooling(Pooling { window, .. }), input, output, .. } =
         &network.layers[reader]
     else {
@@ -165,40 +165,4 @@ fn pooling_behind(network: &Network, place: usize, task: &Task) -> Option<usize>
     let lines = part.cuts.iter().all(|cut| cut.outputs.len() as u32 == input.height);
     let (_, read) = window.ending(*input);
     (lines && read == *input && is_whole(window, *input, *output)).then_some(reader)
-}
-
-/// The order in which tasks run: that of the layers, but none right behind one whose output it needs if another could
-/// run in between, as units then wait less for each other.
-fn in_order(mut tasks: Vec<Task>, network: &Network) -> Vec<Task> {
-    let needs = |task: &Task| {
-        let mut needed = Vec::new();
-        let mut open: Vec<usize> = network.layers[task.layer].sources.iter().flatten().copied().collect();
-        while let Some(layer) = open.pop() {
-            match network.layers[layer].operation {
-                Operation::Concatenation => open.extend(network.layers[layer].sources.iter().flatten()),
-                _ => needed.push(layer),
-            }
-        }
-        needed
-    };
-    let makes = |task: &Task| [Some(task.layer), task.pooling];
-    let (mut ordered, mut made): (Vec<Task>, Vec<usize>) = (Vec::new(), Vec::new());
-    let constants = network
-        .layers
-        .iter()
-        .enumerate()
-        .filter(|(_, layer)| matches!(layer.operation, Operation::Constant(_)));
-    made.extend(constants.map(|(place, _)| place));
-    while !tasks.is_empty() {
-        let ready = |task: &Task| needs(task).iter().all(|layer| made.contains(layer));
-        let last: Vec<usize> =
-            ordered.last().map_or(Vec::new(), |task| makes(task).into_iter().flatten().collect());
-        let waits = |task: &Task| needs(task).iter().any(|layer| last.contains(layer));
-        let first = tasks.iter().position(ready).unwrap_or(0);
-        let next = tasks.iter().position(|task| ready(task) && !waits(task)).unwrap_or(first);
-        let task = tasks.remove(next);
-        made.extend(makes(&task).into_iter().flatten());
-        ordered.push(task);
-    }
-    ordered
 }

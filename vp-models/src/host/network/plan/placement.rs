@@ -277,8 +277,10 @@ impl Placing<'_> {
     }
 
     fn demand_of_weights(&self, layer: usize) -> Option<&Demand> {
-        let is_it = |demand: &&Demand| demand.of == Demanded::Weights && demand.layer == Some(layer);
-        self.network.demands.iter().find(is_it)
+        // They are in the order of the layers.
+        let from = self.network.demands.partition_point(|demand| demand.layer < Some(layer));
+        let of_layer = self.network.demands[from..].iter().take_while(|demand| demand.layer == Some(layer));
+        of_layer.into_iter().find(|demand| demand.of == Demanded::Weights)
     }
 
     /// Refuses the first tensor that has no room beside those before it.
@@ -290,18 +292,21 @@ impl Placing<'_> {
         too_small: impl Fn(&Demand, u64, u64) -> PlanError,
     ) -> Result<(), PlanError> {
         let allocations: Vec<&Allocation> = demanded.iter().map(|(_, allocation)| allocation).collect();
-        for at in 0..allocations.len() {
-            if pack(&allocations[..=at], room.clone()).is_none() {
-                let (storage, allocation) = &demanded[at];
-                let meets = |other: &&&Allocation| other.meets(allocation);
-                let others: u64 = allocations[..at].iter().filter(meets).map(|other| other.bytes).sum();
-                if let Some(demand) = demands[*storage] {
-                    let left = room.end.saturating_sub(room.start).saturating_sub(others);
-                    return Err(too_small(demand, allocation.bytes, left));
-                }
-            }
+        let have_room = |count: usize| pack(&allocations[..count], room.clone()).is_some();
+        if have_room(allocations.len()) {
+            return Ok(());
         }
-        Ok(())
+        // So many have room, and one more has not.
+        let (mut some, mut all) = (0, allocations.len());
+        while all - some > 1 {
+            let between = some.midpoint(all);
+            if have_room(between) { some = between } else { all = between }
+        }
+        let (storage, allocation) = &demanded[some];
+        let meets = |other: &&&Allocation| other.meets(allocation);
+        let others: u64 = allocations[..some].iter().filter(meets).map(|other| other.bytes).sum();
+        let left = room.end.saturating_sub(room.start).saturating_sub(others);
+        demands[*storage].map_or(Ok(()), |demand| Err(too_small(demand, allocation.bytes, left)))
     }
 
     /// Weights and biases behind all else: those first that are read most often. Tells how many bytes over DBBIF that saves.

@@ -13,7 +13,8 @@ pub struct Step {
     pub layer: usize,
     /// Its name.
     pub name: String,
-    /// Steps that must be done before this one begins: they make what it reads, or use the memory that it writes.
+    /// Steps that must be done before this one begins: they make what it reads, or use the memory that it writes. Steps for which
+    /// these wait may be left out.
     pub after: Vec<usize>,
     /// What is done.
     pub work: Work,

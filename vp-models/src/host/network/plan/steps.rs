@@ -1,12 +1,14 @@
 //! Steps of a plan: register writes, and who must wait for whom.
 
 use super::batch::Batch;
+use super::hazards::{self, Touched, Touches};
 use super::operands::{OfKernels, Operands};
 use super::operations::Task;
 use super::parts::Part;
 use super::placement::{Copied, Places, Unplaced};
 use super::values::{Value, Values};
 use super::{ConvolutionMethod, Cpu, Step, Work};
+use crate::host;
 use crate::host::network::cut::Cut;
 use crate::host::network::description::{
     Activation, Converter, Convolution, Elementwise, Function, Network, NetworkLayer, Normalisation,
@@ -24,6 +26,7 @@ use crate::nvdla::glb::InterruptSource;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::Unit;
 use crate::nvdla::{cdp, pdp};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// What a step touches of a memory.
@@ -59,6 +62,9 @@ pub(super) struct Planner<'a> {
     pub(super) at: usize,
     /// How many frames run together.
     cubes: u32,
+    /// The copies that are begun before each task, and the copy of a tensor that a task reads.
+    pub(super) begun: HashMap<usize, Vec<usize>>,
+    pub(super) copy_of_reader: HashMap<(usize, Copied), usize>,
     pub(super) planned: Vec<Planned>,
     tables: Vec<Program>,
 }
@@ -79,6 +85,14 @@ impl<'a> Planner<'a> {
         batch: &'a Batch,
     ) -> Planner<'a> {
         let (planned, tables) = (Vec::new(), Vec::new());
+        let mut begun: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut copy_of_reader = HashMap::new();
+        for (at, copy) in places.copies.iter().enumerate() {
+            begun.entry(copy.begin).or_default().push(at);
+            for &reader in &copy.readers {
+                copy_of_reader.entry((reader, copy.of)).or_insert(at);
+            }
+        }
         Planner {
             network,
             config,
@@ -89,6 +103,8 @@ impl<'a> Planner<'a> {
             frame: 0,
             at: 0,
             cubes: 1,
+            begun,
+            copy_of_reader,
             planned,
             tables,
         }
@@ -475,7 +491,7 @@ impl<'a> Planner<'a> {
             Some(copy) => places.copies[copy].place,
             None => places.storages[storage],
         };
-        let memory = |&Access { storage, ref copies, .. }: &Access| {
+        let memory_of = |&Access { storage, ref copies, .. }: &Access| {
             let Place { address, .. } = place(storage);
             if let Some(copy) = storage.checked_sub(copies_from) {
                 return address..address + places.copies[copy].bytes;
@@ -483,28 +499,18 @@ impl<'a> Planner<'a> {
             let copy = |copy: u32| address + u64::from(copy) * batch.stride(values, storage);
             copy(copies.start)..copy(copies.end - 1) + values.storages[storage].bytes
         };
-        let meet = |one: &Access, other: &Access| {
-            let overlap = |a: &Range<u32>, b: &Range<u32>| a.start < b.end && b.start < a.end;
-            if one.storage == other.storage {
-                return overlap(&one.copies, &other.copies)
-                    && overlap(&one.surfaces, &other.surfaces)
-                    && overlap(&one.lines, &other.lines);
-            }
-            let (a, b) = (memory(one), memory(other));
-            let is_same = place(one.storage).memory == place(other.storage).memory;
-            is_same && a.start < b.end && b.start < a.end
-        };
-        let needs = |later: &Planned, earlier: &Planned| {
-            let any = |some: &[Access], written: &[Access]| {
-                some.iter().any(|one| written.iter().any(|other| meet(one, other)))
+        let touched = |accesses: &[Access]| -> Vec<Touched> {
+            let one = |access: &Access| {
+                let memory = usize::from(place(access.storage).memory == host::Memory::Secondary);
+                Touched { access: access.clone(), memory, addresses: memory_of(access) }
             };
-            any(&later.reads, &earlier.writes)
-                || any(&earlier.reads, &later.writes)
-                || any(&later.writes, &earlier.writes)
+            accesses.iter().map(one).collect()
         };
-        let after: Vec<Vec<usize>> = (0..planned.len())
-            .map(|at| (0..at).filter(|&before| needs(&planned[at], &planned[before])).collect())
+        let touches: Vec<Touches> = planned
+            .iter()
+            .map(|Planned { reads, writes, .. }| Touches { reads: touched(reads), writes: touched(writes) })
             .collect();
+        let after = hazards::after(&touches);
         for (planned, after) in planned.iter_mut().zip(after) {
             planned.step.after = after;
         }

@@ -8,6 +8,7 @@ use crate::host::network::error::PlanError;
 use crate::host::network::layout::{Channels, Form, Place, Tensor};
 use crate::host::network::winograd;
 use crate::nvdla::config::Config;
+use std::collections::HashSet;
 
 /// A cube: the network's input, or what a layer makes.
 #[derive(Clone, Debug)]
@@ -121,7 +122,7 @@ impl Values {
 
     /// Gives the memories of these cubes room for whole tiles. All that shares one has it: it has one distance of lines and of surfaces.
     pub(super) fn make_room(&mut self, cubes: &[Option<usize>]) {
-        let storages: Vec<usize> = cubes.iter().map(|&cube| self.of_source(cube).storage).collect();
+        let storages: HashSet<usize> = cubes.iter().map(|&cube| self.of_source(cube).storage).collect();
         for value in self.values.iter_mut().filter(|value| storages.contains(&value.storage)) {
             let Value { tensor, first_surface, storage, .. } = value;
             let without = tensor.clone();

@@ -14,6 +14,7 @@ use crate::nvdla::numeric::Precision;
 use crate::suggestion::hint;
 use crate::toml_text::KeyError;
 use crate::units::grouped;
+use std::collections::HashMap;
 
 fn wrong(key: &'static str, what: impl Into<String>) -> KeyError {
     KeyError::new(key, what)
@@ -36,6 +37,8 @@ pub(super) struct Reader<'a, 'b> {
     pub(super) network: Network,
     pub(super) maker: Maker,
     pub(super) read: &'a mut ReadTensor<'b>,
+    /// The layers by name.
+    pub(super) places: HashMap<String, usize>,
 }
 
 /// What a layer does, and the size of what it makes.
@@ -55,6 +58,7 @@ impl Reader<'_, '_> {
         let (operation, output) = self.operation(kind, &sources, &shapes)?;
         let output = output.check().map_err(|why| wrong("", why))?;
         self.maker.made(&operation, &sources, &shapes);
+        self.places.insert(name.clone(), self.network.layers.len());
         self.network.layers.push(NetworkLayer { name, sources, input, output, operation, cycles });
         Ok(())
     }
@@ -63,7 +67,7 @@ impl Reader<'_, '_> {
         if name == "input" {
             return Err(wrong("name", "that is the name of the network's input"));
         }
-        match self.network.layers.iter().any(|layer| layer.name == name) {
+        match self.places.contains_key(name) {
             true => Err(wrong("name", "another layer has this name")),
             false => Ok(()),
         }
@@ -75,7 +79,7 @@ impl Reader<'_, '_> {
         match input {
             None => Ok(layers.len().checked_sub(1)),
             Some("input") => Ok(None),
-            Some(input) => match layers.iter().position(|layer| layer.name == input) {
+            Some(input) => match self.places.get(input).copied() {
                 None => {
                     let nearest = hint(input, layers.iter().map(|layer| layer.name.as_str()));
                     let what = format!("it reads `{input}`: no layer before it has that name{nearest}");

@@ -49,6 +49,10 @@ pub(super) fn pack(all: &[&Allocation], room: Range<u64>) -> Option<Vec<u64>> {
     })
 }
 
+/// Tensors that are placed again for the sake of further ones, at most: each further one moves those before it, which takes long where
+/// there are thousands. What is tried after that is placed beside them.
+const MOST_PLACED: usize = 1 << 20;
+
 /// How much of a memory is used at each time.
 #[derive(Clone, Default)]
 struct Load(Vec<u64>);
@@ -110,12 +114,19 @@ fn in_order(
     let mut addresses = pack(&fixed.iter().collect::<Vec<_>>(), room.clone()).unwrap_or_default();
     let mut all: Vec<&Allocation> = fixed.iter().collect();
     let mut chosen = Vec::new();
-    for &at in order {
+    let mut left = MOST_PLACED;
+    for (done, &at) in order.iter().enumerate() {
         let allocation = &candidates[at].allocation;
         if load.most(&allocation.life).saturating_add(allocation.bytes) > size {
             continue;
         }
         all.push(allocation);
+        let Some(after) = left.checked_sub(all.len()) else {
+            all.pop();
+            add_beside(&all, candidates, &order[done..], (room.clone(), &mut addresses, &mut chosen));
+            break;
+        };
+        left = after;
         match pack(&all, room.clone()) {
             Some(packed) => {
                 addresses = packed;
@@ -128,6 +139,26 @@ fn in_order(
         }
     }
     (addresses, chosen)
+}
+
+/// Takes those of the others that have room beside what is placed, which stays where it is.
+fn add_beside(
+    placed: &[&Allocation],
+    candidates: &[Candidate],
+    others: &[usize],
+    (room, addresses, chosen): (Range<u64>, &mut Vec<u64>, &mut Vec<usize>),
+) {
+    let mut memory = Memory::new(room);
+    for (allocation, &address) in placed.iter().zip(&*addresses) {
+        memory.occupy(address..address + allocation.bytes, allocation.life.clone());
+    }
+    for &at in others {
+        let Allocation { bytes, life } = &candidates[at].allocation;
+        if let Ok(address) = memory.allocate("", *bytes, life.clone()) {
+            addresses.push(address);
+            chosen.push(at);
+        }
+    }
 }
 
 #[cfg(test)]

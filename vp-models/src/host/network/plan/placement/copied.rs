@@ -10,15 +10,15 @@ use crate::host::network::cut::LAYER_CYCLES;
 use crate::host::network::description::Demand;
 use crate::host::network::layout::Place;
 use crate::host::network::plan::memory::Memory;
-use crate::host::network::plan::operations::Task;
 use crate::host::network::plan::traffic::Read;
 use crate::nvdla::bdma::layer::ATOM;
 use crate::nvdla::config::Config;
 use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// What is copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::host::network::plan) enum Copied {
     /// Weights or biases, by their place among the constants.
     Constant(usize),
@@ -91,7 +91,7 @@ impl Placing<'_> {
             for round in [&first, &alone] {
                 let mut order: Vec<&Useful> = round.iter().collect();
                 order.sort_by_key(|it| Reverse(worth(it)));
-                let known: Vec<Copied> = copies.iter().map(|copy: &Copy| copy.of).collect();
+                let known: HashSet<Copied> = copies.iter().map(|copy: &Copy| copy.of).collect();
                 for useful in order.into_iter().filter(|it| !known.contains(&it.of)) {
                     let Allocation { bytes, life } = useful.allocation();
                     let Ok(address) = memory.allocate("", bytes, life) else { continue };
@@ -130,8 +130,10 @@ impl Placing<'_> {
         // Those of the network's own are cubes.
         let of_operands =
             self.constants.len() - (0..self.usages.len()).filter(|&at| self.is_constant(at)).count();
+        let task_of: HashMap<usize, usize> =
+            self.tasks.iter().enumerate().map(|(at, task)| (task.layer, at)).collect();
         let useful = |(at, constant): (usize, &Unplaced)| {
-            let task = self.tasks.iter().position(|task| task.layer == constant.layer)?;
+            let task = *task_of.get(&constant.layer)?;
             if in_sram.constants[at].is_some() || self.demand_of_weights(constant.layer).is_some() {
                 return None;
             }
@@ -158,24 +160,34 @@ impl Placing<'_> {
         };
         let mut reads: Vec<&Read> = self.reads.iter().filter(is_read).collect();
         reads.sort_by_key(|read| (read.source, read.task));
+        let mut writers: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (at, task) in self.tasks.iter().enumerate() {
+            let storage = self.values.of_layer(task.pooling.unwrap_or(task.layer)).storage;
+            writers.entry(storage).or_default().push(at);
+        }
         let (mut shared, mut alone) = (Vec::new(), Vec::new());
         for of_source in reads.chunk_by(|one, other| one.source == other.source) {
-            shared.extend(self.useful_cube(of_source, config));
+            shared.extend(self.useful_cube(of_source, &writers, config));
             let of_tasks = of_source.chunk_by(|one, other| one.task == other.task);
-            alone.extend(of_tasks.filter_map(|of_task| self.useful_cube(of_task, config)));
+            alone.extend(of_tasks.filter_map(|of_task| self.useful_cube(of_task, &writers, config)));
         }
         [shared, alone]
     }
 
     /// A copy for all that these reads of one source, in the order of their tasks, want of it.
-    fn useful_cube(&self, reads: &[&Read], config: &Config) -> Option<Useful> {
+    /// `writers` are the tasks that write each of the cubes' memories, in order.
+    fn useful_cube(
+        &self,
+        reads: &[&Read],
+        writers: &HashMap<usize, Vec<usize>>,
+        config: &Config,
+    ) -> Option<Useful> {
         let (first, source) = (reads.first()?.task, reads.first()?.source);
         let mut readers: Vec<usize> = reads.iter().map(|read| read.task).collect();
         readers.dedup();
         let value = self.values.of_source(source);
-        let writes =
-            |task: &Task| self.values.of_layer(task.pooling.unwrap_or(task.layer)).storage == value.storage;
-        let made = self.tasks[..first].iter().rposition(writes);
+        let writers = writers.get(&value.storage).map_or(&[][..], Vec::as_slice);
+        let made = writers[..writers.partition_point(|&task| task < first)].last().copied();
         let read: u64 = reads.iter().map(|read| read.bytes).sum();
         let traffic = read * u64::from(self.batch.frames);
         self.useful((Copied::Cube(source), readers, made), value.tensor.bytes(), traffic, config)
