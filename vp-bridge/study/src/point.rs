@@ -274,8 +274,8 @@ mod tests {
 
         let varied = vec![("network.layers.conv1.zeros".to_owned(), Value::from(0.5))];
         let fixed = vec![("network.layers".to_owned(), Value::Array(Vec::new()))];
-        let names: Vec<&str> =
-            Point::new(1, varied, fixed).network_settings().iter().map(|(name, _)| *name).collect();
+        let point = Point::new(1, varied, fixed);
+        let names: Vec<&str> = point.network_settings().iter().map(|(name, _)| *name).collect();
         // The network would be left without its layers' values, were they set the other way round.
         assert_eq!(names, ["layers", "layers.conv1.zeros"]);
     }
