@@ -1,5 +1,6 @@
 //! Platforms in process.
 
+mod awaits;
 mod faults;
 mod fpga_ai_suite;
 mod local_host;
