@@ -139,7 +139,16 @@ impl Options {
                 let spi = number(value).filter(|&spi| spi <= 987).and_then(|spi| u32::try_from(spi).ok());
                 self.spi = Some(spi.ok_or_else(refuse("spi", right))?);
             }
-            "compatible" => self.compatible = Some(value.to_owned()),
+            "compatible" => {
+                let right = "names of a device-tree node with + between, such as nvidia,nv_small+generic-uio (QEMU's own command line wants \
+                             each comma twice, --set of `vp qemu` once)";
+                // Devicetree specification, "compatible": a manufacturer and a model.
+                let is_name = |name: &str| {
+                    name.split(',').all(|part| part.chars().all(|c| c.is_ascii_graphic()) && !part.is_empty())
+                };
+                let names = value.split('+').all(is_name).then(|| value.to_owned());
+                self.compatible = Some(names.ok_or_else(refuse("compatible", right))?);
+            }
             "platform" => self.platform = Some(value.to_owned()),
             "pool" => {
                 let right = "guest address and size, such as 0x60000000:0x10000000, both multiples of 4096";
@@ -273,6 +282,8 @@ mod tests {
             ("ranges", "0x60000000:0x10"),
             ("share", "perhaps"),
             ("heartbeat", "0"),
+            ("compatible", "nvidia,,nv_small"),
+            ("compatible", "nvidia,nv_small+"),
         ];
         for (key, value) in wrong {
             let error = Options::default().set(key, value).unwrap_err();
