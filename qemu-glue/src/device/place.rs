@@ -158,6 +158,7 @@ mod tests {
     use super::*;
 
     const RAM: Range<u64> = 0x4000_0000..0x8000_0000;
+    const OF_32_BITS: Range<u64> = 0..1 << 32;
 
     fn taken() -> [DevicePlace; 1] {
         [DevicePlace { window: 0x0b00_0000..0x0b04_0000, spi: 176, pool: None, reach: Reach::default() }]
@@ -204,7 +205,7 @@ mod tests {
         let pool = |base, size| Pool { base, size };
         let loaded = [Loaded { name: "Image".into(), range: 0x4020_0000..0x4100_0001 }];
         let others = [pool(0x7800_0000, 0x800_0000)];
-        let reach = Reach { allowed: vec![RAM], wired: vec![0..1 << 32] };
+        let reach = Reach { allowed: vec![RAM], wired: vec![OF_32_BITS] };
         let refused = |base, size| {
             check_pool(pool(base, size), &others, &[RAM], &reach, &loaded).err().unwrap_or_default()
         };
@@ -226,7 +227,7 @@ mod tests {
     fn a_pool_that_its_device_does_not_reach_is_refused() {
         let ram = [RAM, 0x1_0000_0000..0x2_0000_0000];
         let refused = |base, allowed: &[Range<u64>]| {
-            let reach = Reach { allowed: allowed.to_vec(), wired: vec![0..1 << 32] };
+            let reach = Reach { allowed: allowed.to_vec(), wired: vec![OF_32_BITS] };
             let pool = Pool { base, size: 0x2000 };
             check_pool(pool, &[], &ram, &reach, &[]).err().unwrap_or_default()
         };
