@@ -278,7 +278,7 @@ const REGISTER_LOG: &str = r#"{"vp_register_log":1,"platform":"nv_small","descri
 
 /// A loadable with an input, an output and a task of the accelerator.
 fn loadable() -> Vec<u8> {
-    let piece = |flags, length| builder::Piece { bytes: vec![1; length], size: 64, flags };
+    let piece = |flags, length| builder::Piece { bytes: vec![1; length], size: 64, flags, domain: 0 };
     // Memory that is filled, an input that is, and an output.
     let pieces = [piece(3, 40), piece(7, 64), piece(9, 0)];
     builder::container(&pieces, [0, 12, 0], &[(1, &[0, 1, 2])])
