@@ -42,6 +42,14 @@ fn vp_qemu_shows_what_the_platform_did_when_the_guest_has_ended() {
 }
 
 #[test]
+fn vp_qemu_shows_nothing_of_a_platform_whose_guest_never_began() {
+    let Some(vp) = vp_for("vp_qemu_shows_nothing_of_a_platform_whose_guest_never_began") else { return };
+    // Found out when the device is there, and the machine complete.
+    let told = Setup::through(&vp, &["--set", "pool=0x40000000:0x1000"], small()).start().refuses();
+    assert!(told.contains("dtb is loaded there"), "{told}");
+}
+
+#[test]
 fn vp_qemu_has_a_device_that_is_another_program() {
     let Some(vp) = vp_for("vp_qemu_has_a_device_that_is_another_program") else { return };
     let device = format!("{} attach-device --platform nv_small", vp.display());

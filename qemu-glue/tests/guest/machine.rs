@@ -364,10 +364,11 @@ impl Machine {
         told
     }
 
-    /// Waits for QEMU to give up. Gives what was told.
+    /// Waits for QEMU to give up, with nothing on its console. Gives what was told.
     pub(crate) fn refuses(mut self) -> String {
         let status = self.child.wait().expect("QEMU ends");
         assert_eq!(status.code(), Some(1), "{}", self.told());
+        assert_eq!(self.lines.iter().collect::<Vec<_>>(), [""; 0]);
         self.end()
     }
 
