@@ -43,7 +43,7 @@ pub(crate) fn container(pieces: &[Piece], version: [u8; 3], interfaces: &[(u32, 
         builder.push_slot_always(slot(6), offsets);
         builder.push_slot_always(slot(0), id);
         builder.push_slot_always(slot(2), piece.flags);
-        builder.push_slot_always(slot(1), piece.domain);
+        builder.push_slot(slot(1), piece.domain, 0);
         builder.push_slot_always(slot(8), id);
         memories.push(builder.end_table(start));
         let start = builder.start_table();
