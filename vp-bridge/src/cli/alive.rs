@@ -171,7 +171,7 @@ mod tests {
             .update(|progress| (progress.program, progress.place) = ("lenet".to_owned(), "conv1".to_owned()));
         assert_eq!(sentence(), "lenet: conv1, 12 000 cycles");
         alive.update(|progress| progress.period = Time::ZERO);
-        assert_eq!(sentence(), "lenet: conv1, 12 us of simulated time");
+        assert_eq!(sentence(), "lenet: conv1, 12 µs of simulated time");
     }
 
     #[test]
