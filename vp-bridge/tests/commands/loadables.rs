@@ -28,7 +28,7 @@ fn without_a_platform_a_loadable_runs_where_it_fits_and_the_headline_says_why() 
         (
             "pool_small_fbuf",
             "nv_small",
-            "chosen by name: by its contents (memory atoms of 8 bytes) the loadable fits nv_small_256",
+            "chosen by folder and name: by its contents (memory atoms of 8 bytes) the loadable fits nv_small_256",
         ),
         (
             "pool_fp16_fbuf",

@@ -27,32 +27,40 @@ impl ArchitectureFile {
     /// Returns the file if the text is one: it gives both `k_vector` and `c_vector`, in protobuf's form.
     pub fn of(text: &str) -> Option<ArchitectureFile> {
         let mut file = ArchitectureFile::default();
-        let mut sections: Vec<&str> = Vec::new();
+        // Of nested sections only the outermost matters.
+        let (mut section, mut depth) = ("", 0_usize);
         for line in text.lines() {
             let line = line.split('#').next().unwrap_or_default().trim();
             if let Some(name) = line.strip_suffix('{') {
                 let name = name.trim().trim_end_matches(':').trim();
-                if sections.is_empty() {
+                if depth == 0 {
                     file.other(name);
+                    section = name;
                 }
-                sections.push(name);
+                depth += 1;
             } else if line.starts_with('}') {
-                sections.pop();
-            } else if let Some((key, value)) = line.split_once(':') {
-                file.take(&sections, key.trim(), value.trim());
+                depth = depth.saturating_sub(1);
+            } else if let Some((key, value)) = line.split_once(':')
+                && depth < 2
+            {
+                file.take((depth > 0).then_some(section), key.trim(), value.trim());
             }
         }
         let has = |name: &str| file.shared.iter().any(|(.., theirs)| *theirs == name);
         (has("k_vector") && has("c_vector")).then_some(file)
     }
 
-    fn take(&mut self, sections: &[&str], key: &str, value: &str) {
-        let path = [sections, &[key]].concat().join(".");
+    fn take(&mut self, section: Option<&str>, key: &str, value: &str) {
+        let path = section.map_or_else(|| key.to_owned(), |section| format!("{section}.{key}"));
         let shared = SHARED.iter().find(|(theirs, _)| *theirs == path);
         match (shared, value.parse()) {
-            (Some(&(theirs, ours)), Ok(number)) => self.shared.push((ours, number, theirs)),
+            (Some(&(theirs, ours)), Ok(number)) => {
+                // As in protobuf, the last one counts.
+                self.shared.retain(|known| known.2 != theirs);
+                self.shared.push((ours, number, theirs));
+            }
             _ if key == "arch_precision" => self.precision = is_word(value).then(|| value.to_owned()),
-            _ if sections.is_empty() => self.other(key),
+            _ if section.is_none() => self.other(key),
             _ => {}
         }
     }
@@ -101,6 +109,15 @@ mod tests {
         assert!(text.contains(given), "{text}");
         assert!(
             text.contains("arithmetic of FP13AGX") && text.contains("family, pe_array, dma, pool ("),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_parameter_that_stands_several_times_is_told_once() {
+        let text = ArchitectureFile::of("k_vector : 1\nk_vector : 3\nc_vector : 2\n").unwrap().to_string();
+        assert!(
+            text.contains("[fpga_ai_suite] parallel_kernels = 3 (k_vector), parallel_channels = 2"),
             "{text}"
         );
     }

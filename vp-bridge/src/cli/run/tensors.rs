@@ -88,10 +88,13 @@ fn of_picture(picture: &DynamicImage, tensor: &Tensor, memory: usize) -> Result<
     tensor.pack(&elements, memory).ok_or_else(|| "the strides of the tensor do not fit its size".to_owned())
 }
 
-/// Writes the first output of a loadable into a file.
+/// Writes the first output of a loadable into a file. One that failed before it had an output is told by its report.
 pub(super) fn take(outcome: &Outcome, file: Option<&Path>) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     let execution = outcome.execution.as_ref();
+    if execution.is_none() && !outcome.failures.is_empty() {
+        return Ok(());
+    }
     let output = execution.and_then(|execution| execution.outputs.first()).ok_or_else(|| {
         Failure::new("there is no output to write").hint("only loadables that run to their ends have one")
     })?;

@@ -69,6 +69,9 @@ pub enum LoadableError {
         /// What it may hold.
         expected: &'static str,
     },
+    /// No operation in any task: its outputs would be what memory held before.
+    #[error("it has no operation: nothing is run")]
+    NothingToRun,
     /// Something that a loadable can say and nothing here can do.
     #[error("{place}: {what} is not modelled")]
     NotModelled {

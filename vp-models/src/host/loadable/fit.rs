@@ -142,7 +142,7 @@ pub fn choose(loadable: &Loadable, hints: &[&str]) -> Result<Choice, LoadableErr
     let why = match (&others[..], hinted) {
         ([], _) => format!("chosen by the loadable's contents{needs}: no other built-in platform fits"),
         (others, hinted) => {
-            let by = if hinted.is_some() { "name" } else { "size, as the smallest" };
+            let by = if hinted.is_some() { "folder and name" } else { "size, as the smallest" };
             format!("chosen by {by}: by its contents{needs} the loadable fits {}, too", list(others))
         }
     };

@@ -174,10 +174,17 @@ impl Tensor {
     /// Where each element lies in the tensor's memory, in the order channel, line, column; none where its strides and
     /// its size do not fit together.
     fn places(&self) -> Option<Vec<usize>> {
+        let mut places = Vec::new();
+        self.each_place(|place| places.push(place))?;
+        Some(places)
+    }
+
+    /// Shows the place of each element as [`places`](Self::places) has them, one after the other.
+    fn each_place(&self, mut show: impl FnMut(usize)) -> Option<()> {
         let [width, height, channels] = self.size;
         let element = self.element_bytes.filter(|_| self.has_room())?;
         if self.elements() == 0 {
-            return Some(Vec::new());
+            return Some(());
         }
         // Lines are packed; where they are not, atoms are the usual ones.
         let atom = ATOMS.into_iter().find(|atom| atom * width == self.line_stride).unwrap_or(32);
@@ -185,7 +192,6 @@ impl Tensor {
             [self.line_stride, self.surface_stride, atom, element].map(|size| size as u32);
         let surface = Surface::within(line_stride, surface_stride, pixel);
         let end = self.offset.checked_add(self.bytes)?;
-        let mut places = Vec::new();
         for channel in 0..channels as u32 {
             for y in 0..height as u32 {
                 for x in 0..width as u32 {
@@ -194,11 +200,11 @@ impl Tensor {
                     if place.checked_add(u64::from(bytes))? > end {
                         return None;
                     }
-                    places.push(usize::try_from(place).ok()?);
+                    show(usize::try_from(place).ok()?);
                 }
             }
         }
-        Some(places)
+        Some(())
     }
 
     /// Puts elements, ordered by channel, line and column, to their places in a memory of that size.

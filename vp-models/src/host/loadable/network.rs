@@ -248,7 +248,7 @@ pub(super) fn lists<'a>(
     })
 }
 
-/// Largest width, height and number of channels of a cube, as the vendor's driver has it: what the registers hold.
+/// Largest width, height and number of channels of a cube, which are what the registers hold. The vendor's driver asks the same of poolings (`validate_data_cube`).
 pub(super) const MAX_EXTENT: u32 = 8192;
 
 /// Refuses cubes without a width, height or channels, and those with more than registers hold: a register that counts from one less

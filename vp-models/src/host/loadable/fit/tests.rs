@@ -94,7 +94,7 @@ fn of_several_platforms_the_name_says_which_and_else_the_smallest_is_taken() {
     assert_eq!(chosen(&["nv_full", "nv_small_256"]).platform, "nv_small_256");
     assert_eq!(
         chosen(&["nv_small"]).why,
-        "chosen by name: by its contents (memory atoms of 8 bytes) the loadable fits nv_small_256 and nv_small_256_full, too"
+        "chosen by folder and name: by its contents (memory atoms of 8 bytes) the loadable fits nv_small_256 and nv_small_256_full, too"
     );
     let Choice { platform, why } = chosen(&["nv_full"]);
     assert!(

@@ -14,6 +14,8 @@ pub(super) fn play(
     context: &mut PlayContext<'_>,
     options: &PlayOptions,
 ) -> Result<(), PlayError> {
+    // What memory held has no line of its own: it is of the whole log, as what is left is.
+    context.line = 1;
     for (of, surface) in &log.before {
         context.ask(|host| memory::place(host, *of, 0, surface))?;
     }
@@ -47,7 +49,10 @@ pub(super) fn play(
     let file = context.script.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for (of, surface) in &log.left {
         let verdict = context.ask(|host| memory::compare(host, *of, 0, u64::MAX, (&file, surface)))?;
-        context.judge(verdict);
+        match verdict {
+            Ok(()) => context.judge(Ok(())),
+            Err(kind) => context.fail(None, kind),
+        }
     }
     Ok(())
 }

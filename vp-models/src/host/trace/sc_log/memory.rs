@@ -8,6 +8,8 @@ use crate::host::trace::Surface;
 
 /// Most memory of a log, in bytes.
 const MAX_TOUCHED_BYTES: usize = 256 << 20;
+/// Most stretches of bytes that are loaded or compared, and bytes that the CPU has changed: each takes some 100 bytes of the host's memory.
+const MAX_STRETCHES: usize = 4 << 20;
 const PAGE_BYTES: usize = 256;
 
 /// A bit for each byte of a page.
@@ -123,8 +125,8 @@ impl Memories {
             page.is_known.set(at, true);
         })?;
         self.changed_bytes += changed.len();
-        if self.changed_bytes > MAX_TOUCHED_BYTES {
-            return Err(too_much());
+        if self.changed_bytes > MAX_STRETCHES {
+            return Err(too_scattered());
         }
         for (place, address, byte) in changed {
             self.changes.entry(place).or_default().entry(memory).or_default().push(address, &[byte]);
@@ -171,7 +173,7 @@ impl Memories {
         Ok(page)
     }
 
-    pub(super) fn finish(self) -> Told {
+    pub(super) fn finish(self) -> Result<Told, String> {
         let (mut before, mut left) = (BTreeMap::new(), BTreeMap::new());
         for ((memory, number), page) in self.pages {
             for at in 0..PAGE_BYTES {
@@ -186,10 +188,19 @@ impl Memories {
                     add(&mut left, page.now[at]);
                 }
             }
+            let stretches =
+                [&before, &left].map(|of| of.get(&memory).map_or(0, |surface| surface.runs().len()));
+            if stretches.iter().sum::<usize>() > MAX_STRETCHES {
+                return Err(too_scattered());
+            }
         }
         let [before, left] = [before, left].map(|surfaces| surfaces.into_iter().collect());
-        Told { before, left, changes: self.changes }
+        Ok(Told { before, left, changes: self.changes })
     }
+}
+
+fn too_scattered() -> String {
+    format!("the device accesses more than {MAX_STRETCHES} stretches of memory that do not touch each other")
 }
 
 fn too_much() -> String {

@@ -28,6 +28,8 @@ mod transaction;
 const MAX_LOG_BYTES: u64 = 4 << 30;
 /// Longest line of an adaptor's, in bytes: four times that of a burst of 4 KiB, which has nine letters for four bytes.
 const MAX_LINE_BYTES: u64 = 64 << 10;
+/// Most register accesses of a log. The vendor's largest regression makes some 100 000.
+const MAX_ACCESSES: usize = 16 << 20;
 /// Bytes of a file's beginning in which a line must be that of a log.
 const SIGNATURE_BYTES: u64 = 64 << 10;
 /// Bytes of a log's beginning that tell its configuration.
@@ -72,9 +74,19 @@ pub enum ScCommand {
     },
 }
 
-/// Whether a file's beginning has a line of such a log.
+/// Returns true if a file's beginning is such a log: from its first line on, what SystemC prints before it aside, most lines are.
+/// Pages that quote some are none.
 pub(super) fn is_log(path: &Path) -> bool {
-    path.is_file() && lines(path, SIGNATURE_BYTES).is_ok_and(|mut lines| lines.any(|line| is_line(&line)))
+    let Ok(lines) = lines(path, SIGNATURE_BYTES) else { return false };
+    if !path.is_file() {
+        return false;
+    }
+    let (mut of_log, mut all) = (0, 0);
+    for line in lines.skip_while(|line| !is_line(line)).filter(|line| !line.trim_ascii().is_empty()) {
+        of_log += usize::from(is_line(&line));
+        all += 1;
+    }
+    2 * of_log > all
 }
 
 /// Whether a line is one of the virtual platform's: SystemC's report, by one of its modules or by the C-model's log.
@@ -142,11 +154,12 @@ pub(super) fn load(name: &str, script: &Path) -> Result<Trace, TraceError> {
             Err(why) => return Err(refuse(why)),
         }
     }
-    let body = log.finish();
+    let whole = |why| TraceError::whole(script, TraceErrorKind::BadLog(why));
+    let body = log.finish().map_err(whole)?;
     if body.lines.is_empty() {
         let why = "no register is accessed: the log needs the lines of csb_adaptor, dbb_adaptor and sram_adaptor, as with \
                    SC_LOG=\"outfile:sc.log;verbosity_level:sc_debug;csb_adaptor:enable;dbb_adaptor:enable;sram_adaptor:enable\"";
-        return Err(TraceError::whole(script, TraceErrorKind::BadLog(why.to_owned())));
+        return Err(whole(why.to_owned()));
     }
     let (name, script) = (name.to_owned(), script.to_owned());
     Ok(Trace { name, script, body: Body::ScLog(body), surfaces: Default::default() })
@@ -210,6 +223,9 @@ impl Reader {
             }
             false => ScCommand::Read { address: offset, value },
         };
+        if self.lines.len() >= MAX_ACCESSES {
+            return Err(format!("more than {MAX_ACCESSES} registers are accessed"));
+        }
         let is_status = matches!(offset, 0xc | 0x100c);
         self.lines.push(Line { number, command });
         if !is_write && is_status && value != 0 {
@@ -218,8 +234,8 @@ impl Reader {
         Ok(())
     }
 
-    fn finish(self) -> ScLog {
-        let Told { before, left, mut changes } = self.memories.finish();
+    fn finish(self) -> Result<ScLog, String> {
+        let Told { before, left, mut changes } = self.memories.finish()?;
         let mut lines = Vec::with_capacity(self.lines.len());
         for (place, line) in self.lines.into_iter().enumerate() {
             for (memory, surface) in changes.remove(&place).unwrap_or_default() {
@@ -232,7 +248,7 @@ impl Reader {
             }
             lines.push(line);
         }
-        ScLog { before, lines, left }
+        Ok(ScLog { before, lines, left })
     }
 }
 
