@@ -13,6 +13,8 @@ use crate::common::program::ServeProgram;
 use crate::common::recorded::replayed;
 use crate::common::{copy, run};
 use tempfile::TempDir;
+use vp_client::native::Time;
+use vp_client::{Client, Handler, Options as ClientOptions};
 use vp_models::host::{Host as _, Memory};
 use vp_models::hub::{Hub, Input, Operation, PartyCommand, Recorded, TimeMode};
 use vp_models::local::LocalHost;
@@ -358,14 +360,25 @@ fn sessions_are_told_when_the_disk_of_a_served_recording_is_full_and_the_run_goe
 #[test]
 fn sessions_are_told_of_a_served_recording_that_cannot_begin() {
     let server = ServeProgram::start(&["--record", "/dev/full"]);
-    let options = || RemoteOptions { platform: Some("shared".to_owned()), ..RemoteOptions::default() };
-    let mut first = RemoteHost::connect(&server.address, options()).unwrap();
-    let mut second = RemoteHost::connect(&server.address, options()).unwrap();
-    for host in [&mut first, &mut second] {
-        host.fetch(Memory::Primary, 0x8000_0000, &mut [0; 4]).unwrap();
-        let told = host.warnings();
+    let options = ClientOptions { platform: Some("shared".to_owned()), ..ClientOptions::new("a test") };
+    let connect = || Client::connect(&server.address, &options, Told::default()).unwrap();
+    // One that has the platform made, and one that comes later.
+    let mut clients = [connect(), connect()];
+    for client in &mut clients {
+        client.ping().unwrap();
+        let told = &client.handler().0;
         assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].text.contains("cannot record in /dev/full: No space left"), "{}", told[0].text);
+        assert!(told[0].contains("cannot record in /dev/full: No space left"), "{}", told[0]);
+    }
+}
+
+/// What a session is told.
+#[derive(Default)]
+struct Told(Vec<String>);
+
+impl Handler for Told {
+    fn warning(&mut self, _: Time, text: String) {
+        self.0.push(text);
     }
 }
 

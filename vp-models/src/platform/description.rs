@@ -37,7 +37,7 @@ use vp_core::Time;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Sections<MemoryOverrides>", into = "Sections<MemoryDescription>")]
 pub struct Description {
-    /// The platform's name.
+    /// The platform's name. It has no control characters, and does not begin with `#`.
     pub name: String,
     /// One clock cycle of the device, its buses and its memories.
     pub period: Time,

@@ -16,11 +16,14 @@ pub(super) struct Memory {
     living: Living,
 }
 
+/// What lives from a moment on: the last moment, and the addresses.
+type ByBeginning = BTreeMap<usize, Vec<(usize, Range<u64>)>>;
+
 /// What lives for a time.
 #[derive(Default)]
 struct Living {
     /// By the logarithm of how long they live, and then by when they begin: those that live at some time are found without a look at all.
-    by_length: BTreeMap<u32, BTreeMap<usize, Vec<(usize, Range<u64>)>>>,
+    by_length: BTreeMap<u32, ByBeginning>,
 }
 
 impl Living {
@@ -32,7 +35,7 @@ impl Living {
 
     /// The addresses of those that live at some time of a life.
     fn during(&self, life: &RangeInclusive<usize>) -> Vec<Range<u64>> {
-        let of_length = |(length, living): (&u32, &BTreeMap<usize, Vec<(usize, Range<u64>)>>)| {
+        let of_length = |(length, living): (&u32, &ByBeginning)| {
             let longest = 2_usize.saturating_pow(length + 1);
             let from = life.start().saturating_sub(longest);
             let begun = living.range(from..=*life.end()).flat_map(|(_, living)| living);
