@@ -27,7 +27,9 @@ struct Place {
 impl Check {
     /// Drives what is not a partner's to drive: each event in a session of its own, for the first one ends it.
     pub(super) fn check_driving(&self, tally: &mut Tally<Rule>) -> Result<(), MeetError> {
-        let Ok(places) = self.as_partner(&mut Tally::new(), Session::places)? else { return Ok(()) };
+        let Ok(places) = self.as_partner(&mut Tally::new(), |session, ports| session.places(&ports))? else {
+            return Ok(());
+        };
         let foreign = PortEvent::one_of_each(8).into_iter().flat_map(|event| {
             let driver = event.driver();
             let places = places.iter().filter(move |place| driver.is_some_and(|driver| driver != place.side));
@@ -64,10 +66,10 @@ impl Check {
 
 impl Session {
     /// The ports and roles that a partner may have, one of each kind.
-    fn places(&mut self, ports: Vec<Port>) -> Result<Vec<Place>, Over> {
+    fn places(&mut self, ports: &[Port]) -> Result<Vec<Place>, Over> {
         self.declare_clock()?;
         let mut places: Vec<Place> = Vec::new();
-        for place in all_places(&ports) {
+        for place in all_places(ports) {
             let Place { port, role, side } = place;
             if places.iter().any(|found| found.side == side) {
                 continue;

@@ -209,7 +209,7 @@ impl Parts {
                 Origin::Command(command) => programs.push(Program::start(name, command, address)?),
                 Origin::Place(..) => {}
                 Origin::Elsewhere => {
-                    out::eprintln!("{name} is outside: attach it, such as with `vp attach-device {address}`")
+                    out::eprintln!("{name} is outside: attach it, such as with `vp attach-device {address}`");
                 }
             }
         }
