@@ -328,7 +328,9 @@ fn a_recording_that_goes_otherwise_fails_and_says_where() {
     let pointer = failures(|own| last(own, "R 07004 00000000"));
     assert_eq!(
         pointer,
-        ["CACC.S_POINTER after 1 reads: expected == 0x0 under mask 0xffffffff, found 0x10000"]
+        [
+            "CACC.S_POINTER after 1 reads: expected == 0x0 under mask 0xffffffff, found 0x10000 (CONSUMER 0x1 and not 0x0)"
+        ]
     );
 
     let never = failures(|own| last(own, "I 00000010"));
