@@ -1,4 +1,4 @@
-//! What a server is shown, and what is said where that is not right: in the words of the device's options, which stand before the variables
+//! Credentials that a server is shown, and the messages where they are not right: in the words of the device's options, which stand before the variables
 //! of the environment.
 
 use vp_client::native::ErrorCode;
@@ -6,7 +6,7 @@ use vp_client::{Address, ConnectError, Credentials, CredentialsError, InClear};
 
 use crate::options::Options;
 
-/// How the user says which authority is trusted.
+/// The option or variable with which a user names the trusted authority.
 const AUTHORITY: &str = "ca=FILE, with the certificate of the authority (or VP_CA in QEMU's environment)";
 
 /// The credentials for a server.
@@ -36,7 +36,7 @@ pub(super) fn of(options: &Options, server: &Address) -> Result<Credentials, Str
     }
 }
 
-/// Why there is no session, with these credentials.
+/// Reason for which there is no session with these credentials.
 pub(crate) fn refusal(error: &ConnectError, shown: &Credentials) -> String {
     match error {
         ConnectError::Refused { code: ErrorCode::NotAuthenticated, reason, .. }

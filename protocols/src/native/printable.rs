@@ -6,7 +6,7 @@ use super::{
     BreakOn, Counter, CounterValue, DebugEvent, Device, Event, Notice, Reply, StopReport, Welcome, Why,
 };
 
-/// Whether a character shows nothing itself but changes how others are shown: control characters (Unicode's category Cc), separators of
+/// Returns true if a character shows nothing itself but changes how others are shown: control characters (Unicode's category Cc), separators of
 /// lines and paragraphs (Zl, Zp), and format characters (Cf) but for the joiners that words and emoji need, and the signs of scripts that are seen.
 /// `vp_models::printable` has the same rule for what comes from files.
 #[must_use]

@@ -47,7 +47,7 @@ fn kind(qemu: &Qemu) -> Result<&'static str, String> {
     }
 }
 
-/// What is said of a machine that has PCI neither: what would be right.
+/// Message for a machine that has no PCI either: the machines that fit.
 pub(super) fn refusal(lacking: Lacking) -> String {
     let other = match TARGET.get().map_or("", String::as_str) {
         _ if is_pc() => "-M q35",
@@ -61,7 +61,7 @@ fn is_pc() -> bool {
     TARGET.get().is_some_and(|target| target == "x86_64" || target == "i386")
 }
 
-/// What `-device` would be told.
+/// Text of the options as `-device` takes them.
 fn device(qemu: &Qemu) -> Result<String, String> {
     let mut wanted = WANTED.lock().unwrap_or_else(PoisonError::into_inner);
     let options = if wanted.is_empty() { Vec::new() } else { wanted.remove(0) };

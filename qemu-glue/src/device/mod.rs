@@ -48,7 +48,7 @@ static TAKEN: Mutex<Vec<DevicePlace>> = Mutex::new(Vec::new());
 /// Every device, to be closed in the end.
 static DEVICES: Mutex<Vec<&'static Device>> = Mutex::new(Vec::new());
 
-/// What a machine lacks for the node of a device.
+/// Part that a machine lacks for the node of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 enum Lacking {
     #[error("this machine has no place for the device")]
@@ -59,7 +59,7 @@ enum Lacking {
     Tree,
 }
 
-/// What the node of a device needs of a machine.
+/// Parts of a machine that the node of a device needs.
 struct NodeMachine {
     machine: Handle,
     controller: Handle,
@@ -313,7 +313,7 @@ pub(crate) fn check_pools(qemu: &Qemu) -> Result<(), String> {
     })
 }
 
-/// Whether the device will be a node, as far as is known before the board is built: machines of other processors, of which one has the
+/// Returns true if the device will be a node, as far as is known before the board is built: machines of other processors, of which one has the
 /// same name, have no GIC.
 pub(crate) fn may_be_node(qemu: &Qemu, target: &str) -> bool {
     matches!(target, "aarch64" | "arm") && qemu.machine(MACHINE).is_some()

@@ -24,7 +24,7 @@ pub(super) struct DevicePlace {
     pub(super) reach: Reach,
 }
 
-/// What a device reaches of the guest's memory, by rising address.
+/// Ranges of the guest's memory that a device reaches, by rising address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Reach {
     /// By the user's leave.
@@ -93,7 +93,7 @@ pub(super) fn window(
     Err(format!("address=0x{:x}: {why}{free}", window.start))
 }
 
-/// Whether a pool lies in the guest's memory, where its device reaches it, and apart from what is `loaded` there and from the pools
+/// Checks that a pool lies in the guest's memory, where its device reaches it, and apart from what is `loaded` there and from the pools
 /// of `others`.
 pub(super) fn check_pool(
     pool: Pool,

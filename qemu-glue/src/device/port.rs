@@ -24,7 +24,7 @@ pub(super) enum Line {
 /// A device's side of the machine.
 pub(super) struct Port {
     qemu: &'static Qemu,
-    /// Where the machine has RAM.
+    /// Addresses of the machine's RAM.
     ram: Vec<Range<u64>>,
     /// The parts of it that the device may reach; it reaches nothing else.
     reachable: Vec<Range<u64>>,
