@@ -1,11 +1,14 @@
 //! Tells when what is accessed are the registers of another map: a driver built for that one waits for ever, as on
 //! hardware, and nothing else says why.
 
-use super::{Family, Located, RegisterMap, Unit};
+use super::{Access, Family, Grouping, Located, RegisterMap, Unit};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 
 /// Accesses that several maps of different drivers explain, before it is said without knowing which.
 const UNDECIDED: u32 = 4;
+
+/// Polls in a row that say as much as an access that the map has no register for.
+const POLLS: u32 = 256;
 
 /// The largest value that a driver writes to `S_POINTER`: the field PRODUCER.
 const POINTER: u32 = 1;
@@ -13,12 +16,13 @@ const POINTER: u32 = 1;
 /// What speaks for other maps.
 ///
 /// The maps overlap: a driver for another one first touches registers that both have. So the evidence is an access that this
-/// map has no register for, and another has; what the other has no register for takes its evidence back.
+/// map has no register for, and another has; what the other has no register for takes its evidence back. A driver may also wait for a
+/// status of the other map where this one has what only software changes: it accesses nothing else then, and the evidence is how often.
 #[derive(Clone, Debug)]
 pub(crate) struct OtherMap {
     map: RegisterMap,
-    /// For each of [`RegisterMap::ALL`] the accesses that it has a register for and this one has not, since the last that it
-    /// has none for itself.
+    /// For each of [`RegisterMap::ALL`] the accesses that it has a register for and this one has not, each [`POLLS`], since the last that it
+    /// has none for itself; and the polls since the last other access.
     evidence: [u32; RegisterMap::ALL.len()],
     is_said: bool,
 }
@@ -31,21 +35,27 @@ impl OtherMap {
 
     /// A register was read, or `written`; what a person should know then, once.
     pub(crate) fn accessed(&mut self, address: u32, written: Option<u32>) -> Option<String> {
-        let fits = served(self.map, address, written).is_some();
-        if self.is_said || fits && self.evidence == [0; RegisterMap::ALL.len()] {
+        let here = served(self.map, address, written);
+        let reads_setting = written.is_none() && here.as_ref().is_some_and(is_setting);
+        if self.is_said || here.is_some() && !reads_setting && self.evidence == [0; RegisterMap::ALL.len()] {
             return None;
         }
+        let mut polls = false;
         for (evidence, map) in self.evidence.iter_mut().zip(RegisterMap::ALL) {
             *evidence = match served(map, address, written) {
-                Some(_) => *evidence + u32::from(!fits),
                 None => 0,
+                Some(there) if reads_setting && is_status(&there) => {
+                    polls = true;
+                    *evidence + 1
+                }
+                Some(_) => *evidence - *evidence % POLLS + if here.is_none() { POLLS } else { 0 },
             };
         }
-        let most = self.evidence.into_iter().max().filter(|most| !fits && *most > 0)?;
+        let most = self.evidence.into_iter().max().filter(|most| (here.is_none() || polls) && *most >= POLLS)?;
         let fitting = RegisterMap::ALL.into_iter().zip(self.evidence);
         let fitting: Vec<RegisterMap> =
             fitting.filter(|(_, evidence)| *evidence == most).map(|(map, _)| map).collect();
-        if fitting.iter().any(|map| map.family() != fitting[0].family()) && most < UNDECIDED {
+        if fitting.iter().any(|map| map.family() != fitting[0].family()) && most < UNDECIDED * POLLS {
             return None;
         }
         self.is_said = true;
@@ -61,6 +71,9 @@ impl OtherMap {
             (Some(_), None) => {
                 format!("0x{address:05x} is written, where the register map {map} has no register for that")
             }
+            (None, _) if let Some(setting) = map.at(address) => format!(
+                "0x{address:05x} is read over and over, where the register map {map} has {setting}, which no hardware changes"
+            ),
             (None, _) => {
                 format!("0x{address:05x} is read, where the register map {map} has no register for that")
             }
@@ -87,6 +100,16 @@ fn served(map: RegisterMap, address: u32, written: Option<u32>) -> Option<Locate
         Some(_) if located.unit == Unit::Cfgrom => false,
         Some(value) => !is_weights(located) || value > POINTER,
     })
+}
+
+/// Whether a register is of a register group and only software changes it.
+fn is_setting(located: &Located) -> bool {
+    located.register.grouping == Grouping::Duplicated && located.register.access == Access::ReadWrite
+}
+
+/// Whether hardware says in a register how it stands.
+fn is_status(located: &Located) -> bool {
+    located.unit != Unit::Cfgrom && located.register.access == Access::ReadOnly
 }
 
 /// Whether a register has the weights of several clients of a memory interface.
@@ -207,6 +230,41 @@ mod tests {
             );
             assert!(text.contains("nv_small (CDMA.S_POINTER) and nv_large (CDMA.S_POINTER)"), "{text}");
             assert!(text.contains("built for it without a switch"), "{text}");
+        }
+    }
+
+    /// NVIDIA's driver waits for a free slot of BDMA's queue before it accesses anything else.
+    #[test]
+    fn a_driver_that_waits_for_a_status_of_another_map_is_told_the_map_it_is_for() {
+        let (count, text) = said(RegisterMap::Full, &[(0x1_0040, READ); 1000]).unwrap();
+        assert_eq!(count, POLLS as usize);
+        let setting = "the register map nv_full has RBK.D_DAOUT_LINE_STRIDE, which no hardware changes;";
+        assert!(text.contains(setting) && text.contains("nv_large (BDMA.STATUS)"), "{text}");
+        assert!(text.contains("built for it without a switch"), "{text}");
+        for map in [RegisterMap::Small, RegisterMap::Large] {
+            let (_, text) = said(map, &[(0x4040, READ); 1000]).unwrap();
+            assert!(text.contains("nv_full (BDMA.STATUS)") && text.contains("-DDLA_2_CONFIG"), "{text}");
+        }
+    }
+
+    #[test]
+    fn registers_that_are_read_back_between_others_say_nothing() {
+        for map in RegisterMap::ALL {
+            let all: Vec<(u32, Option<u32>)> = map.registers().map(|it| (it.address, READ)).collect();
+            assert_eq!(said(map, &all.repeat(1000)), None, "{map}");
+        }
+        let layers = [(0x1_0040, WRITE), (0x1_0040, READ), (0x1_0008, Some(1))].repeat(1000);
+        assert_eq!(said(RegisterMap::Full, &layers), None);
+    }
+
+    /// A program may well wait for these: hardware changes them.
+    #[test]
+    fn what_hardware_changes_says_nothing_however_often_it_is_read() {
+        for map in RegisterMap::ALL {
+            let changes = |it: &Located| !is_setting(it) || it.register.name == "D_OP_ENABLE";
+            for located in map.registers().filter(changes) {
+                assert_eq!(said(map, &[(located.address, READ); 2000]), None, "{located} of {map}");
+            }
         }
     }
 
