@@ -1,6 +1,6 @@
 //! `vp platform`: what platforms there are, and what one of them consists of.
 
-use super::platform_args::{headline, latency, load, times};
+use super::platform_args::{changed, headline, latency, load, times};
 use super::record::{self, Record};
 use super::{Failure, Verdict, text};
 use crate::cli::out;
@@ -65,7 +65,7 @@ struct Change {
 impl Change {
     /// A platform with these changes.
     fn load(&self, name: &str) -> Result<Description, Failure> {
-        load(name)?.with(self.settings.iter().map(String::as_str)).map_err(Failure::new)
+        changed(&load(name)?, &self.settings)
     }
 }
 

@@ -52,6 +52,10 @@ pub(super) struct PlatformArgs {
     /// The published RTL tree that the timing follows: nv_small, nvdlav1 or master
     #[arg(long, value_name = "TREE", value_parser = rtl_tree)]
     rtl: Option<RtlTree>,
+
+    /// Whether they are of several platforms, of which some have no second memory.
+    #[arg(skip)]
+    of_several: bool,
 }
 
 /// A number of cycles, or a time that becomes one.
@@ -126,8 +130,15 @@ impl PlatformArgs {
             nvdla_mut(&mut description)?.rtl = tree;
         }
         description.check().map_err(Failure::new)?;
-        let changed = description.with(self.settings.iter().map(String::as_str));
-        changed.map_err(|error| Failure::new(format!("--set {error}")))
+        match self.of_several {
+            true => set(&description, &self.settings),
+            false => changed(&description, &self.settings),
+        }
+    }
+
+    /// The same where each of several traces runs on a platform of its own, unless one is named: values of `sram0` are for those that have it.
+    pub(super) fn of_several(&self) -> PlatformArgs {
+        PlatformArgs { of_several: self.platform.is_none(), ..self.clone() }
     }
 
     /// One more setting, as `--set` has it.
@@ -162,6 +173,25 @@ impl PlatformArgs {
         ]
         .into_iter()
         .find_map(|(option, given)| given.then_some(option))
+    }
+}
+
+/// A platform with its values changed by `--set`.
+fn set(description: &Description, settings: &[String]) -> Result<Description, Failure> {
+    let changed = description.with(settings.iter().map(String::as_str));
+    changed.map_err(|error| Failure::new(format!("--set {error}")))
+}
+
+/// The same. A value of a memory that the device has no port to would change nothing, and is refused.
+pub(super) fn changed(description: &Description, settings: &[String]) -> Result<Description, Failure> {
+    let changed = set(description, settings)?;
+    let is_of_second = |setting: &&String| setting.trim_start().starts_with("sram0");
+    match settings.iter().find(is_of_second) {
+        Some(setting) if !changed.device.has_second_memory() => {
+            let why = format!("--set {setting}: {} has no second memory port, and so no sram0", changed.name);
+            Err(Failure::new(why).hint("take a platform that has it, such as nv_large, or set a value of dbb0"))
+        }
+        _ => Ok(changed),
     }
 }
 

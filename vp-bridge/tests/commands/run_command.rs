@@ -54,6 +54,22 @@ fn a_failure_is_named_and_makes_the_exit_status() {
 }
 
 #[test]
+fn a_value_of_a_memory_that_the_platform_does_not_have_is_refused() {
+    let (small, all) = (traces().join("nv_small/sdp_prelu_5x7x13"), traces());
+    let set = ["--set", "sram0.read_latency=33"].map(Path::new);
+    for platform in [&[][..], &["--platform", "nv_small"].map(Path::new)] {
+        let arguments = [&[small.as_path()], &set[..], platform].concat();
+        let (output, _) = run(&arguments);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains("--set sram0.read_latency=33: nv_small has no second memory port"), "{told}");
+    }
+    // Where each trace has a platform of its own, it is for those that have the memory.
+    let (output, text) = run(&[&all, set[0], set[1]]);
+    assert!(output.status.success(), "{text}");
+}
+
+#[test]
 fn what_the_hardware_lacks_is_counted_apart() {
     let elementwise = traces().join("nv_small_256_full/sdp_elementwise_sigmoid_9x6x16");
     let plain = traces().join("nv_small/sdp_prelu_5x7x13");

@@ -69,6 +69,12 @@ impl DeviceDescription {
         }
     }
 
+    /// Whether it has a second memory port.
+    #[must_use]
+    pub fn has_second_memory(&self) -> bool {
+        self.secondary().is_some()
+    }
+
     /// Its second memory port, if it has one.
     pub(crate) fn secondary(&self) -> Option<MemoryInterface> {
         match self {

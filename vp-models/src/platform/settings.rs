@@ -18,6 +18,18 @@ pub enum SettingError {
         /// The part of the name that is wrong.
         part: String,
     },
+    /// A name from which a file takes its other values: a description has all of them.
+    #[error(
+        "`{setting}`: the platform has a value of its own for all that {key} gives; take the platform {named}, or a file with that {key}"
+    )]
+    Base {
+        /// The setting.
+        setting: String,
+        /// The key.
+        key: &'static str,
+        /// The value.
+        named: String,
+    },
 }
 
 impl Description {
@@ -56,6 +68,19 @@ impl Description {
     }
 }
 
+/// A key by which a file names what the other keys of its section are taken from.
+struct Base {
+    section: &'static str,
+    key: &'static str,
+    /// A key of the section that is there when it has all others.
+    given: &'static str,
+}
+
+const BASES: [Base; 2] = [
+    Base { section: "nvdla", key: "base", given: "register_map" },
+    Base { section: "outside_device", key: "like", given: "like" },
+];
+
 fn read(table: Table) -> Result<Description, String> {
     table.try_into().map_err(|error: toml::de::Error| in_plain_words(error.message(), &[]))
 }
@@ -93,6 +118,11 @@ fn set(table: &mut Table, setting: &str) -> Result<(), SettingError> {
             }
             _ => return Err(no_section()),
         };
+    }
+    let base = BASES.into_iter().find(|base| (base.section, base.key) == (sections.trim_matches('.'), key));
+    if let Some(Base { key, .. }) = base.filter(|base| at.contains_key(base.given)) {
+        let named = text.trim().trim_matches('"').to_owned();
+        return Err(SettingError::Base { setting: setting.to_owned(), key, named });
     }
     at.insert(key.to_owned(), value(text.trim()));
     Ok(())
@@ -161,6 +191,48 @@ mod tests {
         let sizes = sizes.unwrap();
         assert_eq!((sizes.sram0.size, sizes.dbb0.model.cache.unwrap().line), (256 << 10, 1024));
         assert_eq!(sizes.dbb0.model.traffic[0].range, 1 << 20);
+    }
+
+    #[test]
+    fn a_base_of_values_that_are_there_is_refused_by_name() {
+        for setting in ["nvdla.base=nv_large", " nvdla.base = \"nv_small\"", "nvdla..base=nv_full"] {
+            let why = with(&["nvdla.batch=false", setting]).unwrap_err();
+            assert!(why.starts_with(&format!("`{setting}`: the platform has a value of its own for all that base")));
+            assert!(why.contains("take the platform nv_") && why.ends_with(", or a file with that base"), "{why}");
+        }
+        let outside = |device: &str| Description::parse(&format!("name = \"x\"\n[outside_device]\n{device}")).unwrap();
+        let like = ["outside_device.like=nv_large"];
+        let why = outside("like = \"nv_small\"").with(like).unwrap_err().to_string();
+        assert!(why.contains("for all that like gives"), "{why}");
+        // There it says what nothing else has said.
+        let dbb0 = "dbb0 = { width_bits = 64, longest_burst = 1 }";
+        let unlike = outside(&format!("window = 4096\n{dbb0}"));
+        assert!(unlike.with(like).unwrap().nvdla().is_some());
+        // A section that is given anew has the values of its base.
+        let anew = with(&["nvdla={base=\"nv_large\"}"]).unwrap();
+        assert_eq!(anew.device, Description::named("nv_large").unwrap().device);
+    }
+
+    #[test]
+    fn each_value_that_a_platform_has_is_changed_by_its_name() {
+        for name in ["nv_large", "fpga-ai-suite"] {
+            let written = Description::named(name).unwrap();
+            let Value::Table(table) = Value::try_from(&written).unwrap() else { unreachable!("a table") };
+            for (section, values) in table.iter().filter_map(|(name, it)| Some((name, it.as_table()?))) {
+                for (key, value) in values {
+                    for other in others(key).into_iter().filter(|other| super::value(other) != *value) {
+                        let changed = written.with([format!("{section}.{key}={other}").as_str()]);
+                        assert!(changed.is_err() || changed.unwrap() != written, "{name}: {section}.{key}={other}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Values of all types, of which some fit the key.
+    fn others(key: &str) -> Vec<&'static str> {
+        let text = if key == "capability_rom" { "rtl" } else { "nvdlav1" };
+        vec!["true", "false", "1", "2", "64", "4096", "[\"int8\"]", "nv_small", text]
     }
 
     #[test]

@@ -107,10 +107,11 @@ fn compare_traces(
     for path in &args.traces {
         sources.extend(discover(path).map_err(Failure::new)?);
     }
+    let platforms = if sources.len() > 1 { args.platform.of_several() } else { args.platform.clone() };
     let mut different = 0;
     for source in &sources {
         let trace = Trace::load(&source.script).map_err(Failure::new)?;
-        let description = args.platform.description(&platform::of(source, &trace).platform)?;
+        let description = platforms.description(&platform::of(source, &trace).platform)?;
         let compared = compare(&source.name, &trace, &description, args)?;
         different += usize::from(show(&compared)? == Verdict::Wrong);
     }

@@ -336,18 +336,20 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     if args.traces.is_empty() {
         let trace = built_in()?;
         let chosen = Chosen { platform: DEFAULT_PLATFORM.to_owned(), why: None };
-        return one(Run::of(BUILT_IN, DEFAULT_PLATFORM, || play(&trace, &chosen, args, &mut tables)), args);
+        let run = Run::of(BUILT_IN, DEFAULT_PLATFORM, || play(&trace, &chosen, (args, &args.host), &mut tables));
+        return one(run, args);
     }
     if let [source] = sources.as_slice() {
         let mut trace = Trace::load(&source.script).map_err(Failure::new)?;
         tensors::give(&mut trace, &args.input)?;
         let chosen = platform::of(source, &trace);
-        let run = Run::of(&source.name, &chosen.platform, || play(&trace, &chosen, args, &mut tables));
-        return one(run, args);
+        let play = || play(&trace, &chosen, (args, &args.host), &mut tables);
+        return one(Run::of(&source.name, &chosen.platform, play), args);
     }
     if !args.input.is_empty() || args.output.is_some() {
         return Err(Failure::new("--input and --output are for one loadable"));
     }
+    let host = HostArgs { platform: args.host.platform.of_several(), ..args.host.clone() };
     let bar = progress(sources.len());
     let mut runs = Vec::new();
     for source in &sources {
@@ -356,7 +358,7 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
         let run = match trace {
             Ok(trace) => {
                 let chosen = platform::of(source, &trace);
-                Run::of(&source.name, &chosen.platform, || play(&trace, &chosen, args, &mut tables))
+                Run::of(&source.name, &chosen.platform, || play(&trace, &chosen, (args, &host), &mut tables))
             }
             Err(failure) => Run::of(&source.name, platform::platform_of(source), || Err(failure)),
         };
@@ -416,10 +418,15 @@ pub(super) fn built_in() -> Result<Trace, Failure> {
     Trace::assemble(BUILT_IN, &place, Language::Cfg, script, None, &mut read).map_err(Failure::new)
 }
 
-fn play(trace: &Trace, chosen: &Chosen, args: &Args, tables: &mut Tables) -> Result<PlayedTrace, Failure> {
+fn play(
+    trace: &Trace,
+    chosen: &Chosen,
+    (args, host): (&Args, &HostArgs),
+    tables: &mut Tables,
+) -> Result<PlayedTrace, Failure> {
     let default = chosen.platform.as_str();
     let OpenedHost { parts: _parts, mut host, description, mut headline, observed: _observed } =
-        args.host.open(default)?;
+        host.open(default)?;
     if let (Some(why), None, None) = (&chosen.why, &args.host.connect, &args.host.platform.platform) {
         headline.push_str(&format!("\n{default} is {why}"));
     }
