@@ -454,6 +454,8 @@ fn the_commands_show_a_platform_that_runs_and_set_what_they_are_asked_to() {
     assert!(wrong(&served, &["regs", "PDP.D_OP_ENABEL"]).contains("nearest: PDP.D_OP_ENABLE"));
     assert!(wrong(&served, &["poke", "PDP.S_POINTER.PRODUCER=3"]).contains("at most 1"));
     assert!(wrong(&served, &["poke", "dbb0"]).contains("REGISTER=VALUE"));
+    let endless = wrong(&served, &["poke", "dbb0", "0xfffff000", "--file", "/dev/zero"]);
+    assert!(endless.contains("/dev/zero: dbb0 has only 4096 bytes from there on"), "{endless}");
     assert!(wrong(&served, &["peek", "dbb1", "0"]).contains("it has dbb0"));
     assert!(wrong(&served, &["peek", "dbb0", "0x10"]).contains("spans"));
     assert!(wrong(&served, &["peek", "dbb0", "0x80000000", "2000000"]).contains("at most"));

@@ -1,7 +1,7 @@
 //! Files that a user names: read, but not without bound, for a file may have no end.
 
 use std::fs::File;
-use std::io::{Error, ErrorKind, Read, Result};
+use std::io::{BufRead, Error, ErrorKind, Read, Result};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
@@ -45,6 +45,19 @@ fn take_at_most(from: impl Read, most: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Bytes of the next line, which is put into `line` with its end; 0 behind the last one.
+///
+/// # Errors
+/// When it cannot be read, is no text, or has more than so many bytes.
+pub fn read_line_at_most(from: &mut impl BufRead, most: u64, line: &mut String) -> Result<usize> {
+    line.clear();
+    let read = from.take(most).read_line(line)?;
+    match read as u64 == most && !line.ends_with('\n') {
+        true => Err(Error::new(ErrorKind::FileTooLarge, format!("the line has {most} bytes or more"))),
+        false => Ok(read),
+    }
+}
+
 /// The text of a file.
 ///
 /// # Errors
@@ -79,6 +92,21 @@ mod tests {
         assert_eq!(read_at_most(&path, 4).unwrap_err().to_string(), "it has more than 4 bytes");
         std::fs::write(&path, [0xff]).unwrap();
         assert_eq!(read_text_at_most(&path, 4).unwrap_err().to_string(), "it is no text");
+    }
+
+    #[test]
+    fn a_line_that_is_longer_is_refused_and_not_read() {
+        let (mut text, mut line) = ("ab\n\ncdef\ng".as_bytes(), String::new());
+        for wanted in ["ab\n", "\n"] {
+            assert_eq!(read_line_at_most(&mut text, 4, &mut line).unwrap(), wanted.len());
+            assert_eq!(line, wanted);
+        }
+        let error = read_line_at_most(&mut text, 4, &mut line).unwrap_err();
+        assert_eq!(error.to_string(), "the line has 4 bytes or more");
+        assert_eq!(text, b"\ng");
+        let last = "g".as_bytes();
+        assert_eq!(read_line_at_most(&mut &*last, 4, &mut line).unwrap(), 1);
+        assert_eq!(read_line_at_most(&mut &last[1..], 4, &mut line).unwrap(), 0);
     }
 
     #[cfg(unix)]

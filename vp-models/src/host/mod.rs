@@ -17,7 +17,9 @@ use crate::nvdla::registers::RegisterMap;
 pub use crate::counters::{Counter, Statistics, Value};
 pub use activity::{Activity, Bound, Bounds, MacWork, Moved};
 pub use backlog::{Backlog, warnings_left_out};
-pub use bounded::{read_at_most, read_description, read_tensor, read_text_at_most, unpack_text_at_most};
+pub use bounded::{
+    read_at_most, read_description, read_line_at_most, read_tensor, read_text_at_most, unpack_text_at_most,
+};
 pub use bus::DriverError;
 
 mod activity;

@@ -8,7 +8,7 @@ mod complete;
 mod debugger;
 pub(super) mod whereabouts;
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +17,7 @@ use std::time::Duration;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Config, Editor};
+use vp_models::host::read_line_at_most;
 use vp_transport::Address;
 
 use super::live::WhichArgs;
@@ -63,8 +64,23 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     }
     match io::stdin().is_terminal() {
         true => prompt(debugger, &interrupted),
-        false => script(debugger, io::stdin().lock().lines()),
+        false => script(debugger, lines(io::stdin().lock())),
     }
+}
+
+/// Most bytes of a line with commands.
+const MOST_LINE: u64 = 1 << 20;
+
+/// The lines of a script.
+fn lines(mut from: impl BufRead) -> impl Iterator<Item = io::Result<String>> {
+    std::iter::from_fn(move || {
+        let mut line = String::new();
+        match read_line_at_most(&mut from, MOST_LINE, &mut line) {
+            Ok(0) => None,
+            Ok(_) => Some(Ok(line.trim_end_matches(['\n', '\r']).to_owned())),
+            Err(error) => Some(Err(error)),
+        }
+    })
 }
 
 /// Carries out commands until one fails.
@@ -137,4 +153,17 @@ fn history_file() -> Option<PathBuf> {
 /// Whether Ctrl-C was pressed since the last call.
 fn take_interrupt(interrupted: &AtomicBool) -> bool {
     interrupted.swap(false, Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_end_is_refused() {
+        let ends = lines(io::BufReader::new(io::repeat(b'x'))).next();
+        assert_eq!(ends.unwrap().unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        let script: Vec<String> = lines(&b"status\r\n\nquit"[..]).map(Result::unwrap).collect();
+        assert_eq!(script, ["status", "", "quit"]);
+    }
 }

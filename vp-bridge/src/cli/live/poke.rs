@@ -3,7 +3,9 @@
 use super::super::{Failure, Verdict, standard};
 use super::memory::memory_port;
 use super::{LookArgs, device_registers, number};
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use vp_client::native::Port;
 
 #[derive(Debug, clap::Args)]
 pub(in super::super) struct Args {
@@ -52,24 +54,51 @@ fn poke_register(args: &Args) -> Result<Verdict, Failure> {
     Ok(Verdict::Right)
 }
 
-/// Most bytes that are set at once.
+/// Most bytes of a file that are set at once.
 const MOST_BYTES: u64 = 1 << 32;
+/// The same of what does not say how long it is, such as a pipe: it may have no end.
+const MOST_OF_PIPE: u64 = 1 << 30;
 
 fn poke_memory(args: &Args, address: u64) -> Result<Verdict, Failure> {
-    let bytes = match &args.file {
-        Some(path) => standard::read("--file", path, MOST_BYTES)
-            .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?,
-        None => bytes_of(&args.bytes.concat().replace(char::is_whitespace, ""))?,
-    };
-    if bytes.is_empty() {
-        return Err(
-            Failure::new("no bytes to write").hint("name them in hexadecimal, or a file: --file FILE")
-        );
+    let given = bytes_of(&args.bytes.concat().replace(char::is_whitespace, ""))?;
+    if given.is_empty() && args.file.is_none() {
+        return Err(no_bytes());
     }
     let mut look = args.look.which.look(&args.look.connect)?;
     let port = memory_port(&look, &args.what)?;
+    let room = look.ports().find(|(id, _)| *id == port).map_or(0, |(_, memory)| room(memory, address));
+    let bytes = match &args.file {
+        Some(path) => read(path, room, &args.what)?,
+        None => given,
+    };
+    if bytes.is_empty() {
+        return Err(no_bytes());
+    }
     look.write_memory(port, address, &bytes).map_err(Failure::new)?;
     Ok(Verdict::Right)
+}
+
+fn no_bytes() -> Failure {
+    Failure::new("no bytes to write").hint("name them in hexadecimal, or a file: --file FILE")
+}
+
+/// Bytes of a memory from an address on.
+fn room(memory: &Port, address: u64) -> u64 {
+    address.checked_sub(memory.base).map_or(0, |offset| memory.size.saturating_sub(offset))
+}
+
+/// The bytes of a file for a memory that has so many from where they go. What is longer is not read.
+fn read(path: &Path, room: u64, memory: &str) -> Result<Vec<u8>, Failure> {
+    let most = if path.is_file() { MOST_BYTES } else { MOST_OF_PIPE };
+    standard::read("--file", path, most.min(room)).map_err(|error| {
+        let what = match error.kind() {
+            ErrorKind::FileTooLarge if room < most => {
+                format!("{}: {memory} has only {room} bytes from there on", path.display())
+            }
+            _ => format!("cannot read {}: {error}", path.display()),
+        };
+        Failure::new(what)
+    })
 }
 
 fn bytes_of(text: &str) -> Result<Vec<u8>, Failure> {
