@@ -181,6 +181,10 @@ fn an_address_finds_its_register_in_bytes_or_in_words_in_whichever_map_has_it() 
             &["CDMA.D_MISC_CFG", "in the nv_full map; that of nv_small has nothing there"],
         ),
         (&["regs", "0x1405"], &["CDMA.D_MISC_CFG"]),
+        (
+            &["regs", "0x10201004"],
+            &["GLB.S_INTR_MASK", "0x10201004 is 0x1004 in a register window at 0x10200000"],
+        ),
         (&["regs", "0x1004"], &["GLB.S_INTR_MASK", "as a word address it is CSC.D_DATAIN_FORMAT, at 0x4010"]),
     ] {
         let (is_right, text) = vp(arguments);

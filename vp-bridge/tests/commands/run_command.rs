@@ -69,6 +69,40 @@ fn a_value_of_a_memory_that_the_platform_does_not_have_is_refused() {
     assert!(output.status.success(), "{text}");
 }
 
+/// A script of these lines, run on nv_small: what is shown.
+fn script(folder: &Path, lines: &str) -> (Output, String) {
+    let script = folder.join("t.txn");
+    fs::write(&script, lines).unwrap();
+    run(&[&script, Path::new("--platform"), Path::new("nv_small")])
+}
+
+#[test]
+fn a_script_whose_addresses_could_be_bytes_or_words_is_told_how_they_are_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let (output, text) = script(folder.path(), "write_reg 0x1004 0x5\nread_reg 0x1004 0xff == 0x5 0\n");
+    assert!(output.status.success(), "{text}");
+    let taken = "taken for byte addresses, as all are multiples of 4: 0x1004 is GLB.S_INTR_MASK, and would be CSC.D_DATAIN_FORMAT if words";
+    assert!(text.contains(taken) && text.contains("0xffff1004"), "{text}");
+    let (_, text) = script(folder.path(), "write_reg 0xffff0401 0x5\nread_reg 0xffff0401 0xff == 0x5 0\n");
+    assert!(!text.contains("warning"), "{text}");
+}
+
+#[test]
+fn a_script_that_waits_for_values_alone_compares_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    for lines in ["until 0xffff0c03 0\n", "read_reg 0xffff0401 0 0x5\n"] {
+        let (output, text) = script(folder.path(), lines);
+        assert!(output.status.success() && text.ends_with("\nnothing compared\n"), "{text}");
+    }
+}
+
+#[test]
+fn a_script_for_another_register_map_is_told_the_platform_to_run_it_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, text) = script(folder.path(), "write_reg 0xffff0001 0\nread_reg 0xffff0001 0xff 0\n");
+    assert!(text.contains("; if t is written for that map, run it with --platform nv_full"), "{text}");
+}
+
 #[test]
 fn what_the_hardware_lacks_is_counted_apart_and_is_no_success() {
     let elementwise = traces().join("nv_small_256_full/sdp_elementwise_sigmoid_9x6x16");

@@ -143,6 +143,9 @@ impl fmt::Display for Warning {
 /// How a warning says that the configuration lacks what a program asked for: others have it.
 const UNSUPPORTED: &str = "this configuration";
 
+/// Stands in front of the register maps that accesses fit.
+pub(crate) const OTHER_MAPS: &str = "the accesses fit the register map of ";
+
 impl Warning {
     /// Whether the device says that its configuration lacks what was asked for.
     #[must_use]
@@ -154,6 +157,14 @@ impl Warning {
     #[must_use]
     pub fn is_of_refused_layer(&self) -> bool {
         self.text.contains("layer refused: ")
+    }
+
+    /// The register maps that the accesses fit, if the device says that they are of another one than its own.
+    #[must_use]
+    pub fn other_maps(&self) -> Vec<RegisterMap> {
+        let behind = self.text.split_once(OTHER_MAPS).map(|(_, behind)| behind.split(';').next());
+        let named = behind.flatten().unwrap_or_default();
+        RegisterMap::ALL.into_iter().filter(|map| named.contains(map.name())).collect()
     }
 }
 

@@ -220,11 +220,19 @@ impl DeviceRegisters {
     }
 
     /// The register at an address as people write it: a byte address, or one that counts words, as CSB and the vendor's scripts do, with
-    /// or without their upper half 0xffff. Where both are there, the byte address is meant.
+    /// or without their upper half 0xffff; or one on a bus, where NVDLA's window begins at a multiple of its size. Where several are there, the
+    /// first is meant.
     #[must_use]
     pub fn at_written(&self, address: u32) -> Option<NamedRegister> {
-        let bytes = (address >> 16 != 0xffff).then(|| self.at(address)).flatten();
-        bytes.or_else(|| self.at_word(address))
+        if address >> 16 == 0xffff {
+            return self.at_word(address);
+        }
+        self.at(address).or_else(|| self.at_word(address)).or_else(|| self.at(self.in_window(address)?))
+    }
+
+    /// The byte address inside NVDLA's window of one on a bus behind it.
+    fn in_window(&self, address: u32) -> Option<u32> {
+        self.nvdla.as_ref().map(|_| address % RegisterMap::SPACE_BYTES).filter(|inside| *inside != address)
     }
 
     /// The register at an address that counts words, with or without the upper half 0xffff.
@@ -326,7 +334,8 @@ impl DeviceRegisters {
                 "no register at the word address 0x{address:x} in the {map} map, which is 0x{bytes:x} in bytes: it reads zero"
             ));
         }
-        let unit = self.nvdla_map().and_then(|map| map.unit_at(address)).map(|(unit, _)| unit);
+        let inside = self.in_window(address).unwrap_or(address);
+        let unit = self.nvdla_map().and_then(|map| map.unit_at(inside)).map(|(unit, _)| unit);
         if let (Some(unit), Some(nvdla)) = (unit, &self.nvdla)
             && !nvdla.config.has_unit(unit)
         {
@@ -414,6 +423,10 @@ mod tests {
         }
         // Both are there: 0x5000 in bytes, and 0x14000 as a word address is not.
         assert_eq!(found("0x5000"), Ok("CDMA.S_STATUS".to_owned()));
+        // With the base of a register window, which is a multiple of its size.
+        for pattern in ["0x10205014", "0x80005014", "0x45014"] {
+            assert_eq!(found(pattern), Ok("CDMA.D_MISC_CFG".to_owned()), "{pattern}");
+        }
         let told = found("0xffffffff").unwrap_err().to_string();
         assert!(told.starts_with("no register at the word address 0xffffffff in the nv_full map"), "{told}");
     }

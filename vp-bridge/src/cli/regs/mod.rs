@@ -15,8 +15,8 @@ use vp_transport::Address;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Part of a register's or field's name (`D_POOLING`), a unit (`SDP`), a byte address (`0xb040`), or one that counts words, as in
-    /// `.txn` scripts (`0xffff2c10`); everything if left out
+    /// Part of a register's or field's name (`D_POOLING`), a unit (`SDP`), a byte address (`0xb040`), with the base of a register window or
+    /// not (`0x1020b040`), or one that counts words, as in `.txn` scripts (`0xffff2c10`); everything if left out
     pattern: Option<String>,
 
     /// Whose map: a built-in platform or a TOML file [default: nv_small; of an address where that has nothing, nv_large or nv_full]
@@ -105,6 +105,16 @@ fn note(args: &Args, registers: &DeviceRegisters, found: &[NamedRegister]) -> Op
         true => format!(" in the {} map; that of {DEFAULT_PLATFORM} has nothing there", registers.map()),
         false => String::new(),
     };
+    if found.address != address
+        && address >> 16 != 0xffff
+        && address % RegisterMap::SPACE_BYTES == found.address
+    {
+        let base = address - found.address;
+        return Some(format!(
+            "\n{address:#x} is {:#x} in a register window at {base:#x}{of_map}",
+            found.address
+        ));
+    }
     if found.address != address {
         return Some(format!("\n{address:#x} is a word address: {:#x} in bytes{of_map}", found.address));
     }

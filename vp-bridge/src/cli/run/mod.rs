@@ -336,7 +336,8 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     if args.traces.is_empty() {
         let trace = built_in()?;
         let chosen = Chosen { platform: DEFAULT_PLATFORM.to_owned(), why: None };
-        let run = Run::of(BUILT_IN, DEFAULT_PLATFORM, || play(&trace, &chosen, (args, &args.host), &mut tables));
+        let run =
+            Run::of(BUILT_IN, DEFAULT_PLATFORM, || play(&trace, &chosen, (args, &args.host), &mut tables));
         return one(run, args);
     }
     if let [source] = sources.as_slice() {
@@ -437,10 +438,12 @@ fn play(
     let played = player::play(trace, host.as_mut(), &map, &options);
     let mut outcome = played.map_err(|error| Failure {
         is_lack: is_lack(&error, trace, map),
-        ..Failure::new(warnings::with_warnings(&error, host.as_mut()))
+        ..Failure::new(warnings::with_warnings(&error, Some(trace), host.as_mut()))
     })?;
     let statistics = host.statistics().map_err(Failure::new)?;
-    let mut warnings = host.warnings();
+    let mut warnings = warnings::of_trace(trace, host.as_mut());
+    let of_addresses = warnings::of_addresses(trace, map);
+    warnings.extend(of_addresses.map(|text| Warning { time: outcome.start, text }));
     if matches!(trace.body(), Body::Loadable { .. }) {
         // Nobody else says so: the layer ends, and what is compared may not come of it.
         let refused = warnings.iter().find(|it| it.is_of_refused_layer() && !it.is_unsupported());

@@ -86,7 +86,8 @@ fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Fai
     host.running(&network.name);
     let measured = Measured::on(network, &plan, host.as_mut(), description.period, &inputs, || bar.inc(1));
     bar.finish_and_clear();
-    let measured = measured.map_err(|error| Failure::new(warnings::with_warnings(&error, host.as_mut())))?;
+    let measured =
+        measured.map_err(|error| Failure::new(warnings::with_warnings(&error, None, host.as_mut())))?;
     if let Some(file) = &args.output {
         let bytes: Vec<u8> = measured.output.iter().map(|element| *element as u8).collect();
         standard::write(file, bytes)?;

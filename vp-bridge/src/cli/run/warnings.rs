@@ -4,7 +4,9 @@ use crate::cli::text::{self, styled};
 use crate::cli::{Failure, terminal};
 use std::fmt;
 use std::io::Write;
+use vp_models::host::trace::{Body, Trace};
 use vp_models::host::{Host, Statistics, Warning};
+use vp_models::nvdla::registers::RegisterMap;
 
 /// The faults that were armed: what each is, and what it has done.
 pub(super) fn show_faults(out: &mut impl Write, statistics: &Statistics) -> Result<(), Failure> {
@@ -42,12 +44,47 @@ fn lines(warnings: &[Warning]) -> impl Iterator<Item = String> {
     lines.into_iter().map(|line| format!("{} {line}", styled(text::YELLOW, "warning:")))
 }
 
+/// The warnings of a trace's run. A script of addresses is for one register map: where it fits another one, the advice is for who runs it.
+pub(super) fn of_trace(trace: &Trace, host: &mut dyn Host) -> Vec<Warning> {
+    let mut warnings = host.warnings();
+    let has_addresses = matches!(trace.body(), Body::Txn { .. } | Body::Recording { .. } | Body::ScLog(_));
+    for warning in warnings.iter_mut().filter(|_| has_addresses) {
+        let others = warning.other_maps();
+        if !others.is_empty() {
+            let platforms: Vec<String> = others.iter().map(|map| format!("--platform {map}")).collect();
+            let advice = format!(
+                "; if {} is written for that map, run it with {}",
+                trace.name(),
+                platforms.join(" or ")
+            );
+            warning.text.push_str(&advice);
+        }
+    }
+    warnings
+}
+
+/// Says in which of two ways the addresses of a script are taken, if both are possible.
+pub(super) fn of_addresses(trace: &Trace, map: RegisterMap) -> Option<String> {
+    let Body::Txn { doubtful: Some(address), .. } = *trace.body() else { return None };
+    let name = |bytes| map.at(bytes).map_or_else(|| "no register".to_owned(), |located| located.to_string());
+    let (bytes, words) = (name(address), name(address << 2));
+    Some(format!(
+        "{}: register addresses are taken for byte addresses, as all are multiples of 4: {address:#x} is {bytes}, and would be {words} if \
+         words were counted; what counts words has 0xffff in front, {:#x}",
+        trace.name(),
+        0xffff_0000 | address
+    ))
+}
+
 /// Why a program could not be run to its end, and what happened until then: warnings, and faults that were injected.
-pub(super) fn with_warnings(error: &dyn fmt::Display, host: &mut dyn Host) -> String {
+pub(super) fn with_warnings(error: &dyn fmt::Display, trace: Option<&Trace>, host: &mut dyn Host) -> String {
     // Where there is no way to a server any more, there is nothing to be said of faults.
     let statistics = host.statistics().unwrap_or_default();
     // Of a server they may come behind the answer that tells of the error: now they are here.
-    let warnings = host.warnings();
+    let warnings = match trace {
+        Some(trace) => of_trace(trace, host),
+        None => host.warnings(),
+    };
     let happened = lines(&warnings).chain(faults(&statistics));
     std::iter::once(error.to_string()).chain(happened).collect::<Vec<_>>().join("\n")
 }

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::host::loadable::Loadable;
-use crate::nvdla::registers::RegisterMap;
+use crate::nvdla::registers::{RegisterMap, Unit, glb};
 use crate::printable::is_unfit;
 
 pub mod cfg;
@@ -72,6 +72,8 @@ pub enum Body {
         lines: Vec<Line<txn::TxnCommand>>,
         /// The simulator switches beside it.
         plusargs: txn::Plusargs,
+        /// The first register address, if they are taken for byte addresses, and could as well count words.
+        doubtful: Option<u32>,
     },
     /// What a driver did, over its memory: the one surface.
     Recording {
@@ -171,6 +173,7 @@ impl Trace {
             Language::Cfg => Body::Cfg(cfg::parse(text, script)?),
             Language::Txn => Body::Txn {
                 lines: txn::parse(text, script)?,
+                doubtful: txn::doubtful_address(text),
                 plusargs: match plusargs {
                     Some((file, text)) => txn::parse_plusargs(text, file)?,
                     None => txn::Plusargs::default(),
@@ -314,7 +317,18 @@ impl Trace {
                 .iter()
                 .filter(|line| matches!(line.command, cfg::CfgCommand::RegReadCheck { .. }))
                 .count(),
-            Body::Txn { .. } | Body::Log(_) => summary.register_reads_checked + summary.interrupts,
+            Body::Txn { lines, .. } => {
+                let maps = RegisterMap::ALL.iter();
+                let statuses: Vec<u32> =
+                    maps.filter_map(|map| map.address(Unit::Glb, glb::S_INTR_STATUS)).collect();
+                let has_until = txn::has_until(lines);
+                let is_passed_over = |command: &txn::TxnCommand| {
+                    has_until && command.is_passed_over(|address| statuses.contains(&address))
+                };
+                let commands = lines.iter().map(|line| &line.command);
+                commands.filter(|it| it.is_comparison() && !is_passed_over(it)).count() + summary.interrupts
+            }
+            Body::Log(_) => summary.register_reads_checked + summary.interrupts,
             Body::Recording { .. } => summary.interrupts,
             // Without memory, its accesses are compared with those of untimed units.
             Body::ScLog(_) => 0,

@@ -115,7 +115,7 @@ fn a_script_that_only_polls_compares_nothing() {
         (Language::Cfg, "reg_read_check(NVDLA_GLB.S_INTR_STATUS_0, 1);", true),
         (Language::Cfg, "intr_notify(CDP_0, done);\ncheck_nothing(done);", true),
         (Language::Txn, "write_reg 0xffff0402 1", false),
-        (Language::Txn, "write_reg 0xffff0402 1\nuntil 0xffff0403 1", true),
+        (Language::Txn, "write_reg 0xffff0402 1\nuntil 0xffff0403 1", false),
         (Language::Recording, "W 1008 1\nR 100c 1", false),
         (Language::Recording, "W 1008 1\nI 1", true),
     ] {

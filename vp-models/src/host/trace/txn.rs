@@ -76,6 +76,27 @@ pub(super) fn has_until(lines: &[Line<TxnCommand>]) -> bool {
     lines.iter().any(|line| matches!(line.command, TxnCommand::Until { .. }))
 }
 
+impl TxnCommand {
+    /// Whether it reads a value that can be wrong. What `until` waits for is no result.
+    pub(super) fn is_comparison(&self) -> bool {
+        let TxnCommand::ReadReg { mask, relation, value, .. } = *self else { return false };
+        match relation {
+            Relation::Equal => mask != 0,
+            Relation::AtLeast => value & mask != 0,
+            Relation::AtMost => value & mask != mask,
+        }
+    }
+
+    /// Whether it reads that no interrupt is there any more, which a script with `until` need not find: gem5-NVDLA's player passes over it, as the
+    /// next interrupt may be there already (`csbMaster.cc`, eval). `is_status` tells the address of S_INTR_STATUS.
+    pub(super) fn is_passed_over(&self, is_status: impl Fn(u32) -> bool) -> bool {
+        let TxnCommand::ReadReg { address, value: 0, relation: Relation::Equal, .. } = *self else {
+            return false;
+        };
+        is_status(address)
+    }
+}
+
 /// How a value read must stand to the value expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
@@ -142,15 +163,7 @@ const SHAPES: [(&str, &str); 8] = [
 
 /// Reads a script. `file` only names the text in errors.
 pub fn parse(text: &str, file: &Path) -> Result<Vec<Line<TxnCommand>>, TraceError> {
-    let content = |line| str::split_once(line, '#').map_or(line, |(content, _)| content);
-    let mut addresses = Addresses::default();
-    for (number, line) in lines(text) {
-        if let [name, address, ..] = words(content(line))[..]
-            && ["write_reg", "read_reg", "until"].contains(&name.text)
-        {
-            addresses.note(number, address.text);
-        }
-    }
+    let addresses = addresses(text);
     let mut commands = Vec::new();
     for (number, line) in lines(text) {
         if let Some((name, arguments)) = words(content(line)).split_first() {
@@ -159,6 +172,28 @@ pub fn parse(text: &str, file: &Path) -> Result<Vec<Line<TxnCommand>>, TraceErro
         }
     }
     Ok(commands)
+}
+
+/// The first register address of a script, if they are taken for byte addresses, and could as well count words.
+pub(super) fn doubtful_address(text: &str) -> Option<u32> {
+    addresses(text).doubtful()
+}
+
+fn addresses(text: &str) -> Addresses {
+    let mut addresses = Addresses::default();
+    for (number, line) in lines(text) {
+        if let [name, address, ..] = words(content(line))[..]
+            && ["write_reg", "read_reg", "until"].contains(&name.text)
+        {
+            addresses.note(number, address.text);
+        }
+    }
+    addresses
+}
+
+/// A line without its comment.
+fn content(line: &str) -> &str {
+    line.split_once('#').map_or(line, |(content, _)| content)
 }
 
 /// Reads a `plusargs.txt`. `file` only names the text in errors.

@@ -3,6 +3,7 @@
 
 use super::{Access, Family, Grouping, Located, RegisterMap, Unit};
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::host::OTHER_MAPS;
 
 /// Accesses that several maps of different drivers explain, before it is said without knowing which.
 const UNDECIDED: u32 = 4;
@@ -51,7 +52,8 @@ impl OtherMap {
                 Some(_) => *evidence - *evidence % POLLS + if here.is_none() { POLLS } else { 0 },
             };
         }
-        let most = self.evidence.into_iter().max().filter(|most| (here.is_none() || polls) && *most >= POLLS)?;
+        let most =
+            self.evidence.into_iter().max().filter(|most| (here.is_none() || polls) && *most >= POLLS)?;
         let fitting = RegisterMap::ALL.into_iter().zip(self.evidence);
         let fitting: Vec<RegisterMap> =
             fitting.filter(|(_, evidence)| *evidence == most).map(|(map, _)| map).collect();
@@ -87,7 +89,7 @@ impl OtherMap {
             true => format!("what uses them needs a platform of that map, and this one's is {map}"),
             false => format!("a driver for {map} is needed: NVIDIA's is built {}", built(map)),
         };
-        format!("{accessed}; the accesses fit the register map of {others}; {advice}")
+        format!("{accessed}; {OTHER_MAPS}{others}; {advice}")
     }
 }
 

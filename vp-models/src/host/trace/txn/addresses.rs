@@ -19,6 +19,8 @@ pub(super) struct Addresses {
     odd: Option<(u32, u32)>,
     /// The first one: all have its window.
     first: Option<u32>,
+    /// The largest one.
+    last: u32,
 }
 
 impl Addresses {
@@ -27,9 +29,16 @@ impl Addresses {
         let plain = number(address).and_then(|address| u32::try_from(address).ok());
         let Some(plain) = plain.filter(|address| !is_word(*address)) else { return };
         self.first = self.first.or(Some(plain));
+        self.last = self.last.max(plain);
         if !plain.is_multiple_of(4) {
             self.odd = self.odd.or(Some((plain, line)));
         }
+    }
+
+    /// The first of addresses that are taken for bytes, where all of them could as well count words.
+    pub(super) fn doubtful(self) -> Option<u32> {
+        let could_be_words = self.odd.is_none() && self.last < behind_all() / 4;
+        self.first.filter(|_| could_be_words)
     }
 
     /// The byte address inside the register window.

@@ -1,6 +1,7 @@
 //! Sequences, one command after the other.
 
 use super::*;
+use crate::host::trace::Body;
 
 /// A `.txn` from text; `in.dat` holds [`DATA`].
 fn txn(text: &str, plusargs: &str) -> Trace {
@@ -201,4 +202,60 @@ fn a_wrong_dump_tells_the_first_byte() {
             "t.txn:10: primary memory differs from `in.dat` in 8 bytes, first at 0x80001000: expected 0x01, found 0x00"
         ]
     );
+}
+
+#[test]
+fn what_no_value_can_fail_compares_nothing() {
+    let compares = |text: &str| txn(text, "").compares();
+    for nothing in [
+        "read_reg 0xffff2402 0 0x8",
+        "read_reg 0xffff2402 0 <= 0x8",
+        "read_reg 0xffff2402 0xff >= 0xf00",
+        "read_reg 0xffff2402 0xff <= 0xff",
+        "until 0xffff0403 0x1",
+        // gem5-NVDLA's player passes over its value.
+        "until 0xffff0403 0x1\nread_reg 0xffff0403 0xffffffff 0",
+        "until 0xffff0003 0x1\nread_reg 0xffff0003 0xffffffff 0",
+    ] {
+        assert!(!compares(&format!("write_reg 0xffff2402 8\n{nothing}\n")), "{nothing}");
+        if nothing.contains("0xffff0003") {
+            // The device of these tests has S_INTR_STATUS elsewhere.
+            continue;
+        }
+        let mut device = Copier::raising(&[]);
+        device.registers.extend([(STATUS, 1), (MASK, 1)]);
+        let outcome = run(&txn(nothing, ""), &mut device);
+        assert!(outcome.passed(), "{nothing}: {:?}", failures(&outcome));
+    }
+    for something in [
+        "read_reg 0xffff2402 0x1 0",
+        "read_reg 0xffff2402 0xff >= 1",
+        "read_reg 0xffff2402 0xff <= 0xfe",
+        "read_reg 0xffff0403 0xffffffff 0",
+        "until 0xffff0403 0x1\nread_reg 0xffff2402 0xff 0",
+        "wait",
+        "until 0xffff0403 0x1\nwait_intr 1",
+        "until 0xffff0403 0x1\ndump_mem 0x80000000 8 in.dat",
+    ] {
+        assert!(compares(something), "{something}");
+    }
+}
+
+#[test]
+fn addresses_that_could_be_bytes_or_words_are_in_doubt() {
+    let doubtful = |text: &str| match txn(text, "").body {
+        Body::Txn { doubtful, .. } => doubtful,
+        _ => None,
+    };
+    assert_eq!(doubtful("write_reg 0x1004 1\nwrite_reg 0x3008 1"), Some(0x1004));
+    for certain in [
+        // Some unit of every map is there as a byte address alone, or an address is on a bus.
+        "write_reg 0x1004 1\nwrite_reg 0x9008 1",
+        "write_reg 0x10201004 1",
+        "write_reg 0x1004 1\nwrite_reg 0x1405 1",
+        "write_reg 0xffff0401 1",
+        "wait",
+    ] {
+        assert_eq!(doubtful(certain), None, "{certain}");
+    }
 }
