@@ -189,7 +189,8 @@ pub(super) fn changed(description: &Description, settings: &[String]) -> Result<
     match settings.iter().find(is_of_second) {
         Some(setting) if !changed.device.has_second_memory() => {
             let why = format!("--set {setting}: {} has no second memory port, and so no sram0", changed.name);
-            Err(Failure::new(why).hint("take a platform that has it, such as nv_large, or set a value of dbb0"))
+            Err(Failure::new(why)
+                .hint("take a platform that has it, such as nv_large, or set a value of dbb0"))
         }
         _ => Ok(changed),
     }

@@ -29,21 +29,30 @@ impl ArchitectureFile {
         let mut file = ArchitectureFile::default();
         // Of nested sections only the outermost matters.
         let (mut section, mut depth) = ("", 0_usize);
-        for line in text.lines() {
-            let line = line.split('#').next().unwrap_or_default().trim();
-            if let Some(name) = line.strip_suffix('{') {
-                let name = name.trim().trim_end_matches(':').trim();
-                if depth == 0 {
-                    file.other(name);
-                    section = name;
+        let (mut key, mut is_value) = ("", false);
+        for token in tokens(text) {
+            match token {
+                "{" | "<" => {
+                    if depth == 0 {
+                        file.other(key);
+                        section = key;
+                    }
+                    depth += 1;
+                    (key, is_value) = ("", false);
                 }
-                depth += 1;
-            } else if line.starts_with('}') {
-                depth = depth.saturating_sub(1);
-            } else if let Some((key, value)) = line.split_once(':')
-                && depth < 2
-            {
-                file.take((depth > 0).then_some(section), key.trim(), value.trim());
+                "}" | ">" => {
+                    depth = depth.saturating_sub(1);
+                    (key, is_value) = ("", false);
+                }
+                ":" => is_value = !key.is_empty(),
+                "," | ";" | "[" | "]" => {}
+                value if is_value => {
+                    if depth < 2 {
+                        file.take((depth > 0).then_some(section), key, value);
+                    }
+                    (key, is_value) = ("", false);
+                }
+                word => key = word,
             }
         }
         let has = |name: &str| file.shared.iter().any(|(.., theirs)| *theirs == name);
@@ -72,6 +81,31 @@ impl ArchitectureFile {
         }
     }
 }
+
+/// The words, strings and signs of a text in protobuf's form, without its comments.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start();
+        while rest.starts_with('#') {
+            rest = rest.split_once('\n').map_or("", |(_, behind)| behind).trim_start();
+        }
+        let first = rest.chars().next()?;
+        let length = match first {
+            _ if SIGNS.contains(&first) => 1,
+            '"' | '\'' => rest[1..].find(first).map_or(rest.len(), |end| end + 2),
+            _ => {
+                rest.find(|c: char| c.is_whitespace() || SIGNS.contains(&c) || c == '#').unwrap_or(rest.len())
+            }
+        };
+        let (token, behind) = rest.split_at(length);
+        rest = behind;
+        Some(token)
+    })
+}
+
+/// Characters that are tokens by themselves.
+const SIGNS: [char; 9] = ['{', '}', '<', '>', '[', ']', ':', ',', ';'];
 
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -111,6 +145,20 @@ mod tests {
             text.contains("arithmetic of FP13AGX") && text.contains("family, pe_array, dma, pool ("),
             "{text}"
         );
+    }
+
+    #[test]
+    fn sections_may_stand_on_one_line() {
+        let text = "k_vector: 32 c_vector: 16 dma { csr_addr_width: 11, ddr_data_bytes: 64 } # done\npool < aux { k_vector: 4 } >\n\
+                    name: \"a { k_vector: 9 }\"";
+        let text = ArchitectureFile::of(text).unwrap().to_string();
+        let given = "parallel_kernels = 32 (k_vector), parallel_channels = 16 (c_vector), memory_word = 64 (dma.ddr_data_bytes)";
+        assert!(text.contains(given) && text.contains("say: dma, pool, name ("), "{text}");
+        for text in
+            ["pool { k_vector: 4 c_vector: 4 }", "a: 'k_vector: 4 c_vector: 4", "# k_vector: 4 c_vector: 4"]
+        {
+            assert_eq!(ArchitectureFile::of(text), None, "{text}");
+        }
     }
 
     #[test]
