@@ -122,6 +122,26 @@ fn every_crate_of_the_project_has_its_place() {
 }
 
 #[test]
+fn the_table_of_crates_says_the_same() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ARCHITECTURE.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    for (name, folder, may) in ROOMS {
+        let row = text.lines().find_map(|line| line.strip_prefix(&format!("| `{folder}` |")));
+        let row = row.unwrap_or_else(|| panic!("ARCHITECTURE.md has no row for {name}"));
+        let others = row.trim_end().trim_end_matches('|').rsplit_once('|').unwrap().1;
+        if others.contains("all ") {
+            continue;
+        }
+        let others: BTreeSet<&str> = others.split('`').skip(1).step_by(2).collect();
+        let short = |name: &&'static str| match *name {
+            "vp-core" | "vp-models" => *name,
+            name => name.trim_start_matches("vp-"),
+        };
+        assert_eq!(others, may.iter().map(short).collect(), "{name}");
+    }
+}
+
+#[test]
 fn arrows_run_downward_only() {
     let rooms: BTreeMap<&str, &[&str]> = ROOMS.iter().map(|(name, _, may)| (*name, *may)).collect();
     for (name, folder, may) in ROOMS {
