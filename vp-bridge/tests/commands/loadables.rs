@@ -128,4 +128,6 @@ fn each_loadable_of_a_checkout_runs_where_it_fits_and_is_compared_with_its_golde
     let (status, text) = run(&[root.path().to_str().unwrap()]);
     assert_eq!((status, text.lines().last()), (Some(1), Some("1 passed, 1 failed")), "{text}");
     assert!(text.contains("primary memory differs from `o_000000.dimg` in 128 bytes"), "{text}");
+    // A loadable has no lines.
+    assert!(!text.contains(":0:"), "{text}");
 }

@@ -48,14 +48,17 @@ fn take_at_most(from: impl Read, most: u64) -> Result<Vec<u8>> {
 /// Bytes of the next line, which is put into `line` with its end; 0 behind the last one.
 ///
 /// # Errors
-/// When it cannot be read, is no text, or has more than so many bytes.
+/// When it cannot be read, is no text, or has more than so many bytes, of which `line` then has the first.
 pub fn read_line_at_most(from: &mut impl BufRead, most: u64, line: &mut String) -> Result<usize> {
     line.clear();
-    let read = from.take(most).read_line(line)?;
-    match read as u64 == most && !line.ends_with('\n') {
-        true => Err(Error::new(ErrorKind::FileTooLarge, format!("the line has {most} bytes or more"))),
-        false => Ok(read),
+    let mut bytes = Vec::new();
+    let read = from.take(most).read_until(b'\n', &mut bytes)?;
+    if read as u64 == most && !bytes.ends_with(b"\n") {
+        line.push_str(&String::from_utf8_lossy(&bytes));
+        return Err(Error::new(ErrorKind::FileTooLarge, format!("the line has {most} bytes or more")));
     }
+    *line = text(bytes)?;
+    Ok(read)
 }
 
 /// The text of a file.
@@ -102,7 +105,7 @@ mod tests {
             assert_eq!(line, wanted);
         }
         let error = read_line_at_most(&mut text, 4, &mut line).unwrap_err();
-        assert_eq!(error.to_string(), "the line has 4 bytes or more");
+        assert_eq!((error.to_string().as_str(), line.as_str()), ("the line has 4 bytes or more", "cdef"));
         assert_eq!(text, b"\ng");
         let last = "g".as_bytes();
         assert_eq!(read_line_at_most(&mut &*last, 4, &mut line).unwrap(), 1);

@@ -57,11 +57,11 @@ impl Description {
             set(&mut table, setting)?;
         }
         let description = read(table).map_err(|message| {
-            let blamed = blamed(written, &settings, &message);
-            TextError::whole(format!(
-                "{}{message}",
-                blamed.map_or_else(String::new, |name| format!("{name}: "))
-            ))
+            let what = match blamed(written.clone(), &settings, &message) {
+                Some(name) => about(name, &written, &message),
+                None => message,
+            };
+            TextError::whole(what)
         })?;
         description.check()?;
         Ok(description)
@@ -83,6 +83,17 @@ const BASES: [Base; 2] = [
 
 fn read(table: Table) -> Result<Description, String> {
     table.try_into().map_err(|error: toml::de::Error| in_plain_words(error.message(), &[]))
+}
+
+/// What is wrong with a setting. Where it is a value beside it that does not fit any more, both are named.
+fn about(name: &str, written: &Table, message: &str) -> String {
+    let (section, key) = name.rsplit_once('.').unwrap_or(("", name));
+    let first = message.split(' ').next().unwrap_or_default();
+    let is_beside = written.get(section).and_then(Value::as_table).is_some_and(|it| it.contains_key(first));
+    match is_beside && first != key {
+        true => format!("{name}: with it {message}; set {section}.{first}, too"),
+        false => format!("{name}: {message}"),
+    }
 }
 
 /// The name of the setting that is refused with this message: of those that are made one after the other the first with which it comes.
@@ -197,10 +208,18 @@ mod tests {
     fn a_base_of_values_that_are_there_is_refused_by_name() {
         for setting in ["nvdla.base=nv_large", " nvdla.base = \"nv_small\"", "nvdla..base=nv_full"] {
             let why = with(&["nvdla.batch=false", setting]).unwrap_err();
-            assert!(why.starts_with(&format!("`{setting}`: the platform has a value of its own for all that base")));
-            assert!(why.contains("take the platform nv_") && why.ends_with(", or a file with that base"), "{why}");
+            assert!(
+                why.starts_with(&format!(
+                    "`{setting}`: the platform has a value of its own for all that base"
+                ))
+            );
+            assert!(
+                why.contains("take the platform nv_") && why.ends_with(", or a file with that base"),
+                "{why}"
+            );
         }
-        let outside = |device: &str| Description::parse(&format!("name = \"x\"\n[outside_device]\n{device}")).unwrap();
+        let outside =
+            |device: &str| Description::parse(&format!("name = \"x\"\n[outside_device]\n{device}")).unwrap();
         let like = ["outside_device.like=nv_large"];
         let why = outside("like = \"nv_small\"").with(like).unwrap_err().to_string();
         assert!(why.contains("for all that like gives"), "{why}");
@@ -222,7 +241,10 @@ mod tests {
                 for (key, value) in values {
                     for other in others(key).into_iter().filter(|other| super::value(other) != *value) {
                         let changed = written.with([format!("{section}.{key}={other}").as_str()]);
-                        assert!(changed.is_err() || changed.unwrap() != written, "{name}: {section}.{key}={other}");
+                        assert!(
+                            changed.is_err() || changed.unwrap() != written,
+                            "{name}: {section}.{key}={other}"
+                        );
                     }
                 }
             }
@@ -254,6 +276,11 @@ mod tests {
         );
         assert!(refusal("dbb0.read_latenc=9").ends_with("; nearest: read_latency"));
         assert!(refusal("dbb0.cache.sets=3").starts_with("[dbb0] cache.sets = 3: a power of two"));
+        // A value that follows from it is not what was set.
+        let follows = refusal("nvdla.memory_atom=32");
+        let with_it = "nvdla.memory_atom: with it mac_atomic_c = 8 is impossible: must be a multiple of memory_atom (32)";
+        assert_eq!(follows, format!("{with_it}; set nvdla.mac_atomic_c, too"));
+        assert_eq!(refusal("nvdla.sdp_lut=true"), "nvdla.sdp_lut: sdp_lut needs sdp_ew");
         // Of several that which is wrong.
         let second = with(&["period=2 ns", "sram0.size=1.5 MiB", "dbb0.read_latency=9"]).unwrap_err();
         assert!(second.starts_with("sram0.size: `1.5 MiB` is no size"), "{second}");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{TraceError, TraceErrorKind};
 use super::recording::{self, Golden};
-use super::{Body, Language, MAX_SURFACE_BYTES, Trace, TraceSource};
+use super::{Body, Language, MAX_SURFACE_BYTES, Trace, TraceSource, is_there};
 use crate::host::loadable::Loadable;
 use crate::host::read_at_most;
 
@@ -31,7 +31,7 @@ const MOST_FOLDERS: usize = 6;
 /// it, if no other loadable is there; or in a folder above, as the vendor's regression has them, `golden/NAME_HASH/dla/o_000000.dimg`.
 fn goldens(name: &str, file: &Path) -> Result<BTreeMap<usize, Golden>, TraceError> {
     let beside = file.with_file_name(format!("{name}.dimg"));
-    if beside.is_file() {
+    if is_there(&beside)? {
         return Ok([(0, recording::image(&beside)?)].into());
     }
     let Ok(absolute) = std::path::absolute(file) else { return Ok(BTreeMap::new()) };
@@ -143,6 +143,28 @@ mod tests {
         // One that has its name is meant.
         let files = [&files[..], &["a.dimg"]].concat();
         assert_eq!(goldens(&files, "a_fbuf").unwrap(), [(0, PathBuf::from("a.dimg"))]);
+    }
+
+    #[test]
+    fn a_golden_that_is_no_file_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let (loadable, golden) = (root.path().join("a_fbuf"), root.path().join("a.dimg"));
+        fs::write(&loadable, Pooling::USUAL.bytes(&[0; 512])).unwrap();
+        fs::create_dir(&golden).unwrap();
+        let why = Trace::load(&loadable).unwrap_err().to_string();
+        assert!(why.contains("a.dimg: ") && why.ends_with("it is no regular file"), "{why}");
+        #[cfg(unix)]
+        {
+            fs::remove_dir(&golden).unwrap();
+            std::os::unix::fs::symlink("nowhere", &golden).unwrap();
+            let why = Trace::load(&loadable).unwrap_err().to_string();
+            assert!(why.contains("a.dimg: ") && why.contains("it is a link to what is not there"), "{why}");
+            // The runtime's own name, a device without end.
+            fs::remove_file(&golden).unwrap();
+            std::os::unix::fs::symlink("/dev/zero", root.path().join("o_000000.dimg")).unwrap();
+            let why = Trace::load(&loadable).unwrap_err().to_string();
+            assert!(why.ends_with("it is no regular file"), "{why}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! The first line is the [`LogHeader`], each further one a [`LogEntry`].
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
 use data_encoding::BASE64;
@@ -12,12 +12,16 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{TraceError, TraceErrorKind, clip};
 use super::{Body, Line, MAX_MEMORY_BYTES, Trace};
-use crate::host::Memory;
+use crate::host::{Memory, read_line_at_most};
 
 /// The version of the form.
 const VERSION: u32 = 1;
 /// Largest log read, in bytes.
 const MAX_LOG_BYTES: u64 = 4 << 30;
+/// Largest first line, in bytes: it has the platform's description.
+const MAX_HEADER_BYTES: u64 = 32 << 20;
+/// Largest line, in bytes, beside what a load has.
+const MAX_LINE_BYTES: u64 = 64 << 10;
 /// How the first line begins.
 const BEGINNING: &str = "{\"vp_register_log\":";
 
@@ -177,12 +181,12 @@ pub(super) fn load(name: &str, script: &Path) -> Result<Trace, TraceError> {
     let (mut lines, mut loaded, mut number, mut text) = (Vec::new(), 0, 0, String::new());
     let mut reader = BufReader::new(file.take(MAX_LOG_BYTES));
     loop {
-        text.clear();
-        if reader.read_line(&mut text).map_err(unreadable)? == 0 {
+        number += 1;
+        let read = read_line(&mut reader, number, loaded, &mut text);
+        let refuse = |why: String| TraceError::line(script, number, TraceErrorKind::BadLog(why));
+        if read.map_err(|error| refuse(error.to_string()))? == 0 {
             break;
         }
-        number += 1;
-        let refuse = |why: String| TraceError::line(script, number, TraceErrorKind::BadLog(why));
         if number == 1 {
             check_header(&text).map_err(refuse)?;
             continue;
@@ -212,6 +216,22 @@ pub(super) fn load(name: &str, script: &Path) -> Result<Trace, TraceError> {
     };
     super::check::check(&trace)?;
     Ok(trace)
+}
+
+/// Reads a line of a log, in which so many bytes were loaded before. Only a line that loads memory is long.
+fn read_line(from: &mut impl BufRead, number: u32, loaded: u64, text: &mut String) -> io::Result<usize> {
+    let most = if number == 1 { MAX_HEADER_BYTES } else { MAX_LINE_BYTES };
+    match read_line_at_most(from, most, text) {
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge && text.contains("\"load\"") => {
+            // Three bytes are four letters. More memory than a log may load is refused with what it is.
+            let most = (MAX_MEMORY_BYTES - loaded).div_ceil(3) * 4 + MAX_LINE_BYTES;
+            let mut rest = String::new();
+            let read = read_line_at_most(from, most, &mut rest)?;
+            text.push_str(&rest);
+            Ok(read)
+        }
+        read => read,
+    }
 }
 
 fn check_header(text: &str) -> Result<(), String> {
@@ -301,6 +321,26 @@ mod tests {
         ];
         assert_eq!(commands, wanted);
         assert_eq!(lines.last().unwrap().number, 6);
+    }
+
+    #[test]
+    fn only_what_loads_memory_is_a_long_line() {
+        let load = |bytes: usize| {
+            let entry = LogEntry::load(0, "dbb0", 0, &vec![7; bytes]);
+            read(&format!("{HEAD}{}\n", serde_json::to_string(&entry).unwrap()))
+        };
+        for bytes in [49_000, 49_152, 200_000] {
+            let Body::Log(lines) = load(bytes).unwrap().body else { panic!("a log") };
+            let LogCommand::Load { bytes: loaded, .. } = &lines[0].command else { panic!("a load") };
+            assert_eq!(loaded.len(), bytes);
+        }
+        let spaces = " ".repeat(1 << 20);
+        let error =
+            read(&format!("{HEAD}{{\"what\":\"line\",{spaces}\"time\":1,\"level\":true}}\n")).unwrap_err();
+        assert!(
+            error.starts_with("l.jsonl:2: ") && error.ends_with("the line has 65536 bytes or more"),
+            "{error}"
+        );
     }
 
     #[test]

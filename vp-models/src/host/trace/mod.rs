@@ -142,7 +142,7 @@ impl Trace {
         let folder = script.parent().unwrap_or(Path::new(""));
         let plusargs_file = folder.join("plusargs.txt");
         let plusargs = match source.language {
-            Language::Txn if plusargs_file.is_file() => {
+            Language::Txn if is_there(&plusargs_file)? => {
                 let text = read_text(&plusargs_file, "script", MAX_SCRIPT_BYTES)?;
                 Some((plusargs_file, text))
             }
@@ -470,6 +470,20 @@ fn beside(name: &str) -> Result<String, TraceErrorKind> {
         Ok(name.to_owned())
     } else {
         Err(TraceErrorKind::NotBeside(error::clip(name)))
+    }
+}
+
+/// Whether a file that may lie beside a script does.
+///
+/// # Errors
+/// When what is there is no file: it would be left out without a word, or read without end.
+fn is_there(file: &Path) -> Result<bool, TraceError> {
+    let refuse = |why: String| Err(TraceError::whole(file, TraceErrorKind::Unreadable(why)));
+    match (file.metadata(), file.is_symlink()) {
+        (Ok(about), _) if about.is_file() => Ok(true),
+        (Ok(_), _) => refuse("it is no regular file".to_owned()),
+        (Err(error), true) => refuse(format!("it is a link to what is not there: {error}")),
+        (Err(_), false) => Ok(false),
     }
 }
 

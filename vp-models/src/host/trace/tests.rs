@@ -208,6 +208,16 @@ proptest! {
     }
 }
 
+#[test]
+fn plusargs_that_are_no_file_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("t.txn");
+    fs::write(&script, "wait\n").unwrap();
+    fs::create_dir(folder.path().join("plusargs.txt")).unwrap();
+    let why = Trace::load(&script).unwrap_err().to_string();
+    assert!(why.contains("plusargs.txt: ") && why.ends_with("it is no regular file"), "{why}");
+}
+
 /// The vendor's traces, if they are there.
 pub(super) fn vendor_traces() -> Option<PathBuf> {
     crate::conformance_data::find("the vendor's traces", "traces/INDEX.json")?.parent().map(Path::to_owned)

@@ -345,12 +345,12 @@ pub enum PlayError {
         script: PathBuf,
     },
     /// The platform could not do what a line asked.
-    #[error("{}:{line}: {source}", .script.display())]
+    #[error("{}{}: {source}", .script.display(), .line.map_or_else(String::new, |line| format!(":{line}")))]
     Host {
         /// The script.
         script: PathBuf,
-        /// The line; 0 before the first.
-        line: u32,
+        /// The line; none before the first, or in a file without lines.
+        line: Option<u32>,
         /// What the platform said.
         source: HostError,
     },
@@ -486,7 +486,7 @@ impl<'a> PlayContext<'a> {
     }
 
     fn stopped(&self, source: HostError) -> PlayError {
-        PlayError::Host { script: self.script.to_owned(), line: self.line, source }
+        PlayError::Host { script: self.script.to_owned(), line: self.of_line(), source }
     }
 
     fn write(&mut self, address: u32, value: u32) -> Result<(), PlayError> {
@@ -541,8 +541,13 @@ impl<'a> PlayContext<'a> {
     fn judge(&mut self, verdict: Result<(), FailureKind>) {
         match verdict {
             Ok(()) => self.outcome.checks_passed += 1,
-            Err(kind) => self.fail(Some(self.line), kind),
+            Err(kind) => self.fail(self.of_line(), kind),
         }
+    }
+
+    /// The line being played; none before the first, or in a file without lines.
+    fn of_line(&self) -> Option<u32> {
+        Some(self.line).filter(|line| *line > 0)
     }
 
     fn fail(&mut self, line: Option<u32>, kind: FailureKind) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::discover::{Language, configuration_of_name};
 use super::super::error::{TraceError, TraceErrorKind};
-use super::super::{MAX_SCRIPT_BYTES, read_text};
+use super::super::{MAX_SCRIPT_BYTES, is_there, read_text};
 use crate::host::loadable::normal;
 use crate::host::read_at_most;
 
@@ -220,11 +220,13 @@ pub(super) fn find(name: &str, script: &Path) -> Result<Option<Golden>, TraceErr
     });
     let beside = script.with_file_name(format!("{name}.dimg"));
     let files = [Some(beside), loadable.map(|folder| folder.join("o_000000.dimg"))];
-    if let Some(file) = files.into_iter().flatten().find(|file| file.is_file()) {
-        return image(&file).map(Some);
+    for file in files.into_iter().flatten() {
+        if is_there(&file)? {
+            return image(&file).map(Some);
+        }
     }
     let table = script.with_file_name("FORMAT.md");
-    if !table.is_file() {
+    if !is_there(&table)? {
         return Ok(None);
     }
     let text = read_text(&table, "table", MAX_SCRIPT_BYTES)?;
@@ -235,6 +237,7 @@ pub(super) fn find(name: &str, script: &Path) -> Result<Option<Golden>, TraceErr
 pub(in super::super) fn image(file: &Path) -> Result<Golden, TraceError> {
     let unreadable =
         |error: std::io::Error| TraceError::whole(file, TraceErrorKind::Unreadable(error.to_string()));
+    is_there(file)?;
     let size = file.metadata().map_err(unreadable)?.len();
     if size > MAX_GOLDEN_BYTES {
         let (what, limit) = ("golden", MAX_GOLDEN_BYTES);
