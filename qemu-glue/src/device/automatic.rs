@@ -50,7 +50,8 @@ fn kind(qemu: &Qemu) -> Result<&'static str, String> {
 /// Message for a machine that has no PCI either: the machines that fit.
 pub(super) fn refusal(lacking: Lacking) -> String {
     let other = match TARGET.get().map_or("", String::as_str) {
-        _ if is_pc() => "-M q35",
+        // QEMU, docs/system/i386/microvm.rst: it has PCI only if asked for it.
+        _ if is_pc() => "-M q35, or -M microvm,pcie=on",
         "aarch64" | "arm" | "riscv32" | "riscv64" | "loongarch64" if lacking == Lacking::Place => "-M virt",
         _ => "a machine with PCI",
     };

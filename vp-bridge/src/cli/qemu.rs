@@ -83,6 +83,7 @@ const DEVICE_OPTIONS: [&str; 9] =
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     // What the guest's session is told, the plug-in says on the same terminal.
     start_log(LevelFilter::WARN, &[vp_server::TOLD]);
+    check_machine(args)?;
     let mut platform = args.platform.clone();
     let options = platform.take_settings(&DEVICE_OPTIONS);
     let described = platform.description("nv_small");
@@ -176,22 +177,52 @@ fn command(args: &Args, device: &[String], plugin: &Path, address: &Address) -> 
     for option in device {
         options = format!("{options},{}", doubled(option));
     }
-    let has_machine = args.args.iter().any(|arg| {
-        let is = |name| arg.to_str().is_some_and(|arg| arg == name || arg.starts_with(&format!("{name}=")));
-        is("-M") || is("-machine") || is("--machine")
-    });
-    if !has_machine {
+    if machine(&args.args).is_none() {
         command.args(usual_machine(&args.qemu));
     }
     command.args(&args.args).arg("-plugin").arg(options).kill_on_drop(true);
     command
 }
 
+/// The machine among QEMU's arguments, with its options.
+fn machine(args: &[OsString]) -> Option<&str> {
+    const NAMES: [&str; 3] = ["-M", "-machine", "--machine"];
+    args.iter().enumerate().find_map(|(at, arg)| {
+        let arg = arg.to_str()?;
+        match arg.split_once('=') {
+            Some((name, machine)) if NAMES.contains(&name) => Some(machine),
+            _ if NAMES.contains(&arg) => {
+                Some(args.get(at + 1).and_then(|next| next.to_str()).unwrap_or_default())
+            }
+            _ => None,
+        }
+    })
+}
+
+/// Refuses a machine of PCs where QEMU is for another processor: it would say only that it does not have it.
+fn check_machine(args: &Args) -> Result<(), Failure> {
+    let name = machine(&args.args).and_then(|machine| machine.split(',').next()).unwrap_or_default();
+    let is_of_pcs = ["pc", "q35", "microvm"].contains(&name) || name.starts_with("pc-");
+    let processor = processor(&args.qemu);
+    if !is_of_pcs || processor.is_empty() || ["x86_64", "i386"].iter().any(|of| processor.starts_with(of)) {
+        return Ok(());
+    }
+    let option = if name == "microvm" { "microvm,pcie=on" } else { name };
+    let what =
+        format!("-M {name}: a machine of qemu-system-x86_64, and {} is for {processor}", args.qemu.display());
+    Err(Failure::new(what).hint(format!("vp qemu --qemu qemu-system-x86_64 -- -M {option} …")))
+}
+
+/// The processor that a QEMU is for, by its name; empty if that does not tell.
+fn processor(qemu: &Path) -> String {
+    let name = qemu.file_name().unwrap_or_default().to_string_lossy();
+    name.split_once("qemu-system-").map_or_else(String::new, |(_, processor)| processor.to_owned())
+}
+
 /// The arguments for the machine that a QEMU is given where the user names none. Its name says for which processor it is; one with
 /// another name is taken for `qemu-system-aarch64`.
 fn usual_machine(qemu: &Path) -> &'static [&'static str] {
-    let name = qemu.file_name().unwrap_or_default().to_string_lossy();
-    let processor = name.split_once("qemu-system-").map_or("", |(_, processor)| processor);
+    let processor = processor(qemu);
     let is = |names: &[&str]| names.iter().any(|name| processor.starts_with(name));
     match () {
         () if processor.is_empty() || is(&["aarch64"]) => &["-M", "virt", "-cpu", "cortex-a57"],
@@ -265,6 +296,30 @@ mod tests {
         ]);
         let plugin = "/lib/a,,b.so,connect=unix:/tmp/s,compatible=a,,b,spi=9";
         assert_eq!(args, ["-M", "virt", "-cpu", "cortex-a57", "-m", "1G", "-plugin", plugin]);
+    }
+
+    #[test]
+    fn a_machine_of_pcs_is_refused_with_the_qemu_that_has_it() {
+        let refused = |line: &[&str]| {
+            let Commands::Qemu(args) = Cli::parse_from([&["vp", "qemu"], line].concat()).command else {
+                panic!("another command")
+            };
+            check_machine(&args).err()
+        };
+        let failure = refused(&["--", "-m", "1G", "-M", "microvm"]).unwrap();
+        assert!(failure.what.contains("-M microvm: a machine of qemu-system-x86_64"), "{failure}");
+        let hint = "vp qemu --qemu qemu-system-x86_64 -- -M microvm,pcie=on …";
+        assert_eq!(failure.hint.as_deref(), Some(hint));
+        assert!(refused(&["--qemu", "qemu-system-riscv64", "--", "-machine=q35,accel=tcg"]).is_some());
+        for line in [
+            &["--qemu", "qemu-system-x86_64", "--", "-M", "microvm"][..],
+            &["--qemu", "my-qemu", "--", "-M", "q35"],
+            &["--", "-M", "virt"],
+            &["--", "-m", "1G"],
+            &[],
+        ] {
+            assert!(refused(line).is_none(), "{line:?}");
+        }
     }
 
     #[test]
