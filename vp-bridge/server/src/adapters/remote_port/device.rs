@@ -338,10 +338,10 @@ impl Device {
             Transaction::AtsRequest(_) => Answer::Failed(ResponseCode::Error),
             Transaction::Sync { .. } | Transaction::AtsInvalidate(_) => Answer::Done,
         };
-        let time = match &request.transaction {
-            Transaction::Sync { .. } => stamp(now, self.began),
-            transaction => transaction.time(),
-        };
+        if matches!(request.transaction, Transaction::Sync { .. }) {
+            return super::answer_sync(&mut self.connection, request, stamp(now, self.began));
+        }
+        let time = request.transaction.time();
         Ok(self.connection.respond(request, time, answer)?)
     }
 

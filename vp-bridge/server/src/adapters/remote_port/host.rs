@@ -15,7 +15,7 @@ use vp_protocols::remote_port::{
 };
 
 use super::routes::{Route, Routes};
-use super::{Channels, TimeSource, code, result, stamp};
+use super::{Channels, TimeSource, answer_sync, code, result, stamp};
 use crate::adapters::{Adapter, SessionEnd, SessionStart};
 
 /// Bytes of one access to registers. QEMU's CPUs have at most 8.
@@ -205,10 +205,10 @@ impl Host {
             // Nothing here listens to wires, and no translations are kept.
             Transaction::Interrupt(_) | Transaction::AtsInvalidate(_) => Answer::Done,
         };
-        let time = match &request.transaction {
-            Transaction::Sync { .. } => stamp(now, self.began),
-            transaction => transaction.time(),
-        };
+        if matches!(request.transaction, Transaction::Sync { .. }) {
+            return answer_sync(&mut self.connection, request, stamp(now, self.began));
+        }
+        let time = request.transaction.time();
         Ok(self.connection.respond(request, time, answer)?)
     }
 
@@ -512,7 +512,7 @@ impl Adapter for Host {
                 }
                 Some(Purpose::Word { access, offset }) => self.word_done(access, offset, time, result),
                 Some(Purpose::Sync(request)) => {
-                    Ok(self.connection.respond(request, stamp(time, self.began), Answer::Done)?)
+                    answer_sync(&mut self.connection, request, stamp(time, self.began))
                 }
                 None => Ok(()),
             },
@@ -576,6 +576,25 @@ impl Adapter for Host {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_sync_is_answered_before_the_time_at_which_it_was_sent() {
+        for now in [Time::us(1), Time::us(9)] {
+            let mut host = Host::new(Channels::memory("dbb0", 0), TimeSource::Free);
+            let mut peer = Connection::new(Capabilities::PLATFORM);
+            peer.request(0, Transaction::Sync { time: 5_000 }).unwrap();
+            host.receive(0, &mut peer.output().split(), now).unwrap();
+            let mut answers = host.connection.output().split();
+            let events = std::iter::from_fn(|| peer.receive(&mut answers).unwrap());
+            let times: Vec<i64> = events
+                .filter_map(|event| match event {
+                    Event::Response { response, .. } => Some(response.time()),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(times, [stamp(now, Time::ZERO).max(5_000)]);
+        }
+    }
 
     /// Syncs go by the channel that a memory may have, too.
     #[test]

@@ -14,7 +14,7 @@ use vp_core::Time;
 use vp_models::hub::{Failure, FailureKind};
 use vp_protocols::native::TimeMode;
 use vp_protocols::remote_port::{
-    Connection, HEADER, RequestId, ResponseCode, SendError, Transaction, Violation, lacking,
+    Answer, Connection, HEADER, Request, RequestId, ResponseCode, SendError, Transaction, Violation, lacking,
 };
 
 use super::{Adapter, SessionEnd};
@@ -83,6 +83,13 @@ fn is_greeted(bytes: &[u8]) -> bool {
 /// Nanoseconds since the session began, as sent to the peer.
 fn stamp(time: Time, began: Time) -> i64 {
     i64::try_from(time.as_ps().saturating_sub(began.as_ps()) / 1000).unwrap_or(i64::MAX)
+}
+
+/// Answers a sync with the present time, or with that of the sync: a peer whose times do not count may be ahead, and no response is before
+/// its request (RP-22).
+fn answer_sync(connection: &mut Connection, request: Request, present: i64) -> Result<(), SessionEnd> {
+    let time = present.max(request.transaction.time());
+    Ok(connection.respond(request, time, Answer::Done)?)
 }
 
 /// Sends a sync. `None`: the peer has its maximum of requests on that channel.
