@@ -100,7 +100,7 @@ fn a_script_that_waits_for_values_alone_compares_nothing() {
 fn a_script_for_another_register_map_is_told_the_platform_to_run_it_with() {
     let folder = tempfile::tempdir().unwrap();
     let (_, text) = script(folder.path(), "write_reg 0xffff0001 0\nread_reg 0xffff0001 0xff 0\n");
-    assert!(text.contains("; if t is written for that map, run it with --platform nv_full"), "{text}");
+    assert!(text.contains("; if t is written for nv_full, run it with --platform nv_full"), "{text}");
 }
 
 #[test]

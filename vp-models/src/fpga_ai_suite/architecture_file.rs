@@ -123,9 +123,9 @@ impl fmt::Display for ArchitectureFile {
         }
         f.write_str(". Missing here: ")?;
         if let Some(precision) = precision {
-            write!(f, "arithmetic of {precision} (layers are computed in int8), ")?;
+            write!(f, "arithmetic of {precision} (layers are computed in int8), and ")?;
         }
-        write!(f, "and what these say: {} (docs/fpga-ai-suite.md)", others.join(", "))
+        write!(f, "what these say: {} (docs/fpga-ai-suite.md)", others.join(", "))
     }
 }
 
@@ -152,6 +152,7 @@ mod tests {
         let text = "k_vector: 32 c_vector: 16 dma { csr_addr_width: 11, ddr_data_bytes: 64 } # done\npool < aux { k_vector: 4 } >\n\
                     name: \"a { k_vector: 9 }\"";
         let text = ArchitectureFile::of(text).unwrap().to_string();
+        assert!(text.contains("Missing here: what these say"), "{text}");
         let given = "parallel_kernels = 32 (k_vector), parallel_channels = 16 (c_vector), memory_word = 64 (dma.ddr_data_bytes)";
         assert!(text.contains(given) && text.contains("say: dma, pool, name ("), "{text}");
         for text in

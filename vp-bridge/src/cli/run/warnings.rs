@@ -51,13 +51,11 @@ pub(super) fn of_trace(trace: &Trace, host: &mut dyn Host) -> Vec<Warning> {
     for warning in warnings.iter_mut().filter(|_| has_addresses) {
         let others = warning.other_maps();
         if !others.is_empty() {
-            let platforms: Vec<String> = others.iter().map(|map| format!("--platform {map}")).collect();
-            let advice = format!(
-                "; if {} is written for that map, run it with {}",
-                trace.name(),
-                platforms.join(" or ")
-            );
-            warning.text.push_str(&advice);
+            let named = |prefix: &str| {
+                others.iter().map(|map| format!("{prefix}{map}")).collect::<Vec<_>>().join(" or ")
+            };
+            let (name, maps, options) = (trace.name(), named(""), named("--platform "));
+            warning.text.push_str(&format!("; if {name} is written for {maps}, run it with {options}"));
         }
     }
     warnings
