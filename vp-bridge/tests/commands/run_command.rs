@@ -104,14 +104,15 @@ fn a_script_for_another_register_map_is_told_the_platform_to_run_it_with() {
 }
 
 #[test]
-fn what_the_hardware_lacks_is_counted_apart_and_is_no_success() {
+fn what_the_hardware_lacks_is_counted_apart() {
     let elementwise = traces().join("nv_small_256_full/sdp_elementwise_sigmoid_9x6x16");
     let plain = traces().join("nv_small/sdp_prelu_5x7x13");
     let platform = [Path::new("--platform"), Path::new("nv_small")];
     let (output, text) = run(&[&elementwise, &plain, platform[0], platform[1]]);
-    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(output.status.success(), "{text}");
     assert_eq!(text.lines().last(), Some("1 passed, 0 failed, 1 not supported by the configuration"));
     assert!(text.contains("not supported: sdp_elementwise_sigmoid_9x6x16: "), "{text}");
+    // Alone, it has proven nothing.
     let (output, text) = run(&[&elementwise, platform[0], platform[1]]);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert_eq!(text.lines().last(), Some("not supported"));
