@@ -28,7 +28,7 @@ fn without_a_platform_a_loadable_runs_where_it_fits_and_the_headline_says_why() 
         (
             "pool_small_fbuf",
             "nv_small",
-            "chosen by folder and name: by its contents (memory atoms of 8 bytes) the loadable fits nv_small_256",
+            "chosen by name: by its contents (memory atoms of 8 bytes) the loadable fits nv_small_256",
         ),
         (
             "pool_fp16_fbuf",
@@ -67,6 +67,32 @@ fn a_layer_that_no_platform_runs_fails_its_loadable() {
         assert_eq!(status, Some(1), "{text}");
         assert!(text.contains("operation 0 (PDP): layer refused: PDP.D_DATA_CUBE_OUT_WIDTH"), "{text}");
         assert!(text.ends_with("FAIL\n"), "{text}");
+    }
+}
+
+/// The line stride of `pool_small_fbuf`'s result, which has 2 x 2 pixels of 8 bytes, becomes another one.
+#[test]
+fn a_loadable_that_contradicts_itself_fails_with_the_reason() {
+    let whole = fs::read(loadable("pool_small_fbuf")).unwrap();
+    let result = [2, 0, 2, 0, 32, 0, 0, 0, 16, 0, 0, 0, 32, 0, 0, 0];
+    let at = whole.windows(result.len()).position(|bytes| bytes == result).expect("its result");
+    let folder = tempfile::tempdir().unwrap();
+    for (line_stride, told) in [
+        (
+            8,
+            "operation 0 (PDP), destination: a line stride of 8 bytes is shorter than a line of 2 pixels of 8 bytes, which takes 16",
+        ),
+        (48, "operation 0 (PDP), destination: it takes 256 bytes, and its memory has 128 from there on"),
+    ] {
+        let mut bytes = whole.clone();
+        (bytes[at + 8], bytes[at + 12]) = (line_stride, if line_stride == 48 { 64 } else { 32 });
+        let file = folder.path().join("pool.nvdla");
+        fs::write(&file, bytes).unwrap();
+        for arguments in [&[][..], &["--platform", "nv_small"]] {
+            let (status, text) = run(&[&[file.to_str().unwrap()], arguments].concat());
+            assert_eq!(status, Some(1), "{text}");
+            assert!(text.contains(told) && text.ends_with("FAIL\n"), "{text}");
+        }
     }
 }
 

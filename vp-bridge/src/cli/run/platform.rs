@@ -2,7 +2,7 @@
 
 use super::DEFAULT_PLATFORM;
 use vp_models::host::loadable::fit;
-use vp_models::host::trace::{Body, Trace, TraceSource, configuration_of_name};
+use vp_models::host::trace::{Body, Trace, TraceSource, configuration_in_name, configuration_of_name};
 use vp_models::platform::Description;
 
 /// A platform, and why this one, if that is worth a word.
@@ -17,9 +17,16 @@ pub(in crate::cli) fn of(source: &TraceSource, trace: &Trace) -> Chosen {
     let Body::Loadable { loadable, .. } = trace.body() else {
         return Chosen { platform: platform_of(source).to_owned(), why: None };
     };
+    let folder = source.configuration.as_deref().map(|platform| fit::Hint { platform, reason: "by folder" });
     // As recordings have it, the vendor's names end in what they were compiled for.
-    let of_name = configuration_of_name(&source.name, source.language);
-    let hints: Vec<&str> = source.configuration.as_deref().into_iter().chain([of_name]).collect();
+    let of_name = match configuration_in_name(&source.name, source.language) {
+        Some(platform) => fit::Hint { platform, reason: "by name" },
+        None => {
+            let platform = configuration_of_name(&source.name, source.language);
+            fit::Hint { platform, reason: "as that of NVIDIA's loadables whose names say none" }
+        }
+    };
+    let hints: Vec<fit::Hint<'_>> = folder.into_iter().chain([of_name]).collect();
     match fit::choose(loadable, &hints) {
         Ok(fit::Choice { platform, why }) => Chosen { platform: platform.to_owned(), why: Some(why) },
         // What is wrong is told when it is run.

@@ -99,7 +99,7 @@ table!(Memory {
     tensor: u16 = 8,
 });
 
-table!(Address { id: u16 = 0, memory: u16 = 1, offset: u64 = 2 });
+table!(Address { id: u16 = 0, memory: u16 = 1, offset: u64 = 2, size: u64 = 3 });
 
 table!(Blob {
     name: Text<'a> = 0,

@@ -5,6 +5,7 @@
 use super::error::{LoadableError, RunError};
 use super::layout::CPU_BUFFER;
 use super::places::Places;
+use super::shape::{Access, CubeFault, Direction, Shape};
 use super::{AddressEntry, Generation, Loadable, Task};
 use crate::host::bus::Bus;
 use crate::host::softmax::softmax;
@@ -47,10 +48,46 @@ impl Buffer {
         Surface::within(line_stride, surface_stride, pixel).element([x, y, channel], HALF as u32) as usize
     }
 
-    fn bytes(&self) -> usize {
-        let last = self.channels.div_ceil(self.lanes()).saturating_sub(1);
-        last * self.surface_stride + self.height * self.line_stride
+    fn shape(&self) -> Shape {
+        let lanes = self.lanes();
+        let pixel = (lanes * HALF) as u64;
+        let counts = [self.width, self.height, self.channels.div_ceil(lanes)].map(|count| count as u64);
+        let strides = [self.line_stride, self.surface_stride].map(|stride| stride as u64);
+        Shape { pixel, last_pixel: pixel, counts, strides, atom: 1 }
     }
+
+    /// Bytes from the first to the last.
+    fn bytes(&self) -> usize {
+        self.shape().extent() as usize
+    }
+
+    fn access(&self, (operation, place): (usize, String), direction: Direction) -> Access {
+        let elements = self.width * self.height * self.channels;
+        Access {
+            operation,
+            place,
+            direction,
+            entry: self.place,
+            extent: self.shape().extent(),
+            pixels: (elements * HALF) as u64,
+        }
+    }
+}
+
+/// Returns the buffers of a task's operations, of which the first has this number.
+///
+/// # Errors
+/// If one of them means nothing, or a buffer of it is not in its memory.
+pub(super) fn accesses(loadable: &Loadable, task: &Task, first: usize) -> Result<Vec<Access>, LoadableError> {
+    let operations = operations(loadable, task)?.into_iter().enumerate();
+    let both = operations.flat_map(|(at, (_, source, destination))| {
+        let place = |name| (first + at, format!("CPU operation {at} of task {}, {name}", task.id));
+        [
+            source.access(place("source"), Direction::Read),
+            destination.access(place("destination"), Direction::Write),
+        ]
+    });
+    Ok(both.collect())
 }
 
 pub(super) fn run(
@@ -225,33 +262,27 @@ fn buffer(
     };
     let entry = loadable.address(task, index, "task")?.ok_or(missing)?;
     let buffer = Buffer {
-        place: AddressEntry { offset: entry.offset.saturating_add(offset), ..entry },
+        place: entry.from(offset),
         width: half_word(rest + 6)?.into(),
         height: half_word(rest + 8)?.into(),
         channels: half_word(rest + 10)?.into(),
         line_stride: word(rest + 12)? as usize,
         surface_stride: word(rest + 16)? as usize,
     };
-    let line = buffer.width * buffer.lanes() * HALF;
-    if line > buffer.line_stride {
-        return Err(LoadableError::Descriptor {
-            place,
-            field: "line_stride",
-            value: buffer.line_stride as i64,
-            expected: "and a line of the buffer is longer",
-        });
+    let (shape, room) = (buffer.shape(), loadable.room(buffer.place));
+    let refused = |fault| LoadableError::Cube { place: format!("{place}, a buffer"), fault };
+    let [line, stride] = [shape.line(), shape.strides[0]];
+    // Pixels of a single line, too, lie by what its stride tells.
+    if line > stride {
+        let (width, pixel) = (shape.counts[0], shape.pixel);
+        return Err(refused(CubeFault::Lines { stride, width, pixel }));
     }
-    let size = loadable.memory(entry.memory).image.len();
-    let end = usize::try_from(buffer.place.offset).unwrap_or(usize::MAX).saturating_add(buffer.bytes());
-    // Without overlaps, elements take no more room than there is.
-    let elements = buffer.width * buffer.height * buffer.channels * HALF;
-    if buffer.bytes() > MAX_BYTES || end > size || elements > size {
-        return Err(LoadableError::Outside {
-            what: format!("a buffer of {place}"),
-            offset: buffer.place.offset,
-            bytes: buffer.bytes() as u64,
-            size: size as u64,
-        });
+    if let Some(fault) = shape.fault(buffer.place.offset, room) {
+        return Err(refused(fault));
+    }
+    if buffer.bytes() > MAX_BYTES {
+        let what = format!("a buffer of more than {MAX_BYTES} bytes");
+        return Err(LoadableError::NotModelled { place, what });
     }
     Ok(buffer)
 }
@@ -262,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_power_goes_element_by_element_through_its_strides() {
-        let place = AddressEntry { memory: 0, offset: 0 };
+        let place = AddressEntry { memory: 0, offset: 0, size: None };
         let cube = |line_stride, surface_stride| Buffer {
             place,
             width: 2,

@@ -1,9 +1,11 @@
 //! What can be wrong with a loadable, and with running one.
 
-use super::fit::{Misfit, list};
+use super::fit::{Misfit, alternatives, list};
 use super::network::Kind;
+use super::shape::CubeFault;
 use crate::host::DriverError;
 use crate::units::grouped;
+use std::fmt;
 use thiserror::Error;
 
 /// Why bytes are no loadable, or one that cannot be run.
@@ -69,6 +71,58 @@ pub enum LoadableError {
         /// What it may hold.
         expected: &'static str,
     },
+    /// A cube that no unit can have where it is.
+    #[error("{place}: {fault}")]
+    Cube {
+        /// Operation and cube.
+        place: String,
+        /// Reason.
+        fault: CubeFault,
+    },
+    /// Two cubes that no hardware can have both.
+    #[error(
+        "its cubes contradict each other: {} consists of memory atoms of {} bytes, and {} of {}; all cubes of a loadable have the same",
+        .cubes[0], alternatives(&.cubes[0].atoms), .cubes[1], alternatives(&.cubes[1].atoms)
+    )]
+    Contradiction {
+        /// The cubes, and the atoms that each can have.
+        cubes: Box<[CubeAtoms; 2]>,
+    },
+    /// Cube of a tensor that the user gives or takes, with other strides than the tensor.
+    #[error(
+        "{place}: lines of {} and surfaces of {} bytes, and the tensor {tensor} has {} and {}",
+        grouped(strides[0]), grouped(strides[1]), grouped(expected[0]), grouped(expected[1])
+    )]
+    TensorStrides {
+        /// Operation and cube.
+        place: String,
+        /// Bytes from a line, and from a surface, of the cube to the next.
+        strides: [u64; 2],
+        /// Name and number of memory of the tensor.
+        tensor: String,
+        /// Bytes from a line, and from a surface, of the tensor to the next.
+        expected: [u64; 2],
+    },
+    /// An output that would be, at least in parts, what memory held before.
+    #[error("the output {tensor}: {}", unwritten(*.written, *.bytes))]
+    Unwritten {
+        /// Name and number of memory of the output.
+        tensor: String,
+        /// Bytes that operations write at most.
+        written: u64,
+        /// Bytes of its elements.
+        bytes: u64,
+    },
+    /// Something that is read and never comes about.
+    #[error(
+        "{place}: nothing is in memory {memory} there: it is no input, the loadable does not fill it, and no other operation writes it"
+    )]
+    Unfilled {
+        /// Operation and cube.
+        place: String,
+        /// Number of the memory.
+        memory: u16,
+    },
     /// No operation in any task: its outputs would be what memory held before.
     #[error("it has no operation: nothing is run")]
     NothingToRun,
@@ -80,6 +134,36 @@ pub enum LoadableError {
         /// What is asked for.
         what: String,
     },
+}
+
+/// A cube of features, and the memory atoms of which it can consist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CubeAtoms {
+    /// Operation and cube.
+    pub place: String,
+    /// Width, height, channels.
+    pub size: [u32; 3],
+    /// Bytes from a line, and from a surface, to the next.
+    pub strides: [u32; 2],
+    /// Bytes of the atoms.
+    pub atoms: Vec<u32>,
+}
+
+impl fmt::Display for CubeAtoms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CubeAtoms { place, size: [width, height, channels], strides: [line, surface], .. } = self;
+        write!(
+            f,
+            "{place}, {width} x {height} x {channels} with lines of {line} and surfaces of {surface} bytes,"
+        )
+    }
+}
+
+fn unwritten(written: u64, bytes: u64) -> String {
+    match written {
+        0 => "no operation writes it".to_owned(),
+        _ => format!("its elements have {} bytes, and operations write {}", grouped(bytes), grouped(written)),
+    }
 }
 
 /// Why a loadable did not run to its end.

@@ -2,11 +2,20 @@
 //! buffer's entries the blocks of its weights, its operations their units, formats and memories. What a unit would refuse, its own decoder
 //! says.
 //!
+//! Decoders are asked for the registers as the loadable has them written. So an int16 pooling is refused where int8 is all there is, though
+//! hardware would not look at the format and pool bytes: the loadable means elements of two.
+//!
+//! A loadable whose cubes contradict themselves or each other fits no hardware ([`LoadableError`]): `cubes` says what each operation reads
+//! and writes in memory, `atoms` how that goes together, `tensors` that what is taken from it has been written.
+//!
 //! One check serves both: [`misfits`] refuses a run, and [`choose`] finds a platform for one.
 
 mod atoms;
+mod cubes;
 mod layers;
+mod tensors;
 
+use super::cpu;
 use super::network::{Operation, What, cube, operations};
 use super::places::Places;
 use super::{Domain, Loadable, LoadableError, Processor, layout};
@@ -17,6 +26,7 @@ use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::Unit;
 use crate::platform::Description;
 use atoms::Atoms;
+use cubes::Accesses;
 use thiserror::Error;
 
 /// Reason for which a loadable does not fit a hardware configuration.
@@ -77,7 +87,8 @@ fn cube_of([width, height, channels]: &[u32; 3]) -> String {
     format!("a cube of {width} x {height} x {channels}")
 }
 
-fn alternatives(numbers: &[u32]) -> String {
+/// Numbers as a phrase: `a or b`.
+pub(super) fn alternatives(numbers: &[u32]) -> String {
     numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(" or ")
 }
 
@@ -126,25 +137,37 @@ pub struct Choice {
     pub why: String,
 }
 
+/// Platform that something beside a loadable's contents speaks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hint<'a> {
+    /// Name of the platform.
+    pub platform: &'a str,
+    /// Reason, behind "chosen": "by folder".
+    pub reason: &'a str,
+}
+
 /// Chooses the platform for a loadable: the first of `hints` that it fits, or else the smallest one. If it fits no built-in platform, the
 /// one with the fewest reasons against it.
 ///
 /// # Errors
 /// [`LoadableError`] if a descriptor fits no hardware.
-pub fn choose(loadable: &Loadable, hints: &[&str]) -> Result<Choice, LoadableError> {
+pub fn choose(loadable: &Loadable, hints: &[Hint<'_>]) -> Result<Choice, LoadableError> {
     let contents = Contents::of(loadable)?;
     let fitting = contents.fitting()?;
-    let hinted = hints.iter().find_map(|hint| fitting.iter().copied().find(|platform| platform == hint));
-    let Some(platform) = hinted.or(fitting.first().copied()) else { return contents.nearest(hints) };
-    let others: Vec<&str> = fitting.into_iter().filter(|other| *other != platform).collect();
+    let named = |hint: &Hint<'_>| {
+        let platform = fitting.iter().copied().find(|platform| *platform == hint.platform)?;
+        Some((platform, hint.reason.to_owned()))
+    };
+    let hinted = hints.iter().find_map(named);
+    let smallest = || Some((*fitting.first()?, "by size, as the smallest".to_owned()));
+    let Some((platform, reason)) = hinted.or_else(smallest) else { return contents.nearest(hints) };
+    let others: Vec<&str> = fitting.iter().copied().filter(|other| *other != platform).collect();
     let needs = contents.needs();
     let needs = if needs.is_empty() { String::new() } else { format!(" ({})", list(&needs)) };
-    let why = match (&others[..], hinted) {
-        ([], _) => format!("chosen by the loadable's contents{needs}: no other built-in platform fits"),
-        (others, hinted) => {
-            let by = if hinted.is_some() { "folder and name" } else { "size, as the smallest" };
-            format!("chosen by {by}: by its contents{needs} the loadable fits {}, too", list(others))
-        }
+    let why = if others.is_empty() {
+        format!("chosen by the loadable's contents{needs}: no other built-in platform fits")
+    } else {
+        format!("chosen {reason}: by its contents{needs} the loadable fits {}, too", list(&others))
     };
     Ok(Choice { platform, why })
 }
@@ -173,7 +196,7 @@ impl<'a> Contents<'a> {
                 return Err(LoadableError::TooManyOperations { limit: MAX_OPERATIONS });
             }
         }
-        let atoms = Atoms::of(loadable, all.iter().map(|(place, operation)| (place.clone(), operation)));
+        let atoms = checked_atoms(loadable, &all)?;
         Ok(Contents { loadable, operations: all, atoms })
     }
 
@@ -189,8 +212,9 @@ impl<'a> Contents<'a> {
     }
 
     /// The platform with the fewest reasons against it; of several the first hint, or else the smallest.
-    fn nearest(&self, hints: &[&str]) -> Result<Choice, LoadableError> {
-        let hinted = hints.iter().filter_map(|hint| Description::NAMES.iter().find(|name| *name == hint));
+    fn nearest(&self, hints: &[Hint<'_>]) -> Result<Choice, LoadableError> {
+        let hinted =
+            hints.iter().filter_map(|hint| Description::NAMES.iter().find(|name| **name == hint.platform));
         let mut nearest = (usize::MAX, Description::NAMES[0]);
         for name in hinted.chain(Description::NAMES) {
             let Ok(config) = Config::named(name) else { continue };
@@ -256,6 +280,28 @@ impl<'a> Contents<'a> {
     }
 }
 
+/// Atoms of a loadable's cubes, each of which can be where it is, and which together write all that is taken from them.
+fn checked_atoms(loadable: &Loadable, operations: &[(String, Operation)]) -> Result<Atoms, LoadableError> {
+    let (mut features, mut accesses) = (Vec::new(), Vec::new());
+    for (number, (place, operation)) in operations.iter().enumerate() {
+        let Accesses { features: cubes, others } = Accesses::of(loadable, (number, place), operation)?;
+        features.extend(cubes);
+        accesses.extend(others);
+    }
+    let atoms = Atoms::of(features)?;
+    let atom = atoms.largest();
+    accesses.extend(atoms.cubes().map(|cube| cube.access(atom)));
+    let mut count = operations.len();
+    for task in loadable.tasks().iter().filter(|task| task.processor == Processor::Cpu) {
+        let of_task = cpu::accesses(loadable, task, count)?;
+        count += of_task.len();
+        accesses.extend(of_task);
+    }
+    tensors::check_strides(loadable, atoms.cubes(), atom)?;
+    tensors::check_written(loadable, &accesses)?;
+    Ok(atoms)
+}
+
 /// Unit or stage that an operation needs and a configuration lacks.
 fn missing(operation: &Operation, config: &Config) -> Option<&'static str> {
     let is_mapped = |unit: Unit| config.register_map.base(unit).is_some();
@@ -298,7 +344,7 @@ fn other_blocks(place: &str, operation: &Operation, config: &Config) -> Option<M
     let What::Convolution { descriptor, cubes, .. } = &operation.what else { return None };
     let layout::Convolution { mode, data_format, entries_per_slice, in_precision, kernel_channels, .. } =
         **descriptor;
-    if mode != DIRECT || data_format != atoms::FEATURES {
+    if mode != DIRECT || data_format != cubes::FEATURES {
         return None;
     }
     let (source, has) = (&cubes[cube::CONV_SOURCE], config.mac_atomic_c);

@@ -74,7 +74,7 @@ layout!(
         _reserved: U16,
         line_stride: U32,
         surface_stride: U32,
-        _plane_stride: U32,
+        plane_stride: U32,
     }
 );
 
@@ -89,7 +89,7 @@ layout!(LongCube[32] {
     _reserved: U16,
     line_stride: U32,
     surface_stride: U32,
-    _plane_stride: U32,
+    plane_stride: U32,
 });
 
 layout!(Converter[8] { scale: I16, truncate: u8, enable: u8, offset: I32 });

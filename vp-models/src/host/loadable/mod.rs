@@ -27,6 +27,7 @@ mod network;
 mod places;
 mod registers;
 mod run;
+mod shape;
 #[cfg(test)]
 pub(in crate::host) mod tests;
 
@@ -37,10 +38,11 @@ use crate::nvdla::cube::Surface;
 
 pub use super::trace::recording::Element;
 pub use driver::Span;
-pub use error::{LoadableError, RunError};
+pub use error::{CubeAtoms, LoadableError, RunError};
 pub(in crate::host) use image::normal;
 pub use network::Kind;
 pub use run::{Execution, FrameDifference, Output, run, run_frames};
+pub use shape::CubeFault;
 
 /// Most memory that a loadable is given, in bytes: what the vendor's driver has.
 pub const MAX_MEMORY_BYTES: u64 = 1 << 30;
@@ -102,6 +104,8 @@ pub struct MemoryEntry {
     pub is_input: bool,
     /// A tensor that the user takes.
     pub is_output: bool,
+    /// Some of it comes from the loadable.
+    is_filled: bool,
     tensor: u16,
     bind: u16,
 }
@@ -113,6 +117,19 @@ pub struct AddressEntry {
     pub memory: u16,
     /// From that memory's first byte.
     pub offset: u64,
+    /// Bytes from there on that it covers, as far as its memory goes; to the memory's end where the loadable says none.
+    pub size: Option<u64>,
+}
+
+impl AddressEntry {
+    /// Address so many bytes further on.
+    fn from(self, offset: u64) -> AddressEntry {
+        AddressEntry {
+            offset: self.offset.saturating_add(offset),
+            size: self.size.map(|size| size.saturating_sub(offset)),
+            ..self
+        }
+    }
 }
 
 /// Who does a task.
@@ -171,6 +188,14 @@ impl Tensor {
         bytes as u64 <= self.bytes.min(MAX_MEMORY_BYTES)
     }
 
+    /// Bytes of its atoms: packed lines are as long as so many pixels, and in lines with room between them there are at least as many.
+    fn atom(&self) -> usize {
+        let [width, ..] = self.size;
+        let packed = ATOMS.into_iter().find(|atom| atom * width == self.line_stride);
+        let roomy = || ATOMS[1..].iter().copied().find(|atom| atom * width <= self.line_stride);
+        packed.or_else(roomy).unwrap_or(ATOMS[1])
+    }
+
     /// Where each element lies in the tensor's memory, in the order channel, line, column; none where its strides and
     /// its size do not fit together.
     fn places(&self) -> Option<Vec<usize>> {
@@ -186,8 +211,7 @@ impl Tensor {
         if self.elements() == 0 {
             return Some(());
         }
-        // Lines are packed; where they are not, atoms are the usual ones.
-        let atom = ATOMS.into_iter().find(|atom| atom * width == self.line_stride).unwrap_or(32);
+        let atom = self.atom();
         let [line_stride, surface_stride, pixel, bytes] =
             [self.line_stride, self.surface_stride, atom, element].map(|size| size as u32);
         let surface = Surface::within(line_stride, surface_stride, pixel);
@@ -281,7 +305,9 @@ impl Loadable {
             if !memories.iter().any(|entry| entry.id == memory) {
                 return Err(dangling("address", id, "memory", memory));
             }
-            let entry = AddressEntry { memory, offset: address.offset().unwrap_or_default() };
+            let offset = address.offset().unwrap_or_default();
+            let size = address.size().filter(|size| *size > 0);
+            let entry = AddressEntry { memory, offset, size };
             if addresses.insert(id, entry).is_some() {
                 return Err(LoadableError::Twice { part: "address", id });
             }
@@ -341,6 +367,12 @@ impl Loadable {
         found.expect("every address names a memory that is there")
     }
 
+    /// Bytes of memory from an address on. What an entry covers beyond the end of its memory does not count (`loadable.fbs`).
+    fn room(&self, entry: AddressEntry) -> u64 {
+        let rest = (self.memory(entry.memory).image.len() as u64).saturating_sub(entry.offset);
+        entry.size.map_or(rest, |size| rest.min(size))
+    }
+
     /// What an address of a task names; none for a number that says so.
     fn address(
         &self,
@@ -359,7 +391,9 @@ impl Loadable {
 
     /// What an address of a task holds at first, to the end of its memory.
     fn bytes(&self, task: &Task, index: i16, part: &'static str) -> Result<Option<&[u8]>, LoadableError> {
-        let Some(AddressEntry { memory, offset }) = self.address(task, index, part)? else { return Ok(None) };
+        let Some(AddressEntry { memory, offset, .. }) = self.address(task, index, part)? else {
+            return Ok(None);
+        };
         let image = &self.memory(memory).image;
         let rest = usize::try_from(offset).ok().and_then(|offset| image.get(offset..));
         rest.map(Some).ok_or_else(|| LoadableError::Outside {
@@ -404,6 +438,7 @@ fn memory_entry(
     let size = memory.size().unwrap_or_default();
     let given = memory.flags().unwrap_or_default();
     let mut image = vec![0; size as usize];
+    let mut is_filled = false;
     if given & flags::SET != 0 {
         let names = memory.contents().into_iter().flat_map(|names| names.iter());
         let mut offsets = memory.offsets().into_iter().flat_map(|offsets| offsets.iter());
@@ -424,6 +459,7 @@ fn memory_entry(
                 size,
             };
             place.ok_or_else(outside)?.copy_from_slice(bytes);
+            is_filled |= !bytes.is_empty();
         }
     }
     Ok(MemoryEntry {
@@ -433,6 +469,7 @@ fn memory_entry(
         alignment: u64::from(memory.alignment().unwrap_or_default()),
         is_input: given & flags::INPUT != 0,
         is_output: given & flags::OUTPUT != 0,
+        is_filled,
         tensor: memory.tensor().unwrap_or_default(),
         bind: memory.bind().unwrap_or_default(),
     })

@@ -76,6 +76,15 @@ pub(super) struct Cube {
     pub(super) channels: u32,
     pub(super) line_stride: u32,
     pub(super) surface_stride: u32,
+    /// Of planes, which only RUBIK has: bytes from each to the next.
+    pub(super) plane_stride: u32,
+}
+
+impl Cube {
+    /// Returns this cube with the extents of another one: those of a source are all that SDP and CDP are told.
+    pub(super) fn of_extents(&self, other: &Cube) -> Cube {
+        Cube { width: other.width, height: other.height, channels: other.channels, ..*self }
+    }
 }
 
 /// Where a cube is.
@@ -212,7 +221,7 @@ pub(super) fn operations(loadable: &Loadable, task: &Task) -> Result<Vec<Operati
     let lists = lists(loadable, task, loadable.generation())?;
     let checked = |at| {
         let operation = lists.operation(at)?;
-        check(at, &operation)?;
+        check_extents(at, &operation)?;
         Ok(operation)
     };
     (0..lists.count).map(checked).collect()
@@ -253,7 +262,7 @@ pub(super) const MAX_EXTENT: u32 = 8192;
 
 /// Refuses cubes without a width, height or channels, and those with more than registers hold: a register that counts from one less
 /// would have another number. Of parameters only the size in bytes counts, and of SDP's result on its way to PDP nothing.
-fn check(at: usize, operation: &Operation) -> Result<(), LoadableError> {
+fn check_extents(at: usize, operation: &Operation) -> Result<(), LoadableError> {
     for (name, cube) in operation.what.data() {
         for (field, value) in [("width", cube.width), ("height", cube.height), ("channels", cube.channels)] {
             if !(1..=MAX_EXTENT).contains(&value) {
@@ -392,8 +401,8 @@ impl Lists<'_> {
                 let cube: layout::LongCube = self.at(self.surfaces, "surface", at, offset)?;
                 let layout::LongCube { size, width, height, channels, line_stride, surface_stride, .. } =
                     cube;
-                let (memory, address, _reserved, _plane_stride) =
-                    (cube.memory, cube.address, cube._reserved, cube._plane_stride);
+                let (memory, address, _reserved, plane_stride) =
+                    (cube.memory, cube.address, cube._reserved, cube.plane_stride);
                 let same = layout::ShortCube {
                     memory,
                     address,
@@ -404,7 +413,7 @@ impl Lists<'_> {
                     _reserved,
                     line_stride,
                     surface_stride,
-                    _plane_stride,
+                    plane_stride,
                 };
                 (memory.get(), address.get(), u64::from(cube.offset.get()), same)
             }
@@ -412,9 +421,7 @@ impl Lists<'_> {
         let place = match (memory, self.loadable.address(self.task, address, "operation")?) {
             (2, _) => TensorPlace::OnTheFly,
             (_, None) => TensorPlace::None,
-            (_, Some(entry)) => {
-                TensorPlace::Memory(AddressEntry { offset: entry.offset.saturating_add(from), ..entry })
-            }
+            (_, Some(entry)) => TensorPlace::Memory(entry.from(from)),
         };
         Ok(Cube {
             place,
@@ -424,6 +431,7 @@ impl Lists<'_> {
             channels: raw.channels.get().into(),
             line_stride: raw.line_stride.get(),
             surface_stride: raw.surface_stride.get(),
+            plane_stride: raw.plane_stride.get(),
         })
     }
 

@@ -182,33 +182,42 @@ fn normalisation(places: &Places, lrn: &layout::Cdp, [source, destination]: &[Cu
     encoded
 }
 
+impl layout::Rubik {
+    /// Bytes of an element.
+    pub(super) fn element(&self) -> u32 {
+        if self.precision == 0 { 1 } else { 2 }
+    }
+}
+
 fn reshaping(places: &Places, rubik: &layout::Rubik, [source, destination]: &[Cube; 2]) -> Encoded {
     use rbk::{D_DATAIN_SIZE_1::DATAIN_CHANNEL, D_MISC_CFG::*};
     /// Bytes of an atom: RUBIK exists where atoms have 32.
     const ATOM: u32 = 32;
-    let element = if rubik.precision == 0 { 1 } else { 2 };
+    let element = rubik.element();
     let surfaces = (destination.channels * element).div_ceil(ATOM);
-    let surface = |cube: &Cube| {
+    let surface = |cube: &Cube, is_planar: bool| {
         let Surface { ram, base, line_stride, surface_stride, .. } = places.surface(cube);
+        let surface_stride = if is_planar { cube.plane_stride } else { surface_stride };
         RubikSurface { ram, base, line_stride, surface_stride }
+    };
+    let mode = match rubik.mode.into() {
+        RUBIK_MODE::CONTRACT => Mode::Contract {
+            x: rubik.stride_x.into(),
+            y: rubik.stride_y.into(),
+            block_stride: surfaces.wrapping_mul(source.surface_stride),
+        },
+        RUBIK_MODE::SPLIT => Mode::Split,
+        _ => Mode::Merge,
     };
     let layer = RubikLayer {
         atom: ATOM as usize,
-        mode: match rubik.mode.into() {
-            RUBIK_MODE::CONTRACT => Mode::Contract {
-                x: rubik.stride_x.into(),
-                y: rubik.stride_y.into(),
-                block_stride: surfaces.wrapping_mul(source.surface_stride),
-            },
-            RUBIK_MODE::SPLIT => Mode::Split,
-            _ => Mode::Merge,
-        },
+        mode,
         element: element as usize,
         width: source.width,
         height: source.height,
         channels: destination.channels,
-        source: surface(source),
-        destination: surface(destination),
+        source: surface(source, mode == Mode::Merge),
+        destination: surface(destination, mode == Mode::Split),
     };
     let mut encoded = layer.fields();
     for (field, value) in [

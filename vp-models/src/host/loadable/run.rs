@@ -172,7 +172,7 @@ pub fn run_frames(
     check_operations(loadable)?;
     let places = Places::allot(loadable, map, atom)?;
     for memory in loadable.memories() {
-        let entry = AddressEntry { memory: memory.id, offset: 0 };
+        let entry = AddressEntry { memory: memory.id, offset: 0, size: None };
         driver.bus.load(places.memory(entry), places.address(entry).0, &memory.image)?;
     }
     let start = driver.bus.now()?;
@@ -242,7 +242,7 @@ fn fill_inputs(
 ) -> Result<(), RunError> {
     for (number, memory) in loadable.inputs().into_iter().enumerate() {
         let Some(bytes) = inputs.get(number).or((frame > 1).then_some(&memory.image)) else { continue };
-        let entry = AddressEntry { memory: memory.id, offset: 0 };
+        let entry = AddressEntry { memory: memory.id, offset: 0, size: None };
         bus.load(places.memory(entry), places.address(entry).0, bytes)?;
     }
     Ok(())
@@ -269,7 +269,7 @@ fn take_outputs(bus: &mut Bus<'_>, loadable: &Loadable, places: &Places) -> Resu
     bus.at("its outputs");
     let mut outputs = Vec::new();
     for memory in loadable.outputs() {
-        let entry = AddressEntry { memory: memory.id, offset: 0 };
+        let entry = AddressEntry { memory: memory.id, offset: 0, size: None };
         let (base, mut bytes) = (places.address(entry).0, vec![0; memory.image.len()]);
         bus.fetch(places.memory(entry), base, &mut bytes)?;
         outputs.push(Output {

@@ -35,6 +35,8 @@ pub(in crate::host) struct Pooling {
     pub(in crate::host) result: [u16; 3],
     /// int8, int16, fp16.
     pub(in crate::host) precision: u8,
+    /// Pixels of a window in each direction.
+    pub(in crate::host) kernel: u8,
     /// Memory of the result: 0 DRAM, 1 SRAM.
     pub(in crate::host) domain: u8,
 }
@@ -47,23 +49,31 @@ impl Pooling {
         source: [WIDTH as u16, WIDTH as u16, ATOM as u16],
         result: [WIDTH as u16 / 2, WIDTH as u16 / 2, ATOM as u16],
         precision: 0,
+        kernel: 2,
         domain: 0,
     };
 
     /// Bytes that the newer generation's source begins after.
     const OFFSET: usize = 64;
 
-    fn cube(&self, address: i16, width: u16, extents: [u16; 3], offset: u32) -> Vec<u8> {
+    fn cube(&self, address: i16, extents: [u16; 3], offset: u32) -> Vec<u8> {
         let mut cube = words(&[0, address]);
         if self.generation == Generation::Long {
             cube.extend(offset.to_le_bytes());
         }
-        let (lines, line) = (u32::from(width), u32::from(width) * self.atom as u32);
-        cube.extend((lines * lines * ATOM as u32).to_le_bytes());
+        cube.extend((self.size(extents) as u32).to_le_bytes());
         let [width, height, channels] = extents;
         cube.extend([width, height, channels, 0].iter().flat_map(|value| value.to_le_bytes()));
-        cube.extend([line, lines * line, 0].iter().flat_map(|value| value.to_le_bytes()));
+        let line = u32::from(width) * self.atom as u32;
+        cube.extend([line, u32::from(height) * line, 0].iter().flat_map(|value| value.to_le_bytes()));
         cube
+    }
+
+    /// Bytes of a cube.
+    fn size(&self, [width, height, channels]: [u16; 3]) -> usize {
+        let element = if self.precision == 0 { 1 } else { 2 };
+        let surfaces = (usize::from(channels) * element).div_ceil(self.atom);
+        usize::from(width) * usize::from(height) * surfaces * self.atom
     }
 
     pub(in crate::host) fn bytes(&self, source: &[u8]) -> Vec<u8> {
@@ -72,11 +82,12 @@ impl Pooling {
         let mut network = words(&[1, 2, 3, -1, -1, -1, -1, 0, -1, -1, -1, 0, -1, -1, 1, 1, 0, 6, 0]);
         network.extend([0, 0]);
         let mut operation = words(&[0; 6]);
-        // One split; max; kernel and stride of two; no padding.
-        operation.extend([1, 1, 1, 1, 2, 2, 0, 0, 0, 0, self.precision, 0]);
+        // One split; max; stride of two; no padding.
+        let kernel = self.kernel - 1;
+        operation.extend([1, 1, kernel, kernel, 2, 2, 0, 0, 0, 0, self.precision, 0]);
         operation.resize(116, 0);
-        let mut surface = self.cube(SOURCE, WIDTH as u16, self.source, offset as u32);
-        surface.extend(self.cube(RESULT, WIDTH as u16 / 2, self.result, 0));
+        let mut surface = self.cube(SOURCE, self.source, offset as u32);
+        surface.extend(self.cube(RESULT, self.result, 0));
         // What is behind is nothing's.
         surface.resize(644, 0xa5);
         let mut dependency = words(&[0]);
@@ -88,14 +99,14 @@ impl Pooling {
         let set = |bytes: Vec<u8>| Piece { size: bytes.len(), bytes, flags: 3, domain: 0 };
         let mut pieces: Vec<Piece> = [network, operation, surface, dependency].into_iter().map(set).collect();
         pieces.push(Piece { size: bytes.len(), bytes, flags: 3 | flags::INPUT, domain: 0 });
-        let size = WIDTH / 2 * WIDTH / 2 * ATOM;
+        let size = self.size(self.result).max(1);
         pieces.push(Piece { bytes: Vec::new(), size, flags: 1 | flags::OUTPUT, domain: self.domain });
         container(&pieces, self.version, &[(1, &[0, 1, 2, 3, 4, 5])])
     }
 
     /// Loadable with zeros as its input.
     pub(super) fn parsed(&self) -> Loadable {
-        Loadable::parse(&self.bytes(&[0; WIDTH * WIDTH * ATOM])).expect("whole")
+        Loadable::parse(&self.bytes(&vec![0; self.size(self.source)])).expect("whole")
     }
 }
 
@@ -258,6 +269,25 @@ fn a_tensor_is_not_larger_than_its_memory() {
     let output =
         Output { tensor: Some(huge), memory: crate::host::Memory::Primary, base: 0, bytes: vec![0; 64] };
     assert_eq!(output.dimg(), None);
+}
+
+/// 3 pixels of 8 bytes in lines that are rounded up to 32.
+#[test]
+fn a_tensor_with_room_between_its_lines_is_found_in_them() {
+    let tensor = Tensor {
+        name: String::new(),
+        size: [3, 2, 8],
+        element_bytes: Some(1),
+        is_half: false,
+        line_stride: 32,
+        surface_stride: 64,
+        offset: 0,
+        bytes: 64,
+    };
+    let memory: Vec<u8> = (0..64).collect();
+    let elements = tensor.unpack(&memory).expect("in its memory");
+    assert_eq!(elements[..6], [0, 8, 16, 32, 40, 48], "the first channel");
+    assert_eq!(elements[42..], [7, 15, 23, 39, 47, 55], "the last one");
 }
 
 proptest! {

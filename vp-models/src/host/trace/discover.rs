@@ -97,17 +97,21 @@ fn is_configuration(name: &str) -> bool {
     Config::NAMES.contains(&name)
 }
 
-/// The configuration that a script's own name tells: the one with which it begins; or of a `.txn` `small_` or `large_` at its beginning, of
-/// a recording or a loadable `_small` or `_large` at its end, where what follows a `-` names an input and does not count. Other names are of nv_full, for
-/// which the vendor's first scripts were.
+/// The configuration that a script's own name tells; names that tell none are of nv_full, for which the vendor's first scripts were.
 pub fn configuration_of_name(name: &str, language: Language) -> &'static str {
+    configuration_in_name(name, language).unwrap_or("nv_full")
+}
+
+/// The configuration that is in a script's own name: the one with which it begins; or of a `.txn` `small_` or `large_` at its beginning, of
+/// a recording or a loadable `_small` or `_large` at its end, where what follows a `-` names an input and does not count.
+pub fn configuration_in_name(name: &str, language: Language) -> Option<&'static str> {
     let begins = |configuration: &&str| {
         let rest = name.strip_prefix(configuration);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '-', '.']))
     };
     // nv_small_256 begins with nv_small, too.
     if let Some(named) = Config::NAMES.into_iter().filter(begins).max_by_key(|name| name.len()) {
-        return named;
+        return Some(named);
     }
     let of = name.split_once('-').map_or(name, |(of, _)| of);
     let size = match language {
@@ -115,9 +119,9 @@ pub fn configuration_of_name(name: &str, language: Language) -> &'static str {
         _ => of.split_once('_').map(|(size, _)| size),
     };
     match size {
-        Some("small") => "nv_small",
-        Some("large") => "nv_large",
-        _ => "nv_full",
+        Some("small") => Some("nv_small"),
+        Some("large") => Some("nv_large"),
+        _ => None,
     }
 }
 

@@ -40,7 +40,7 @@ pub mod surface;
 pub mod txn;
 mod write;
 
-pub use discover::{Language, TraceSource, configuration_of_name, discover};
+pub use discover::{Language, TraceSource, configuration_in_name, configuration_of_name, discover};
 pub use error::{TraceError, TraceErrorKind};
 pub use surface::Surface;
 pub use write::TraceBuilder;

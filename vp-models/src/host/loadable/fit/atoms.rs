@@ -1,21 +1,22 @@
 //! Memory atoms that a loadable's cubes consist of, told by their sizes and strides.
 //!
 //! A line of packed features takes its width times the atom; surfaces hold an atom's channels each. Several atoms may go with a cube: of a
-//! single pixel, or with room between its lines. So each cube tells a set, and a loadable has an atom that is in all of them.
+//! single pixel, or with room between its lines. So each cube tells a set, and a loadable has an atom that is in all of them. One without
+//! such an atom contradicts itself.
 
-use super::super::network::{Cube, Operation, TensorPlace, What};
-use super::super::{AddressEntry, Loadable};
+use super::super::LoadableError;
+use super::super::error::CubeAtoms;
+use super::super::network::Cube;
+use super::super::shape::CubeFault;
 use super::Misfit;
-use crate::nvdla::numeric::Precision;
+use super::cubes::Features;
+use std::collections::BTreeMap;
 
 /// Bytes of the atoms that there may be.
 const ATOMS: [u32; 4] = [8, 16, 32, 64];
 
-/// Bytes that compilers round lines up to: the vendor's does so unless a line is a single atom.
+/// Bytes that compilers round lines up to.
 const LINE_ALIGNMENT: u32 = 32;
-
-/// Code of features in a convolution's descriptor, where there are formats of pixels beside it.
-pub(super) const FEATURES: u8 = 36;
 
 /// A set of [`ATOMS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,7 @@ struct AtomSet(u8);
 
 impl AtomSet {
     const ALL: AtomSet = AtomSet((1 << ATOMS.len()) - 1);
+    const NONE: AtomSet = AtomSet(0);
 
     fn of(is_in: impl Fn(u32) -> bool) -> AtomSet {
         AtomSet(ATOMS.iter().enumerate().fold(0, |set, (at, &atom)| set | u8::from(is_in(atom)) << at))
@@ -32,8 +34,16 @@ impl AtomSet {
         AtomSet(self.0 & other.0)
     }
 
+    fn with(self, other: AtomSet) -> AtomSet {
+        AtomSet(self.0 | other.0)
+    }
+
     fn or(self, other: AtomSet) -> AtomSet {
-        if self.0 == 0 { other } else { self }
+        if self == AtomSet::NONE { other } else { self }
+    }
+
+    fn common(sets: impl Iterator<Item = AtomSet>) -> AtomSet {
+        sets.fold(AtomSet::ALL, AtomSet::both)
     }
 
     fn has(self, atom: u32) -> bool {
@@ -45,52 +55,32 @@ impl AtomSet {
     }
 }
 
-/// A cube of features in memory.
-#[derive(Debug)]
-struct Features {
-    place: String,
-    cube: Cube,
-    /// Bytes of an element.
-    element: u32,
-    /// From the first byte of its memory.
-    offset: u64,
-    /// Bytes that it has room in.
-    room: u64,
-}
-
 impl Features {
-    /// Returns true if a unit with these atoms finds the whole cube where it is, and nothing of it twice.
-    fn can_have(&self, atom: u32) -> bool {
-        let Cube { width, height, channels, line_stride, surface_stride, .. } = self.cube;
-        let lanes = (atom / self.element).max(1);
-        let surfaces = channels.div_ceil(lanes);
-        let has_lines = height == 1
-            || line_stride.is_multiple_of(atom)
-                && u64::from(line_stride) >= u64::from(width) * u64::from(atom);
-        let has_surfaces = surfaces == 1 || surface_stride.is_multiple_of(atom);
-        let [width, height, surfaces] = [width, height, surfaces].map(|count| u64::from(count) - 1);
-        let last = u64::from(channels) - surfaces * u64::from(lanes);
-        let bytes = surfaces * u64::from(surface_stride)
-            + height * u64::from(line_stride)
-            + width * u64::from(atom)
-            + last * u64::from(self.element);
-        has_lines && has_surfaces && self.offset.is_multiple_of(atom.into()) && bytes <= self.room
-    }
-
-    /// Returns true if lines are as long as packed ones of these atoms.
-    fn is_packed(&self, atom: u32) -> bool {
-        let line = self.cube.width.saturating_mul(atom);
-        self.cube.width > 1 && [line, line.next_multiple_of(LINE_ALIGNMENT)].contains(&self.cube.line_stride)
-    }
-
-    /// The atoms that it can have; any, if it can have none.
+    /// Atoms with which a unit finds the whole cube where it is, and nothing of it twice.
     fn possible(&self) -> AtomSet {
-        AtomSet::of(|atom| self.can_have(atom)).or(AtomSet::ALL)
+        AtomSet::of(|atom| self.fault(atom).is_none())
     }
 
-    /// Atoms with which it is packed, or if there are none those that it can have.
-    fn likely(&self) -> AtomSet {
-        AtomSet::of(|atom| self.is_packed(atom)).both(self.possible()).or(self.possible())
+    /// The atom whose packed lines are as long as this cube's.
+    fn packed(&self) -> AtomSet {
+        let Cube { width, line_stride, .. } = self.cube;
+        AtomSet::of(|atom| width > 1 && u64::from(line_stride) == self.line(atom))
+    }
+
+    /// Atoms whose packed lines are as long as this cube's, or are when they are rounded up.
+    fn packed_or_rounded(&self) -> AtomSet {
+        let Cube { width, line_stride, .. } = self.cube;
+        let rounded = |atom| self.line(atom).next_multiple_of(LINE_ALIGNMENT.into());
+        self.packed().with(AtomSet::of(|atom| width > 1 && u64::from(line_stride) == rounded(atom)))
+    }
+
+    fn line(&self, atom: u32) -> u64 {
+        self.shape(atom).line()
+    }
+
+    /// Returns true if a stride leads from a line to another one.
+    fn has_lines(&self) -> bool {
+        self.cube.height > 1 && !self.is_packed
     }
 }
 
@@ -102,29 +92,30 @@ pub(super) struct Atoms {
 }
 
 impl Atoms {
-    pub(super) fn of<'a>(
-        loadable: &Loadable,
-        operations: impl Iterator<Item = (String, &'a Operation)>,
-    ) -> Atoms {
-        let features: Vec<Features> =
-            operations.flat_map(|(place, operation)| features(loadable, &place, operation)).collect();
-        let common = |of: fn(&Features) -> AtomSet| {
-            features.iter().fold(AtomSet::ALL, |common, cube| common.both(of(cube)))
-        };
-        // Where cubes contradict each other, some have room between their lines, and only what is impossible counts.
-        let of = match common(Features::likely) {
-            AtomSet(0) => Features::possible,
-            _ => Features::likely,
-        };
-        let common = common(of);
-        Atoms {
-            cubes: features
-                .into_iter()
-                .map(|cube| (of(&cube), cube))
-                .map(|(set, cube)| (cube, set))
-                .collect(),
-            common,
+    /// Returns the atoms of these cubes.
+    ///
+    /// # Errors
+    /// If a cube is one with no atom, or two of them have none in common.
+    pub(super) fn of(cubes: Vec<Features>) -> Result<Atoms, LoadableError> {
+        let possible: Vec<AtomSet> = cubes.iter().map(Features::possible).collect();
+        if let Some(at) = possible.iter().position(|set| *set == AtomSet::NONE) {
+            let expected = AtomSet::common(possible.iter().copied().filter(|set| *set != AtomSet::NONE));
+            return Err(impossible(&cubes[at], expected));
         }
+        let told = told(&cubes, &possible);
+        if AtomSet::common(told.iter().copied()) == AtomSet::NONE {
+            return Err(contradiction(&cubes, &told));
+        }
+        // What lines tell that are rounded up, or lead to no other line, counts where it contradicts nothing.
+        let likely =
+            |(cube, possible): (&Features, &AtomSet)| cube.packed_or_rounded().both(*possible).or(*possible);
+        let likely: Vec<AtomSet> = cubes.iter().zip(&possible).map(likely).collect();
+        let sets = match AtomSet::common(likely.iter().copied()) {
+            AtomSet::NONE => told,
+            _ => likely,
+        };
+        let common = AtomSet::common(sets.iter().copied());
+        Ok(Atoms { cubes: cubes.into_iter().zip(sets).collect(), common })
     }
 
     /// The atom, if there is just one.
@@ -133,6 +124,16 @@ impl Atoms {
             [atom] => Some(atom),
             _ => None,
         }
+    }
+
+    /// The largest atom that all cubes can have.
+    pub(super) fn largest(&self) -> u32 {
+        self.common.list().last().copied().unwrap_or(ATOMS[0])
+    }
+
+    /// The cubes of features.
+    pub(super) fn cubes(&self) -> impl Iterator<Item = &Features> {
+        self.cubes.iter().map(|(cube, _)| cube)
     }
 
     /// The first cube that has no such atoms.
@@ -149,47 +150,97 @@ impl Atoms {
     }
 }
 
-/// The cubes of features that an operation reads and writes, whose elements and order are known.
-fn features(loadable: &Loadable, place: &str, operation: &Operation) -> Vec<Features> {
-    /// Codes of RUBIK's modes; planes are no features.
-    const SPLIT: u8 = 1;
-    const MERGE: u8 = 2;
-    let formats = match &operation.what {
-        What::Bdma(_) => return Vec::new(),
-        // Of a result in memory nothing is written by this unit.
-        What::Convolution { descriptor, .. } => {
-            [(descriptor.data_format == FEATURES).then_some(descriptor.in_precision), None]
-        }
-        What::Sdp { descriptor, .. } => [Some(descriptor.src_precision), Some(descriptor.dst_precision)],
-        What::Pdp { descriptor, .. } => [Some(descriptor.precision); 2],
-        What::Cdp { descriptor, .. } => [Some(descriptor.in_precision); 2],
-        What::Rubik { descriptor, .. } => {
-            [MERGE, SPLIT].map(|planar| Some(descriptor.precision).filter(|_| descriptor.mode != planar))
+/// Atoms that each cube tells: the one with which it is packed, or all that it can have. Room between the lines of a part belongs to the
+/// cube that it is a part of, whose lines are as long in the same memory.
+fn told(cubes: &[Features], possible: &[AtomSet]) -> Vec<AtomSet> {
+    let line = |cube: &Features| (cube.entry.memory, cube.cube.line_stride);
+    let mut of_lines: BTreeMap<(u16, u32), AtomSet> = BTreeMap::new();
+    for cube in cubes.iter().filter(|cube| cube.has_lines()) {
+        let set = of_lines.entry(line(cube)).or_insert(AtomSet::NONE);
+        *set = set.with(cube.packed());
+    }
+    let told = |(cube, possible): (&Features, &AtomSet)| {
+        let packed = if cube.has_lines() { cube.packed() } else { AtomSet::NONE };
+        match packed.both(*possible) {
+            AtomSet::NONE => *possible,
+            own => own.with(of_lines.get(&line(cube)).copied().unwrap_or(own)).both(*possible),
         }
     };
-    let cubes = operation.what.data().into_iter().zip(formats);
-    let features = cubes.filter_map(|((name, cube), format)| {
-        let element = Precision::of_code(format?.into())?.bytes() as u32;
-        let TensorPlace::Memory(AddressEntry { memory, offset }) = cube.place else { return None };
-        let room = (loadable.memory(memory).image.len() as u64).saturating_sub(offset).max(cube.size.into());
-        Some(Features { place: format!("{place}, {name}"), cube: *cube, element, offset, room })
+    cubes.iter().zip(possible).map(told).collect()
+}
+
+/// Error of a cube that no atom goes with: the reason with the atom of the others, if they have one.
+fn impossible(cube: &Features, expected: AtomSet) -> LoadableError {
+    let atom = expected.list().first().copied().unwrap_or(ATOMS[0]);
+    let fault = cube.fault(atom).unwrap_or(CubeFault::Nowhere);
+    LoadableError::Cube { place: cube.place.clone(), fault }
+}
+
+/// Two cubes without a common atom, or of three such the two that tell most.
+fn contradiction(cubes: &[Features], told: &[AtomSet]) -> LoadableError {
+    let mut common = AtomSet::ALL;
+    let second = told.iter().position(|set| {
+        common = common.both(*set);
+        common == AtomSet::NONE
     });
-    features.collect()
+    let second = second.unwrap_or_default();
+    let first = told[..second].iter().position(|set| set.both(told[second]) == AtomSet::NONE);
+    let narrowest = || told[..second].iter().enumerate().min_by_key(|(_, set)| set.0.count_ones());
+    let first = first.or_else(|| narrowest().map(|(at, _)| at)).unwrap_or_default();
+    let described = |at: usize| {
+        let Features { place, cube, .. } = &cubes[at];
+        CubeAtoms {
+            place: place.clone(),
+            size: [cube.width, cube.height, cube.channels],
+            strides: [cube.line_stride, cube.surface_stride],
+            atoms: told[at].list(),
+        }
+    };
+    LoadableError::Contradiction { cubes: Box::new([first, second].map(described)) }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::AddressEntry;
+    use super::super::super::network::TensorPlace;
+    use super::super::super::shape::Direction;
     use super::*;
 
-    /// The atoms that a cube of int8 tells.
-    fn told(
+    /// A cube of int8 that is read, in a memory of its own.
+    fn features(
         [width, height, channels]: [u32; 3],
         [line_stride, surface_stride]: [u32; 2],
         room: u64,
-    ) -> Vec<u32> {
-        let place = TensorPlace::Memory(AddressEntry { memory: 0, offset: 0 });
-        let cube = Cube { place, size: room as u32, width, height, channels, line_stride, surface_stride };
-        Features { place: String::new(), cube, element: 1, offset: 0, room }.likely().list()
+    ) -> Features {
+        let entry = AddressEntry { memory: 0, offset: 0, size: None };
+        let place = TensorPlace::Memory(entry);
+        let size = room as u32;
+        Features {
+            operation: 0,
+            place: String::new(),
+            cube: Cube { place, size, width, height, channels, line_stride, surface_stride, plane_stride: 0 },
+            entry,
+            room,
+            direction: Direction::Read,
+            lane: 1,
+            element: 1,
+            is_packed: false,
+            batch: (1, 0),
+        }
+    }
+
+    /// The atoms that a cube of int8 tells.
+    fn told(size: [u32; 3], strides: [u32; 2], room: u64) -> Vec<u32> {
+        let cube = features(size, strides, room);
+        cube.packed_or_rounded().both(cube.possible()).or(cube.possible()).list()
+    }
+
+    fn common(cubes: &[Features]) -> Result<Vec<u32>, String> {
+        let cubes = (0..).zip(cubes).map(|(memory, cube)| {
+            let entry = AddressEntry { memory: cube.entry.memory.max(memory), ..cube.entry };
+            Features { place: format!("cube {memory}"), entry, ..cube.clone() }
+        });
+        Atoms::of(cubes.collect()).map(|atoms| atoms.common.list()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -218,6 +269,49 @@ mod tests {
         // 32 channels in one surface.
         assert_eq!(told([1, 4, 32], [32, 128], 128), [32]);
         // What fits nothing tells nothing.
-        assert_eq!(told([4, 4, 8], [1, 1], 1), ATOMS);
+        assert_eq!(told([4, 4, 8], [1, 1], 1), [0; 0]);
+    }
+
+    #[test]
+    fn packed_cubes_of_two_atoms_contradict_each_other() {
+        let (of_8, of_16) = (features([4, 4, 8], [32, 128], 128), features([2, 2, 8], [32, 64], 64));
+        assert_eq!(
+            common(&[of_8.clone(), of_16.clone()]).unwrap_err(),
+            "its cubes contradict each other: cube 0, 4 x 4 x 8 with lines of 32 and surfaces of 128 bytes, consists of memory atoms of 8 bytes, \
+             and cube 1, 2 x 2 x 8 with lines of 32 and surfaces of 64 bytes, of 16; all cubes of a loadable have the same"
+        );
+        // Alone it may be one of 8 whose lines are rounded up.
+        assert_eq!(common(&[of_16]), Ok(vec![8, 16]));
+        assert_eq!(common(&[of_8]), Ok(vec![8]));
+    }
+
+    #[test]
+    fn room_between_lines_is_allowed_where_it_is_no_other_atom_or_a_larger_cubes() {
+        let whole = features([4, 4, 8], [32, 128], 128);
+        // 2 pixels of 8 bytes, and as much again.
+        let roomy = features([2, 2, 8], [48, 96], 96);
+        assert_eq!(common(&[whole.clone(), roomy]), Ok(vec![8]));
+        // The left half of the same memory.
+        let half = features([2, 4, 8], [32, 128], 128);
+        let in_one = |cube: &Features| {
+            let entry = AddressEntry { memory: 7, ..cube.entry };
+            Features { entry, ..cube.clone() }
+        };
+        assert_eq!(common(&[in_one(&whole), in_one(&half)]), Ok(vec![8]));
+        assert!(common(&[whole, half]).is_err());
+        // A single line leads to no other.
+        let line = features([2, 1, 8], [32, 32], 32);
+        assert_eq!(common(&[features([4, 4, 8], [32, 128], 128), line]), Ok(vec![8]));
+    }
+
+    #[test]
+    fn a_cube_that_no_atom_goes_with_is_told_with_that_of_the_others() {
+        let (of_16, bad) = (features([4, 4, 16], [64, 256], 256), features([4, 4, 16], [40, 256], 256));
+        assert_eq!(
+            common(&[of_16, bad.clone()]).unwrap_err(),
+            "cube 1: a line stride of 40 bytes is shorter than a line of 4 pixels of 16 bytes, which takes 64"
+        );
+        let expected = "cube 0: it takes 408 bytes, and its memory has 256 from there on";
+        assert_eq!(common(&[bad]).unwrap_err(), expected, "in two surfaces of 8");
     }
 }

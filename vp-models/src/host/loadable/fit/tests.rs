@@ -3,10 +3,16 @@ use super::super::tests::{Pooling, host};
 use super::super::{RunError, run};
 use super::*;
 
+mod contradictions;
+
 fn told(loadable: &Loadable, platform: &str) -> Vec<String> {
     let config = Config::named(platform).expect("a built-in configuration");
     let misfits = misfits(loadable, &config).expect("descriptors of some hardware");
     misfits.iter().map(ToString::to_string).collect()
+}
+
+fn named(platforms: &[&'static str]) -> Vec<Hint<'static>> {
+    platforms.iter().map(|platform| Hint { platform, reason: "by name" }).collect()
 }
 
 #[test]
@@ -21,7 +27,7 @@ fn the_memory_atom_of_its_cubes_tells_where_a_loadable_fits() {
     }
     let loadable = Pooling { atom: 64, ..Pooling::USUAL }.parsed();
     assert_eq!(fitting(&loadable).unwrap(), [""; 0]);
-    let Choice { platform, why } = choose(&loadable, &["nv_small"]).unwrap();
+    let Choice { platform, why } = choose(&loadable, &named(&["nv_small"])).unwrap();
     let expected = ("nv_small", "chosen as the nearest: the loadable fits no built-in platform");
     assert_eq!((platform, why.as_str()), expected);
 }
@@ -45,7 +51,7 @@ fn a_format_that_a_configuration_lacks_is_told_with_the_one_that_has_it() {
     assert_eq!(fitting(&loadable).unwrap(), ["nv_full"]);
     let [reason] = &told(&loadable, "nv_large")[..] else { panic!("one reason") };
     assert!(reason.contains("layer refused: PDP.") && reason.contains("this configuration"), "{reason}");
-    let Choice { platform, why } = choose(&loadable, &["nv_small"]).unwrap();
+    let Choice { platform, why } = choose(&loadable, &named(&["nv_small"])).unwrap();
     assert_eq!(
         (platform, why.as_str()),
         (
@@ -57,7 +63,7 @@ fn a_format_that_a_configuration_lacks_is_told_with_the_one_that_has_it() {
 
 #[test]
 fn a_layer_that_no_hardware_runs_fits_nowhere() {
-    let loadable = Pooling { result: [4, 4, 32], ..Pooling::USUAL }.parsed();
+    let loadable = Pooling { kernel: 3, ..Pooling::USUAL }.parsed();
     let error = run(&loadable, &[], &mut host("nv_large")).expect_err("too many windows").to_string();
     assert!(error.contains("operation 0 (PDP): layer refused: PDP.D_DATA_CUBE_OUT_WIDTH"), "{error}");
     assert!(error.ends_with("nor does it fit a built-in platform"), "{error}");
@@ -66,8 +72,8 @@ fn a_layer_that_no_hardware_runs_fits_nowhere() {
 #[test]
 fn one_that_fits_nowhere_is_told_about_on_the_nearest_platform() {
     // Too many windows, in atoms of 8 bytes.
-    let loadable = Pooling { atom: 8, result: [3, 2, 32], ..Pooling::USUAL }.parsed();
-    assert_eq!(choose(&loadable, &["nv_full"]).unwrap().platform, "nv_small");
+    let loadable = Pooling { atom: 8, kernel: 3, ..Pooling::USUAL }.parsed();
+    assert_eq!(choose(&loadable, &named(&["nv_full"])).unwrap().platform, "nv_small");
 }
 
 #[test]
@@ -90,11 +96,11 @@ fn a_single_pixel_is_the_same_in_all_atoms() {
 #[test]
 fn of_several_platforms_the_name_says_which_and_else_the_smallest_is_taken() {
     let loadable = Pooling { atom: 8, ..Pooling::USUAL }.parsed();
-    let chosen = |hints: &[&str]| choose(&loadable, hints).unwrap();
+    let chosen = |hints: &[&'static str]| choose(&loadable, &named(hints)).unwrap();
     assert_eq!(chosen(&["nv_full", "nv_small_256"]).platform, "nv_small_256");
     assert_eq!(
         chosen(&["nv_small"]).why,
-        "chosen by folder and name: by its contents (memory atoms of 8 bytes) the loadable fits nv_small_256 and nv_small_256_full, too"
+        "chosen by name: by its contents (memory atoms of 8 bytes) the loadable fits nv_small_256 and nv_small_256_full, too"
     );
     let Choice { platform, why } = chosen(&["nv_full"]);
     assert!(
@@ -110,7 +116,7 @@ fn operation(kind: Kind, what: What) -> Operation {
 /// Eight lines and columns of so many channels, and as many entries a line.
 fn convolution(channels: u16, entries: u16) -> Operation {
     let mut descriptor: layout::Convolution = layout::read(&[0; 92]).expect("as many bytes");
-    descriptor.data_format = atoms::FEATURES;
+    descriptor.data_format = cubes::FEATURES;
     (descriptor.entries_per_slice, descriptor.kernel_channels) = (entries.into(), channels.into());
     let cube = Cube {
         place: TensorPlace::None,
@@ -120,6 +126,7 @@ fn convolution(channels: u16, entries: u16) -> Operation {
         channels: channels.into(),
         line_stride: 0,
         surface_stride: 0,
+        plane_stride: 0,
     };
     let what =
         What::Convolution { descriptor: descriptor.into(), cubes: [cube; 5], offset_u: 0, uv_line_stride: 0 };

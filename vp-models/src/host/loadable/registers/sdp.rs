@@ -46,9 +46,28 @@ impl Stage {
         matches!(self.operation, code::MULTIPLY | code::BOTH)
     }
 
-    /// Whether its operands come from memory.
+    /// Returns true if its operands come from memory.
     pub(in super::super) fn reads_memory(&self) -> bool {
         self.is_on() && (self.adds() || self.multiplies()) && self.mode != code::PER_LAYER
+    }
+
+    /// Returns true if operands from memory are one set for each element, and not for each channel.
+    pub(in super::super) fn is_for_each_element(&self) -> bool {
+        self.mode != code::PER_KERNEL
+    }
+
+    /// Bytes of a set of operands from memory.
+    pub(in super::super) fn operand_bytes(&self) -> u32 {
+        let each = if self.precision == code::INT8 { 1 } else { 2 };
+        if self.operation == code::BOTH { 2 * each } else { each }
+    }
+}
+
+impl layout::Sdp {
+    /// Code of the precision that it computes in: its source's, unless it narrows.
+    pub(in super::super) fn processing(&self) -> u8 {
+        let narrows = self.src_precision == code::INT16 && self.dst_precision == code::INT8;
+        if narrows { code::INT8 } else { self.src_precision }
     }
 }
 
@@ -56,12 +75,6 @@ impl Stage {
 pub(super) fn needs_rdma(sdp: &layout::Sdp, cubes: &[Cube; 5]) -> bool {
     let by_layer = |stage: &Stage| !stage.is_on() || stage.mode == code::PER_LAYER;
     cubes[cube::SDP_SOURCE].place != TensorPlace::OnTheFly || !sdp.stages.iter().all(by_layer)
-}
-
-/// The precision that it computes in: its source's, unless it narrows.
-fn processing(sdp: &layout::Sdp) -> u8 {
-    let narrows = sdp.src_precision == code::INT16 && sdp.dst_precision == code::INT8;
-    if narrows { code::INT8 } else { sdp.src_precision }
 }
 
 pub(super) fn write(
@@ -109,7 +122,7 @@ pub(super) fn write(
     program.fields(
         unit,
         &[
-            (PROC_PRECISION, processing(sdp).into()),
+            (PROC_PRECISION, sdp.processing().into()),
             (OUT_PRECISION, sdp.dst_precision.into()),
             (CVT_OFFSET, sdp.output.offset.get() as u32),
             (CVT_SCALE, i32::from(sdp.output.scale.get()) as u32),
@@ -138,7 +151,7 @@ fn read_dma(program: &mut Program, places: &Places, sdp: &layout::Sdp, cubes: &[
             (FLYING_MODE, flying.into()),
             (WINOGRAD, (sdp.conv_mode == code::WINOGRAD).into()),
             (IN_PRECISION, sdp.src_precision.into()),
-            (PROC_PRECISION, processing(sdp).into()),
+            (PROC_PRECISION, sdp.processing().into()),
             (OUT_PRECISION, sdp.dst_precision.into()),
             (BATCH_NUMBER, u32::from(sdp.batch.max(1))),
         ],
