@@ -7,7 +7,9 @@ use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory as _};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::cli::out;
 
@@ -68,12 +70,14 @@ impl Verbosity {
 /// Logs to standard error: from this level on unless an option or the environment says otherwise, and nothing from the targets `not`.
 pub(super) fn start_log(usual: LevelFilter, not: &[&str]) {
     let level = SAID.get().copied().unwrap_or_default().level(usual);
-    let directives: Vec<String> =
-        std::iter::once(level.to_string()).chain(not.iter().map(|target| format!("{target}=off"))).collect();
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives.join(",")));
+    let environment =
+        std::env::var("RUST_LOG").ok().and_then(|directives| directives.parse::<Targets>().ok());
+    let filter = environment.unwrap_or_else(|| {
+        Targets::new().with_default(level).with_targets(not.iter().map(|target| (*target, LevelFilter::OFF)))
+    });
     let colours = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(out::log);
-    log.with_target(false).with_ansi(colours).init();
+    let log = tracing_subscriber::fmt::layer().with_writer(out::log).with_target(false).with_ansi(colours);
+    tracing_subscriber::registry().with(log.with_filter(filter)).init();
 }
 
 /// Whether more is to be said than usual.

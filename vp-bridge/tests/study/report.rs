@@ -2,9 +2,9 @@
 
 use crate::common::process::Ended as _;
 use crate::common::tools;
-use image::RgbImage;
 use std::collections::HashMap;
 use std::fs;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -75,11 +75,17 @@ impl Browser {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    fn screenshot(&self, page: &Path, arguments: &[&str]) -> RgbImage {
+    /// The pixels of a page as it is seen: red, green and blue.
+    fn screenshot(&self, page: &Path, arguments: &[&str]) -> Vec<[u8; 3]> {
         let file = self.profile.path().join("seen.png");
         let screenshot = format!("--screenshot={}", file.display());
         self.look(page, &[&[screenshot.as_str(), "--window-size=1280,6000"], arguments].concat());
-        image::open(&file).unwrap().to_rgb8()
+        let mut reader =
+            png::Decoder::new(BufReader::new(fs::File::open(&file).unwrap())).read_info().unwrap();
+        let mut samples = vec![0; reader.output_buffer_size().unwrap()];
+        let frame = reader.next_frame(&mut samples).unwrap();
+        let pixels = samples[..frame.buffer_size()].chunks_exact(frame.color_type.samples());
+        pixels.map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect()
     }
 }
 
@@ -131,9 +137,9 @@ fn with_plot(section: &str, script: &str) -> String {
     )
 }
 
-fn colours(image: &RgbImage) -> HashMap<[u8; 3], usize> {
+fn colours(pixels: &[[u8; 3]]) -> HashMap<[u8; 3], usize> {
     let mut colours = HashMap::new();
-    image.pixels().for_each(|pixel| *colours.entry(pixel.0).or_default() += 1);
+    pixels.iter().for_each(|pixel| *colours.entry(*pixel).or_default() += 1);
     colours
 }
 

@@ -2,10 +2,9 @@
 
 use super::super::Failure;
 use super::MOST_INPUT;
+use super::picture::{self, Picture};
 use crate::cli::standard;
 use crate::cli::text::grouped;
-use image::{DynamicImage, ImageReader};
-use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use vp_models::host::loadable::Tensor;
 use vp_models::host::trace::player::Outcome;
@@ -36,12 +35,9 @@ pub(super) fn give(trace: &mut Trace, files: &[PathBuf]) -> Result<(), Failure> 
 fn input(file: &Path, tensor: Option<&Tensor>, memory: usize) -> Result<Vec<u8>, Failure> {
     let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
     let bytes = standard::read("--input", file, MOST_INPUT).map_err(|error| wrong(error.to_string()))?;
-    let reader = ImageReader::new(Cursor::new(&bytes)).with_guessed_format();
-    let reader = reader.map_err(|error| wrong(error.to_string()))?;
-    if reader.format().is_some() {
+    if let Some(picture) = picture::decode(&bytes) {
         let tensor = tensor.ok_or_else(|| wrong("the loadable does not say what its input is".to_owned()))?;
-        let picture = reader.decode().map_err(|error| wrong(error.to_string()))?;
-        return of_picture(&picture, tensor, memory).map_err(wrong);
+        return picture.and_then(|picture| of_picture(&picture, tensor, memory)).map_err(wrong);
     }
     if bytes.len() == memory {
         return Ok(bytes);
@@ -62,21 +58,18 @@ fn input(file: &Path, tensor: Option<&Tensor>, memory: usize) -> Result<Vec<u8>,
 }
 
 /// The elements of a picture, one value a sample.
-fn of_picture(picture: &DynamicImage, tensor: &Tensor, memory: usize) -> Result<Vec<u8>, String> {
+fn of_picture(picture: &Picture, tensor: &Tensor, memory: usize) -> Result<Vec<u8>, String> {
     let [width, height, channels] = tensor.size;
-    let found = (picture.width() as usize, picture.height() as usize);
+    let found = (picture.width, picture.height);
     if found != (width, height) {
         return Err(format!("{} x {} pixels; the input has {width} x {height}", found.0, found.1));
     }
-    let (samples, each) = match channels {
-        1 => (picture.to_luma8().into_raw(), 1),
-        3 => (picture.to_rgb8().into_raw(), 3),
-        4 => (picture.to_rgba8().into_raw(), 4),
-        other => return Err(format!("a picture has 1, 3 or 4 channels; the input has {other}")),
-    };
+    let samples = picture
+        .in_channels(channels)
+        .ok_or_else(|| format!("a picture has 1, 3 or 4 channels; the input has {channels}"))?;
     let mut elements = Vec::new();
-    for channel in 0..each {
-        for sample in samples.iter().skip(channel).step_by(each) {
+    for channel in 0..channels {
+        for sample in samples.iter().skip(channel).step_by(channels) {
             match (tensor.element_bytes, tensor.is_half) {
                 (Some(1), _) => elements.push(*sample),
                 (Some(2), true) => elements.extend(half::f16::from_f32(f32::from(*sample)).to_le_bytes()),
@@ -130,11 +123,13 @@ mod tests {
         }
     }
 
+    fn picture(file: &[u8]) -> Picture {
+        picture::decode(file).expect("a picture").expect("decodes")
+    }
+
     #[test]
     fn a_picture_becomes_a_cube_and_its_elements_come_back() {
-        let picture = DynamicImage::ImageRgb8(
-            image::RgbImage::from_raw(2, 1, vec![1, 2, 3, 4, 5, 6]).expect("two pixels"),
-        );
+        let picture = picture(b"P6 2 1 255 \x01\x02\x03\x04\x05\x06");
         let tensor = tensor([2, 1, 3], false);
         let memory = of_picture(&picture, &tensor, 64).expect("fits");
         assert_eq!((&memory[..4], &memory[32..36]), (&[1, 2, 3, 0][..], &[4, 5, 6, 0][..]));
@@ -143,7 +138,7 @@ mod tests {
 
     #[test]
     fn grey_becomes_halves() {
-        let picture = DynamicImage::ImageLuma8(image::GrayImage::from_raw(1, 1, vec![200]).expect("a pixel"));
+        let picture = picture(b"P5 1 1 255 \xc8");
         let memory = of_picture(&picture, &tensor([1, 1, 1], true), 32).expect("fits");
         assert_eq!(memory[..2], half::f16::from_f32(200.0).to_le_bytes());
         let error = of_picture(&picture, &tensor([2, 1, 1], true), 64).expect_err("too small");
