@@ -1,4 +1,5 @@
 //! What the project says of itself.
 
+mod builds;
 mod documents;
 mod rooms;

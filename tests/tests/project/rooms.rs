@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Each crate of the project, where it is, and whom of the others it may depend on.
-const ROOMS: [(&str, &str, &[&str]); 19] = [
+const ROOMS: [(&str, &str, &[&str]); 20] = [
+    // All depend on it, and it has no code.
+    ("workspace-hack", "workspace-hack", &[]),
     ("vp-core", "vp-core", &[]),
     ("vp-protocols", "protocols", &[]),
     ("vp-shm", "shm", &[]),
@@ -147,6 +149,7 @@ fn arrows_run_downward_only() {
     for (name, folder, may) in ROOMS {
         let known = dependencies(&manifest(folder));
         let others = known.iter().map(String::as_str).filter(|other| rooms.contains_key(other));
+        let others = others.filter(|other| *other != "workspace-hack");
         let forbidden: Vec<&str> = others.filter(|other| !may.contains(other)).collect();
         assert!(forbidden.is_empty(), "{name} must not depend on {forbidden:?}");
     }
