@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
-# Makes what is installed on other machines, in target/package:
+# Makes what is installed on machines without Rust, in target/package:
 #
-#   ./package.sh            an archive, vp-VERSION-MACHINE.tar.gz: unpack it anywhere, or over /usr/local
+#   ./package.sh            all of these, the Debian package where dpkg-deb is
+#   ./package.sh wheel      a wheel, nvdla_vp-VERSION-….whl: `vp`, the package for Python, and what QEMU loads
+#   ./package.sh archive    an archive, vp-VERSION-MACHINE.tar.xz: unpack it anywhere, or over /usr/local
 #   ./package.sh deb        a Debian package, vp_VERSION_ARCHITECTURE.deb
-#   ./package.sh KIND --from FOLDER
+#   ./package.sh [KIND] --from FOLDER
 #                           of programs that were built before, such as target/debug
 #
-# Needs a stable Rust toolchain and binutils' `strip`; the Debian package needs dpkg-deb.
+# Needs a stable Rust toolchain and binutils' `strip`; the wheel Python 3.11, the archive xz, the Debian package dpkg-deb. `libvp.a` is in
+# none of them, because it has ten times the size of `libvp.so`: cargo build --release -p vp-c makes it.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-usage() { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-kind=archive from=""
-case "${1:-}" in archive | deb) kind=$1 && shift ;; esac
+usage() { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+kinds=(wheel archive) from=""
+! command -v dpkg-deb >/dev/null || kinds+=(deb)
+case "${1:-}" in wheel | archive | deb) kinds=("$1") && shift ;; esac
 case $# in
   0) ;;
   2) [ "$1" = --from ] || usage; from=$2 ;;
@@ -21,7 +25,7 @@ esac
 
 target="${CARGO_TARGET_DIR:-target}"
 if [ -z "$from" ]; then
-  cargo build --release -p vp-bridge -p vp-qemu -p vp-c
+  cargo build --release -p vp-bridge -p vp-qemu -p vp-c -p vp-python
   from="$target/release"
 fi
 built() { # built FILE: where it is; what the tests build lies in deps
@@ -31,24 +35,27 @@ built() { # built FILE: where it is; what the tests build lies in deps
       return
     fi
   done
-  echo "error: there is no $from/$1: cargo build --release -p vp-bridge -p vp-qemu -p vp-c makes it" >&2
+  echo "error: there is no $from/$1: cargo build --release -p vp-bridge -p vp-qemu -p vp-c -p vp-python makes it" >&2
   exit 1
 }
-vp=$(built vp) plugin=$(built libvp_qemu.so) shared=$(built libvp.so) static=$(built libvp.a)
 
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+mkdir -p "$target/package"
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 
 # stage FOLDER: all files as they lie below /usr or /usr/local.
 stage() {
+  local vp plugin shared
+  vp=$(built vp)
+  plugin=$(built libvp_qemu.so)
+  shared=$(built libvp.so)
   local to=$1 share="$1/share" doc="$1/share/doc/vp"
   mkdir -p "$to/bin" "$to/lib" "$to/include" "$share/man/man1" "$share/vp" "$doc"
   mkdir -p "$share/bash-completion/completions" "$share/zsh/vendor-completions" "$share/fish/vendor_completions.d"
   strip -o "$to/bin/vp" "$vp"
   strip -o "$to/lib/libvp_qemu.so" "$plugin"
   strip -o "$to/lib/libvp.so" "$shared"
-  strip --strip-debug -o "$to/lib/libvp.a" "$static"
   cp clients/c/include/vp.h "$to/include/"
   "$vp" man "$share/man/man1"
   "$vp" completions bash >"$share/bash-completion/completions/vp"
@@ -61,24 +68,29 @@ stage() {
   chmod 755 "$to/bin/vp"
 }
 
-mkdir -p "$target/package"
-if [ "$kind" = archive ]; then
+wheel() {
+  clients/python/wheel "$from" "$target/package"
+}
+
+archive() {
+  local name
   name="vp-$version-$(uname -m)-$(uname -s | tr '[:upper:]' '[:lower:]')"
   stage "$root/$name"
   # The same files make the same archive.
   tar -C "$root" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct 2>/dev/null || echo 0)" \
-    -czf "$target/package/$name.tar.gz" "$name"
-  echo "$target/package/$name.tar.gz"
-  exit
-fi
+    -c "$name" | xz -9 >"$target/package/$name.tar.xz"
+  echo "$target/package/$name.tar.xz"
+}
 
-architecture=$(dpkg --print-architecture)
-stage "$root/usr"
-gzip -9n "$root"/usr/share/man/man1/*
-# The oldest C library that has what the programs ask for.
-glibc=$(objdump -T "$root/usr/bin/vp" "$root"/usr/lib/*.so | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
-mkdir "$root/DEBIAN"
-cat >"$root/DEBIAN/control" <<CONTROL
+deb() {
+  local architecture glibc
+  architecture=$(dpkg --print-architecture)
+  stage "$root/deb/usr"
+  gzip -9n "$root"/deb/usr/share/man/man1/*
+  # The oldest C library that has what the programs ask for.
+  glibc=$(objdump -T "$root/deb/usr/bin/vp" "$root"/deb/usr/lib/*.so | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
+  mkdir "$root/deb/DEBIAN"
+  cat >"$root/deb/DEBIAN/control" <<CONTROL
 Package: vp
 Version: $version
 Architecture: $architecture
@@ -87,10 +99,15 @@ Depends: libc6 (>= ${glibc#GLIBC_}), libgcc-s1
 Suggests: qemu-system-arm, qemu-system-x86, gtkwave
 Section: electronics
 Priority: optional
-Installed-Size: $(du -sk "$root/usr" | cut -f 1)
+Installed-Size: $(du -sk "$root/deb/usr" | cut -f 1)
 Description: virtual platform for NVIDIA's NVDLA
  Transaction-level models of an accelerator and its interfaces, in cycles,
  served over sockets to drivers in QEMU, to RTL simulators, and to programs.
 CONTROL
-dpkg-deb --root-owner-group -Zzstd --build "$root" "$target/package/vp_${version}_$architecture.deb" >/dev/null
-echo "$target/package/vp_${version}_$architecture.deb"
+  dpkg-deb --root-owner-group -Zxz --build "$root/deb" "$target/package/vp_${version}_$architecture.deb" >/dev/null
+  echo "$target/package/vp_${version}_$architecture.deb"
+}
+
+for kind in "${kinds[@]}"; do
+  "$kind"
+done

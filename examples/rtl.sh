@@ -25,7 +25,7 @@ done
 
 if [ -z "${VP:-}" ] || [ -z "${LIBVP:-}" ]; then
   target=$(cd "$root" && cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
-  (cd "$root" && cargo build --quiet --release -p vp-bridge -p vp-c)
+  (cd "$root" && cargo build --release -p vp-bridge -p vp-c)
   VP=$target/release/vp LIBVP=$target/release/libvp.a
 fi
 export VP LIBVP
