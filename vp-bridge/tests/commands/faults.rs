@@ -17,7 +17,9 @@ const GROWING: &str = "name = 'growing'\n[sweep]\nnetwork = 'digits'\n\
 /// Runs `vp` with these arguments, in a folder, after a shell has limited what it may have.
 fn limited(folder: &Path, limits: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new("sh");
-    command.current_dir(folder).arg("-c").arg(format!("{limits}; exec \"$0\" \"$@\""));
+    // Without what the caller of the tests has left open.
+    let close: String = (3..=9).map(|descriptor| format!("exec {descriptor}>&-; ")).collect();
+    command.current_dir(folder).arg("-c").arg(format!("{close}{limits}; exec \"$0\" \"$@\""));
     command.arg(env!("CARGO_BIN_EXE_vp")).args(arguments).ended()
 }
 
