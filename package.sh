@@ -109,5 +109,7 @@ CONTROL
 }
 
 for kind in "${kinds[@]}"; do
+  # Compression takes half a minute.
+  echo "packing: $kind" >&2
   "$kind"
 done
