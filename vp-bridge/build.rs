@@ -1,4 +1,4 @@
-//! Which commit the program is of, for `vp --version`.
+//! Name of the commit that the program is of, for `vp --version`.
 
 use std::path::Path;
 use std::process::Command;

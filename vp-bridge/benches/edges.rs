@@ -1,4 +1,4 @@
-//! What a clock edge costs a partner, with the platform in the same process and behind a Unix socket.
+//! Cost of a clock edge to a partner, with the platform in the same process and behind a Unix socket.
 //!
 //! `cargo bench -p vp-bridge` prints a table: nanoseconds for an edge, with all ports of `nv_small` attached and nothing on them, and with a
 //! master that reads 8 bytes of the platform's memory at each edge. In one process that is CPU time, the least of five runs; over the socket it is
@@ -28,7 +28,7 @@ const EDGES_OVER_A_SOCKET: u64 = 20_000;
 const ECHOES: u32 = 20_000;
 const RUNS: usize = 5;
 
-/// How long an end of the echo looks before it sleeps, as both ends of a session do.
+/// Time for which an end of the echo looks before it sleeps, as both ends of a session do.
 const LOOK: Duration = Duration::from_micros(50);
 /// About as long as a beat and a promise.
 const ECHOED: usize = 64;

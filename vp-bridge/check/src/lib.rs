@@ -14,14 +14,14 @@ mod wire;
 pub use report::{Finding, Report, Verdict};
 pub use wire::MeetError;
 
-/// What the peer is in a platform.
+/// Role of the peer in a platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerRole {
-    /// It accesses registers.
+    /// A CPU: the peer accesses registers.
     Cpu,
-    /// It answers accesses to memory.
+    /// A memory: the peer answers accesses to memory.
     Memory,
-    /// It answers accesses to registers; of the native protocol, it is a server.
+    /// A device: the peer answers accesses to registers; of the native protocol, it is a server.
     Device,
 }
 

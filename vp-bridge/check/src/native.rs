@@ -18,22 +18,22 @@ use crate::report::Tally;
 use crate::wire::{Listener, WaitResult, Wire};
 use crate::{MeetError, Over, PeerRole, Report};
 
-/// What is asked of the peer.
+/// Order for a check: the peer, and what is asked of it.
 #[derive(Debug, Clone)]
 pub struct Check {
-    /// Where it is met. A server listens; a client connects to the check.
+    /// Place at which the peer is met. A server listens; a client connects to the check.
     pub place: MeetingPlace,
-    /// What it is: a device is a server, a CPU or a memory a client.
+    /// Role of the peer: a device is a server, a CPU or a memory a client.
     pub peer: PeerRole,
     /// A register of a server's first register port that may be read.
     pub address: u64,
-    /// What a server is shown that wants to know who comes.
+    /// Token that is shown to a server that wants to know who comes.
     pub token: Option<Token>,
     /// Whom to trust at an address for TLS.
     pub tls: Option<tls::Client>,
-    /// Whether a client on another host may connect.
+    /// True if a client on another host may connect.
     pub insecure: bool,
-    /// How long is waited for each answer; and of a client, how long it may be silent before it is taken to be done.
+    /// Time for which each answer is waited for; and of a client, time for which it may be silent before it is taken to be done.
     pub timeout: Duration,
 }
 
@@ -57,12 +57,12 @@ struct Session {
     input: BytesMut,
     tally: Tally<Rule>,
     timeout: Duration,
-    /// Whether the peer has closed the stream.
+    /// True if the peer has closed the stream.
     is_closed: bool,
     token: Option<Token>,
-    /// Where the peer was met.
+    /// Address at which the peer was met.
     place: Address,
-    /// Why the server is not shown the token.
+    /// Reason for which the server is not shown the token.
     withheld: Option<MeetError>,
     /// The latest time of a reply to an access to registers.
     register_time: Time,
@@ -207,9 +207,9 @@ fn ports() -> Vec<Port> {
     ]
 }
 
-/// Where the memory of the check's server begins.
+/// Address at which the memory of the check's server begins.
 const MEMORY: u64 = 0x8000_0000;
-/// Its port.
+/// Port of that memory.
 const DBB: PortId = PortId(2);
 
 impl Session {
@@ -389,7 +389,7 @@ impl Session {
         }
     }
 
-    /// Whether a request fails with that code, and the session goes on.
+    /// Judges whether a request fails with that code, and the session goes on.
     fn judge_failure(&mut self, rule: Rule, request: Request, code: ErrorCode) -> Result<(), Over> {
         let (reply, _) = self.ask(request, &[])?;
         let is_right = matches!(&reply, Reply::Failed { code: of, .. } if *of == code);

@@ -13,22 +13,22 @@ use crate::report::Tally;
 use crate::wire::{WaitResult, Wire};
 use crate::{MeetError, Over, PeerRole, Report};
 
-/// What is asked of the peer.
+/// Order for a check: the peer, and what is asked of it.
 #[derive(Debug, Clone)]
 pub struct Check {
-    /// Where it is met.
+    /// Place at which the peer is met.
     pub place: MeetingPlace,
-    /// What it is.
+    /// Role of the peer.
     pub peer: PeerRole,
     /// The channel of its registers, or of its memory.
     pub channel: u32,
     /// A register of 4 bytes that may be read, and written with what was read; or 64 bytes of memory that may be written.
     pub address: u64,
-    /// What is announced to it. Byte enables that come without having been announced are a broken rule.
+    /// Capabilities that are announced to the peer. Byte enables that come without having been announced are a broken rule.
     pub announced: Capabilities,
-    /// Whether a peer on another host may connect.
+    /// True if a peer on another host may connect.
     pub insecure: bool,
-    /// How long is waited for each answer; and of a CPU, how long it may be silent before it is taken to be done.
+    /// Time for which each answer is waited for; and of a CPU, time for which it may be silent before it is taken to be done.
     pub timeout: Duration,
 }
 
@@ -53,9 +53,9 @@ struct Session {
     tally: Tally<Rule>,
     timeout: Duration,
     has_greeted: bool,
-    /// Whether the peer has closed the stream.
+    /// True if the peer has closed the stream.
     is_closed: bool,
-    /// What the peer has written to us, by address.
+    /// Bytes that the peer has written to us, by address.
     memory: BTreeMap<u64, u8>,
     /// The latest time that the peer has told.
     time: i64,
@@ -242,7 +242,7 @@ impl Session {
         self.answers(open)
     }
 
-    /// What a read gives; nothing if it fails.
+    /// Returns the data that a read gives; nothing if it fails.
     fn read(&mut self, channel: u32, address: u64, length: u32) -> Result<Option<Bytes>, Over> {
         let read = Transaction::Read(Access::read(self.time, address, length));
         let answers = self.ask(channel, vec![read])?;

@@ -11,22 +11,22 @@ use crate::report::Tally;
 use crate::wire::{Listener, WaitResult, Wire};
 use crate::{MeetError, Over, PeerRole, Report};
 
-/// What is asked of the peer.
+/// Order for a check: the peer, and what is asked of it.
 #[derive(Debug, Clone)]
 pub struct Check {
-    /// Where Renode listens for main.
+    /// Address at which Renode listens for main.
     pub main: Address,
-    /// Where Renode listens for async.
+    /// Address at which Renode listens for async.
     pub asynchronous: Address,
     /// A register of 4 bytes that may be read, and written with what was read.
     pub address: u64,
-    /// Whether a peer on another host may connect.
+    /// True if a peer on another host may connect.
     pub insecure: bool,
-    /// How long is waited for each answer: Renode's `timeout`.
+    /// Time for which each answer is waited for: Renode's `timeout`.
     pub timeout: Duration,
 }
 
-/// How long it is waited for more than was asked for.
+/// Time for which more than was asked for is waited for.
 const QUIET: Duration = Duration::from_millis(2);
 
 struct Session {
@@ -38,7 +38,7 @@ struct Session {
     timeout: Duration,
     /// A get or a push that is to be answered.
     bus_access: Option<EmulatorEvent>,
-    /// What the peer has written to the bus, by address.
+    /// Bytes that the peer has written to the bus, by address.
     memory: BTreeMap<u64, u8>,
     levels: BTreeMap<u64, bool>,
     is_open: bool,
@@ -99,7 +99,7 @@ impl Session {
         self.tally.broken(rule, what, wire);
     }
 
-    /// What comes next that is an answer.
+    /// Returns the next message that is an answer.
     fn answer(&mut self, asked: &str) -> Result<EmulatorEvent, Over> {
         let until = Instant::now() + self.timeout;
         loop {

@@ -1,4 +1,4 @@
-//! What a check has found, rule by rule.
+//! Findings of a check, rule by rule.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -41,16 +41,16 @@ macro_rules! rule_tables {
 
 rule_tables!(vp_protocols::native::Rule, vp_protocols::remote_port::Rule, vp_protocols::renode::Rule);
 
-/// Whether a rule is kept.
+/// Verdict on a rule: whether it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "lowercase")]
 pub enum Verdict {
-    /// It was.
+    /// The rule was kept.
     Kept {
-        /// How many messages or answers could have broken it.
+        /// Number of messages or answers that could have broken the rule.
         occasions: u64,
     },
-    /// It was not.
+    /// The rule was not kept.
     Broken {
         /// How.
         what: String,
@@ -68,11 +68,11 @@ pub enum Verdict {
 pub struct Finding {
     /// The rule's name, such as `RP-04`.
     pub rule: &'static str,
-    /// What is right.
+    /// Statement of what is right.
     pub text: &'static str,
-    /// Where the rule is from.
+    /// Text that the rule is from.
     pub source: &'static str,
-    /// Whether it is kept.
+    /// Verdict: whether the rule is kept.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
@@ -82,11 +82,11 @@ pub struct Finding {
 pub struct Report {
     /// `native`, `remote-port` or `renode`.
     pub protocol: &'static str,
-    /// What the peer was taken for.
+    /// Role that the peer was taken for.
     pub peer: &'static str,
-    /// Where it was met.
+    /// Address at which the peer was met.
     pub address: String,
-    /// Whether no rule is broken.
+    /// True if no rule is broken.
     pub passed: bool,
     /// One for each rule that the peer could break, in order of their names.
     pub rules: Vec<Finding>,
@@ -120,7 +120,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// What is known of each rule while a check runs.
+/// Verdicts known of each rule while a check runs.
 pub(crate) struct Tally<R>(HashMap<R, Verdict>);
 
 impl<R: RuleTable> Tally<R> {

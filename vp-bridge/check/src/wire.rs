@@ -14,10 +14,10 @@ use vp_transport::{
 
 /// Bytes that are kept of each direction.
 const KEPT: usize = 96;
-/// How often it is looked whether somebody has connected, or listens.
+/// Interval at which it is looked whether somebody has connected, or listens.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Why there is no peer to be checked.
+/// Reason for which there is no peer to be checked.
 #[derive(Debug, Error)]
 pub enum MeetError {
     /// Nobody listens there.
@@ -28,7 +28,7 @@ pub enum MeetError {
         /// Why.
         source: io::Error,
     },
-    /// It cannot be listened there.
+    /// The check cannot listen there.
     #[error("cannot listen at {address}: {source}")]
     Listen {
         /// Where.
@@ -48,17 +48,17 @@ pub enum MeetError {
     /// The server wants a token, which others on the network could read.
     #[error("{address} wants a token, and it is not sent: {source}")]
     TokenInClear {
-        /// Where it is.
+        /// Address of the server.
         address: Address,
-        /// Where the token would have gone, and what would be right.
+        /// Address to which the token would have gone, and what would be right.
         source: InClear,
     },
     /// The server wants a token, and is another user's process.
     #[error("{address} wants a token, and it is not sent: {source}")]
     UntrustedServer {
-        /// Where it is.
+        /// Address of the server.
         address: Address,
-        /// Who listens, and what would be right.
+        /// User who listens, and what would be right.
         source: UntrustedServer,
     },
     /// Nobody has connected.
@@ -66,18 +66,18 @@ pub enum MeetError {
     Nobody {
         /// Where.
         address: Address,
-        /// How long it was waited.
+        /// Time for which a connection was waited for.
         waited: Duration,
     },
 }
 
-/// What came of a wait for bytes.
+/// Outcome of a wait for bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitResult {
     Bytes,
     /// The peer has closed the stream.
     End,
-    /// It was waited long enough.
+    /// The time to wait is over.
     Nothing,
 }
 
@@ -136,12 +136,12 @@ impl Wire {
         Listener::bind(address, insecure)?.accept(timeout)
     }
 
-    /// How the stream gets to the peer.
+    /// Returns the way by which the stream gets to the peer.
     pub(crate) fn route(&self) -> io::Result<Route> {
         self.stream.route()
     }
 
-    /// Whether the server that was found at an address may have a token.
+    /// Checks whether the server that was found at an address may have a token.
     pub(crate) fn check_server(&self, address: &Address) -> io::Result<Result<(), UntrustedServer>> {
         self.stream.check_server(Some(address))
     }
@@ -181,7 +181,7 @@ impl Wire {
         }
     }
 
-    /// Whether the peer closes the stream by then; what it still sends is kept only as the last bytes.
+    /// Returns true if the peer closes the stream by then; what it still sends is kept only as the last bytes.
     pub(crate) fn is_closed_by(&mut self, until: Instant) -> bool {
         let mut rest = BytesMut::new();
         loop {
@@ -202,7 +202,7 @@ impl Wire {
     }
 }
 
-/// Where peers connect.
+/// Socket at which peers connect.
 pub(crate) struct Listener {
     address: Address,
     kind: Kind,

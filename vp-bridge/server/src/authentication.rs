@@ -24,10 +24,10 @@ const TRIES: u32 = 3;
 pub(crate) struct PendingConnection<'a> {
     pub(crate) id: SessionId,
     pub(crate) origin: Origin,
-    /// What the log calls it.
+    /// Name of the connection in the log.
     pub(crate) name: &'a str,
     pub(crate) hello: &'a Hello,
-    /// Whether it would only look at a platform.
+    /// True if the connection would only look at a platform.
     pub(crate) is_observer: bool,
 }
 

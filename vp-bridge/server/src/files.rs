@@ -17,7 +17,7 @@ const OF_NEWCOMER: u64 = 2;
 
 /// Files of a session, at most: its socket, once more when it ends, and what wakes its platform.
 const OF_SESSION: u64 = 3;
-/// The same of one on the same host, which may have a ring, its two bells, and what rings them without waiting.
+/// Files of a session on the same host, at most: it may have a ring, its two bells, and what rings them without waiting.
 const OF_LOCAL_SESSION: u64 = OF_SESSION + 5;
 
 fn of_session(address: &Address) -> u64 {
@@ -54,20 +54,20 @@ pub(crate) fn sessions_and_handshakes_within_limit(asked: usize, address: &Addre
     (most, handshakes as usize)
 }
 
-/// How many newcomers so many files are enough for: an eighth of the files is theirs.
+/// Returns the number of newcomers that so many files are enough for: an eighth of the files is theirs.
 fn handshakes_within(limit: Option<u64>) -> u64 {
     let [most, least] = NEWCOMERS;
     limit.map_or(most, |limit| (limit.saturating_sub(BESIDE) / 8 / OF_NEWCOMER).clamp(least, most))
 }
 
-/// How many sessions at an address so many files are enough for, beside newcomers; one at least.
+/// Returns the number of sessions at an address that so many files are enough for, beside newcomers; one at least.
 fn sessions_within(limit: Option<u64>, handshakes: u64, address: &Address) -> usize {
     let beside = BESIDE + handshakes * OF_NEWCOMER;
     let sessions = limit.map_or(u64::MAX, |limit| limit.saturating_sub(beside) / of_session(address));
     usize::try_from(sessions).unwrap_or(usize::MAX).max(1)
 }
 
-/// Whether it failed because no more files can be opened.
+/// Returns true if an operation failed because no more files can be opened.
 pub(crate) fn are_used_up(error: &io::Error) -> bool {
     let errno = rustix::io::Errno::from_io_error(error);
     matches!(errno, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))

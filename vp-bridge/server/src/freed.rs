@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-/// When memory is given back after a platform or a session has ended: with others that end within that time; and what its thread was
-/// still to free.
+/// Times at which memory is given back after a platform or a session has ended: with others that end within that time; and what its
+/// thread was still to free.
 const WHEN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
 /// Gives memory back whenever platforms or sessions have ended, as `has_ended` says; never returns.

@@ -64,7 +64,7 @@ impl HandshakeSlots {
 }
 
 impl HandshakeSlot {
-    /// What the newcomer does, unless it has to go.
+    /// Runs what the newcomer does, unless it has to go.
     ///
     /// # Errors
     /// It has to go, and why; or what it does fails.
@@ -78,7 +78,7 @@ impl HandshakeSlot {
         }
     }
 
-    /// Whether it has to go.
+    /// Returns true if the newcomer has to go.
     pub(crate) fn must_go(&self) -> bool {
         self.must_go.is_cancelled()
     }

@@ -20,7 +20,7 @@ pub(crate) struct JoinedSession<'a> {
     pub(crate) instance: &'a Instance,
     pub(crate) id: SessionId,
     pub(crate) sockets: &'a [Arc<Socket>],
-    /// Whether the platform's thread has ended it; not so when the task is given up in the middle.
+    /// True if the platform's thread has ended the session; not so when the task is given up in the middle.
     pub(crate) is_over: bool,
 }
 

@@ -111,14 +111,14 @@ pub struct Options {
     /// their own. The limit is lower where the process may not open as many files as these need
     /// ([`allow_files_for`]).
     pub max_sessions: usize,
-    /// How long a new connection may take to send its hello.
+    /// Time that a new connection may take to send its hello.
     pub handshake_timeout: Duration,
-    /// How long a session that is ended may take to read the reason.
+    /// Time that a session that is ended may take to read the reason.
     pub farewell_timeout: Duration,
-    /// How long a session that owns memory may leave a request to it unanswered, in wall-clock time. Simulated
-    /// time waits for the answer, so other sessions wait as well. A session that takes longer is disconnected,
-    /// and the platform goes on without it. The same holds for a partner for whose promise simulated time waits
-    /// so long.
+    /// Time for which a session that owns memory may leave a request to it unanswered, in wall-clock time.
+    /// Simulated time waits for the answer, so other sessions wait as well. A session that takes longer is
+    /// disconnected, and the platform goes on without it. The same holds for a partner for whose promise
+    /// simulated time waits so long.
     pub owner_timeout: Duration,
     /// Most bytes of the host's memory that the RAM of all platforms together takes. A client whose platform
     /// would get none is told that the server is full. A platform that needs more than is left is stopped until
@@ -126,19 +126,18 @@ pub struct Options {
     pub memory_limit: u64,
     /// Most bytes of the host's memory that the RAM of one platform takes. A write that needs more is refused.
     pub platform_memory_limit: u64,
-    /// How long a session may be silent that has promised to answer Pings at any time
+    /// Time for which a session may be silent that has promised to answer Pings at any time
     /// ([`Capabilities::HEARTBEAT`]): it gets a Ping after a quarter of that, and is disconnected at the end.
     /// Others may be silent. Over TCP this is also how long a peer's host may be out of reach. None: no limit.
     pub heartbeat: Option<Duration>,
-    /// How long a session may be idle, without messages in either direction and without work under way. None:
-    /// no limit.
+    /// Time for which a session may be idle, without messages in either direction and without work under way. None: no limit.
     pub idle_timeout: Option<Duration>,
     /// Delta cycles of a platform without simulated time moving on, after which its run is ended and its
     /// sessions are told ([`vp_core::Simulation::set_delta_limit`]).
     pub delta_limit: u64,
-    /// Whether all sessions share one platform, except those that name another one.
+    /// True if all sessions share one platform, except those that name another one.
     pub one_platform: bool,
-    /// Whether time is stopped on each platform from its beginning on, until a debugger lets it go on.
+    /// True if time is stopped on each platform from its beginning on, until a debugger lets it go on.
     pub stopped: bool,
     /// A saved platform ([`vp_models::platform::Platform::save`]) from which each platform continues, in place
     /// of power-on.
@@ -166,7 +165,7 @@ pub struct Options {
 pub struct EndedPlatform {
     /// The name that its sessions had for it, or its description's.
     pub name: String,
-    /// Its counters.
+    /// Counters of the platform.
     pub statistics: Statistics,
 }
 
@@ -224,7 +223,7 @@ impl Options {
     }
 }
 
-/// Why a server cannot start.
+/// Reason for which a server cannot start.
 #[derive(Debug, Error)]
 pub enum BindError {
     /// The address cannot be listened on.
@@ -235,7 +234,7 @@ pub enum BindError {
     Description {
         /// The platform's name.
         name: String,
-        /// What is wrong.
+        /// Fault of the description.
         source: DescriptionError,
     },
     /// A fault that cannot be armed at the platform.
@@ -255,11 +254,11 @@ struct Listeners {
     running: TaskTracker,
 }
 
-/// What all sessions share.
+/// State that all sessions share.
 struct ServerContext {
     options: Options,
     registry: Registry,
-    /// What the server says of a platform to a session that has not authenticated.
+    /// Offer that the server makes of a platform to a session that has not authenticated.
     offer: Offer,
     tries: Tries,
     strangers: StrangerLog,

@@ -36,7 +36,7 @@ pub enum ListenError {
     Open {
         /// The place.
         address: Address,
-        /// What it lacks.
+        /// Part of the authentication that is lacking.
         why: &'static str,
     },
     /// An address for TLS, without a certificate to present.
@@ -54,7 +54,7 @@ pub enum ListenError {
     NoTls {
         /// The place.
         address: Address,
-        /// Whether clients were to be known by certificates.
+        /// True if clients were to be known by certificates.
         asks_clients: bool,
     },
     /// Anything else.
@@ -62,7 +62,7 @@ pub enum ListenError {
     Io {
         /// The place.
         address: Address,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
 }

@@ -17,13 +17,13 @@ use crate::stream::Stream;
 /// The shortest time between two connections to a peer that does not listen yet, or that has gone.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// Where a peer is met, from the server's beginning on.
+/// Place at which a peer is met, from the server's beginning on.
 pub(crate) struct Meeting {
     address: Address,
     access: Access,
     strangers: StrangerLog,
     side: Side,
-    /// When this side last connected.
+    /// Time at which this side last connected.
     last_connected: Option<Instant>,
 }
 
@@ -91,7 +91,7 @@ impl Meeting {
         Ok(Meeting { address, access: access.clone(), strangers, side, last_connected })
     }
 
-    /// Where, with the port that was really taken.
+    /// Returns the address of the place, with the port that was really taken.
     pub(crate) fn address(&self) -> &Address {
         match &self.side {
             Side::Listens(listener) => listener.local_address(),

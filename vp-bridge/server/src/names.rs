@@ -10,7 +10,8 @@ pub(crate) fn check(name: &str) -> Result<(), &'static str> {
     }
 }
 
-/// The same of a shared platform's name, which is also not to be taken for a session's own platform: that is `#` and the session's number.
+/// Refuses a shared platform's name as [`check`] does, and one that would be taken for a session's own platform: that is `#` and the
+/// session's number.
 pub(crate) fn check_platform(name: &str) -> Result<(), &'static str> {
     check(name).map_err(|_| "a platform's name has 1 to 64 bytes and no control characters")?;
     match name.starts_with('#') {

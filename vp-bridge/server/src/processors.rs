@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// How long a thread may work, by what it takes of a processor, before it waits in the line; and how long one works while others wait.
+/// Time that a thread may work, by what it takes of a processor, before it waits in the line; and time that one works while others wait.
 const SLICE: Duration = Duration::from_millis(2);
 /// Passes of a thread's loop that are no work to speak of.
 const FEW: u32 = 4;
-/// How long a thread waits for a place. One that has a place may be in one long step of a model.
+/// Time for which a thread waits for a place. One that has a place may be in one long step of a model.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// For all servers of this process.
@@ -130,7 +130,7 @@ impl WorkPeriod {
     }
 }
 
-/// What this thread has taken of a processor.
+/// Returns the time that this thread has taken of a processor.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()

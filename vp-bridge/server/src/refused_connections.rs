@@ -16,16 +16,16 @@ use crate::{ServerContext, session};
 
 /// Newcomers that are being turned away and may take their time to read why. More are told what the system takes at once.
 const AT_ONCE: usize = 64;
-/// How long a connection that cannot be taken is left alone before the next try.
+/// Time for which a connection that cannot be taken is left alone before the next try.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long one may take to read why, while no other is taken.
+/// Time that one may take to read why, while no other is taken.
 const WORDS: Duration = Duration::from_millis(200);
 
 /// Connections that get no session: each is told why, a few at a time.
 pub(crate) struct RefusedConnections {
     places: Arc<Semaphore>,
     spare: ReserveFile,
-    /// Whether the last connection could not be accepted: logged once.
+    /// True if the last connection could not be accepted: logged once.
     pub(crate) is_stuck: bool,
 }
 

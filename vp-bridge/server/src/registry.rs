@@ -19,10 +19,10 @@ use crate::access::SessionIdentity;
 pub(super) struct Registry {
     start: Start,
     patience: TimeLimits,
-    /// Whether all sessions have one platform.
+    /// True if all sessions have one platform.
     is_one: bool,
     memory: PlatformMemory,
-    /// What goes wrong at each platform.
+    /// Text of the faults that are injected at each platform.
     faults: Option<Arc<str>>,
     listeners: Listeners,
     platforms: Mutex<Platforms>,
@@ -31,7 +31,7 @@ pub(super) struct Registry {
 #[derive(Default)]
 struct Platforms {
     shared: HashMap<String, Shared>,
-    /// Those that are one session's own.
+    /// Platforms that are one session's own.
     own: BTreeMap<SessionId, PrivatePlatform>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct PlatformRequest<'a> {
     pub(super) session: SessionId,
     /// The holder of the session's token, if the server asks.
     pub(super) holder: Option<&'a str>,
-    /// What the platforms that the token's holder begins may take together.
+    /// Memory that the platforms that the token's holder begins may take together.
     pub(super) memory: Option<&'a Arc<MemoryPool>>,
     /// The shared platform that it wants; none: one of its own.
     pub(super) platform: Option<&'a str>,
@@ -55,18 +55,18 @@ pub(super) struct PlatformRequest<'a> {
 
 /// A platform as observers know it.
 pub(super) struct Listed {
-    /// What an observer calls it.
+    /// Name that an observer has for the platform.
     pub(super) name: String,
     pub(super) is_shared: bool,
 }
 
-/// What the RAM of platforms may take of the host's memory: of all together, and of each.
+/// Memory of the host that the RAM of platforms may take: of all together, and of each.
 pub(super) struct PlatformMemory {
     pub(super) pool: Arc<MemoryPool>,
     pub(super) limit: u64,
 }
 
-/// Why there is no platform for a newcomer.
+/// Reason for which there is no platform for a newcomer.
 #[derive(Debug, Error)]
 pub(super) enum EnterError {
     #[error("no thread for the platform: {0}")]

@@ -22,7 +22,7 @@ use crate::registry::PlatformRequest;
 use crate::session_end::{End, Ended, SHUTDOWN, printable};
 use crate::stream::Stream;
 
-/// How a TLS client begins (RFC 8446, 5.1): as a frame it would have too long a header.
+/// First bytes of a TLS client (RFC 8446, 5.1): as a frame it would have too long a header.
 const TLS: [u8; 2] = [0x16, 0x03];
 
 /// Serves a connection to its end. It has a place among the new connections until it has authenticated, and
@@ -146,7 +146,8 @@ pub(super) async fn turn_away(context: &ServerContext, stream: Stream, code: Err
     farewell(context, stream, connection).await;
 }
 
-/// The same without waiting: what the system does not take at once is lost. With TLS that is all of it, because there has been no handshake.
+/// Tells a newcomer why there is no place for it without waiting: what the system does not take at once is lost. With TLS that is all of
+/// it, because there has been no handshake.
 pub(super) fn turn_away_at_once(context: &ServerContext, stream: &Stream, code: ErrorCode, reason: String) {
     let mut connection = Connection::server(context.options.terms);
     connection.refuse(code, reason);
@@ -326,13 +327,13 @@ async fn joined(
     })
 }
 
-/// Whether the session is to look only: it asks for that, and the server grants it.
+/// Returns true if the session is to look only: it asks for that, and the server grants it.
 fn is_observer(context: &ServerContext, hello: &Hello) -> bool {
     let granted = context.options.terms.capabilities.intersection(hello.capabilities);
     granted.contains(Capabilities::OBSERVER)
 }
 
-/// Why such a session cannot be had, if it cannot.
+/// Returns the reason for which such a session cannot be had, if it cannot.
 fn unfit(hello: &Hello, is_observer: bool) -> Option<(ErrorCode, &'static str)> {
     if let TimeMode::Paced { picoseconds_per_nanosecond: 0 } = hello.time_mode {
         return Some((

@@ -1,12 +1,12 @@
-//! How sessions end.
+//! Ends of sessions.
 
 use vp_models::printable::one_line;
 use vp_protocols::native::{Connection, Violation};
 
-/// Why all sessions end with the server.
+/// Reason for which all sessions end with the server.
 pub(crate) const SHUTDOWN: &str = "the server shuts down";
 
-/// Why a session ended: for the log.
+/// Reason for which a session ended, for the log.
 #[derive(Debug)]
 pub(crate) enum End {
     /// As it should.
@@ -22,7 +22,7 @@ impl End {
         why
     }
 
-    /// What the log says of a session of that name.
+    /// Returns the line of the log about the end of a session of that name.
     pub(crate) fn line(&self, name: &str) -> String {
         format!("{name}: {}; session closed", self.why())
     }
@@ -43,7 +43,7 @@ impl From<Violation> for End {
     }
 }
 
-/// What a session's task gets back from the platform's thread, which leaves the socket alone from then on.
+/// State that a session's task gets back from the platform's thread, which leaves the socket alone from then on.
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// The protocol's state, with the messages that are left to send.
@@ -51,7 +51,7 @@ pub(crate) struct Ended {
     pub(crate) end: End,
 }
 
-/// What a stranger calls itself, fit for a line of a log.
+/// Returns the name that a stranger gives itself, fit for a line of a log.
 pub(crate) fn printable(agent: &str) -> String {
     one_line(&agent.chars().take(64).collect::<String>()).into_owned()
 }

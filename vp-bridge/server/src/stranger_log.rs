@@ -13,7 +13,7 @@ use crate::session_end::End;
 /// From one line of a kind to the next.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What a server logs of strangers. Clones are the same log.
+/// Log of what strangers do at a server. Clones are the same log.
 #[derive(Debug, Clone)]
 pub(crate) struct StrangerLog {
     turned_away: RepeatedLine,
@@ -119,23 +119,23 @@ impl RepeatedLine {
     }
 }
 
-/// When lines of one kind are logged.
+/// Times at which lines of one kind are logged.
 #[derive(Debug, Default)]
 struct Repeats {
-    /// When the next one may be.
+    /// Time at which the next line may be logged.
     next: Option<Instant>,
     /// The newest that has not been, and how many there are.
     kept: Option<(String, u64)>,
 }
 
-/// What becomes of a line.
+/// Fate of a line.
 #[derive(Debug, PartialEq, Eq)]
 enum Added {
-    /// It is logged now.
+    /// The line is logged now.
     Due(String),
-    /// It is the first of those that are summed up at that time.
+    /// The line is the first of those that are summed up at that time.
     KeptUntil(Instant),
-    /// It is summed up with others.
+    /// The line is summed up with others.
     Counted,
 }
 

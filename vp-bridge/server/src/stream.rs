@@ -149,7 +149,7 @@ impl Stream {
         }
     }
 
-    /// The same TCP socket, on which the peer has spoken no TLS.
+    /// Returns the same TCP socket, on which the peer has spoken no TLS.
     pub(crate) fn without_tls(&self) -> io::Result<Self> {
         match self {
             Self::Tls(socket, _) => Self::of(&socket.without_tls()?),
@@ -158,7 +158,7 @@ impl Stream {
     }
 }
 
-/// What cannot be done now, as tokio has it.
+/// Turns what cannot be done now into the error that tokio has for it.
 fn done(done: io::Result<Option<usize>>) -> io::Result<usize> {
     done?.ok_or_else(|| ErrorKind::WouldBlock.into())
 }

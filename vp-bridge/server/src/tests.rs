@@ -95,7 +95,7 @@ async fn who_waits_for_a_platform_whose_time_stands_still_is_told_who_runs_and_a
     }
 }
 
-/// Its client asks again and again how the platform is.
+/// A client that asks again and again how the platform is.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_for_an_interrupt_in_free_mode_is_told_that_time_stands_still() {
     for model in [spin, spin_in_place] {

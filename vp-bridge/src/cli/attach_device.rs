@@ -110,7 +110,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     serve_part(&mut link, linked)
 }
 
-/// What a device is to a port of its platform.
+/// Returns what a device is to a port of its platform: the port's name and the role.
 pub(super) fn device_end(port: &Port) -> Option<(&'static str, Role)> {
     match port.kind {
         PortKind::Registers => Some((port.name, Role::Target)),
@@ -161,7 +161,7 @@ fn serve_part(link: &mut RemoteLink, mut linked: LinkedHub) -> Result<Verdict, F
     }
 }
 
-/// What the other side has told, as the hub there has told it.
+/// Returns what the other side has told, as the hub there has told it.
 fn output(told: FromPlatform) -> Option<Output> {
     let party = PARTY;
     match told {

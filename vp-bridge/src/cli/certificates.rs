@@ -18,7 +18,7 @@ use super::Failure;
 use crate::cli::out;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long the certificates are valid.
+/// Time for which the certificates are valid.
 const VALID: Duration = Duration::from_secs(365 * DAY.as_secs());
 
 /// The name in the client's certificate, which a file of tokens may have.

@@ -1,4 +1,4 @@
-//! Which faults to inject.
+//! Options for the faults to inject.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) struct FaultArgs {
 }
 
 impl FaultArgs {
-    /// What the file says, if one is given.
+    /// Reads the text of the file of faults, if one is given.
     pub(super) fn text(&self) -> Result<Option<Arc<str>>, Failure> {
         let Some(file) = &self.faults else { return Ok(None) };
         match standard::read_text("--faults", file, MOST_FAULTS_TEXT as u64) {
@@ -36,7 +36,7 @@ impl FaultArgs {
         })
     }
 
-    /// Why a server does not start.
+    /// Returns the failure for a server that does not start.
     pub(super) fn bind_failure(&self, error: BindError) -> Failure {
         match error {
             BindError::Faults(error) => self.refused(error),

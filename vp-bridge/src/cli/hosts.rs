@@ -1,4 +1,4 @@
-//! Where a program runs: on a platform in this process, or on one behind a socket.
+//! Platforms on which a program runs: in this process, or behind a socket.
 
 use super::Failure;
 use super::alive::{self, Alive, ToldHost};
@@ -87,14 +87,14 @@ impl From<WantedTimeMode> for TimeMode {
 
 /// A CPU's place at a platform, and what is known of that platform.
 pub(super) struct OpenedHost {
-    /// What takes part in the platform from other programs, if anything does; to be dropped after the host.
+    /// Parts of the platform in other programs, if there are any; to be dropped after the host.
     pub(super) parts: Option<PartsOutside>,
     pub(super) host: Box<dyn Host>,
     /// The platform, if it is in this process.
     pub(super) description: Option<Description>,
     /// The platform in one line.
     pub(super) headline: String,
-    /// What writes files about it, if it is in this thread; to be dropped before the host.
+    /// Observers that write files about the platform, if it is in this thread; to be dropped before the host.
     pub(super) observed: Option<Observed>,
 }
 
@@ -118,12 +118,12 @@ impl HostArgs {
         self.limited(self.open_unlimited(default, false)?)
     }
 
-    /// The same, watched for what bounds it if it is in this process.
+    /// Opens a platform as [`HostArgs::open`] does, watched for what bounds it if it is in this process.
     pub(super) fn open_watched(&self, default: &str) -> Result<OpenedHost, Failure> {
         self.limited(self.open_unlimited(default, true)?)
     }
 
-    /// The same, of which no files are written: to look at the platform only.
+    /// Opens a platform as [`HostArgs::open`] does, of which no files are written: to look at the platform only.
     pub(super) fn open_unobserved(&self, default: &str) -> Result<OpenedHost, Failure> {
         HostArgs { observing: ObserveArgs::default(), ..self.clone() }.open(default)
     }

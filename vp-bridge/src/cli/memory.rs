@@ -1,4 +1,4 @@
-//! What memories with a time of their own did, for people.
+//! Text on what memories with a time of their own did, for people.
 
 use super::text::{counted, grouped};
 use std::io::{Result, Write};

@@ -1,4 +1,4 @@
-//! How much of this machine's memory the RAM of platforms may take.
+//! Limit of this machine's memory that the RAM of platforms may take.
 
 use super::text;
 use vp_models::memory::MemoryBudget;
@@ -15,7 +15,7 @@ pub(super) struct MemoryArgs {
 }
 
 impl MemoryArgs {
-    /// How many bytes.
+    /// Returns the limit, in bytes.
     pub(super) fn limit(&self) -> u64 {
         self.memory_limit.unwrap_or_else(usual)
     }
@@ -39,7 +39,7 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// What a platform takes from a server's memory when it begins.
+/// Memory that a platform takes from a server when it begins, in bytes.
 const LEAST: u64 = 1 << 20;
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ fn commit() -> Option<&'static str> {
     Some(env!("VP_COMMIT")).filter(|commit| !commit.is_empty())
 }
 
-/// The same, with the commit, and with what decides whether two programs find the same event hash.
+/// Returns the version, with the commit, and with what decides whether two programs find the same event hash.
 fn long_version() -> String {
     let commit = commit().unwrap_or("none: it is no release build");
     format!("{VERSION}\ncommit      {commit}\nevent hash  version {EVENT_HASH_VERSION}")
@@ -128,17 +128,17 @@ enum Command {
     Man(shell::ManArgs),
 }
 
-/// Why a command could not do its work, as a person is told it.
+/// Reason for which a command could not do its work, as a person is told it.
 #[derive(Debug)]
 struct Failure {
     what: String,
-    /// What would be right, if that is known.
+    /// Hint at what would be right, if that is known.
     hint: Option<String>,
-    /// Whether there is no way to the server.
+    /// True if there is no way to the server.
     is_connection: bool,
-    /// Whether the platform lacks what was asked for, and nothing is wrong.
+    /// True if the platform lacks what was asked for, and nothing is wrong.
     is_lack: bool,
-    /// Whether whoever read the output has gone.
+    /// True if whoever read the output has gone.
     is_broken_pipe: bool,
     /// The exit status.
     status: u8,
@@ -155,7 +155,7 @@ impl Failure {
         Failure { is_connection: true, ..Failure::new(what) }
     }
 
-    /// The same of a comparison, as diff(1): its exit status is 2, because 1 says that something differs.
+    /// Makes the failure that of a comparison, as diff(1) has it: its exit status is 2, because 1 says that something differs.
     fn of_comparison(self) -> Failure {
         Failure { status: 2, ..self }
     }
@@ -185,14 +185,14 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// Whether what was run turned out right.
+/// Verdict on whether what was run turned out right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Right,
     Wrong,
 }
 
-/// What the command line says. What is wrong with it is told with the arguments as they may be shown.
+/// Parses the command line. What is wrong with it is told with the arguments as they may be shown.
 fn parse() -> Cli {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     Cli::try_parse_from(&arguments).unwrap_or_else(|error| {

@@ -54,13 +54,13 @@ pub(super) struct ObserveArgs {
     outcome: Arc<Outcome>,
 }
 
-/// What came of the files of a command's platforms.
+/// Outcome of the files of a command's platforms.
 #[derive(Debug, Default)]
 struct Outcome {
-    /// How many platforms have begun.
+    /// Number of platforms that have begun.
     platforms: AtomicUsize,
     finished: Mutex<Finished>,
-    /// Whether a server has no file of what it was to write, which its log has said.
+    /// True if a server has no file of what it was to write, which its log has said.
     is_lacking: AtomicBool,
 }
 
@@ -99,7 +99,7 @@ impl ObserveArgs {
         self.layers.get_or_init(|| LayerNames::of(plan));
     }
 
-    /// Whether a recording is to be made.
+    /// Returns true if a recording is to be made.
     pub(super) fn records(&self) -> bool {
         self.recording.is_given()
     }
@@ -154,7 +154,7 @@ impl ObserveArgs {
         Ok(Observed { observers: Some(observers), outcome })
     }
 
-    /// What looks on at each platform of a server, if anything does.
+    /// Returns what looks on at each platform of a server, if anything does.
     pub(super) fn of_server(
         &self,
         description: &Description,
@@ -169,7 +169,7 @@ impl ObserveArgs {
         Ok(Some(Arc::new(OnServer(self.clone()))))
     }
 
-    /// What came of the command: wrong if a file was not written. Tells what a person should know of the files.
+    /// Returns the verdict on a command: wrong if a file was not written. Tells what a person should know of the files.
     pub(super) fn conclude(&self, verdict: Result<Verdict, Failure>) -> Result<Verdict, Failure> {
         let Finished { notes, errors } = self.outcome.take();
         for note in notes {
@@ -179,7 +179,7 @@ impl ObserveArgs {
         wrong_with(&errors, verdict)
     }
 
-    /// What came of a server: wrong if something is not recorded, or a file was not written, which its log has said.
+    /// Returns the verdict on a server: wrong if something is not recorded, or a file was not written, which its log has said.
     pub(super) fn conclude_server(&self, verdict: Result<Verdict, Failure>) -> Result<Verdict, Failure> {
         let verdict = wrong_with(&self.not_recorded().collect::<Vec<_>>(), verdict)?;
         Ok(if self.outcome.is_lacking.load(Ordering::Relaxed) { Verdict::Wrong } else { verdict })
@@ -216,7 +216,7 @@ impl Drop for Observed {
     }
 }
 
-/// What looks on at a server's platforms.
+/// Observers of a server's platforms.
 #[derive(Debug)]
 struct OnServer(ObserveArgs);
 

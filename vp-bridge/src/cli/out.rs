@@ -13,11 +13,11 @@ use vp_models::printable;
 pub(super) struct Out<S> {
     stream: S,
     has_colours: bool,
-    /// How an escape sequence begins that may go out, up to its parameters.
+    /// Beginning of an escape sequence that may go out, up to its parameters.
     begins: &'static str,
 }
 
-/// How this program's own escape sequences begin until they go out: no other text knows the number.
+/// Beginning of this program's own escape sequences until they go out: no other text knows the number.
 static OWN: LazyLock<String> =
     LazyLock::new(|| format!("\x1b[{};", RandomState::new().hash_one(0_u8) as u32));
 

@@ -123,7 +123,7 @@ fn of_outside(outside: &OutsideDescription) -> Vec<(&'static str, String)> {
     vec![("device", format!("outside: {like}")), ("compatible", outside.compatible.join(", "))]
 }
 
-/// What its device consists of.
+/// Returns what a platform's device consists of.
 fn of_device(device: &DeviceDescription) -> Vec<(&'static str, String)> {
     match device {
         DeviceDescription::Nvdla(nvdla) => of_nvdla(&nvdla.config),
@@ -229,7 +229,7 @@ fn describe(out: &mut impl Write, description: &Description) -> Result<(), Failu
     }
 }
 
-/// What each mode of an NVDLA was held to.
+/// Shows what each mode of an NVDLA was held to.
 fn held_to(out: &mut impl Write, modes: &[(Mode, Evidence)]) -> Result<(), Failure> {
     let nothing = Evidence::default();
     if modes.iter().all(|(_, evidence)| *evidence == nothing) {
@@ -254,7 +254,7 @@ fn held_to(out: &mut impl Write, modes: &[(Mode, Evidence)]) -> Result<(), Failu
     Ok(())
 }
 
-/// What an NVDLA consists of.
+/// Returns what an NVDLA consists of.
 fn of_nvdla(config: &Config) -> Vec<(&'static str, String)> {
     let enabled = |parts: &[(&str, bool)]| {
         let present: Vec<&str> = parts.iter().filter(|part| part.1).map(|part| part.0).collect();
@@ -284,7 +284,7 @@ fn of_nvdla(config: &Config) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What an FPGA AI Suite IP consists of.
+/// Returns what an FPGA AI Suite IP consists of.
 fn of_suite(architecture: &Architecture) -> Vec<(&'static str, String)> {
     let Architecture { parallel_channels, parallel_kernels, queue_depth, jobs_in_flight, .. } = architecture;
     let licence = match architecture.licensed {

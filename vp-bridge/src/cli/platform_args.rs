@@ -1,4 +1,4 @@
-//! Which platform to use, and what to change in it.
+//! Options for the platform to use, and for what to change in it.
 
 use super::{Failure, standard, text};
 use clap::Args;
@@ -136,7 +136,8 @@ impl PlatformArgs {
         }
     }
 
-    /// The same where each of several traces runs on a platform of its own, unless one is named: values of `sram0` are for those that have it.
+    /// Returns these options for several traces, of which each runs on a platform of its own, unless one is named: values of `sram0` are
+    /// for those that have it.
     pub(super) fn of_several(&self) -> PlatformArgs {
         PlatformArgs { of_several: self.platform.is_none(), ..self.clone() }
     }
@@ -243,7 +244,7 @@ fn no_nvdla(name: &str) -> Failure {
         .hint("take --platform nv_small, or another that `vp platform` lists")
 }
 
-/// What an FPGA AI Suite IP is, in a few words.
+/// Describes an FPGA AI Suite IP, in a few words.
 fn suite_headline(architecture: &Architecture) -> Vec<String> {
     let Architecture { parallel_channels, parallel_kernels, memory_word, .. } = architecture;
     let mut parts = vec![
@@ -259,12 +260,12 @@ fn suite_headline(architecture: &Architecture) -> Vec<String> {
     parts
 }
 
-/// What a platform is, in one line.
+/// Describes a platform, in one line.
 pub(super) fn headline(description: &Description) -> String {
     headline_with(description, times(&description.dbb0.model, description.dbb_latency()))
 }
 
-/// The same, with what is said of the memory behind `dbb0`.
+/// Describes a platform, in one line, with what is said of the memory behind `dbb0`.
 pub(super) fn headline_with(description: &Description, memory: String) -> String {
     let mut parts = vec![description.name.clone()];
     match &description.device {
@@ -290,7 +291,7 @@ fn specified(config: &Config) -> String {
     vendors.map_or_else(String::new, |bits| format!(" (the vendor's {} has {bits})", config.name))
 }
 
-/// When a memory's data comes, as a phrase.
+/// Says when a memory's data comes, as a phrase.
 pub(super) fn times(model: &MemoryModel, read: Latency) -> String {
     let reads = format!("reads {}", latency(read));
     match model.phrase() {

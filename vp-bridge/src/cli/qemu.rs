@@ -29,7 +29,7 @@ use crate::cli::out;
 
 const LIBRARY: &str = "libvp_qemu.so";
 
-/// How long a platform may take to end when its guest has ended.
+/// Time that a platform may take to end when its guest has ended.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
@@ -76,7 +76,7 @@ pub(super) struct Args {
     args: Vec<OsString>,
 }
 
-/// What the library takes as options of the device (`qemu-glue/src/options.rs`).
+/// Options of the device that the library takes (`qemu-glue/src/options.rs`).
 const DEVICE_OPTIONS: [&str; 9] =
     ["address", "spi", "compatible", "platform", "pool", "timeout", "share", "heartbeat", "ranges"];
 

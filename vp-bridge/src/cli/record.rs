@@ -22,7 +22,7 @@ impl Record {
         self.0.push((name.into(), serde_json::json!(value)));
     }
 
-    /// The same, with a value added.
+    /// Returns the record, with a value added.
     #[must_use]
     pub(super) fn with(mut self, name: impl Into<String>, value: impl Serialize) -> Record {
         self.put(name, value);
@@ -48,7 +48,7 @@ pub(super) fn counters(statistics: &Statistics) -> Map<String, Value> {
     statistics.counters.iter().map(entry).collect()
 }
 
-/// Whether a value has been printed.
+/// True if a value has been printed.
 static IS_PRINTED: AtomicBool = AtomicBool::new(false);
 
 /// Prints why a command could not do its work as JSON, if JSON is asked for and nothing has been printed that says so.

@@ -27,14 +27,14 @@ pub(super) struct RecordArgs {
 /// The recordings of a command's platforms.
 #[derive(Debug, Default)]
 struct Made {
-    /// How many have begun.
+    /// Number of recordings that have begun.
     count: AtomicUsize,
-    /// Those that are not over, or not whole.
+    /// Recordings that are not over, or not whole.
     recordings: Mutex<Vec<Recording>>,
 }
 
 impl RecordArgs {
-    /// Whether it is given.
+    /// Returns true if the option is given.
     pub(super) fn is_given(&self) -> bool {
         self.record.is_some()
     }
@@ -44,7 +44,7 @@ impl RecordArgs {
         self.record.as_deref()
     }
 
-    /// Whether there can be such a file: before anything runs.
+    /// Checks whether there can be such a file: before anything runs.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let Some(path) = &self.record else { return Ok(()) };
         let wrong = |error| Failure::new(format!("cannot record in {}: {error}", path.display()));
@@ -62,7 +62,7 @@ impl RecordArgs {
         Ok(())
     }
 
-    /// Why recordings are not whole, once their platforms have ended.
+    /// Returns the reasons for which recordings are not whole, once their platforms have ended.
     pub(super) fn failures(&self) -> Vec<RecordError> {
         let mut recordings = self.made.recordings.lock().unwrap_or_else(PoisonError::into_inner);
         recordings.drain(..).filter_map(|recording| recording.finish().err()).collect()
@@ -74,7 +74,7 @@ pub(super) fn program() -> String {
     format!("vp {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Which build of it: a hash of parts of its file, which is long.
+/// Build of this program: a hash of parts of its file, which is long.
 pub(super) fn build() -> Option<String> {
     static BUILD: OnceLock<Option<String>> = OnceLock::new();
     BUILD.get_or_init(|| hash_of_program().ok()).clone()

@@ -193,7 +193,7 @@ fn replay(args: &Args) -> Result<Verdict, Failure> {
     Ok(Verdict::Right)
 }
 
-/// What a recording that does not run again may have of it.
+/// Returns the failure of a recording that does not run again, with what may be the reason.
 fn explained(path: &Path, error: &PlayError, player: &FilePlayer) -> Failure {
     let header = player.reader().header();
     let is_same = header.build.is_some() && header.build == recording::build();

@@ -1,4 +1,4 @@
-//! What the vendor's RTL took for a trace, where a table of that is at hand.
+//! Cycles that the vendor's RTL took for a trace, where a table of that is at hand.
 
 use super::Failure;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ impl RtlTable {
         Ok(RtlTable { cycles })
     }
 
-    /// What the RTL took for a test with this platform's memory, if that was measured.
+    /// Returns the cycles that the RTL took for a test with this platform's memory, if that was measured.
     pub(super) fn cycles(&self, test: &str, description: &Description) -> Option<u64> {
         self.cycles.get(&(test.to_owned(), Setting::of(description)?)).copied()
     }

@@ -11,7 +11,7 @@ pub(super) const BEFORE: usize = 4;
 /// Items of each sequence that are shown from the place on at which they differ.
 const FROM: usize = 3;
 
-/// What both sequences have at each place, up to the end of the longer one.
+/// Returns what both sequences have at each place, up to the end of the longer one.
 pub(super) fn pairs<T>(
     one: impl IntoIterator<Item = T>,
     other: impl IntoIterator<Item = T>,
@@ -27,9 +27,9 @@ pub(super) fn pairs<T>(
 pub(super) struct FirstDifference<T> {
     /// The place, from 0.
     pub(super) index: u64,
-    /// What both have before it, the last of it.
+    /// Last items that both have before the place.
     pub(super) before: VecDeque<T>,
-    /// What each has from there on, the first of it; nothing, if it has ended.
+    /// First items that each has from there on; none, if it has ended.
     pub(super) sides: [Vec<T>; 2],
 }
 

@@ -131,7 +131,7 @@ impl From<RemotePortTime> for TimeSource {
 }
 
 impl Args {
-    /// Who may come in.
+    /// Returns the rules for who may come in.
     fn access(&self) -> Result<Access, Failure> {
         let tokens = match &self.tokens {
             Some(path) => Tokens::read(path),

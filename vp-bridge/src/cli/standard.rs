@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use vp_models::host::read_at_most;
 
-/// Whether a name stands for standard input or output.
+/// Returns true if a name stands for standard input or output.
 pub(super) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -47,7 +47,7 @@ pub(super) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure>
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Whether one of these files, which an option names, is standard output: then no text goes there.
+/// Returns true if one of these files, which an option names, is standard output: then no text goes there.
 ///
 /// # Errors
 /// When JSON is asked for as well.

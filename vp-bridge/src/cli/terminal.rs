@@ -1,4 +1,4 @@
-//! What is said beside results, on standard error: the log and progress; and whether in colours.
+//! Text beside results, on standard error: the log and progress; and whether in colours.
 
 use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub(super) fn start_log(usual: LevelFilter, not: &[&str]) {
     tracing_subscriber::registry().with(log.with_filter(filter)).init();
 }
 
-/// Whether more is to be said than usual.
+/// Returns true if more is to be said than usual.
 pub(super) fn is_verbose() -> bool {
     SAID.get().is_some_and(|said| said.verbose > 0)
 }

@@ -44,7 +44,7 @@ impl Check {
         Ok(())
     }
 
-    /// What a script finds in a session that may become a partner; [`Over`] where the server grants none.
+    /// Runs a script in a session that may become a partner, and returns what it finds; [`Over`] where the server grants none.
     fn as_partner<T>(
         &self,
         tally: &mut Tally<Rule>,
@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    /// How long a cycle of the platform's clock is.
+    /// Reads the length of a cycle of the platform's clock, in picoseconds.
     fn period(&mut self) -> Result<u64, Over> {
         let statistics = Request::Statistics { prefix: "period".to_owned(), first: 0 };
         let (Reply::Statistics { count, .. }, payload) = self.ask(statistics, &[])? else { return Err(Over) };

@@ -24,7 +24,7 @@ fn reply(id: u32, reply: Reply) -> Message {
     Message::Reply { id: RequestId(id), time: Time(0), reply }
 }
 
-/// What a server does wrong.
+/// Rule that a server breaks.
 #[derive(Clone)]
 enum Wrong {
     Nothing,
@@ -332,12 +332,12 @@ fn a_server_that_wants_to_know_who_comes_is_shown_the_token() {
     assert!(matches!(finding.unwrap().verdict, Verdict::Kept { .. }), "{report}");
 }
 
-/// What a client does wrong, once it is welcome.
+/// Rule that a client breaks, once it is welcome.
 #[derive(Clone)]
 enum ClientWrong {
     Nothing,
     Says(Vec<u8>),
-    /// Its memory keeps nothing.
+    /// A memory that keeps nothing.
     Forgets,
     NeverAnswers,
     /// Says that in place of a hello.

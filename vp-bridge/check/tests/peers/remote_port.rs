@@ -40,7 +40,7 @@ fn patched(mut packet: BytesMut, at: usize, bytes: &[u8]) -> BytesMut {
     packet
 }
 
-/// What the mutant says behind its hello, once the check has asked its first: a read of 4 bytes with id 1, in the extended layout.
+/// Bytes that the mutant says behind its hello, once the check has asked its first: a read of 4 bytes with id 1, in the extended layout.
 type Says = BytesMut;
 
 fn mutants() -> Vec<(Rule, Says)> {
@@ -84,7 +84,7 @@ fn mutants() -> Vec<(Rule, Says)> {
     ]
 }
 
-/// What breaks the rules about a session as a whole.
+/// Behaviour that breaks the rules about a session as a whole.
 #[derive(Clone, Copy, PartialEq)]
 enum Misbehaviour {
     None,

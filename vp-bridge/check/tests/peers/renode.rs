@@ -10,7 +10,7 @@ use vp_check::{Report, Verdict};
 use vp_protocols::renode::{Action, Answer, Connection, Event, LogLevel, Message, NO_INDEX, Rule, Socket};
 use vp_transport::Address;
 
-/// What a peripheral does wrong, when it is first asked to read.
+/// Fault of a peripheral, when it is first asked to read.
 #[derive(Clone)]
 enum Wrong {
     Nothing,

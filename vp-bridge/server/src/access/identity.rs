@@ -1,4 +1,4 @@
-//! Who a session is, and what it may do.
+//! Identities of sessions, and what each may do.
 
 use std::sync::Arc;
 
@@ -30,17 +30,17 @@ impl SessionIdentity {
         self.presence.as_ref().map(|presence| &*presence.holder().name)
     }
 
-    /// Where the platforms that its token's holder begins take their memory, beside the server's own limit.
+    /// Returns the pool from which the platforms that the holder of the session's token begins take memory, beside the server's own limit.
     pub(crate) fn memory(&self) -> Option<&Arc<MemoryPool>> {
         self.presence.as_ref().and_then(|presence| presence.holder().memory())
     }
 
-    /// Whether it may join the shared platform of that name.
+    /// Returns true if the session may join the shared platform of that name.
     pub(crate) fn may_join(&self, platform: &str) -> bool {
         self.presence.as_ref().is_none_or(|presence| presence.holder().may_join(platform))
     }
 
-    /// Its name in texts.
+    /// Returns the session's name in texts.
     pub(crate) fn name(&self) -> &str {
         self.presence.as_ref().map_or("the session", |presence| &presence.holder().name)
     }

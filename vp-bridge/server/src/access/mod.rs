@@ -23,7 +23,7 @@ pub(crate) use tries::{Place, Tries};
 /// The access rules of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    /// Whether anybody who can reach the server may connect: it listens beyond this host without TLS or without
+    /// True if anybody who can reach the server may connect: it listens beyond this host without TLS or without
     /// authentication.
     pub insecure: bool,
     /// The group whose users may connect at Unix sockets, besides the server's own user and root.
@@ -77,8 +77,8 @@ impl UserGroup {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))
     }
 
-    /// Whether a user is in it, by the process's own group or by the user database. Groups that only the process has,
-    /// `setgroups(2)`, are not seen.
+    /// Returns true if a user is in the group, by the process's own group or by the user database. Groups that only
+    /// the process has, `setgroups(2)`, are not seen.
     fn has(&self, peer: UnixPeer) -> bool {
         if peer.gid == self.id.as_raw() {
             return true;
@@ -97,7 +97,7 @@ pub(crate) struct UnixPeer {
     pub(crate) pid: Option<i32>,
 }
 
-/// Where a connection is from.
+/// Place that a connection is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// An address of a network.
@@ -109,7 +109,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// Whether it is the server's own user, or root.
+    /// Returns true if the connection is from the server's own user, or root.
     pub(crate) fn is_ours(self) -> bool {
         matches!(self, Self::Process(UnixPeer { uid, .. }) if uid == geteuid().as_raw() || uid == 0)
     }
@@ -127,7 +127,7 @@ impl fmt::Display for Origin {
 }
 
 impl Access {
-    /// What is known of a peer without authentication.
+    /// Returns what is known of a peer without authentication.
     pub(crate) fn known(&self, origin: Origin, tls: Option<&TlsSocket>) -> Option<Known> {
         let knows_clients = self.tls.as_ref().is_some_and(tls::Server::knows_clients);
         // Also of a peer without TLS: it then has nothing to show, and is not let in.
@@ -145,7 +145,7 @@ impl Access {
         }
     }
 
-    /// What a client lacks that shows nothing.
+    /// Returns what a client lacks that shows nothing.
     pub(crate) fn wanted(&self) -> &'static str {
         match self.tokens.has_tokens() {
             true => {
@@ -157,7 +157,7 @@ impl Access {
         }
     }
 
-    /// Why a peer may not even speak, if it may not.
+    /// Returns the reason for which a peer may not even speak, if it may not.
     pub(crate) fn refusal(&self, origin: Origin) -> Option<String> {
         let peer = match origin {
             Origin::Network(..) => return None,

@@ -20,7 +20,7 @@ macro_rules! rights {
                 match self { $(Self::$right => $name),+ }
             }
 
-            /// What it is the right to.
+            /// Returns what the right allows.
             pub fn what(self) -> &'static str {
                 match self { $(Self::$right => $what),+ }
             }
@@ -93,13 +93,13 @@ impl Rights {
     /// Every one.
     pub const ALL: Self = Self(u16::MAX);
 
-    /// Those of these roles, and these.
+    /// Returns the rights of these roles, and these.
     pub fn of(roles: &[Role], rights: &[Right]) -> Self {
         let all = roles.iter().flat_map(|role| role.rights()).chain(rights);
         all.fold(Self::NONE, |Self(bits), right| Self(bits | 1 << *right as u16))
     }
 
-    /// Whether it is among them.
+    /// Returns true if the right is among these.
     pub fn contains(self, right: Right) -> bool {
         self.0 & (1 << right as u16) != 0
     }

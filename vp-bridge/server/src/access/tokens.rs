@@ -34,20 +34,20 @@ pub(crate) struct TokenHolder {
     pub(crate) rights: Rights,
     /// The shared platforms that it may join; `None`: every one.
     platforms: Option<Vec<String>>,
-    /// How many sessions it may have.
+    /// Number of sessions that the holder may have.
     sessions: Option<usize>,
     open: AtomicUsize,
-    /// What the platforms that it has begun may take of the host's memory together.
+    /// Memory of the host that the platforms that the holder has begun may take together.
     memory: Option<Arc<MemoryPool>>,
 }
 
 impl TokenHolder {
-    /// Where its platforms take their memory, beside the server's own limit.
+    /// Returns the pool from which the holder's platforms take memory, beside the server's own limit.
     pub(crate) fn memory(&self) -> Option<&Arc<MemoryPool>> {
         self.memory.as_ref()
     }
 
-    /// Whether it may join the shared platform of that name.
+    /// Returns true if the holder may join the shared platform of that name.
     pub(crate) fn may_join(&self, platform: &str) -> bool {
         self.platforms.as_ref().is_none_or(|may| may.iter().any(|name| name == platform))
     }
@@ -155,7 +155,7 @@ impl Tokens {
         Ok(Self { tokens: Arc::new([(secret, Arc::new(holder))]), certificates: Arc::default() })
     }
 
-    /// Those that a file names.
+    /// Reads the tokens and certificates that a file names.
     ///
     /// # Errors
     /// It cannot be read, or makes no sense. Nothing of a token is in the text.
@@ -213,12 +213,12 @@ impl Tokens {
         Ok(Self { tokens: tokens.into(), certificates: certificates.into() })
     }
 
-    /// Whether there are no entries at all.
+    /// Returns true if there are no entries at all.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty() && self.certificates.is_empty()
     }
 
-    /// Whether there are entries with tokens.
+    /// Returns true if there are entries with tokens.
     pub(crate) fn has_tokens(&self) -> bool {
         !self.tokens.is_empty()
     }
@@ -235,13 +235,13 @@ impl Tokens {
         found
     }
 
-    /// Those that show a certificate.
+    /// Returns the holders that show a certificate.
     pub(crate) fn certificates(&self) -> &[Arc<TokenHolder>] {
         &self.certificates
     }
 }
 
-/// What is wrong with a token, if something is.
+/// Parses a token; an error says what is wrong with it.
 fn secret(text: &str) -> Result<Secret, String> {
     if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err("has other characters than letters, digits and signs of ASCII".to_owned());

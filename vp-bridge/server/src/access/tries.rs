@@ -14,14 +14,14 @@ use super::Origin;
 
 /// Most addresses that are remembered. Beyond this, the one whose last wrong token is longest ago is forgotten.
 const PLACES: usize = 1024;
-/// How long a place is remembered after its last wrong token.
+/// Time for which a place is remembered after its last wrong token.
 const REMEMBERED: Duration = Duration::from_secs(300);
 /// The wait after the first wrong token; each further one doubles it.
 const FIRST: Duration = Duration::from_millis(100);
 /// The longest.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Where tries come from.
+/// Place that tries come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     Host(IpAddr),
@@ -48,16 +48,16 @@ impl From<Origin> for Place {
 struct FailedTries {
     count: u32,
     last: Instant,
-    /// When the next tokens from there are looked at.
+    /// Time from which on the next tokens from there are looked at.
     next: Instant,
 }
 
-/// How many wrong tokens have come, and from where.
+/// Numbers of wrong tokens that have come, by the place they came from.
 #[derive(Debug, Default)]
 pub(crate) struct Tries(Mutex<HashMap<Place, FailedTries>>);
 
 impl Tries {
-    /// How long a token from there waits until it is looked at, whatever comes meanwhile.
+    /// Returns the time for which a token from there waits until it is looked at, whatever comes meanwhile.
     pub(crate) fn wait(&self, origin: Origin, now: Instant) -> Duration {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = origin.into();
@@ -85,7 +85,7 @@ impl Tries {
     }
 }
 
-/// How long after so many wrong tokens the next ones wait.
+/// Returns the time for which the next tokens wait after so many wrong ones.
 fn pause(count: u32) -> Duration {
     let doubled = FIRST.checked_mul(1 << count.saturating_sub(1).min(16));
     doubled.map_or(LONGEST, |pause| pause.min(LONGEST))

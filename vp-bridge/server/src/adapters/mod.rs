@@ -13,9 +13,9 @@ use vp_core::Time;
 use vp_models::hub::{Input, Output, PartyId};
 use vp_models::platform::{Description, Port};
 
-/// What a session has to do with, from its beginning on.
+/// State of things with which a session begins.
 pub(crate) struct SessionStart<'a> {
-    /// Its party at the hub.
+    /// Party of the session at the hub.
     pub(crate) party: PartyId,
     /// The platform's ports.
     pub(crate) ports: &'a [Port],
@@ -33,9 +33,9 @@ pub(crate) trait Adapter: Send {
     /// The platform is not what the peer needs.
     fn begin(&mut self, beginning: &SessionStart<'_>) -> Result<(), SessionEnd>;
 
-    /// Whether the first bytes on the first stream show that a peer is there: a complete greeting, or something
-    /// that is not a greeting. Before that the peer is sent the adapter's own greeting, and nothing else
-    /// happens.
+    /// Returns true if the first bytes on the first stream show that a peer is there: a complete greeting, or
+    /// something that is not a greeting. Before that the peer is sent the adapter's own greeting, and nothing
+    /// else happens.
     fn is_greeted(&self, bytes: &[u8]) -> bool;
 
     /// Takes the complete messages from the bytes that have come on a stream: the first stream is 0. The
@@ -60,7 +60,7 @@ pub(crate) trait Adapter: Send {
         Ok(())
     }
 
-    /// Whether it wants to know when the peer is silent.
+    /// Returns true if the adapter wants to know when the peer is silent.
     fn minds_silence(&self) -> bool {
         false
     }
@@ -79,23 +79,22 @@ pub(crate) trait Adapter: Send {
     /// The next bytes to write, and on which stream: by one call, as far as the stream takes it.
     fn next_output(&mut self) -> Option<(usize, &mut BytesMut)>;
 
-    /// Whether the peer may send more requests. If not, its streams are not read.
+    /// Returns true if the peer may send more requests. If not, its streams are not read.
     fn takes_more(&self) -> bool;
 
-    /// Whether the peer waits for answers that need no further message of it. It gets them even if it has
-    /// broken a rule since.
+    /// Returns true if the peer waits for answers that need no further message of it. It gets them even if it has broken a rule since.
     fn owes_answers(&self) -> bool;
 
-    /// Whether a request, of either side, waits for its answer.
+    /// Returns true if a request, of either side, waits for its answer.
     fn is_under_way(&self) -> bool;
 
-    /// How the session ends if the peer's stream ends at the end of a message.
+    /// Returns the end that the session has if the peer's stream ends at the end of a message.
     fn gone(&self) -> SessionEnd {
         SessionEnd::Fine("the peer is gone".to_owned())
     }
 }
 
-/// Why a session of another protocol ends.
+/// Reason for which a session of another protocol ends.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum SessionEnd {
     /// As it should.

@@ -22,27 +22,27 @@ const READ: usize = 64 << 10;
 /// Bytes that a peer may leave unread.
 const UNREAD: usize = 32 << 20;
 
-/// How long a peer is silent before its adapter is informed.
+/// Time for which a peer is silent before its adapter is informed.
 const SILENCE: Duration = Duration::from_millis(1);
 
 /// A session's sockets and its adapter. When it is dropped the session's task is informed.
 pub(super) struct AdaptedSession {
-    /// What the log calls it.
+    /// Name of the session in the log.
     pub(super) name: String,
     /// Since when it is here.
     pub(super) since: Instant,
     streams: Vec<AdaptedStream>,
     adapter: Box<dyn Adapter>,
     landing: Box<[u8]>,
-    /// When something last came, or its adapter was informed of the silence.
+    /// Time at which something last came, or the adapter was informed of the silence.
     heard: Instant,
-    /// Whether something has passed since the last look, in either direction.
+    /// True if something has passed since the last look, in either direction.
     has_passed: bool,
     /// For how long nothing has, and nothing was under way, as of the last look.
     idle: Duration,
     /// The rule that the peer broke: the session ends when earlier requests are answered.
     broken: Option<End>,
-    /// Why the session ends.
+    /// Reason for which the session ends.
     end: Option<End>,
     ended: Option<oneshot::Sender<End>>,
 }
@@ -139,12 +139,12 @@ impl AdaptedSession {
         self.break_off();
     }
 
-    /// Whether its streams are read. What a peer sends that has done wrong is thrown away.
+    /// Returns true if the session's streams are read. What a peer sends that has done wrong is thrown away.
     fn reads(&self) -> bool {
         self.broken.is_some() || self.adapter.takes_more()
     }
 
-    /// When the peer will have been silent for long, if nothing comes.
+    /// Returns the time at which the peer will have been silent for long, if nothing comes.
     fn silent_at(&self) -> Option<Instant> {
         self.adapter.minds_silence().then(|| self.heard + SILENCE)
     }
@@ -196,7 +196,7 @@ impl AdaptedSession {
         }
     }
 
-    /// What to sleep on until [`poll`](Self::poll) can do more.
+    /// Returns what to sleep on until [`poll`](Self::poll) can do more.
     fn wanted(&mut self) -> impl Iterator<Item = PollFd<'_>> {
         let reads = self.reads();
         let written = self.adapter.next_output().map(|(number, _)| number);
@@ -264,7 +264,7 @@ impl AdaptedSessions {
         self.collect();
     }
 
-    /// Whether there was such a session.
+    /// Removes a session; returns true if there was such a session.
     pub(super) fn remove(&mut self, session: SessionId) -> bool {
         let before = self.len();
         self.sessions.retain(|(id, _)| *id != session);
@@ -363,12 +363,12 @@ impl AdaptedSessions {
         self.has_inputs() || self.ended().is_some()
     }
 
-    /// When the first of the peers will have been silent for long, if nothing comes.
+    /// Returns the time at which the first of the peers will have been silent for long, if nothing comes.
     pub(super) fn silent_at(&self) -> Option<Instant> {
         self.sessions.iter().filter_map(|(_, session)| session.silent_at()).min()
     }
 
-    /// What to sleep on until [`poll`](Self::poll) can do more.
+    /// Returns what to sleep on until [`poll`](Self::poll) can do more.
     pub(super) fn wanted(&mut self) -> impl Iterator<Item = PollFd<'_>> {
         self.sessions.iter_mut().flat_map(|(_, session)| session.wanted())
     }

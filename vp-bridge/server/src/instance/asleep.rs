@@ -15,7 +15,7 @@ use super::member::{Member, MemberMap};
 /// Most sessions reported at once. Others are reported at the next look.
 const READY: usize = 32;
 
-/// They, and what watches them.
+/// Sessions that are asleep, and what watches them.
 #[derive(Default)]
 pub(super) struct Asleep {
     members: MemberMap,
@@ -70,7 +70,7 @@ impl Asleep {
         }
     }
 
-    /// What can be read when one of them is [ready](Self::ready).
+    /// Returns the file that can be read when one of the sessions is [ready](Self::ready).
     pub(super) fn watch(&self) -> Option<BorrowedFd<'_>> {
         self.watch.as_ref().filter(|_| !self.members.is_empty()).map(OwnedFd::as_fd)
     }

@@ -1,4 +1,4 @@
-//! What an instance does of what it is told: by its server, and by its sessions.
+//! Commands of an instance, by its server and by its sessions, and what it does of them.
 
 use bytes::Bytes;
 use vp_models::hub::{self, Input, MemoryGuarantees, RequestId as HubRequest, Tag};
@@ -67,7 +67,7 @@ impl PlatformThread {
         }
     }
 
-    /// Whether a request has to wait: for a port whose holder's peer has gone, or behind one that does.
+    /// Returns true if a request has to wait: for a port whose holder's peer has gone, or behind one that does.
     fn is_early(&mut self, session: SessionId, command: &SessionCommand) -> bool {
         if command.is_request() && self.postponed.iter().any(|(other, _)| *other == session) {
             return true;

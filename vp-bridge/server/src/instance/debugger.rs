@@ -80,7 +80,7 @@ impl PlatformThread {
     }
 }
 
-/// What a command is to the hub; `None`: only a question.
+/// Translates a command for the hub; `None`: only a question.
 fn to_command(command: DebugCommand) -> Option<hub::DebugCommand> {
     Some(match command {
         DebugCommand::State => return None,

@@ -38,7 +38,7 @@ impl Files {
         Ok(read)
     }
 
-    /// Whether there are more than the requests can need that have not been decoded: none, unless `is_partly_read`.
+    /// Returns true if there are more files than the requests can need that have not been decoded: none, unless `is_partly_read`.
     pub(super) fn are_too_many(&self, is_partly_read: bool) -> bool {
         self.came.len() > if is_partly_read { MOST } else { 0 }
     }

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::PlatformThread;
 
-/// How long a thread polls for the next command before it sleeps.
+/// Time for which a thread polls for the next command before it sleeps.
 const LOOK: Duration = Duration::from_micros(50);
 /// Looks at the rings before the core is given to another thread: longer than an access takes if both sides
 /// have a core.

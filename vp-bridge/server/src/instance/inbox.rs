@@ -11,7 +11,7 @@ use vp_shm::Bell;
 
 use super::{JoiningAdapter, JoiningSession};
 
-/// What the server wants of a platform's thread.
+/// Command of the server to a platform's thread.
 pub(crate) enum PlatformCommand {
     /// To take a session in.
     Join(Box<JoiningSession>),
@@ -32,7 +32,7 @@ pub(crate) enum PlatformCommand {
 pub(crate) struct Inbox {
     /// `None` once the thread has ended.
     commands: Mutex<Option<Vec<PlatformCommand>>>,
-    /// Whether commands wait; a hint for reading without the lock.
+    /// True if commands wait; a hint for reading without the lock.
     is_waiting: AtomicBool,
     bell: Bell,
 }
@@ -51,7 +51,7 @@ impl Inbox {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the thread lives.
+    /// Returns true if the thread lives.
     pub(crate) fn is_open(&self) -> bool {
         self.commands().is_some()
     }
@@ -84,12 +84,12 @@ impl Inbox {
         commands.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Whether commands wait.
+    /// Returns true if commands wait.
     pub(super) fn is_waiting(&self) -> bool {
         self.is_waiting.load(Ordering::Acquire)
     }
 
-    /// What can be read while commands wait.
+    /// Returns the file that can be read while commands wait.
     pub(super) fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }

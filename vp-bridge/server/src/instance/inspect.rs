@@ -51,7 +51,7 @@ impl PlatformThread {
         }
     }
 
-    /// How things stand: the platform, its sessions, its ports.
+    /// Reports how things stand: the platform, its sessions, its ports.
     pub(super) fn inspect(&self) -> Vec<Counter> {
         let mut seen = vec![
             text("platform", self.name()),
@@ -90,7 +90,7 @@ impl PlatformThread {
         seen
     }
 
-    /// What the platform does, in a word.
+    /// Returns what the platform does, in a word.
     fn activity(&self) -> &'static str {
         match self.hub.activity() {
             Activity::Running => "running",

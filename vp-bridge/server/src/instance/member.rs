@@ -24,16 +24,16 @@ pub(super) const LOOKS_AWAKE: usize = 4;
 /// A session, seen from its instance.
 pub(super) struct Member {
     pub(super) capabilities: Capabilities,
-    /// What the log calls it, and what it calls itself.
+    /// Name of the session in the log, and what it calls itself.
     pub(super) name: String,
     pub(super) agent: String,
     /// Since when it is here.
     pub(super) since: Instant,
-    /// Whether it only looks, and is not a party of the platform.
+    /// True if the session only looks, and is not a party of the platform.
     pub(super) is_observer: bool,
-    /// Its identity and rights.
+    /// Identity and rights of the session.
     pub(super) identity: SessionIdentity,
-    /// Whether it has a clock of its own.
+    /// True if the session has a clock of its own.
     pub(super) has_clock: bool,
     pub(super) stream: SessionStream,
     pub(super) silence: Silence,
@@ -50,7 +50,7 @@ pub(super) struct Member {
     pub(super) lost_warnings: u64,
     /// Looks at its stream, one after the other, at which nothing was there or to be done.
     pub(super) quiet_looks: usize,
-    /// Whether its socket had something, when that was looked at last.
+    /// True if the session's socket had something, when that was looked at last.
     pub(super) has_input: bool,
     /// The platform, as it was saved for the session last.
     pub(super) saved: Option<Bytes>,
@@ -94,7 +94,7 @@ impl Member {
         }
     }
 
-    /// Whether only its stream, or a message for it, can change its state.
+    /// Returns true if only the session's stream, or a message for it, can change its state.
     pub(super) fn may_sleep(&mut self) -> bool {
         let has_nothing = self.ring.is_none() && self.posted.is_empty() && self.held_permits.is_empty();
         has_nothing && self.stream.is_quiet()
@@ -105,12 +105,12 @@ impl Member {
         self.quiet_looks = LOOKS_AWAKE;
     }
 
-    /// Whether it has nothing but its turn to wait for, with more than a little to be carried out then.
+    /// Returns true if the session has nothing but its turn to wait for, with more than a little to be carried out then.
     pub(super) fn waits_for_turn(&mut self) -> bool {
         self.ring.is_none() && self.ranks().next().is_some() && self.stream.is_told_all()
     }
 
-    /// Whether it has nothing but its turn to be read to wait for.
+    /// Returns true if the session has nothing but its turn to be read to wait for.
     pub(super) fn waits_to_be_read(&mut self) -> bool {
         let is_read_later = self.has_input && is_read_in_turn(&self.stream);
         is_read_later && self.ring.is_none() && self.posted.is_empty() && self.stream.is_told_all()
@@ -131,12 +131,12 @@ impl Member {
         self.has_input = self.stream.has_come();
     }
 
-    /// Its rank in each of the orders in which it waits for its turn.
+    /// Returns the session's rank in each of the orders in which it waits for its turn.
     pub(super) fn ranks(&self) -> impl Iterator<Item = (Order, u64)> + use<> {
         self.account.ranks(self.stream.asked())
     }
 
-    /// Whether it hears of all in its stream, and carries it out in that order.
+    /// Returns true if the session hears of all in its stream, and carries it out in that order.
     pub(super) fn is_in_order(&self) -> bool {
         is_in_order(self.capabilities)
     }

@@ -122,17 +122,17 @@ impl Members {
         awake.chain(self.receiving.next(behind)).min_by_key(|session| (*session <= behind, *session))
     }
 
-    /// Whether a session waits to be read, and is not awake.
+    /// Returns true if a session waits to be read, and is not awake.
     pub(super) fn are_receiving(&self) -> bool {
         !self.receiving.is_empty()
     }
 
-    /// Whether a session waits for its turn, and is not awake.
+    /// Returns true if a session waits for its turn, and is not awake.
     pub(super) fn are_waiting(&self) -> bool {
         !self.waiting.members().is_empty()
     }
 
-    /// Whether a session is asleep.
+    /// Returns true if a session is asleep.
     pub(super) fn are_asleep(&self) -> bool {
         !self.asleep.members().is_empty()
     }

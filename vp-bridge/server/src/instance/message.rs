@@ -18,7 +18,7 @@ use crate::access::SessionIdentity;
 use crate::adapters::Adapter;
 use crate::session_end::{End, Ended};
 
-/// What a session wants of its platform.
+/// Command of a session to its platform.
 pub(super) enum SessionCommand {
     /// A request, to be answered under its id.
     Request { id: RequestId, request: Request, payload: Bytes, permit: Permit },
@@ -35,12 +35,13 @@ pub(super) enum SessionCommand {
 }
 
 impl SessionCommand {
-    /// Whether it is carried out in the order in which the session has sent it.
+    /// Returns true if the command is carried out in the order in which the session has sent it.
     pub(super) fn is_request(&self) -> bool {
         matches!(self, Self::Request { .. } | Self::Posted { .. } | Self::Share { .. })
     }
 
-    /// Whether its answer is as long as the platform has counters, sessions or memory, and not as long as the request says.
+    /// Returns true if the command's answer is as long as the platform has counters, sessions or memory, and not as long as
+    /// the request says.
     pub(super) fn is_report(&self) -> bool {
         use Request::{Inspect, Save, Statistics};
         matches!(self, Self::Request { request: Statistics { .. } | Inspect { .. } | Save { .. }, .. })
@@ -51,24 +52,24 @@ impl SessionCommand {
 /// informed.
 pub(crate) struct JoiningSession {
     pub(crate) id: SessionId,
-    /// What the log calls it.
+    /// Name of the session in the log.
     pub(crate) name: String,
-    /// What the client calls itself, fit for the log.
+    /// Name that the client gives itself, fit for the log.
     pub(crate) agent: String,
-    /// What it asks for; a platform has the mode of the first session that is no partner.
+    /// Mode of time that the session asks for; a platform has the mode of the first session that is no partner.
     pub(crate) time_mode: TimeMode,
-    /// Whether it looks only: it takes no part in the platform.
+    /// True if the session looks only: it takes no part in the platform.
     pub(crate) is_observer: bool,
     pub(crate) socket: Arc<Socket>,
     /// Waits for an offer, unless it was welcomed at its authentication.
     pub(crate) connection: Connection,
-    /// What has come behind the hello.
+    /// Bytes that have come behind the hello.
     pub(crate) input: BytesMut,
     /// Program and version of the server.
     pub(crate) server: String,
-    /// What the session calls the platform.
+    /// Name that the session has for the platform.
     pub(crate) platform: String,
-    /// Its identity and rights.
+    /// Identity and rights of the session.
     pub(crate) identity: SessionIdentity,
     pub(crate) ended: oneshot::Sender<Ended>,
 }
@@ -76,17 +77,17 @@ pub(crate) struct JoiningSession {
 /// A session of another protocol, on its way to its platform. If it is dropped on the way its task is informed.
 pub(crate) struct JoiningAdapter {
     pub(crate) id: SessionId,
-    /// What the log calls it.
+    /// Name of the session in the log.
     pub(crate) name: String,
     pub(crate) time_mode: TimeMode,
     pub(crate) sockets: Vec<Arc<Socket>>,
-    /// What has come on the first of them.
+    /// Bytes that have come on the first of the sockets.
     pub(crate) input: BytesMut,
     pub(crate) adapter: Box<dyn Adapter>,
     pub(crate) ended: oneshot::Sender<End>,
 }
 
-/// What a platform tells a session.
+/// Message of a platform to a session.
 pub(super) enum ToSession {
     /// The answer to a request. The permit, if any, is for its payload.
     Reply { id: RequestId, time: native::Time, reply: Reply, payload: Bytes, permit: Option<Permit> },

@@ -66,7 +66,7 @@ use super::session_end::End;
 use super::{EndedPlatform, Listeners, PlatformObserver};
 use crate::processors::WorkPeriod;
 
-/// What a welcome says of a platform, for every session.
+/// Returns what a welcome says of a platform, for every session.
 pub(super) fn offer(platform: &Platform) -> Offer {
     Offer {
         platform: platform.description().name.clone(),
@@ -83,7 +83,7 @@ pub(super) struct TimeLimits {
     pub(super) delta_limit: u64,
     pub(super) heartbeat: Option<Duration>,
     pub(super) idle_timeout: Option<Duration>,
-    /// Whether time stands until a debugger lets it go on.
+    /// True if time stands until a debugger lets it go on.
     pub(super) is_stopped: bool,
 }
 
@@ -94,11 +94,11 @@ impl Default for TimeLimits {
     }
 }
 
-/// What a platform begins as.
+/// State as which a platform begins.
 #[derive(Debug, Clone)]
 pub(super) struct Start {
     pub(super) description: Description,
-    /// Where one stood that was saved; at power-on without.
+    /// State of a platform that was saved; at power-on without.
     pub(super) saved: Option<Bytes>,
 }
 
@@ -191,7 +191,7 @@ impl Instance {
         &self.inbox
     }
 
-    /// Whether both are the same platform.
+    /// Returns true if both are the same platform.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inbox, &other.inbox)
     }
@@ -227,9 +227,9 @@ struct PlatformThread {
     pace: Option<(Instant, hub::Pace)>,
     looks: PollSchedule,
     watch: Watch,
-    /// What looks on.
+    /// Observer that looks on.
     observer: Option<Box<dyn PlatformObserver>>,
-    /// What is not stored of what was to be, for sessions that come later.
+    /// Notes of what is not stored of what was to be, for sessions that come later.
     not_observed: Vec<String>,
     has_ended: bool,
     /// The device's registers by name, for the log.
@@ -383,7 +383,7 @@ impl PlatformThread {
         &self.hub.platform().description().name
     }
 
-    /// How many sessions there are.
+    /// Returns the number of sessions.
     fn sessions(&self) -> usize {
         self.members.len() + self.adapted.len()
     }

@@ -133,7 +133,7 @@ impl PlatformThread {
         self.posted_write_refused(session, time, translate::error_code(failure.kind), &failure.reason);
     }
 
-    /// The same of one that did not reach the hub.
+    /// Tells of a posted write that did not reach the hub, as of one that fails.
     pub(super) fn posted_write_refused(
         &mut self,
         session: SessionId,
@@ -188,7 +188,7 @@ impl PlatformThread {
         self.announce(Severity::Warning, time, &format!("session {}: {why}", session.0));
     }
 
-    /// Whether the session hears of it.
+    /// Warns a session; returns true if the session hears of it.
     pub(super) fn warn(&mut self, session: SessionId, time: native::Time, text: String) -> bool {
         let Some(member) = self.members.get_mut(session) else { return false };
         if !member.capabilities.contains(Capabilities::WARNINGS) {

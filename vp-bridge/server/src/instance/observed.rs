@@ -6,7 +6,7 @@ use vp_protocols::native::SessionId;
 use super::{PlatformThread, translate};
 use crate::ObservePlatforms;
 
-/// What is kept for sessions that come later, at most: each file fails once.
+/// Notes that are kept for sessions that come later, at most: each file fails once.
 const MOST_TOLD: usize = 8;
 
 impl PlatformThread {

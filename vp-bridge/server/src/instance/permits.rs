@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// How many commands and bytes of one session are under way.
+/// Numbers of commands and bytes of one session that are under way.
 #[derive(Default)]
 pub(super) struct Permits {
     commands: Cell<usize>,
@@ -20,7 +20,7 @@ impl Permits {
         Permit { permits: self.clone(), bytes }
     }
 
-    /// Whether no more than this is outstanding.
+    /// Returns true if no more than this is outstanding.
     pub(super) fn is_within(&self, commands: usize, bytes: usize) -> bool {
         self.commands.get() < commands && self.bytes.get() < bytes
     }
@@ -31,7 +31,7 @@ impl Permits {
         self.notices.get()
     }
 
-    /// How many notices it has not taken.
+    /// Returns the number of notices that the session has not taken.
     pub(super) fn notices(&self) -> usize {
         self.notices.get()
     }

@@ -51,7 +51,7 @@ pub(super) struct QuotaExceeded {
     most: u64,
 }
 
-/// How much may be had, and how much is.
+/// Limit of what may be had, and how much is.
 #[derive(Debug)]
 struct Quota {
     who: &'static str,

@@ -48,7 +48,7 @@ impl PlatformThread {
     }
 }
 
-/// Whether an observer may ask it: what changes nothing, and what debuggers do beside the buses.
+/// Returns true if an observer may give the command: what changes nothing, and what debuggers do beside the buses.
 fn is_observers(command: &SessionCommand) -> bool {
     let SessionCommand::Request { request, .. } = command else { return false };
     match request {

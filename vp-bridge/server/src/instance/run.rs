@@ -1,4 +1,4 @@
-//! How the platform's thread runs its hub: in pieces, so that sessions are heard during a run.
+//! Runs of the hub by the platform's thread: in pieces, so that sessions are heard during a run.
 
 use std::time::{Duration, Instant};
 
@@ -10,15 +10,15 @@ use super::PlatformThread;
 
 /// Cycles of a piece: more than a register access takes. A layer that runs in such pieces takes no longer than in one.
 const PIECE: u64 = 32;
-/// How long a run lasts, after something has come, before the sockets are looked at again: a client that waits
-/// for an answer soon sends the next request.
+/// Time for which a run lasts, after something has come, before the sockets are looked at again: a client that
+/// waits for an answer soon sends the next request.
 const SHORTEST: Duration = Duration::from_micros(10);
-/// The same after many looks at which nothing had come.
+/// Time for which a run lasts after many looks at which nothing had come.
 const LONGEST: Duration = Duration::from_micros(160);
 /// Many sockets are looked at more rarely: the run has at least so many times what a look takes.
 const SHARE_OF_RUN: u32 = 16;
 
-/// When the sockets are looked at while a run lasts.
+/// Times at which the sockets are looked at while a run lasts.
 #[derive(Clone, Copy)]
 pub(super) struct PollSchedule {
     /// Read from the clock only when needed: most register accesses are over by then, and reading the clock

@@ -45,7 +45,7 @@ const READ: usize = 64 << 10;
 /// Messages for the session that are collected before they are written.
 const BATCH: usize = 64;
 
-/// What a session has shown of itself.
+/// Signs of life that a session has shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ActivityFlags {
     /// Something came, or could not come, since the stream is not read.
@@ -82,23 +82,23 @@ pub(super) struct SessionStream {
     max_bytes: usize,
     /// Since the last look at it.
     signs: ActivityFlags,
-    /// Whether something has come since the last call that asks for this.
+    /// True if something has come since the last call that asks for this.
     is_fresh: bool,
-    /// Whether something has come at the last look at the socket.
+    /// True if something has come at the last look at the socket.
     has_come: bool,
     /// Pings without an answer, of the server's.
     pings: usize,
-    /// The same, of the peer's.
+    /// Pings without an answer, of the peer's.
     peer_pings: usize,
-    /// Whether the session has a clock of its own.
+    /// True if the session has a clock of its own.
     is_partner: bool,
-    /// Whether all that was read is decoded, as far as it is whole: more may be read.
+    /// True if all that was read is decoded, as far as it is whole: more may be read.
     wants_input: bool,
     /// A rule that the peer broke: the session ends when earlier requests are answered.
     broken: Option<Broken>,
-    /// Why the session ends.
+    /// Reason for which the session ends.
     end: Option<End>,
-    /// Where its task waits for the end.
+    /// Sender that informs the session's task of the end.
     ended: Option<oneshot::Sender<Ended>>,
 }
 
@@ -143,17 +143,17 @@ impl SessionStream {
         }
     }
 
-    /// What the session has under way.
+    /// Returns the permits of what the session has under way.
     pub(super) fn permits(&self) -> &Rc<Permits> {
         &self.permits
     }
 
-    /// What the session may have of the server.
+    /// Returns the quotas that the session has of the server.
     pub(super) fn quotas(&self) -> &Quotas {
         &self.quotas
     }
 
-    /// Why the session ends, if it does.
+    /// Returns the reason for which the session ends, if it does.
     pub(super) fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
@@ -226,7 +226,7 @@ impl SessionStream {
         self.note(done);
     }
 
-    /// What the commands cost that have not been handed over.
+    /// Returns the costs of the commands that have not been handed over.
     pub(super) fn asked(&self) -> PendingCosts {
         PendingCosts { all: self.asked, first: self.commands.front().map_or(0, SessionCommand::cost) }
     }
@@ -243,23 +243,23 @@ impl SessionStream {
         self.commands.push_back(command);
     }
 
-    /// Whether a frame longer than so many bytes is on its way, and lacks a part.
+    /// Returns true if a frame longer than so many bytes is on its way, and lacks a part.
     pub(super) fn is_receiving(&self, length: u64) -> bool {
         let lacking = self.connection.lacking(&self.input);
         lacking > 0 && self.commands.is_empty() && (self.input.len() + lacking) as u64 > length
     }
 
-    /// Whether something has come at the last look at the socket.
+    /// Returns true if something has come at the last look at the socket.
     pub(super) fn has_come(&self) -> bool {
         self.has_come
     }
 
-    /// Whether a part of such a frame has come at the last look.
+    /// Returns true if a part of a frame longer than so many bytes has come at the last look.
     pub(super) fn has_received_part(&self, length: u64) -> bool {
         self.has_come && self.is_receiving(length)
     }
 
-    /// What the session has shown of itself since this was last asked.
+    /// Returns the signs of life that the session has shown since this was last asked.
     pub(super) fn take_signs(&mut self) -> ActivityFlags {
         let is_under_way = self.connection.to_answer() > self.peer_pings
             || self.connection.in_flight() > self.pings
@@ -273,14 +273,14 @@ impl SessionStream {
         self.signs = ActivityFlags { is_heard: true, is_busy: true };
     }
 
-    /// Whether it has so much under way that it is not read, and has taken all messages: it then cannot see
-    /// that the server is there.
+    /// Returns true if the session has so much under way that it is not read, and has taken all messages: it
+    /// then cannot see that the server is there.
     pub(super) fn is_held_back(&mut self) -> bool {
         let is_over = self.end.is_some() || self.broken.is_some();
         !self.wants_input && self.asked == 0 && self.connection.output().is_empty() && !is_over
     }
 
-    /// Whether the session answers Pings at any time.
+    /// Returns true if the session answers Pings at any time.
     pub(super) fn has_promised_pongs(&self) -> bool {
         self.connection.capabilities().contains(Capabilities::HEARTBEAT)
     }
@@ -299,7 +299,7 @@ impl SessionStream {
         }
     }
 
-    /// What to sleep on until [`poll`](Self::poll) can do more; `None`: it depends on the platform alone.
+    /// Returns what to sleep on until [`poll`](Self::poll) can do more; `None`: it depends on the platform alone.
     pub(super) fn wanted(&mut self) -> Option<PollFd<'_>> {
         let (reads, writes) = self.waits_to();
         let mut flags = PollFlags::empty();
@@ -309,18 +309,18 @@ impl SessionStream {
         (!flags.is_empty()).then(|| PollFd::new(&*self.socket, flags))
     }
 
-    /// Whether it waits to read, and whether it waits to write.
+    /// Returns whether the stream waits to read, and whether it waits to write.
     pub(super) fn waits_to(&mut self) -> (bool, bool) {
         (self.wants_input || self.broken.is_some(), !self.connection.output().is_empty())
     }
 
-    /// Whether there are bytes to be read that the system does not tell of.
+    /// Returns true if there are bytes to be read that the system does not tell of.
     pub(super) fn has_buffered(&self) -> bool {
         self.end.is_none() && self.wants_input && self.socket.has_buffered()
     }
 
-    /// Whether the peer has gone: its session ends as soon as what it has sent is read. A peer that has only sent all it has to
-    /// say, and does not read either, is there.
+    /// Returns true if the peer has gone: its session ends as soon as what it has sent is read. A peer that has only sent all
+    /// it has to say, and does not read either, is there.
     pub(super) fn is_deserted(&mut self) -> bool {
         let socket: BorrowedFd<'_> = self.socket.as_fd();
         vp_shm::wait(&[], &[socket], Some(Duration::ZERO))
@@ -332,8 +332,8 @@ impl SessionStream {
         self.socket.as_fd()
     }
 
-    /// Whether nothing has come since this was last asked, and [`poll`](Self::poll) has nothing to do until the socket is ready for
-    /// what is waited for.
+    /// Returns true if nothing has come since this was last asked, and [`poll`](Self::poll) has nothing to do until the socket is
+    /// ready for what is waited for.
     pub(super) fn is_quiet(&mut self) -> bool {
         let is_silent = !std::mem::take(&mut self.is_fresh);
         let has_nothing = self.commands.is_empty() && self.asks.is_empty() && self.tokens.is_empty();
@@ -343,7 +343,7 @@ impl SessionStream {
         is_silent && has_nothing && waits && self.end.is_none() && !self.socket.has_buffered()
     }
 
-    /// Whether the session has taken all messages that were sent to it.
+    /// Returns true if the session has taken all messages that were sent to it.
     pub(super) fn is_told_all(&mut self) -> bool {
         self.outgoing.is_empty() && self.asks.is_empty() && self.connection.output().is_empty()
     }
@@ -539,7 +539,7 @@ mod tests {
         (SessionStream::new(socket, connection, input, oneshot::channel().0), client, far)
     }
 
-    /// What a connection has to say.
+    /// Returns the bytes that a connection has to send.
     fn bytes(connection: &mut Connection) -> BytesMut {
         let mut bytes = BytesMut::new();
         bytes.put(connection.output());

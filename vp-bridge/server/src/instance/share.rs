@@ -1,4 +1,4 @@
-//! What a session of the same host shares: its memory, mapped here, and a ring for its register accesses.
+//! Memory that a session of the same host shares, mapped here, and a ring for its register accesses.
 
 use std::rc::Rc;
 
@@ -155,7 +155,7 @@ impl PlatformThread {
         rings.filter(|(session, _)| self.hub.waiting(translate::party(*session)) < JOBS)
     }
 
-    /// Whether an access waits in a ring.
+    /// Returns true if an access waits in a ring.
     pub(super) fn is_asked(&self) -> bool {
         self.open_rings().any(|(_, ring)| ring.server.is_asked())
     }

@@ -15,11 +15,11 @@ use crate::session_end::End;
 
 /// Looks at a session within the longest silence. What passes while this process is stopped counts as one of them.
 const LOOKS: u32 = 4;
-/// How often a session that is not read is told that the server is there: a quarter of what a client accepts by
-/// default (docs/protocol.md, "Silence").
+/// Interval at which a session that is not read is told that the server is there: a quarter of what a client
+/// accepts by default (docs/protocol.md, "Silence").
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
-/// When the sessions of a platform are looked at for their silence.
+/// Times at which the sessions of a platform are looked at for their silence.
 pub(super) struct Watch {
     interval: Duration,
     next: Instant,
@@ -33,7 +33,7 @@ impl Watch {
     }
 }
 
-/// How long a session has been silent, as of the last look.
+/// Time for which a session has been silent, as of the last look.
 #[derive(Debug, Default)]
 pub(super) struct Silence {
     /// Nothing has come for so long.
@@ -42,7 +42,7 @@ pub(super) struct Silence {
     idle: Duration,
 }
 
-/// What is to be done about a session.
+/// Action that is to be taken about a session.
 enum SilenceAction {
     Fine,
     Ping,
@@ -81,7 +81,7 @@ fn idle(limit: Duration) -> End {
 }
 
 impl PlatformThread {
-    /// When the sessions are to be looked at next, if any has to be.
+    /// Returns the time at which the sessions are to be looked at next, if any has to be.
     pub(super) fn silence_wake(&mut self) -> Option<Instant> {
         let TimeLimits { heartbeat, idle_timeout, .. } = self.patience;
         // Of those who are asleep some may have promised it.

@@ -108,7 +108,7 @@ fn begin(at: Option<native::Time>, capabilities: Capabilities) -> Option<Time> {
     at.filter(|_| capabilities.contains(Capabilities::SCHEDULED)).map(from_time)
 }
 
-/// What a session's request is to the hub; `None`: nothing that concerns it.
+/// Translates a session's request into a command of the hub; `None`: nothing that concerns the hub.
 pub(super) fn command(
     request: &Request,
     payload: &Bytes,
@@ -166,7 +166,7 @@ pub(super) fn command(
     })
 }
 
-/// What a posted write is to the hub.
+/// Translates a posted write into an access of the hub.
 pub(super) fn posted(
     posted: Posted,
     payload: &Bytes,
@@ -211,7 +211,7 @@ fn memory_write(
     hub::Access { port: port_index(port), at: begin(at, capabilities), operation }
 }
 
-/// What a memory's owner is asked, with its payload.
+/// Translates an access of the hub into the request to the memory's owner, with its payload.
 pub(super) fn request(port: hub::PortIndex, access: hub::MemoryAccess) -> (Request, Bytes) {
     let hub::MemoryAccess { address, length, write, kind, axi_id, at } = access;
     let (port, at) = (port_id(port), at.map(time));
@@ -236,7 +236,7 @@ pub(super) fn request(port: hub::PortIndex, access: hub::MemoryAccess) -> (Reque
     (Request::MemoryWrite(write), payload)
 }
 
-/// What an owner's reply is to the hub.
+/// Translates an owner's reply into an answer for the hub.
 pub(super) fn answer(reply: Reply, payload: Bytes) -> Result<Bytes, hub::Failure> {
     match reply {
         Reply::Failed { code, reason } => {
@@ -247,7 +247,7 @@ pub(super) fn answer(reply: Reply, payload: Bytes) -> Result<Bytes, hub::Failure
     }
 }
 
-/// What the end of a command is to its session, with the payload.
+/// Translates the end of a command into a reply to its session, with the payload.
 pub(super) fn reply(result: Result<hub::Completion, hub::Failure>) -> (Reply, Bytes) {
     let reply = match result {
         Ok(hub::Completion::Done) => Reply::Done,
@@ -307,7 +307,7 @@ fn failure_kind(code: ErrorCode) -> hub::FailureKind {
     }
 }
 
-/// What a debugger is told of time that stands.
+/// Translates what a debugger is told of time that stands.
 pub(super) fn report(report: hub::StopReport) -> StopReport {
     let hub::StopReport { by, time: since, why, hits } = report;
     let why = match why {

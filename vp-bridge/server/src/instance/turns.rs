@@ -29,13 +29,13 @@ const LITTLE: u64 = 4;
 /// Cost of a round of sessions that ask for little, about, and of a turn of one that asks for more.
 const ROUND: u64 = 16;
 const TURN: u64 = 16;
-/// What a session may cost from when it had nothing to ask for until it is of the backlog: 1 MiB, and some more.
+/// Cost that a session may have from when it had nothing to ask for until it is of the backlog: 1 MiB, and some more.
 const BURST: u64 = 2048;
 /// A command that costs more is of the backlog. Client libraries load in pieces of 256 KiB.
 const LONG: u64 = 512;
 /// Bytes that cost as much as a command.
 const BYTES: u64 = 1024;
-/// What reports cost, and a reset, which builds the device anew.
+/// Cost of a report, and of a reset, which builds the device anew.
 const REPORT: u64 = 1024;
 /// After a turn the backlog waits this many times as long as the turn took, while others go on asking: so a
 /// quarter of the thread's time is its own. With a half, each access of a session that waits for every answer
@@ -45,7 +45,7 @@ const PAUSES: u32 = 3;
 const SOON: Duration = Duration::from_micros(50);
 
 impl SessionCommand {
-    /// What it costs the platform's thread, beside what it lets the platform do.
+    /// Returns what the command costs the platform's thread, beside what it lets the platform do.
     pub(super) fn cost(&self) -> u64 {
         let bytes = match self {
             _ if self.is_report() => return REPORT,
@@ -62,7 +62,7 @@ impl SessionCommand {
     }
 }
 
-/// What a session asks for that has not been carried out: what all of it costs, and the first command.
+/// Costs of what a session asks for that has not been carried out: of all of it, and of the first command.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PendingCosts {
     pub(super) all: u64,
@@ -106,14 +106,14 @@ impl Order {
     pub(super) const ALL: [Order; 3] = [Order::ShortestBurst, Order::LeastCost, Order::LeastCostInBacklog];
 }
 
-/// What a session has cost, among the others.
+/// Costs that a session has had, among the others.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CommandCosts {
     /// In each of the queues.
     costs: [u64; 2],
     /// Since it had nothing to ask for.
     burst: u64,
-    /// Whether it had commands at the last look.
+    /// True if the session had commands at the last look.
     is_waiting: bool,
 }
 
@@ -126,7 +126,7 @@ impl CommandCosts {
         }
     }
 
-    /// Its rank in each of the orders of its kind, of one that asks for more than a little.
+    /// Returns the session's rank in each of the orders of its kind, if it asks for more than a little.
     pub(super) fn ranks(&self, asked: PendingCosts) -> impl Iterator<Item = (Order, u64)> + use<> {
         let orders = if asked.all == 0 { &[] } else { self.kind(asked).orders() };
         let account = *self;
@@ -158,7 +158,7 @@ pub(super) struct Turns {
     /// The last time that a session of little, or of little or much, had its turn or sent a part of its
     /// request; and the session.
     answered: [Option<(Instant, SessionId)>; 2],
-    /// Whether the next turn for much goes to the session with the least cost since it had nothing to ask for,
+    /// True if the next turn for much goes to the session with the least cost since it had nothing to ask for,
     /// so that many sessions that begin at once do not delay it. Otherwise it goes to the session with the
     /// least cost at all, so that none waits without end.
     is_for_shortest: bool,
@@ -211,7 +211,8 @@ impl Turns {
         of_kind.map(|(session, _, account)| (account.rank(order), session)).min().map(|(_, next)| next)
     }
 
-    /// Whether a session may have a turn of that kind: not if others are likely to go on asking for less, until the next such turn is due.
+    /// Returns true if a session may have a turn of that kind: not if others are likely to go on asking for less, until the next such turn
+    /// is due.
     fn may_begin(&self, kind: Kind, session: SessionId, now: Instant) -> bool {
         let place = match kind {
             Kind::Little => return true,
@@ -235,7 +236,7 @@ impl Turns {
         *reached = account.costs[kind.queue()].max(*reached);
     }
 
-    /// What it has asked for has cost so much.
+    /// Adds the cost of what a session has asked for to its account.
     fn charge(&self, kind: Kind, account: &mut CommandCosts, cost: u64) {
         account.costs[kind.queue()] += cost;
         let was_in_backlog = account.burst >= BURST;
@@ -261,13 +262,13 @@ impl Turns {
     }
 }
 
-/// Whether a stream is not read with all others, because a long message is coming.
+/// Returns true if a stream is not read with all others, because a long message is coming.
 pub(super) fn is_read_in_turn(stream: &SessionStream) -> bool {
     stream.is_receiving(LONG * BYTES)
 }
 
 impl PlatformThread {
-    /// Whether a session wants something that has not been carried out.
+    /// Returns true if a session wants something that has not been carried out.
     pub(super) fn has_commands(&self) -> bool {
         self.members.are_waiting() || self.members.awake().any(|(_, member)| member.stream.asked().all > 0)
     }
@@ -390,7 +391,7 @@ mod tests {
             }
         }
 
-        /// Who is next, and has some of what it asks for carried out.
+        /// Returns who is next, and has some of what it asks for carried out.
         fn serve(&mut self, kind: Kind, most: u64) -> Option<usize> {
             self.look();
             let sessions = self.asked.iter().zip(&self.accounts).enumerate();

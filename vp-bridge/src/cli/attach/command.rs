@@ -1,4 +1,4 @@
-//! What is typed at the debugger's prompt: one line, one command.
+//! Commands as they are typed at the debugger's prompt: one line, one command.
 
 use std::fmt;
 
@@ -88,7 +88,7 @@ const SHORT: &[(&str, &str)] = &[
     ("exit", "quit"),
 ];
 
-/// How each is used: all, or those of one name.
+/// Returns the usage of each command: of all, or of those of one name.
 pub(super) fn help(name: Option<&str>) -> Result<String, CommandError> {
     let name = name.map(full_name).transpose()?;
     let mut text = String::new();
@@ -108,7 +108,7 @@ pub(super) fn help(name: Option<&str>) -> Result<String, CommandError> {
     Ok(text)
 }
 
-/// Why a line is no command.
+/// Reason for which a line is no command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CommandError(String);
 
@@ -142,7 +142,7 @@ fn full_name(word: &str) -> Result<&'static str, CommandError> {
     }
 }
 
-/// What is left of a line.
+/// Words that are left of a line.
 struct Words<'a> {
     command: &'static str,
     left: std::collections::VecDeque<&'a str>,
@@ -263,7 +263,7 @@ pub(super) fn parse(line: &str) -> Result<Option<Command>, CommandError> {
     Ok(Some(command))
 }
 
-/// What a step may go by.
+/// Units that a step may go by.
 pub(super) const STEPS: &[(&str, StepBy)] = &[
     ("cycle", StepBy::Cycle),
     ("event", StepBy::Event),

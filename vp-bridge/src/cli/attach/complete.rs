@@ -1,4 +1,4 @@
-//! What the Tab key completes: commands, and the names that may follow them.
+//! Completion by the Tab key: of commands, and of the names that may follow them.
 
 use rustyline::completion::Completer;
 use rustyline::highlight::Highlighter;
@@ -17,7 +17,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// What the word at the end of this part of a line may become, and where that word begins. The only one has a space behind it.
+    /// Returns what the word at the end of this part of a line may become, and where that word begins. The only one has a space behind it.
     pub(super) fn complete(&self, line: &str) -> (usize, Vec<String>) {
         let start = line.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         let (before, word) = line.split_at(start);

@@ -1,4 +1,4 @@
-//! What the commands do.
+//! Execution of the commands.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::take_interrupt;
 use super::whereabouts::{Whereabouts, unfinished};
 use crate::cli::out;
 
-/// How often it is looked whether Ctrl-C was pressed.
+/// Interval at which it is looked whether Ctrl-C was pressed.
 const LOOK: Duration = Duration::from_millis(100);
 /// Bytes of memory that are shown, at most.
 const MOST_SHOWN: u64 = 64 << 10;
@@ -31,7 +31,7 @@ const MOST_SHOWN: u64 = 64 << 10;
 /// Of each kind of what the server tells so many are kept until the next command: the latest.
 const MOST_NOTICES: usize = 64;
 
-/// What the server tells.
+/// Notices of the server.
 pub(super) struct Notices {
     stops: Backlog<StopReport>,
     warnings: Backlog<String>,
@@ -44,7 +44,7 @@ impl Default for Notices {
 }
 
 impl Notices {
-    /// What a person is told of after a command, in lines.
+    /// Returns what a person is told of after a command, in lines.
     fn take_warnings(&mut self) -> Vec<String> {
         let (left_out, warnings) = self.warnings.take();
         let left_out = (left_out > 0).then(|| warnings_left_out(left_out));
@@ -70,7 +70,7 @@ impl Handler for Notices {
     }
 }
 
-/// What follows a command.
+/// Action that follows a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     Next,
@@ -104,12 +104,12 @@ impl Debugger {
         Ok(Debugger { session, registers, port, timeout, interrupted })
     }
 
-    /// Whether the session has ended.
+    /// Returns true if the session has ended.
     pub(super) fn is_over(&self) -> bool {
         self.session.check().is_err()
     }
 
-    /// What may be completed.
+    /// Returns the names that may be completed.
     pub(super) fn names(&self) -> Names {
         let registers: Vec<String> = self.registers.all().iter().map(ToString::to_string).collect();
         let mut units: Vec<String> =
@@ -131,7 +131,7 @@ impl Debugger {
         })
     }
 
-    /// What it says first.
+    /// Returns what the debugger says first.
     pub(super) fn greeting(&mut self) -> Result<String, Failure> {
         let welcome = self.session.welcome();
         let (platform, session) = (welcome.platform.clone(), welcome.session);

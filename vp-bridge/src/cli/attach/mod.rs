@@ -143,14 +143,14 @@ fn prompt(mut debugger: Debugger, interrupted: &AtomicBool) -> Result<Verdict, F
     verdict
 }
 
-/// Where the user's programs keep their state: the XDG Base Directory Specification, `XDG_STATE_HOME`.
+/// Path of the history, in the folder where the user's programs keep their state: the XDG Base Directory Specification, `XDG_STATE_HOME`.
 fn history_file() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
     Some(state.join("vp/attach-history"))
 }
 
-/// Whether Ctrl-C was pressed since the last call.
+/// Returns true if Ctrl-C was pressed since the last call.
 fn take_interrupt(interrupted: &AtomicBool) -> bool {
     interrupted.swap(false, Ordering::Relaxed)
 }

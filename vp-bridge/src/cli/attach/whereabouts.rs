@@ -1,4 +1,4 @@
-//! Where the driver waits, and what the device waits for: `vp where`, and `where` at the debugger's prompt.
+//! Places at which the driver and the device wait, and what they wait for: `vp where`, and `where` at the debugger's prompt.
 //!
 //! What is known is what the platform has seen of the CPU, its register accesses, and what the device says of itself. From both
 //! follows in most cases who waits for whom.
@@ -56,30 +56,30 @@ impl Accessed {
     }
 }
 
-/// What is known.
+/// State of driver and device, as far as it is known.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Whereabouts {
     now: Time,
     is_high: bool,
     /// Since when the line is as it is.
     since: Time,
-    /// Who has ended and not been cleared: its name in the status register, and whether it is masked.
+    /// Pending interrupts, ends that have not been cleared: the name in the status register, and whether it is masked.
     pending: Vec<(String, bool)>,
     /// Register groups that are the hardware's.
     enabled: Vec<(String, usize)>,
     /// The last accesses, oldest first.
     accesses: Vec<Accessed>,
-    /// What the device has begun or was asked for, and who waits for what.
+    /// Phrases on what the device has begun or was asked for, and who waits for what.
     unfinished: Vec<String>,
-    /// What a fault does to the line.
+    /// Phrase on what a fault does to the line.
     fault: Option<String>,
-    /// What the platform waits for, if that is the CPU's to do.
+    /// Phrase on what the platform waits for, if that is the CPU's to do.
     awaits: Option<String>,
-    /// Whether nothing can happen any more.
+    /// True if nothing can happen any more.
     is_stuck: bool,
     /// The registers in which a driver finds what interrupts, and masks it.
     interrupt_registers: [String; 2],
-    /// Whether a debugger has time stand.
+    /// True if a debugger has time stand.
     is_stopped: bool,
 }
 
@@ -156,7 +156,7 @@ impl Whereabouts {
         self.enabled.iter().map(group).collect::<Vec<_>>().join(", ")
     }
 
-    /// What follows, a sentence each: of the driver, its interrupt, and the device.
+    /// Returns what follows, a sentence each: of the driver, its interrupt, and the device.
     fn conclusions(&self) -> Vec<String> {
         let interrupt = self.of_interrupt();
         let polls = self.of_polls();
@@ -240,7 +240,8 @@ impl Whereabouts {
     }
 }
 
-/// Who has ended and not been cleared, from the platform's words: `SDP_DONE_STATUS0, PDP_DONE_STATUS1 (masked)`.
+/// Returns the pending interrupts, ends that have not been cleared, from the platform's words:
+/// `SDP_DONE_STATUS0, PDP_DONE_STATUS1 (masked)`.
 fn pending(standing: &[Counter]) -> Vec<(String, bool)> {
     let names = text(standing, "irq.pending").unwrap_or_default().split(", ");
     let names = names.filter(|name| !name.is_empty());
@@ -259,7 +260,7 @@ fn interrupt_registers(registers: &DeviceRegisters) -> [String; 2] {
     known.into_iter().find_map(pair).unwrap_or_else(|| ["its status".to_owned(), "its mask".to_owned()])
 }
 
-/// What is begun or asked for and not done, and who waits for what, a phrase each.
+/// Returns what is begun or asked for and not done, and who waits for what, a phrase each.
 pub(super) fn unfinished(standing: &[Counter]) -> Vec<String> {
     let Some(phrases) = text(standing, "unfinished") else { return Vec::new() };
     let is_stuck = text(standing, "activity") == Some("deadlocked");

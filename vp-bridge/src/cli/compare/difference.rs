@@ -1,4 +1,4 @@
-//! Where the transactions of two runs differ.
+//! First difference between the transactions of two runs.
 
 use vp_core::Time;
 
@@ -8,7 +8,7 @@ use crate::cli::sequences;
 /// A run whose transactions are known.
 pub(super) struct Recorded {
     pub(super) streams: Streams,
-    /// Whether the program came to its end.
+    /// True if the program came to its end.
     pub(super) has_ended: bool,
 }
 
@@ -18,7 +18,7 @@ impl Recorded {
         self.streams.get(stream).map_or(&[], Vec::as_slice)
     }
 
-    /// When the interrupt line rose last.
+    /// Returns the time at which the interrupt line rose last.
     fn last_rise(&self) -> Option<Time> {
         let levels = self.streams.iter().filter(|(stream, _)| stream.kind == Kind::Level);
         let steps = levels.flat_map(|(_, levels)| levels).flat_map(|level| &level.steps);
@@ -30,9 +30,9 @@ impl Recorded {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Difference<'a> {
     pub(super) stream: Stream,
-    /// Which transaction of the stream, from 0.
+    /// Number of the transaction in the stream, from 0.
     pub(super) index: usize,
-    /// Which step of it.
+    /// Number of the step in the transaction.
     pub(super) step: usize,
     pub(super) model: Option<&'a Transaction>,
     pub(super) outside: Option<&'a Transaction>,
@@ -43,7 +43,7 @@ impl Difference<'_> {
         [self.model, self.outside].map(|transaction| transaction?.steps.get(self.step))
     }
 
-    /// When it is seen: in the run in which it comes first.
+    /// Returns the time at which the difference is seen: in the run in which it comes first.
     pub(super) fn time(&self) -> Time {
         self.steps().into_iter().flatten().map(|step| step.at).min().unwrap_or(Time::MAX)
     }
@@ -64,7 +64,7 @@ fn streams<'a>(model: &'a Recorded, outside: &'a Recorded) -> impl Iterator<Item
     model.streams.keys().chain(new).copied()
 }
 
-/// What [`pairs`] gives of all streams.
+/// Returns what [`pairs`] gives of all streams.
 pub(super) fn pairs_of_all<'a>(
     model: &'a Recorded,
     outside: &'a Recorded,
@@ -102,7 +102,7 @@ fn differs(transactions: [Option<&Transaction>; 2], ends: [Time; 2]) -> Option<u
     })
 }
 
-/// How far transactions that are in both runs are apart in time.
+/// Distance in time of transactions that are in both runs.
 #[derive(Default)]
 pub(super) struct Apart<'a> {
     /// The first that comes at another time.
@@ -113,7 +113,7 @@ pub(super) struct Apart<'a> {
     pub(super) most: Time,
 }
 
-/// How far what is before the first difference in contents is apart in time.
+/// Measures how far what is before the first difference in contents is apart in time.
 pub(super) fn times<'a>(model: &'a Recorded, outside: &'a Recorded) -> Apart<'a> {
     let mut apart = Apart::default();
     for stream in streams(model, outside) {

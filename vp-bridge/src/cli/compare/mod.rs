@@ -61,12 +61,12 @@ pub(super) struct Args {
 /// A run of a trace, with what was transferred at the ports of the part.
 struct Run {
     recorded: Recorded,
-    /// What came of the trace, or why it did not come to its end.
+    /// Outcome of the trace, or the reason for which it did not come to its end.
     outcome: Result<Outcome, String>,
     statistics: Statistics,
-    /// When it ended.
+    /// Time at which the run ended.
     end: Time,
-    /// What the platform warned of.
+    /// Warnings of the platform.
     warnings: Vec<Warning>,
 }
 

@@ -1,4 +1,4 @@
-//! How a comparison is shown.
+//! Text of a comparison.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::cli::sequences::{self, BEFORE};
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict};
 
-/// What was compared, and the first transaction that differs. With `cycles` times count, too.
+/// Shows what was compared, and the first transaction that differs. With `cycles` times count, too.
 pub(super) fn show(compared: &Compared, cycles: bool) -> Result<Verdict, Failure> {
     let mut out = out::stdout();
     let Compared { name, headline, period, model, outside } = compared;
@@ -103,7 +103,7 @@ pub(super) fn sum(all: usize, different: usize) -> Result<(), Failure> {
     Ok(writeln!(out::stdout(), "{equal} equal, {different} different")?)
 }
 
-/// What was transferred, in numbers.
+/// Returns what was transferred, in numbers.
 fn totals(run: &Recorded) -> String {
     let mut totals: Vec<(Place, &str, u64)> = Vec::new();
     for (Stream { place, kind }, transactions) in &run.streams {
@@ -138,13 +138,13 @@ impl Shown {
         format!("edge {}", grouped(time.cycles(self.period)))
     }
 
-    /// Which transaction it is.
+    /// Returns the name of the transaction that differs.
     fn name(&self, found: &Difference<'_>) -> String {
         let Difference { stream: Stream { place, kind }, index, .. } = found;
         format!("{kind} at {}, number {} of these", at(*place), grouped(*index as u64 + 1))
     }
 
-    /// What each side has at the step that differs.
+    /// Shows what each side has at the step that differs.
     fn pair(&self, out: &mut impl Write, found: &Difference<'_>) -> Result<(), Failure> {
         for (side, transaction) in [("model", found.model), ("outside", found.outside)] {
             let Some(transaction) = transaction else {
@@ -181,7 +181,7 @@ impl Shown {
         }
     }
 
-    /// What each run had at that port before, and last at the other ones.
+    /// Shows what each run had at that port before, and last at the other ones.
     fn before(
         &self,
         out: &mut impl Write,
@@ -200,7 +200,7 @@ impl Shown {
         put("outside", &outside)
     }
 
-    /// What a run had before that transaction, a line each.
+    /// Returns what a run had before that transaction, a line each.
     fn earlier(
         &self,
         run: &Recorded,
@@ -236,7 +236,7 @@ impl Shown {
     }
 }
 
-/// Which step of its transaction it is.
+/// Returns the name of a step within its transaction.
 fn what(index: usize, step: &Step) -> String {
     match step.content {
         Content::Beat { .. } => format!("beat {index}"),
@@ -245,7 +245,7 @@ fn what(index: usize, step: &Step) -> String {
     }
 }
 
-/// What a transaction ended with.
+/// Returns what a transaction ended with.
 fn last(step: &Step) -> String {
     match &step.content {
         Content::Beat { .. } => "last data".to_owned(),

@@ -10,11 +10,11 @@ use vp_models::platform::{Port, PortKind};
 
 use crate::cli::text::counted;
 
-/// Where a platform is cut: one of its ports, and on which side of it the part is.
+/// Place at which a platform is cut: one of its ports, and on which side of it the part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) port: &'static str,
-    /// Whether the part is the memory behind the port; else it is the device.
+    /// True if the part is the memory behind the port; else it is the device.
     pub(super) is_memory: bool,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Stream {
     pub(super) kind: Kind,
 }
 
-/// What is transferred in a stream.
+/// Kind of what is transferred in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// Accesses to registers.
@@ -55,7 +55,7 @@ pub(super) struct Step {
     pub(super) content: Content,
 }
 
-/// What a step transfers.
+/// Content that a step transfers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli) enum Content {
     /// An access to a register: the word to be written, or `None` to read.
@@ -73,7 +73,7 @@ pub(in crate::cli) enum Content {
 }
 
 impl Content {
-    /// What an event transfers, if it does that.
+    /// Returns what an event transfers, if it does that.
     pub(in crate::cli) fn of(event: &PortEvent) -> Option<Content> {
         Some(match event {
             PortEvent::Axi(
@@ -140,7 +140,7 @@ impl Transaction {
         self.steps.push(Step { at, content });
     }
 
-    /// When it began.
+    /// Returns the time at which the transaction began.
     pub(super) fn start(&self) -> Time {
         self.steps.first().map_or(Time::ZERO, |step| step.at)
     }
@@ -162,7 +162,7 @@ impl<T> Default for Channel<T> {
 }
 
 impl<T> Channel<T> {
-    /// What was taken, and when: at the first edge at which ready is high, one an edge, in order.
+    /// Returns what was taken, and when: at the first edge at which ready is high, one an edge, in order.
     fn taken(self, period: Time) -> impl Iterator<Item = (Time, T)> {
         let Channel { driven, ready } = self;
         let mut free = Time::ZERO;
@@ -181,7 +181,7 @@ impl<T> Channel<T> {
     }
 }
 
-/// What was driven at one place.
+/// Transfers that were driven at one place.
 #[derive(Default)]
 struct Driven {
     addresses: [Channel<(u16, Content)>; 2],

@@ -60,11 +60,11 @@ type Traces<'a> = HashMap<(&'a str, &'a str), Result<Trace, String>>;
 struct Compared<'a> {
     table: &'a Table,
     row: &'a Row,
-    /// What the model did, or why it could not.
+    /// Run of the model, or the reason for which it could not run.
     run: Result<Run, String>,
-    /// Where the traffic is not the RTL's.
+    /// Places at which the traffic is not the RTL's.
     traffic: Vec<String>,
-    /// Whether the order of addresses was compared with a log.
+    /// True if the order of addresses was compared with a log.
     logged: bool,
 }
 
@@ -123,7 +123,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     report::show(&networks, &compared, &unknown)
 }
 
-/// What was measured of what is asked for.
+/// Reads the measurements that are asked for.
 fn measurements(args: &Args) -> Result<Measurements, Failure> {
     let mut found = Measurements::of(&args.tables).map_err(Failure::new)?;
     if let Some(name) = &args.config {
@@ -201,7 +201,7 @@ fn raw<'a>(compared: impl IntoIterator<Item = &'a Compared<'a>>) -> Distribution
     Distribution::of(cycles.map(|(model, rtl)| distribution::error_ppm(model, rtl)))
 }
 
-/// Whether a set of rows is as near as is asked.
+/// Returns true if a set of rows is as near as is asked.
 fn near_enough<'a>(compared: impl IntoIterator<Item = &'a Compared<'a>>) -> bool {
     let cycles = compared.into_iter().filter_map(Compared::cycles);
     let errors = cycles.map(|(model, rtl)| Bounds::ASKED.error(model, rtl));

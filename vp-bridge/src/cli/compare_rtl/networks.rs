@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use std::io::Write;
 use vp_study::rtl::networks::{NetworkRow, NetworkRun};
 
-/// How far a network may be off in all, and each of its steps: parts in a thousand of the RTL's cycles.
+/// Distance by which a network may be off in all, and each of its steps: parts in a thousand of the RTL's cycles.
 const BOUNDS: [u64; 2] = [2, 10];
 
 /// A network and what the model makes of it.
@@ -39,7 +39,7 @@ impl ComparedNetwork<'_> {
         format!("{} on {}, weights in units of {}", case.network, case.platform, case.weight_bytes)
     }
 
-    /// Whether all figures are as near as is asked.
+    /// Returns true if all figures are as near as is asked.
     pub(super) fn is_near(&self) -> bool {
         self.figures().iter().all(Figure::is_near)
     }
@@ -49,12 +49,12 @@ impl ComparedNetwork<'_> {
         self.row.case.setting
     }
 
-    /// Why there is nothing of the model's.
+    /// Returns the reason for which there is nothing of the model's.
     pub(super) fn why_not(&self) -> Option<&str> {
         self.run.as_ref().err().map(String::as_str)
     }
 
-    /// What was measured, beside what the model took.
+    /// Returns the figures that were measured, beside what the model took.
     pub(super) fn figures(&self) -> Vec<Figure<'_>> {
         let run = self.run.as_ref().ok();
         let of_step = |at: usize, name: &str| {

@@ -1,4 +1,4 @@
-//! What a person sees: a table a configuration, the distribution, the traffic, and the worst rows in detail.
+//! Text for a person: a table a configuration, the distribution, the traffic, and the worst rows in detail.
 
 use super::networks::{self, ComparedNetwork};
 use super::{Compared, Failure, Verdict, by_setting, by_table, near_enough, raw};
@@ -9,10 +9,10 @@ use std::io::Write;
 use vp_study::rtl::run::Run;
 use vp_study::rtl::table::{Row, Table};
 
-/// How many rows are told in detail, and how many lines of each kind of difference.
+/// Number of rows that are told in detail, and of lines of each kind of difference.
 const TOLD: usize = 10;
 
-/// Whether the model is as near as is asked in every group, with the RTL's traffic.
+/// Returns true if the model is as near as is asked in every group, with the RTL's traffic.
 pub(super) fn is_right(networks: &[ComparedNetwork<'_>], compared: &[Compared<'_>]) -> bool {
     rows_are_right(compared) && networks.iter().all(ComparedNetwork::is_near)
 }
@@ -121,7 +121,7 @@ fn distributions(compared: &[Compared<'_>]) -> comfy_table::Table {
     table
 }
 
-/// Whether both sides moved the same.
+/// Shows whether both sides moved the same.
 fn traffic(out: &mut impl Write, compared: &[Compared<'_>]) -> Result<(), Failure> {
     let run = compared.iter().filter(|it| it.run.is_ok()).count();
     let alike = compared.iter().filter(|it| it.run.is_ok() && it.traffic.is_empty()).count();

@@ -28,7 +28,7 @@ pub(super) struct Args {
 /// The platform that is used if none is asked for.
 const DEFAULT_PLATFORM: &str = "nv_small";
 
-/// What was run, and what came of it.
+/// Run of the demonstration, and what came of it.
 struct DemoRun {
     headline: String,
     network: Network,

@@ -1,4 +1,4 @@
-//! What the demonstration shows: some of the images, how many were right, and where the time went.
+//! Text of the demonstration: some of the images, how many were right, and where the time went.
 
 use super::{DemoRun, picture};
 use crate::cli::out;
@@ -206,7 +206,7 @@ pub(super) fn record(ran: &DemoRun, platform: &str) -> Record {
         .with("counters", record::counters(statistics))
 }
 
-/// Where the time went, layer by layer.
+/// Shows where the time went, layer by layer.
 fn layers(out: &mut impl Write, ran: &DemoRun, whole: f64, period: Time) -> Result<(), Failure> {
     let mut table = text::table(&["layer", "input", "output", "cycles", "share", "MACs busy"], &[3, 4, 5]);
     let percent = |part: f64, whole: f64| format!("{:.0} %", 100.0 * part / whole.max(1.0));
@@ -249,7 +249,7 @@ fn layers(out: &mut impl Write, ran: &DemoRun, whole: f64, period: Time) -> Resu
     Ok(())
 }
 
-/// How much of the time each unit had a layer, waiting for memory or for another unit included.
+/// Shows how much of the time each unit had a layer, waiting for memory or for another unit included.
 fn units(out: &mut impl Write, statistics: &Statistics, period: Time) -> Result<(), Failure> {
     let whole = statistics.get("nvdla.cycles").unwrap_or(0) * period.as_ps();
     let shares: Vec<String> = ["cdma", "csc", "cacc", "sdp", "pdp"]

@@ -60,7 +60,7 @@ fn open(path: &Path) -> Result<BufReader<File>, Failure> {
     File::open(path).map(BufReader::new).map_err(|error| wrong(path, error))
 }
 
-/// Whether a file is a log of registers, in either form: JSON objects, or text behind a heading.
+/// Returns true if a file is a log of registers, in either form: JSON objects, or text behind a heading.
 fn is_log(path: &Path) -> Result<bool, Failure> {
     let mut first = Vec::new();
     open(path)?.take(1).read_to_end(&mut first).map_err(|error| wrong(path, error))?;
@@ -106,7 +106,7 @@ struct Entered {
     what: Recorded,
 }
 
-/// What entered a platform, from a recording.
+/// Inputs that entered a platform, from a recording.
 struct Entries {
     reader: Reader<BufReader<File>>,
     at: Time,

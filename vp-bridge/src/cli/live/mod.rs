@@ -52,7 +52,7 @@ impl WhichArgs {
         self.open_with(address, platform, Capabilities::NONE, Nobody)
     }
 
-    /// The same, that does more besides.
+    /// Opens a session as [`WhichArgs::open`] does, that does more besides.
     pub(super) fn open_with<H: Handler>(
         &self,
         address: &Address,
@@ -106,7 +106,7 @@ impl WhichArgs {
     }
 }
 
-/// What the platform is built from, as the server says.
+/// Reads the description that the platform is built from, as the server says.
 fn description<H: Handler>(look: &mut Client<H>) -> Result<Description, Failure> {
     let name = "platform.description";
     let counters = look.counters(name).map_err(Failure::new)?;
@@ -140,7 +140,7 @@ fn json(counters: &[Counter]) -> serde_json::Value {
     serde_json::Value::Object(counters.iter().map(entry).collect())
 }
 
-/// What a platform does or waits for, from what it says of itself.
+/// Returns what a platform does or waits for, from what it says of itself.
 pub(super) fn activity(standing: &[Counter]) -> String {
     let activity = text(standing, "activity").unwrap_or("?");
     match (activity, text(standing, "awaits"), text(standing, "irq.pending")) {

@@ -56,7 +56,7 @@ fn poke_register(args: &Args) -> Result<Verdict, Failure> {
 
 /// Most bytes of a file that are set at once.
 const MOST_BYTES: u64 = 1 << 32;
-/// The same of what does not say how long it is, such as a pipe: it may have no end.
+/// Most bytes that are set at once of what does not say how long it is, such as a pipe: it may have no end.
 const MOST_OF_PIPE: u64 = 1 << 30;
 
 fn poke_memory(args: &Args, address: u64) -> Result<Verdict, Failure> {

@@ -16,7 +16,7 @@ pub(in super::super) struct Held {
     words: Vec<u32>,
 }
 
-/// How values are shown.
+/// Form in which values are shown.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Shown {
     pub(in super::super) brief: bool,

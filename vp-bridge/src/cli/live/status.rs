@@ -17,12 +17,12 @@ pub(in super::super) struct Args {
     json: bool,
 }
 
-/// What is known of a platform.
+/// State of a platform, as far as it is known.
 struct ServerStatus {
-    /// What an observer calls it.
+    /// Name that an observer has for the platform.
     name: String,
     standing: Vec<Counter>,
-    /// What its memory interfaces have done.
+    /// Counters of what the platform's memory interfaces have done.
     traffic: Vec<Counter>,
     /// The names of these.
     interfaces: Vec<String>,

@@ -29,7 +29,7 @@ use program::Program;
 use server::PlatformServer;
 pub(super) use server::own_address;
 
-/// How often it is looked whether the parts are attached.
+/// Interval at which it is looked whether the parts are attached.
 const LOOK: Duration = Duration::from_millis(5);
 /// After how many looks without all of them a person is told what is waited for.
 const LOOKS_IN_SILENCE: u32 = 200;
@@ -94,7 +94,7 @@ impl Default for RemotePortArgs {
     }
 }
 
-/// Where a peer with another protocol is met.
+/// Place at which a peer with another protocol is met.
 #[derive(Debug, Clone)]
 struct PeerPlace(MeetingPlace);
 
@@ -155,7 +155,7 @@ impl FromStr for MemoryCommand {
     }
 }
 
-/// How long somebody is waited for by the wall clock; `None`: for ever.
+/// Time for which somebody is waited for by the wall clock; `None`: for ever.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OwnerTimeout(Option<Duration>);
 
@@ -173,20 +173,20 @@ impl FromStr for OwnerTimeout {
     }
 }
 
-/// What a part is to the platform.
+/// Part of the platform that is in another program.
 struct Part {
-    /// How it is called in what people read.
+    /// Name of the part in what people read.
     name: String,
     /// The ports that it takes, and as what.
     ports: Vec<(&'static str, Role)>,
     origin: Origin,
 }
 
-/// Where a part comes from.
+/// Origin of a part.
 enum Origin {
-    /// It is started with this.
+    /// The part is started with this command.
     Command(String),
-    /// It is met there.
+    /// The part is met at this place.
     Place(MeetingPlace, Peer, Channels),
     /// Somebody else attaches it.
     Elsewhere,
@@ -196,7 +196,7 @@ enum Origin {
 pub(super) struct Parts(Vec<Part>);
 
 impl Parts {
-    /// Whether all of the platform is in this process.
+    /// Returns true if all of the platform is in this process.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -228,12 +228,12 @@ impl Parts {
 }
 
 impl PartArgs {
-    /// How long the server waits for who owes it something.
+    /// Returns the time for which the server waits for who owes it something.
     pub(super) fn owner_timeout(&self) -> Duration {
         self.owner_timeout.0.unwrap_or(Duration::MAX)
     }
 
-    /// Who may come in.
+    /// Returns the rules for who may come in.
     pub(super) fn access(&self) -> Access {
         Access { insecure: self.insecure, ..Access::default() }
     }
@@ -412,7 +412,7 @@ impl PartArgs {
     }
 }
 
-/// Who is a part of a platform of this process, and what they reach it by. They end when this is dropped.
+/// Parts of a platform of this process that are in other programs, and what they reach it by. They end when this is dropped.
 pub(super) struct PartsOutside {
     // Ended in this order: the sessions are told, then the programs have a moment to end by themselves.
     _server: PlatformServer,

@@ -16,7 +16,7 @@ use crate::cli::out;
 /// The variable in which a program finds the platform's address.
 pub(in crate::cli) const CONNECT: &str = "VP_CONNECT";
 
-/// How long a program may take to end by itself when its platform has ended, and again when it was asked to.
+/// Time that a program may take to end by itself when its platform has ended, and again when it was asked to.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -60,7 +60,7 @@ impl Program {
         }
     }
 
-    /// Its status, if it ends within so long.
+    /// Returns the program's status, if it ends within so long.
     fn ended(&mut self, within: Duration) -> Option<ExitStatus> {
         let since = Instant::now();
         loop {

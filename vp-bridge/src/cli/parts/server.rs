@@ -45,7 +45,7 @@ impl PlatformServer {
         Ok(PlatformServer { address, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// Returns the address at which the server listens.
     pub(in crate::cli) fn address(&self) -> &Address {
         &self.address
     }

@@ -165,7 +165,7 @@ impl Map<'_> {
     }
 }
 
-/// What may be done with a register, and what it is for.
+/// Returns what may be done with a register, and what it is for.
 pub(super) fn about(register: &NamedRegister) -> (Access, &str) {
     match register.kind {
         NamedKind::Register(register) => (register.access, register.doc.trim()),
@@ -173,7 +173,7 @@ pub(super) fn about(register: &NamedRegister) -> (Access, &str) {
     }
 }
 
-/// Whether a register is there once for each group, in words.
+/// Says whether a register is there once for each group, in words.
 pub(super) fn grouping(register: &NamedRegister) -> &'static str {
     match register.kind {
         NamedKind::Register(register) if register.grouping == Grouping::Duplicated => "  two groups",

@@ -1,4 +1,4 @@
-//! What energy a network takes: an estimate, layer by layer.
+//! Energy that a network takes: an estimate, layer by layer.
 
 use crate::cli::Failure;
 use crate::cli::text;
@@ -61,7 +61,7 @@ impl Estimate {
     }
 }
 
-/// What energy goes into, most first, without what is less than a twentieth.
+/// Returns the parts that energy goes into, most first, without what is less than a twentieth.
 fn shares(energy: &Energy) -> String {
     let whole = energy.total();
     let mut parts = energy.parts();

@@ -1,5 +1,5 @@
-//! What `vp run` is given: a network, a job for an FPGA AI Suite IP, or traces. Decided here alone, by what is there. A network runs on the
-//! device of the platform; if no platform is asked for, on an NVDLA, unless it has layers that only an FPGA AI Suite IP has.
+//! Kind of what `vp run` is given: a network, a job for an FPGA AI Suite IP, or traces. Decided here alone, by what is there. A network
+//! runs on the device of the platform; if no platform is asked for, on an NVDLA, unless it has layers that only an FPGA AI Suite IP has.
 
 use super::super::{Failure, standard};
 use super::MOST_INPUT;
@@ -13,7 +13,7 @@ use vp_models::host::trace::{TraceSource, discover};
 use vp_models::suggestion;
 use vp_models::toml_text::TomlText;
 
-/// What a path names.
+/// Kind of what a path names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A network for NVDLA.
@@ -33,7 +33,7 @@ pub(super) enum Device {
     Suite,
 }
 
-/// How a register log as text begins.
+/// Beginning of a register log as text.
 const FOR_PEOPLE: &str = "# registers of ";
 
 /// All that `vp run` takes.
@@ -49,7 +49,7 @@ const OTHERS: [(&[&str], &str, &str); 5] = [
     (&["mac", "cbuf", "unit", "technology"], "coefficients of energy", "vp run --energy"),
 ];
 
-/// What a path names; `asked` is for which device the platform is, if one is asked for.
+/// Finds what a path names; `asked` is for which device the platform is, if one is asked for.
 pub(super) fn of(path: &Path, asked: impl Fn() -> Result<Option<Device>, Failure>) -> Result<Kind, Failure> {
     let is = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
     let file = |path: &Path| Ok(Kind::Network(Named::File(path.to_owned())));
@@ -215,7 +215,7 @@ mod tests {
     const HEAD: &str = "name = 'n'\ninput = { height = 4, width = 4, channels = 2 }\n";
     const POOLING: &str = "[[layer]]\nname = 'p'\nkind = 'pooling'\nmethod = 'max'\nkernel = [2, 2]\n";
 
-    /// What only an FPGA AI Suite IP has.
+    /// Layer that only an FPGA AI Suite IP has.
     const CLAMP: &str = "[[layer]]\nname = 'a'\nkind = 'activation'\nfunction = 'clamp'\nlow = 0\nhigh = 6\n";
 
     #[test]

@@ -1,4 +1,5 @@
-//! How layers were convolved, where hardware can do the same in several ways: marks in the table of layers, and what they mean.
+//! Methods by which layers were convolved, where hardware can do the same in several ways: marks in the table of layers, and
+//! what they mean.
 
 use crate::cli::Failure;
 use crate::cli::text::{counted, wrapped};
@@ -32,12 +33,12 @@ pub(super) fn marks(method: &ConvolutionMethod) -> String {
     [WINOGRAD, COMPRESSED].iter().filter(|mark| (mark.is_of)(method)).map(|mark| mark.letter).collect()
 }
 
-/// Whether a layer has a mark.
+/// Returns true if a layer has a mark.
 pub(super) fn are_marked(layers: &[LayerFigures]) -> bool {
     layers.iter().any(|layer| layer.method != ConvolutionMethod::default())
 }
 
-/// What the marks of these layers mean, and what was asked for and no layer does.
+/// Shows what the marks of these layers mean, and what was asked for and no layer does.
 pub(super) fn show_legend(
     out: &mut impl Write,
     planned: (&Network, &Plan),

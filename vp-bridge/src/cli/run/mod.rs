@@ -129,7 +129,7 @@ impl ReadingArgs {
         *self != ReadingArgs::default()
     }
 
-    /// How a network is read.
+    /// Returns the options for reading a network.
     pub(super) fn options(&self) -> Options {
         let ReadingArgs { input_size, precision, zeros, winograd } = *self;
         Options { input_size, precision, zeros, winograd }
@@ -155,7 +155,7 @@ pub(super) struct PlacementArgs {
 }
 
 impl Args {
-    /// Whether a file's option has standard output.
+    /// Returns true if a file's option has standard output.
     fn takes_standard_output(&self) -> Result<bool, Failure> {
         let files = self.results.files().map(|(_, path)| path);
         standard::takes_output(self.output.as_deref().into_iter().chain(files), self.results.json)
@@ -167,7 +167,7 @@ impl PlacementArgs {
         self.placement.is_some() || self.placement_limit.is_some() || self.copies.is_some()
     }
 
-    /// How a network is planned with so many frames at once.
+    /// Returns the options for planning a network with so many frames at once.
     pub(super) fn options(&self, frames: u32) -> PlanOptions {
         PlanOptions {
             frames,
@@ -181,7 +181,7 @@ impl PlacementArgs {
 /// The layer that is run when none is named: batch normalisation and ReLU, then 2x2 max pooling on the fly.
 pub(super) const BUILT_IN: &str = "sdp_pdp_batchnorm_relu_maxpool_16x16x16";
 
-/// Its files, as they lie in the repository.
+/// Text of a file of the built-in layer, as it lies in the repository.
 macro_rules! built_in_file {
     ($name:literal) => {
         include_str!(concat!("../../../../traces/nv_small/sdp_pdp_batchnorm_relu_maxpool_16x16x16/", $name))
@@ -195,21 +195,21 @@ pub(super) const DEFAULT_PLATFORM: &str = "nv_small";
 pub(super) struct PlayedTrace {
     outcome: Outcome,
     statistics: Statistics,
-    /// What the device had to say.
+    /// Warnings of the device.
     warnings: Vec<Warning>,
     /// The platform it ran on.
     platform: String,
     headline: String,
-    /// What a loadable is, in one line.
+    /// Description of a loadable, in one line.
     loadable: Option<String>,
     /// Cycles of the vendor's RTL on the same trace with the same memory.
     rtl: Option<u64>,
-    /// Whether it compares something.
+    /// True if the trace compares something.
     compares: bool,
 }
 
 impl PlayedTrace {
-    /// Whether what came of it is right.
+    /// Judges whether what came of the trace is right.
     fn verdict(&self) -> Judged {
         let failures = &self.outcome.failures;
         // A layer that the device could not run ends nevertheless, unless its whole engine is missing.
@@ -226,14 +226,14 @@ impl PlayedTrace {
     }
 }
 
-/// How a trace came out.
+/// Judgement on how a trace came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judged {
     /// All is as it should be.
     Passed,
     /// Something is not.
     Failed,
-    /// It came to its end, and nothing in it was compared with what it should be.
+    /// The trace came to its end, and nothing in it was compared with what it should be.
     NotCompared,
     /// The platform has not all that the trace needs: nothing is proven.
     Unsupported,
@@ -254,7 +254,7 @@ struct Run {
     name: String,
     configuration: String,
     result: Result<PlayedTrace, Failure>,
-    /// How long it took here.
+    /// Time that the run took here.
     took: Duration,
 }
 
@@ -392,7 +392,7 @@ fn one(run: Run, args: &Args) -> Result<Verdict, Failure> {
     report::one(&run.name, &run.result?)
 }
 
-/// Which device the platform carries, if one is asked for.
+/// Returns the device that the platform carries, if a platform is asked for.
 fn asked(args: &Args) -> Result<Option<Device>, Failure> {
     if args.host.connect.is_none() && args.host.platform.platform.is_none() {
         return Ok(None);
@@ -468,7 +468,7 @@ fn play(
     Ok(PlayedTrace { outcome, statistics, warnings, platform, headline, loadable, rtl, compares })
 }
 
-/// What a loadable is, in one line.
+/// Describes a loadable, in one line.
 fn described(trace: &Trace) -> Option<String> {
     let Body::Loadable { loadable, .. } = trace.body() else { return None };
     let interface = loadable.interface.map_or_else(|| "?".to_owned(), |version| version.to_string());
@@ -477,7 +477,7 @@ fn described(trace: &Trace) -> Option<String> {
     Some(format!("firmware interface {interface}, data cubes of {cube} bytes, {tasks}"))
 }
 
-/// Whether a trace could not be played for want of units that another configuration has.
+/// Returns true if a trace could not be played for want of units that another configuration has.
 fn is_lack(error: &PlayError, trace: &Trace, map: RegisterMap) -> bool {
     match (error, trace.body()) {
         (PlayError::NoNvdla { .. }, _) => true,

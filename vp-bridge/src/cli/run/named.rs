@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use vp_models::host::network::{Network, Options};
 use vp_models::toml_text::TextError;
 
-/// Where a network is, if that is what a person names: one that is built in, a folder with a `network.toml`, a TOML
+/// Place of a network, if that is what a person names: one that is built in, a folder with a `network.toml`, a TOML
 /// file or a sheet of layers.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Named {

@@ -128,7 +128,7 @@ fn unplanned((named, network): (&Named, &Network), description: &Description, er
     }
 }
 
-/// What a file gives, or any bytes.
+/// Returns what a file gives, or any bytes.
 fn input(network: &Network, files: &[PathBuf]) -> Result<Vec<i8>, Failure> {
     let [file] = files else {
         return match files.len() {
@@ -160,7 +160,7 @@ fn percent(part: f64, whole: f64) -> String {
     format!("{:.0} %", 100.0 * part / whole.max(1.0))
 }
 
-/// What bounds, largest first, without what is less than a twentieth.
+/// Returns what bounds, largest first, without what is less than a twentieth.
 pub(in crate::cli) fn bound(bounds: &Bounds) -> String {
     let total = bounds.total().as_ps() as f64;
     let mut parts = bounds.parts();
@@ -251,7 +251,7 @@ fn show(
     warnings::show_faults(&mut out, &measured.statistics)
 }
 
-/// What is in SRAM, and what goes over its interface.
+/// Shows what is in SRAM, and what goes over its interface.
 fn sram(out: &mut impl Write, plan: &Plan, measured: &Measured) -> Result<(), Failure> {
     let is_there = |place: Place| place.memory == Memory::Secondary;
     let tensors = plan.tensors.iter().filter(|tensor| is_there(tensor.place)).count() as u64;
@@ -284,7 +284,7 @@ fn sram(out: &mut impl Write, plan: &Plan, measured: &Measured) -> Result<(), Fa
     Ok(())
 }
 
-/// Where the time went, layer by layer.
+/// Shows where the time went, layer by layer.
 fn layers(out: &mut impl Write, plan: &Plan, measured: &Measured) -> Result<(), Failure> {
     let macs_a_cycle = plan.macs_a_cycle as f64;
     let period = measured.period;

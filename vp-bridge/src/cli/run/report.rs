@@ -1,4 +1,4 @@
-//! How runs are shown: one in full, many in a table.
+//! Text of runs: one in full, many in a table.
 
 use super::warnings::{faults, show_faults, warn};
 use super::{Judged, PlayedTrace, Run, outputs, suite};
@@ -120,7 +120,7 @@ fn show_time(out: &mut impl Write, statistics: &Statistics, rtl: Option<u64>) ->
     Ok(())
 }
 
-/// What the ports and the memories behind them moved.
+/// Shows what the ports and the memories behind them moved.
 fn show_traffic(out: &mut impl Write, statistics: &Statistics) -> Result<(), Failure> {
     for port in ["dbb0", "sram0"] {
         traffic(out, statistics, port, "read", "read", "latency")?;
@@ -140,7 +140,7 @@ fn show_hash(out: &mut impl Write, statistics: &Statistics) -> Result<(), Failur
     Ok(writeln!(out, "{:<10} {}", "event hash", statistics.text("events.hash").unwrap_or("-"))?)
 }
 
-/// How long a loadable's operations ran, and how long the CPU kept them waiting.
+/// Shows how long a loadable's operations ran, and how long the CPU kept them waiting.
 fn show_split(out: &mut impl Write, execution: &Execution, period: Time) -> Result<(), Failure> {
     let Execution { register_writes, register_reads, interrupts, bus, time, .. } = execution;
     writeln!(
@@ -173,7 +173,7 @@ fn show_frames(out: &mut impl Write, execution: &Execution, period: Time) -> Res
     Ok(())
 }
 
-/// What a recording left, value by value where they are few.
+/// Shows what a recording left, value by value where they are few.
 fn show_result(out: &mut impl Write, left: &Left) -> Result<(), Failure> {
     let Left { golden, base, elements, values } = left;
     let place = format!("{} at {base:#x}", counted(*elements as u64, "element"));
@@ -240,7 +240,7 @@ fn layers(statistics: &Statistics) -> Vec<Layer> {
     (0..).map_while(layer).collect()
 }
 
-/// How many traces came out in each way.
+/// Number of traces that came out in each way.
 #[derive(Default)]
 pub(super) struct Tally {
     pub(super) passed: usize,
@@ -284,7 +284,8 @@ pub(super) fn many(runs: &[Run], left_out: usize) -> Result<Verdict, Failure> {
     after(shown, verdict_of_all(runs, left_out) == Verdict::Right)
 }
 
-/// Whether something passed, or came to its end with nothing to compare, and nothing failed, of which `left_out` were not run.
+/// Returns the verdict on runs: right if something passed, or came to its end with nothing to compare, nothing failed, and
+/// `left_out`, the number of those not run, is 0.
 pub(super) fn verdict_of_all(runs: &[Run], left_out: usize) -> Verdict {
     let tally = Tally::of(runs);
     let is_right = tally.failed == 0 && tally.passed + tally.not_compared > 0 && left_out == 0;

@@ -1,4 +1,4 @@
-//! What `vp run` tells other programs of a run: JSON in place of text, CSV and JUnit beside it.
+//! Results of `vp run` for other programs: JSON in place of text, CSV and JUnit beside it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -77,7 +77,7 @@ impl ResultArgs {
         Ok(self.json)
     }
 
-    /// The same about a network.
+    /// Writes the files about a network, and prints JSON if that is wanted: says whether it is.
     pub(super) fn tell_network(
         &self,
         (network, plan): (&Network, &Plan),

@@ -106,7 +106,7 @@ pub(super) fn built_in() -> Result<Job, Failure> {
     Ok(Job { model, inputs, outputs: None, labels: Some(labels) })
 }
 
-/// What the jobs of a platform came to.
+/// Shows what the jobs of a platform came to.
 pub(super) fn show_jobs(out: &mut impl Write, statistics: &Statistics) -> Result<(), Failure> {
     show_counters(out, statistics, statistics.get("fpga_ai_suite.complete").unwrap_or_default())
 }
@@ -142,7 +142,7 @@ impl JobRun<'_> {
         self.inferences.iter().zip(outputs).position(|(it, expected)| &it.output != expected)
     }
 
-    /// How many inferences have the right label, if the job says those.
+    /// Returns the number of inferences that have the right label, if the job says those.
     fn right(&self) -> Option<u64> {
         let labels = self.job.labels.as_ref()?;
         let right =

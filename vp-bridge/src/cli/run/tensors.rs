@@ -1,4 +1,4 @@
-//! What goes into a loadable and what comes out of it, as files.
+//! Inputs and outputs of a loadable, as files.
 
 use super::super::Failure;
 use super::MOST_INPUT;

@@ -1,4 +1,4 @@
-//! What happened in a run beside its layers: warnings, and faults that were armed.
+//! Events of a run, beside its layers: warnings, and faults that were armed.
 
 use crate::cli::text::{self, styled};
 use crate::cli::{Failure, terminal};
@@ -74,7 +74,7 @@ pub(super) fn of_addresses(trace: &Trace, map: RegisterMap) -> Option<String> {
     ))
 }
 
-/// Why a program could not be run to its end, and what happened until then: warnings, and faults that were injected.
+/// Says why a program could not be run to its end, and what happened until then: warnings, and faults that were injected.
 pub(super) fn with_warnings(error: &dyn fmt::Display, trace: Option<&Trace>, host: &mut dyn Host) -> String {
     // Where there is no way to a server any more, there is nothing to be said of faults.
     let statistics = host.statistics().unwrap_or_default();

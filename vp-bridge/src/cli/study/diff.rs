@@ -65,7 +65,7 @@ impl FromStr for Share {
 }
 
 impl Args {
-    /// Whether a point makes the command fail.
+    /// Returns true if a point makes the command fail.
     fn counts(&self, point: &PointDifference) -> bool {
         let is_faster =
             point.change().is_some_and(|change| change < 0.0) || matches!(point.runs, [Err(_), Ok(_)]);
@@ -130,7 +130,7 @@ fn points(place: &Path) -> Result<Vec<Finished>, Failure> {
     })
 }
 
-/// What a build has run: the last one, or so many before that, by their last points.
+/// Returns what a build has run: the last one, or so many before that, by their last points.
 fn of_build<'a>(all: &'a [Finished], before: usize, place: &Path) -> Result<Vec<&'a Finished>, Failure> {
     let mut builds: Vec<&str> = Vec::new();
     for finished in all.iter().rev() {
@@ -180,7 +180,7 @@ fn show(args: &Args, difference: &Difference) -> Result<(), Failure> {
     Ok(writeln!(out, "{all} in both, {beyond} moved by more than {share} %")?)
 }
 
-/// What was not the same before anything ran.
+/// Shows what was not the same before anything ran.
 fn show_inputs(out: &mut impl Write, difference: &Difference) -> Result<(), Failure> {
     /// Lines at most: of values that follow from another one there are as many as points.
     const MOST: usize = 12;
@@ -231,7 +231,7 @@ fn causes(layer: &LayerDifference) -> Vec<String> {
     layer.causes.iter().map(ToString::to_string).collect()
 }
 
-/// How far something moved, in per cent with a sign.
+/// Says how far something moved, in per cent with a sign.
 fn moved_said(change: Option<f64>) -> String {
     match change {
         // What was nothing before is no share of it.

@@ -1,4 +1,4 @@
-//! What Ctrl-C at a study says: how many points are kept, and how to go on.
+//! Words at Ctrl-C in a study: how many points are kept, and how to go on.
 
 use crate::cli::Failure;
 use crate::cli::out;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Listens for the signals that end a program, to its end.
 pub(super) struct Interrupt(Arc<Mutex<Standing>>);
 
-/// How far a study is.
+/// Progress of a study.
 #[derive(Default)]
 struct Standing {
     kept: usize,

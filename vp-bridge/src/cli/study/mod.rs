@@ -146,9 +146,9 @@ struct Loaded {
     layout: Layout,
     bench: Bench,
     points: Vec<Planned>,
-    /// What its search has found.
+    /// Findings of the study's search.
     findings: Vec<Finding>,
-    /// Which program this is: what another has run does not count.
+    /// Program that this is: what another has run does not count.
     program: String,
 }
 

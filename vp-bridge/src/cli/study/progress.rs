@@ -1,4 +1,4 @@
-//! What is seen while a study runs.
+//! Progress of a study, as it is seen while it runs.
 
 use crate::cli::Failure;
 use crate::cli::out;
@@ -56,7 +56,7 @@ impl Bar {
         self.bar.clone()
     }
 
-    /// How long it still takes. Of a kind that has not been seen, nothing is known.
+    /// Returns the time that the study still takes. Of a kind that has not been seen, nothing is known.
     fn left(&self) -> Option<Duration> {
         let of =
             |kind: &Kind| (kind.seen > 0).then(|| kind.took.mul_f64(kind.left as f64 / kind.seen as f64));

@@ -1,4 +1,4 @@
-//! What is said of a study when it is done.
+//! Report on a study when it is done.
 
 use super::Loaded;
 use crate::cli::out;
@@ -67,7 +67,7 @@ pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) 
     Ok(verdict(failed.len() + unreached))
 }
 
-/// Which program this is: its version, its commit, and the hash that points are kept with.
+/// Names this program: its version, its commit, and the hash that points are kept with.
 fn build(program: &str) -> String {
     let commit = cli::commit().map_or_else(String::new, |commit| format!("commit {commit}, "));
     format!("{} ({commit}program {program})", cli::VERSION)
@@ -120,7 +120,7 @@ fn designs(out: &mut impl Write, page: &Page<'_>, area: Area) -> Result<(), Fail
     Ok(())
 }
 
-/// What the page leads with.
+/// Shows what the page leads with.
 fn lead(out: &mut impl Write, page: &Page<'_>) -> Result<(), Failure> {
     for (_, answer) in page.lead() {
         writeln!(out, "{}", text::wrapped(&spaced(&answer.head), ""))?;

@@ -59,9 +59,9 @@ impl Channels {
     "`{text}`: {why}\nwrite PORT=CHANNEL, a base address of the channel behind @ and the wire of a line behind a dot: csb0=9@0x40000000,irq0=12.0,dbb0=0"
 )]
 pub struct ChannelsError {
-    /// What was given.
+    /// Text that was given.
     pub text: String,
-    /// What is wrong with it.
+    /// Fault of the text.
     pub why: &'static str,
 }
 

@@ -47,7 +47,7 @@ pub(in crate::adapters) struct Device {
     commands: BTreeMap<Tag, Purpose>,
     /// Events that the platform has driven and that are not yet heard, oldest first.
     driven: VecDeque<Driven>,
-    /// How many events of the platform are heard.
+    /// Number of events of the platform that are heard.
     heard: u64,
     /// Up to where silence is promised.
     promised: Time,
@@ -59,11 +59,11 @@ pub(in crate::adapters) struct Device {
     answered: Time,
     /// The sync that is under way.
     sync: Option<(RequestId, Time)>,
-    /// Whether another sync was wanted while one was under way.
+    /// True if another sync was wanted while one was under way.
     wants_sync: bool,
 }
 
-/// What a command of the hub is for.
+/// Purpose of a command of the hub.
 enum Purpose {
     /// To take a port, of that name, or to be a partner.
     Role(String),
@@ -85,7 +85,7 @@ enum What {
     Access(RegisterAccess),
 }
 
-/// How long accesses to a memory port take by themselves.
+/// Time that accesses to a memory port take by themselves.
 #[derive(Default)]
 struct Memory {
     /// To the first data of a read, and from the last data of a write to its acknowledgement, in cycles.
@@ -183,7 +183,7 @@ impl Device {
         self.inputs.push_back(Input::Promised { party: self.party, promise });
     }
 
-    /// Whether the peer has not answered an access to its registers: simulated time stands.
+    /// Returns true if the peer has not answered an access to its registers: simulated time stands.
     fn is_accessed(&self) -> bool {
         self.driven.iter().any(|driven| matches!(driven.what, What::Access(_)))
     }
@@ -345,7 +345,7 @@ impl Device {
         Ok(self.connection.respond(request, time, answer)?)
     }
 
-    /// How long an access to memory takes by itself, in nanoseconds.
+    /// Returns the time that an access to memory takes by itself, in nanoseconds.
     fn takes(&self, port: PortIndex, is_write: bool, length: u32) -> i64 {
         let Some(memory) = self.memories.get(usize::from(port.0)) else { return 0 };
         let beats = length.div_ceil(memory.beat_bytes.max(1));

@@ -26,7 +26,8 @@ const LONGEST: usize = 4096;
 const POSTED: u32 = 64;
 /// Requests of the peer that wait, before it is read no further.
 const WAITING: usize = 256;
-/// The same while the platform waits for an answer of the peer's memory, which may stand behind them.
+/// Requests of the peer that wait, before it is read no further, while the platform waits for an answer of the
+/// peer's memory, which may stand behind them.
 const HARD_WAITING: usize = 65_536;
 
 /// The adapter.
@@ -40,7 +41,7 @@ pub(in crate::adapters) struct Host {
     began: Time,
     inputs: VecDeque<Input>,
     next_tag: u64,
-    /// What commands of the hub are for.
+    /// Purposes of commands of the hub.
     commands: BTreeMap<Tag, Purpose>,
     /// Requests of the peer that wait for words of registers, by the tag of the first.
     accesses: BTreeMap<Tag, RegisterAccess>,
@@ -62,13 +63,13 @@ pub(in crate::adapters) struct Host {
 /// does not wait for packets.
 #[derive(Default)]
 struct Heartbeat {
-    /// Whether the peer's hello has come, and the peer may need it.
+    /// True if the peer's hello has come, and the peer may need a heartbeat.
     is_possible: bool,
-    /// Whether a sync may have been what a request of the peer had waited for: then one follows each access.
+    /// True if a sync may have been what a request of the peer had waited for: then one follows each access.
     is_needed: bool,
     /// Accesses since it was tried whether the peer goes on without.
     accesses: u32,
-    /// Whether that is being tried.
+    /// True if it is being tried whether the peer goes on without.
     is_tried: bool,
     /// The sync that is under way.
     sync: Option<RequestId>,
@@ -80,10 +81,10 @@ struct Heartbeat {
 /// millisecond.
 const TRIED: u32 = 64;
 
-/// How far a sync asks the peer to move, in nanoseconds. The library goes one quantum of its own at a time, at most.
+/// Distance that a sync asks the peer to move, in nanoseconds. The library goes one quantum of its own at a time, at most.
 const FAR: i64 = 1_000_000;
 
-/// What a command of the hub is for.
+/// Purpose of a command of the hub.
 enum Purpose {
     /// To take a port, of that name.
     Attach(String),
@@ -111,9 +112,9 @@ struct Part {
 
 /// A request of the platform for the peer's memory.
 struct MemoryRequest {
-    /// What was read, part by part.
+    /// Data that was read, part by part.
     data: Vec<Bytes>,
-    /// How many parts are not answered.
+    /// Number of parts that are not answered.
     open: usize,
     failed: Option<Failure>,
 }
@@ -427,7 +428,7 @@ fn pieces(length: usize) -> impl Iterator<Item = (usize, usize)> {
 
 /// A word of registers that is read, or written with a value.
 struct Word {
-    /// Its place among the bytes of the access.
+    /// Place of the word among the bytes of the access.
     offset: usize,
     address: u64,
     value: Option<u32>,

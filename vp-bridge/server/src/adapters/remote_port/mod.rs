@@ -19,7 +19,7 @@ use vp_protocols::remote_port::{
 
 use super::{Adapter, SessionEnd};
 
-/// What lets simulated time move while a peer is the CPU.
+/// Source of what lets simulated time move while a peer is the CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TimeSource {
     /// The platform's own work.
@@ -29,17 +29,17 @@ pub enum TimeSource {
     Peer,
 }
 
-/// What the peer is.
+/// Role of the peer in the platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     /// The CPU, or memories, or both: it sends register requests, and answers requests at the memory ports.
     Host {
-        /// What lets time move.
+        /// Source of what lets time move.
         time: TimeSource,
     },
     /// The device of a platform with an outside device.
     Device {
-        /// How far time moves for each sync of the peer, in clock cycles; at least 1.
+        /// Distance that time moves for each sync of the peer, in clock cycles; at least 1.
         quantum: u32,
     },
 }
@@ -75,7 +75,7 @@ impl From<SendError> for SessionEnd {
     }
 }
 
-/// Whether so much has come that the first packet is whole, or wrong.
+/// Returns true if so much has come that the first packet is whole, or wrong.
 fn is_greeted(bytes: &[u8]) -> bool {
     bytes.len() >= HEADER && lacking(bytes) == 0
 }
@@ -101,7 +101,7 @@ fn sync(connection: &mut Connection, time: i64) -> Result<Option<RequestId>, Ses
     }
 }
 
-/// How an access that failed is answered.
+/// Returns the code by which an access that failed is answered.
 fn code(failure: &Failure) -> ResponseCode {
     match failure.kind {
         FailureKind::DecodeError | FailureKind::BadRange | FailureKind::NoSuchPort => {
@@ -111,7 +111,7 @@ fn code(failure: &Failure) -> ResponseCode {
     }
 }
 
-/// What became of an access of ours, by its response.
+/// Returns what became of an access of ours, by its response.
 fn result(code: ResponseCode) -> Result<(), Failure> {
     match code {
         ResponseCode::Ok => Ok(()),

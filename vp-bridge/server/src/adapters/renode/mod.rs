@@ -33,7 +33,7 @@ const HANDSHAKE: u32 = 10_000;
 /// Commands of the hub under way, before Renode is read no further: only resets are not answered.
 const WAITING: usize = 64;
 
-/// What a command of the hub is for.
+/// Purpose of a command of the hub.
 enum Purpose {
     /// To take a port, of that name.
     Attach(&'static str),
@@ -49,7 +49,7 @@ enum Purpose {
 struct RegisterAccess {
     is_read: bool,
     value: u64,
-    /// How many words are not done.
+    /// Number of words that are not done.
     words: u32,
     failure: Option<Failure>,
 }
@@ -77,7 +77,7 @@ pub(crate) struct Renode {
     index: i32,
     /// Milliseconds of silence before the handshake.
     silence: u32,
-    /// What is being written, and on which stream.
+    /// Bytes that are being written, and the stream to which they go.
     writing: (usize, BytesMut),
 }
 

@@ -11,7 +11,7 @@ use vp_protocols::renode::Width;
 pub(super) struct Transfer {
     pub(super) width: Width,
     pub(super) address: u64,
-    /// What is written there; none for a read.
+    /// Value that is written there; none for a read.
     pub(super) written: Option<u64>,
 }
 
@@ -24,12 +24,12 @@ pub(super) struct Transfers(VecDeque<Burst>);
 struct Burst {
     request: RequestId,
     address: u64,
-    /// What is written, or has been read.
+    /// Data that is written, or has been read.
     data: BytesMut,
     is_write: bool,
-    /// Which bytes are written, as the hub has it; `None`: all.
+    /// Strobes of the bytes that are written, as the hub has them; `None`: all.
     strobes: Option<Bytes>,
-    /// How many bytes are done.
+    /// Number of bytes that are done.
     done: usize,
 }
 
@@ -75,7 +75,7 @@ impl Transfers {
         self.0.push_back(burst);
     }
 
-    /// What is to be done on the bus next.
+    /// Returns the next access to be done on the bus.
     pub(super) fn next(&self) -> Option<Transfer> {
         self.0.front()?.transfer()
     }

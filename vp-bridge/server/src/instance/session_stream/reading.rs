@@ -1,4 +1,4 @@
-//! What comes from a session's peer: read, decoded, and refused where it breaks a rule.
+//! Messages of a session's peer: read, decoded, and refused where they break a rule.
 
 use vp_protocols::native::{Capabilities, ErrorCode, Event, Reply, Request};
 
@@ -77,7 +77,7 @@ impl SessionStream {
         }
     }
 
-    /// Whether the platform takes more of this session.
+    /// Returns true if the platform takes more of this session.
     fn may_ask(&mut self) -> Result<bool, End> {
         if self.permits.is_within(COMMANDS, self.max_bytes) {
             return Ok(true);
