@@ -1,4 +1,4 @@
-//! What a simulated burst costs, whether that grows with how many there are, and what it costs to observe it.
+//! Cost of a simulated burst, its growth with the number of bursts, and the cost of observing it.
 //!
 //! `cargo bench -p vp-tests --bench bursts` prints a table: clients of one memory interface move growing numbers of bursts of 64
 //! bytes to or from a RAM in the same process; the platform's observers (statistics, hash of all events) look on. A line is
@@ -124,7 +124,7 @@ fn cpu_seconds() -> f64 {
     time.tv_sec() as f64 + time.tv_nsec() as f64 / 1e9
 }
 
-/// Who looks on: each has those before it as well.
+/// Observers that look on: each variant has those before it as well.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Looking {
     Nobody,

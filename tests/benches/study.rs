@@ -1,4 +1,4 @@
-//! What a study costs: the parts of a point, and points in parallel.
+//! Cost of a study: the parts of a point, and points in parallel.
 //!
 //! `cargo bench -p vp-tests --bench study` prints a table, a line a network and a platform: the host's CPU time for planning it, which
 //! points of a study share, and for a point after that, looked at closely or not; last, what several points cost on two threads over

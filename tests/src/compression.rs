@@ -1,6 +1,6 @@
 //! Weights as a compiler compresses them: the description's three streams.
 
-/// What lies in memory of compressed weights.
+/// Parts of compressed weights in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Streams {
     /// The elements that are marked, one after the other.

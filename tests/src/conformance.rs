@@ -18,7 +18,7 @@ use crate::shared;
 /// A way from a host to a platform.
 #[derive(Clone, Copy)]
 pub struct Way {
-    /// What it is called in failures.
+    /// Name of the way in failures.
     pub name: &'static str,
     /// Builds the platform and connects to it.
     pub connect: fn(&Description) -> Box<dyn Host>,
@@ -55,15 +55,15 @@ pub fn local(description: &Description) -> LocalHost {
 pub struct Test {
     /// The hardware configuration it was written for.
     pub config: String,
-    /// Its name.
+    /// Name of the test.
     pub name: String,
     /// `SDP`, `PDP`, `CDP`, `CONV`, `BDMA`.
     pub engines: Vec<String>,
     /// `cfg` or `txn`.
     pub language: String,
-    /// Its script.
+    /// Path of the test's script.
     pub script: PathBuf,
-    /// It programs a stage the configuration lacks: its golden is that of another configuration.
+    /// True if the test programs a stage the configuration lacks: its golden is that of another configuration.
     pub needs_absent_hardware: bool,
 }
 
@@ -88,12 +88,12 @@ impl Test {
             .collect()
     }
 
-    /// Whether no other engines than these take part.
+    /// Returns true if no other engines than these take part.
     pub fn uses_only(&self, engines: &[&str]) -> bool {
         self.engines.iter().all(|engine| engines.contains(&engine.as_str()))
     }
 
-    /// Its script and files.
+    /// Reads the test's script and files.
     ///
     /// # Panics
     /// When they cannot be read.

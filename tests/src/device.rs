@@ -116,7 +116,7 @@ impl Device {
         self.try_interrupt().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The same, where it may not come.
+    /// Waits for the interrupt as [`Device::interrupt`] does, where it may not come.
     pub fn try_interrupt(&mut self) -> Result<u32, HostError> {
         self.host.wait_interrupt()?;
         let address = self.address(Unit::Glb, glb::S_INTR_STATUS);
@@ -153,7 +153,7 @@ impl Device {
         }
     }
 
-    /// Where memory differs from an image: the first address, what is there, what should be.
+    /// First place at which memory differs from an image: the address, what is there, what should be.
     pub fn difference(&mut self, image: &Image) -> Option<(u64, u8, u8)> {
         for (base, expected) in image.regions() {
             let mut found = vec![0; expected.len()];

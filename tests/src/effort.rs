@@ -1,6 +1,6 @@
-//! How long random tests search.
+//! Effort of random tests: the number of cases that they try.
 
-/// How many cases a property is tried on: as many as usual, or `VP_TEST_EFFORT` times as many.
+/// Number of cases a property is tried on: as many as usual, or `VP_TEST_EFFORT` times as many.
 ///
 /// # Panics
 /// When `VP_TEST_EFFORT` is no number.

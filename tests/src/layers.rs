@@ -8,15 +8,15 @@ use crate::reference::{
     Operand, Operands, PdpLayer, PoolingMethod, SdpLayer, Stage, StageAlu, WeightOrder,
 };
 
-/// Where weights lie.
+/// Address of weights.
 pub const WEIGHTS: u64 = 0x8018_0000;
 /// Eight channels in an atom.
 pub const SMALL: Format = Format { atom: 8, element: 1 };
-/// Where inputs lie.
+/// Address of inputs.
 pub const INPUT: u64 = 0x8000_0000;
-/// Where second inputs lie.
+/// Address of second inputs.
 pub const OPERANDS: u64 = 0x8010_0000;
-/// Where outputs lie.
+/// Address of outputs.
 pub const OUTPUT: u64 = 0x8020_0000;
 /// SDP is done with group 0.
 pub const SDP_0: u32 = 0x1;
@@ -60,7 +60,7 @@ pub fn doubling(width: u32, height: u32, source: u64, destination: u64) -> SdpLa
     }
 }
 
-/// The same with a second cube added in BS, element by element.
+/// Returns the layer with a second cube added in BS, element by element.
 pub fn with_operands(layer: &SdpLayer) -> SdpLayer {
     let place = packed(OPERANDS, layer.width, layer.height);
     let operands = Operands { carries: Carries::Alu, bytes: 1, per_element: true, place };
@@ -183,7 +183,7 @@ pub fn start_convolution(layer: &ConvLayer, group: u32) -> impl Fn(&mut Program)
     }
 }
 
-/// How a convolution of nv_small uses its buffer.
+/// Returns how a convolution of nv_small uses its buffer: the least that it needs.
 pub fn small_buffer(layer: &ConvLayer) -> BufferUse {
     BufferUse::least(&Config::named("nv_small").expect("a built-in configuration"), layer)
 }

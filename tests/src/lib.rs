@@ -1,4 +1,4 @@
-//! What the whole-system tests share; nothing outside the tests uses it.
+//! Modules that the whole-system tests share; nothing outside the tests uses them.
 //!
 //! [`shared`] finds the conformance data that lies outside the repository, [`conformance`] plays the vendor's
 //! traces over any [`Way`](conformance::Way) to a platform.

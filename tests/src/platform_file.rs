@@ -14,7 +14,7 @@ use vp_models::platform::Description;
 /// A section of the file.
 struct Section {
     title: &'static str,
-    /// What a file has before an unknown key in it, and behind.
+    /// Text that a file has before an unknown key in it, and behind.
     sample: [&'static str; 2],
     /// Structures whose fields are its keys.
     structures: &'static [&'static str],
@@ -120,7 +120,7 @@ const SECTIONS: [Section; 10] = [
     },
 ];
 
-/// Where the types are.
+/// Paths of the files in which the types are.
 const SOURCES: [&str; 11] = [
     "platform/description.rs",
     "nvdla/config.rs",
@@ -234,7 +234,7 @@ impl Types {
     }
 }
 
-/// What an attribute `#[serde(NAME = "…")]` says.
+/// Value of an attribute `#[serde(NAME = "…")]`.
 fn serde(attributes: &[Attribute], name: &str) -> Option<String> {
     let mut said = None;
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {

@@ -108,7 +108,7 @@ impl Program {
         self.encoded(&nvdla::sdp::lut::load(&engines::settings(lut), &engines::tables(lut)));
     }
 
-    /// The same of CDP's.
+    /// Loads CDP's lookup tables and says how they are used, as [`Program::sdp_lut`] does with SDP's.
     pub fn cdp_lut(&mut self, lut: &Lut) {
         self.encoded(&nvdla::cdp::lut::load(&engines::settings(lut), &engines::tables(lut)));
     }

@@ -1,16 +1,16 @@
-//! What work in another thread is at, for who watches that it does not hang.
+//! Progress of work in another thread, for who watches that it does not hang.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How far a thread is.
+/// Progress of a thread.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Counts what has been done; its value means nothing.
     steps: AtomicU64,
-    /// What it is at.
+    /// Name of the work under way.
     at: Mutex<String>,
 }
 
@@ -31,7 +31,7 @@ impl Progress {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// What it is at.
+    /// Returns the name of the work under way.
     pub fn at(&self) -> String {
         self.at.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

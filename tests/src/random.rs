@@ -117,7 +117,7 @@ impl Draw {
         self.region_in(memory, atom, bytes)
     }
 
-    /// The same in the secondary memory (0), if there is one, or in the primary.
+    /// Random bytes with a gap before them in the secondary memory (0), if there is one, or in the primary.
     fn region_in(&mut self, memory: usize, atom: u32, bytes: u64) -> u64 {
         let memory = if self.description.nvdla().unwrap().config.secondary().is_some() { memory } else { 1 };
         let base = self.free[memory] + u64::from(atom) * self.any(0..9);

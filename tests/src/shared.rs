@@ -40,7 +40,7 @@ fn found_or(root: Option<PathBuf>, path: &str, say: impl FnOnce()) -> Option<Pat
     found
 }
 
-/// How many times [`folder`] found nothing in this process.
+/// Number of times that [`folder`] found nothing in this process.
 pub fn skipped() -> usize {
     SKIPPED.load(Ordering::Relaxed)
 }

@@ -19,15 +19,15 @@ use crate::random::Draw;
 
 /// The platform's register port.
 pub const CSB: PortIndex = PortIndex(0);
-/// Its interrupt line.
+/// Interrupt line of the platform.
 pub const LINE: PortIndex = PortIndex(1);
-/// Its memory.
+/// Memory of the platform.
 pub const MEMORY: PortIndex = PortIndex(2);
 const CYCLE: Time = Time::ns(1);
-/// Who debugs: no party.
+/// Number of the debugger, which is no party.
 const DEBUGGER: PartyId = PartyId(4);
 
-/// What a random party does next.
+/// Next act of a random party.
 #[derive(Debug, Clone, Copy)]
 pub enum Act {
     /// A party comes, if there is a place.
@@ -131,15 +131,15 @@ pub struct Stage {
     pub recording: Rc<RefCell<Vec<Recorded>>>,
     /// All that it has said.
     pub outputs: Vec<Output>,
-    /// How the platform is described, and how time moves.
+    /// Description of the platform; `mode` says how its time moves.
     description: Description,
     mode: TimeMode,
-    /// How many events each partner was sent.
+    /// Number of events that each partner was sent.
     sent: BTreeMap<PartyId, u64>,
     asked: VecDeque<(PartyId, RequestId, MemoryAccess)>,
     /// The bytes of all memories outside.
     pub outside: BTreeMap<u64, u8>,
-    /// What is left of the layer's register writes.
+    /// Register writes of the layer that are left.
     pub writes: VecDeque<(u64, u32)>,
     next_tag: u64,
 }
@@ -377,7 +377,7 @@ impl Stage {
     }
 }
 
-/// What a debugger wants: one of all things that it can.
+/// Command of a debugger: one of all that it can give.
 fn debugger(what: u8, value: u16, now: Time) -> DebugCommand {
     let access = [Accesses::Read, Accesses::Write, Accesses::Any][usize::from(value % 3)];
     let (end, count) = (value & 8 != 0, u32::from(value >> 8 & 7));
@@ -404,7 +404,7 @@ fn debugger(what: u8, value: u16, now: Time) -> DebugCommand {
     }
 }
 
-/// What is driven at a port: one of all things that can be.
+/// Event that is driven at a port: one of all that can be.
 fn driven(what: u8, value: u32) -> PortEvent {
     let (flag, id, address) = (value & 1 == 1, value as u16 & 7, u64::from(value >> 3));
     let beats = value as u16 >> 8 & 0xff;

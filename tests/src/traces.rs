@@ -37,7 +37,7 @@ const OUTPUT: u64 = 0x8002_0000;
 pub struct OwnTrace {
     /// The hardware configuration it is written for.
     pub config: &'static str,
-    /// Its name: the folder's and the script's.
+    /// Name of the trace: the folder's and the script's.
     pub name: &'static str,
     /// Names and texts, the script's first.
     pub files: Vec<(String, String)>,

@@ -87,7 +87,7 @@ const RING_BOUND: usize = 1 << 20;
 /// The part of this thread: two other sessions, each with a frame. The server has threads of its own, which are not counted here.
 const SESSION_BOUND: usize = 2 * NATIVE_BOUND;
 
-/// Where seeds begin: `PROPTEST_RNG_SEED`, as for the other random tests, or 0.
+/// First of the seeds: `PROPTEST_RNG_SEED`, as for the other random tests, or 0.
 fn first_seed() -> u64 {
     std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0)
 }
@@ -108,7 +108,7 @@ fn each(name: &str, usual: u32, progress: &Progress, mut run: impl FnMut(&[u8]))
     }
 }
 
-/// The same for a target whose cases are to be survived, each in so much memory; what they had in all.
+/// Runs each case of a target, which is to be survived in so much memory; returns the units that all had.
 fn survived(name: &'static str, usual: u32, bound: usize) -> u64 {
     let run = Target::named(name).expect("a target").run;
     watched(HANGS, move |progress| {
@@ -121,7 +121,7 @@ fn survived(name: &'static str, usual: u32, bound: usize) -> u64 {
     })
 }
 
-/// The same for a protocol, whose memory is bounded.
+/// Runs each case of a protocol, whose memory is bounded; returns the counts of all.
 fn streams(name: &'static str, usual: u32, bound: usize, feed: fn(&[u8], &mut FuzzCounts)) -> FuzzCounts {
     watched(HANGS, move |progress| {
         let mut seen = FuzzCounts::default();

@@ -20,7 +20,7 @@ use vp_tests::program::Program;
 /// Kernels whose sums are computed at once: those that the timed model computes together.
 const KERNELS_AT_ONCE: usize = 64;
 
-/// What the units' registers say of one hardware layer of int8.
+/// One hardware layer of int8, as the units' registers describe it.
 pub(crate) struct Functional {
     ram: Rc<Ram>,
     cdma: cdma::layer::CdmaLayer,

@@ -1,4 +1,4 @@
-//! How long whole convolution layers take in the timed model, beside their arithmetic alone.
+//! Time that whole convolution layers take in the timed model, beside their arithmetic alone.
 //!
 //! `cargo bench -p vp-tests --bench layers [-- NAME...]` prints a table: a layer is written into the registers of a
 //! device in this process, split where its input does not fit the buffer, as a driver would; lines and weights come
@@ -34,7 +34,7 @@ const ROUND: Duration = Duration::from_millis(20);
 /// Platforms, and the simulated cycles of a second that the verilated RTL of each was measured at.
 const PLATFORMS: [(&str, f64); 3] = [("nv_small", 70e3), ("nv_large", 13e3), ("nv_full", 0.6e3)];
 
-/// Where things lie in memory.
+/// Addresses of things in memory.
 const INPUT: u64 = 0x8000_0000;
 const WEIGHTS: u64 = 0x8100_0000;
 const BIAS: u64 = 0x8300_0000;
@@ -297,7 +297,7 @@ impl Timed {
         Timed { device, layers: shape.layers(&description), next: 0 }
     }
 
-    /// The same layers without time, in the same memory.
+    /// Returns these layers as they are computed without time, in the same memory.
     fn functional(&self) -> Vec<Functional> {
         let platform = self.device.host.platform();
         let config = &platform.description().nvdla().unwrap().config;

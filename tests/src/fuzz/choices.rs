@@ -10,12 +10,12 @@ impl<'a> Choices<'a> {
         Choices(bytes)
     }
 
-    /// Whether nothing is left.
+    /// Returns true if nothing is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What is left.
+    /// Bytes that are left.
     pub fn rest(self) -> &'a [u8] {
         self.0
     }

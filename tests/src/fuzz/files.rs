@@ -26,7 +26,7 @@ use vp_transport::tls;
 
 use super::{Choices, Form, recordings};
 
-/// What its cases are.
+/// Form of the target's cases.
 pub const FORM: Form = Form::Bytes;
 
 /// Reads a file of its format; whether it is one.
@@ -146,7 +146,7 @@ fn network(bytes: &[u8]) -> bool {
     text(bytes).is_some_and(|text| Network::parse(text, &mut tensor).is_ok_and(|network| planned(&network)))
 }
 
-/// Whether a network can be run on a small device.
+/// Returns true if a network can be run on a small device.
 fn planned(network: &Network) -> bool {
     let description = Description::named("nv_small").expect("a built-in platform");
     let config = &description.nvdla().expect("an NVDLA").config;

@@ -9,7 +9,7 @@ use super::{Choices, Form};
 use crate::progress::Progress;
 use crate::stage::{Act, Stage};
 
-/// What its cases are.
+/// Form of the target's cases.
 pub const FORM: Form = Form::Bytes;
 
 /// Acts of a case: what comes behind them adds nothing.

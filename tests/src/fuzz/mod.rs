@@ -26,13 +26,13 @@ pub use mutate::{Form, case};
 /// A target.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name, and its corpus's.
+    /// Name of the target, and of its corpus.
     pub name: &'static str,
     /// Runs a case; tells how many of `unit` it had.
     pub run: fn(&[u8]) -> u64,
-    /// What a case has many of.
+    /// Name, in the plural, of what a case has many of.
     pub unit: &'static str,
-    /// What a case looks like.
+    /// Form of the target's cases.
     pub form: Form,
 }
 
@@ -71,14 +71,14 @@ impl Target {
     }
 }
 
-/// What the cases of a protocol came to.
+/// Counts of what the cases of a protocol came to.
 #[derive(Debug, Default)]
 pub struct FuzzCounts {
-    /// What was understood.
+    /// Number of events that were understood.
     pub events: u64,
-    /// How often a peer has broken a rule.
+    /// Number of times that a peer has broken a rule.
     pub violations: u64,
-    /// Which rules.
+    /// Rules that were broken.
     pub rules: BTreeSet<String>,
 }
 

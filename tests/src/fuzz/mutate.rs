@@ -29,7 +29,7 @@ const NUMBERS: [&str; 16] = [
     "1e308",
 ];
 
-/// What a target's cases are, for who changes them.
+/// Form of a target's cases, for who changes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Any bytes.

@@ -11,7 +11,7 @@ use vp_protocols::native::{
 
 use super::{Choices, Form, FuzzCounts};
 
-/// What its cases are.
+/// Form of the target's cases.
 pub const FORM: Form = Form::Pieces { head: 1 };
 
 const SESSION: Phase = Phase::Session { max_payload: DEFAULT_MAX_PAYLOAD };

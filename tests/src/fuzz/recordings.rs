@@ -19,7 +19,7 @@ fn hub() -> Hub {
     Hub::new(Platform::build(&description).expect("it can be built"), TimeMode::Free)
 }
 
-/// Whether some of a recording runs again.
+/// Returns true if some of a recording runs again.
 pub(super) fn is_replayed(bytes: &[u8]) -> bool {
     let Ok(mut player) = Player::new(bytes) else { return false };
     let progress = Progress::of_thread();
@@ -43,7 +43,7 @@ pub(super) fn in_blocks(entries: &[u8]) -> Vec<u8> {
     file
 }
 
-/// What a CPU does that runs no layer, as a hub in free mode tells it.
+/// Entries of a CPU that runs no layer, as a hub in free mode tells them.
 fn recorded() -> Vec<Recorded> {
     let mut hub = hub();
     let told = Rc::new(RefCell::new(Vec::new()));

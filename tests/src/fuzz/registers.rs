@@ -8,7 +8,7 @@ use super::{Choices, Form};
 use crate::mutation;
 use crate::progress::Progress;
 
-/// What its cases are.
+/// Form of the target's cases.
 pub const FORM: Form = Form::Bytes;
 
 /// Writes of a case: what comes behind them adds nothing.

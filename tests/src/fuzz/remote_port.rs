@@ -11,7 +11,7 @@ use vp_protocols::remote_port::{
 
 use super::{Choices, Form, FuzzCounts};
 
-/// What its cases are.
+/// Form of the target's cases.
 pub const FORM: Form = Form::Pieces { head: 8 };
 
 /// Runs a case; tells how many packets meant something.

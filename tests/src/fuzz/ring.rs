@@ -9,10 +9,10 @@ use vp_shm::ring::{Access, BYTES, Client, ENTRIES, Request, Server};
 
 use super::{Choices, Form};
 
-/// What its cases are.
+/// Form of the target's cases.
 pub const FORM: Form = Form::Bytes;
 
-/// Where the entries of accesses and of answers begin, how far they are apart, and where the words of who sleeps stand
+/// Offsets at which the entries of accesses and of answers begin, bytes between them, and offsets of the words of who sleeps
 /// (docs/protocol.md, "The register ring").
 const ASKED: u64 = 0x100;
 const ANSWERED: u64 = 0x900;

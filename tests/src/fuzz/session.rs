@@ -26,7 +26,7 @@ use super::{Choices, Form};
 use crate::progress::Progress;
 use crate::served::Served;
 
-/// What its cases are.
+/// Form of the target's cases.
 pub const FORM: Form = Form::Pieces { head: 1 };
 
 /// The platform of the client and of its neighbour.
@@ -66,7 +66,7 @@ impl Site {
         Site { stranger, neighbour, path, _folder: folder, _server: server, cases: 0 }
     }
 
-    /// Whether other clients can do what they should.
+    /// Panics if other clients cannot do what they should.
     fn works(&mut self) {
         self.neighbour.ping();
         let register = self.stranger.map().address(Unit::Glb, glb::S_NVDLA_HW_VERSION).expect("a register");

@@ -6,7 +6,7 @@ use vp_models::nvdla::registers::{Unit, cacc, cdma, cmac, csc, sdp, sdp_rdma};
 use super::{Program, high, low, ram};
 use crate::reference::{Batches, Compressed, ConvInput, ConvLayer, CubePlace, Format, Winograd};
 
-/// How a convolution uses the convolution buffer.
+/// Use of the convolution buffer by a convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferUse {
     /// Banks for input, and for weights.
@@ -17,7 +17,7 @@ pub struct BufferUse {
     pub grain: Option<u32>,
     /// Input, and weights, are taken over from the layer before.
     pub reuse: [bool; 2],
-    /// They stay for the next.
+    /// Input, and weights, stay for the next layer.
     pub keep: [bool; 2],
 }
 
@@ -80,7 +80,7 @@ impl Program {
         self.modes(layer);
     }
 
-    /// What is different from a plain convolution.
+    /// Writes what is different from a plain convolution.
     fn modes(&mut self, layer: &ConvLayer) {
         if let Some(Batches { count, input, output }) = layer.mode.batches {
             for (unit, field) in [

@@ -164,7 +164,7 @@ fn partial_widths_out(layer: &PdpLayer) -> [u32; 3] {
     }
 }
 
-/// The same of the input: columns that no strip before has read. A strip ends where its last window does.
+/// The first, the middle and the last strip's input columns that no strip before has read. A strip ends where its last window does.
 fn partial_widths_in(layer: &PdpLayer) -> [u32; 3] {
     let [first, middle, _] = partial_widths_out(layer);
     let strips = layer.strips.len() as u32;
@@ -198,7 +198,7 @@ pub(super) fn cdp(layer: &CdpLayer) -> cdp::layer::CdpLayer {
     }
 }
 
-/// What a table's settings say, with bounds as wide as the unit's.
+/// Settings of a table, with bounds as wide as the unit's.
 pub(super) fn settings<B: From<i32>>(lut: &Lut) -> Settings<B> {
     let slope = |(scale, shift): (i16, i32)| Slope { scale, shift: shift as i8 };
     let range = |table: &LutTable| Range {

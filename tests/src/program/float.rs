@@ -56,7 +56,7 @@ impl Program {
         }
     }
 
-    /// What an average of PDP's multiplies with and adds.
+    /// Writes what an average of PDP's multiplies with and adds.
     pub fn average_of_floats(&mut self, average: &FloatAverage) {
         use pdp::{
             D_POOLING_PADDING_VALUE_1_CFG::*, D_POOLING_PADDING_VALUE_2_CFG::*,

@@ -114,7 +114,7 @@ impl Draw {
         }
     }
 
-    /// The same layer with nothing of SDP's in memory but its output.
+    /// Returns the layer with nothing of SDP's in memory but its output.
     pub fn without_operands(layer: &ConvLayer) -> ConvLayer {
         let kept = |stage: Option<reference::Stage>| stage.filter(|stage| stage.operands.is_none());
         let ew = layer.sdp.ew.filter(|ew| ew.operands.is_none());

@@ -114,7 +114,7 @@ impl Draw {
         (layer, buffer)
     }
 
-    /// The same layer with weights of which some are zero, and compressed. `None` where the masks' bank is taken.
+    /// Returns the layer with weights of which some are zero, and compressed. `None` where the masks' bank is taken.
     pub fn compressed(&mut self, layer: &ConvLayer, buffer: &BufferUse) -> Option<ConvLayer> {
         let mut layer = layer.clone();
         let config = self.description().nvdla().unwrap().config.clone();

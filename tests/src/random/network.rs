@@ -244,7 +244,7 @@ impl NetworkDraw {
         }
     }
 
-    /// The same layers in int16, with weights of their own.
+    /// Returns the network with its layers in int16, with weights of their own.
     pub fn in_int16(&mut self, mut network: Network) -> Network {
         network.precision = Precision::Int16;
         for layer in &mut network.layers {

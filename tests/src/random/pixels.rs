@@ -6,7 +6,7 @@ use vp_models::nvdla::registers::cdma::D_DATAIN_FORMAT::PIXEL_FORMAT as P;
 /// A format of pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PixelFormat {
-    /// Its code.
+    /// Code of the format.
     pub(super) code: u32,
     /// Bytes of a component.
     pub(super) element: u32,

@@ -34,7 +34,7 @@ pub enum Layer {
 const CONVOLUTION: [&str; 3] = ["CACC", "CDMA_DAT", "CDMA_WT"];
 
 impl Layer {
-    /// Its register writes into group 0, enables included.
+    /// Returns the layer's register writes into group 0, enables included.
     fn program(&self, map: RegisterMap) -> Program {
         let mut program = Program::new(map);
         match self {
@@ -109,10 +109,10 @@ impl Layer {
     }
 }
 
-/// What a layer may leave behind for the next one.
+/// State that a layer may leave behind for the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// What that one takes: the references' bytes come out.
+    /// Only what the next layer takes: the references' bytes come out.
     WhatIsTaken,
     /// Also weights in units of 128 bytes, and input and weights that are kept for nobody: what comes out is the hardware's.
     Anything,
@@ -296,7 +296,7 @@ impl Draw {
     }
 }
 
-/// Which layer each unit's groups hold, and what each unit's register stream has waited for.
+/// Layers that each unit's groups hold, and those that each unit's register stream has waited for.
 #[derive(Default)]
 struct Turns {
     taken: BTreeMap<String, u32>,

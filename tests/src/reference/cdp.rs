@@ -24,9 +24,9 @@ pub struct CdpLayer {
     pub input: Converter,
     /// Of each result: offsets of 25 or 32 bits, shifts of 6.
     pub output: Converter,
-    /// Where the input lies.
+    /// Place of the input.
     pub source: CubePlace,
-    /// Where the output goes.
+    /// Place of the output.
     pub destination: CubePlace,
 }
 

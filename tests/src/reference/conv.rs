@@ -10,7 +10,7 @@ use vp_models::nvdla::registers::Family;
 pub struct ConvLayer {
     /// Of weights, activations and output.
     pub format: Format,
-    /// Where the input comes from.
+    /// Place of the input.
     pub input: ConvInput,
     /// Input pixels in a line, and lines.
     pub size: [u32; 2],
@@ -26,9 +26,9 @@ pub struct ConvLayer {
     pub before: [u32; 2],
     /// Padding behind.
     pub after: [u32; 2],
-    /// What padding reads as.
+    /// Value as which padding reads.
     pub padding: i32,
-    /// What else is different from a plain convolution.
+    /// Other differences from a plain convolution.
     pub mode: Mode,
     /// Of a layer of fp16: the input is that in memory already, and not converted.
     pub floats_in_memory: bool,
@@ -36,22 +36,22 @@ pub struct ConvLayer {
     pub converter: Option<[Converter; 4]>,
     /// Kernels.
     pub kernels: u32,
-    /// Where the weights lie.
+    /// Address of the weights.
     pub weights: u64,
-    /// How they lie.
+    /// Order of the weights in memory.
     pub order: WeightOrder,
     /// Lines of kernels that an image's post-extension merges: 1, 2 or 4.
     pub rows_at_once: u32,
     /// Right shift of the sums.
     pub truncate: u32,
-    /// What happens to the results. Its source is not looked at.
+    /// Layer of SDP that the results go through. Its source is not looked at.
     pub sdp: SdpLayer,
 }
 
-/// What a convolution may be besides plain.
+/// Modes of a convolution besides the plain one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mode {
-    /// Where the hardware finds weights that are compressed. The reference reads them as they were.
+    /// Places in which the hardware finds weights that are compressed. The reference reads them as they were.
     pub compressed: Option<Compressed>,
     /// Several cubes at once.
     pub batches: Option<Batches>,
@@ -62,7 +62,7 @@ pub struct Mode {
 /// Cubes that are convolved with the same kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batches {
-    /// How many.
+    /// Number of cubes.
     pub count: u32,
     /// Bytes from one to the next.
     pub input: u32,
@@ -70,7 +70,7 @@ pub struct Batches {
     pub output: u32,
 }
 
-/// How Winograd's method is used.
+/// Settings of Winograd's method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Winograd {
     /// Right shift of transformed tiles.
@@ -82,15 +82,15 @@ pub struct Winograd {
 /// Compressed weights: address and bytes of each part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compressed {
-    /// What is not zero.
+    /// Elements that are not zero.
     pub weights: (u64, u32),
-    /// Which elements are not.
+    /// Bits that say which elements are not zero.
     pub mask: (u64, u32),
-    /// How much of each group is not: where.
+    /// Address of the sizes of each group's elements that are not zero.
     pub sizes: u64,
 }
 
-/// Where input comes from.
+/// Source of the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConvInput {
     /// A feature data cube.
@@ -122,7 +122,7 @@ pub struct Pixels {
     pub signed: bool,
 }
 
-/// How weights lie: kernels in groups, channels in blocks.
+/// Order of weights in memory: kernels in groups, channels in blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WeightOrder {
     /// Kernels of a group.
@@ -181,7 +181,7 @@ impl ConvLayer {
         (self.kernels * self.kernel_bytes()).next_multiple_of(self.order.unit)
     }
 
-    /// Whether the input is an image.
+    /// Returns true if the input is an image.
     pub fn is_image(&self) -> bool {
         matches!(self.input, ConvInput::Pixels(_))
     }
@@ -264,14 +264,14 @@ impl ConvLayer {
         (0..count).map(of).collect()
     }
 
-    /// Where SDP puts its results: a single pixel is packed, but not those of several cubes.
+    /// Place where SDP puts its results: a single pixel is packed, but not those of several cubes.
     pub(super) fn destination(&self) -> CubePlace {
         let place = self.sdp.destination.expect("a layer that writes memory");
         let single = self.sdp.width == 1 && self.sdp.height == 1 && self.mode.batches.is_none();
         place.packed_if(single, self.format.atom)
     }
 
-    /// What SDP makes of it.
+    /// Results of the convolution behind SDP.
     fn results(&self, image: &Image) -> Cube {
         let sums = match self.mode.winograd {
             Some(winograd) => self.winograd_sums(winograd, image),
@@ -280,7 +280,7 @@ impl ConvLayer {
         self.sdp.results_of(&Lut::default(), image, |channel, y, x| sums.at(channel, y, x))
     }
 
-    /// What SDP gets: all lanes, and nothing in those beyond the kernels.
+    /// Sums that SDP gets: all lanes, and nothing in those beyond the kernels.
     fn sums(&self, image: &Image) -> Cube {
         let [width, height] = self.output_size();
         Cube::of(width, height, self.format.whole(self.kernels), |kernel, y, x| {

@@ -105,7 +105,7 @@ impl LutTable {
 }
 
 impl Lut {
-    /// Where a value lies in both tables, fractions in so many bits, and whether the second one counts.
+    /// Returns the places of a value in both tables, fractions in so many bits, and whether the second one counts.
     pub(super) fn find(&self, x: i64, bits: u32) -> ([Found; 2], bool) {
         let le = match self.exponent {
             Some(offset) => self.le.exponential(x, offset, bits),

@@ -74,7 +74,7 @@ impl Image {
     }
 }
 
-/// How elements lie in an atom of memory.
+/// Layout of elements in an atom of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     /// Bytes of an atom: 8, 16 or 32.
@@ -95,7 +95,7 @@ impl Format {
     }
 }
 
-/// Where a cube lies. Addresses from 0x8000_0000 on are those of the primary memory, others of the secondary.
+/// Place of a cube. Addresses from 0x8000_0000 on are those of the primary memory, others of the secondary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CubePlace {
     /// Address of the first element.
@@ -107,7 +107,7 @@ pub struct CubePlace {
 }
 
 impl CubePlace {
-    /// Where an element lies.
+    /// Address of an element.
     pub fn address(&self, format: Format, channel: u32, y: u32, x: u32) -> u64 {
         let lanes = format.lanes();
         self.base
@@ -117,7 +117,7 @@ impl CubePlace {
             + u64::from(channel % lanes) * u64::from(format.element)
     }
 
-    /// The same cube as SDP lays it when it is a single pixel: one atom a surface, back to back.
+    /// Returns the cube as SDP lays it when it is a single pixel: one atom a surface, back to back.
     fn packed_if(self, single_pixel: bool, atom: u32) -> CubePlace {
         if single_pixel { CubePlace { surface: atom, ..self } } else { self }
     }

@@ -19,12 +19,12 @@ pub fn run_network(network: &Network, input: &[i8]) -> Vec<i8> {
     run_layers(network, input).pop().expect("a network has layers")
 }
 
-/// What each layer of a network makes.
+/// Outputs of all layers of a network.
 pub fn run_layers(network: &Network, input: &[i8]) -> Vec<Vec<i8>> {
     run_layers_by(network, input, &[])
 }
 
-/// The same, where convolutions of these places are computed by Winograd's method.
+/// Outputs of all layers of a network, where convolutions of these places are computed by Winograd's method.
 pub fn run_layers_by(network: &Network, input: &[i8], winograd: &[usize]) -> Vec<Vec<i8>> {
     let mut outputs: Vec<Vec<i8>> = Vec::new();
     for (place, layer) in network.layers.iter().enumerate() {
@@ -251,7 +251,7 @@ fn convolved<E: Integer>(
     sum
 }
 
-/// What becomes of a sum of 33 bits: 32 bits, of which what a leaky activation passes on loses what is above.
+/// Result of a sum of 33 bits: 32 bits, of which what a leaky activation passes on loses what is above.
 fn activated(sum: i128, activation: Activation) -> i128 {
     match activation {
         Activation::None => saturate(sum, 32),

@@ -2,14 +2,14 @@
 
 use super::{Cube, CubePlace, Format, shift_rounding};
 
-/// What a window becomes.
+/// Method by which a window becomes an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolingMethod {
-    /// Its largest element; what lies outside the input does not count.
+    /// Largest element of the window; what lies outside the input does not count.
     Max,
-    /// Its smallest element; what lies outside the input does not count.
+    /// Smallest element of the window; what lies outside the input does not count.
     Min,
-    /// Its mean; elements outside the input count as `padding`.
+    /// Mean of the window; elements outside the input count as `padding`.
     Average {
         /// The value outside.
         padding: i32,
@@ -27,15 +27,15 @@ pub struct PdpLayer {
     pub height: u32,
     /// Channels.
     pub channels: u32,
-    /// What a window becomes.
+    /// Method by which a window becomes an element.
     pub method: PoolingMethod,
     /// Size of a window, 1 to 8.
     pub kernel: [u32; 2],
     /// Step from window to window, 1 to 16.
     pub stride: [u32; 2],
-    /// How far the first window begins outside the input.
+    /// Pixels, and lines, by which the first window begins outside the input.
     pub before: [u32; 2],
-    /// How far the last window may end outside the input.
+    /// Pixels, and lines, by which the last window may end outside the input.
     pub after: [u32; 2],
     /// The input; none when it comes from SDP.
     pub source: Option<CubePlace>,
@@ -57,7 +57,7 @@ impl PdpLayer {
         (self.before[1] + self.height + self.after[1] - self.kernel[1]) / self.stride[1] + 1
     }
 
-    /// What averaging multiplies with for one direction: 65536 / size, rounded down so that no mean leaves the
+    /// Factor that averaging multiplies with for one direction: 65536 / size, rounded down so that no mean leaves the
     /// format, where the hardware's results are of no use to anybody.
     pub fn reciprocal(size: u32) -> u32 {
         65536 / size

@@ -48,7 +48,7 @@ impl Converter {
     }
 }
 
-/// What an ALU does.
+/// Operation of an ALU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alu {
     /// The larger.
@@ -69,10 +69,10 @@ impl Alu {
     }
 }
 
-/// Where an operand comes from.
+/// Source of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// The same for all.
+    /// One operand for all elements.
     Register(i16),
     /// The stage's memory operands.
     Memory,
@@ -96,7 +96,7 @@ pub struct Stage {
 /// ALU of the first or second stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageAlu {
-    /// What it does.
+    /// Operation of the ALU.
     pub operation: Alu,
     /// With what.
     pub operand: Operand,
@@ -113,7 +113,7 @@ pub struct StageMultiplier {
     pub prelu: bool,
 }
 
-/// Which operands memory holds for each element.
+/// Operands that memory holds for each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {
     /// The multiplier's.
@@ -133,7 +133,7 @@ pub struct Operands {
     pub bytes: u32,
     /// One set for each element instead of each channel.
     pub per_element: bool,
-    /// Where they lie; per channel only the base counts.
+    /// Place of the operands; per channel only the base counts.
     pub place: CubePlace,
 }
 
@@ -180,10 +180,10 @@ pub struct Elementwise {
     pub operands: Option<Operands>,
 }
 
-/// Where an operand of the third stage comes from.
+/// Source of an operand of the third stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementwiseOperand {
-    /// The same for all.
+    /// One operand for all elements.
     Register(i32),
     /// The stage's memory operands, perhaps converted.
     Memory(Option<Converter>),
@@ -213,7 +213,7 @@ pub struct ElementwiseMultiplier {
 /// ALU of the third stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElementwiseAlu {
-    /// What it does.
+    /// Operation of the ALU.
     pub operation: Alu,
     /// With what.
     pub operand: ElementwiseOperand,

@@ -95,7 +95,7 @@ impl Tiles {
         }
     }
 
-    /// What SDP gets for an output: 32 bits.
+    /// Sum that SDP gets for an output: 32 bits.
     pub(super) fn sum(&self, [y, x]: [u32; 2], kernel: u32) -> i128 {
         let tile = (y / 2 * self.columns + x / 2) as usize * self.channels;
         let first = (kernel / self.makes) as usize * self.seen;

@@ -3,7 +3,7 @@
 use super::conv::{ConvLayer, Winograd};
 use super::{Cube, Image, saturate, shift_rounding};
 
-/// What CSC makes of four lines, or of four columns: sums and differences, in that order of operands.
+/// Combines four lines, or four columns, as CSC does: sums and differences, in that order of operands.
 pub(super) fn combine<V: Copy>(d: [V; 4], add: impl Fn(V, V) -> V, subtract: impl Fn(V, V) -> V) -> [V; 4] {
     [subtract(d[0], d[2]), add(d[1], d[2]), subtract(d[2], d[1]), subtract(d[1], d[3])]
 }

@@ -11,7 +11,7 @@ use crate::reference::{
     PoolingMethod, SdpLayer, Stage, StageMultiplier, WeightOrder,
 };
 
-/// Where weights lie.
+/// Address of weights.
 pub(super) const WEIGHTS: u64 = 0x8003_0000;
 
 /// All that a convolution reports, SDP's last.

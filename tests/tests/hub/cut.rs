@@ -15,7 +15,7 @@ use vp_tests::program::Program;
 use vp_tests::random::Draw;
 use vp_tests::{shared, traces};
 
-/// What must be the same.
+/// Results that must be the same.
 #[derive(Debug, PartialEq)]
 struct PlayResult {
     passed: bool,
@@ -154,7 +154,7 @@ fn compare(kind: &str, settings: &[(u32, u32)], cut: impl Fn(&Description) -> Lo
     compare_and_check(kind, settings, cut, |_, _| true);
 }
 
-/// The same, with another check of what was seen.
+/// Compares as [`compare`] does, with another check of what was seen.
 fn compare_and_check(
     kind: &str,
     settings: &[(u32, u32)],
@@ -318,7 +318,7 @@ fn partners_whose_outputs_depend_on_inputs_of_the_same_edge_take_the_same_cycles
     });
 }
 
-/// The same with memories that take so much longer to answer.
+/// Returns the description with memories that take so much longer to answer.
 fn slower(description: &Description, cycles: u32) -> Description {
     let mut description = description.clone();
     for memory in [&mut description.dbb0, &mut description.sram0] {

@@ -21,7 +21,7 @@ const CPU: PartyId = PartyId(1);
 const DEBUGGER: PartyId = PartyId(9);
 const CYCLE: Time = Time::ns(1);
 
-/// What a command of the CPU's came to, and when.
+/// Result of a command of the CPU's, and time of it.
 type CommandResult = (Time, Result<Completion, Failure>);
 
 /// A CPU with a layer to be run, and a debugger beside it.
@@ -30,15 +30,15 @@ struct Bench {
     description: Description,
     mode: TimeMode,
     todo: VecDeque<PartyCommand>,
-    /// Whether the CPU waits for the end of a command.
+    /// True if the CPU waits for the end of a command.
     is_waiting: bool,
-    /// What the CPU was told.
+    /// Outputs that the CPU was told.
     told: Vec<Output>,
-    /// What the debugger's commands came to.
+    /// Results of the debugger's commands.
     done: Vec<Result<Completion, Failure>>,
-    /// What the debugger was told besides.
+    /// Stops that the debugger was told besides.
     stops: Vec<StopReport>,
-    /// How often the CPU was told that time stands.
+    /// Number of times that the CPU was told that time stands.
     cpu_told: u32,
     recording: Rc<RefCell<Vec<Recorded>>>,
     outputs: Vec<Output>,
@@ -123,7 +123,7 @@ impl Bench {
         }
     }
 
-    /// What came of the debugger's command, as far as that is known at once.
+    /// Gives the debugger's command, and returns its result as far as that is known at once.
     fn debug(&mut self, command: DebugCommand) -> Option<Result<Completion, Failure>> {
         let before = self.done.len();
         self.next_tag += 1;
@@ -188,7 +188,7 @@ impl Bench {
         }
     }
 
-    /// What the CPU was told, but by which name, when, and the hash of everything.
+    /// Results that the CPU was told, without their tags; the time; and the hash of everything.
     fn outcome(&self) -> (Vec<CommandResult>, Time, u64) {
         let told = self.told.iter().filter_map(|output| match output {
             Output::Completed { time, result, .. } => Some((*time, result.clone())),

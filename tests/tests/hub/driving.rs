@@ -53,7 +53,7 @@ fn settle(stage: &mut Stage) {
     stage.heard.extend(std::iter::from_fn(|| stage.hub.poll()));
 }
 
-/// Why a partner was put out, if it was.
+/// Reason for which a partner was put out, if it was.
 fn put_out(stage: &Stage, partner: PartyId) -> Option<&str> {
     stage.heard.iter().find_map(|output| match output {
         Output::Expelled { party, failure, .. } if *party == partner => {

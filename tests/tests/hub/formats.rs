@@ -228,7 +228,7 @@ fn restored(bytes: &[u8]) -> Result<Platform, RestoreError> {
     Platform::restore(&mut Cursor::new(bytes), None, MemoryBudget::unlimited())
 }
 
-/// Who says otherwise has changed what is saved, and gives the form a new number.
+/// A failure says that what is saved has changed: the form needs a new number then.
 #[test]
 fn a_platform_saved_in_form_1_goes_on_where_it_stood() {
     let platform = restored(&kept(SAVED)).unwrap();

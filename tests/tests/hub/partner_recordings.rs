@@ -91,7 +91,7 @@ impl Stage {
         outputs
     }
 
-    /// What is recorded runs again as it ran.
+    /// Checks that what is recorded runs again as it ran.
     fn runs_again_on(&mut self, description: &Description) -> Result<(), TestCaseError> {
         self.hub.handle(Input::Leave { party: CPU, why: "the end".to_owned() });
         self.poll();
@@ -113,7 +113,7 @@ impl Stage {
     }
 }
 
-/// What happens next.
+/// Next act in a run.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     /// The next register writes of the layer, posted or not.
@@ -145,7 +145,7 @@ fn act() -> impl Strategy<Value = Act> {
 struct Cut {
     stage: Stage,
     linked: LinkedHub,
-    /// What the other hub has said, and has not arrived.
+    /// Inputs that the other hub has said, and that have not arrived.
     said: VecDeque<Input>,
 }
 

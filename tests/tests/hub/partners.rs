@@ -1,4 +1,4 @@
-//! What partners of a hub must not do, and what comes of it: each rule is named, and the others go on.
+//! Rules that partners of a hub must not break: each is named when one does, and the others go on.
 
 use bytes::Bytes;
 use vp_core::Time;
@@ -61,7 +61,7 @@ impl Stage {
         self.command(party, PartyCommand::Attach { port, role, range: None })
     }
 
-    /// What comes of a command, as far as it comes without a partner's doing.
+    /// Gives a command, and returns its result as far as it comes without a partner's doing.
     pub(crate) fn command(&mut self, party: PartyId, command: PartyCommand) -> Result<Completion, Failure> {
         let tag = self.begin(party, command);
         self.done(party, tag).expect("an end")
@@ -106,7 +106,7 @@ impl Stage {
         self.hub.handle(Input::Driven { party: PARTNER, port, at, event });
     }
 
-    /// Why the partner was put out, if it was.
+    /// Reason for which the partner was put out, if it was.
     fn expelled(&mut self) -> Option<String> {
         while self.hub.run(Time::MAX) != RunState::Waiting {}
         self.heard.extend(std::iter::from_fn(|| self.hub.poll()));
@@ -179,7 +179,7 @@ fn channels_are_driven_from_their_side() {
     }
 }
 
-/// What it attached before it had a clock is accessed by requests, also where another partner drives such a port.
+/// A port that a partner attached before it had a clock is accessed by requests, also where another partner drives such a port.
 #[test]
 fn a_port_of_requests_is_not_driven() {
     let mut stage = Stage::new(false);

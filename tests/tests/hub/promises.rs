@@ -150,7 +150,7 @@ fn inputs_in_the_middle_of_an_instant_of_many_delta_cycles_take_effect_there_aga
     assert_eq!(again.platform().event_hash(), hash);
 }
 
-/// What repeats is told anew once it was summed up: who asks for that changes what comes after.
+/// Warnings that repeat are told anew once they were summed up: who asks for that changes what comes after.
 #[test]
 fn warnings_that_a_host_asks_for_in_the_middle_of_a_run_are_asked_for_again() {
     let description = Draw::new("nv_small", 3).description().clone();

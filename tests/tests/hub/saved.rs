@@ -1,4 +1,4 @@
-//! What goes on from a saved platform goes on as what was not interrupted: the same events at the same times, the same
+//! A platform that goes on from a saved one goes on as what was not interrupted: the same events at the same times, the same
 //! statistics, registers and memory.
 
 use std::cell::Cell;
@@ -292,7 +292,7 @@ fn what_is_never_saved_is_refused_before_time_moves() {
     assert_eq!(hub.now(), Time::ZERO);
 }
 
-/// What has made it stand is not in the bytes: a platform made of them would go on.
+/// The reason for which a platform stands is not in the bytes: a platform made of them would go on.
 #[test]
 fn a_platform_that_stands_until_a_reset_is_not_saved() {
     let pool = MemoryPool::new(1 << 20);

@@ -1,4 +1,4 @@
-//! What a platform promises its users beyond the right bytes: time that answers to the memory's parameters, runs
+//! Promises of a platform to its users beyond the right bytes: time that answers to the memory's parameters, runs
 //! that repeat, register groups that take turns, and mistakes that are told instead of hanging.
 
 use std::cell::RefCell;
@@ -100,7 +100,7 @@ mod time {
         assert!(quarter > 8192 * 4, "{quarter} cycles for 8192 bytes at 4 cycles each");
     }
 
-    /// Who asked, in order.
+    /// Read clients that asked, in order.
     #[derive(Default)]
     struct Asked(RefCell<Vec<u32>>);
 

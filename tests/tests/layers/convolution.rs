@@ -21,7 +21,7 @@ fn platforms() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["nv_small", "nv_small_256_full", "nv_medium_512", "nv_large", "nv_full"])
 }
 
-/// Those that have all modes of convolution.
+/// Platforms that have all modes of convolution.
 fn large_platforms() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["nv_large", "nv_full"])
 }

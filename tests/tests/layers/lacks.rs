@@ -1,4 +1,4 @@
-//! What a platform lacks is told apart from what is wrong, by the warnings themselves.
+//! Warnings that tell what a platform lacks apart from what is wrong.
 
 use vp_models::host::{Host as _, Warning};
 use vp_models::nvdla::registers::{Unit, cacc, cdma, cmac, csc, sdp};
@@ -64,7 +64,7 @@ fn a_mode_of_convolution_that_others_have_is_the_configurations_lack() {
     }
 }
 
-/// Its registers read 0, as on hardware: a driver that waits for its interrupt would wait without a word.
+/// The registers of such a unit read 0, as on hardware: a driver that waits for its interrupt would wait without a word.
 #[test]
 fn enabling_a_unit_that_the_configuration_was_built_without_is_said_once() {
     let mut description = Description::named("nv_small").expect("built in");

@@ -14,7 +14,7 @@ const TRACES: [&str; 3] = [
     "nv_small_256_full/sdp_elementwise_sigmoid_9x6x16",
 ];
 
-/// What memory must hold in the end is right; this is what the run counted, and the sums over memory.
+/// Runs a trace, whose end must leave memory right; returns what the run counted, and the sums over memory.
 fn ran(name: &str, settings: &[&str]) -> (Statistics, Vec<Sum>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces").join(name);
     let (configuration, test) = name.split_once('/').unwrap();
@@ -32,7 +32,7 @@ fn count(statistics: &Statistics, name: &str) -> u64 {
     statistics.get(name).unwrap_or_else(|| panic!("no counter {name}"))
 }
 
-/// What differs in when, and must not in what.
+/// Settings of memories that change times, and must not change contents.
 const MODELS: [&[&str]; 6] = [
     &["dbb0.dram.standard=DDR4-2400R"],
     &["dbb0.dram.standard=LPDDR4-3200", "dbb0.dram.page=closed", "sram0.sram.banks=2"],

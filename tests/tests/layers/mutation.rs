@@ -8,7 +8,7 @@ use vp_tests::mutation::watched;
 /// Programs for each platform, each of some hundred writes; `VP_TEST_EFFORT` multiplies them.
 const PROGRAMS: u32 = 600;
 
-/// Where seeds begin: `PROPTEST_RNG_SEED`, as for the other random tests, or 0.
+/// First of the seeds: `PROPTEST_RNG_SEED`, as for the other random tests, or 0.
 fn first_seed() -> u64 {
     std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0)
 }

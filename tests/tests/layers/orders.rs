@@ -32,7 +32,7 @@ impl Observer for Asked {
     }
 }
 
-/// What a layer reads by that client, and what SDP writes.
+/// Addresses that a layer reads by that client, and those that SDP writes.
 fn asked(
     draw: &Draw,
     layer: &ConvLayer,

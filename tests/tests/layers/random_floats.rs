@@ -115,7 +115,7 @@ proptest! {
         leaves(&draw, write, PDP_0, &expected, &format!("{flush} {layer:?} {average:?}"));
     }
 
-    /// Of what comes on the fly PDP flushes nothing, whatever its register says.
+    /// PDP flushes nothing of what comes on the fly, whatever its register says.
     #[test]
     fn sdp_into_pdp_leaves_the_references_bytes(seed: u64, flush: bool) {
         let mut draw = Draw::floats("nv_full", seed, 60);
@@ -200,7 +200,7 @@ proptest! {
     }
 }
 
-/// When a program of this draw is done, in cycles.
+/// Time at which a program of this draw is done, in cycles.
 fn cycles(draw: &Draw, interrupts: u32, write: impl FnOnce(&mut Program)) -> u64 {
     let mut device = Device::new(draw.description());
     device.load(&draw.image());

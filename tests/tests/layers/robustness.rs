@@ -36,10 +36,10 @@ const PLATFORMS: [&str; 4] = ["nv_small", "nv_small_256_full", "nv_large", "nv_f
 /// failure.
 const PATIENCE: Time = Time::us(50);
 
-/// What a case may add to the memory of this process: more than any legal layer needs at once.
+/// Bytes that a case may add to the memory of this process: more than any legal layer needs at once.
 const MOST_MEMORY: u64 = 512 << 20;
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     /// All that was waited for came.
@@ -50,7 +50,7 @@ enum End {
     Stuck(u32),
 }
 
-/// What a case adds to the memory of the process can be told only while no other runs in it.
+/// Waits for the turn of a case: what it adds to the memory of the process can be told only while no other runs in it.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -238,7 +238,7 @@ proptest! {
         }
     }
 
-    /// The same with SDP or PDP wrong: each that refuses ends its layer.
+    /// Each engine of a chain, SDP or PDP, that refuses its layer ends it.
     #[test]
     fn an_engine_behind_a_convolution_that_refuses_its_layer_ends_it(
         wrong in wrong(),

@@ -31,7 +31,7 @@ impl Elements {
     }
 }
 
-/// What is read, processed and written.
+/// Formats that are read, processed and written.
 struct Conversion {
     from: Elements,
     processing: Elements,

@@ -115,7 +115,7 @@ fn deviation(path: &str) -> Option<(Outcome, Vec<String>)> {
     Some(play(&Trace::load(&sources[0].script).unwrap(), &configuration))
 }
 
-/// What hangs on the RTL waits, with a report of what it waits for and of the rule.
+/// Layers that hang on the RTL wait, with a report of what they wait for and of the rule.
 #[test]
 fn what_hangs_the_rtl_waits_and_says_why() {
     let operands = ("BRDMA_DATA_USE is 2 (both)", "bs.operands_nobody_takes");
@@ -141,7 +141,7 @@ fn what_hangs_the_rtl_waits_and_says_why() {
     }
 }
 
-/// Where the RTL ends with other bytes than the registers say, they are the model's. The sums are of what the RTL left.
+/// Bytes that the RTL leaves otherwise than the registers say are the model's, too. The sums are of what the RTL left.
 #[test]
 fn what_the_rtl_makes_of_odd_registers_is_the_models() {
     let image = "PIXEL_X_OFFSET is";

@@ -1,4 +1,4 @@
-//! What is no finite number is counted where it comes in, before anything is flushed, and where it goes out.
+//! NaNs and infinities are counted where they come in, before anything is flushed, and where they go out.
 
 use proptest::prelude::*;
 use vp_models::nvdla::registers::{RegisterRef, Unit, cdma, cdp, pdp, sdp, sdp_rdma};
@@ -8,7 +8,7 @@ use vp_tests::program::Program;
 use vp_tests::random::{Draw, Kind};
 use vp_tests::reference::{ConvInput, ConvLayer, CubePlace, Format, Image, Lut, PdpLayer, SdpLayer};
 
-/// How many codes of some bytes are not numbers, and how many are infinite.
+/// Number of codes of some bytes that are not numbers, and of those that are infinite.
 fn of_bytes(image: &Image, base: u64, bytes: u32) -> [u32; 2] {
     let mut counts = [0; 2];
     for at in (0..bytes).step_by(2) {
@@ -23,7 +23,7 @@ fn sum(counts: impl Iterator<Item = [u32; 2]>) -> [u32; 2] {
     counts.fold([0; 2], |all, one| [all[0] + one[0], all[1] + one[1]])
 }
 
-/// The same of a cube, lanes beyond its channels included; a single pixel lies packed where SDP looks for it.
+/// Counts codes as [`of_bytes`] does, of a cube, lanes beyond its channels included; a single pixel lies packed where SDP looks for it.
 fn of_cube(
     image: &Image,
     place: CubePlace,
@@ -54,7 +54,7 @@ fn read(device: &mut Device, unit: Unit, registers: [RegisterRef; 2]) -> [u32; 2
     registers.map(|register| device.read(unit, register))
 }
 
-/// What memory holds after a layer.
+/// Contents of memory after a layer.
 fn left(device: &mut Device, before: &Image) -> Image {
     use vp_models::host::{Host as _, Memory};
     let regions = before.regions().iter().map(|(base, bytes)| {

@@ -21,7 +21,7 @@ fn planned(network: &Network, description: &Description) -> Result<Plan, PlanErr
     Plan::new(network, &description.nvdla().unwrap().config, description.dbb0.range())
 }
 
-/// What comes of an input, and the bytes that were read.
+/// Runs a plan, and returns the output for an input, and the bytes that were read.
 fn run(plan: &Plan, description: &Description, input: &[i8]) -> (Vec<i8>, u64) {
     let (mut host, mut output) = (local(description), Vec::new());
     Runner::new(plan, &mut host).unwrap().run(&[input], |_, inference| output = inference.output).unwrap();
@@ -302,7 +302,7 @@ fn loss(network: &Network, platform: &str) -> (f64, usize) {
     (off / size(&mut direct.iter().copied()), some)
 }
 
-/// What the documentation says of it.
+/// The loss by Winograd's method is what the documentation says.
 #[test]
 fn winograd_changes_int16_and_fp16_little_and_int8_more() {
     for (precision, platform, least, most) in [
@@ -316,7 +316,7 @@ fn winograd_changes_int16_and_fp16_little_and_int8_more() {
     }
 }
 
-/// Where nothing is rounded the sums are those of the direct method.
+/// The sums are those of the direct method where nothing is rounded.
 #[test]
 fn winograd_is_exact_where_no_bit_is_lost() {
     let described = description("nv_full");

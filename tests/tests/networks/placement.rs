@@ -95,7 +95,7 @@ fn all_kinds_of_layers_leave_the_same_with_tensors_in_sram() {
     with_sram().iter().for_each(|description| check(&network, description, &SIZES));
 }
 
-/// Where memories have the same addresses.
+/// Both memories have the same addresses here.
 #[test]
 fn addresses_of_both_memories_may_be_the_same() {
     let mut nv_large = Description::named("nv_large").unwrap();
@@ -127,7 +127,7 @@ fn frames_at_once_leave_the_same_with_tensors_in_sram() {
     }
 }
 
-/// What lies in a memory at any time: addresses, and when.
+/// Ranges of addresses that are taken in a memory, and when each of them is.
 fn lying(plan: &Plan, memory: Memory) -> Vec<(std::ops::Range<u64>, std::ops::RangeInclusive<usize>)> {
     let always = 0..=usize::MAX;
     let tensors = plan.tensors.iter().filter(|tensor| tensor.life.is_some());

@@ -25,7 +25,7 @@ fn plan(network: &Network, description: &Description) -> Plan {
     Plan::new(network, &description.nvdla().unwrap().config, description.dbb0.range()).unwrap()
 }
 
-/// What comes of each input, and the platform's counters.
+/// Runs a plan, and returns what comes of each input, and the platform's counters.
 fn run<I: AsRef<[i8]>>(plan: &Plan, host: &mut dyn Host, inputs: &[I]) -> (Vec<Inference>, Statistics) {
     let mut inferences = Vec::new();
     Runner::new(plan, host).unwrap().run(inputs, |_, inference| inferences.push(inference)).unwrap();
@@ -54,7 +54,7 @@ fn the_digits_network_leaves_the_references_scores_on_all_samples() {
     assert!(right * 100 >= samples.len() * 95, "{right} of {}", samples.len());
 }
 
-/// What both devices have: element by element, and functions as layers of their own.
+/// A network of what both devices have: element by element, and functions as layers of their own.
 const OF_BOTH: &str = "name = 'both'\nseed = 5\ninput = { width = 9, height = 7, channels = 11 }\n\
     [[layer]]\nname = 'conv'\nkind = 'convolution'\nkernels = 11\nkernel = [3, 3]\npadding = [1, 1]\n\
     [[layer]]\nname = 'relu'\nkind = 'activation'\nfunction = 'relu'\n\
@@ -381,7 +381,7 @@ fn networks_of_all_kinds_of_layers_leave_the_references_output() {
     assert!(ran > 150 && images > 5, "{ran} ran, {refused} refused, {images} images");
 }
 
-/// Where neither input nor weights have room, kernels are cut too, and some weights stay for all lines.
+/// Kernels are cut too where neither input nor weights have room, and some weights stay for all lines.
 #[test]
 fn a_layer_that_is_cut_by_kernels_and_lines_leaves_the_references_output() {
     let mut nv_small = description("nv_small");
@@ -409,7 +409,7 @@ fn a_layer_that_is_cut_by_kernels_and_lines_leaves_the_references_output() {
     assert_eq!(inferences[0].output, run_network(&network, &image));
 }
 
-/// Its windows lie mostly in padding, which no strip of the hardware's can be made of.
+/// The windows of such a pooling lie mostly in padding, which no strip of the hardware's can be made of.
 #[test]
 fn a_pooling_far_wider_than_its_input_is_refused_by_layer() {
     let sheet = "layer,in_channels,in_height,in_width,out_channels,out_height,out_width,kernel_height,kernel_width,\

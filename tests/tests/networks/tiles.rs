@@ -16,7 +16,7 @@ use vp_tests::reference::run_layers_by;
 struct Text<'a> {
     draw: &'a mut NetworkDraw,
     text: String,
-    /// What there is to read: names and sizes. The network's input is the first.
+    /// Names and sizes of what there is to read. The network's input is the first.
     made: Vec<(String, Shape)>,
     precision: Precision,
 }
@@ -180,7 +180,7 @@ fn by_winograd(plan: &Plan) -> Vec<usize> {
     layers
 }
 
-/// What comes of an input, and which layers were by Winograd's method; none if the planner cannot take the network.
+/// Runs a network, and returns its output, and the layers that were by Winograd's method; none if the planner cannot take the network.
 fn run(
     network: &Network,
     described: &Description,

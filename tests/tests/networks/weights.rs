@@ -1,4 +1,4 @@
-//! What a plan has CDMA read of weights is what CSC gives back: else the next layer finds the rest in front of its own.
+//! Weights that a plan has CDMA read are those that CSC gives back: else the next layer finds the rest in front of its own.
 
 use std::collections::HashMap;
 

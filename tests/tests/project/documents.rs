@@ -40,7 +40,7 @@ impl Document {
     }
 }
 
-/// How a link names a heading: in small letters, without punctuation, with hyphens for spaces.
+/// Name of a heading in a link: in small letters, without punctuation, with hyphens for spaces.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase().replace(' ', "-");
     kept.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect()

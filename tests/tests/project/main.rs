@@ -1,4 +1,4 @@
-//! What the project says of itself.
+//! Builds, documents and crates of the project, held to what is said of them.
 
 mod builds;
 mod documents;

@@ -1,4 +1,4 @@
-//! Which crate may know which: the arrows of ARCHITECTURE.md, held to what the crates' manifests say.
+//! Crates that each crate may know: the arrows of ARCHITECTURE.md, held to what the crates' manifests say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -76,7 +76,7 @@ const ROOMS: [(&str, &str, &[&str]); 20] = [
     ),
 ];
 
-/// Who has no async runtime.
+/// Crates that have no async runtime.
 const BLOCKING: [&str; 14] = [
     "vp-c",
     "vp-check",

@@ -24,7 +24,7 @@ fn scenarios() -> impl Iterator<Item = Scenario> {
         .copied()
 }
 
-/// What happens in a scenario, in order.
+/// Plays a scenario, and returns what happens in it, in order.
 fn play(run: fn(&mut Simulation, &Scene)) -> Vec<String> {
     let mut simulation = Simulation::new();
     let scene = Scene::new(&simulation.sim());

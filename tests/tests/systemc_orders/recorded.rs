@@ -1,4 +1,4 @@
-//! What was recorded from SystemC, and how the kernel compares.
+//! Records from SystemC, and the kernel compared with them.
 
 use crate::{play, scenarios};
 use std::collections::BTreeSet;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use vp_tests::shared::say;
 
-/// How the kernel differs from a record. What it does instead is in a file `NAME.here.txt` beside it.
+/// Kind of difference of the kernel from a record. What it does instead is in a file `NAME.here.txt` beside it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Difference {
-    /// The same in the same delta cycles, in another order within some of them.
+    /// Happens in the same delta cycles, in another order within some of them.
     Order,
-    /// The same in the same order, in delta cycles of other numbers.
+    /// Happens in the same order, in delta cycles of other numbers.
     Count,
     /// Another rule.
     Rule,

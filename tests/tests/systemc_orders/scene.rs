@@ -1,4 +1,4 @@
-//! What the scenarios share: processes and events by name, and a record of who did what when.
+//! Scene that the scenarios share: processes and events by name, and a record of who did what when.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

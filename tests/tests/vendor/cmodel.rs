@@ -10,7 +10,7 @@ use vp_models::platform::Description;
 use vp_tests::conformance::Way;
 use vp_tests::shared;
 
-/// What is wrong with a layer, if anything is; and how the run went.
+/// Plays a layer, and returns what is wrong with it, if anything is; and how the run went.
 fn play(trace: &Trace, host: &mut dyn Host) -> (Vec<String>, Option<String>) {
     let map = host.map();
     let mut wrong = match player::play(trace, host, &map, &PlayOptions::default()) {

@@ -1,4 +1,4 @@
-//! What the real Linux driver wrote and read while it ran the regression loadables, played to the model; and that the
+//! Recordings of what the real Linux driver wrote and read while it ran the regression loadables: they are played to the model, and the
 //! player of recordings notices what is wrong.
 
 use std::fs;
@@ -153,7 +153,7 @@ fn a_driver_for_another_register_map_is_told_which_map_its_accesses_fit() {
     assert!(heard >= 12, "{heard} recordings of another map");
 }
 
-/// The same in fp16. The logits that it must come close to are those of the table.
+/// The network in fp16 finds the digit, too. The logits that it must come close to are those of the table.
 #[test]
 fn a_network_in_fp16_sees_the_seven() {
     let Some(script) = recording("LENET_F16-inv_seven") else { return };
@@ -302,7 +302,7 @@ fn an_own_recording_in_fp16_is_judged() {
     }
 }
 
-/// What is wrong with the recording, changed as `change` says.
+/// Failures of the recording, changed as `change` says.
 fn failures(change: impl FnOnce(&mut Own)) -> Vec<String> {
     let (folder, mut own) = (tempfile::tempdir().unwrap(), Own::new());
     fs::write(folder.path().join("OWN_small.dimg"), own.golden()).unwrap();

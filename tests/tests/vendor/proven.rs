@@ -1,4 +1,4 @@
-//! What `vp platform describe` says the models are held to is what the tests' data holds them to.
+//! Map of what the models are held to, as `vp platform describe` says it, held to the tests' data.
 
 use vp_study::rtl::proven;
 

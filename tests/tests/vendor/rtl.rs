@@ -14,10 +14,10 @@ use vp_study::rtl::table::{Row, Table};
 use vp_tests::conformance::Test;
 use vp_tests::shared;
 
-/// What the models can do.
+/// Engines that the models have.
 const ENGINES: [&str; 5] = ["SDP", "PDP", "CDP", "CONV", "BDMA"];
 
-/// Where the traffic of a row is not the RTL's.
+/// Differences of the traffic of a row from the RTL's.
 fn wrong_traffic(test: &Test, run: &Run, row: &Row) -> Vec<String> {
     // A convolution's input waits on the bus, and of that single cycles are not modelled; nothing else may differ.
     let exact = test.uses_only(&["SDP", "PDP", "CDP"]) && test.config != "nv_full";

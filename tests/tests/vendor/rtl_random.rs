@@ -7,7 +7,7 @@ use vp_study::rtl::run::run;
 use vp_study::rtl::table::Table;
 use vp_tests::shared;
 
-/// How a row came out.
+/// Cycles of a row, on the RTL and in the model.
 struct Compared {
     name: String,
     rtl: u64,

@@ -8,7 +8,7 @@ fn demo(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_vp")).arg("demo").args(arguments).ended()
 }
 
-/// What it shows, without what it says of the platform; it must succeed.
+/// Text that a demo shows, without what it says of the platform; it must succeed.
 fn shown(arguments: &[&str]) -> String {
     let output = demo(arguments);
     let (shown, errors) =

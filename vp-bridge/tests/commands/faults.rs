@@ -1,4 +1,4 @@
-//! What the system refuses while `vp` works, full disks, too many files and memory: what was done stays, and there is a sentence where
+//! Refusals of the system while `vp` works, full disks, too many files and memory: what was done stays, and there is a sentence where
 //! there is memory for one.
 
 use crate::common::process::Ended as _;

@@ -71,7 +71,7 @@ fn check(what: &str, text: &str) {
     }
 }
 
-/// What a command shows is fit, and has the text in it.
+/// Runs a command, checks that what it shows is fit, and returns it.
 fn shows(folder: &Path, arguments: &[&str]) -> String {
     let output = vp(folder, arguments);
     let mut all = String::new();

@@ -1,4 +1,4 @@
-//! What `vp` does as a user types it, alone.
+//! Commands of `vp` as a user types them, alone.
 
 #[path = "../common/mod.rs"]
 mod common;

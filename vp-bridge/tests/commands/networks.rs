@@ -148,7 +148,7 @@ fn what_is_wrong_with_a_layer_is_told_with_its_line_and_what_would_be_right() {
 /// A row with a cause: the network, its first layer, by how many percent ours is slower, and the cause.
 type Far = (String, String, i64, String);
 
-/// What `vp study published` prints of the case without SRAM.
+/// Rows with a cause that `vp study published` prints of the case without SRAM.
 fn printed(text: &str) -> Vec<Far> {
     let (mut all, mut network) = (Vec::new(), "");
     for line in text.lines() {
@@ -253,7 +253,7 @@ fn published_figures_stand_beside_ours_and_the_documentation_explains_each_that_
     assert!(!output.status.success() && error.contains("alexnet, googlenet, resnet50"), "{error}");
 }
 
-/// What each layer moves over `sram0`, and what cannot be there.
+/// Tensors in SRAM: what each layer moves over `sram0`, and what cannot be there.
 #[test]
 fn tensors_in_sram_are_shown_by_layer_and_refused_by_line() {
     let with = ["run", "lenet", "--timed", "--set", "sram0.size=65536", "--placement", "all"];

@@ -4,7 +4,8 @@ use crate::common::process::Ended as _;
 use std::path::Path;
 use std::process::Command;
 
-/// What needs other programs, or minutes: tests of their own hold their words (`attach.rs`, `live.rs`, `saved.rs`, and QEMU's).
+/// Words of commands that need other programs, or minutes: tests of their own hold what they show (`attach.rs`, `live.rs`, `saved.rs`, and
+/// QEMU's).
 const ELSEWHERE: [&str; 6] = ["resnet50", "vp qemu", "--connect", "vp serve", "vp attach", "vp where"];
 
 /// A command of the page, and what it shows there.
@@ -30,7 +31,7 @@ fn steps(block: &str) -> Vec<Step<'_>> {
     steps
 }
 
-/// Whether lines are those of the page, which leaves some out where it has `…`.
+/// Returns true if lines are those of the page, which leaves some out where it has `…`.
 fn is_shown(lines: &[&str], shown: &[&str]) -> bool {
     match (shown, lines) {
         ([], lines) => lines.is_empty(),

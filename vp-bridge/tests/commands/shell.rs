@@ -1,4 +1,4 @@
-//! What shells and `man` are told of the commands.
+//! Completions and manual pages: what shells and `man` are told of the commands.
 
 use crate::common::process::Ended as _;
 use std::fs;

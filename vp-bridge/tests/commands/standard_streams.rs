@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 const NETWORK: &str = "name = 'mine'\nseed = 1\ninput = { width = 8, height = 8, channels = 8 }\n\n[[layer]]\n\
                        name = 'first'\nkind = 'convolution'\nkernels = 8\nkernel = [1, 1]\n";
 
-/// What a command does with this text at its standard input.
+/// Runs a command with this text at its standard input; returns its end, and what it prints.
 fn given(input: &str, arguments: &[&str]) -> (Output, String, String) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("input"), input).unwrap();

@@ -1,4 +1,4 @@
-//! What the tests share: a layer to run, a server to run it on, a look at what it was.
+//! Tools that the tests share: a layer to run, a server to run it on, a look at what it was.
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 #![allow(unreachable_pub, reason = "a module of several test programs")]

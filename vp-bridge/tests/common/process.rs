@@ -11,7 +11,7 @@ const LIMIT: Duration = Duration::from_secs(1200);
 
 /// Waiting for a program's end.
 pub trait Ended {
-    /// What it has said when it has ended. It reads nothing. One that has not ended after [`LIMIT`] is killed.
+    /// Runs the program to its end, and returns what it has said. It reads nothing. One that has not ended after [`LIMIT`] is killed.
     ///
     /// # Panics
     /// When it does not start.

@@ -14,7 +14,7 @@ use vp_transport::Address;
 
 pub use super::raw::{CSB, DBB, IRQ};
 
-/// Where the platform's memory window begins.
+/// Address at which the platform's memory window begins.
 pub const BASE: u64 = 0x8000_0000;
 
 /// A client that does one thing at a time, and counts what it is asked.

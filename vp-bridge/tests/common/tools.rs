@@ -22,7 +22,7 @@ pub(crate) fn skipped(test: &str, why: &str) {
     _ = std::io::stderr().write_all(format!("\nskipped: {test}: {why}\n").as_bytes());
 }
 
-/// Whether RTL can be built with Verilator; says so if not.
+/// Returns true if RTL can be built with Verilator; says so if not.
 pub(crate) fn can_verilate(test: &str) -> bool {
     let missing = ["verilator", "g++"].into_iter().find(|tool| command(&[tool]).is_none());
     if let Some(tool) = missing {

@@ -52,13 +52,13 @@ impl Handler for Pins {
 /// its last beat.
 struct PinMemory {
     client: Client<Pins>,
-    /// When the data bus is free.
+    /// Cycle at which the data bus is free.
     free: u64,
-    /// Where the next beats of write data go, and with which id the last is answered.
+    /// Id of the answer, address of the next beat, and beats of each write under way.
     writes: Vec<(u16, u64, u16)>,
-    /// How many events of the platform's it has taken into account.
+    /// Number of the platform's events that the memory has taken into account.
     heard: u64,
-    /// Whether it drives resets back.
+    /// True if the memory drives resets back.
     drives_back: bool,
 }
 

@@ -227,7 +227,7 @@ fn a_base_address_is_where_the_registers_begin() {
     assert_eq!(read(VERSION.0).0, ResponseCode::AddressError);
 }
 
-/// Its time is the peer's: syncs move it, accesses take as long as on the bus, and a time stamp of long ago does nothing.
+/// Simulated time is the peer's: syncs move it, accesses take as long as on the bus, and a time stamp of long ago does nothing.
 #[test]
 fn the_peers_times_move_simulated_time() {
     let serving = Serving::new(&["--remote-port-channels", "csb0=9", "--remote-port-time", "peer"]);

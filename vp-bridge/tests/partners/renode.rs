@@ -64,7 +64,7 @@ impl Renode {
         }
     }
 
-    /// What comes next that is no business of the bus, the line or the log.
+    /// Returns what comes next that is no business of the bus, the line or the log.
     fn wait(&mut self) -> EmulatorEvent {
         let given_up = Instant::now() + TIMEOUT;
         loop {
@@ -124,7 +124,7 @@ impl Renode {
         }
     }
 
-    /// Whether it was done.
+    /// Writes, and returns true if it was done.
     fn store(&mut self, width: Width, address: u64, value: u64) -> bool {
         self.emulator.write(width, address, value, INDEX).unwrap();
         match self.wait() {
@@ -140,7 +140,7 @@ impl Renode {
         self.ticks += 1;
     }
 
-    /// How the program ends, and what it says.
+    /// Ends the connection, and returns how the program ends, and what it says.
     fn end(mut self) -> (bool, String) {
         let stderr = self.child.stderr.take().unwrap();
         drop((self.main, self.asynchronous));
@@ -196,7 +196,7 @@ fn receive(stream: &mut TcpStream) -> Option<BytesMut> {
     }
 }
 
-/// What one receive of so many bytes gives, once there is something.
+/// Returns what one receive of so many bytes gives, once there is something.
 fn until_there(stream: &mut TcpStream, length: usize, given_up: Instant) -> Vec<u8> {
     let mut text = vec![0; length];
     loop {

@@ -39,7 +39,7 @@ fn verilated(test: &str, folder: &str, top: &str, options: &[&str]) -> Option<Pa
     Some(made.join(top))
 }
 
-/// The same with Icarus Verilog and its options, of these files and folders.
+/// Builds with Icarus Verilog and its options what is in these files and folders, as [`verilated`] does with Verilator.
 fn compiled(test: &str, top: &str, places: &[&str], options: &[&str]) -> Option<PathBuf> {
     for tool in ["iverilog", "cc"] {
         if tools::command(&[tool]).is_none() {
@@ -122,7 +122,7 @@ fn a_memory_in_rtl_transfers_what_the_one_inside_does_at_the_same_edges() {
 /// Some of the vendor's layers, a unit each.
 const FEW: [&str; 3] = ["cdp_1x1x31_lrn3_int8_0", "pdp_7x9x10_3x3_int8", "dc_1x1x8_1x1x8x1_int8_0"];
 
-/// Whether more is tried than usual.
+/// Returns true if more is tried than usual.
 fn is_effort() -> bool {
     std::env::var("VP_TEST_EFFORT").is_ok_and(|effort| effort.parse().is_ok_and(|times: u32| times > 1))
 }
@@ -138,7 +138,7 @@ fn shared() -> Option<PathBuf> {
     }
 }
 
-/// It has no layers and raises no interrupts for the ones that it is asked for.
+/// Such a device has no layers and raises no interrupts for the ones that it is asked for.
 #[test]
 fn a_device_in_rtl_that_is_another_one_differs_at_the_first_answer() {
     let test = "a device in RTL, compared";

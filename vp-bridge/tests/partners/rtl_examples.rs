@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::common::beside::{VP, check, library, root, text};
 
-/// What `examples/NAME/run` says.
+/// Runs `examples/NAME/run`, and returns what it says.
 fn run(name: &str, arguments: &[&str]) -> String {
     let plugin = plugin();
     let output = Command::new(root().join("examples").join(name).join("run"))
@@ -23,7 +23,7 @@ fn run(name: &str, arguments: &[&str]) -> String {
     text(&output.stdout)
 }
 
-/// What QEMU loads, if it is built: package vp-qemu.
+/// Library that QEMU loads, if it is built: package vp-qemu.
 fn plugin() -> Option<PathBuf> {
     let folders = [Path::new(VP).parent().unwrap().join("deps"), Path::new(VP).parent().unwrap().to_owned()];
     folders.into_iter().map(|folder| folder.join("libvp_qemu.so")).find(|plugin| plugin.exists())
@@ -39,7 +39,7 @@ fn cycles(layer: &str, latency: &str) -> String {
     time.split_once(" cycles").unwrap().0.replace(' ', "")
 }
 
-/// How far apart `vp run` enables the reads of one of our own layers of SDP, and SDP: cycles of 1 ns.
+/// Time by `vp run` between the enables of the reads of one of our own layers of SDP, and of SDP, in nanoseconds: cycles of 1 ns.
 fn nanoseconds_between_enables(layer: &str) -> u64 {
     let log = tempfile::Builder::new().suffix(".txt").tempfile().unwrap();
     let trace = root().join("traces/nv_small").join(layer);

@@ -1,4 +1,4 @@
-//! Who may come in, and what each may do there.
+//! Access to a server: who may come in, and what each may do there.
 
 use crate::common::process::Ended as _;
 use crate::common::tools;
@@ -450,7 +450,7 @@ fn a_process_of_another_user_is_turned_away_at_a_unix_socket() {
     assert!(said.contains("user 54321"), "{said}");
 }
 
-/// Where the server should be, another user's listens.
+/// Another user's server listens where the server should be.
 #[test]
 fn a_server_of_another_user_is_passed_no_files_where_everybody_could_have_put_it() {
     use std::io::{BufRead as _, BufReader};

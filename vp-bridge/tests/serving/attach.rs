@@ -29,7 +29,7 @@ const LAB: &str = "lab";
 /// After this something hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a debugger is told.
+/// Stops that a debugger is told.
 #[derive(Default)]
 struct StopHandler {
     stops: Vec<StopReport>,
@@ -440,7 +440,7 @@ fn where_says_that_the_driver_waits_for_an_interrupt_and_what_the_device_does() 
     assert!(status.contains("lab: nv_small, waiting for the CPU to enable PDP_RDMA\n"), "{status}");
 }
 
-/// What `vp where` and `vp status` say, without line ends, of a copy that has ended under these faults and this interrupt mask.
+/// Text that `vp where` and `vp status` say, without line ends, of a copy that has ended under these faults and this interrupt mask.
 fn told_of_a_copy(faults: Option<&str>, mask: u32) -> [String; 2] {
     let (served, _folder) = served(Options { faults: faults.map(Into::into), ..Options::default() });
     let mut host = host(&served);

@@ -293,7 +293,7 @@ fn the_guests_program_refuses_bundles_that_are_cut_or_lie() {
     }
 }
 
-/// What a session learns of a job whose input is nowhere.
+/// Runs a job whose input is nowhere; returns what a session learns of it.
 fn lost_at(host: &mut dyn Host, platform: &str) -> (u32, u32, Statistics) {
     let architecture = Architecture::named(platform).unwrap();
     let model = Model::of_network(&digits::network()).unwrap();

@@ -1,4 +1,4 @@
-//! What sessions have used is the system's again when they have gone.
+//! Memory that sessions have used is the system's again when they have gone.
 
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
@@ -21,7 +21,7 @@ impl Server {
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() >> 10
     }
 
-    /// What the system says of it.
+    /// Status of the process, as the system says it.
     fn status(&self) -> String {
         std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap()
     }

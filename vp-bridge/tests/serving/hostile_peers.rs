@@ -20,9 +20,9 @@ use vp_shm::ring::{Access, Client};
 use vp_shm::{Deferred, Region, sealed};
 use vp_transport::Address;
 
-/// How long a passed socket would hold up who closes it.
+/// Time for which a passed socket would hold up who closes it.
 const LINGER: Duration = Duration::from_secs(40);
-/// What is not held up is done by then.
+/// Time within which anything is done that is not held up.
 const SOON: Duration = Duration::from_secs(20);
 
 fn served() -> (Served, TempDir) {

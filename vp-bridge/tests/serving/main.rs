@@ -1,4 +1,4 @@
-//! What `vp serve` and the server in process promise those who come to them.
+//! Promises of `vp serve` and of the server in process to those who come to them.
 
 #[path = "../common/mod.rs"]
 mod common;

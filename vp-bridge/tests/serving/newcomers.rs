@@ -25,7 +25,7 @@ fn serve(access: Access) -> Served {
     )
 }
 
-/// Why a connection is turned away.
+/// Reason for which a connection is turned away.
 fn refusal(mut stream: TcpStream) -> ErrorCode {
     let mut client = Connection::client(Connection::hello("x", None, TimeMode::Free)).unwrap();
     let mut bytes = Vec::new();
@@ -127,7 +127,7 @@ impl Drop for Logging {
     }
 }
 
-/// How many lines of a log have these words, and for how many such lines they stand.
+/// Number of lines of a log that have these words, and of such lines for which they stand.
 fn summed_up(log: &str, words: &str) -> (u64, u64) {
     let lines = log.lines().filter(|line| line.contains(words));
     let stand_for = lines.map(|line| {

@@ -1,4 +1,4 @@
-//! What processes of one host share: memory that the platform reaches by itself, and a ring of register accesses.
+//! Resources that processes of one host share: memory that the platform reaches by itself, and a ring of register accesses.
 
 use crate::common;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};

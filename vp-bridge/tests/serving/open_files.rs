@@ -15,7 +15,7 @@ use vp_transport::Address;
 struct Server {
     process: Child,
     address: Address,
-    /// What it logs first.
+    /// First line of the server's log.
     log: String,
 }
 
@@ -121,7 +121,7 @@ fn lowest_free(server: &Server) -> u32 {
     (0..).find(|file| !is_open(file)).unwrap()
 }
 
-/// Whether a newcomer gets a session.
+/// Returns true if a newcomer gets a session.
 fn is_welcome(address: &Address) -> bool {
     let mut stream = Raw::dial(address);
     let mut client = Connection::client(Connection::hello("x", None, TimeMode::Free)).unwrap();
@@ -139,7 +139,7 @@ fn is_welcome(address: &Address) -> bool {
     }
 }
 
-/// Why the server turns a connection away on which nothing was said.
+/// Reason for which the server turns a connection away on which nothing was said.
 fn refusal(mut stream: std::net::TcpStream) -> ErrorCode {
     let mut client = Connection::client(Connection::hello("x", None, TimeMode::Free)).unwrap();
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! What the platform waits for with a memory outside, and what it does not have to wait for.
+//! Waits of the platform for a memory outside, and what it does not have to wait for.
 
 use crate::common::raw::{CSB, DBB, IRQ, Raw};
 use crate::common::{SOURCE, Served, TARGET, copy_registers, local, pattern};
@@ -22,7 +22,7 @@ struct Machine {
     bursts: usize,
 }
 
-/// What a machine is told that it does not do by itself.
+/// Events that a machine is told and does not see to by itself.
 enum MachineEvent {
     Write(RequestId),
     Line(bool),
@@ -195,7 +195,7 @@ fn waves(machine: &mut Machine) -> Vec<usize> {
     waves
 }
 
-/// It might see the interrupt, and look into the memory, before the write has got there.
+/// Another session might see the interrupt, and look into the memory, before the write has got there.
 #[test]
 fn time_waits_for_every_write_while_there_is_another_session() {
     let served = Served::tcp();

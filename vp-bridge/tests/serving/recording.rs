@@ -372,7 +372,7 @@ fn sessions_are_told_of_a_served_recording_that_cannot_begin() {
     }
 }
 
-/// What a session is told.
+/// Warnings that a session is told.
 #[derive(Default)]
 struct Told(Vec<String>);
 

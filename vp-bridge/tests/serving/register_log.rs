@@ -45,7 +45,7 @@ fn entries(log: &Path) -> Vec<LogEntry> {
     text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What happened and when, whether or not a write was answered: one that is waited for is, when it is played.
+/// Entries of a log, whether or not a write was answered: one that is waited for is, when it is played.
 fn happened(log: &Path) -> Vec<LogEntry> {
     let mut entries = entries(log);
     for entry in &mut entries {

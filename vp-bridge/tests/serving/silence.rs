@@ -1,4 +1,4 @@
-//! Who is silent: asked, borne with, or given up.
+//! Silent sessions: asked, borne with, or given up.
 
 use crate::common::process::Ended as _;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -38,7 +38,7 @@ fn promise(served: &Served) -> Raw {
     Raw::greet(&served.address, hello)
 }
 
-/// Why the server ends the session; what else comes is left unanswered.
+/// Reason for which the server ends the session; what else comes is left unanswered.
 fn bye(raw: &mut Raw) -> Option<ErrorCode> {
     loop {
         if let Event::Bye(bye) = raw.next() {
@@ -109,7 +109,7 @@ fn an_idle_session_is_put_out_though_it_pings_and_one_with_something_under_way_i
     assert_eq!((id, reply), (read, Reply::Data));
 }
 
-/// It has more under way than the server takes, so its own Pings would not be seen.
+/// The writer has more under way than the server takes, so its own Pings would not be seen.
 #[test]
 fn who_is_read_no_further_is_told_that_the_server_is_there() {
     const WRITES: usize = 16;

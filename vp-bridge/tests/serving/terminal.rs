@@ -1,4 +1,4 @@
-//! What a peer says reaches the terminal of the one who runs `vp` as text, and as nothing else.
+//! Texts of a peer reach the terminal of the one who runs `vp` as text, and as nothing else.
 
 use crate::common::process::Ended as _;
 use bytes::BytesMut;

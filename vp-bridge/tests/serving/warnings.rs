@@ -1,4 +1,4 @@
-//! What people are told when something repeats, or when the driver is another map's: the same in process, over a
+//! Warnings when something repeats, or when the driver is another map's: the same in process, over a
 //! connection, in `vp run`'s output and in `vp serve`'s log.
 
 use crate::common::process::Ended as _;
@@ -154,7 +154,7 @@ fn vp() -> Command {
     Command::new(env!("CARGO_BIN_EXE_vp"))
 }
 
-/// How often the output names the map that the driver is for, and the switch that it lacks.
+/// Number of times that the output names the map that the driver is for, and the switch that it lacks.
 fn hints(output: &str) -> usize {
     let fits = "the accesses fit the register map of nv_full (GLB.S_INTR_MASK)";
     output.lines().filter(|line| line.contains(fits) && line.contains("with -DDLA_2_CONFIG")).count()

@@ -1,4 +1,4 @@
-//! What is kept of studies that are stopped, killed, changed, or run in shards.
+//! Results that are kept of studies that are stopped, killed, changed, or run in shards.
 
 use crate::studied::{SMALL, Studied, lines, section, text};
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! What is refused before anything runs: by file, line and key.
+//! Studies that are refused before anything runs: by file, line and key.
 
 use crate::studied::{SMALL, Studied};
 use std::fs;
@@ -102,7 +102,7 @@ fn a_design_that_the_rtl_cannot_be_is_refused_by_name() {
     );
 }
 
-/// What the report asks for is right, and what is swept is not.
+/// The report's parameter is right here, and the one that is swept is not.
 #[test]
 fn a_misspelt_parameter_is_told_before_a_report_that_names_the_right_one() {
     let sweep = "name = 's'\n[sweep]\nnetwork = 'digits'\n'dbb0.raed_outstanding' = [4, 8]\n";

@@ -114,7 +114,7 @@ fn probe_with(browser: &Browser, page: &Path, scripts: bool, script: &str) -> Ve
     found.split('|').filter(|it| !it.is_empty()).map(str::to_owned).collect()
 }
 
-/// The same in a page without scripts: what is to be seen there, and on paper.
+/// Runs a script as [`probe_with`] does, in a page without scripts: what is to be seen there, and on paper.
 fn probe(browser: &Browser, page: &Path, script: &str) -> Vec<String> {
     probe_with(browser, page, false, script)
 }

@@ -4,7 +4,7 @@ use crate::studied::{Studied, commands_run_again, section};
 use std::fs;
 use std::path::Path;
 
-/// Its numbers are those of the study whose picture it shows.
+/// The README's numbers are those of the study whose picture it shows.
 #[test]
 fn the_readme_tells_what_the_study_finds() {
     let readme = include_str!("../../../README.md");

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long anything may take.
+/// Time that anything may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A cluster of one node. It ends with the test.
@@ -18,7 +18,7 @@ struct Cluster {
     daemons: Vec<Child>,
 }
 
-/// What it takes.
+/// Programs that a cluster takes.
 const PROGRAMS: [&str; 7] = ["munged", "mungekey", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo"];
 
 impl Cluster {
@@ -125,7 +125,7 @@ fn configuration(at: &dyn Fn(&str) -> String) -> String {
 const STUDY: &str = "name = 'array'\n[sweep]\nnetwork = 'digits'\nplatform = ['nv_small', 'nv_large']\n\
                      'dbb0.read_latency' = [10, 100, 1000]\n'dbb0.read_outstanding' = [4, 16]\n";
 
-/// What one program makes of the study alone.
+/// Table that one program makes of the study alone.
 fn alone() -> String {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("array.toml"), STUDY).unwrap();

@@ -1,4 +1,4 @@
-//! What the tests share: a folder with a study in it, and what `vp study` makes there.
+//! Folder with a study in it, and what `vp study` makes there: shared by the tests.
 
 use crate::common::process::Ended as _;
 use std::fs;
@@ -45,7 +45,7 @@ impl Studied {
         self.command(arguments).ended()
     }
 
-    /// What it prints; it must end well.
+    /// Runs the study, and returns what it prints; it must end well.
     pub(crate) fn shown(&self, arguments: &[&str]) -> String {
         let output = self.vp(arguments);
         let (shown, errors) = (text(&output.stdout), text(&output.stderr));

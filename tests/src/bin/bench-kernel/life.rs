@@ -48,7 +48,7 @@ pub(crate) fn end_all(case: &str, Work { p, .. }: Work) {
     result(case, done.get(), &start, 0);
 }
 
-/// When the notification of event `i` is due: well after the start, and spread over a microsecond.
+/// Time at which the notification of event `i` is due: well after the start, and spread over a microsecond.
 fn due(i: u64) -> Time {
     Time::ms(1) + Time::ns(1 + Lcg::of(i).below(1_000))
 }

@@ -1,4 +1,4 @@
-//! What the kernel costs: the same work, case by case, as other simulation kernels are measured on.
+//! Cost of the kernel: the same work, case by case, as other simulation kernels are measured on.
 //!
 //! `bench-kernel CASE N [P]` does N units of a case's work with P processes and prints one line,
 //!
@@ -17,7 +17,7 @@ mod timers;
 
 use std::process::ExitCode;
 
-/// How much work, over how many processes.
+/// Amount of work, and number of processes that do it.
 #[derive(Clone, Copy)]
 struct Work {
     /// Units of work to do, roughly: what was done is counted.

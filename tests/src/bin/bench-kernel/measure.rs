@@ -64,7 +64,7 @@ fn status_kib(key: &str) -> u64 {
     line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
-/// What happened since `start`: `units` of work, with a checksum that proves it.
+/// Prints what happened since `start`: `units` of work, with a checksum that proves it.
 #[expect(clippy::print_stdout, reason = "the output of a command line program")]
 pub(crate) fn result(case: &str, units: u64, start: &Moment, checksum: u64) {
     let (wall, cpu) = (start.wall.elapsed().as_secs_f64(), cpu_seconds() - start.cpu);
@@ -82,7 +82,7 @@ impl Footprint {
         Footprint { kib: status_kib("VmRSS:"), start: Moment::now() }
     }
 
-    /// What it came to, over `p` things built.
+    /// Prints the CPU time of building, and the bytes of each of `p` things built.
     #[expect(clippy::print_stdout, reason = "the output of a command line program")]
     pub(crate) fn report(&self, case: &str, p: u64) {
         let cpu = cpu_seconds() - self.start.cpu;

@@ -37,7 +37,7 @@ pub(crate) fn timed_thread(case: &str, Work { n, .. }: Work) {
     measure(case, simulation, &done);
 }
 
-/// How long processes wait: 1 to `bound` times `tick`, evenly distributed.
+/// Times that processes wait: 1 to `bound` times `tick`, evenly distributed.
 #[derive(Clone, Copy)]
 struct Delays {
     tick: Time,
@@ -67,7 +67,7 @@ fn timer_method(sim: &Sim, i: u64, delays: Delays, n: u64, done: &Count) {
     });
 }
 
-/// The same as a process.
+/// A process that waits again and again until `n` such activations are counted.
 fn timer_thread(sim: &Sim, i: u64, delays: Delays, n: u64, done: &Count) {
     let (done, mut lcg, clock) = (done.clone(), Lcg::of(i), sim.clone());
     sim.process(format!("timer_{i}"), async move {

@@ -16,21 +16,21 @@ const HANGS: Duration = Duration::from_secs(1);
 /// So does one whose thread waits for so long. It is far from what a machine with other work makes threads wait.
 const WAITS: Duration = Duration::from_secs(60);
 
-/// When to stop.
+/// Condition at which to stop.
 #[derive(Clone, Copy)]
 pub(crate) enum Limit {
     Count(u64),
     Time(Duration),
 }
 
-/// What was done.
+/// Work that was done.
 pub(crate) struct Done {
     pub(crate) cases: u64,
     pub(crate) units: u64,
     pub(crate) time: Duration,
 }
 
-/// What a thread runs: how far it is, and the input.
+/// A thread's work: the thread, how far it is, and the input.
 type Case = (Worker, Arc<Progress>, Vec<u8>);
 
 /// A thread, as Rust and the kernel name it.
@@ -53,7 +53,7 @@ impl Worker {
     }
 }
 
-/// When a worker was seen to make progress: the clock, and for how long it had run.
+/// Moment at which a worker was seen to make progress: the clock, and for how long it had run.
 #[derive(Clone, Copy)]
 struct ProgressMark {
     steps: u64,

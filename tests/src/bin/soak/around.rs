@@ -1,4 +1,4 @@
-//! What all parties of a round share.
+//! Context that all parties of a round share.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::process::{self, Ended};
 use crate::server::Place;
 use crate::tally::{Party, Tally};
 
-/// What all parties of a round share.
+/// Context that all parties of a round share.
 pub(crate) struct Around<'a> {
     pub(crate) site: &'a Site,
     pub(crate) reference: &'a Reference,

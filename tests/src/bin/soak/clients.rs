@@ -18,7 +18,7 @@ pub(crate) const LAYER: &str = concat!(
 /// A small network.
 pub(crate) const NETWORK: &str = "digits";
 
-/// What runs give in process.
+/// Event hashes of runs in process.
 pub(crate) struct Reference {
     layer: String,
     network: String,
@@ -40,7 +40,7 @@ impl Reference {
         Ok(Reference { layer: of(LAYER)?, network: of(NETWORK)? })
     }
 
-    /// Whether a run of the layer or of the network was the one in process, event for event.
+    /// Fails if a run of the layer or of the network was not the one in process, event for event.
     pub(crate) fn check(&self, what: &str, report: &str) -> Result<(), String> {
         let expected = if what == NETWORK { &self.network } else { &self.layer };
         match event_hash(report) {

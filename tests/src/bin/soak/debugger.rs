@@ -50,7 +50,7 @@ pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) ->
     cpu.close().map_err(text)
 }
 
-/// What is typed.
+/// Lines that are typed.
 fn script(layer: &Layer) -> String {
     let [first, last] = layer.interrupts();
     let mut script = "stop\nbreak irq once\ncontinue\nregs GLB.S_INTR_STATUS\nunits\n".to_owned();
@@ -63,7 +63,7 @@ fn script(layer: &Layer) -> String {
     script + "breaks\nquit\n"
 }
 
-/// Whether time stood where it does in process, and the layer was in memory then.
+/// Fails if time did not stand where it does in process, or the layer was not in memory then.
 fn check(said: &str, layer: &Layer) -> Result<(), String> {
     let [first, last] = layer.interrupts();
     let mut stops = vec![

@@ -29,7 +29,7 @@ pub(crate) struct Layer {
     trace: Trace,
     sums: Vec<Sum>,
     time: Time,
-    /// When its CPU has seen the first interrupt, and the last one.
+    /// Times at which the layer's CPU has seen the first interrupt, and the last one.
     interrupts: [Time; 2],
 }
 
@@ -88,7 +88,7 @@ impl Layer {
         }
     }
 
-    /// The same, in the same simulated time too.
+    /// Plays it as [`Layer::play`] does; it must take the same simulated time as in process, too.
     pub(crate) fn play_in_time(&self, host: &mut dyn Host) -> Result<(), String> {
         match self.play(host)? {
             time if time == self.time => Ok(()),
@@ -108,7 +108,7 @@ impl Layer {
     }
 }
 
-/// What a CPU reaches, with nobody who waits for the interrupt.
+/// A CPU's access to the device and the memory, with nobody who waits for the interrupt.
 pub(crate) trait Bus {
     /// A register of the device.
     fn read(&mut self, address: u32) -> Result<u32, String>;

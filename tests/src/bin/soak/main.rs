@@ -99,7 +99,7 @@ enum Role {
 /// The program under test, and where it is.
 struct Site {
     vp: PathBuf,
-    /// What programs leave in their folder for temporary files goes with it.
+    /// Folder for temporary files: what programs leave there goes with it.
     temporary: PathBuf,
     lab: Lab,
 }
@@ -116,13 +116,13 @@ fn vp(vp: &Path, temporary: &Path) -> Command {
     command
 }
 
-/// How long a round is: clients begin something new for so long, and then all of them end.
+/// Length of a round: clients begin something new for so long, and then all of them end.
 const ROUND: Duration = Duration::from_secs(8);
 
 /// The rounds before the figures of a server are what later ones are compared with: allocators have their arenas then.
 const WARM_UP: usize = 2;
 
-/// How often the line so far is said.
+/// Time from one line with the counts so far to the next.
 const SAY: Duration = Duration::from_secs(300);
 
 fn main() -> ExitCode {

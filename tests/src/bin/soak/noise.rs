@@ -12,7 +12,7 @@ use crate::Around;
 use crate::server::Place;
 use crate::tally::Party;
 
-/// How long a silent peer stays.
+/// Time that a silent peer stays.
 const SILENCE: Duration = Duration::from_millis(300);
 
 /// The beginning of a Hello: its prefix, and the number and the magic of the message (docs/protocol.md, "Frames").

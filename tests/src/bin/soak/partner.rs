@@ -13,7 +13,7 @@ use crate::process;
 use crate::server::Place;
 use crate::tally::Party;
 
-/// How often a memory comes again.
+/// Number of times that a memory comes.
 const LIVES: u8 = 3;
 
 /// Runs a layer with each of some memories, one after the other. One that is killed when the layer is through has done what it should.

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use rand::Rng as _;
 use rand::rngs::SmallRng;
 
-/// How long anything may take that is not killed. What takes longer hangs.
+/// Time that anything may take that is not killed. What takes longer hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
-/// How often something is looked at that does not tell by itself.
+/// Time between two looks at something that does not tell by itself.
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
-/// What that package builds beside this program.
+/// Path of the program or library `name`, which that package builds beside this program.
 pub(crate) fn beside(name: &str, package: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let program = own.with_file_name(name);
@@ -26,13 +26,13 @@ pub(crate) fn beside(name: &str, package: &str) -> Result<PathBuf, String> {
     found.ok_or_else(|| format!("no {name} beside {}: cargo build -p {package}", own.display()))
 }
 
-/// How a program ended.
+/// A program's end.
 pub(crate) enum Ended {
     /// By itself; whether it says it went well, and what it printed.
     Itself { is_good: bool, printed: String },
-    /// It was killed.
+    /// Killed at the time that was asked for.
     Killed,
-    /// It was killed, for it did not end.
+    /// Killed because it did not end.
     Hung,
 }
 
@@ -105,12 +105,12 @@ pub(crate) fn end(child: &mut Child) {
     _ = child.wait();
 }
 
-/// When to kill a program, if at all: half of them, most while they run.
+/// Time after which to kill a program, if at all: half of them, most while they run.
 pub(crate) fn kill_time(random: &mut SmallRng) -> Option<Duration> {
     kill_time_within(random, 600)
 }
 
-/// The same for one that is over sooner, in milliseconds.
+/// Time after which to kill a program that is over within `longest` milliseconds, if at all.
 pub(crate) fn kill_time_within(random: &mut SmallRng, longest: u64) -> Option<Duration> {
     random.random_bool(0.5).then(|| Duration::from_millis(random.random_range(1..longest)))
 }
@@ -120,7 +120,7 @@ pub(crate) fn pause(random: &mut SmallRng, longest: u64) {
     std::thread::sleep(Duration::from_millis(random.random_range(0..longest)));
 }
 
-/// What an error says, for `map_err`.
+/// Text of an error, for `map_err`.
 #[expect(clippy::needless_pass_by_value, reason = "errors come by value")]
 pub(crate) fn text(error: impl ToString) -> String {
     error.to_string()

@@ -17,7 +17,7 @@ const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bin/soak/run.py"
 const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/python/bin/python");
 const INSTALLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/python/installed");
 
-/// Why Python takes no part.
+/// Reason for which Python takes no part, if so.
 pub(crate) fn missing() -> Option<String> {
     (!Path::new(INSTALLED).exists()).then(|| "no package for Python here: ./test.sh installs it".to_owned())
 }

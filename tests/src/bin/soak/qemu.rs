@@ -19,19 +19,19 @@ use crate::server::Place;
 use crate::tally::Party;
 
 const QEMU: &str = "qemu-system-aarch64";
-/// Where the library puts the first device on `virt`.
+/// Address at which the library puts the first device on `virt`.
 const DEVICE: u64 = 0x0b00_0000;
 /// Bytes of memory that one command carries.
 const PIECE: usize = 2048;
 
-/// What is needed for it.
+/// Files that runs of QEMU need.
 pub(crate) struct Qemu {
     library: PathBuf,
     folder: PathBuf,
 }
 
 impl Qemu {
-    /// Why there is none, if so.
+    /// Finds QEMU and the library; fails with the reason if there is none.
     pub(crate) fn find(folder: PathBuf) -> Result<Qemu, String> {
         let found = Command::new(QEMU).arg("--version").stdout(Stdio::null()).status();
         if !found.is_ok_and(|status| status.success()) {

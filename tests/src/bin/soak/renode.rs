@@ -23,7 +23,7 @@ const INDEX: i32 = 0;
 /// Simulated nanoseconds of a tick.
 const TICK: u64 = 10_000;
 
-/// Who is killed.
+/// Program that is killed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Victim {
     Peripheral,
@@ -95,7 +95,7 @@ impl Renode {
         self.wait()
     }
 
-    /// What comes next that is no business of the memory, the line or the log. What is to be killed is killed in the middle of it.
+    /// Returns what comes next that is no business of the memory, the line or the log. What is to be killed is killed in the middle of it.
     fn wait(&mut self) -> Result<EmulatorEvent, String> {
         let given_up = Instant::now() + PATIENCE;
         loop {
@@ -131,7 +131,7 @@ impl Renode {
         }
     }
 
-    /// What has come, if it comes soon.
+    /// Returns what has come, if it comes soon.
     fn hear(&mut self) -> Result<Option<EmulatorEvent>, String> {
         let Some(sockets) = &mut self.sockets else { return Ok(None) };
         // What it has said before its end is there then.

@@ -20,7 +20,7 @@ use crate::{Around, clients, debugger, noise, observer, partner, python, remote_
 /// Guests of QEMU at a time.
 const GUESTS: usize = 2;
 
-/// Who works in a round, besides clients and witnesses of each server.
+/// Parties that work in a round, besides clients and witnesses of each server.
 pub(crate) struct Parties<'a> {
     pub(crate) study: &'a Study,
     pub(crate) qemu: Option<&'a Qemu>,

@@ -16,7 +16,7 @@ use crate::tally::Party;
 const BASE: u64 = 0x9000_0000;
 const BYTES: usize = 1 << 20;
 
-/// What is known of a platform.
+/// Layer, bytes and event hash that a platform has, for comparison with what is restored.
 struct Known<'a> {
     layer: &'a Layer,
     bytes: Vec<u8>,

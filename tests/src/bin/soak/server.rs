@@ -17,13 +17,13 @@ use crate::process::{self, PATIENCE, text};
 use crate::tally::Party;
 use crate::{Around, remote_port};
 
-/// How long a server lives.
+/// Life of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Lives {
     /// As long as all of it.
     #[default]
     ToTheEnd,
-    /// It is killed again and again, and another one takes its place.
+    /// Killed again and again, and another one takes its place.
     Shortly,
 }
 
@@ -38,12 +38,12 @@ impl Lab {
         Ok(lab)
     }
 
-    /// What a client shows and trusts, for its environment.
+    /// Environment of a client: the token that it shows, and the authority that it trusts.
     pub(crate) fn of_client(&self) -> [(&'static str, PathBuf); 2] {
         [("VP_TOKEN_FILE", self.0.join("token")), ("VP_CA", self.0.join("ca.pem"))]
     }
 
-    /// How a server with TLS is started, which lets in who shows the token.
+    /// Command that starts a server with TLS, which lets in who shows the token.
     pub(crate) fn serve(&self, mut vp: Command) -> Command {
         vp.env("VP_TOKEN_FILE", self.0.join("token"));
         vp.args(["serve", "--listen", "tls:127.0.0.1:0"]);
@@ -53,16 +53,16 @@ impl Lab {
     }
 }
 
-/// Where a server is, or has been, and for whom.
+/// Place where a server is, or has been, and for whom.
 #[derive(Default)]
 pub(crate) struct Place {
     pub(crate) address: String,
-    /// Where peers with Remote-Port are met.
+    /// Socket at which peers with Remote-Port are met.
     pub(crate) remote_port: Option<PathBuf>,
-    /// Whether guests of QEMU are there, and no clients.
+    /// True if guests of QEMU are there, and no clients.
     pub(crate) is_for_guests: bool,
     lives: Lives,
-    /// How many servers have come and gone here: odd while there is none.
+    /// Number of times that a server has come or gone here: odd while there is none.
     era: AtomicU64,
 }
 
@@ -83,12 +83,12 @@ impl Place {
         self
     }
 
-    /// What changes when the server is killed; none while there is no server.
+    /// Number that changes when the server is killed; none while there is no server.
     pub(crate) fn era(&self) -> Option<u64> {
         Some(self.era.load(Ordering::SeqCst)).filter(|era| era.is_multiple_of(2))
     }
 
-    /// Whether there has been one server all the time since then.
+    /// Returns true if there has been one server all the time since then.
     pub(crate) fn has_been_there_since(&self, era: Option<u64>) -> bool {
         era.is_some() && self.era() == era
     }
@@ -97,7 +97,7 @@ impl Place {
         self.lives == Lives::ToTheEnd
     }
 
-    /// Whether CPUs within this program are here, each with another party beside it.
+    /// Returns true if CPUs within this program are here, each with another party beside it.
     pub(crate) fn has_cpus(&self) -> bool {
         self.is_steady() && !self.is_for_guests
     }
@@ -111,7 +111,7 @@ impl Place {
         }
     }
 
-    /// Whether there is always a platform.
+    /// Returns true if there is always a platform.
     pub(crate) fn has_witness(&self) -> bool {
         !self.witnesses().is_empty()
     }
@@ -121,7 +121,7 @@ impl Place {
         self.address.split_once(':').map_or("", |(transport, _)| transport)
     }
 
-    /// The same, or for whom it is.
+    /// Name of the transport, or `guests`.
     pub(crate) fn name(&self) -> &str {
         if self.is_for_guests { "guests" } else { self.transport() }
     }
@@ -148,7 +148,7 @@ pub(crate) struct Server {
     child: Child,
 }
 
-/// What a process takes.
+/// Resources that a process takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Figures {
     /// Resident memory in kB.
@@ -197,7 +197,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Whether it still runs.
+    /// Fails if the server does not run any longer.
     pub(crate) fn check(&mut self) -> Result<(), String> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
@@ -206,7 +206,7 @@ impl Server {
         }
     }
 
-    /// What it takes when its clients have gone, and it has noticed: no more than before, as soon as that is so.
+    /// Resources that it takes when its clients have gone, and it has noticed: no more than before, as soon as that is so.
     pub(crate) fn quiet(&self, before: Option<&Figures>) -> Result<Figures, String> {
         let started = Instant::now();
         let mut last = self.figures()?;
@@ -261,14 +261,14 @@ impl Drop for Server {
 }
 
 impl Figures {
-    /// The same with some more descriptors and threads: a server keeps what it has made for sessions that have gone, such as a thread that
-    /// waits for more work, and what watches a platform's silent sessions.
+    /// Returns these figures with some more descriptors and threads: a server keeps what it has made for sessions that have gone, such as a
+    /// thread that waits for more work, and what watches a platform's silent sessions.
     pub(crate) fn with_reserve(self) -> Figures {
         let (descriptors, threads) = (usize::from(RESERVE), u64::from(RESERVE));
         Figures { descriptors: self.descriptors + descriptors, threads: self.threads + threads, ..self }
     }
 
-    /// What there is more of than before.
+    /// Returns the figures of before and now as text if there is more of something than before.
     pub(crate) fn leak_since(&self, before: &Figures) -> Option<String> {
         let Figures { memory, descriptors, threads } = *before;
         (self.descriptors > descriptors || self.threads > threads || self.memory > memory + MORE_MEMORY)

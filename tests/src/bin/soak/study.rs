@@ -25,7 +25,7 @@ pub(crate) struct Study {
     folder: PathBuf,
     file: PathBuf,
     table: String,
-    /// How long it takes.
+    /// Time that the whole study takes.
     whole: Duration,
 }
 
@@ -67,7 +67,7 @@ fn command(mut vp: Command, file: &Path, output: &Path) -> Command {
     vp
 }
 
-/// What it found: its table of points.
+/// Reads the table of points that a study has left.
 fn table(output: &Path) -> Result<String, String> {
     let file = output.join("results.csv");
     fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))

@@ -1,11 +1,11 @@
-//! What has been done, by whom, and what was wrong.
+//! Counts of what has been done, by whom, and of what was wrong.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Who takes part.
+/// Parties that take part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Party {
     /// `vp serve`.
@@ -34,7 +34,7 @@ pub(crate) enum Party {
     Witness,
     /// `vp status`.
     Observer,
-    /// Who sends garbage, or nothing.
+    /// A peer that sends garbage, or nothing.
     Noise,
 }
 
@@ -93,7 +93,7 @@ struct State {
 /// So much being wrong, more of it says nothing new.
 const HOPELESS: u64 = 20;
 
-/// What has been done, since when.
+/// Counts of what has been done since a time.
 pub(crate) struct Tally {
     began: Instant,
     state: Mutex<State>,

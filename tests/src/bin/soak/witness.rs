@@ -10,7 +10,7 @@ use crate::Around;
 use crate::server::{Lab, Place};
 use crate::tally::Party;
 
-/// Where it writes, and over how many bytes.
+/// Address at which a witness writes, and number of bytes there.
 const BASE: u64 = 0x8000_0000;
 const BYTES: usize = 4096;
 

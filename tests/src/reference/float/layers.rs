@@ -86,7 +86,7 @@ impl Sdp<'_> {
         if ew.lut { look_up(self.lut, value, Unit::Sdp) } else { value }
     }
 
-    /// What is written of an input in binary32.
+    /// Code in binary32 that is written for an input.
     fn result(&self, at: [u32; 3], input: Real) -> i32 {
         let mut value = match input {
             Nan(..) if self.nan_to_zero => Number(0.0),
@@ -102,7 +102,7 @@ impl Sdp<'_> {
     }
 }
 
-/// What a layer of SDP makes of its input in memory: codes.
+/// Codes that a layer of SDP makes of its input in memory.
 fn sdp_results(layer: &SdpLayer, lut: &Lut, nan_to_zero: bool, image: &Image) -> Cube {
     let single = layer.width == 1 && layer.height == 1;
     let source = layer.source.packed_if(single, layer.format.atom);
@@ -128,10 +128,10 @@ pub fn run_sdp_to_pdp(sdp: &SdpLayer, pdp: &PdpLayer, average: &FloatAverage, im
     results.store(image, pdp.format, pdp.destination);
 }
 
-/// What registers of an average in fp16 say: codes of 17 bits.
+/// Registers of an average in fp16: codes of 17 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct FloatAverage {
-    /// What 1 to 7 missing pixels add.
+    /// Codes that 1 to 7 missing pixels add.
     pub padding: [u32; 7],
     /// One over the window's width, and its height.
     pub reciprocal: [u32; 2],
@@ -145,7 +145,7 @@ pub fn run_pdp(layer: &PdpLayer, average: &FloatAverage, nan_to_zero: bool, imag
     results.store(image, format, layer.destination);
 }
 
-/// What a layer of PDP makes of codes by channel, line and column.
+/// Codes that a layer of PDP makes of codes by channel, line and column.
 pub(super) fn pdp_results(
     layer: &PdpLayer,
     average: &FloatAverage,
@@ -304,7 +304,7 @@ pub(super) fn tile_sums(
     sums
 }
 
-/// What one kernel adds up at one place, as a code of binary32.
+/// Sum of one kernel at one place, as a code of binary32.
 fn sum(layer: &ConvLayer, image: &Image, kernel: u32, [x, y]: [u32; 2], nan_to_zero: bool) -> u32 {
     let (mut activations, mut weights, mut steps) = (Vec::new(), Vec::new(), Steps::default());
     // An image's kernel row is one run of channels, of which rows at once share the array's.
@@ -341,7 +341,7 @@ fn sum(layer: &ConvLayer, image: &Image, kernel: u32, [x, y]: [u32; 2], nan_to_z
     added_up(&activations, &weights, steps)
 }
 
-/// What the array adds up of these products in these steps, by the models' plain form: a code of binary32.
+/// Sum that the array makes of these products in these steps, by the models' plain form: a code of binary32.
 pub(super) fn added_up(activations: &[u16], weights: &[u16], steps: Steps) -> u32 {
     let taps = activations.len();
     let shape = Kernel { height: 1, width: 1, channels: taps, dilation: Axes::ONE };

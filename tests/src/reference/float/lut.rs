@@ -12,7 +12,7 @@ enum Found {
     Hit(usize, f64),
 }
 
-/// What the two units do not share.
+/// Units with lookup tables, for what the two do not share.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Unit {
     Sdp,

@@ -47,7 +47,7 @@ impl Shape {
         2f64.powi(1 - self.bias())
     }
 
-    /// What a code says. Infinity is one step beyond the largest number.
+    /// Value of a code. Infinity is one step beyond the largest number.
     pub(super) fn decode(self, code: u32) -> Real {
         let Shape { exponent: e, mantissa: m } = self;
         let (exponent, mantissa) = (code >> m & ((1 << e) - 1), code & ((1 << m) - 1));

@@ -21,7 +21,7 @@ const BLOCK: usize = 64;
 /// Channels of an atom.
 const LANES: u32 = 16;
 
-/// What a layer makes: the bytes of each code.
+/// Computes a layer: the bytes of each code.
 pub(in crate::reference) fn run_layer_of_floats(
     layer: &NetworkLayer,
     inputs: &[&[i8]],

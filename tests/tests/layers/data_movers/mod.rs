@@ -75,7 +75,7 @@ fn ram(address: u64) -> Ram {
     if address >= 0x8000_0000 { Ram::Primary } else { Ram::Secondary }
 }
 
-/// When the interrupt of what `write` starts comes.
+/// Time at which the interrupt of what `write` starts comes.
 fn duration(description: &Description, write: impl FnOnce(&mut Program)) -> Time {
     use vp_models::host::Host as _;
     let mut device = Device::new(description);

@@ -24,14 +24,14 @@ enum Mode {
 #[derive(Clone, Copy, Debug)]
 struct Layer {
     mode: Mode,
-    /// What `IN_PRECISION` says: 0 is one byte an element, 1 and 2 are two.
+    /// Value of `IN_PRECISION`: 0 is one byte an element, 1 and 2 are two.
     precision: u32,
     width: u32,
     height: u32,
     channels: u32,
     /// The feature cube that is read, or written by a merge.
     input: CubePlace,
-    /// Where the result goes. Planes have a `surface` too: from channel to channel.
+    /// Place of the result. Planes have a `surface` too: from channel to channel.
     output: CubePlace,
 }
 
@@ -41,7 +41,7 @@ impl Layer {
     }
 }
 
-/// Where an element lies in planes.
+/// Address of an element in planes.
 fn in_plane(place: CubePlace, format: Format, channel: u32, y: u32, x: u32) -> u64 {
     place.base
         + u64::from(channel) * u64::from(place.surface)
@@ -162,7 +162,7 @@ proptest! {
         operations.leave(write, RUBIK_0 | RUBIK_1, &expected, &format!("{layers:?}"));
     }
 
-    /// Where int8 is all there is, nothing reads `IN_PRECISION` (RTL, `NV_NVDLA_rubik`, reg2dp_in_precision).
+    /// Nothing reads `IN_PRECISION` where int8 is all there is (RTL, `NV_NVDLA_rubik`, reg2dp_in_precision).
     #[test]
     fn elements_are_bytes_where_int8_is_all_there_is(seed: u64, precision in 0u32..4) {
         let mut operations = Operations::new(seed);

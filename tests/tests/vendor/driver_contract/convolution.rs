@@ -1,4 +1,4 @@
-//! What the driver relies on where a convolution takes part.
+//! Statements that the driver relies on where a convolution takes part.
 
 use vp_models::host::Host as _;
 use vp_models::nvdla::config::Config;

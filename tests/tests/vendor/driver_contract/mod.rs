@@ -1,4 +1,4 @@
-//! What the Linux driver relies on, statement by statement; the sections are those of the driver contract.
+//! Statements that the Linux driver relies on, one by one; the sections are those of the driver contract.
 //!
 //! Statements that need a convolution are in [`convolution`].
 

@@ -15,7 +15,7 @@ use vp_protocols::native::{
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::Options;
 
-/// What stands behind it in the stream is not looked at, so its answer never comes.
+/// The stream behind what breaks the rule is not looked at, so the owner's answer never comes.
 #[test]
 fn a_memory_owner_that_breaks_a_rule_is_gone_at_once() {
     let served = Served::at(

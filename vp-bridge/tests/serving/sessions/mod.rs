@@ -1,4 +1,4 @@
-//! What one session does, or leaves undone, costs no other anything but what it had from it.
+//! Sessions apart: what one does, or leaves undone, costs no other anything but what it had from it.
 
 mod memory_owners;
 mod strangers;
@@ -54,7 +54,7 @@ fn a_port_that_is_held_is_refused_with_its_holder_and_free_when_that_one_leaves(
     while first.attach(CSB, Role::Initiator) != Reply::Done {}
 }
 
-/// Where the process is told the server's address, by which [`holder`] is run.
+/// Environment variable in which the process that runs [`holder`] is told the server's address.
 const HOLDER: &str = "VP_TEST_HOLDER";
 
 /// No test: a process that holds a platform and is killed.

@@ -1,4 +1,4 @@
-//! Who comes and breaks the rules, or says nothing, is sent away; nobody else notices.
+//! Strangers who break the rules, or say nothing, are sent away; nobody else notices.
 
 use super::{memory_read, read};
 use crate::common::raw::{CSB, DBB, Raw};
@@ -83,7 +83,7 @@ fn two_hundred_strangers_that_misbehave_do_not_disturb_the_one_that_works() {
     });
 }
 
-/// What is sent comes in pieces of any length, and there is hardly ever room for all that is to be sent.
+/// Everything that is sent comes in pieces of any length, and there is hardly ever room for all that is to be sent.
 #[test]
 fn a_run_is_the_same_over_a_network_that_cuts_every_frame() {
     let served = Served::tcp();

@@ -1,4 +1,4 @@
-//! What sessions see of a platform's time, and may do with it.
+//! Time of a platform, as its sessions see it and may act on it.
 
 use super::{code, read};
 use crate::common::raw::{CSB, DBB, IRQ, Raw};

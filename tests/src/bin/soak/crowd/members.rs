@@ -48,7 +48,7 @@ const MEMORY: PortId = PortId(2);
 const WRITES: usize = 512;
 /// `GLB.S_INTR_MASK`.
 const MASK: u64 = 0x1004;
-/// Where they load. The good one loads elsewhere.
+/// Address at which bad clients load. The good one loads elsewhere.
 const BASE: u64 = 0x8800_0000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -81,7 +81,7 @@ pub(crate) fn be(
     })
 }
 
-/// What a session says, and how it goes on.
+/// Bytes that a session says, and how it goes on.
 #[derive(Clone)]
 struct Script {
     bad: BadClient,

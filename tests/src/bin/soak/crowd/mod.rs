@@ -1,4 +1,4 @@
-//! How fast a good client is beside many bad ones: `soak crowd`.
+//! Speed of a good client beside many bad ones: `soak crowd`.
 //!
 //! A server; a client that reads a register, and now and then loads 1 MiB, one after the other; and 500 bad sessions in another
 //! program. There are many short rounds, each of a phase alone and one beside the others, from their beginning on. They are compared

@@ -1,8 +1,8 @@
-//! What was measured, and how it is told.
+//! Times that were measured, and how they are told.
 
 use std::time::Duration;
 
-/// How long the reads and the loads of a phase took, and copies of as many bytes between two [plain
+/// Times that the reads and the loads of a phase took, and copies of as many bytes between two [plain
 /// sockets](super::PlainSockets).
 #[derive(Default)]
 pub(super) struct Times {
