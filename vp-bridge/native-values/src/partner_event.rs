@@ -1,4 +1,4 @@
-//! What is driven at a timed port, as the protocol and the hub have it.
+//! Events that are driven at a timed port, as the protocol and the hub have them.
 
 use bytes::Bytes;
 use vp_models::bus::axi::{AxiChannel, AxiEvent};

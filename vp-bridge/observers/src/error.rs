@@ -1,4 +1,4 @@
-//! Why a file about a run cannot be written.
+//! Reasons for which a file about a run cannot be written.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use thiserror::Error;
 use vp_core::Time;
 use vp_models::platform::DescriptionError;
 
-/// Why a file about a run cannot be written, or has not been.
+/// Reason for which a file about a run cannot be written, or has not been.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ObserveError {
     /// The disk is full, the folder is not there, or may not be written to.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
@@ -24,9 +24,9 @@ pub enum ObserveError {
     Option {
         /// Such as `--trace-start`.
         option: &'static str,
-        /// What was given to it.
+        /// Value that was given to the option.
         given: String,
-        /// What is wrong with that, and what would be right.
+        /// Fault of that value, and what would be right.
         why: String,
     },
     /// A run has ended before the file could begin.
@@ -36,7 +36,7 @@ pub enum ObserveError {
         option: &'static str,
         /// The trigger, as it was given.
         given: String,
-        /// When the run ended.
+        /// Time at which the run ended.
         end: Time,
         /// The file that there is not.
         path: PathBuf,

@@ -7,12 +7,12 @@ use vp_core::observe::{SourceKind, Stage};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Event {
     pub(crate) time: Time,
-    /// Its source's number.
+    /// Number of the event's source.
     pub(crate) source: u32,
     pub(crate) seen: Observed,
 }
 
-/// What was seen: [`vp_core::observe::What`], and what a platform tells besides.
+/// Thing that was seen: [`vp_core::observe::What`], and what a platform tells besides.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Observed {
     Level(u64),
@@ -56,12 +56,12 @@ pub(crate) enum Observed {
 pub(crate) struct Layer {
     /// The network's layer that it is, where a network runs.
     pub(crate) name: Option<String>,
-    /// What the model says of it: width, height and channels of its input.
+    /// Shape of the layer as the model says it: width, height and channels of its input.
     pub(crate) shape: String,
 }
 
 impl Layer {
-    /// Its name, or otherwise its shape.
+    /// Returns the layer's name, or otherwise its shape.
     pub(crate) fn title(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.shape)
     }

@@ -30,12 +30,12 @@ pub struct Files {
 /// A waveform, and the part of the run that it covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceFile {
-    /// Its file name, whose extension gives the format: .fst or .vcd.
+    /// Path of the waveform's file, whose extension gives the format: .fst or .vcd.
     pub path: PathBuf,
-    /// Where it begins: a time, or `register:NAME[=VALUE]`, `interrupt`, `address:HEX[..HEX]`, `layer:N`,
+    /// Beginning of the waveform: a time, or `register:NAME[=VALUE]`, `interrupt`, `address:HEX[..HEX]`, `layer:N`,
     /// `layer:UNIT.N`, `layer:NAME`. Left out: the beginning of the run.
     pub start: Option<String>,
-    /// Where it ends; for a layer, at its end.
+    /// End of the waveform, in the same words; for a layer, the layer's end.
     pub stop: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl TraceFile {
 }
 
 impl Files {
-    /// Whether there are none.
+    /// Returns true if no file is asked for.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.paths().next().is_none()
@@ -90,7 +90,7 @@ impl Files {
         Ok(())
     }
 
-    /// Whether all that is named is there.
+    /// Checks that all that is named is there.
     fn check_names(&self, platform: &Platform) -> Result<(), ObserveError> {
         if let Some(trace) = &self.trace {
             FileKind::of(&trace.path)?;

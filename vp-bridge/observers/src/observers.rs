@@ -9,7 +9,7 @@ use crate::ObserveError;
 
 /// An observer that writes a file.
 pub(crate) trait FileObserver: Observer {
-    /// Whether the file cannot be written any more: [`finish`](FileObserver::finish) says why.
+    /// Returns true if the file cannot be written any more: [`finish`](FileObserver::finish) says why.
     fn has_failed(&self) -> bool;
 
     /// Everything up to `now` has been reported: completes the file and gives it its name, or says why not.
@@ -24,12 +24,12 @@ pub struct Observers {
     attached: Vec<(Subscription, Rc<dyn FileObserver>)>,
 }
 
-/// What came of the files.
+/// Outcome of the files.
 #[derive(Debug, Default)]
 pub struct Finished {
     /// Notes about the files for people, one line each.
     pub notes: Vec<String>,
-    /// Those that could not be written.
+    /// Errors of the files that could not be written.
     pub errors: Vec<ObserveError>,
 }
 

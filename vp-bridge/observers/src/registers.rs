@@ -19,7 +19,7 @@ use crate::{ObserveError, WholeFile};
 /// Fields of a register that are all shown to people.
 const FEW: usize = 4;
 
-/// How the log is written.
+/// Format in which the log is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// A JSON object a line, which can be played again.

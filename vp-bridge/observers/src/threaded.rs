@@ -47,16 +47,16 @@ pub(crate) trait Sink: Send + 'static {
 /// The numbers of what is no source of the simulation: the convolution buffer and the datapaths.
 const BUFFER: [(u32, &str); 2] = [(1 << 31, "nvdla.cbuf.data"), ((1 << 31) + 1, "nvdla.cbuf.weights")];
 const DATAPATHS: u32 = (1 << 31) + 2;
-/// Where those of FIFOs begin.
+/// First of the numbers of FIFOs.
 const FIFOS: u32 = DATAPATHS + Datapath::ALL.len() as u32;
 const RESET: u32 = u32::MAX;
 
-/// Which of [`Datapath::ALL`] a source is.
+/// Returns the place in [`Datapath::ALL`] of the datapath that a source is, if it is one.
 pub(crate) fn datapath(source: u32) -> Option<usize> {
     source.checked_sub(DATAPATHS).map(|datapath| datapath as usize).filter(|it| *it < Datapath::ALL.len())
 }
 
-/// What a datapath is called.
+/// Returns the name of a datapath's source.
 fn datapath_name(datapath: Datapath) -> &'static str {
     match datapath {
         Datapath::Array => "nvdla.mac_array.active",

@@ -1,4 +1,4 @@
-//! When a waveform begins and ends.
+//! Triggers: moments at which a waveform begins and ends.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::layers::LayerNames;
 
 /// The forms of a trigger, as a person is told them.
 const FORMS: &str = "a time such as `10 us`, register:NAME[=VALUE], interrupt, address:HEX[..HEX], or layer:N, layer:UNIT.N or layer:NAME";
-/// What stands before a colon.
+/// Words that stand before a colon.
 const WORDS: [&str; 4] = ["register", "interrupt", "address", "layer"];
 
 /// A moment of a run.
@@ -55,17 +55,17 @@ enum What {
     Named(String),
 }
 
-/// Which moment of something that lasts.
+/// Moment of something that lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Boundary {
-    /// It begins.
+    /// Beginning of it.
     Begin,
-    /// It is over.
+    /// End of it.
     End,
 }
 
 impl Trigger {
-    /// What an option says about a platform, whose network's layers may have names.
+    /// Reads the trigger that an option names on a platform, whose network's layers may have names.
     pub(crate) fn parse(
         option: &'static str,
         text: &str,
@@ -104,7 +104,7 @@ impl Trigger {
         }
     }
 
-    /// Whether an event is it. To be asked of all events, in their order.
+    /// Returns true if an event is the trigger's moment. To be asked of all events, in their order.
     pub(crate) fn comes(&mut self, event: &Event, moment: Boundary) -> bool {
         match (&self.what, &event.seen) {
             (What::Register { address, value }, Observed::Register { address: at, value: seen, .. }) => {

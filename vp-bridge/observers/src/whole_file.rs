@@ -19,7 +19,7 @@ enum Place {
     Unnamed(BufWriter<File>, PathBuf),
     /// Under another name in the same folder.
     Beside(BufWriter<NamedTempFile>, PathBuf),
-    /// What is no plain file, such as a pipe or a terminal, cannot be replaced.
+    /// In place: what is no plain file, such as a pipe or a terminal, cannot be replaced.
     There(BufWriter<File>),
 }
 
@@ -53,7 +53,7 @@ impl WholeFile {
         }
     }
 
-    /// The same where files have names from the beginning.
+    /// Begins a file where files have names from the beginning.
     fn create_beside(path: PathBuf, permissions: Option<Permissions>) -> io::Result<WholeFile> {
         let folder = folder(&path);
         remove_left_behind(folder);
@@ -78,7 +78,7 @@ impl WholeFile {
         }
     }
 
-    /// The same for a format that seeks in its file, which a pipe cannot.
+    /// Begins a file as [`create`](WholeFile::create) does, for a format that seeks in its file, which a pipe cannot.
     ///
     /// # Errors
     /// The disk's error, and an error for a file that is not a regular one.
@@ -241,7 +241,7 @@ fn remove_left_behind(folder: &Path) {
     }
 }
 
-/// Those of any new file, of which the system takes what the user does not want.
+/// Returns the permissions of any new file, of which the system takes what the user does not want.
 #[cfg(unix)]
 fn usual() -> Option<Permissions> {
     Some(std::os::unix::fs::PermissionsExt::from_mode(0o666))

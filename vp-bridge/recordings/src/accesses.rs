@@ -5,28 +5,28 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use vp_models::hub::Recorded;
 
-/// What an entry of accesses begins with: the number of [`Recorded::Accessed`].
+/// First byte of an entry of accesses: the number of [`Recorded::Accessed`].
 pub(crate) const NUMBER: u8 = 3;
 /// Accesses that have so much data are an entry.
 const MUCH: usize = 1 << 15;
 /// So many accesses are, too.
 const MANY: u64 = 1 << 14;
 
-/// What accesses came to, in their order.
+/// Results of accesses, in their order.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Accesses {
-    /// How many.
+    /// Number of accesses.
     count: u64,
     /// A bit for each, the lowest first: whether it has given data.
     gave: Vec<u8>,
     /// The numbers, from 0, of those that found nothing there.
     missing: VecDeque<u64>,
-    /// How many that gave data one behind the other gave how many bytes.
+    /// Runs of accesses that gave equally many bytes: how many accesses, and how many bytes each.
     lengths: VecDeque<(u64, u64)>,
     /// All data.
     #[serde(with = "as_bytes")]
     data: VecDeque<u8>,
-    /// How many have been taken out again.
+    /// Number of accesses that have been taken out again.
     #[serde(skip)]
     taken: u64,
 }
@@ -103,7 +103,7 @@ impl Accesses {
         Some(Recorded::Accessed(data.map(Vec::into)))
     }
 
-    /// Whether all have been taken out, and nothing is left.
+    /// Returns true if all have been taken out, and nothing is left.
     pub(crate) fn is_over(&self) -> bool {
         let is_used = self.missing.is_empty() && self.lengths.is_empty() && self.data.is_empty();
         self.taken == self.count && is_used && self.gave.len() as u64 == self.count.div_ceil(8)

@@ -1,6 +1,6 @@
 //! Blocks: what a recording is made of, each with its length and a checksum.
 
-/// What every recording begins with, before its version.
+/// Bytes that every recording begins with, before its version.
 pub(crate) const MAGIC: [u8; 8] = *b"VPREC\r\n\x1a";
 /// The version of the format that is written, and the newest that is read.
 pub(crate) const VERSION: u16 = 1;
@@ -9,12 +9,12 @@ pub(crate) const VERSION: u16 = 1;
 pub(crate) const MOST: usize = 1 << 16;
 /// Bytes that one block has in the file, at most: what DEFLATE cannot make smaller it makes a little larger.
 pub(crate) const MOST_STORED: u64 = MOST as u64 + 4096;
-/// The same of a header.
+/// Bytes that a header has in the file, at most.
 pub(crate) const MOST_HEADER: u64 = 1 << 20;
 /// Bytes of one entry, and of a saved platform, at most.
 pub(crate) const MOST_ENTRY: u64 = 1 << 30;
 
-/// What each DEFLATE block of a flushed stream ends with, and what is left out (RFC 7692, 7.2.1).
+/// Bytes that each DEFLATE block of a flushed stream ends with, which are left out (RFC 7692, 7.2.1).
 pub(crate) const FLUSHED: [u8; 4] = [0, 0, 0xff, 0xff];
 
 /// The kinds of blocks.

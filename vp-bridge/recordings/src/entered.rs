@@ -1,12 +1,12 @@
-//! How many bytes have entered a platform.
+//! Count of the bytes that have entered a platform.
 
 use vp_models::bus::axi::AxiEvent;
 use vp_models::hub::{Access, Input, Operation, PartyCommand, PortEvent, Recorded};
 
-/// What an access to a register has on the native wire at least, and in a ring.
+/// Bytes of an access to a register, at least, on the native wire and in a ring.
 const REGISTER_ACCESS: u64 = 16;
 
-/// How many bytes have entered a platform with an entry: the data of writes, streams, answers and direct accesses, and 16 for an
+/// Returns the bytes that have entered a platform with an entry: the data of writes, streams, answers and direct accesses, and 16 for an
 /// access to a register. All else counts nothing.
 #[must_use]
 pub fn entered(entry: &Recorded) -> u64 {

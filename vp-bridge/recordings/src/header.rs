@@ -1,4 +1,4 @@
-//! What a recording says of its platform: all that a run depends on besides the inputs.
+//! Header of a recording: all that a run depends on besides the inputs.
 
 use std::io::Cursor;
 
@@ -7,16 +7,16 @@ use vp_models::hub::{Hub, TimeMode};
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, DescriptionError, Platform, RestoreError};
 
-/// What a recorded hub was at its beginning.
+/// State of a recorded hub at its beginning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
     /// The program that made the recording, with its version.
     pub program: String,
-    /// Which build of it, if that is known: two that say the same make the same event hash of a run.
+    /// Build of the program, if that is known: two that say the same make the same event hash of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
-    /// Who lets time move.
+    /// Mode of time: who lets it move.
     mode: Mode,
     /// Delta cycles of one instant after which a run ends.
     pub delta_limit: u64,
@@ -84,7 +84,7 @@ impl Header {
         Ok(self.around(Platform::build_within(&self.description()?, self.budget())?))
     }
 
-    /// The same, where a platform stood that was saved.
+    /// Returns a hub as [`hub`](Header::hub) does, where a platform stood that was saved.
     pub(crate) fn hub_from(&self, saved: &[u8]) -> Result<Hub, RestoreError> {
         let description = self.description()?;
         Ok(self.around(Platform::restore(&mut Cursor::new(saved), Some(&description), self.budget())?))

@@ -9,7 +9,7 @@ use vp_models::platform::{DescriptionError, RestoreError};
 
 use super::reader::{End, ReadError, Reader};
 
-/// Why a recording does not run again.
+/// Reason for which a recording does not run again.
 #[derive(Debug, Error)]
 pub enum PlayError {
     /// The file.
@@ -26,7 +26,7 @@ pub enum PlayError {
     Replay(#[from] ReplayError),
 }
 
-/// What a step of a replay has come to.
+/// Outcome of a step of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// An entry is done: this one.
@@ -59,7 +59,7 @@ impl<R: Read> Player<R> {
         Ok(Player { reader, hub, replay: Replay::new(), is_hash_checked: false })
     }
 
-    /// What is read.
+    /// Returns the reader of the recording.
     pub fn reader(&self) -> &Reader<R> {
         &self.reader
     }
@@ -69,7 +69,7 @@ impl<R: Read> Player<R> {
         &self.hub
     }
 
-    /// The same, to put observers beside it before it runs.
+    /// Returns the hub that runs again, to put observers beside it before it runs.
     pub fn hub_mut(&mut self) -> &mut Hub {
         &mut self.hub
     }
@@ -79,7 +79,7 @@ impl<R: Read> Player<R> {
         &self.replay
     }
 
-    /// Whether the run has come to the event hash of the recorded one with the last entry.
+    /// Returns true if the run has come to the event hash of the recorded one with the last entry.
     pub fn is_hash_checked(&self) -> bool {
         self.is_hash_checked
     }

@@ -15,7 +15,7 @@ use super::entered;
 use super::header::Header;
 use super::numbers::Numbers;
 
-/// Why a recording cannot be read, or not beyond some place.
+/// Reason for which a recording cannot be read, or not beyond some place.
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// The disk's.
@@ -32,7 +32,7 @@ pub enum ReadError {
         "a recording in version {version} of the format, and this vp reads up to {VERSION}: use a newer one"
     )]
     Newer {
-        /// Its version.
+        /// Version of the recording's format.
         version: u16,
     },
     /// Nothing that its writer has begun is whole.
@@ -41,22 +41,22 @@ pub enum ReadError {
     /// A header that this program does not understand.
     #[error("the recording's header: {why}")]
     Header {
-        /// What is wrong.
+        /// Fault of the header.
         why: String,
     },
     /// Not what its writer has written. What is before can be read.
     #[error("the recording is damaged at byte {at}: {why}; what is before, {entries} entries, is whole")]
     Damaged {
-        /// Where in the file.
+        /// Offset of the damage in the file, in bytes.
         at: u64,
-        /// What is wrong.
+        /// Description of the damage.
         why: &'static str,
-        /// How many entries were read.
+        /// Number of entries that were read.
         entries: u64,
     },
 }
 
-/// How a recording ends.
+/// End of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     /// With the run.
@@ -66,19 +66,19 @@ pub enum End {
         /// Why.
         why: String,
     },
-    /// Its program was ended, or its disk was full.
+    /// In the middle: its program was ended, or its disk was full.
     CutOff {
-        /// How many bytes, a part of a block, are behind the last whole one.
+        /// Bytes, a part of a block, behind the last whole one.
         bytes: u64,
     },
 }
 
-/// What a file has at some place.
+/// Part of a file that was found at some place.
 enum Found {
     Block {
         kind: u8,
     },
-    /// It ends, with so many bytes of a block.
+    /// The file's end, behind so many bytes of a block.
     CutOff(u64),
 }
 
@@ -188,32 +188,32 @@ impl<R: Read> Reader<R> {
         self.saved.as_deref()
     }
 
-    /// The same, which is not kept.
+    /// Returns the saved platform as [`saved`](Reader::saved) does, and does not keep it.
     pub(crate) fn take_saved(&mut self) -> Option<Vec<u8>> {
         self.saved.take()
     }
 
-    /// What it says of its platform.
+    /// Returns the recording's header, which describes its platform.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// How many entries were read.
+    /// Returns the number of entries that were read.
     pub fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// How many bytes had entered the platform with them ([`entered`]).
+    /// Returns the number of bytes that had entered the platform with the entries that were read ([`entered`]).
     pub fn entered(&self) -> u64 {
         self.entered
     }
 
-    /// How many bytes of the file were read.
+    /// Returns the number of bytes of the file that were read.
     pub fn bytes(&self) -> u64 {
         self.at
     }
 
-    /// How it ends, once all entries were read.
+    /// Returns the recording's end, once all entries were read.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }

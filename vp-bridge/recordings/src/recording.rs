@@ -14,7 +14,7 @@ use vp_observers::WholeFile;
 use super::header::Header;
 use super::writer::Writer;
 
-/// Why a run is not recorded, or not to its end.
+/// Reason for which a run is not recorded, or not to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RecordError {
     /// The file cannot be written.
@@ -22,7 +22,7 @@ pub enum RecordError {
     Io {
         /// The file.
         path: String,
-        /// What the system says.
+        /// Message of the system.
         error: String,
     },
     /// The hub is not at a beginning.
@@ -53,7 +53,7 @@ pub enum RecordError {
 #[must_use = "whether all was recorded is said in the end"]
 pub struct Recording(Shared);
 
-/// What the recording and its hub share.
+/// State that the recording and its hub share.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<State>>);
 
@@ -104,14 +104,14 @@ impl Recording {
         Ok(Recording(shared))
     }
 
-    /// Whether it is over, and whole.
+    /// Returns true if the recording is over, and whole.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let state = self.0.state();
         state.writer.is_none() && state.failed.is_none()
     }
 
-    /// What became of the recording, once its hub has gone or has [ended](Hub::end_recording) it.
+    /// Returns what became of the recording, once its hub has gone or has [ended](Hub::end_recording) it.
     ///
     /// # Errors
     /// It is not whole. What the file has can be replayed.
@@ -120,7 +120,7 @@ impl Recording {
     }
 }
 
-/// Why a file cannot be begun.
+/// Reason for which a file cannot be begun.
 enum BeginError {
     Io(io::Error),
     /// Another program writes there.
@@ -190,7 +190,7 @@ fn lock(file: &File) -> Result<(), BeginError> {
     }
 }
 
-/// Where a platform stands that has run.
+/// Returns the saved state of a platform that has run.
 fn saved(platform: &Platform) -> Result<Option<Vec<u8>>, SaveError> {
     if platform.simulation().activations() == 0 {
         return Ok(None);

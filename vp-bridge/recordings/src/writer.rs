@@ -71,7 +71,7 @@ impl<W: Write> Writer<W> {
         self.write_blocks()
     }
 
-    /// The same with what becomes of the file.
+    /// Returns the writer with its file changed.
     ///
     /// # Errors
     /// The change's.
@@ -238,7 +238,7 @@ impl<W: Write> Flavor for Image<'_, W> {
     }
 }
 
-/// Whether data is long, and has hardly anything to compress, such as weights.
+/// Returns true if data is long, and has hardly anything to compress, such as weights.
 fn is_dense(data: &[u8]) -> bool {
     if data.len() < LONG {
         return false;

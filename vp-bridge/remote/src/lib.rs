@@ -28,10 +28,10 @@ use side::Side;
 
 pub use memory::OwnBytes;
 
-/// How often a free-running platform is asked whether it still works, while the interrupt is waited for.
+/// Time after which a free-running platform is asked again whether it still works, while the interrupt is waited for.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Who owns the memory behind the platform's memory ports.
+/// Owner of the memory behind the platform's memory ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MemoryPlace {
     /// The platform, or another session of it.
@@ -41,40 +41,40 @@ pub enum MemoryPlace {
     Client,
 }
 
-/// What this side is to the platform.
+/// Part that this side has in the session with the platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SessionPart {
-    /// Its CPU: registers, the interrupt, the memories, and the input stream if there is one.
+    /// The platform's CPU: registers, the interrupt, the memories, and the input stream if there is one.
     #[default]
     Cpu,
     /// Only who sends into its input stream, beside a CPU in another session of a shared platform.
     Sender,
 }
 
-/// What kind of session is wanted.
+/// Options of the session that is wanted.
 #[derive(Debug, Clone)]
 pub struct RemoteOptions {
-    /// What this side is.
+    /// Part that this side has.
     pub seat: SessionPart,
     /// Whose memory.
     pub memory: MemoryPlace,
     /// Most bytes that the RAM on this side takes, unless it is shared: a write of the platform that needs more is refused. Half of
     /// what this process can have ([`usual_limit`]) unless it is set: the server decides how large a port is, and what is written.
     pub memory_limit: u64,
-    /// How simulated time moves.
+    /// Mode in which simulated time moves.
     pub time_mode: TimeMode,
     /// The shared platform of that name; a fresh one without.
     pub platform: Option<String>,
     /// This program and its version, as the server's log shows them.
     pub agent: String,
-    /// How long to wait for the connection and for the welcome.
+    /// Time to wait for the connection and for the welcome.
     pub timeout: Duration,
-    /// How long the server may say nothing while a call waits ([`Options::heartbeat`]).
+    /// Time for which the server may say nothing while a call waits ([`Options::heartbeat`]).
     pub heartbeat: SilenceLimit,
-    /// What is shown to a server that wants to know who comes.
+    /// Credentials that are shown to a server that wants to know who comes.
     pub credentials: Credentials,
-    /// Whether to share with a server of the same host what can be shared: registers are then accessed through a ring, and
-    /// the memory on this side is the platform's to reach by itself. Takes a Unix socket.
+    /// True to share with a server of the same host what can be shared: registers are then accessed through a ring, and the memory on this
+    /// side is the platform's to reach by itself. Takes a Unix socket.
     pub share: bool,
 }
 
@@ -95,7 +95,7 @@ impl Default for RemoteOptions {
     }
 }
 
-/// Why there is no session.
+/// Reason for which there is no session.
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// The server cannot be reached, or turned us away.
@@ -106,7 +106,7 @@ pub enum ConnectError {
     Setup {
         /// The server.
         address: Address,
-        /// What went wrong.
+        /// Reason for which the session could not be set up.
         source: HostError,
     },
 }
@@ -131,7 +131,8 @@ impl RemoteHost {
         Self::connect_with(address, options, Vec::new())
     }
 
-    /// The same, where the memories behind these ports are the caller's, with [`MemoryPlace::Client`]; the others are RAM on this side.
+    /// Opens a session as [`connect`](RemoteHost::connect) does, where the memories behind these ports are the caller's, with
+    /// [`MemoryPlace::Client`]; the others are RAM on this side.
     ///
     /// # Errors
     /// [`ConnectError`].
@@ -277,7 +278,7 @@ impl RemoteHost {
         self.client.advance(until).map(|(_, why)| why).map_err(failed)
     }
 
-    /// Whether the interrupt line is high, as far as this side knows.
+    /// Returns true if the interrupt line is high, as far as this side knows.
     pub fn line_level(&self) -> bool {
         self.client.handler().level
     }
@@ -380,7 +381,7 @@ impl RemoteHost {
     }
 }
 
-/// What a failed call means to the caller.
+/// Returns the caller's error for a failed call.
 fn failed(error: vp_client::Error) -> HostError {
     use vp_client::Error;
     match error {

@@ -78,10 +78,10 @@ impl OwnMemory {
     }
 }
 
-/// Why bytes were not read or stored.
+/// Reason for which bytes were not read or stored.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum Unserved {
-    /// They are not in it.
+    /// The bytes are not in the memory.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// There is no room for them on this host.

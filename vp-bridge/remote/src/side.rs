@@ -1,4 +1,4 @@
-//! What a session tells this side, and the RAM with which it answers the device's bursts.
+//! State of a session on this side, and the RAM with which it answers the device's bursts.
 
 use std::fmt::Display;
 

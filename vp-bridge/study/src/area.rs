@@ -1,4 +1,4 @@
-//! What stands for area where designs are compared: numbers of a configuration that silicon grows with.
+//! Numbers of a configuration that silicon grows with: they stand for area where designs are compared.
 
 use super::point::Point;
 use std::path::Path;
@@ -17,7 +17,7 @@ impl Area {
     /// All of them.
     pub const ALL: [Area; 2] = [Area::Macs, Area::CbufBytes];
 
-    /// Its name, as that of a parameter: of a column, and of a report's axis.
+    /// Returns the number's name, as that of a parameter: of a column, and of a report's axis.
     pub const fn name(self) -> &'static str {
         match self {
             Area::Macs => "area.macs",
@@ -30,7 +30,7 @@ impl Area {
         Area::ALL.into_iter().find(|area| area.name() == name)
     }
 
-    /// How much of it a configuration has.
+    /// Returns the number of a configuration.
     pub fn of(self, config: &Config) -> u64 {
         match self {
             Area::Macs => config.macs().into(),
@@ -38,7 +38,7 @@ impl Area {
         }
     }
 
-    /// How much of it a point's platform has, if there is such a platform and it carries an NVDLA.
+    /// Returns the number of a point's platform, if there is such a platform and it carries an NVDLA.
     pub fn of_point(self, point: &Point, folder: &Path, seed: u64) -> Option<f64> {
         let (description, _) = point.description(folder, seed).ok()?;
         Some(self.of(&description.nvdla()?.config) as f64)

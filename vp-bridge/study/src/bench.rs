@@ -35,19 +35,19 @@ pub struct Job {
     pub description: Description,
     /// The settings that made it of the one that the point names.
     pub settings: Vec<String>,
-    /// How its network is planned.
+    /// Options with which the point's network is planned.
     pub options: PlanOptions,
     /// Frames in all: what the study says, or more up to a multiple of these.
     pub frames: u32,
     /// The words of a command line that say which parts of the platform are outside.
     pub outside: Vec<String>,
-    /// What is known of its network.
+    /// Facts of the point's network.
     pub network: NetworkFacts,
     /// A hash of everything that its network is made of.
     pub network_identity: u64,
 }
 
-/// What points share: networks, and what has been planned of them.
+/// Workbench that points share: networks, and what has been planned of them.
 pub struct Bench {
     folder: PathBuf,
     seed: u64,
@@ -58,7 +58,7 @@ pub struct Bench {
     outside: Option<Outside>,
 }
 
-/// What runs on a host, once.
+/// Function that runs on a host, once.
 pub type OnHost<'a> = dyn FnMut(&mut dyn Host) -> Result<(), String> + 'a;
 
 /// Opens a platform for the point of that number, and gives it to what is to run on it.
@@ -101,12 +101,12 @@ impl Bench {
         Bench { outside: Some(outside), ..self }
     }
 
-    /// Whether parts of platforms are in other programs.
+    /// Returns true if parts of platforms are in other programs.
     pub fn has_outside(&self) -> bool {
         self.outside.is_some()
     }
 
-    /// What is to be run at a point.
+    /// Returns what is to be run at a point.
     ///
     /// # Errors
     /// Why it cannot be run.
@@ -231,7 +231,7 @@ impl Bench {
         Ok(inferences)
     }
 
-    /// The same on a platform with parts in other programs, by what its counters tell.
+    /// Measures a job on a platform with parts in other programs, by what its counters tell.
     fn measure_outside(&self, job: &Job, planned: &Planned, outside: &Outside) -> Result<Measured, String> {
         let Planned { loaded, plan } = planned;
         let mut measured = None;
@@ -266,7 +266,7 @@ fn span(inferences: &[Inference]) -> (Time, Time) {
     (start, ends.max().unwrap_or(start))
 }
 
-/// What went over an interface, by the platform's counters; none if nothing did.
+/// Returns what went over an interface, by the platform's counters; none if nothing did.
 fn counted(name: &str, statistics: &Statistics) -> Option<Port> {
     let direction = |direction: &str| {
         let count = |what: &str| statistics.get(&format!("{name}.{direction}.{what}")).unwrap_or(0);
@@ -285,7 +285,7 @@ fn once<T>(map: &Mutex<HashMap<String, Arc<Once<T>>>>, key: String) -> Arc<Once<
     map.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone()
 }
 
-/// What the hardware can do at best.
+/// Returns what the hardware can do at best.
 fn machine(description: &Description, plan: &Plan) -> Result<Machine, String> {
     let config = &nvdla(description)?.config;
     let (interface, cycle) = (config.primary(), description.period.as_ps() as f64 / 1e12);
@@ -306,7 +306,7 @@ fn machine(description: &Description, plan: &Plan) -> Result<Machine, String> {
     })
 }
 
-/// Why a network cannot be planned, with the line of its file that asks for it.
+/// Returns the reason for which a network cannot be planned, with the line of its file that asks for it.
 fn unplanned(loaded: &Read, error: &PlanError) -> String {
     match (&loaded.file, error.line(&loaded.network)) {
         (Some(file), Some(line)) => format!("{}:{line}: {error}", file.display()),
@@ -387,7 +387,7 @@ fn layers(
     layers
 }
 
-/// What is watched of a run.
+/// Observations that are made of a run.
 struct Watched {
     latencies: Vec<Rc<Latencies>>,
     outstanding: Vec<Rc<Outstanding>>,
@@ -423,7 +423,7 @@ impl Watched {
         Watched { latencies, outstanding, buffer }
     }
 
-    /// What went over each interface that was used.
+    /// Returns what went over each interface that was used.
     fn ports(&self, platform: &Platform) -> Vec<Port> {
         let ports = platform.memories().iter().zip(&self.latencies).map(|(memory, latencies)| {
             let [reads, writes] = latencies.histograms();

@@ -1,4 +1,4 @@
-//! What is wrong with a study's values, found before anything runs: with the place in the file that is to blame.
+//! Checks of a study's values, before anything runs: what is wrong is told with the place in the file that is to blame.
 
 use super::bench::{Bench, Job};
 use super::file::Study;
@@ -20,11 +20,11 @@ use vp_models::units::grouped;
 /// A value with which points cannot run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WrongValue {
-    /// Where the study's file says it, if one value is to blame.
+    /// Place in the study's file that says it, if one value is to blame.
     pub place: Option<Place>,
     /// The parameter and its value; the first point, if no single value is to blame.
     pub what: String,
-    /// Why not.
+    /// Reason for which points cannot run with it.
     pub why: String,
     /// Points that have it.
     pub points: usize,
@@ -39,7 +39,7 @@ impl fmt::Display for WrongValue {
 }
 
 impl WrongValue {
-    /// The same of a study in this file: `study.toml:7: …`.
+    /// Returns the error of this value in a study's file: `study.toml:7: …`.
     pub fn in_file(&self, file: &Path) -> TextError {
         self.error().in_file(file)
     }
@@ -59,8 +59,8 @@ impl WrongValue {
     }
 }
 
-/// What is wrong with these points: with their platforms, networks and parameters, and with what would be planned of them. Plans are made on
-/// so many threads, and points that run later share them.
+/// Returns what is wrong with these points: with their platforms, networks and parameters, and with what would be planned of them. Plans
+/// are made on so many threads, and points that run later share them.
 pub fn wrong_values(
     study: &Study,
     bench: &Bench,
@@ -109,7 +109,7 @@ pub fn wrong_values(
     wrong
 }
 
-/// Whether a point has a value of this parameter because the report holds others against it.
+/// Returns true if a point has a value of this parameter because the report holds others against it.
 fn is_ideal(study: &Study, point: &Point, name: &str) -> bool {
     point.number > study.swept && study.report.ideal.contains_key(name)
 }
@@ -119,7 +119,7 @@ fn without_numbers(why: &str) -> String {
     why.chars().filter(|it| !it.is_ascii_digit() && !" ._".contains(*it)).collect()
 }
 
-/// Why each point cannot run, if it cannot.
+/// Returns the reason for which each point cannot run, if it cannot.
 fn reasons(bench: &Bench, points: &[&Planned], threads: NonZeroUsize) -> Vec<Option<String>> {
     let (next, reasons) = (AtomicUsize::new(0), Mutex::new(vec![None; points.len()]));
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! How to run a point alone.
+//! The command that runs a point alone.
 
 use super::file::Study;
 use super::run::Planned;

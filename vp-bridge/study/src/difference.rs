@@ -1,4 +1,4 @@
-//! What moved between two runs of the same points: by how much, in which layers, and why.
+//! Differences between two runs of the same points: by how much figures moved, in which layers, and why.
 
 use super::input_difference::{InputDifference, InputDifferences, differences};
 use super::measured::{Measured, MeasuredLayer, Outcome};
@@ -17,9 +17,9 @@ pub struct Difference {
     pub only_first: Vec<String>,
     /// Points of the second alone.
     pub only_second: Vec<String>,
-    /// What points in both were not run with alike: the first causes of what moved.
+    /// Inputs that points in both were not run with alike: the first causes of what moved.
     pub inputs: Vec<InputDifference>,
-    /// Whether points in both have run of which it is not known with what.
+    /// True if points in both have run of which it is not known with what.
     pub has_unknown_inputs: bool,
     /// Names of networks, the first's and the second's, where a point has run another one.
     pub other_networks: Vec<[String; 2]>,
@@ -28,7 +28,7 @@ pub struct Difference {
 /// A point in both.
 #[derive(Clone, Debug)]
 pub struct PointDifference {
-    /// What it is, as a person says it.
+    /// Description of the point, as a person says it.
     pub point: String,
     /// Of both; why it did not run where it did not.
     pub runs: [Result<RunFigures, String>; 2],
@@ -36,7 +36,7 @@ pub struct PointDifference {
     pub layers: Vec<LayerDifference>,
 }
 
-/// What a run came to, a frame.
+/// Figures of a run, a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunFigures {
     /// Cycles.
@@ -50,28 +50,28 @@ pub struct RunFigures {
 /// A layer whose time is another. Figures are of a frame, the first run's and then the second's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerDifference {
-    /// Its name.
+    /// Name of the layer.
     pub name: String,
-    /// Its cycles.
+    /// Cycles of the layer.
     pub cycles: [f64; 2],
     /// Why.
     pub causes: Vec<Cause>,
 }
 
-/// What else is different in a layer whose time is.
+/// Difference in a layer whose time is another, beside the time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
     /// One of the two networks does not have it.
     Missing {
-        /// Whether it is in the second.
+        /// True if the layer is in the second.
         in_second: bool,
     },
-    /// It is made of another number of hardware layers, or done with another layer.
+    /// The layer is made of another number of hardware layers, or done with another layer.
     Plan {
-        /// What it is made of in both.
+        /// Parts that the layer is made of in both.
         parts: [String; 2],
     },
-    /// What it reads or writes is more or less.
+    /// The bytes that the layer reads or writes are more or fewer.
     Bytes {
         /// `reads`, `writes`, and whether that is over SRAMIF alone.
         way: &'static str,
@@ -104,13 +104,13 @@ impl fmt::Display for Cause {
     }
 }
 
-/// How much a value moved, as a share of what it was.
+/// Returns how much a value moved, as a share of what it was.
 pub fn change([first, second]: [f64; 2]) -> f64 {
     if first == second { 0.0 } else { (second - first) / first.abs().max(f64::MIN_POSITIVE) }
 }
 
 impl PointDifference {
-    /// How much its cycles moved, as a share; none unless both ran.
+    /// Returns how much the point's cycles moved, as a share; none unless both ran.
     pub fn change(&self) -> Option<f64> {
         match &self.runs {
             [Ok(first), Ok(second)] => Some(change([first.cycles, second.cycles])),
@@ -118,7 +118,7 @@ impl PointDifference {
         }
     }
 
-    /// Whether it moved by more than this share, or ran once only.
+    /// Returns true if the point moved by more than this share, or ran once only.
     pub fn is_beyond(&self, threshold: f64) -> bool {
         match &self.runs {
             [Ok(_), Ok(_)] => self.change().is_some_and(|change| change.abs() > threshold),

@@ -6,20 +6,20 @@ use super::search::{Known, Search, SearchEnd, State};
 use super::sweep::Assignment;
 use vp_models::units::grouped;
 
-/// What the search of one combination of the sweep has found.
+/// Result of the search of one combination of the sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The combination, as a person says it; empty if there is one alone.
     pub case: String,
-    /// What was searched, in words.
+    /// Question of the search, in words.
     pub question: String,
-    /// What was taken for granted.
+    /// Assumption of the search: what was taken for granted.
     pub assumption: String,
-    /// What came of it.
+    /// Outcome of the search.
     pub outcome: SearchEnd,
     /// The value that was found, as a person writes it.
     pub value: Option<String>,
-    /// Whether that is the bad end of the range: the goal is reached everywhere in it.
+    /// True if the value is at the bad end of the range: the goal is reached everywhere in it.
     pub is_at_end: bool,
     /// The number of the point that has it.
     pub point: Option<usize>,
@@ -28,12 +28,12 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Whether the goal is reached.
+    /// Returns true if the goal is reached.
     pub fn is_found(&self) -> bool {
         matches!(self.outcome, SearchEnd::Found { .. })
     }
 
-    /// What came of it, in a sentence.
+    /// Returns what came of the search, in a sentence.
     pub fn sentence(&self, name: impl Fn(u64) -> String) -> String {
         match (&self.outcome, &self.value) {
             (SearchEnd::Found { contradiction, .. }, Some(value)) => {

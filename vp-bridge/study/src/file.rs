@@ -33,31 +33,31 @@ use vp_models::toml_text::{KeyError, TextError, TomlText};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// Its name.
+    /// Name of the study.
     pub name: String,
     /// The question, for the head of the report.
     pub about: Option<String>,
-    /// Where inputs and drawn latencies start.
+    /// Seed from which inputs and drawn latencies start.
     pub seed: u64,
     /// Inferences at each point.
     pub frames: u32,
     /// A point that takes longer than this, in simulated time, has failed.
     pub limit: Option<Time>,
-    /// What the report shows.
+    /// Contents of the report.
     pub report: Report,
-    /// What operations cost, if it asks for estimates of energy.
+    /// Costs of operations, if the study asks for estimates of energy.
     pub energy: Option<Coefficients>,
     /// The points, each once, in the order of the file. Of a search both ends of its range; [`Study::explored`] has more.
     pub points: Vec<Point>,
-    /// What is searched, if not every point is run.
+    /// The search, if not every point is run.
     pub search: Option<Search>,
     /// The combinations of [sweep], each of which is searched.
     pub(super) cases: Vec<Vec<Assignment>>,
-    /// How many of the points, from the first, are combinations of [sweep]; those behind them are the ideal ones that are none.
+    /// Number of the points, from the first, that are combinations of [sweep]; those behind them are the ideal ones that are none.
     pub(super) swept: usize,
-    /// What [fixed] says.
+    /// Values of [fixed].
     pub(super) fixed: Vec<Assignment>,
-    /// Where its file says what.
+    /// Places in the study's file that say what.
     pub places: Places,
     /// Names of the parameters that vary, in the order of the file.
     pub varied: Vec<String>,
@@ -65,7 +65,7 @@ pub struct Study {
     pub folder: PathBuf,
 }
 
-/// What a report shows.
+/// Contents of a report.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Report {
@@ -75,9 +75,9 @@ pub struct Report {
     pub curves: Option<String>,
     /// A knee is where frames/s fall below this share of what the curve begins with.
     pub knee: f64,
-    /// Which point of each chart is looked at closely: the nearest to these values.
+    /// Values to which the point of each chart that is looked at closely is the nearest.
     pub chosen: Chosen,
-    /// What is ideal, as values of parameters: what curves are held against is run with these. The best point on the axis if none are said.
+    /// Values of parameters that are ideal: what curves are held against is run with these. The best point on the axis if none are said.
     pub ideal: Table,
 }
 
@@ -327,7 +327,7 @@ fn products(sweep: Option<Sweeps>, is_search: bool, places: &Places) -> Result<V
     tables.into_iter().enumerate().map(product).collect()
 }
 
-/// What `[fixed]` says.
+/// Returns the values of `[fixed]`.
 fn constants(fixed: Table, places: &Places) -> Result<Vec<Assignment>, TextError> {
     let fixed = flat(fixed);
     if let Some(second) = named_once::repetition(fixed.iter().map(|(key, _)| key.as_str())) {

@@ -1,10 +1,10 @@
-//! What the curves of a chart are held against: one point for all of them.
+//! The ideal that the curves of a chart are held against: one point for all of them.
 
 use super::knee::{Knee, falls_below, first_at};
 use super::layout::{IdealPoint, Panel};
 use super::results::{Row, curve, of};
 
-/// Which way the curves of a chart go along its axis.
+/// Direction in which the curves of a chart go along its axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trend {
     /// Down: latency.
@@ -15,17 +15,17 @@ pub enum Trend {
     Flat,
 }
 
-/// What all curves of a chart are held against: the best of the points that the study says are ideal, or else the best at the end of the
-/// axis where curves are highest.
+/// Point that all curves of a chart are held against: the best of the points that the study says are ideal, or else the best at the end of
+/// the axis where curves are highest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ideal {
-    /// Which way the curves go.
+    /// Direction in which the curves go.
     pub trend: Trend,
-    /// Where on the axis it is: the smallest place where curves fall, the largest where they rise.
+    /// Place of the ideal on the axis: the smallest where curves fall, the largest where they rise.
     pub x: f64,
-    /// Which curve has it.
+    /// Place, in the chart's list, of the curve that has it.
     pub curve: usize,
-    /// Its frames/s.
+    /// Frames/s of the ideal.
     pub frames: f64,
 }
 
@@ -42,7 +42,7 @@ impl Ideal {
         Some(best.unwrap_or(among))
     }
 
-    /// The same of curves' points.
+    /// Returns the ideal of curves' points.
     pub(super) fn among(curves: &[Vec<(f64, f64)>], words: bool) -> Option<Ideal> {
         let trend = if words { Trend::Flat } else { trend(curves) };
         let all = || curves.iter().flatten().map(|point| point.0);
@@ -59,12 +59,13 @@ impl Ideal {
         best.map(|(curve, (x, frames))| Ideal { trend, x, curve, frames })
     }
 
-    /// Where a curve passes this share of the ideal: falls below it, or has come to it at the first of its points.
+    /// Returns where a curve passes this share of the ideal: falls below it, or has come to it at the first of its points.
     pub fn knee(&self, curve: &[(f64, f64)], share: f64) -> Option<Knee> {
         self.passes(curve, self.frames * share)
     }
 
-    /// The same for what is good on the curve itself: its first point where curves fall, the best of its points where they rise.
+    /// Returns where a curve passes this share of what is good on the curve itself: its first point where curves fall, the best of its
+    /// points where they rise.
     pub fn own_knee(&self, curve: &[(f64, f64)], share: f64) -> Option<Knee> {
         let own = match self.trend {
             Trend::Rises => curve.iter().map(|point| point.1).fold(0.0, f64::max),

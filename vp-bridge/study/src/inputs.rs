@@ -1,4 +1,4 @@
-//! What a point was run with, beside the program.
+//! Inputs that a point was run with, beside the program.
 
 use super::bench::Job;
 use super::point::text;
@@ -8,14 +8,14 @@ use toml::{Table, Value};
 use vp_models::host::network::PlanOptions;
 use vp_models::platform::Description;
 
-/// What a point was run with.
+/// Inputs that a point was run with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inputs {
     /// The name that its network has in its own file.
     pub network: String,
     /// A hash of the network's file and tensors.
     pub network_contents: String,
-    /// What the study sets, by the names of its parameters, and `frames`. How a network is planned is here also where nothing sets it.
+    /// Values that the study sets, by its parameters' names, and `frames`. How a network is planned is here also where nothing sets it.
     pub set: BTreeMap<String, String>,
     /// Every value of its platform, by its name in a platform's file. Latencies are cycles.
     pub platform: BTreeMap<String, String>,
@@ -40,7 +40,7 @@ impl Inputs {
         }
     }
 
-    /// What it has of this name: of the platform as it was built, if it is the platform's.
+    /// Returns the value of this name: of the platform as it was built, if it is the platform's.
     pub(super) fn value(&self, key: &str) -> Option<&String> {
         self.platform.get(key).or_else(|| self.set.get(key))
     }
@@ -57,7 +57,7 @@ impl Inputs {
     }
 }
 
-/// How a point's network is planned, by the names of parameters. A limit is there if one is set.
+/// Returns how a point's network is planned, by the names of parameters. A limit is there if one is set.
 fn plan_values(job: &Job) -> Vec<(&'static str, String)> {
     let PlanOptions { frames, placement, sram_limit, .. } = job.options;
     let nvdla = job.description.nvdla();
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// What a point is run with of which the study says this.
+    /// Returns the values that are set for a point of which the study says this.
     fn set(rest: &str) -> BTreeMap<String, String> {
         let text = format!("name = 's'\n[sweep]\nnetwork = 'digits'\nplatform = 'nv_large'\n{rest}");
         let study = Study::parse(&text, Path::new("")).unwrap();

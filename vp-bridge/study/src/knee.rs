@@ -1,6 +1,6 @@
-//! Where a curve passes a level.
+//! Knees: places where a curve passes a level.
 
-/// Where a curve passes a level for good or ill: falls below it, or rises to it.
+/// Place where a curve passes a level for good or ill: falls below it, or rises to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Knee {
     /// At this place: where it falls, on the straight line through the two points around it; where it rises, at the point.
@@ -11,7 +11,7 @@ pub enum Knee {
     Beyond(f64),
 }
 
-/// Where a curve first falls below a level.
+/// Returns where a curve first falls below a level.
 ///
 /// ```
 /// use vp_study::{Knee, falls_below};

@@ -1,5 +1,5 @@
-//! Which points stand where in a report: a chart for each combination of what is not on an axis, in it a curve for each value of one
-//! parameter, over another.
+//! Layout of points in a report: a chart for each combination of what is not on an axis, in it a curve for each value of one parameter,
+//! over another.
 
 mod charts;
 mod groups;
@@ -14,14 +14,14 @@ use toml::Value;
 use vp_models::suggestion::hint;
 use vp_models::toml_text::TextError;
 
-/// How a study's points are laid out.
+/// Layout of a study's points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
     /// The parameter along the horizontal axis.
     pub x: String,
-    /// What stands for area along the axis, if no parameter does: then the points of a chart are designs.
+    /// Number that stands for area along the axis, if no parameter does: then the points of a chart are designs.
     pub area: Option<Area>,
-    /// Its values, if they are words: a place along the axis is one's index. Empty where they are numbers.
+    /// Words along the axis, if its values are words: a place along the axis is one's index. Empty where they are numbers.
     pub names: Vec<String>,
     /// The parameter that has a curve for each of its values, if one is left.
     pub curves: Option<String>,
@@ -34,9 +34,9 @@ pub struct Layout {
 /// A chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What its points have in common.
+    /// Words that the chart's points have in common.
     pub title: String,
-    /// Its curves.
+    /// Curves of the chart.
     pub curves: Vec<Curve>,
     /// The number of the point that is looked at closely.
     pub chosen: usize,
@@ -47,11 +47,11 @@ pub struct Panel {
 /// A point that is run as what others are held against.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IdealPoint {
-    /// Which curve it would belong to.
+    /// Place, in the chart's list, of the curve that the point would belong to.
     pub curve: usize,
-    /// Its place along the axis.
+    /// Place of the point along the axis.
     pub place: f64,
-    /// Its number.
+    /// Number of the point.
     pub point: usize,
 }
 
@@ -64,14 +64,14 @@ pub struct Curve {
     pub points: Vec<(f64, usize)>,
 }
 
-/// Which parameters are along the axes of a study's charts.
+/// Parameters along the axes of a study's charts.
 struct Axes<'a> {
     study: &'a Study,
     x: String,
     /// The words along it; empty where it has numbers.
     names: Vec<String>,
     curves: Option<String>,
-    /// What tells charts apart.
+    /// Parameters that tell charts apart.
     titles: Vec<&'a str>,
 }
 
@@ -178,7 +178,7 @@ impl<'a> Axes<'a> {
     }
 }
 
-/// What is wrong with a key of `[report]`.
+/// Returns the error of a key of `[report]`.
 fn in_report(study: &Study, key: &str, what: impl std::fmt::Display) -> TextError {
     let line = study.places.key(&format!("report.{key}")).map(|place| place.line);
     TextError { line, ..TextError::whole(format!("[report] {key}{what}")) }
@@ -195,7 +195,7 @@ fn asked(study: &Study, key: &str, name: &Option<String>) -> Result<Option<Strin
     Err(in_report(study, key, format!(" = \"{unknown}\": [sweep] varies {varied}{hint}")))
 }
 
-/// What is varied most often, for who says nothing else.
+/// Parameter that is varied most often, for who says nothing else.
 const USUAL_X: &str = "dbb0.read_latency";
 const USUAL_CURVES: &str = "dbb0.read_outstanding";
 
@@ -247,7 +247,7 @@ impl Layout {
         std::iter::once(self).chain(self.others.iter().flat_map(Layout::all)).collect()
     }
 
-    /// The same, but of each chart a point that ran is looked at closely: the nearest along the axis.
+    /// Returns the layout with a point that ran looked at closely in each chart: the nearest along the axis.
     #[must_use]
     pub fn looking_at(mut self, ran: &dyn Fn(usize) -> bool) -> Layout {
         for panel in self.panels.iter_mut().filter(|panel| !ran(panel.chosen)) {
@@ -262,7 +262,7 @@ impl Layout {
         self
     }
 
-    /// The same, but of each chart the first of these points that it has is looked at closely.
+    /// Returns the layout with the first of these points that each chart has looked at closely in it.
     #[must_use]
     pub fn looking_closely_at(mut self, numbers: &[usize]) -> Layout {
         for panel in &mut self.panels {
@@ -280,7 +280,7 @@ impl Layout {
         self.names.get(place as usize).map(String::as_str)
     }
 
-    /// Where a point stands along the axis of its chart.
+    /// Returns the place of a point along the axis of its chart.
     pub fn place_of(&self, number: usize) -> Option<f64> {
         let mut all = self.panels.iter().flat_map(|panel| &panel.curves).flat_map(|curve| &curve.points);
         all.find(|point| point.1 == number).map(|point| point.0)
@@ -292,13 +292,13 @@ impl Layout {
     }
 }
 
-/// How far the point of that number is from values that are chosen. Points are in the order of their numbers.
+/// Returns how far the point of that number is from values that are chosen. Points are in the order of their numbers.
 fn distance(study: &Study, chosen: &Chosen, number: usize) -> f64 {
     let at = study.points.binary_search_by_key(&number, |point| point.number);
     at.map_or(f64::MAX, |at| chosen.distance(&study.points[at]))
 }
 
-/// What the points of a chart have in common, in words.
+/// Returns what the points of a chart have in common, in words.
 fn title(point: &Point, told: &[&str], (x, curves): (&str, Option<&str>)) -> String {
     let rest = point.all().filter(|(name, _)| told.contains(&name.as_str()));
     let rest = rest.filter(|(name, _)| name != x && Some(name.as_str()) != curves);
@@ -318,13 +318,13 @@ fn title(point: &Point, told: &[&str], (x, curves): (&str, Option<&str>)) -> Str
     if words.is_empty() { "all points".to_owned() } else { words.join(" · ") }
 }
 
-/// Whether a parameter makes points differ. What runs on what is told in any case.
+/// Returns true if a parameter makes points differ. What runs on what is told in any case.
 fn differs(study: &Study, name: &str) -> bool {
     let first = study.points.first().and_then(|point| point.get(name));
     name == "network" || name == "platform" || study.points.iter().any(|point| point.get(name) != first)
 }
 
-/// Whether a parameter is the counterpart of another: writes of reads.
+/// Returns true if a parameter is the counterpart of another: writes of reads.
 fn goes_with(point: &Point, name: &str, value: &Value, other: &str) -> bool {
     name.replace("write", "read") == other && point.get(other) == Some(value)
 }
@@ -335,7 +335,7 @@ fn free<'a>(study: &'a Study, taken: &'a [Option<&str>]) -> impl DoubleEndedIter
     study.varied.iter().filter(move |name| !is_taken(name))
 }
 
-/// Whether a parameter has one value for each value of another, as what a key names with commas between.
+/// Returns true if a parameter has one value for each value of another, as what a key names with commas between.
 fn follows(study: &Study, name: &str, other: &str) -> bool {
     // By the values as they are written: there may be as many as points.
     let mut seen: HashMap<String, &Value> = HashMap::new();

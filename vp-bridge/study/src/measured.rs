@@ -1,22 +1,22 @@
-//! What a point's run came to: everything that tables and pictures are made of.
+//! Results of a point's run: everything that tables and pictures are made of.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use vp_models::host::Bound;
 use vp_models::nvdla::config::DataType;
 use vp_models::occupancy::WorkCounts;
 
-/// What came of a point.
+/// Outcome of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It ran.
+    /// The point ran.
     Ran(Box<Measured>),
-    /// It could not run, and why.
+    /// The point could not run, and why.
     Failed(String),
 }
 
 impl Outcome {
-    /// What was measured, if it ran.
+    /// Returns what was measured, if the point ran.
     pub fn measured(&self) -> Option<&Measured> {
         match self {
             Outcome::Ran(measured) => Some(measured),
@@ -38,7 +38,7 @@ pub struct Measured {
     pub macs: u64,
     /// The hash of all that happened.
     pub event_hash: String,
-    /// What the hardware could do at best.
+    /// Limits of the hardware: what it could do at best.
     pub machine: Machine,
     /// The memory interfaces that were used.
     pub ports: Vec<Port>,
@@ -47,12 +47,12 @@ pub struct Measured {
     pub sram_bytes: u64,
     /// The layers of the network, in their order, over all frames.
     pub layers: Vec<MeasuredLayer>,
-    /// What happened over time, for points that are looked at closely.
+    /// Levels over time, for points that are looked at closely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
 }
 
-/// What hardware could do at best.
+/// Limits of hardware: what it could do at best.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Multiplications a cycle, in the network's format.
@@ -62,7 +62,7 @@ pub struct Machine {
     pub data_type: Option<DataType>,
     /// Bytes that DBBIF can read a cycle, by its width or its memory's bandwidth.
     pub read_bytes: f64,
-    /// The same of SRAMIF, where the network has something in SRAM.
+    /// Bytes that SRAMIF can read a cycle, where the network has something in SRAM.
     #[serde(default)]
     pub sram_read_bytes: f64,
     /// Bytes of a burst at most.
@@ -73,10 +73,10 @@ pub struct Machine {
     pub buffer_bytes: u64,
 }
 
-/// What went over a memory interface.
+/// Transfers over a memory interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Port {
-    /// Its name: `dbb0`, `sram0`.
+    /// Name of the interface: `dbb0`, `sram0`.
     pub name: String,
     /// Reads.
     pub reads: Direction,
@@ -97,8 +97,8 @@ pub struct Direction {
     pub latencies: Histogram,
 }
 
-/// How often which latency was seen: the longest of a bucket in cycles, and the bursts in it. Buckets are a cycle wide up to 32
-/// cycles, and from there a sixteenth of their power of two.
+/// Histogram of latencies: the longest of a bucket in cycles, and the bursts in it. Buckets are a cycle wide up to 32 cycles, and from
+/// there a sixteenth of their power of two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Histogram(pub Vec<(u64, u64)>);
@@ -126,21 +126,21 @@ impl Histogram {
 /// A layer of the network, over all frames.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredLayer {
-    /// Its name.
+    /// Name of the layer.
     pub name: String,
     /// The layer whose hardware layers do this one too: then it has no time of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
     /// Hardware layers that it is made of, a frame.
     pub parts: u64,
-    /// How long it took.
+    /// Time that the layer took, in picoseconds.
     pub time: u64,
     /// Multiplications that it asks for.
     pub macs: u64,
     /// By Winograd's method: the products that the array made for these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winograd_products: Option<u64>,
-    /// Its weights, or some of them, lay in memory without their zeros.
+    /// True if the layer's weights, or some of them, lay in memory without their zeros.
     #[serde(default)]
     pub is_compressed: bool,
     /// Cycles for which these keep the whole MAC array busy.
@@ -158,13 +158,13 @@ pub struct MeasuredLayer {
     /// Bytes that BDMA copied into SRAM for it, while layers before it ran.
     #[serde(default)]
     pub copied: u64,
-    /// What the time went into, in the order of [`vp_models::host::Bound::ALL`].
+    /// Parts of the time, by what they went into, in the order of [`vp_models::host::Bound::ALL`].
     #[serde(deserialize_with = "as_many")]
     pub bounds: [u64; Bound::COUNT],
     /// Bytes of those read and written that went over interfaces to SRAM.
     #[serde(default)]
     pub sram: u64,
-    /// What units did, in the order of [`vp_models::occupancy::Work::ALL`].
+    /// Work that units did, in the order of [`vp_models::occupancy::Work::ALL`].
     #[serde(default, deserialize_with = "as_many")]
     pub work: WorkCounts,
 }
@@ -181,7 +181,7 @@ impl MeasuredLayer {
         self.winograd_products.unwrap_or(self.macs)
     }
 
-    /// Its name, and what it is done with: `pool1, with conv1`.
+    /// Returns the layer's name, and what it is done with: `pool1, with conv1`.
     pub fn named(&self) -> String {
         match &self.within {
             Some(within) => format!("{}, with {within}", self.name),
@@ -193,13 +193,13 @@ impl MeasuredLayer {
 /// Levels over time, in spans of equal length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// How long a span is.
+    /// Length of a span, in picoseconds.
     pub span: u64,
-    /// When the first begins.
+    /// Time at which the first span begins, in picoseconds.
     pub start: u64,
     /// Levels, by what they are of.
     pub levels: Vec<Levels>,
-    /// When layers began: their names.
+    /// Times at which layers began, in picoseconds, and the layers' names.
     pub layers: Vec<(u64, String)>,
 }
 
@@ -208,7 +208,7 @@ pub struct Timeline {
 pub struct Levels {
     /// Of what.
     pub name: String,
-    /// Its mean in each span.
+    /// Mean of the level in each span.
     pub means: Vec<f64>,
     /// The highest in each span.
     pub most: Vec<u64>,
@@ -230,7 +230,7 @@ impl Measured {
         self.layers.iter().map(|layer| layer.copied).sum::<u64>() as f64 / f64::from(self.frames.max(1))
     }
 
-    /// What the MAC array made of the products that it could have made in the time.
+    /// Returns the MAC array's utilisation: products that it made, as a share of those that it could have made in the time.
     pub fn utilisation(&self) -> f64 {
         let peak = self.machine.macs as f64 * self.time as f64 / self.period.max(1) as f64;
         let products: u64 = self.layers.iter().map(MeasuredLayer::products).sum();
@@ -244,7 +244,7 @@ impl Measured {
             .fold((0, 0), |(read, written), port| (read + port.reads.bytes, written + port.writes.bytes))
     }
 
-    /// What the time went into, over all layers.
+    /// Returns what the time went into, over all layers.
     pub fn bounds(&self) -> [u64; Bound::COUNT] {
         let mut sum = [0; Bound::COUNT];
         for layer in &self.layers {
@@ -255,7 +255,7 @@ impl Measured {
         sum
     }
 
-    /// Whether it is known what the platform did inside; with parts in other programs it is not.
+    /// Returns true if it is known what the platform did inside; with parts in other programs it is not.
     pub fn is_seen_inside(&self) -> bool {
         self.bounds().iter().any(|part| *part > 0)
     }

@@ -7,9 +7,9 @@ use vp_models::toml_text::TextError;
 
 /// A section that names parameters.
 pub(super) struct Section<'a> {
-    /// Its name.
+    /// Name of the section.
     pub(super) name: &'static str,
-    /// What it does with a parameter: `sets`, `varies`, `searches`.
+    /// Verb for what the section does with a parameter: `sets`, `varies`, `searches`.
     pub(super) verb: &'static str,
     /// The parameters.
     pub(super) parameters: Vec<&'a str>,
@@ -37,16 +37,16 @@ pub(super) fn names(key: &str) -> impl Iterator<Item = &str> {
 
 /// A parameter that keys of one section name twice.
 pub(super) struct Repetition<'a> {
-    /// Which of the keys does so, counted from zero.
+    /// Number of the key that does so, counted from zero.
     pub(super) at: usize,
     /// The parameter.
     name: &'a str,
-    /// Whether this key alone names it twice.
+    /// True if this key alone names it twice.
     is_in_key: bool,
 }
 
 impl Repetition<'_> {
-    /// What is wrong with the key, and what would be right.
+    /// Returns what is wrong with the key, and what would be right.
     pub(super) fn why(&self) -> String {
         match self.is_in_key {
             true => format!("it names {} twice: name it once", self.name),

@@ -13,7 +13,7 @@ use vp_models::nvdla::numeric::Precision;
 use vp_models::suggestion::{UnknownWord, hint};
 use vp_models::toml_text::{TextError, TomlText};
 
-/// Where a network's weights are from.
+/// Source of a network's weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeightSource {
     /// From files, all of them.
@@ -24,22 +24,22 @@ pub enum WeightSource {
     Mixed,
 }
 
-/// What is to be known of a network before its times are believed.
+/// Facts of a network that are to be known before its times are believed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkFacts {
     /// The name that its file gives it.
     pub name: String,
-    /// Its layers.
+    /// Number of layers.
     pub layers: usize,
     /// Products that a frame needs.
     pub macs: u64,
     /// The format of its features and weights.
     pub precision: Precision,
-    /// Which share of made-up weights is zero, if its file says one.
+    /// Share of made-up weights that is zero, if the network's file says one.
     pub zeros: Option<f64>,
-    /// Whether layers may be computed by Winograd's method.
+    /// Choice of the layers that are computed by Winograd's method.
     pub winograd: Winograd,
-    /// Where its weights are from.
+    /// Source of the network's weights.
     pub weights: WeightSource,
     /// Layers that the CPU does, in no simulated time: their names.
     pub cpu: Vec<String>,
@@ -98,7 +98,7 @@ fn zeros(text: &str) -> Option<f64> {
     zeros.as_float().or_else(|| Some(zeros.as_integer()? as f64))
 }
 
-/// Where the weights of a network's file are from: a file's name is a text.
+/// Returns where the weights of a network's file are from: a file's name is a text.
 fn weight_source(text: &str) -> WeightSource {
     let table: Table = toml::from_str(text).unwrap_or_default();
     let layers = table.get("layer").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -122,7 +122,7 @@ pub(super) struct Read {
     /// A hash of everything that it is made of.
     pub(super) identity: u64,
     pub(super) facts: NetworkFacts,
-    /// Its file, if it is one as it is: lines of a text with values changed are nobody's.
+    /// File of the network, if it is one as it is: lines of a text with values changed are nobody's.
     pub(super) file: Option<PathBuf>,
 }
 
@@ -169,7 +169,7 @@ pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Re
     Ok(Read { file, ..Read::new(network, identity, Some(&text)) })
 }
 
-/// What is changed of a sheet of layers, which says none of it itself.
+/// Reads what is changed of a sheet of layers, which says none of it itself.
 fn sheet_options(settings: &[(&str, &Value)]) -> Result<Options, String> {
     const NAMES: [&str; 3] = ["precision", "zeros", "winograd"];
     let mut options = Options::default();
@@ -203,7 +203,7 @@ fn built_in(name: &str) -> String {
     }
 }
 
-/// What is wrong with a network's text, without the line if values in the text were changed: it is a line of nobody's file.
+/// Returns what is wrong with a network's text, without the line if values in the text were changed: it is a line of nobody's file.
 fn without_line(error: TextError, settings: &[(&str, &Value)]) -> TextError {
     TextError { line: error.line.filter(|_| settings.is_empty()), ..error }
 }

@@ -1,4 +1,4 @@
-//! Where a study's file says what: lines of parameters and their values.
+//! Places in a study's file: lines of parameters and their values.
 
 use super::named_once::names;
 use std::collections::{HashMap, HashSet};
@@ -10,7 +10,7 @@ use vp_models::toml_text::TomlText;
 /// A place in a study's file: `study.toml:7: dbb0.read_outstanding`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// Its line, from one.
+    /// Number of the line, from one.
     pub line: usize,
     /// The key, with the names of its sections before it.
     pub key: String,
@@ -155,7 +155,7 @@ impl Places {
         self.lines.get(section)?.get(number)?.get(parameter).copied()
     }
 
-    /// Whether the values of a place are those of a range.
+    /// Returns true if the values of a place are those of a range.
     pub(super) fn is_range(&self, place: &Place) -> bool {
         self.ranges.contains(place)
     }
@@ -176,7 +176,7 @@ impl Entry {
     }
 }
 
-/// Whether a table with these keys is one value: a range, or a distribution.
+/// Returns true if a table with these keys is one value: a range, or a distribution.
 pub(super) fn is_value(has: impl Fn(&str) -> bool) -> bool {
     has("from") || has("distribution")
 }

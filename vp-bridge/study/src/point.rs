@@ -15,11 +15,11 @@ use vp_models::units::parse_size;
 /// the platform's own, as `--set` has them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Its place in the study, from one.
+    /// Number of the point in the study, from one.
     pub number: usize,
-    /// What varies, in the order of the file.
+    /// Values that vary, in the order of the file.
     pub varied: Vec<Assignment>,
-    /// What is the same at all points.
+    /// Values that are the same at all points.
     pub fixed: Vec<Assignment>,
 }
 
@@ -82,7 +82,7 @@ impl Point {
         frames.ok_or_else(|| format!("batch = {value}: a number of frames, from 1 on"))
     }
 
-    /// What it keeps in SRAM.
+    /// Returns what the point keeps in SRAM.
     ///
     /// # Errors
     /// When that is no placement.
@@ -91,7 +91,7 @@ impl Point {
         text(value).parse().map_err(|error| format!("placement: {error}"))
     }
 
-    /// Whether it has anything copied into SRAM, if it says so.
+    /// Returns whether the point has anything copied into SRAM, if it says so.
     ///
     /// # Errors
     /// When that is neither of the words.
@@ -100,7 +100,7 @@ impl Point {
         self.get("copies").map(copies).transpose()
     }
 
-    /// How its network is planned.
+    /// Returns how the point's network is planned.
     ///
     /// # Errors
     /// When one of its values makes no plan.
@@ -122,12 +122,12 @@ impl Point {
         self.get("platform").map_or_else(|| DEFAULT_PLATFORM.to_owned(), text)
     }
 
-    /// What runs on what: points of one kind take about as long as each other.
+    /// Returns what runs on what: points of one kind take about as long as each other.
     pub fn kind(&self) -> String {
         format!("{} on {}", self.get("network").map_or_else(String::new, text), self.platform())
     }
 
-    /// What changes in the platform, as `--set` takes it.
+    /// Returns what changes in the platform, as `--set` takes it.
     fn platform_settings(&self) -> Vec<String> {
         let own = |name: &str| !OWN.contains(&name) && !name.starts_with("network.");
         let own = self.outer_first().into_iter().filter(|(name, _)| own(name));
@@ -173,19 +173,19 @@ pub(super) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What a value is as a number, if it is one: a time counts in nanoseconds, a rate in bytes a second.
+/// Returns a value as a number, if it is one: a time counts in nanoseconds, a rate in bytes a second.
 pub(super) fn number(value: &Value) -> Option<f64> {
     let quantity = Quantity::of(value)?;
     Some(if quantity.kind == Kind::Time { quantity.number / 1e3 } else { quantity.number })
 }
 
-/// Whether a value is a time.
+/// Returns true if a value is a time.
 pub(super) fn is_time(value: &Value) -> bool {
     Quantity::of(value).is_some_and(|quantity| quantity.kind == Kind::Time)
 }
 
 impl Chosen {
-    /// How far a point is from these values: the sum of the differences, of numbers as ratios.
+    /// Returns how far a point is from these values: the sum of the differences, of numbers as ratios.
     pub fn distance(&self, point: &Point) -> f64 {
         let far = |(name, wanted): (&String, &Value)| match point.get(name) {
             None => 0.0,
@@ -203,7 +203,7 @@ impl Chosen {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Whether no values are given.
+    /// Returns true if no values are given.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

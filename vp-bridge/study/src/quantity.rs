@@ -25,7 +25,7 @@ pub(super) struct Quantity {
 }
 
 impl Quantity {
-    /// What a value is, if it lies on a scale.
+    /// Returns the quantity of a value, if it lies on a scale.
     pub(super) fn of(value: &Value) -> Option<Quantity> {
         let of = |number: f64, kind| number.is_finite().then_some(Quantity { number, kind });
         match value {
@@ -41,7 +41,7 @@ impl Quantity {
         }
     }
 
-    /// What two quantities have in common.
+    /// Returns the kind that two quantities have in common.
     pub(super) fn common(self, other: Quantity) -> Option<Kind> {
         match (self.kind, other.kind) {
             (one, same) if one == same => Some(one),

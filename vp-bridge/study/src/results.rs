@@ -19,13 +19,13 @@ use toml::Value;
 pub struct Row<'a> {
     /// The point.
     pub point: &'a Point,
-    /// What was to be run; none if it cannot be.
+    /// Job that was to be run; none if it cannot be.
     pub job: Option<&'a Job>,
     /// All values of its platform, by their names; none if there is no such platform.
     pub parameters: Vec<(String, Value)>,
-    /// What came of it.
+    /// Outcome of the point.
     pub outcome: &'a Outcome,
-    /// How to run it alone.
+    /// Command that runs the point alone.
     pub command: Option<String>,
     /// An estimate for each layer, if the study asks for them and it is known what the platform did.
     pub energy: Option<Vec<Energy>>,
@@ -68,20 +68,20 @@ pub fn curve(curve: &Curve, rows: &[Row<'_>]) -> Vec<(f64, f64)> {
     curve_points(curve, rows).into_iter().map(|(x, _, frames)| (x, frames)).collect()
 }
 
-/// The same with the points' numbers behind their places.
+/// Returns frames/s along a curve as [`curve`] does, with the points' numbers behind their places.
 pub fn curve_points(curve: &Curve, rows: &[Row<'_>]) -> Vec<(f64, usize, f64)> {
     let frames = |number: usize| of(rows, number).map(Measured::frames_per_second);
     curve.points.iter().filter_map(|&(x, number)| Some((x, number, frames(number)?))).collect()
 }
 
-/// Where a curve is highest, and where lowest.
+/// Returns the points of a curve where it is highest, and where lowest.
 pub fn ends(curve: &[(f64, f64)]) -> Option<[(f64, f64); 2]> {
     let of = |one: &&(f64, f64), other: &&(f64, f64)| one.1.total_cmp(&other.1);
     // Of equal ones the first.
     Some([*curve.iter().rev().max_by(of)?, *curve.iter().min_by(of)?])
 }
 
-/// What was measured at the point of this number.
+/// Returns what was measured at the point of this number.
 pub(super) fn of<'a>(rows: &[Row<'a>], number: usize) -> Option<&'a Measured> {
     let at = rows.binary_search_by_key(&number, |row| row.point.number).ok()?;
     rows[at].outcome.measured()

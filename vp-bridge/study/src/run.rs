@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// One of several equal parts of a study: every n-th point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Which, from one.
+    /// Number of the shard, from one.
     pub index: usize,
     /// Of how many.
     pub of: usize,
@@ -27,12 +27,12 @@ impl Shard {
     /// The whole study.
     pub const WHOLE: Shard = Shard { index: 1, of: 1 };
 
-    /// Whether a point belongs to it.
+    /// Returns true if a point belongs to the shard.
     pub fn has(&self, point: &Point) -> bool {
         (point.number - 1) % self.of == self.index - 1
     }
 
-    /// Where its points are kept.
+    /// Returns the name of the file where the shard's points are kept.
     pub fn file(&self) -> String {
         match self.of {
             1 => "points.jsonl".to_owned(),
@@ -65,11 +65,11 @@ impl fmt::Display for Shard {
 pub struct Planned {
     /// The point.
     pub point: Point,
-    /// Its key in the store.
+    /// Key of the point in the store.
     pub key: String,
-    /// What is to be run.
+    /// Job that is to be run, or why nothing can be.
     pub job: Result<Job, String>,
-    /// Whether what happens over time is kept.
+    /// True if what happens over time is kept.
     pub closely: bool,
 }
 
@@ -87,7 +87,7 @@ pub fn plan(study: &Study, bench: &Bench, closely: &HashSet<usize>) -> Vec<Plann
     study.points.iter().map(planned).collect()
 }
 
-/// Why no point at all can run, if that is so: the first one's reason.
+/// Returns why no point at all can run, if that is so: the first one's reason.
 pub fn none_runs(points: &[Planned]) -> Option<&str> {
     let first = points.first()?.job.as_ref().err()?;
     points.iter().all(|planned| planned.job.is_err()).then_some(first)
@@ -142,8 +142,8 @@ pub fn run(
     })
 }
 
-/// Which points are not in the store: those that are looked at closely must have been so, and those that cannot run for another reason
-/// than is kept tell the new one.
+/// Returns the points that are not in the store: those that are looked at closely must have been so, and those that cannot run for another
+/// reason than is kept tell the new one.
 pub fn missing<'a>(points: &'a [Planned], store: &Store, program: &str, again: bool) -> Vec<&'a Planned> {
     let kept = store.of_program(program);
     let is_missing = |planned: &&Planned| match kept.get(planned.key.as_str()).map(|kept| &kept.outcome) {

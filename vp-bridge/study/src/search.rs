@@ -10,19 +10,19 @@ use toml::Value;
 use vp_models::toml_text::KeyError;
 use vp_models::units::grouped;
 
-/// What is searched.
+/// Search of a value of parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search {
     /// The parameters that change together.
     pub names: Vec<String>,
-    /// Which end is good.
+    /// End of the range that is good.
     pub wanted: Wanted,
-    /// What is to be reached.
+    /// Goal that is to be reached.
     pub goal: Goal,
     values: Steps,
 }
 
-/// Which value of the parameter is searched.
+/// Value of the parameter that is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// The least: frames/s rise with it.
@@ -31,7 +31,7 @@ pub enum Wanted {
     Most,
 }
 
-/// What is to be reached.
+/// Goal that is to be reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
     /// So many frames a second.
@@ -66,28 +66,28 @@ struct Steps {
     last: u64,
 }
 
-/// What is known of a point: its frames/s, or why it did not run.
+/// Result of a point, where it is known: its frames/s, or why it did not run.
 pub type Known = Result<f64, String>;
 
-/// How far a search has come.
+/// Progress of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// Places of the range that were needed so far, in the order in which they were.
     pub visited: Vec<u64>,
-    /// What is needed next, or what was found.
+    /// State: what is needed next, or what was found.
     pub state: State,
 }
 
-/// Where a search stands.
+/// State of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum State {
     /// These places are to be run.
     Needs(Vec<u64>),
-    /// It is over.
+    /// The search is over.
     Done(SearchEnd),
 }
 
-/// What a search has found.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchEnd {
     /// The goal is reached at this place, and not at the one before it, if there is one.
@@ -105,12 +105,12 @@ pub enum SearchEnd {
         place: u64,
         /// The frames/s there.
         best: f64,
-        /// What the goal asked for.
+        /// Frames/s that the goal asked for.
         level: f64,
     },
     /// A point that it needed did not run.
     Failed {
-        /// Its place.
+        /// Place of the point.
         place: u64,
         /// Why.
         why: String,
@@ -159,13 +159,13 @@ impl Search {
         [self.at(0), self.at(self.values.last)]
     }
 
-    /// What the search takes for granted, in a sentence.
+    /// Returns what the search takes for granted, in a sentence.
     pub fn assumption(&self) -> String {
         let verb = if self.wanted == Wanted::Least { "rise" } else { "fall" };
         format!("frames/s {verb} with {}", self.names.join(", "))
     }
 
-    /// What is searched, in words: `least dbb0.read_outstanding for 95 % of the frames/s at 256`.
+    /// Returns what is searched, in words: `least dbb0.read_outstanding for 95 % of the frames/s at 256`.
     pub fn question(&self) -> String {
         let wanted = if self.wanted == Wanted::Least { "least" } else { "most" };
         let name = self.names.first().map_or("", String::as_str);
@@ -187,8 +187,8 @@ impl Search {
         }
     }
 
-    /// How far it has come with what is known. It asks in the same order whatever is known, so what it has visited in the end does not
-    /// depend on what was run before.
+    /// Returns how far the search has come with what is known. It asks in the same order whatever is known, so what it has visited in the
+    /// end does not depend on what was run before.
     pub fn progress(&self, known: impl Fn(u64) -> Option<Known>) -> Progress {
         let mut visited: Vec<u64> = Vec::new();
         let state = self.walk(&known, &mut visited);

@@ -1,4 +1,4 @@
-//! Where finished points are kept: a line of JSON each, written whole or not at all.
+//! Store of finished points: a line of JSON each, written whole or not at all.
 //!
 //! A line is on the disk before its point counts as done, so whatever kills a study, the points that were done are done. A last line that
 //! was cut off is no line. Each line ends with a checksum, so what the disk has changed is not believed. The file is locked while a study runs: two programs cannot do the same points.
@@ -15,18 +15,18 @@ use twox_hash::XxHash3_64;
 /// A finished point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finished {
-    /// What was run: everything that its numbers depend on, as a hash.
+    /// Key of what was run: everything that its numbers depend on, as a hash.
     pub key: String,
-    /// Which program ran it: the hash of its file.
+    /// Program that ran it: the hash of its file.
     pub program: String,
-    /// What it is, as a person says it.
+    /// Description of the point, as a person says it.
     pub point: String,
-    /// What came of it.
+    /// Outcome of the point.
     pub outcome: Outcome,
-    /// When, in milliseconds since 1970: which of two failures is the newer.
+    /// Time at which it ran, in milliseconds since 1970: it tells which of two failures is the newer.
     #[serde(default)]
     pub at: u64,
-    /// What it was run with; not known of what could not be planned, and of what older programs have kept.
+    /// Inputs that it was run with; not known of what could not be planned, and of what older programs have kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Inputs>,
 }
@@ -43,7 +43,7 @@ impl Finished {
         Finished { key, program, point, outcome, at: 0, inputs: None }
     }
 
-    /// Whether this says more of its point than what is kept of it: that it ran, what happened over time, or a newer reason.
+    /// Returns true if this says more of its point than what is kept of it: that it ran, what happened over time, or a newer reason.
     ///
     /// # Errors
     /// When both ran, and were not the same run.
@@ -65,31 +65,31 @@ pub struct Store {
     finished: Vec<Finished>,
 }
 
-/// Why points cannot be kept.
+/// Reason for which points cannot be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The disk's.
     #[error("{path}: {error}")]
     Io {
-        /// Which file.
+        /// Path of the file.
         path: String,
-        /// What happened.
+        /// Error of the disk.
         error: std::io::Error,
     },
     /// Another program holds the file.
     #[error("{path}: another vp runs this study")]
     Held {
-        /// Which file.
+        /// Path of the file.
         path: String,
     },
     /// A line that no program of this kind writes.
     #[error("{path}:{line}: {why}; take the line out and its point is run again, or begin anew with --fresh")]
     Line {
-        /// Which file.
+        /// Path of the file.
         path: String,
-        /// Which line.
+        /// Number of the line, from one.
         line: usize,
-        /// What is wrong.
+        /// Fault of the line.
         why: String,
     },
 }
@@ -176,7 +176,7 @@ impl Store {
         Ok(())
     }
 
-    /// What is kept of this program, by key. Of several the last counts.
+    /// Returns what is kept of this program, by key. Of several the last counts.
     pub fn of_program(&self, program: &str) -> HashMap<&str, &Finished> {
         of_program(&self.finished, program)
     }
@@ -191,13 +191,13 @@ impl Store {
     }
 }
 
-/// What of these a program has run, by key. Of several the last counts.
+/// Returns what of these a program has run, by key. Of several the last counts.
 pub fn of_program<'a>(finished: &'a [Finished], program: &str) -> HashMap<&'a str, &'a Finished> {
     let own = finished.iter().filter(|finished| finished.program == program);
     own.map(|finished| (finished.key.as_str(), finished)).collect()
 }
 
-/// What stands before the eight digits of a line's checksum, the CRC-32 of all before it; and behind them.
+/// Texts around the eight digits of a line's checksum, the CRC-32 of all before it: before them, and behind them.
 const CHECKSUM: (&[u8], &[u8]) = (b",\"crc32\":\"", b"\"}");
 
 /// A point as a line of JSON, whose last value is the checksum.
@@ -211,7 +211,7 @@ fn line(finished: &Finished) -> serde_json::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Whether a line has the checksum that it says; `None`: it says none.
+/// Returns true if a line has the checksum that it says; `None`: it says none.
 fn fits(line: &[u8]) -> Option<bool> {
     let (before, behind) = CHECKSUM;
     let (line, digits) = line.strip_suffix(behind)?.split_last_chunk::<8>()?;
@@ -227,12 +227,12 @@ const MAX_LINE_BYTES: u64 = 16 << 20;
 /// times as many of small networks.
 const MOST: u64 = 4 << 30;
 
-/// What a file of finished points has.
+/// Contents of a file of finished points.
 struct Contents {
     finished: Vec<Finished>,
     /// Bytes of whole lines.
     whole: u64,
-    /// Those, and the bytes of a line that was cut off.
+    /// Bytes of whole lines, and of a line that was cut off.
     all: u64,
 }
 
@@ -273,7 +273,7 @@ fn contents(path: &Path, from: impl Read, most: u64) -> Result<Contents, StoreEr
     }
 }
 
-/// Which program this is: a hash of its file. What another has run may have come out otherwise.
+/// Returns which program this is: a hash of its file. What another has run may have come out otherwise.
 ///
 /// # Errors
 /// When its file cannot be read.

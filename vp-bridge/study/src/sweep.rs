@@ -1,4 +1,4 @@
-//! What a study varies: lists and ranges of values, and the products of them.
+//! Parameters that a study varies: lists and ranges of values, and the products of them.
 
 use super::named_once::{names, repetition};
 use super::quantity::Quantity;
@@ -58,13 +58,13 @@ enum Scale {
     Log,
 }
 
-/// What is wrong with a parameter's values.
+/// Error of a parameter's values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}`: {why}")]
 pub struct SweepError {
     name: String,
     why: String,
-    /// Which of the keys it is, counted from zero.
+    /// Number of the key that has it, counted from zero.
     pub(super) at: usize,
 }
 

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use vp_core::Time;
 use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, What};
 
-/// How long the bursts of an interface took.
+/// Latencies of the bursts of an interface.
 pub(super) struct Latencies {
     source: Source,
     period: Time,
@@ -145,7 +145,7 @@ impl Gauge {
         }
     }
 
-    /// How long its spans are if it is watched up to `end`.
+    /// Returns the length of the gauge's spans if it is watched up to `end`.
     pub(super) fn span_at(&self, end: Time) -> u64 {
         let mut span = self.span;
         while end.as_ps() / span >= SPANS as u64 {
@@ -155,7 +155,7 @@ impl Gauge {
     }
 }
 
-/// How many reads and writes an interface has outstanding, over time.
+/// Number of reads and writes that an interface has outstanding, over time.
 pub(super) struct Outstanding {
     source: Source,
     gauges: RefCell<[Gauge; 2]>,

@@ -53,7 +53,7 @@ impl Unit {
         }
     }
 
-    /// The same at the ticks of an axis, whose name has the unit where numbers have none.
+    /// Returns a number as it stands at the ticks of an axis, whose name has the unit where numbers have none.
     pub(crate) fn at_tick(self, number: f64) -> String {
         match self {
             Unit::Bytes | Unit::Rate | Unit::Share => self.said(number),
@@ -61,7 +61,7 @@ impl Unit {
         }
     }
 
-    /// What stands behind the name of an axis; nothing where the numbers along it have their units.
+    /// Returns what stands behind the name of an axis; nothing where the numbers along it have their units.
     fn at_axis(self) -> &'static str {
         match self {
             Unit::Cycles => ", cycles",
@@ -203,7 +203,7 @@ pub(crate) fn unbroken(text: &str) -> String {
     whole
 }
 
-/// What stands behind numbers.
+/// Units that stand behind numbers.
 const UNITS: [&str; 22] = [
     "%", "cycle", "cycles", "ps", "ns", "µs", "ms", "s", "bytes", "KiB", "MiB", "GiB", "kB", "MB", "GB",
     "MB/s", "GB/s", "MACs", "banks", "frames/s", "mJ", "µJ",

@@ -44,13 +44,13 @@ impl Packets {
         self.described(name, parent, None, None)
     }
 
-    /// The same for numbers of a unit.
+    /// Adds a track as [`track`](Packets::track) does, for numbers of a unit.
     pub(super) fn counter(&mut self, name: &str, unit: &str, parent: Track) -> io::Result<Track> {
         let counter = CounterDescriptor { unit_name: Some(unit.to_owned()) };
         self.described(name, Some(parent), Some(counter), None)
     }
 
-    /// The same for tracks below it, which stand in the order of their numbers.
+    /// Adds a track as [`track`](Packets::track) does, below which tracks stand in the order of their numbers.
     pub(super) fn group(&mut self, name: &str, parent: Option<Track>) -> io::Result<Track> {
         self.described(name, parent, None, Some(Ordering::Explicit.into()))
     }

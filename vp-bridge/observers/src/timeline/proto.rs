@@ -25,12 +25,12 @@ pub struct TracePacket {
     /// [`INCREMENTAL_STATE_CLEARED`] in the first.
     #[prost(uint32, optional, tag = "13")]
     pub sequence_flags: Option<u32>,
-    /// What it is.
+    /// Content of the packet.
     #[prost(oneof = "Data", tags = "11, 60")]
     pub data: Option<Data>,
 }
 
-/// What a packet is.
+/// Content of a packet.
 #[derive(Clone, PartialEq, Oneof)]
 pub enum Data {
     /// Something that happens on a track.
@@ -50,24 +50,24 @@ pub struct TrackDescriptor {
     /// By which others name it.
     #[prost(uint64, optional, tag = "1")]
     pub uuid: Option<u64>,
-    /// Its name.
+    /// Name of the track.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
     /// The one that it stands below.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
-    /// Its values are numbers.
+    /// Descriptor of the track's values, where they are numbers.
     #[prost(message, optional, tag = "8")]
     pub counter: Option<CounterDescriptor>,
-    /// How those below it are ordered.
+    /// Order of the tracks below the track.
     #[prost(enumeration = "Ordering", optional, tag = "11")]
     pub child_ordering: Option<i32>,
-    /// Its rank among its siblings: the lowest comes first.
+    /// Rank of the track among its siblings: the lowest comes first.
     #[prost(int32, optional, tag = "12")]
     pub sibling_order_rank: Option<i32>,
 }
 
-/// How the tracks below a track are ordered.
+/// Order of the tracks below a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
 #[repr(i32)]
 pub enum Ordering {
@@ -81,7 +81,7 @@ pub enum Ordering {
     Explicit = 3,
 }
 
-/// What the values of a track are.
+/// Description of the values of a track.
 #[derive(Clone, PartialEq, Message)]
 pub struct CounterDescriptor {
     /// Such as `bytes/s`.
@@ -98,7 +98,7 @@ pub struct TrackEvent {
     /// Where.
     #[prost(uint64, optional, tag = "11")]
     pub track_uuid: Option<u64>,
-    /// Its name.
+    /// Name of the event.
     #[prost(string, optional, tag = "23")]
     pub name: Option<String>,
     /// A counter's value.
@@ -134,7 +134,7 @@ pub enum EventType {
 /// A name and a value beside an event.
 #[derive(Clone, PartialEq, Message)]
 pub struct DebugAnnotation {
-    /// Its name.
+    /// Name of the annotation.
     #[prost(string, optional, tag = "10")]
     pub name: Option<String>,
     /// A number…

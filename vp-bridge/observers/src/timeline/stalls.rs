@@ -8,7 +8,7 @@ use vp_core::observe::Transfer;
 use vp_models::occupancy::{Datapath, Spans};
 use vp_models::platform::{Platform, PortActivity};
 
-/// What is waited for.
+/// Reason for which nothing moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
     ReadLatency,
@@ -28,11 +28,11 @@ impl Reason {
     }
 }
 
-/// What units and memory interfaces have done that has not been looked at.
+/// Activity of units and memory interfaces that has not been looked at.
 pub(super) struct Stalls {
     ports: Vec<(u32, PortActivity)>,
     datapaths: [Spans; Datapath::ALL.len()],
-    /// When there were layers.
+    /// Times at which there were layers.
     layers: Spans,
     /// Layers that have not ended, and since when there are any.
     open: u64,

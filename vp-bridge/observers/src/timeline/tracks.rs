@@ -81,13 +81,13 @@ impl Unit {
     }
 }
 
-/// What one client of a memory interface reads, or writes: a slice for as long as it does without a pause.
+/// Reads, or writes, of one client of a memory interface: a slice for as long as they go on without a pause.
 pub(super) struct Client {
     track: Track,
     /// The units whose layers it works for.
     pub(super) units: &'static [&'static str],
     in_flight: u64,
-    /// When the last burst that is over was.
+    /// Time of the last burst that is over.
     last: Time,
     is_open: bool,
     bursts: u64,

@@ -50,7 +50,7 @@ pub(crate) struct Timeline {
     wrong: Option<io::Error>,
 }
 
-/// What a source's reports become.
+/// Tracks that a source's reports become.
 enum Source {
     Unit(Unit),
     Bus(Box<Bus>),
@@ -121,7 +121,7 @@ struct Stall {
     reason: Reason,
     from: Time,
     until: Time,
-    /// Its slice has begun.
+    /// True if the stall's slice has begun.
     is_shown: bool,
 }
 
@@ -404,7 +404,7 @@ impl Timeline {
         }
     }
 
-    /// What was under way is under way no more.
+    /// Ends all that was under way, at a reset.
     fn reset(&mut self) {
         let now = self.now;
         self.stalls.reset(now);

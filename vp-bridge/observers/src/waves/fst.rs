@@ -31,7 +31,7 @@ const BITS: [[u8; 8]; 256] = {
 pub(super) struct Fst {
     body: FstBodyWriter<WholeFile>,
     signals: Vec<(FstSignalId, Shape)>,
-    /// Where a text becomes bits.
+    /// Buffer in which a text becomes bits.
     padded: Vec<u8>,
     time: u64,
 }

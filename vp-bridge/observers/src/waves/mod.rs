@@ -39,12 +39,12 @@ impl FileKind {
 /// A signal of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Variable {
-    /// Where it is, and its name: of `[a, b, c]` the last.
+    /// Path of the signal, whose last part is its name: `c` in `[a, b, c]`.
     path: Vec<String>,
     shape: Shape,
 }
 
-/// What a signal has for values.
+/// Kind of values that a signal has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// A number of so many bits.

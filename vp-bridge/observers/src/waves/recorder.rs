@@ -66,7 +66,7 @@ impl Recorder {
         self.pulses.len() - 1
     }
 
-    /// What a signal is from now on.
+    /// Sets the number that a signal has from now on.
     #[inline]
     pub(super) fn set(&mut self, signal: Signal, value: u64) -> io::Result<()> {
         if self.bits[signal] == Some(value) {
@@ -86,7 +86,7 @@ impl Recorder {
         self.file.as_mut().map_or(Ok(()), |file| file.bits(signal, value))
     }
 
-    /// The same of a text. What is longer than the signal is cut.
+    /// Sets the text that a signal has from now on. What is longer than the signal is cut.
     pub(super) fn set_text(&mut self, signal: Signal, text: &str) -> io::Result<()> {
         let Shape::Text(most) = self.variables[signal].shape else { return Ok(()) };
         let mut end = text.len().min(most as usize - 1);
@@ -149,7 +149,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Where it is.
+    /// Returns the time up to which the recorder has come.
     pub(super) fn now(&self) -> Time {
         self.now
     }

@@ -11,10 +11,10 @@ use super::Shape::{Bits, Text};
 use super::recorder::{Recorder, Signal};
 use crate::event::{Announced, Event, Observed};
 
-/// What is known of a platform.
+/// Facts of a platform that signals depend on.
 #[derive(Debug, Clone)]
 pub(super) struct Around {
-    /// Its name: the outermost scope.
+    /// Name of the platform: the outermost scope.
     pub(super) platform: String,
     pub(super) period: Time,
     pub(super) map: RegisterMap,
@@ -85,7 +85,7 @@ pub(super) struct Unit {
 }
 
 impl Signals {
-    /// Those of a source.
+    /// Adds the signals of a source.
     pub(super) fn of(source: &Announced, around: &Around, recorder: &mut Recorder) -> io::Result<Signals> {
         let parts = std::iter::once(around.platform.as_str()).chain(source.name.split('.'));
         let scope: Vec<String> = parts.map(|part| part.replace(char::is_whitespace, "_")).collect();

@@ -25,7 +25,7 @@ struct Slice {
     numbers: BTreeMap<String, u64>,
 }
 
-/// What is in a file.
+/// Contents of a timeline's file.
 struct Timeline {
     tracks: BTreeMap<u64, TrackDescriptor>,
     slices: Vec<Slice>,
@@ -111,7 +111,7 @@ fn ran(folder: &Path) -> (Ran, PathBuf) {
     (ran, path)
 }
 
-/// How long any of some slices lasted.
+/// Returns the time during which any of some slices lasted.
 fn together(mut slices: Vec<&Slice>) -> u64 {
     slices.sort_by_key(|slice| slice.from);
     let mut end = 0;

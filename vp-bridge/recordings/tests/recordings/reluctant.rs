@@ -21,7 +21,7 @@ impl<T> Reluctant<T> {
         self.inner
     }
 
-    /// How many of so many bytes are moved.
+    /// Returns how many of so many bytes are moved.
     fn part_of(&mut self, length: usize) -> io::Result<usize> {
         self.random =
             self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -48,7 +48,7 @@ fn read(file: &[u8]) -> (Vec<Recorded>, Result<End, ReadError>) {
     read_from(file)
 }
 
-/// The same of a file that is read piece by piece.
+/// Reads as [`read`] does, from a file that comes piece by piece.
 fn read_from(file: impl std::io::Read) -> (Vec<Recorded>, Result<End, ReadError>) {
     let mut reader = match Reader::new(file) {
         Ok(reader) => reader,

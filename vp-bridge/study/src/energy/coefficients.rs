@@ -1,4 +1,4 @@
-//! What one operation costs: the coefficients of an estimate, as a file of the user's has them.
+//! Coefficients of an estimate of energy, what one operation costs, as a file of the user's has them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,9 +14,9 @@ use vp_models::toml_text::{TextError, TomlText};
 pub enum Coefficient {
     /// A product of int8 that is added to a sum.
     MacInt8,
-    /// The same of int16.
+    /// A product of int16 that is added to a sum.
     MacInt16,
-    /// The same of fp16.
+    /// A product of fp16 that is added to a sum.
     MacFp16,
     /// A multiplier without work, a cycle.
     MacIdle,
@@ -60,7 +60,7 @@ impl Coefficient {
         Coefficient::DeviceCycle,
     ];
 
-    /// Its section and its key in the file.
+    /// Returns the coefficient's section and its key in the file.
     pub const fn place(self) -> (&'static str, &'static str) {
         match self {
             Coefficient::MacInt8 => ("mac", "int8"),
@@ -80,10 +80,10 @@ impl Coefficient {
     }
 }
 
-/// What operations cost, in picojoules each.
+/// Costs of operations, in picojoules each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coefficients {
-    /// What they are of, for people: `45 nm, 0.9 V`.
+    /// Technology that the costs are of, for people: `45 nm, 0.9 V`.
     pub technology: String,
     values: [f64; Coefficient::COUNT],
 }
@@ -143,7 +143,7 @@ impl Coefficients {
         }
     }
 
-    /// What one of these costs, in picojoules.
+    /// Returns what one of these costs, in picojoules.
     pub fn get(&self, coefficient: Coefficient) -> f64 {
         self.values[coefficient as usize]
     }
@@ -159,7 +159,7 @@ impl Default for Coefficients {
 /// Reads coefficients of a text, and says where it is wrong.
 struct Reader<'a> {
     text: &'a TomlText<'a>,
-    /// What names of sections begin with.
+    /// Beginning of the names of sections.
     within: &'static str,
 }
 

@@ -14,7 +14,7 @@ use vp_models::platform::Description;
 
 use crate::measured::{Machine, MeasuredLayer};
 
-/// What energy goes into.
+/// Part that energy goes into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EnergyPart {
     /// Products that the array makes for what the network asks for.
@@ -79,7 +79,7 @@ impl EnergyPart {
 pub struct Energy([f64; EnergyPart::COUNT]);
 
 impl Energy {
-    /// What a part takes, in picojoules.
+    /// Returns what a part takes, in picojoules.
     pub fn get(&self, part: EnergyPart) -> f64 {
         self.0[part as usize]
     }
@@ -104,7 +104,7 @@ impl std::iter::Sum for Energy {
     }
 }
 
-/// What energy follows from, of a layer or of a run.
+/// Counts of a layer or of a run, from which energy follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counts {
     /// Format of what is multiplied.
@@ -113,7 +113,7 @@ pub struct Counts {
     pub macs: u64,
     /// Products that the array could have made in that time.
     pub mac_capacity: u64,
-    /// What units did.
+    /// Work that units did.
     pub work: WorkCounts,
     /// Bytes over interfaces to SRAM.
     pub sram: u64,
@@ -186,8 +186,8 @@ impl Counts {
     }
 }
 
-/// Whether behind a port of a platform there is an SRAM: at SRAMIF, unless its memory is a DRAM, and where the memory's model is one.
-/// Bytes over an interface with a cache in front of its memory count as that memory's.
+/// Returns true if behind a port of a platform there is an SRAM: at SRAMIF, unless its memory is a DRAM, and where the memory's model is
+/// one. Bytes over an interface with a cache in front of its memory count as that memory's.
 pub fn is_sram(description: &Description, port: &str) -> bool {
     match port {
         "sram0" => description.sram0.model.dram.is_none(),

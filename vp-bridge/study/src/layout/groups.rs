@@ -3,7 +3,7 @@
 use crate::file::{Report, Study};
 use crate::point::Point;
 
-/// The same study with the points alone that say a value of `x`, and one with all others; none if there are none, or none else.
+/// Returns the study with the points alone that say a value of `x`, and the study with all others; none if there are none, or none else.
 pub(super) fn split(study: &Study, x: &str) -> Option<[Study; 2]> {
     let says_x = |point: &Point| point.get(x).is_some();
     let count = study.points.iter().filter(|point| says_x(point)).count();

@@ -1,19 +1,19 @@
-//! Why ours is far from the workbook's.
+//! Reasons for which ours is far from the workbook's.
 
 use std::fmt;
 
-/// Why ours is far from theirs.
+/// Reason for which ours is far from theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// They multiply by Winograd's method, ours directly, and could by that method, too.
+    /// The workbook multiplies by Winograd's method, ours directly, and could by that method, too.
     Winograd,
-    /// They multiply by Winograd's method, which the configuration does not have, or cannot use for the layer.
+    /// The workbook multiplies by Winograd's method, which the configuration does not have, or cannot use for the layer.
     WinogradImpossible,
-    /// They share weights among frames, ours reads them for each.
+    /// The workbook shares weights among frames, ours reads them for each.
     Batch,
     /// The array is partly filled: channels, kernels or lines are no multiples of what it takes.
     Array,
-    /// They count more cycles of the array than its products need.
+    /// The workbook counts more cycles of the array than its products need.
     ArrayCounted,
     /// SDP is slower than the array, or works alone.
     Sdp,

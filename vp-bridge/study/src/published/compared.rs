@@ -10,7 +10,7 @@ use vp_models::host::{Bound, Bounds, Memory};
 use vp_models::nvdla::config::Config;
 use vp_models::platform::{Description, MemoryDescription};
 
-/// How far apart is worth an explanation.
+/// Difference, as a part of theirs, beyond which it is worth an explanation.
 const FAR: f64 = 0.15;
 
 /// A figure beside what our run gave.
@@ -28,9 +28,9 @@ pub struct Compared {
     pub bytes: f64,
     /// Our bytes over SRAMIF, a frame: read, and written.
     pub sram_bytes: [f64; 2],
-    /// What the cycles of all frames went into.
+    /// Parts of the time of all frames, by what they went into.
     pub bounds: Bounds,
-    /// Whether all of them are by Winograd's method in ours.
+    /// Use of Winograd's method in ours: used if all of the layers are by it.
     pub winograd: WinogradUse,
     frames: f64,
     period: Time,
@@ -38,14 +38,14 @@ pub struct Compared {
     rates: [f64; 2],
 }
 
-/// Whether Winograd's method computes some layers.
+/// Use of Winograd's method for some layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WinogradUse {
-    /// It does.
+    /// The method computes them.
     Used,
-    /// It does not, and could.
+    /// The method does not compute them, and could.
     Possible,
-    /// It cannot: the configuration does not have it, or it is not for such layers.
+    /// The method cannot compute them: the configuration does not have it, or it is not for such layers.
     Impossible,
 }
 
@@ -61,7 +61,7 @@ impl WinogradUse {
     }
 }
 
-/// Which layers of a network Winograd's method could compute on a configuration: those of a plan that always takes it.
+/// Returns which layers of a network Winograd's method could compute on a configuration: those of a plan that always takes it.
 ///
 /// # Errors
 /// As [`Plan::new`].
@@ -159,7 +159,7 @@ impl Compared {
         self.figure.as_ref().map(|figure| self.cycles / figure.cycles - 1.0)
     }
 
-    /// Why it is far, if it is: each mechanism that by itself makes out as much as is worth an explanation, which may be none. And
+    /// Returns why it is far, if it is: each mechanism that by itself makes out as much as is worth an explanation, which may be none. And
     /// in any case, if their row contradicts itself by as much.
     ///
     /// Where ours is slower, a mechanism makes out what ours would lose if it alone were as they count it: no less time than the
@@ -185,7 +185,7 @@ impl Compared {
         named
     }
 
-    /// What ours would lose without each.
+    /// Returns what ours would lose without each cause, in cycles.
     fn slower(&self, figure: &Figure) -> Vec<(Cause, f64)> {
         let cycles = |time: Time| time.as_ps() as f64 / self.period.as_ps().max(1) as f64 / self.frames;
         let of = |bound: Bound| cycles(self.bounds[bound]);
@@ -210,7 +210,7 @@ impl Compared {
         ]
     }
 
-    /// What theirs would lose with ours of each. In rows by Winograd's method they count transformed
+    /// Returns what theirs would lose with ours of each, in cycles. In rows by Winograd's method they count transformed
     /// kernels, which are 16/9 as large.
     fn faster(&self, figure: &Figure) -> Vec<(Cause, f64)> {
         let theirs = figure.own_sum();

@@ -4,11 +4,11 @@ use super::Case;
 use serde::Deserialize;
 use vp_core::Time;
 
-/// What the whole workbook's frames take, in microseconds: its own sums, without SRAM and with it.
+/// Time of a frame of each network, in microseconds: the workbook's own sums, without SRAM and with it.
 const FRAMES: [(&str, [f64; 2]); 3] =
     [("alexnet", [895.4, 591.5]), ("googlenet", [1222.1, 579.7]), ("resnet50", [7113.7, 5161.5])];
 
-/// What the workbook says of a layer, or of some that it counts together.
+/// Figures of the workbook for a layer, or for some that it counts together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// The network.
@@ -17,13 +17,13 @@ pub struct Figure {
     pub layers: Vec<String>,
     /// Products.
     pub macs: u64,
-    /// It counts on Winograd's convolution.
+    /// True if the figure counts on Winograd's convolution.
     pub winograd: bool,
     /// Cycles of the array.
     pub mac_cycles: f64,
     /// Cycles.
     pub cycles: f64,
-    /// What bounds it: `MAC`, `DRAM`, and with SRAM `CVSRAM-R` or `CVSRAM-W`, its reads or its writes.
+    /// Bound of the layer: `MAC`, `DRAM`, and with SRAM `CVSRAM-R` or `CVSRAM-W`, its reads or its writes.
     pub bound: String,
     /// Bytes over DBBIF; with SRAM they are not told.
     pub bytes: Option<f64>,
@@ -84,7 +84,7 @@ pub fn frame(network: &str, case: Case) -> Option<Time> {
 }
 
 impl Figure {
-    /// Whether it is of fully connected layers.
+    /// Returns true if the figure is of fully connected layers.
     pub(super) fn is_connected(&self) -> bool {
         self.layers.iter().any(|layer| layer.starts_with("fc"))
     }

@@ -24,7 +24,7 @@ pub const NETWORKS: [&str; 3] = ["alexnet", "googlenet", "resnet50"];
 /// The platform that the figures are of, if nothing else is asked for.
 pub const PLATFORM: &str = "nv_large";
 
-/// How many frames share what fully connected layers read: the workbook counts so for AlexNet alone.
+/// Returns the number of frames that share what fully connected layers read: the workbook counts so for AlexNet alone.
 #[must_use]
 pub fn batch(network: &str) -> u32 {
     if network == "alexnet" { 16 } else { 1 }
@@ -36,7 +36,7 @@ const RATE: u64 = 10_000_000_000;
 /// Bytes of SRAM, and bytes a second over SRAMIF, of reads and as many of writes.
 const SRAM: (u64, u64) = (4 << 20, 25_000_000_000);
 
-/// Which of the workbook's two cases.
+/// One of the workbook's two cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
     /// All lies in DRAM.
@@ -49,7 +49,7 @@ impl Case {
     /// Both.
     pub const ALL: [Case; 2] = [Case::Dram, Case::Sram];
 
-    /// What ours keeps in SRAM.
+    /// Returns what ours keeps in SRAM.
     #[must_use]
     pub fn placement(self) -> Placement {
         match self {

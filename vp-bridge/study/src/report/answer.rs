@@ -1,4 +1,4 @@
-//! What a chart of frames/s says, in a sentence.
+//! Answer of a chart of frames/s, in a sentence.
 
 use super::page::{Answer, Page};
 use crate::ideal::{Ideal, Trend};
@@ -60,7 +60,7 @@ impl Page<'_> {
         Some(Answer { head, rest })
     }
 
-    /// What a chart is of: `resnet50 on nv_large, batch 4`.
+    /// Returns what a chart is of: `resnet50 on nv_large, batch 4`.
     pub(super) fn subject(&self, panel: &Panel) -> String {
         let Some(point) = self.study.points.get(panel.chosen - 1) else { return panel.title.clone() };
         let (network, platform) = (point.get("network").map_or_else(String::new, text), point.platform());
@@ -82,7 +82,7 @@ impl Page<'_> {
         self.layout.curves.as_deref().map_or_else(String::new, |name| amount(name, label))
     }
 
-    /// Where a point stands on its chart: its place and its curve.
+    /// Returns where a point stands on its chart: its place and its curve.
     fn place_of<'a>(&self, panel: &'a Panel, number: usize) -> Option<(f64, &'a str)> {
         panel.curves.iter().find_map(|curve| {
             let point = curve.points.iter().find(|point| point.1 == number)?;
@@ -90,7 +90,7 @@ impl Page<'_> {
         })
     }
 
-    /// Where the share that is asked for is to be had: of the ideal, and where that differs of what is good on the curve itself.
+    /// Says where the share that is asked for is to be had: of the ideal, and where that differs of what is good on the curve itself.
     fn knees_said(&self, panel: &Panel, ideal: &Ideal, label: &str) -> String {
         let share = percent(self.study.report.knee);
         let Some(curve) = panel.curves.iter().find(|curve| curve.label == label) else {

@@ -1,4 +1,4 @@
-//! What time goes into: a bar a layer, or a bar a point, its parts stacked.
+//! Bars of what time goes into: a bar a layer, or a bar a point, its parts stacked.
 
 use super::drawing::{self, BOUNDS, Error, TEXT};
 use super::live::{self, Live};
@@ -28,7 +28,7 @@ impl Bar {
     }
 }
 
-/// What at least one bar has.
+/// Returns the bounds that at least one bar has.
 fn present(bars: &[Bar]) -> impl Iterator<Item = Bound> {
     Bound::ALL.into_iter().filter(|bound| bars.iter().any(|bar| bar.parts[*bound as usize] > 0.0))
 }
@@ -108,7 +108,7 @@ pub(super) fn shares(bars: &[Bar], of: &str, words: bool, size: (u32, u32)) -> R
     })
 }
 
-/// The same as [`layers`] for the page's script; `said` is what else there is to say of each bar.
+/// Returns the chart of [`layers`] for the page's script; `said` is what else there is to say of each bar.
 pub(super) fn live_layers(bars: &[Bar], unit: &str, said: &[String]) -> Live {
     let names: Vec<&str> = bars.iter().map(|bar| bar.name.as_str()).collect();
     let part = |at: usize| {
@@ -126,7 +126,7 @@ pub(super) fn live_layers(bars: &[Bar], unit: &str, said: &[String]) -> Live {
     Live::new(traces, live::axis(unit), y, 90 + ROW * bars.len() as u32).with("bargap", 0.25)
 }
 
-/// The same as [`shares`].
+/// Returns the chart of [`shares`] for the page's script.
 pub(super) fn live_shares(bars: &[Bar], of: &str) -> Live {
     let names: Vec<&str> = bars.iter().map(|bar| bar.name.as_str()).collect();
     let part = |at: usize| {

@@ -45,7 +45,7 @@ pub(super) fn rounded_whole(count: u64) -> String {
     if count < 100 { count.to_string() } else { rounded(count as f64) }
 }
 
-/// Whether a cell is a number with a few words behind it at most; of nothing too.
+/// Returns true if a cell is a number with a few words behind it at most; of nothing too.
 pub(super) fn is_number(cell: &str) -> bool {
     let begins = cell.is_empty() || cell.starts_with(|first: char| first.is_ascii_digit() || first == '-');
     begins && cell.split_whitespace().count() <= 6

@@ -19,30 +19,30 @@ use serde_json::json;
 /// A design that ran.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Design {
-    /// Its point.
+    /// Number of the design's point.
     pub(super) number: usize,
     pub(super) area: f64,
     pub(super) frames: f64,
-    /// Which of the chart's curves it belongs to.
+    /// Place, in the chart's list, of the curve that the design belongs to.
     pub(super) curve: usize,
-    /// What makes it this design, and what bounds it.
+    /// Text of what makes it this design, and what bounds it.
     pub(super) hint: String,
 }
 
 /// The designs of a chart.
 pub(super) struct Designs<'a> {
-    /// What stands for area.
+    /// Name of what stands for area.
     pub(super) area: &'a str,
     /// In what that is counted.
     pub(super) unit: Unit,
-    /// What tells curves apart, and their labels.
+    /// Name of what tells curves apart, and their labels.
     pub(super) title: &'a str,
     pub(super) labels: Vec<String>,
     pub(super) designs: Vec<Design>,
 }
 
 impl Designs<'_> {
-    /// Those that no other one beats, by their area.
+    /// Returns the designs that no other one beats, by their area.
     pub(super) fn front(&self) -> Vec<&Design> {
         let all: Vec<(f64, f64)> = self.designs.iter().map(|design| (design.area, design.frames)).collect();
         front(&all).into_iter().map(|at| &self.designs[at]).collect()
@@ -80,7 +80,7 @@ impl Designs<'_> {
         Axis::fitting(self.area, &areas).in_unit(self.unit)
     }
 
-    /// The same for the page's script.
+    /// Returns the chart of [`draw`](Designs::draw) for the page's script.
     pub(super) fn live(&self) -> Live {
         let front = self.front();
         let (x, y): (Vec<f64>, Vec<f64>) = steps(&front).into_iter().unzip();

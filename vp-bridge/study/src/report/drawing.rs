@@ -1,5 +1,5 @@
-//! What all pictures are drawn with: colours, the size of text, an area to draw on. Pictures are SVG; in a page their colours are its
-//! style's, so that they are light and dark with it.
+//! Means with which all pictures are drawn: colours, the size of text, an area to draw on. Pictures are SVG; in a page their colours are
+//! its style's, so that they are light and dark with it.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -28,7 +28,7 @@ pub(super) const SERIES: [RGBColor; 8] = [
     RGBColor(0xd6, 0x4a, 0x4a),
 ];
 
-/// What bounds, in the order of [`vp_models::host::Bound::ALL`].
+/// Colours of bounds, in the order of [`vp_models::host::Bound::ALL`].
 pub(super) const BOUNDS: [RGBColor; Bound::COUNT] = [
     RGBColor(0x3a, 0xa0, 0x62),
     RGBColor(0xa3, 0xc9, 0x6a),
@@ -69,7 +69,7 @@ pub(super) fn svg(
     Ok(text)
 }
 
-/// How large text is.
+/// Size of text.
 pub(super) const FONT: u32 = 14;
 
 /// About how wide a text is.

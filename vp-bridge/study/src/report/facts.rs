@@ -1,4 +1,4 @@
-//! What the numbers rest on: the platforms and networks that were run, and how far their model is proven.
+//! Facts that the numbers rest on: the platforms and networks that were run, and how far their model is proven.
 
 use super::cells::{Cells, rounded_whole, strings, table};
 use super::page::Page;
@@ -150,7 +150,7 @@ impl Page<'_> {
         without_empty((header, networks.iter().map(row).collect()))
     }
 
-    /// What points of a network keep in SRAM; empty where there is none.
+    /// Returns what points of a network keep in SRAM; empty where there is none.
     fn placements(&self, network: &str) -> String {
         let own = self.jobs().filter(|job| job.point.network().is_ok_and(|name| name == network));
         range(own.map(placement).filter(|placement| !placement.is_empty()))
@@ -194,7 +194,7 @@ fn winograd(choice: Winograd) -> &'static str {
     }
 }
 
-/// What a point keeps in SRAM beside what its network's file demands there; empty where there is no SRAM.
+/// Returns what a point keeps in SRAM beside what its network's file demands there; empty where there is no SRAM.
 fn placement(job: &Job) -> String {
     let PlanOptions { placement, sram_limit, copies, .. } = job.options;
     if job.description.nvdla().is_none_or(|nvdla| !nvdla.config.secondary_memory) {
@@ -214,7 +214,7 @@ fn without_empty((header, rows): Cells) -> Cells {
     (kept(header), rows.into_iter().map(kept).collect())
 }
 
-/// How long a read takes, as far as a number says it.
+/// Returns how long a read takes, as far as a number says it.
 fn memory(description: &Description) -> String {
     let phrase = description.dbb0.model.phrase();
     match (phrase, description.dbb_latency()) {
@@ -243,7 +243,7 @@ fn bandwidth(description: &Description) -> String {
     }
 }
 
-/// How far the cycles of what runs here were compared with the RTL's: of the ways through the hardware that its layers go.
+/// Says how far the cycles of what runs here were compared with the RTL's: of the ways through the hardware that its layers go.
 fn agreement(jobs: &[&Job]) -> String {
     let mut devices: Vec<&Job> = Vec::new();
     for job in jobs {

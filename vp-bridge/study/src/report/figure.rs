@@ -8,17 +8,17 @@ use maud::{Markup, PreEscaped, html};
 
 /// A chart with all that belongs to it.
 pub(super) struct Figure {
-    /// What it is of.
+    /// Title: what the chart is of.
     pub(super) title: String,
-    /// Which point, if it is of one.
+    /// Point of the chart, in words, if it is of one.
     pub(super) said: Option<String>,
-    /// What it tells, in a sentence.
+    /// Answer that the chart gives, in a sentence.
     pub(super) answer: Option<String>,
     /// The picture.
     pub(super) svg: String,
-    /// The same for who has scripts.
+    /// Chart for readers that have scripts.
     pub(super) live: Option<Live>,
-    /// The same in numbers.
+    /// Numbers of the picture.
     pub(super) cells: Cells,
 }
 

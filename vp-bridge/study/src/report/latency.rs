@@ -1,4 +1,4 @@
-//! How long reads took: the share of them in each bucket of latency.
+//! Chart of how long reads took: the share of them in each bucket of latency.
 
 use super::drawing::{self, Error};
 use super::live::{self, Live};
@@ -49,7 +49,7 @@ fn axis<'a>(buckets: impl Iterator<Item = &'a (f64, f64, f64)>) -> Axis {
     Axis::log(NAME, ends, if most < 3.0 * least { 2.5 } else { 1.25 })
 }
 
-/// What is along the axis.
+/// Name of the axis.
 const NAME: &str = "read latency, cycles";
 
 /// The longest latency, if all reads of all runs are in one bucket: then there is nothing to draw.
@@ -59,7 +59,7 @@ pub(super) fn without_spread(runs: &[(String, &Histogram)]) -> Option<u64> {
     buckets.all(|cycles| cycles == first).then_some(first)
 }
 
-/// The same as [`draw`] for the page's script.
+/// Returns the chart of [`draw`] for the page's script.
 pub(super) fn live(title: &str, runs: &[(String, &Histogram)]) -> Live {
     let run = |(at, (label, histogram)): (usize, &(String, &Histogram))| {
         let mut line: [Vec<f64>; 2] = Default::default();

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 /// plotly.js, packed: gzip in base64.
 const PLOTLY: &str = include_str!(concat!(env!("OUT_DIR"), "/plotly.js.gz.base64"));
 
-/// What plotly.js says of itself at its beginning: its version, and whose it is.
+/// Notice at the beginning of plotly.js: its version, and whose it is.
 const NOTICE: &str = include_str!(concat!(env!("OUT_DIR"), "/plotly.notice"));
 
 /// The page's own script.
@@ -31,14 +31,14 @@ impl Live {
         Live { traces, layout, high }
     }
 
-    /// The same with another trace.
+    /// Returns the chart with another trace.
     #[must_use]
     pub(super) fn and(mut self, trace: Value) -> Live {
         self.traces.push(trace);
         self
     }
 
-    /// The same, with more of the layout said.
+    /// Returns the chart with more of the layout said.
     #[must_use]
     pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> Live {
         self.layout.insert(name.to_owned(), value.into());
@@ -97,7 +97,7 @@ pub(super) fn digits(number: f64) -> f64 {
     format!("{number:.5e}").parse().unwrap_or(number)
 }
 
-/// What the page carries to draw its charts, for its end.
+/// Returns the scripts that the page carries to draw its charts, for its end.
 pub(super) fn scripts() -> Markup {
     html! {
         script id="plotly" type="application/gzip;base64" { (PreEscaped(PLOTLY)) }

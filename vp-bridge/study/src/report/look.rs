@@ -1,10 +1,10 @@
-//! What tells curves apart: colours, and where there are more curves than colours, dashes and markers too. And legends.
+//! Looks that tell curves apart: colours, and where there are more curves than colours, dashes and markers too. And legends.
 
 use super::drawing::{Area, Error, SERIES, TEXT, style, width};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-/// How a curve looks: no two of the first 128 look the same.
+/// Look of a curve: no two of the first 128 look the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Look {
     pub(super) colour: RGBColor,
@@ -13,7 +13,7 @@ pub(super) struct Look {
     marker: Marker,
 }
 
-/// What stands at a point.
+/// Marker at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Marker {
     Disc,
@@ -45,12 +45,12 @@ impl Look {
         things.iter().enumerate().map(|(at, thing)| (thing, Look::of(at)))
     }
 
-    /// Whether it is told by its colour alone.
+    /// Returns true if the curve is told by its colour alone.
     pub(super) fn is_plain(self) -> bool {
         self.dash.is_empty() && self.marker == Marker::Disc
     }
 
-    /// Its dash as plotly.js has it.
+    /// Returns the look's dash as plotly.js has it.
     pub(super) fn dash_name(self) -> String {
         if self.dash.is_empty() {
             return "solid".to_owned();
@@ -58,7 +58,7 @@ impl Look {
         self.dash.iter().map(|pixels| format!("{pixels}px")).collect::<Vec<_>>().join(",")
     }
 
-    /// Its marker as plotly.js has it.
+    /// Returns the look's marker as plotly.js has it.
     pub(super) fn marker_name(self) -> &'static str {
         match self.marker {
             Marker::Disc => "circle",
@@ -143,18 +143,18 @@ pub(super) fn pieces(places: &[(i32, i32)], dash: &[u32]) -> Vec<Vec<(i32, i32)>
     all
 }
 
-/// How something is marked in a legend.
+/// Mark of an entry in a legend.
 #[derive(Clone, Copy)]
 pub(super) enum Mark {
     Line,
     Box,
 }
 
-/// How high a legend of one line is, and each line more.
+/// Height of a legend of one line, and of each line more, in pixels.
 pub(super) const LEGEND: u32 = 26;
 const LINE: u32 = 20;
 
-/// Where a legend's entries begin, line after line: a title first, then each entry behind its mark.
+/// Returns where a legend's entries begin, line after line: a title first, then each entry behind its mark.
 fn places<'a>(wide: u32, title: &str, entries: impl Iterator<Item = &'a str>, mark: Mark) -> Vec<(i32, i32)> {
     let begin = if title.is_empty() { 8 } else { 8 + width(title) + 14 };
     let (mut x, mut line) = (begin, 0);
@@ -180,7 +180,7 @@ impl Mark {
     }
 }
 
-/// How high a legend is in a picture of this width.
+/// Returns the height of a legend in a picture of this width, in pixels.
 pub(super) fn legend_height(wide: u32, title: &str, entries: &[(String, Look)], mark: Mark) -> u32 {
     let places = places(wide, title, entries.iter().map(|(name, _)| name.as_str()), mark);
     let last = places.last().map_or(LEGEND as i32 / 2 + 2, |place| place.1);

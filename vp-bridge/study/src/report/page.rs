@@ -14,32 +14,32 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::path::Path;
 use vp_models::printable;
 
-/// What a page is made of.
+/// Parts that a page is made of.
 #[derive(Clone, Copy)]
 pub struct Page<'a> {
     /// The study, with all its points.
     pub study: &'a Study,
-    /// Where they stand.
+    /// Layout of the points.
     pub layout: &'a Layout,
-    /// What came of them.
+    /// Points that are done, with what came of them.
     pub rows: &'a [Row<'a>],
-    /// What its search found, if it has one.
+    /// Results of the study's search, if it has one.
     pub findings: &'a [Finding],
     /// The study's file, as commands name it.
     pub file: &'a Path,
-    /// Which program makes the page.
+    /// Build of the program that makes the page.
     pub build: &'a str,
 }
 
 /// A section of the page.
 pub(super) struct Section {
-    /// Its name in the page.
+    /// Name of the section in the page.
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) content: Markup,
 }
 
-/// How large a chart is that has another beside it, and how wide one that has not.
+/// Size of a chart that has another beside it, and width of one that has not, in pixels.
 pub(super) const HALF: (u32, u32) = (600, 400);
 pub(super) const WHOLE: u32 = 1180;
 
@@ -48,7 +48,7 @@ pub(super) const WHOLE: u32 = 1180;
 pub struct Answer {
     /// `400 cycles with 64 outstanding: resnet50 on nv_large keeps 50 %`.
     pub head: String,
-    /// What that is a share of, what else could be had, and where the knees are; empty if there is nothing to add.
+    /// Rest of the answer: what that is a share of, what else could be had, and where the knees are; empty if there is nothing to add.
     pub rest: String,
 }
 
@@ -143,8 +143,8 @@ impl Page<'_> {
         }
     }
 
-    /// What the page leads with: what was found, what a frame costs, or what each chart of frames/s says, and what has no effect; each with the place in the page that
-    /// shows it.
+    /// Returns what the page leads with: what was found, what a frame costs, or what each chart of frames/s says, and what has no effect;
+    /// each with the place in the page that shows it.
     pub fn lead(&self) -> Vec<(String, Answer)> {
         let found = self.findings.iter().map(|finding| {
             let head = self.found(finding).trim_end_matches('.').to_owned();
@@ -212,7 +212,7 @@ impl Page<'_> {
         (strings(["point", "what", "why"]), failed.iter().map(row).collect())
     }
 
-    /// Whether points have times along the axis, which are nanoseconds there.
+    /// Returns true if points have times along the axis, which are nanoseconds there.
     pub(super) fn x_is_time(&self) -> bool {
         let x = &self.layout.x;
         self.rows.iter().find_map(|row| row.point.get(x)).is_some_and(is_time)
@@ -227,12 +227,12 @@ impl Page<'_> {
         }
     }
 
-    /// What is along the axes.
+    /// Returns the name of what is along the axes.
     pub(super) fn along(&self) -> String {
         measured_in(&self.layout.x, self.x_unit())
     }
 
-    /// What stands at a place along the axes: with its unit, if it is not the axis that has it.
+    /// Returns what stands at a place along the axes: with its unit, if it is not the axis that has it.
     pub(super) fn place(&self, x: f64) -> String {
         match (self.layout.name(x), self.x_unit()) {
             (Some(name), _) => name.to_owned(),
@@ -255,7 +255,7 @@ impl Page<'_> {
         self.layout.curves.as_deref().map_or_else(|| label.to_owned(), |name| quantity(name, label))
     }
 
-    /// Which point it is, and what makes it differ from its chart's others.
+    /// Says which point it is, and what makes it differ from its chart's others.
     pub(super) fn said(&self, number: usize) -> String {
         let of = |name: &str| {
             let point = self.study.points.get(number - 1)?;

@@ -1,4 +1,4 @@
-//! What pictures with axes share: axes, a chart between them, labels, knees.
+//! Parts that pictures with axes share: axes, a chart between them, labels, knees.
 
 use super::drawing::{Area, Error, FONT, GUIDE, LABEL, TEXT, style, width};
 use super::look::pieces;
@@ -85,14 +85,14 @@ impl Axis {
         }
     }
 
-    /// Whether values reach over more than a decade, nearly, and are above zero.
+    /// Returns true if values reach over more than a decade, nearly, and are above zero.
     pub(super) fn fits_log(values: &[f64]) -> bool {
         let least = values.iter().copied().fold(f64::MAX, f64::min);
         let most = values.iter().copied().fold(0.0, f64::max);
         least > 0.0 && most / least > 8.0
     }
 
-    /// The same with ticks told in a unit; those of bytes stand at powers of two.
+    /// Returns the axis with ticks told in a unit; those of bytes stand at powers of two.
     pub(super) fn in_unit(mut self, unit: Unit) -> Axis {
         self.unit = unit;
         if unit == Unit::Bytes {
@@ -101,32 +101,32 @@ impl Axis {
         self
     }
 
-    /// Whether it is logarithmic.
+    /// Returns true if the axis is logarithmic.
     pub(super) fn is_log(&self) -> bool {
         self.log
     }
 
-    /// What it is of.
+    /// Returns the name of what the axis is of.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its ticks, and what stands at each.
+    /// Returns the axis's ticks, and what stands at each.
     pub(super) fn labelled_ticks(&self) -> impl Iterator<Item = (f64, String)> + '_ {
         self.ticks.iter().map(|tick| (*tick, self.unit.at_tick(*tick)))
     }
 
-    /// Where a value stands.
+    /// Returns the place of a value along the axis.
     pub(super) fn place(&self, value: f64) -> f64 {
         if self.log { value.max(f64::MIN_POSITIVE).log10() } else { value }
     }
 
-    /// Where it ends.
+    /// Returns the value at which the axis ends.
     pub(super) fn end(&self) -> f64 {
         self.ends.1
     }
 
-    /// Where it begins.
+    /// Returns the value at which the axis begins.
     pub(super) fn start(&self) -> f64 {
         self.ends.0
     }
@@ -159,7 +159,7 @@ fn binary_ticks((from, to): (f64, f64), log: bool) -> Vec<f64> {
     std::iter::successors(Some(0.0), |at| Some(at + apart)).take_while(|at| *at <= to).collect()
 }
 
-/// Where things stand along an axis, with ticks exactly where it has them.
+/// Places along an axis, with ticks exactly where it has them.
 pub(super) struct Places {
     ends: (f64, f64),
     ticks: Vec<f64>,
@@ -197,7 +197,7 @@ fn step(least: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// Where texts stand, so that none comes upon another.
+/// Places of texts, so that none comes upon another.
 #[derive(Default)]
 pub(super) struct Labels(Vec<[i32; 4]>);
 

@@ -16,17 +16,17 @@ pub(super) struct RooflinePoint {
     pub(super) intensity: f64,
     /// Multiplications a cycle.
     pub(super) speed: f64,
-    /// Its share of the time.
+    /// Share of the time that the layer takes.
     pub(super) share: f64,
 }
 
-/// What bounds all layers.
+/// Limits that bound all layers.
 pub(super) struct Roof {
     /// Multiplications a cycle at most.
     pub(super) macs: f64,
     /// Bytes that can be read a cycle, over all interfaces that are used.
     pub(super) bytes: f64,
-    /// Whether SRAMIF is one of them.
+    /// True if SRAMIF is one of them.
     pub(super) has_sram: bool,
     /// Bytes that can be read a cycle with so many reads outstanding at this latency, if that is less; not where some come over SRAMIF.
     pub(super) hidden: Option<f64>,
@@ -57,7 +57,7 @@ pub(super) fn of(measured: &Measured) -> (Roof, Vec<RooflinePoint>) {
 }
 
 impl Roof {
-    /// What the slope is, for the legend.
+    /// Returns the slope's name in the legend.
     fn slope_name(&self) -> String {
         let over = if self.has_sram { ", DBBIF and SRAM" } else { "" };
         format!("{} bytes/cycle{over}", short(self.bytes))
@@ -74,7 +74,7 @@ impl Roof {
     }
 }
 
-/// What is along its axes.
+/// Names of the axes.
 const NAMES: [&str; 2] = ["MACs for each byte read", "MACs a cycle"];
 
 fn axes(roof: &Roof, places: &[RooflinePoint]) -> (Axis, Axis) {
@@ -84,7 +84,7 @@ fn axes(roof: &Roof, places: &[RooflinePoint]) -> (Axis, Axis) {
     (x, y)
 }
 
-/// The same as [`draw`] for the page's script.
+/// Returns the chart of [`draw`] for the page's script.
 pub(super) fn live(roof: &Roof, places: &[RooflinePoint]) -> Live {
     let (x, y) = axes(roof, places);
     let slope = |name: String, rate: f64, at: usize| {
@@ -132,7 +132,7 @@ pub(super) fn live(roof: &Roof, places: &[RooflinePoint]) -> Live {
     Live::new(traces, live::along(&x), live::along(&y), 400)
 }
 
-/// How large a layer's disc is, in pixels.
+/// Returns the radius of a layer's disc, in pixels.
 fn radius(share: f64) -> i32 {
     (3.0 + 26.0 * share.max(0.0).sqrt()).min(24.0) as i32
 }

@@ -17,12 +17,12 @@ pub struct Table {
     pub title: String,
     /// The names of its columns.
     pub header: Vec<String>,
-    /// Its rows, a cell a column.
+    /// Rows of the table, a cell a column.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Page<'_> {
-    /// What is to be seen in the charts, in numbers.
+    /// Returns what is to be seen in the charts, in numbers.
     pub fn table(&self) -> Table {
         let words = !self.layout.names.is_empty();
         let (title, (header, rows)) = match words {
@@ -41,7 +41,7 @@ impl Page<'_> {
         self.layout.curves.as_deref().is_some_and(|curves| curves != "network")
     }
 
-    /// Where each curve has the share that is asked for: of the ideal of its chart, and of what is good on the curve itself.
+    /// Returns where each curve has the share that is asked for: of the ideal of its chart, and of what is good on the curve itself.
     fn knees(&self) -> Cells {
         let (mut cells, mut trends) = (Vec::new(), Vec::new());
         for panel in &self.layout.panels {

@@ -13,16 +13,16 @@ use serde_json::json;
 
 /// Curves over a common axis.
 pub(super) struct Curves<'a> {
-    /// What the curves differ in.
+    /// Name of what the curves differ in.
     pub(super) title: &'a str,
-    /// What is along the axis.
+    /// Name of what is along the axis.
     pub(super) x: String,
     /// In what that is counted.
     pub(super) unit: Unit,
     /// The words along it, if it has any: places are their indices.
     pub(super) names: Vec<&'a str>,
     pub(super) lines: Vec<Line>,
-    /// What they are held against.
+    /// Ideal that the curves are held against.
     pub(super) ideal: Option<Ideal>,
     /// A knee is where a curve passes this share of the ideal.
     pub(super) share: f64,
@@ -33,7 +33,7 @@ pub(super) struct Line {
     pub(super) label: String,
     /// Places and frames/s, in order.
     pub(super) points: Vec<(f64, f64)>,
-    /// What else there is to say of each point.
+    /// Further words on each point.
     pub(super) hints: Vec<String>,
 }
 
@@ -47,7 +47,8 @@ impl Curves<'_> {
         self.ideal.as_ref().map(|ideal| ideal.frames * self.share)
     }
 
-    /// Where a curve passes it, and how high it is there: on the line between two points, or at the point that has come to it.
+    /// Returns where a curve passes the level, and how high it is there: on the line between two points, or at the point that has come to
+    /// it.
     fn knee(&self, line: &Line) -> Option<(f64, f64)> {
         match self.ideal.as_ref()?.knee(&line.points, self.share)? {
             Knee::At(place) => {
@@ -58,7 +59,7 @@ impl Curves<'_> {
         }
     }
 
-    /// What stands at a knee: whole where all points are.
+    /// Returns what stands at a knee: whole where all points are.
     fn said(&self, place: f64) -> String {
         let is_whole = self.points().all(|point| point.0.fract() == 0.0);
         self.unit.said(if is_whole { place.round() } else { place })
@@ -138,7 +139,7 @@ fn bars(root: &Area<'_>, area: &Area<'_>, curves: &Curves<'_>, below: &Below) ->
     below.draw(root, |at| chart.backend_coord(&(at as f64 + 0.5, 0.0)))
 }
 
-/// The same for the page's script.
+/// Returns the chart of [`draw`] for the page's script.
 pub(super) fn live(curves: &Curves<'_>) -> Live {
     let y = live::axis("frames/s");
     let named = |label: &str| match (curves.title, label) {

@@ -1,4 +1,4 @@
-//! What was outstanding and how full the buffer was, over time, for one point.
+//! Chart of what was outstanding and how full the buffer was, over time, for one point.
 
 use super::drawing::{self, Area, Error, LABEL, SERIES, TEXT};
 use super::live::{self, Live};
@@ -84,7 +84,7 @@ pub(super) fn draw(measured: &Measured, timeline: &Timeline, wide: u32) -> Resul
     })
 }
 
-/// The same for the page's script: strips one below the other over one axis.
+/// Returns the chart of [`draw`] for the page's script: strips one below the other over one axis.
 pub(super) fn live(measured: &Measured, timeline: &Timeline) -> Live {
     let strips = strips(measured, timeline);
     let end = (timeline.start + measured.time) as f64;
@@ -141,7 +141,7 @@ fn live_level(
     [trace(means, "mean", "tozeroy", 0.5), trace(most, "most", "none", 1.2)]
 }
 
-/// Which layer has its turn, as a band.
+/// Returns the layers that have their turn, as a band.
 fn live_layers(timeline: &Timeline, end: f64, (unit, scale): (&str, f64)) -> Value {
     let begins: Vec<f64> = timeline.layers.iter().map(|(begin, _)| *begin as f64).collect();
     let ends = begins.iter().skip(1).copied().chain([end]);
@@ -207,7 +207,7 @@ fn strip(
     Ok((chart.backend_coord(&(0.0, 0.0)).0, chart.backend_coord(&(x.end(), 0.0)).0))
 }
 
-/// Which layer has its turn: names where there is room for them.
+/// Draws the layers that have their turn: names where there is room for them.
 fn layers(area: &Area<'_>, timeline: &Timeline, end: f64, (left, right): (i32, i32)) -> Result<(), Error> {
     let place = |time: f64| left + (f64::from(right - left) * (time / end)) as i32;
     for (at, (begin, name)) in timeline.layers.iter().enumerate() {

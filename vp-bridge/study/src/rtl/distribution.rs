@@ -1,4 +1,4 @@
-//! How far the model is from the RTL over many rows, and how far it may be.
+//! Distribution of the model's errors against the RTL over many rows, and bounds on it.
 
 use super::RtlError;
 use std::fmt;
@@ -14,13 +14,13 @@ pub fn error_ppm(model: u64, rtl: u64) -> u64 {
 /// The errors of a set of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Distribution {
-    /// How many rows there are.
+    /// Number of rows.
     pub rows: usize,
     /// In how many the cycles are equal.
     pub exact: usize,
     /// The median error, in parts per million.
     pub median: u64,
-    /// What 95 % of the rows do not exceed.
+    /// Error that 95 % of the rows do not exceed, in parts per million.
     pub percentile_95: u64,
     /// The largest.
     pub max: u64,
@@ -60,7 +60,7 @@ impl Distribution {
     }
 }
 
-/// How far the model may be from the RTL.
+/// Bounds on how far the model may be from the RTL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Fewer cycles apart than this count as none.
@@ -74,7 +74,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// What is asked for: median 3 %, 95 % of the rows 10 %, none over 20 %, under 60 cycles not counted.
+    /// Bounds that are asked for: median 3 %, 95 % of the rows 10 %, none over 20 %, under 60 cycles not counted.
     pub const ASKED: Bounds = Bounds { cycles: 60, median: 30_000, percentile_95: 100_000, max: 200_000 };
 
     /// A row's error as it counts here.
@@ -83,7 +83,7 @@ impl Bounds {
         if model.abs_diff(rtl) < self.cycles { 0 } else { error_ppm(model, rtl) }
     }
 
-    /// Whether errors, each as [`error`](Bounds::error) counts it, are within.
+    /// Returns true if errors, each as [`error`](Bounds::error) counts it, are within.
     #[must_use]
     pub fn hold(&self, errors: &Distribution) -> bool {
         errors.median <= self.median && errors.percentile_95 <= self.percentile_95 && errors.max <= self.max
@@ -95,7 +95,7 @@ impl Bounds {
 pub struct TableDistribution {
     /// The table of measurements.
     pub table: String,
-    /// Which rows of it: `all`, or those of a memory.
+    /// Rows of the table: `all`, or those of a memory.
     pub group: String,
     /// Their errors.
     pub distribution: Distribution,

@@ -62,7 +62,7 @@ fn request(line: &str) -> Option<Option<(Channel, (u64, u32))>> {
     Some(Some(((port, write, id.parse().ok()?), (address, length.parse().ok()?))))
 }
 
-/// Where two runs asked for different addresses, or in another order on the same channel.
+/// Returns where two runs asked for different addresses, or in another order on the same channel.
 #[must_use]
 pub fn differences(model: &Requests, rtl: &Requests) -> Vec<String> {
     let channels = model.keys().chain(rtl.keys().filter(|channel| !model.contains_key(channel)));

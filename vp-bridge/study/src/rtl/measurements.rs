@@ -5,10 +5,10 @@ use super::networks::{self, NetworkRow};
 use super::table::Table;
 use std::path::{Path, PathBuf};
 
-/// Where files of networks may lie in a folder with tables.
+/// Folder, in a folder with tables, where files of networks may lie.
 const NETWORKS: &str = "networks";
 
-/// What a folder's files say, in the order of their names.
+/// Contents of a folder's files, in the order of their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measurements {
     /// Simulations of traces, by configuration.

@@ -1,4 +1,4 @@
-//! What was measured on the vendor's RTL, and how far the model is from it.
+//! Measurements of the vendor's RTL, and how far the model is from it.
 //!
 //! * [`measurements`]: all that a folder holds of them.
 //! * [`table`]: tables of measurements, a row for each simulation of the RTL: a trace under a memory.
@@ -30,7 +30,7 @@ use vp_models::host::read_description;
 pub struct RtlError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong, and where in it.
+    /// Fault of the file or row, and where in the file.
     pub what: String,
 }
 

@@ -1,5 +1,4 @@
-//! What a unit can be asked to do, as far as it goes another way through the hardware: what measurements and goldens are
-//! counted by.
+//! Modes of units: ways through the hardware, by what a unit is asked to do. Measurements and goldens are counted by them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -62,7 +61,7 @@ impl Mode {
         Mode::Float16,
     ];
 
-    /// What it is called.
+    /// Returns the mode's name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -90,7 +89,7 @@ impl Mode {
         Mode::ALL.into_iter().find(|mode| mode.name() == name)
     }
 
-    /// Whether a configuration has it.
+    /// Returns true if a configuration has the mode.
     #[must_use]
     pub fn is_in(self, config: &Config) -> bool {
         match self {

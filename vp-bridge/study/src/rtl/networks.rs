@@ -19,7 +19,7 @@ use vp_models::platform::{Description, Platform};
 /// Steps of a case that are read, frame after frame: as many as were measured have to run.
 const MOST_STEPS: usize = 10_000;
 
-/// What ran: a network on a platform with a memory.
+/// Case that ran: a network on a platform with a memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// The network, as the file names it.
@@ -28,14 +28,14 @@ pub struct Case {
     pub platform: String,
     /// The memory.
     pub setting: Setting,
-    /// Of what D_WEIGHT_BYTES was made a multiple.
+    /// Number of bytes of which D_WEIGHT_BYTES was made a multiple.
     pub weight_bytes: u32,
 }
 
 /// A case, and what the RTL took for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkRow {
-    /// What ran.
+    /// Case that ran.
     pub case: Case,
     /// From the first layer's enable to the last layer's interrupt, if that was measured.
     pub total: Option<u64>,
@@ -44,7 +44,7 @@ pub struct NetworkRow {
     pub steps: Vec<(usize, String, u64)>,
 }
 
-/// What the model took for a case.
+/// Cycles that the model took for a case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkRun {
     /// From the first layer's enable to the last layer's interrupt.
@@ -53,7 +53,7 @@ pub struct NetworkRun {
     pub steps: Vec<(String, u64)>,
 }
 
-/// Whether a file of measurements is of networks: its first column is then `network`.
+/// Returns true if a file of measurements is of networks: its first column is then `network`.
 pub(super) fn is_of_networks(path: &Path) -> Result<bool, RtlError> {
     let mut reader = super::csv_of(path)?;
     let header = reader.headers().map_err(|error| RtlError::new(path, error))?;
@@ -107,7 +107,7 @@ fn add(cells: &Cells<'_>, rows: &mut Vec<NetworkRow>) -> Result<(), String> {
 }
 
 impl Case {
-    /// Whether it ran on a configuration, whichever branch that was built from.
+    /// Returns true if the case ran on a configuration, whichever branch that was built from.
     #[must_use]
     pub fn is_of(&self, config: &str) -> bool {
         self.platform == config || self.platform.strip_suffix("_master") == Some(config)

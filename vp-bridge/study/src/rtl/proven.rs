@@ -1,4 +1,4 @@
-//! What the models were held to: how many runs of the RTL, and how many goldens, each mode of a configuration has.
+//! Evidence that the models were held to: how many runs of the RTL, and how many goldens, each mode of a configuration has.
 //!
 //! The table beside this file is made from the tests' own tables (`make-proven` of the tests), and a test holds it to them.
 
@@ -18,7 +18,7 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// What a platform models.
+    /// Returns the hardware that a platform models.
     #[must_use]
     pub fn new(platform: &str, tree: RtlTree) -> Hardware {
         let branch = match tree {
@@ -30,7 +30,7 @@ impl Hardware {
     }
 }
 
-/// What a mode was held to.
+/// Evidence that a mode was held to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// The vendor's traces, and layers that its C-model ran, whose golden memory the model leaves.
@@ -52,7 +52,7 @@ impl Evidence {
     }
 }
 
-/// What all modes of all configurations were held to. There is an entry only where there is something.
+/// Evidence that all modes of all configurations were held to. There is an entry only where there is something.
 pub type Map = BTreeMap<(Hardware, Mode), Evidence>;
 
 const KEPT: &str = include_str!("proven.csv");
@@ -91,7 +91,7 @@ pub fn text(map: &Map) -> String {
     text
 }
 
-/// What each mode of a platform was held to; none for a platform that is not an NVDLA.
+/// Returns what each mode of a platform was held to; none for a platform that is not an NVDLA.
 #[must_use]
 pub fn of(description: &Description) -> Option<Vec<(Mode, Evidence)>> {
     let nvdla = description.nvdla()?;

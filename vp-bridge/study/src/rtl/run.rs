@@ -12,7 +12,7 @@ use vp_models::host::trace::player::{self, FailureKind, PlayOptions};
 use vp_models::local::LocalHost;
 use vp_models::platform::{Description, Platform};
 
-/// What a trace did on the model. Cycles count from the first enable.
+/// Run of a trace on the model. Cycles count from the first enable.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     /// To the last interrupt.
@@ -21,15 +21,15 @@ pub struct Run {
     pub first_read: Option<u64>,
     /// To the last acknowledgement of a write.
     pub last_write: Option<u64>,
-    /// When each unit's layers began and ended.
+    /// Layers of each unit, with the cycles at which they began and ended.
     pub spans: Vec<Span>,
-    /// What went over the primary interface.
+    /// Traffic over the primary interface.
     pub traffic: Traffic,
-    /// What went over the secondary interface.
+    /// Traffic over the secondary interface.
     pub second: SecondTraffic,
     /// Each channel's requests.
     pub requests: Requests,
-    /// Whether memory holds what the trace expects.
+    /// True if memory holds what the trace expects.
     pub right: bool,
 }
 
@@ -38,9 +38,9 @@ pub struct Run {
 pub struct Span {
     /// The unit, such as `sdp`.
     pub unit: String,
-    /// Its first cycle.
+    /// First cycle of the layer.
     pub begin: u64,
-    /// Its last; none if it did not end.
+    /// Last cycle of the layer; none if it did not end.
     pub end: Option<u64>,
 }
 

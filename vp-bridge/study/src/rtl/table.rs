@@ -55,7 +55,7 @@ impl fmt::Display for Setting {
     }
 }
 
-/// What went over the primary interface.
+/// Traffic over the primary interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Read bursts by id.
@@ -73,7 +73,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// What a platform counted at its primary interface.
+    /// Returns what a platform counted at its primary interface.
     #[must_use]
     pub fn counted(statistics: &Statistics) -> Traffic {
         let get = |name: &str| statistics.get(name).unwrap_or_default();
@@ -92,7 +92,7 @@ impl Traffic {
     }
 }
 
-/// What went over the secondary interface, of which less was measured.
+/// Traffic over the secondary interface, of which less was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SecondTraffic {
     /// Read bursts.
@@ -108,7 +108,7 @@ pub struct SecondTraffic {
 }
 
 impl SecondTraffic {
-    /// What a platform counted at its secondary interface.
+    /// Returns what a platform counted at its secondary interface.
     #[must_use]
     pub fn counted(statistics: &Statistics) -> SecondTraffic {
         let get = |name: &str| statistics.get(&format!("sram0.{name}")).unwrap_or_default();
@@ -133,11 +133,11 @@ pub struct Row {
     pub cycles: u64,
     /// From the first enable to the first read address.
     pub first_read: Option<u64>,
-    /// Whether memory held what the trace expects; none if it expects nothing.
+    /// True if memory held what the trace expects; none if it expects nothing.
     pub right: Option<bool>,
-    /// What went over the primary interface.
+    /// Traffic over the primary interface.
     pub traffic: Traffic,
-    /// What went over the secondary one, if the configuration has that.
+    /// Traffic over the secondary interface, if the configuration has that.
     pub second: Option<SecondTraffic>,
 }
 
@@ -173,13 +173,13 @@ impl Table {
             .find(|path| path.exists() && Table::measures(path, description))
     }
 
-    /// Whether the table at a path was measured on what a platform models.
+    /// Returns true if the table at a path was measured on what a platform models.
     fn measures(path: &Path, description: &Description) -> bool {
         let (_, platform, tree) = Table::subject(path);
         description.nvdla().is_some_and(|nvdla| platform == nvdla.config.name && tree == nvdla.rtl)
     }
 
-    /// What a table's name says: the configuration, the platform that models it, and the tree.
+    /// Returns what a table's name says: the configuration, the platform that models it, and the tree.
     fn subject(path: &Path) -> (String, String, RtlTree) {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         match name.strip_suffix(".master") {
@@ -271,7 +271,7 @@ impl Cells<'_> {
         })
     }
 
-    /// Whether there is something in a column.
+    /// Returns true if there is something in a column.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.get(name).is_some_and(|text| !text.is_empty())
     }

@@ -1,4 +1,4 @@
-//! Which columns there are.
+//! Columns of the tables of points and layers.
 
 use super::Table;
 use crate::area::Area;
@@ -93,7 +93,7 @@ pub fn layers(rows: &[Row<'_>]) -> Table {
     table
 }
 
-/// What says which point it is.
+/// Puts the cells that say which point a row is of.
 fn head(table: &mut Table, at: usize, row: &Row<'_>) {
     table.put(at, "point", row.point.number as u64);
     for (name, value) in row.point.all() {
@@ -124,7 +124,7 @@ fn figures(measured: &Measured) -> Vec<(String, super::Cell)> {
     figures
 }
 
-/// What columns of bounds begin with.
+/// Beginning of the names of columns of bounds.
 const BOUND: &str = "bound.";
 
 /// Cycles by what bounded them: `bound.read_latency_cycles`.

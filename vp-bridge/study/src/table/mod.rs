@@ -17,7 +17,7 @@ use vp_observers::WholeFile;
 /// A column: its name, and a cell a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// What it holds, with its unit behind: `time_ns`.
+    /// Name of what the column holds, with its unit behind: `time_ns`.
     pub name: String,
     /// A cell for each row.
     pub cells: Vec<Cell>,
@@ -26,7 +26,7 @@ pub struct Column {
 /// A table, column by column; all are equally long.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// Its columns.
+    /// Columns of the table.
     pub columns: Vec<Column>,
 }
 

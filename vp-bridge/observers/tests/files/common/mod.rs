@@ -1,4 +1,4 @@
-//! What the tests share: a small network on nv_small that is looked at, and readers of waveforms.
+//! Parts that the tests share: a small network on nv_small that is looked at, and readers of waveforms.
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 #![allow(unreachable_pub, reason = "a module of several test programs")]
@@ -36,13 +36,13 @@ pub fn trace(path: PathBuf, start: Option<&str>, stop: Option<&str>) -> Files {
     Files { trace, layers: LayerNames::of(&plan()), ..Files::default() }
 }
 
-/// What a run came to.
+/// Results of a run.
 pub struct Ran {
     pub statistics: Statistics,
     pub finished: Finished,
     pub seen: Rc<ObservationLog>,
     pub end: Time,
-    /// What bounded the layers.
+    /// Bounds of all layers.
     pub bounds: Bounds,
 }
 
@@ -180,7 +180,7 @@ pub fn read_vcd(path: &Path) -> Waves {
     waves
 }
 
-/// What a signal of bits is at a time.
+/// Returns the value of a signal of bits at a time.
 pub fn at(waves: &Waves, path: &str, time: u64) -> String {
     let changes =
         waves.get(path).unwrap_or_else(|| panic!("no signal {path}; there are {:#?}", waves.keys()));
@@ -191,7 +191,7 @@ pub fn number(value: &str) -> u64 {
     u64::from_str_radix(value, 2).unwrap_or_else(|_| panic!("`{value}` is no number"))
 }
 
-/// How long a line was high.
+/// Returns the time for which a line was high.
 pub fn high(waves: &Waves, path: &str, end: u64) -> u64 {
     let changes = &waves[path];
     let ends = changes.iter().skip(1).map(|(time, _)| *time).chain([end]);

@@ -1,4 +1,4 @@
-//! What bounds points and layers.
+//! Section of what bounds points and layers.
 
 use super::points::largest;
 use crate::layout::{Curve, Panel};
@@ -136,7 +136,7 @@ impl Page<'_> {
     }
 }
 
-/// What bounds most of the time, and which layer takes the most.
+/// Says what bounds most of the time, and which layer takes the most.
 fn layers_said(measured: &Measured, layers: &[&MeasuredLayer]) -> Option<String> {
     let whole = measured.time.max(1) as f64;
     let longest = layers.iter().max_by_key(|layer| layer.time)?;

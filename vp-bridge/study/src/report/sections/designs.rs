@@ -35,7 +35,7 @@ impl Page<'_> {
         }
     }
 
-    /// What makes a point the design that it is, a parameter a line, and what bounds it.
+    /// Says what makes a point the design that it is, a parameter a line, and what bounds it.
     fn design_said(&self, number: usize) -> String {
         let point = self.study.points.get(number - 1);
         let hardware = self.study.varied.iter().filter(|name| *name != "network");

@@ -12,7 +12,7 @@ use crate::wording::rounded;
 use maud::{Markup, html};
 
 impl Page<'_> {
-    /// What a frame of each point that is looked at closely costs, and what most of that goes into.
+    /// Says what a frame of each point that is looked at closely costs, and what most of that goes into.
     pub(in crate::report) fn energy_answers(&self) -> Vec<Answer> {
         let Some(coefficients) = &self.study.energy else { return Vec::new() };
         let of_panel = |(panel, measured): (&Panel, &Measured)| {

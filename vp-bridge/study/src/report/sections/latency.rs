@@ -84,7 +84,7 @@ impl Page<'_> {
         })
     }
 
-    /// How far the reads of the last curve are apart: it has the highest limit, and waits most.
+    /// Says how far the reads of the last curve are apart: it has the highest limit, and waits most.
     fn spread_said(&self, runs: &[(String, &Histogram)]) -> Option<String> {
         let (label, histogram) = runs.last()?;
         let of = |share| histogram.percentile(share);

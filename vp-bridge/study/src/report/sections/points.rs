@@ -61,7 +61,7 @@ impl Page<'_> {
     }
 }
 
-/// What bounds it most.
+/// Returns the name of the largest bound.
 pub(in crate::report) fn largest(bounds: [u64; Bound::COUNT]) -> &'static str {
     Bound::largest(Bound::ALL.map(|bound| (bound, bounds[bound as usize]))).map_or("", Bound::name)
 }

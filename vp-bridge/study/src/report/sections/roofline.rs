@@ -46,7 +46,7 @@ impl Page<'_> {
     }
 }
 
-/// How much of the time goes into layers that what is read bounds, and how near they come to their roof.
+/// Says how much of the time goes into layers that what is read bounds, and how near they come to their roof.
 fn said(roof: &Roof, places: &[RooflinePoint]) -> String {
     let ridge = roof.macs / roof.rate().max(f64::MIN_POSITIVE);
     let left: Vec<&RooflinePoint> = places.iter().filter(|place| place.intensity < ridge).collect();

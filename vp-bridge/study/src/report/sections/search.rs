@@ -1,4 +1,4 @@
-//! What a search has found.
+//! Section of what a search has found.
 
 use crate::explore::Finding;
 use crate::measured::Measured;
@@ -40,7 +40,7 @@ impl Page<'_> {
         }
     }
 
-    /// What was found, in a sentence.
+    /// Says what was found, in a sentence.
     pub fn found(&self, finding: &Finding) -> String {
         let search = self.study.search.as_ref();
         let name = |place: u64| {

@@ -41,7 +41,7 @@ impl Page<'_> {
     }
 }
 
-/// How many reads are outstanding on average, and how often as many as may be.
+/// Says how many reads are outstanding on average, and how often as many as may be.
 fn said(measured: &Measured, timeline: &Timeline) -> Option<String> {
     let reads = timeline.levels.iter().find(|levels| levels.name == "dbb0 reads")?;
     // Levels begin at time zero, before the first frame.
