@@ -25,7 +25,7 @@ const COUNTERS: u32 = 65_536;
 /// Bytes of them, at most.
 const COUNTER_BYTES: usize = 16 << 20;
 
-/// Whether a port is a memory, which a client may own. A memory port that takes no owner is a stream into the
+/// Returns true if a port is a memory, which a client may own. A memory port that takes no owner is a stream into the
 /// device.
 pub fn is_memory(port: &Port) -> bool {
     port.kind == PortKind::Axi && port.roles.contains(Role::Target)
@@ -379,7 +379,7 @@ fn whole_write(port: PortId, address: u64, length: usize, access: Access) -> Mem
 /// A debugger: simulated time stands for everybody when it says so. Needs no port, and no part in the platform
 /// ([`Options::observer`](crate::Options::observer)). When the session ends its breakpoints go, and time goes on.
 impl<H: Handler> Client<H> {
-    /// Whether time is stopped, and which breakpoints there are.
+    /// Asks whether time is stopped, and which breakpoints there are.
     ///
     /// # Errors
     /// [`Error`].
@@ -596,21 +596,21 @@ impl<H: Handler> Client<H> {
     }
 }
 
-/// Why a platform was not saved.
+/// Reason for which a platform was not saved.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     /// The server's refusal, or the end of the session.
     #[error(transparent)]
     Session(#[from] Error),
-    /// It has more bytes than are wanted.
+    /// The saved platform has more bytes than are wanted.
     #[error("the saved platform has {total} bytes: {most} are taken at most")]
     TooLarge {
-        /// Its bytes, as the server says.
+        /// Size of the saved platform in bytes, as the server says.
         total: u64,
         /// The limit.
         most: u64,
     },
-    /// Its bytes cannot be written.
+    /// The bytes of the saved platform cannot be written.
     #[error(transparent)]
     Write(std::io::Error),
 }

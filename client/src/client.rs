@@ -21,23 +21,23 @@ use crate::silence::{Due, limit_in_words};
 use crate::wire::{GreetError, Wire};
 use crate::{ConnectError, Error, SilenceLimit};
 
-/// How long to look before sleeping: waking a sleeping thread costs tens of microseconds.
+/// Time for which a call looks before sleeping: waking a sleeping thread costs tens of microseconds.
 const LOOK: Duration = Duration::from_micros(50);
-/// How often a waiting call asks whether it goes on.
+/// Interval at which a waiting call asks whether it goes on.
 const ASK: Duration = Duration::from_millis(20);
 /// Looks at the stream before the core is given to another thread.
 const LOOKS: u32 = 4;
 /// Reads of the stream before a caller has its turn, however much the server still sends.
 const READS: u32 = 64;
 
-/// What kind of session is wanted.
+/// Kind of session that is wanted.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// This program and its version, as the server's log shows them.
     pub agent: String,
     /// The name of a shared platform; without it a new platform.
     pub platform: Option<String>,
-    /// How simulated time moves.
+    /// Mode in which simulated time moves.
     pub time_mode: TimeMode,
     /// The capabilities of this side. They include, unless it is removed,
     /// [`Capabilities::MEMORY_IN_ORDER`]: the promise to carry out accesses to memory in the order in which they come,
@@ -45,16 +45,16 @@ pub struct Options {
     /// session at any time, and not only in calls that wait, may add [`Capabilities::HEARTBEAT`]: the server
     /// then notices when the program is stopped.
     pub capabilities: Capabilities,
-    /// Whether to use the capabilities of one host too, where the transport has them: rings and shared memory. Their
+    /// True to use the capabilities of one host too, where the transport has them: rings and shared memory. Their
     /// files go only to a server that is [trusted](Stream::check_server): without one there is no session.
     pub share: bool,
     /// The credentials for a server that asks for authentication.
     pub credentials: Credentials,
-    /// How long to wait for the connection and for the welcome.
+    /// Longest wait for the connection and for the welcome.
     pub timeout: Duration,
-    /// How long the server may be silent while a call waits, from the welcome on. A server that is silent for
+    /// Time that the server may be silent while a call waits, from the welcome on. A server that is silent for
     /// longer, and answers no Ping, is taken to be stopped or out of reach, and the call fails. Over TCP this
-    /// is also how long the server's host may be out of reach between two calls ([`Stream::keep_alive`]).
+    /// is also the time that the server's host may be out of reach between two calls ([`Stream::keep_alive`]).
     pub heartbeat: SilenceLimit,
 }
 
@@ -85,9 +85,9 @@ impl Options {
 /// An answer to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// When the request took effect.
+    /// Simulated time at which the request took effect.
     pub time: Time,
-    /// What came of it.
+    /// Reply to the request.
     pub reply: Reply,
     /// A memory's bytes, or counters; otherwise empty.
     pub payload: Bytes,
@@ -98,7 +98,7 @@ pub struct Answer {
 /// Every call that waits also receives the server's other messages, and tells the [`Handler`] of them, in
 /// order.
 pub struct Client<H> {
-    /// Where the server is, for errors.
+    /// Address of the server, for errors.
     peer: String,
     pub(crate) wire: Wire,
     pub(crate) welcome: Welcome,
@@ -113,7 +113,7 @@ pub struct Client<H> {
     ended: Option<String>,
     /// The server's last message, if it has ended the session.
     bye: Option<Bye>,
-    /// The same, for the thread that has the ring.
+    /// End of the session, for the thread that has the ring.
     pub(crate) over: Arc<AtomicBool>,
     goes_on: Option<Box<dyn FnMut() -> bool + Send>>,
 }
@@ -237,7 +237,7 @@ impl<H: Handler> Client<H> {
         &self.handler
     }
 
-    /// The same, to be changed.
+    /// The receiver of events, to be changed.
     pub fn handler_mut(&mut self) -> &mut H {
         &mut self.handler
     }
@@ -292,7 +292,7 @@ impl<H: Handler> Client<H> {
 
     // Sending.
 
-    /// Whether the session is still open.
+    /// Checks that the session is still open.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -399,7 +399,7 @@ impl<H: Handler> Client<H> {
         self.wire.flush().map_err(|error| self.end(error.to_string()))
     }
 
-    /// The same, but for no longer than that. `false`: there is more, which is still to be written.
+    /// Writes everything as [`Client::flush`] does, but only until that instant. `false`: there is more, which is still to be written.
     fn flush_until(&mut self, until: Option<Instant>) -> Result<bool, Error> {
         self.check()?;
         self.wire.flush_until(until).map_err(|error| self.end(error.to_string()))
@@ -513,7 +513,7 @@ impl<H: Handler> Client<H> {
         self.check_heartbeat_until(None)
     }
 
-    /// The same, where a Ping is written for no longer than that.
+    /// Sends a due Ping as [`Client::check_heartbeat`] does, but writes it only until that instant.
     fn check_heartbeat_until(&mut self, until: Option<Instant>) -> Result<Option<Duration>, Error> {
         self.check()?;
         loop {
@@ -670,7 +670,7 @@ impl<H: Handler> Client<H> {
         self.time = self.time.max(time);
     }
 
-    /// How long calls may still take.
+    /// Time that calls may still take; `None`: without end.
     pub(crate) fn left(&self) -> Option<Duration> {
         self.wire.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }

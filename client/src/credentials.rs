@@ -65,7 +65,7 @@ impl Credentials {
         Self::with(None, None)
     }
 
-    /// The same, but with these files for the token and the authority, where they are given.
+    /// Takes the credentials of the environment, but the token and the authority from these files, where they are given.
     ///
     /// # Errors
     /// [`CredentialsError`].

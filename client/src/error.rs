@@ -1,4 +1,4 @@
-//! Why there is no session, and why a call failed.
+//! Reasons for which there is no session, or a call failed.
 
 use std::io;
 
@@ -6,15 +6,15 @@ use thiserror::Error;
 use vp_protocols::native::{ErrorCode, SendError};
 use vp_transport::{InClear, Route, UntrustedServer};
 
-/// Why there is no session.
+/// Reason for which there is no session.
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// The server cannot be reached, or does not answer in time.
     #[error("cannot connect to {peer}: {source}")]
     Io {
-        /// Where it should be.
+        /// Address at which the server should be.
         peer: String,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// The server turned us away.
@@ -22,9 +22,9 @@ pub enum ConnectError {
     Refused {
         /// The server.
         peer: String,
-        /// Why, for programs.
+        /// Reason, for programs.
         code: ErrorCode,
-        /// Why, for people.
+        /// Reason, for people.
         reason: String,
     },
     /// The session ended before it had begun.
@@ -40,7 +40,7 @@ pub enum ConnectError {
     Protocol {
         /// The peer's address.
         peer: String,
-        /// What is wrong with the answer.
+        /// Fault of the answer.
         what: String,
     },
     /// The server wants a token, which others on the network could read.
@@ -48,7 +48,7 @@ pub enum ConnectError {
     TokenInClear {
         /// The server.
         peer: String,
-        /// Where it would have gone, and what would be right.
+        /// Address to which the token would have gone, and what would be right.
         source: InClear,
     },
     /// Another user's process listens where the server should be: it gets neither a token nor files with memory.
@@ -56,7 +56,7 @@ pub enum ConnectError {
     UntrustedServer {
         /// The server's address.
         peer: String,
-        /// Who listens, and what would be right.
+        /// User who listens, and what would be right.
         source: UntrustedServer,
     },
     /// A hello that cannot be sent.
@@ -65,7 +65,7 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// Whether a token may be sent that way to a server.
+    /// Checks that a token may be sent that way to a server.
     ///
     /// # Errors
     /// [`ConnectError::TokenInClear`].
@@ -73,7 +73,7 @@ impl ConnectError {
         route.check_private().map_err(|source| Self::TokenInClear { peer: peer.to_owned(), source })
     }
 
-    /// Whether a server may get a token or files.
+    /// Checks that a server may get a token or files.
     ///
     /// # Errors
     /// [`ConnectError::UntrustedServer`].
@@ -82,7 +82,7 @@ impl ConnectError {
     }
 }
 
-/// Why a call failed.
+/// Reason for which a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Error {
     /// The session is over, and every later call fails for the same reason.
@@ -91,9 +91,9 @@ pub enum Error {
     /// The server refused. The session goes on.
     #[error("{}", refusal(*code, reason))]
     Refused {
-        /// Why, for programs.
+        /// Reason, for programs.
         code: ErrorCode,
-        /// Why, for people; may be empty.
+        /// Reason, for people; may be empty.
         reason: String,
     },
     /// The message cannot be sent, and was not. The session goes on.

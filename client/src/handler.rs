@@ -5,7 +5,7 @@ use vp_protocols::native::{
     Driven, ErrorCode, MemoryWrite, PortId, Posted, Promised, Reply, Request, RequestId, StopReport, Time,
 };
 
-/// Why a request of the platform is not carried out.
+/// Reason for which a request of the platform is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// For programs.
@@ -28,12 +28,12 @@ pub enum Answered {
     Now {
         /// The simulated time at which it took effect; 0 leaves it to the platform's own latencies.
         time: Time,
-        /// What it came to.
+        /// Result of the request.
         reply: Reply,
         /// A memory's bytes; otherwise empty.
         payload: Bytes,
     },
-    /// It is given later, with [`Client::reply`](crate::Client::reply).
+    /// The answer is given later, with [`Client::reply`](crate::Client::reply).
     Later,
 }
 

@@ -25,7 +25,7 @@ pub struct RingLine {
 }
 
 impl RingLine {
-    /// Its port.
+    /// Returns the line's port.
     pub fn port(&self) -> PortId {
         self.port
     }
@@ -51,7 +51,7 @@ impl RingLine {
     }
 }
 
-/// Why a ring gives no answer.
+/// Reason for which a ring gives no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RingError {
     /// The session has ended, as the thread that serves the stream has noticed.
@@ -72,7 +72,7 @@ pub struct Ring {
     pub(crate) port: PortId,
     /// The session's stream, for its end.
     watch: Watch,
-    /// Whether the session is over.
+    /// True if the session is over.
     over: Arc<AtomicBool>,
     line: Arc<RingLine>,
     /// The line as the last answer had it.
@@ -96,7 +96,7 @@ impl Ring {
         &self.line
     }
 
-    /// Whether the session is over.
+    /// Returns true if the session is over.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }

@@ -10,7 +10,7 @@ use vp_protocols::native::RequestId;
 /// itself, in a debugger or with its whole machine, finds one part gone and not all of them.
 const PARTS: u32 = 4;
 
-/// How long a peer may be silent, in wall-clock time: a whole number of seconds, or `none` for no limit, for
+/// Longest silence of a peer, in wall-clock time: a whole number of seconds, or `none` for no limit, for
 /// example for a program in a debugger.
 ///
 /// ```
@@ -34,7 +34,7 @@ impl SilenceLimit {
         Self(Some(limit))
     }
 
-    /// How long; `None`: for ever.
+    /// Returns the longest silence; `None`: for ever.
     pub fn duration(self) -> Option<Duration> {
         self.0
     }
@@ -87,7 +87,7 @@ pub fn limit_in_words(limit: Duration) -> String {
     }
 }
 
-/// What is to be done about a silence.
+/// Action that is due about a silence.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     /// Nothing, for so long.
@@ -102,7 +102,7 @@ pub(crate) enum Due {
 #[derive(Debug)]
 pub(crate) struct Silence {
     limit: SilenceLimit,
-    /// When the present part began.
+    /// Time at which the present part began.
     since: Option<Instant>,
     /// Parts that are over.
     parts: u32,
@@ -124,7 +124,7 @@ impl Silence {
         (self.since, self.parts) = (None, 0);
     }
 
-    /// What is due, after the stream was read and nothing was there. None: whatever the silence, nothing.
+    /// Returns what is due, after the stream was read and nothing was there. None: whatever the silence, nothing.
     pub(crate) fn look(&mut self, now: Instant) -> Option<Due> {
         let part = self.limit()? / PARTS;
         let since = *self.since.get_or_insert(now);

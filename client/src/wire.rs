@@ -13,7 +13,7 @@ use crate::silence::{Silence, limit_in_words};
 
 /// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
-/// How long the server may take for [`MIN_PROGRESS`] of what is written. It reads no further while the platform has much to
+/// Time that the server may take for [`MIN_PROGRESS`] of what is written. It reads no further while the platform has much to
 /// do for this session, and a memory's owner has a time limit to answer; both are shorter.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes that the server takes in that time, at least, unless there are fewer: one that takes a byte now and then would
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MIN_PROGRESS: usize = 64 << 10;
 /// Bytes of the server's that are kept while it takes nothing: it has more to say than it may.
 const UNREAD: usize = 64 << 20;
-/// How long a stream that takes nothing is slept at before it is looked at again.
+/// Time for which a stream that takes nothing is slept at before it is looked at again.
 const NAP: Duration = Duration::from_millis(100);
 
 pub(crate) struct Wire {
@@ -29,11 +29,11 @@ pub(crate) struct Wire {
     pub(crate) connection: Connection,
     input: BytesMut,
     landing: Box<[u8]>,
-    /// How long nothing has come.
+    /// The server's silence since something last came.
     pub(crate) silence: Silence,
     /// Since when the server has had no room, and how much it has taken since then.
     stuck: Option<(Instant, usize)>,
-    /// Whether nothing was written yet in the present call. What the server has read between two calls is not known.
+    /// True if nothing was written yet in the present call. What the server has read between two calls is not known.
     is_new_call: bool,
     patience: Option<Duration>,
     /// Until when writing may take.
@@ -45,7 +45,7 @@ pub(crate) struct Read {
     pub(crate) may_have_more: bool,
 }
 
-/// Why there was no welcome.
+/// Reason for which there was no welcome.
 pub(crate) enum GreetError {
     Io(io::Error),
     Refused(Refused),
@@ -94,7 +94,7 @@ impl Wire {
         }
     }
 
-    /// What has come next, of what was read.
+    /// Takes the next event from what was read.
     pub(crate) fn receive(&mut self) -> Result<Option<Event>, Violation> {
         self.connection.receive(&mut self.input)
     }
@@ -144,7 +144,7 @@ impl Wire {
         self.flush_until(None).map(drop)
     }
 
-    /// The same, but for no longer than that. `false`: there is more, which is still to be written.
+    /// Writes everything as [`Wire::flush`] does, but only until that instant. `false`: there is more, which is still to be written.
     pub(crate) fn flush_until(&mut self, until: Option<Instant>) -> io::Result<bool> {
         self.is_new_call = true;
         while !self.write_more()? {

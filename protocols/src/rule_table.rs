@@ -19,12 +19,12 @@ macro_rules! rule_table {
                 match self { $(Self::$rule => $name),+ }
             }
 
-            /// What is right, in one sentence.
+            /// Returns what is right, in one sentence.
             pub fn text(self) -> &'static str {
                 match self { $(Self::$rule => $text),+ }
             }
 
-            /// Where the rule is from.
+            /// Returns the source of the rule.
             pub fn source(self) -> &'static str {
                 match self { $(Self::$rule => $source),+ }
             }

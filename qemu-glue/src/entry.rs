@@ -1,4 +1,4 @@
-//! What QEMU finds in the library: the plugin interface's variable and function, and what runs when it is loaded.
+//! Entries of the library that QEMU finds: the plugin interface's variable and function, and what runs when it is loaded.
 
 #![expect(unsafe_code, reason = "names and pointers of the plugin interface")]
 // The interface's own spelling.

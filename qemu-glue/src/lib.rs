@@ -1,4 +1,4 @@
-//! What QEMU loads, with `-plugin libvp_qemu.so,connect=unix:/tmp/vp.sock`, to have a virtual platform's device in its
+//! Library that QEMU loads, with `-plugin libvp_qemu.so,connect=unix:/tmp/vp.sock`, to have a virtual platform's device in its
 //! guest: registers, an interrupt, a device-tree node or a PCI function, and the guest's RAM as the device's memory.
 //!
 //! Distributions build QEMU with modules, so its internal functions are visible to what it loads. They are looked up by

@@ -1,4 +1,4 @@
-//! What the user says of a device: `key=value`, behind `-plugin` or behind `-device vp`.
+//! Options that the user gives of a device: `key=value`, behind `-plugin` or behind `-device vp`.
 
 use std::fmt;
 use std::ops::Range;
@@ -41,7 +41,7 @@ impl fmt::Display for Pool {
 }
 
 impl Pool {
-    /// Its addresses.
+    /// Returns the pool's addresses.
     pub(crate) fn range(&self) -> Range<u64> {
         self.base..self.base.saturating_add(self.size)
     }
@@ -62,11 +62,11 @@ pub(crate) struct Options {
     pub(crate) platform: Option<String>,
     /// Memory to reserve, as `memory-region` of the node.
     pub(crate) pool: Option<Pool>,
-    /// How long the guest waits for a register before it gets an error.
+    /// Time that the guest waits for a register before it gets an error.
     pub(crate) timeout: Option<Duration>,
-    /// Whether nothing is shared with a server on the same host: neither the guest's memory nor a ring.
+    /// True if nothing is shared with a server on the same host: neither the guest's memory nor a ring.
     pub(crate) is_apart: bool,
-    /// How long the server may say nothing, and answer no Ping; the server finds out as well when QEMU is stopped, unless this is
+    /// Time for which the server may say nothing, and answer no Ping; the server finds out as well when QEMU is stopped, unless this is
     /// without end. What the environment says if left out.
     pub(crate) heartbeat: Option<SilenceLimit>,
     /// The file of the token that is shown to the server; what the environment says without.
@@ -77,7 +77,7 @@ pub(crate) struct Options {
     pub(crate) ranges: Option<Vec<Range<u64>>>,
 }
 
-/// What is wrong with an option.
+/// Fault of an option.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum OptionError {
     /// No such option.
@@ -85,7 +85,7 @@ pub(crate) enum OptionError {
     Unknown {
         /// As given.
         key: String,
-        /// What there is.
+        /// Options that there are.
         known: Vec<&'static str>,
     },
     /// A value that makes no sense.
@@ -95,18 +95,18 @@ pub(crate) enum OptionError {
         key: &'static str,
         /// As given.
         value: String,
-        /// What would be right.
+        /// Description of what would be right.
         right: &'static str,
     },
 }
 
 impl Options {
-    /// Whether the server is on this host and may share what the guest has.
+    /// Returns true if the server is on this host and may share what the guest has.
     pub(crate) fn may_share(&self) -> bool {
         !self.is_apart && matches!(self.connect, Some(Address::Unix(_)))
     }
 
-    /// What a server may reach of the guest's RAM, by rising address.
+    /// Returns the parts of the guest's RAM that a server may reach, by rising address.
     ///
     /// # Errors
     /// The user leaves it nothing, for people.
@@ -214,7 +214,7 @@ fn pages(text: &str) -> Option<Pool> {
     (whole && pool.base.checked_add(pool.size).is_some()).then_some(pool)
 }
 
-/// What QEMU's `-device` takes for a device with these options: commas in values stand twice.
+/// Returns what QEMU's `-device` takes for a device with these options: commas in values stand twice.
 pub(crate) fn device_text<'a>(kind: &str, options: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut text = kind.to_owned();
     for (key, value) in options {

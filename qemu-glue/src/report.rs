@@ -1,4 +1,4 @@
-//! What a person is told: lines on standard error, as QEMU itself does.
+//! Reports to a person: lines on standard error, as QEMU itself does.
 
 use std::any::Any;
 use std::fmt;

@@ -16,7 +16,7 @@ use crate::signal::Signaller;
 #[derive(Debug)]
 pub struct Bell {
     file: OwnedFd,
-    /// How to ring a bell whose flags another process may change.
+    /// Signaller that rings a bell whose flags another process may change.
     shared: Option<&'static Signaller>,
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Threads of a pool at most: so many peers can hold one up, each for itself.
 const THREADS: usize = 64;
-/// How long a thread waits for more to do.
+/// Time for which a thread waits for more to do.
 const IDLE: Duration = Duration::from_secs(1);
 /// Bytes of a thread's stack.
 const STACK: usize = 64 << 10;
@@ -37,7 +37,7 @@ struct State {
     waiting: VecDeque<Work>,
     threads: usize,
     idle: usize,
-    /// Whether a thread has been started that does nothing yet.
+    /// True if a thread has been started that does nothing yet.
     starts: bool,
 }
 

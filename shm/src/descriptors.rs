@@ -183,7 +183,7 @@ fn drain_later(stream: BorrowedFd<'_>) {
     });
 }
 
-/// The same for a Unix socket that listens, and for all connections that were not accepted.
+/// Has the files closed, in a thread that may wait, of a Unix socket that listens, and of all connections that were not accepted.
 pub fn drain_listener(listener: impl AsFd) {
     // From now on nobody connects, and there is an end to those who have.
     let _ = shutdown(&listener, Shutdown::Both);

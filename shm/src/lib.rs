@@ -1,4 +1,4 @@
-//! What two processes of one host share beside a stream: open files, memory, and a ring of register accesses.
+//! Things that two processes of one host share beside a stream: open files, memory, and a ring of register accesses.
 //!
 //! * [`descriptors`]: open files that are sent with the bytes of a Unix socket.
 //! * [`Region`]: the peer's memory, mapped here; bytes are copied in and out, with bounds checked.

@@ -109,7 +109,7 @@ impl Mapping {
     }
 }
 
-/// How many of `length` bytes lie before the first aligned word, and how many words follow.
+/// Returns how many of `length` bytes lie before the first aligned word, and how many words follow.
 fn split(place: *mut u8, length: usize) -> (usize, usize) {
     let head = place.align_offset(WORD).min(length);
     (head, (length - head) / WORD)

@@ -14,13 +14,13 @@ use crate::memory::Mapping;
 /// `HUGETLBFS_MAGIC`: statfs(2).
 const HUGE_PAGES: u64 = 0x9584_58f6;
 
-/// Why a file's bytes cannot be a region.
+/// Reason for which a file's bytes cannot be a region.
 #[derive(Debug, Error)]
 pub enum RegionError {
     /// The file might become shorter, and a process that then accesses the missing part is killed.
     #[error("the file is not sealed against shrinking (a memfd with F_SEAL_SHRINK)")]
     NotSealed,
-    /// Its owner may punch a hole into it, which can be filled again only while the system has a huge page
+    /// The file's owner may punch a hole into it, which can be filled again only while the system has a huge page
     /// left.
     #[error("the file has huge pages, and its owner might take them away again")]
     HugePages,

@@ -37,7 +37,7 @@ use thiserror::Error;
 
 use crate::RegionError;
 
-/// What an access wants.
+/// Kind of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// The value of a register.
@@ -51,7 +51,7 @@ pub enum Access {
 /// A register access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// What for.
+    /// Kind of the access.
     pub access: Access,
     /// Byte address.
     pub address: u64,
@@ -66,7 +66,7 @@ pub struct Reply {
     pub code: u32,
     /// The value read.
     pub value: u32,
-    /// When the access took effect, in picoseconds.
+    /// Time at which the access took effect, in picoseconds.
     pub time: u64,
     /// The interrupt line as it was then.
     pub line: Line,
@@ -88,20 +88,20 @@ impl Line {
         Self((self.0 | 1).wrapping_add(1) | u32::from(level))
     }
 
-    /// Whether this is later than the other.
+    /// Returns true if this is later than the other.
     pub fn is_newer(self, than: Self) -> bool {
         let apart = (self.0 >> 1).wrapping_sub(than.0 >> 1) & (u32::MAX >> 1);
         apart != 0 && apart < 1 << 30
     }
 }
 
-/// Why there is no ring.
+/// Reason for which there is no ring.
 #[derive(Debug, Error)]
 pub enum RingError {
     /// The memory cannot be used.
     #[error("the ring's memory: {0}")]
     Memory(#[from] RegionError),
-    /// It is not a ring, or is one of another kind.
+    /// The memory is not a ring, or is one of another kind.
     #[error("the ring's memory does not begin as one of {ENTRIES} entries and {BYTES} bytes does")]
     Layout,
     /// The system refuses.

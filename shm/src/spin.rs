@@ -1,4 +1,4 @@
-//! Whether a thread that looks again and again for what a peer does gives its core to others in between.
+//! Decision of a thread that looks again and again for what a peer does: whether it gives its core to others in between.
 
 use std::hint;
 use std::thread;
@@ -67,7 +67,7 @@ mod tests {
         thread::sleep(2 * LOST);
     }
 
-    /// Whether the core is given to another.
+    /// Returns true if the core is given to another.
     fn yields(spin: &mut AdaptiveSpin) -> bool {
         let mut has_yielded = false;
         spin.yield_by(|| has_yielded = true);

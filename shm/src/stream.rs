@@ -26,7 +26,7 @@ pub fn read_onto(stream: impl AsFd, most: usize, onto: &mut BytesMut) -> io::Res
     Ok(read)
 }
 
-/// Whether the other side has sent its last byte; some bytes may still have to be read.
+/// Returns true if the other side has sent its last byte; some bytes may still have to be read.
 pub fn has_sent_all(stream: impl AsFd) -> bool {
     let mut polled = [PollFd::new(&stream, PollFlags::RDHUP)];
     // Interrupted by a signal: not yet, as far as is known.

@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 /// Connections that wait to be taken, at most; the system has a limit of its own (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
 
-/// Whether this names an abstract socket: one without a file, which disappears with the listening process.
+/// Returns true if this names an abstract socket: one without a file, which disappears with the listening process.
 pub fn is_abstract(path: &Path) -> bool {
     path.as_os_str().as_bytes().starts_with(b"@")
 }

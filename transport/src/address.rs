@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Where a server listens, or a client connects.
+/// Address at which a server listens, or to which a client connects.
 ///
 /// ```
 /// use vp_transport::Address;
@@ -42,9 +42,9 @@ pub enum Address {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{text}` is no address: {why}\nwrite tcp:127.0.0.1:7700 or unix:/tmp/vp.sock")]
 pub struct AddressError {
-    /// What was given.
+    /// Text that was given.
     pub text: String,
-    /// What is wrong with it.
+    /// Fault of the text.
     pub why: &'static str,
 }
 

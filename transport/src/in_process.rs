@@ -23,7 +23,7 @@ pub fn pair() -> (Stream, Stream) {
 #[derive(Debug)]
 pub struct End(pub(crate) Pipe);
 
-/// What an end reads and writes.
+/// Bytes that an end reads and writes.
 #[derive(Debug, Clone)]
 pub(crate) struct Pipe {
     pipes: Arc<Pipes>,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::{Address, AddressError};
 
-/// Which side listens.
+/// Order that says which side listens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
     /// The peer listens, if it does so already; otherwise this side.
@@ -17,7 +17,7 @@ pub enum Order {
     Connect,
 }
 
-/// Where a peer is met.
+/// Place at which a peer is met.
 ///
 /// ```
 /// use vp_transport::MeetingPlace;
@@ -27,7 +27,7 @@ pub enum Order {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeetingPlace {
-    /// Which side listens.
+    /// Order that says which side listens.
     pub order: Order,
     /// Where.
     pub address: Address,

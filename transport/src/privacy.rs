@@ -1,4 +1,4 @@
-//! Who can read what is sent to the other end of a stream.
+//! Privacy of what is sent to the other end of a stream.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::{Socket, Stream};
 
-/// How a stream gets to its other end.
+/// Route of a stream to its other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
     /// Within this process, through a Unix socket, or by TCP to an address of this host.
@@ -18,7 +18,7 @@ pub enum Route {
     Tcp(SocketAddr),
 }
 
-/// What is sent there could be read on the network.
+/// Error of a route: what is sent to this address could be read on the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "what is sent to {0} can be read on the network: write tls: in place of tcp:, with the authority's certificate in VP_CA, or connect to \
@@ -27,7 +27,7 @@ pub enum Route {
 pub struct InClear(pub SocketAddr);
 
 impl Route {
-    /// Whether a secret may be sent that way: nobody between both ends can read it. What goes to a loopback address does not leave
+    /// Checks that a secret may be sent that way: nobody between both ends can read it. What goes to a loopback address does not leave
     /// the host (RFC 1122, 3.2.1.3; RFC 4291, 2.5.3).
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl Route {
     }
 }
 
-/// What both ends have the same address for does not leave this host.
+/// Returns the route of a TCP stream: one whose ends have the same address does not leave this host.
 fn of_tcp(near: SocketAddr, far: SocketAddr) -> Route {
     match near.ip() == far.ip() {
         true => Route::WithinHost,
@@ -49,7 +49,7 @@ fn of_tcp(near: SocketAddr, far: SocketAddr) -> Route {
 }
 
 impl Stream {
-    /// How it gets to its other end.
+    /// Returns the route to the other end.
     ///
     /// # Errors
     /// What the system says: over TCP the peer may have gone.

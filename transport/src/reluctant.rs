@@ -11,7 +11,7 @@ pub(crate) struct Reluctant {
 }
 
 impl Reluctant {
-    /// The same seed, which is not 0, gives the same behaviour.
+    /// Makes one from a seed, which is not 0; equal seeds give equal behaviour.
     pub(crate) fn new(seed: u64) -> Self {
         Self { bytes: VecDeque::new(), random: seed }
     }
@@ -25,7 +25,7 @@ impl Reluctant {
         1 + (self.random >> 32) as usize % most
     }
 
-    /// How many of so many bytes are moved.
+    /// Returns how many of so many bytes are moved.
     fn part_of(&mut self, length: usize) -> io::Result<usize> {
         match self.number(4) {
             1 => Err(ErrorKind::Interrupted.into()),

@@ -77,7 +77,7 @@ impl Socket {
         })
     }
 
-    /// Whether there are bytes to be read that the system does not report: after a read that has filled all its
+    /// Returns true if there are bytes to be read that the system does not report: after a read that has filled all its
     /// room.
     pub fn has_buffered(&self) -> bool {
         matches!(self, Self::Tls(socket) if socket.has_buffered())
@@ -165,7 +165,7 @@ impl Socket {
         }
     }
 
-    /// Whether either side has closed it.
+    /// Returns true if either side has closed the socket.
     pub fn is_ended(&self) -> bool {
         vp_shm::wait(&[], &[self.as_fd()], Some(Duration::ZERO))
     }
@@ -183,7 +183,7 @@ impl Socket {
         }
     }
 
-    /// The same, and appends the files that came with it.
+    /// Reads as [`Socket::read`] does, and appends the files that came with the bytes.
     ///
     /// # Errors
     /// What the system says.

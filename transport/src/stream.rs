@@ -101,7 +101,7 @@ impl Stream {
         }
     }
 
-    /// Whether files can be sent: the other side is a process of this host.
+    /// Returns true if files can be sent: the other side is a process of this host.
     pub fn carries_files(&self) -> bool {
         matches!(self, Self::Socket(Socket::Unix(_)))
     }
@@ -114,7 +114,7 @@ impl Stream {
         }
     }
 
-    /// What another thread waits with.
+    /// Returns a handle with which another thread waits.
     ///
     /// # Errors
     /// What the system says.
@@ -169,7 +169,7 @@ impl Watch {
         }
     }
 
-    /// Whether either side has ended the stream.
+    /// Returns true if either side has ended the stream.
     pub fn is_ended(&self) -> bool {
         match &self.0 {
             Watched::Socket(socket) => socket.is_ended(),

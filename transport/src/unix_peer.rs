@@ -22,11 +22,11 @@ const MOST_LINKS: u32 = 40;
 /// The process at the other end of a Unix socket, as it was when it connected or began to listen (SO_PEERCRED, unix(7)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnixPeer {
-    /// Its effective user.
+    /// Effective user of the peer.
     pub uid: u32,
-    /// Its effective group.
+    /// Effective group of the peer.
     pub gid: u32,
-    /// Its process number; 0 if it is in a PID namespace that this process does not see.
+    /// Process number of the peer; 0 if it is in a PID namespace that this process does not see.
     pub pid: i32,
 }
 
@@ -65,7 +65,7 @@ pub enum UntrustedServer {
          unix:PATH, in a folder that only the server's user may write"
     )]
     Abstract {
-        /// Who listens.
+        /// User who listens.
         uid: u32,
     },
     /// Others than the server's user could have put a socket there.
@@ -75,7 +75,7 @@ pub enum UntrustedServer {
         folder.display()
     )]
     OpenFolder {
-        /// Who listens.
+        /// User who listens.
         uid: u32,
         /// The folder of the socket, or one on the way to it.
         folder: PathBuf,
@@ -86,7 +86,7 @@ pub enum UntrustedServer {
         folder.display()
     )]
     OthersFolder {
-        /// Who listens.
+        /// User who listens.
         uid: u32,
         /// The folder of the socket, or one on the way to it.
         folder: PathBuf,
@@ -96,7 +96,7 @@ pub enum UntrustedServer {
     /// The socket's path is not known, or cannot be looked at.
     #[error("user {uid} listens there, and nothing shows that this is the right one")]
     Unknown {
-        /// Who listens.
+        /// User who listens.
         uid: u32,
     },
 }
@@ -114,7 +114,7 @@ impl Folder {
         Self { path: path.to_owned(), owner: found.uid(), mode: found.mode() }
     }
 
-    /// Whether others than its owner may make files in it. In a folder with the sticky bit, such as /tmp, they may.
+    /// Returns true if others than its owner may make files in it. In a folder with the sticky bit, such as /tmp, they may.
     fn is_open(&self) -> bool {
         self.mode & 0o022 != 0
     }
@@ -124,8 +124,8 @@ impl Folder {
 /// its own processes from those of others.
 const UNMAPPED: u32 = 65_534;
 
-/// Whether the server of user `uid` is trusted by user `own`, who has found its socket in the last of the folders of `way`. Their own
-/// processes and those of root always are. Another user's is if the socket is in that user's folder, and nobody else but root and
+/// Checks whether the server of user `uid` is trusted by user `own`, who has found its socket in the last of the folders of `way`. Their
+/// own processes and those of root always are. Another user's is if the socket is in that user's folder, and nobody else but root and
 /// `own` could have put it there: into the folder, or the folder into those above it.
 fn check(uid: u32, own: u32, way: &[Folder]) -> Result<(), UntrustedServer> {
     if uid == 0 || (uid == own && uid != UNMAPPED) {
@@ -193,8 +193,8 @@ fn way_to(socket: &Path) -> io::Result<Vec<Folder>> {
 }
 
 impl Stream {
-    /// Whether the server that was found at `address` may be trusted with a secret and with files. At a Unix socket it is a process of
-    /// this process's own user or of root, or of the user whose folder the socket is in, if nobody else could have put it there: that
+    /// Checks whether the server that was found at `address` may be trusted with a secret and with files. At a Unix socket it is a process
+    /// of this process's own user or of root, or of the user whose folder the socket is in, if nobody else could have put it there: that
     /// folder, and every one on the way to it, is writable only for its owner, who is that user, root or this process's own user.
     /// Without an address only the first two are trusted.
     ///

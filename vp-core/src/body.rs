@@ -29,7 +29,7 @@ impl Body {
         Running(self.0)
     }
 
-    /// It will be polled soon.
+    /// Loads the body into the caches: it will be polled soon.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
         let start: *const u8 = self.0.as_ptr().cast();

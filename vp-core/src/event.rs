@@ -64,7 +64,7 @@ impl Event {
         self.id
     }
 
-    /// Its number, which means something to its own kernel only.
+    /// Returns the event's number, which means something to its own kernel only.
     ///
     /// # Panics
     /// If `kernel` is another one.
@@ -138,17 +138,17 @@ impl Event {
         EventWait::new(&self.kernel, self.id)
     }
 
-    /// How often the event has fired since its creation.
+    /// Returns the number of times that the event has fired since its creation.
     pub fn fired(&self) -> u64 {
         self.kernel.schedule.fired_since(self.id)
     }
 
-    /// Whether a notification is outstanding.
+    /// Returns true if a notification is outstanding.
     pub fn is_pending(&self) -> bool {
         self.kernel.schedule.is_pending(self.id)
     }
 
-    /// Whether both are handles of one event.
+    /// Returns true if both are handles of one event.
     ///
     /// ```
     /// use vp_core::Simulation;

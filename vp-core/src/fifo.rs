@@ -117,12 +117,12 @@ impl<T: 'static> Fifo<T> {
         item
     }
 
-    /// How many items can be taken now.
+    /// Returns the number of items that can be taken now.
     pub fn num_available(&self) -> usize {
         self.0.readable.get() - self.0.read.get()
     }
 
-    /// How many items can be put now.
+    /// Returns the number of items that can be put now.
     pub fn num_free(&self) -> usize {
         self.0.capacity - self.0.readable.get() - self.0.written.get()
     }

@@ -34,7 +34,7 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// Whether something was injected.
+    /// Returns true if something was injected.
     pub fn is_rung(&self) -> bool {
         self.rung.load(Ordering::Acquire)
     }

@@ -33,17 +33,17 @@ pub(crate) struct Kernel {
     /// Delta cycles until the watchdog's next look, and their number then: what is counted down to zero need not be compared.
     delta_left: Cell<u64>,
     delta_due: Cell<u64>,
-    /// Whether a process has run since the last delta cycle was counted.
+    /// True if a process has run since the last delta cycle was counted.
     ran: Cell<bool>,
-    /// When the last run in which anything ran had come to its end.
+    /// Time at which the last run in which anything ran had come to its end.
     active_until: Cell<u64>,
     begun: Cell<bool>,
     running: Cell<u32>,
-    /// Why the run ends after the present evaluation phase, if it does.
+    /// Reason for which the run ends after the present evaluation phase, if it does.
     stop: Cell<Option<Stop>>,
     holds: Cell<u32>,
     pub(crate) schedule: Shared,
-    /// What the process being run has asked for.
+    /// Request of the process being run.
     asked: Cell<ProcessRequest>,
     asked_delay: Cell<u64>,
     asked_trigger: Cell<Option<Trigger>>,
@@ -53,7 +53,7 @@ pub(crate) struct Kernel {
     watchdog: Watchdog,
 }
 
-/// When this is dropped, no process is running any more, even if a process panics; its pending request is void.
+/// Guard of a running process: when this is dropped, no process is running any more, even if a process panics; its pending request is void.
 struct Idle<'a>(&'a Kernel);
 
 impl Drop for Idle<'_> {
@@ -73,13 +73,13 @@ impl Drop for Retired<'_> {
     }
 }
 
-/// What a process has asked for while it ran: a method by [`Sim::next_trigger`], or any its own end.
+/// Request that a process has made while it ran: a method by [`Sim::next_trigger`], or any its own end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ProcessRequest {
     Nothing,
     /// The passing of a time, which is the common case.
     Delay,
-    /// What the trigger says.
+    /// The condition that the trigger says.
     Trigger,
     /// To be killed, whatever else it asks for.
     Death,
@@ -199,7 +199,7 @@ impl Kernel {
         self.arm(id);
     }
 
-    /// Whether a process runs, and has asked for nothing yet.
+    /// Returns true if a process runs, and has asked for nothing yet.
     #[inline(always)]
     fn may_ask_first(&self) -> bool {
         self.running.get() != NOBODY && self.asked.get() == ProcessRequest::Nothing
@@ -334,7 +334,7 @@ impl Kernel {
     }
 }
 
-/// Why a run came back.
+/// Reason for which a run came back.
 ///
 /// ```
 /// use vp_core::{Simulation, Stop, Time};
@@ -595,12 +595,12 @@ impl Simulation {
         self.kernel.schedule.activations()
     }
 
-    /// How many delta cycles there have been.
+    /// Returns the number of delta cycles that there have been.
     pub fn delta_cycles(&self) -> u64 {
         self.kernel.delta()
     }
 
-    /// How many timed notifications and waits are outstanding.
+    /// Returns the number of timed notifications and waits that are outstanding.
     pub fn pending(&self) -> usize {
         self.kernel.schedule.pending()
     }

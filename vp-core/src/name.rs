@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What something is called, such as `nvdla.sdp.enabled`: text that is cheap to keep and to clone. A short
+/// Name of something, such as `nvdla.sdp.enabled`: text that is cheap to keep and to clone. A short
 /// one needs no memory of its own.
 ///
 /// ```

@@ -42,9 +42,9 @@ pub enum Stage {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Transfer {
-    /// How far it is.
+    /// Stage of the transfer.
     pub stage: Stage,
-    /// Whether it writes.
+    /// True if the transfer writes.
     pub write: bool,
     /// The bus client or identifier to which it belongs.
     pub id: u32,
@@ -52,18 +52,18 @@ pub struct Transfer {
     pub address: u64,
     /// Length in bytes.
     pub bytes: u32,
-    /// When its request was on the bus. Each stage has this time, so that observers need not remember it.
+    /// Time at which the transfer's request was on the bus. Each stage has this time, so that observers need not remember it.
     pub requested: Time,
 }
 
-/// What was seen.
+/// Content of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum What<'a> {
     /// A line or a fill level has a new value.
     Level(u64),
     /// A register was read or written: byte address and value.
     Register {
-        /// Whether it was written.
+        /// True if the register was written.
         write: bool,
         /// Byte address in the device's window.
         address: u32,
@@ -74,21 +74,21 @@ pub enum What<'a> {
     Transfer(Transfer),
     /// Work begins: `label` says what kind, `id` which one.
     Begin {
-        /// What kind of work.
+        /// Kind of work.
         label: &'a str,
-        /// Which one, unique among the open ones of the source.
+        /// Number of the work, unique among the open ones of the source.
         id: u64,
     },
     /// Work that began is over.
     End {
-        /// What kind of work.
+        /// Kind of work.
         label: &'a str,
-        /// Which one.
+        /// Number of the work.
         id: u64,
     },
     /// A countable event, such as a row that was found open.
     Count {
-        /// Which kind.
+        /// Kind of event.
         label: &'a str,
         /// The object or place of the event; the source says how to read it.
         value: u64,
@@ -98,7 +98,7 @@ pub enum What<'a> {
 }
 
 impl What<'_> {
-    /// Which kind it is of.
+    /// Returns the kind of the observation.
     ///
     /// ```
     /// use vp_core::observe::{Kinds, What};
@@ -129,7 +129,7 @@ pub struct Observation<'a> {
     pub delta: u64,
     /// The source that reports.
     pub source: Source,
-    /// What was seen.
+    /// Content of the observation.
     pub what: What<'a>,
 }
 

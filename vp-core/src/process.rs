@@ -57,7 +57,7 @@ impl Process {
         self.kernel.ended(self.id, self.generation)
     }
 
-    /// Whether it has returned or was killed.
+    /// Returns true if the process has returned or was killed.
     pub fn has_ended(&self) -> bool {
         !self.kernel.schedule.is_alive(self.id, self.generation)
     }
@@ -146,7 +146,7 @@ impl MethodBuilder {
     }
 }
 
-/// What a method waits for next; see [`Sim::next_trigger`].
+/// Condition that a method waits for next; see [`Sim::next_trigger`].
 ///
 /// ```
 /// use std::{cell::Cell, rc::Rc};

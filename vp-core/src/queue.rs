@@ -42,7 +42,7 @@ struct Item<T> {
     target: T,
 }
 
-/// Which slots of a level hold something.
+/// Set of the slots of a level that hold something.
 #[derive(Clone, Copy, Default)]
 struct Occupied([u64; WORDS]);
 
@@ -83,7 +83,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Whether an entry is still wanted, as its item leaves the queue.
+    /// Returns true if an entry is still wanted, as its item leaves the queue.
     #[inline(always)]
     fn take(&mut self, entry: u32) -> bool {
         // Mostly nothing was removed at all, and then it need not be looked up.
@@ -105,7 +105,7 @@ pub(crate) struct TimedQueue<T> {
     /// Nothing earlier is in the queue or will come into it. It moves on only into what is near, or with a
     /// slot that it empties: so a place in the wheel, once found from it, never goes stale.
     cursor: u64,
-    /// What is not after this is near.
+    /// Time up to which items are near.
     near_until: u64,
     /// In falling order of time; among equal ones, of insertion.
     near: Vec<Item<T>>,
@@ -113,7 +113,7 @@ pub(crate) struct TimedQueue<T> {
     occupied: [Occupied; LEVELS],
     /// Of the levels that were used, and those below them.
     slots: Vec<Vec<Item<T>>>,
-    /// How many items they hold.
+    /// Number of items that the slots hold.
     far: usize,
     numbers: Numbers,
     /// A slot that is being spread, kept for its room.
@@ -237,7 +237,7 @@ impl<T: Copy> TimedQueue<T> {
         }
     }
 
-    /// Whether there may be another entry of a time from which one was just taken.
+    /// Returns true if there may be another entry of a time from which one was just taken.
     #[inline(always)]
     pub(crate) fn may_have_another(&self, time: u64) -> bool {
         self.near.last().is_some_and(|item| item.time == time)
@@ -248,7 +248,7 @@ impl<T: Copy> TimedQueue<T> {
         self.near.is_empty()
     }
 
-    /// What is due after `n` others, if it is near.
+    /// Returns what is due after `n` others, if it is near.
     #[inline(always)]
     pub(crate) fn ahead(&self, n: usize) -> Option<T> {
         let at = self.near.len().checked_sub(n + 1)?;
@@ -306,7 +306,7 @@ impl<T: Copy> TimedQueue<T> {
         slots.into_iter().find_map(|at| self.earliest_in(at))
     }
 
-    /// Whether there is no entry up to and including `time`.
+    /// Returns true if there is no entry up to and including `time`.
     #[inline]
     pub(crate) fn is_empty_until(&self, time: u64) -> bool {
         match self.near.last() {
@@ -536,7 +536,7 @@ mod tests {
             Ok(())
         }
 
-        /// What the parts say of themselves.
+        /// Checks what the parts say of themselves.
         fn check(&self) -> Result<(), TestCaseError> {
             let queue = &self.queue;
             prop_assert_eq!(queue.len(), self.reference.len());

@@ -48,7 +48,7 @@ impl fmt::Display for Blocked {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleReport {
-    /// When it came to rest.
+    /// Time at which the simulation came to rest.
     pub time: Time,
     /// Processes in the middle of something: if there are any, this is a deadlock.
     pub blocked: Vec<Blocked>,
@@ -57,7 +57,7 @@ pub struct IdleReport {
 }
 
 impl IdleReport {
-    /// Whether some process can never finish.
+    /// Returns true if some process can never finish.
     pub fn is_deadlock(&self) -> bool {
         !self.blocked.is_empty()
     }

@@ -86,7 +86,7 @@ impl Semaphore {
         self.0.serve();
     }
 
-    /// How many permits are free.
+    /// Returns the number of permits that are free.
     pub fn free(&self) -> u32 {
         self.0.free.get()
     }

@@ -12,11 +12,11 @@ struct State<T> {
     sim: Sim,
     name: Name,
     current: RefCell<T>,
-    /// What it has after the update phase, which is asked for with the first write.
+    /// Value that the signal has after the update phase, which is asked for with the first write.
     next: Cell<Option<T>>,
     /// Made at the first request: a signal without it notifies nothing.
     changed: OnceCell<Event>,
-    /// What a `bool` adds: rising and falling edges.
+    /// Events that a `bool` adds: rising and falling edges.
     edges: Option<Edges<T>>,
 }
 

@@ -79,7 +79,7 @@ impl Time {
         Time(self.0.saturating_sub(earlier.0))
     }
 
-    /// How many whole `period`s fit in.
+    /// Returns the number of whole `period`s that fit in.
     ///
     /// ```
     /// use vp_core::Time;

@@ -121,7 +121,7 @@ pub struct vp_stop {
 /// Reports that are kept until the next call that wants one, at most: the latest.
 const MOST_STOPS: usize = 64;
 
-/// What the server tells.
+/// Reports of stops that the server has sent.
 struct StopReports {
     stops: Backlog<StopReport>,
 }

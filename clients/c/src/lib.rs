@@ -52,7 +52,7 @@ pub struct vp_partner {
 }
 
 thread_local! {
-    /// Why there is no partner, or no debugger.
+    /// Reason for which there is no partner, or no debugger.
     static LAST: RefCell<CString> = RefCell::default();
 }
 

@@ -145,9 +145,9 @@ pub(crate) enum AnyHandle {
 
 /// A kind of port, with its pins as C has them.
 pub(crate) trait Port: PinState {
-    /// Those that this side drives.
+    /// Pins that this side drives.
     type DrivenInC;
-    /// Those that the platform drives.
+    /// Pins that the platform drives.
     type ObservedInC;
 
     fn any(handle: Handle<Self>) -> AnyHandle;

@@ -23,7 +23,7 @@ impl vp_partner {
     }
 }
 
-/// What is done with a port of whatever kind.
+/// Does something with a port of whatever kind.
 macro_rules! with_handle {
     ($any:expr, $handle:ident => $done:expr) => {
         match $any {

@@ -1,4 +1,4 @@
-//! Where a platform is, as a simulator is told it.
+//! Place of a platform, as a simulator is told it.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::{LocalLink, PartnerError, PlatformLink, RemoteLink};
 /// The variable that has the address where none is given.
 const CONNECT: &str = "VP_CONNECT";
 
-/// Where a platform is.
+/// Place of a platform.
 #[derive(Debug, Clone)]
 pub enum Place {
     /// To be built, in this process.
@@ -20,7 +20,8 @@ pub enum Place {
 }
 
 impl Place {
-    /// What an address says, or that of the environment: `inproc:NAME`, where the name is a built-in platform's or a file's, or a server's.
+    /// Returns the place that an address names, or that of the environment: `inproc:NAME`, where the name is a built-in platform's or a
+    /// file's, or a server's.
     ///
     /// # Errors
     /// [`PartnerError::Connect`]: it is no address, or there is no such platform.

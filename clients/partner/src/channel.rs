@@ -35,7 +35,7 @@ impl<T> Incoming<T> {
         Ok(())
     }
 
-    /// What is on the pins at an edge.
+    /// Returns what is on the pins at an edge.
     pub(crate) fn pins(&self, now: Time) -> Option<&T> {
         self.queue.front().filter(|(at, _)| *at <= now).map(|(_, payload)| payload)
     }
@@ -45,7 +45,7 @@ impl<T> Incoming<T> {
         (std::mem::replace(&mut self.ready, ready) != ready).then_some(ready)
     }
 
-    /// What is taken at an edge.
+    /// Takes what is accepted at an edge.
     pub(crate) fn finish(&mut self, now: Time) -> Option<T> {
         if !self.ready || self.pins(now).is_none() {
             return None;
@@ -57,7 +57,7 @@ impl<T> Incoming<T> {
 /// A channel on which the pins of this side send: the platform drives its ready.
 #[derive(Debug)]
 pub(crate) struct Outgoing<T> {
-    /// What is on the pins and was not taken.
+    /// Payload that is on the pins and was not taken.
     open: Option<T>,
     ready: bool,
     /// Levels of ready that are still to be seen.
@@ -101,7 +101,7 @@ impl<T: Clone + PartialEq> Outgoing<T> {
         }
     }
 
-    /// What is taken at an edge.
+    /// Takes what is accepted at an edge.
     pub(crate) fn finish(&mut self, now: Time) -> Option<T> {
         if self.ready(now) { self.open.take() } else { None }
     }

@@ -1,9 +1,9 @@
-//! Why a partner cannot go on.
+//! Reasons for which a partner cannot go on.
 
 use thiserror::Error;
 use vp_core::Time;
 
-/// Why a partner cannot go on, or cannot be one.
+/// Reason for which a partner cannot go on, or cannot be one.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PartnerError {
     /// There is no way to the platform.
@@ -21,9 +21,9 @@ pub enum PartnerError {
     /// The platform has no such port.
     #[error("the platform has no port `{name}`: it has {ports}")]
     NoPort {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
-        /// What there is.
+        /// Ports that there are.
         ports: String,
     },
     /// A port of another kind, or of another width.
@@ -31,7 +31,7 @@ pub enum PartnerError {
     Port {
         /// The port.
         port: String,
-        /// What is wrong, and what would be right.
+        /// Fault, and what would be right.
         what: String,
     },
     /// The pins on this side break a rule of their interface.

@@ -20,7 +20,7 @@ pub struct FixedLatency {
     responses: VecDeque<(u64, Response)>,
     writes: VecDeque<Address>,
     beat: u16,
-    /// Whether a beat of the present write could not be stored.
+    /// True if a beat of the present write could not be stored.
     has_failed: bool,
     pins: SubordinatePins,
 }
@@ -77,7 +77,7 @@ impl FixedLatency {
         Ok(())
     }
 
-    /// What its registers become after an edge at which these pins were seen.
+    /// Sets the registers to what they become after an edge at which these pins were seen.
     fn follow(&mut self, seen: &ManagerPins) {
         let now = self.edge;
         if let Some(Address { id, address, beats }) = seen.ar {

@@ -14,7 +14,7 @@ use crate::PartnerError;
 pub struct LinkPort {
     /// Such as `csb0`, `irq0`, `dbb0`, `sram0`.
     pub name: String,
-    /// What it is.
+    /// Kind of the port.
     pub kind: PortKind,
     /// First address.
     pub base: u64,
@@ -24,7 +24,7 @@ pub struct LinkPort {
     pub width: u32,
 }
 
-/// What a platform tells a partner.
+/// Message that a platform tells a partner.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FromPlatform {
     /// A port drives something, seen at that edge.

@@ -27,10 +27,10 @@ const MOST_WARNINGS: usize = 64;
 /// Edges without a message after which a promise is made nevertheless: the platform may have work besides.
 const EDGES_IN_SILENCE: u64 = 4096;
 
-/// How a partner is.
+/// Options of a partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartnerOptions {
-    /// When its outputs follow its inputs, and how much later than they are driven things are seen.
+    /// Clock that says when the partner's outputs follow its inputs, and how much later than they are driven things are seen.
     pub clock: Clock,
     /// For how many edges it is in reset when the platform is put back: at least 1.
     pub reset_edges: u64,
@@ -75,7 +75,7 @@ impl DebugTarget for Ram {
 struct OwnMemory {
     port: PortIndex,
     ram: Rc<Ram>,
-    /// Where loaders and debuggers find its bytes: in `ram`, unless somebody keeps them elsewhere.
+    /// Target in which loaders and debuggers find the memory's bytes: in `ram`, unless somebody keeps them elsewhere.
     debug: Rc<dyn DebugTarget>,
 }
 
@@ -89,26 +89,26 @@ pub struct Partner {
     ports: Ports,
     /// The memories that it is: loaders and debuggers go round their pins.
     memories: Vec<OwnMemory>,
-    /// What they may take.
+    /// Bytes that the memories may take.
     budget: Arc<MemoryBudget>,
     /// The last edge of which all that the platform drives is there, counted from 1.
     edge: u64,
-    /// The same when it last spoke.
+    /// Value of `edge` when the partner last spoke.
     spoke: u64,
     /// The next edge at which something is seen that was not.
     due: Time,
     inbox: VecDeque<FromPlatform>,
-    /// How many events have come.
+    /// Number of events that have come.
     heard: u64,
-    /// How many events were driven here, and when the platform may react to each that it has not heard.
+    /// Number of events that were driven here, and when the platform may react to each that it has not heard.
     sent: u64,
     reactions: VecDeque<Time>,
-    /// What the platform has promised.
+    /// Time that the platform has promised.
     next: Time,
     told: Promise,
     told_events: Vec<PortEvent>,
     warnings: VecDeque<(Time, String)>,
-    /// Why it cannot go on.
+    /// Reason for which the partner cannot go on.
     ended: Option<PartnerError>,
 }
 
@@ -253,7 +253,7 @@ impl Partner {
         self.period * number
     }
 
-    /// Whether this side is to be in reset from the edge whose pins were [given](Partner::seen) last to the next one, because the
+    /// Returns true if this side is to be in reset from the edge whose pins were [given](Partner::seen) last to the next one, because the
     /// platform was put back. It says so for as many edges as a reset has; at the one behind them the pins count again.
     #[must_use]
     pub fn is_in_reset<S: PinState>(&mut self, handle: Handle<S>) -> bool {

@@ -18,7 +18,7 @@ use vp_native_values::partner_event;
 use crate::link::DebugAccess;
 use crate::{FromPlatform, LinkPort, PartnerError, PlatformLink};
 
-/// What the server has said, in its order.
+/// Messages that the server has sent, in its order.
 #[derive(Default)]
 struct ServerMessages {
     said: VecDeque<FromPlatform>,
@@ -108,7 +108,7 @@ impl RemoteLink {
         self.client.ask_whether(goes_on);
     }
 
-    /// What became of the session.
+    /// Returns the error for what became of the session.
     fn ended(&self, error: &Error) -> PartnerError {
         match (error, self.client.bye()) {
             (Error::Ended(_), Some(bye)) if matches!(bye.code, None | Some(ErrorCode::ShuttingDown)) => {

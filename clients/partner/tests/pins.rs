@@ -26,7 +26,7 @@ struct PinHost {
     irq: Handle<LineSink>,
     memories: Vec<FixedLatency>,
     rams: Vec<Rc<Ram>>,
-    /// What the CPU drives.
+    /// Access that the CPU drives.
     access: Option<RegisterAccess>,
     level: bool,
     edges: u64,

@@ -10,7 +10,7 @@ use vp_models::host::HostError;
 use crate::control::Control;
 use crate::errors;
 
-/// What a call could not do.
+/// Error of a call.
 pub(crate) enum CallError {
     /// The platform says so.
     Host(HostError),

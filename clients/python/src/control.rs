@@ -1,4 +1,4 @@
-//! Why a call that runs a platform is to end: a signal has come to Python, or a callback has raised.
+//! End of a call that runs a platform: a signal has come to Python, or a callback has raised.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use vp_core::Time;
 
 /// Simulated time in which nobody asks: some ten thousand cycles, which the host simulates in some milliseconds.
 const SLICE: Time = Time::us(16);
-/// How often Python is asked for signals.
+/// Interval at which Python is asked for signals.
 const SIGNALS: Duration = Duration::from_millis(10);
-/// How long a call over a socket that is to end waits for its answer; then the session is over. A request is made to take some 10 ms
+/// Time for which a call over a socket that is to end waits for its answer; then the session is over. A request is made to take some 10 ms
 /// (`session::REQUEST`), but on a loaded host may take many times as long.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a session and its callbacks share.
+/// State that a session and its callbacks share.
 pub(crate) struct Control(Mutex<State>);
 
 struct State {
@@ -49,12 +49,12 @@ impl Control {
         }
     }
 
-    /// Whether it is to end.
+    /// Returns true if the call is to end.
     pub(crate) fn has_failed(&self) -> bool {
         self.0.lock().error.is_some()
     }
 
-    /// Why it was to end.
+    /// Takes the error for which the call was to end.
     pub(crate) fn take_error(&self) -> Option<PyErr> {
         let mut state = self.0.lock();
         state.patience = None;
@@ -74,7 +74,7 @@ impl Control {
         (!self.has_failed()).then_some(until)
     }
 
-    /// Whether a call that sleeps at a socket goes on sleeping.
+    /// Returns true if a call that sleeps at a socket goes on sleeping.
     pub(crate) fn sleeps_on(&self) -> bool {
         self.look();
         self.0.lock().patience.is_none_or(|until| Instant::now() < until)

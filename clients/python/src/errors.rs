@@ -27,12 +27,12 @@ pub(crate) fn of(class: &str, message: impl AsRef<str>) -> PyErr {
     Python::attach(|py| with(py, class, message.as_ref(), |_| Ok(()))).unwrap_or_else(|error| error)
 }
 
-/// What a [`Host`](vp_models::host::Host) could not do.
+/// Returns the exception for an error of a [`Host`](vp_models::host::Host).
 pub(crate) fn host(error: &HostError) -> PyErr {
     host_as(error, &error.to_string())
 }
 
-/// The same, told in other words.
+/// Returns the exception as [`host()`] does, with another text.
 pub(crate) fn host_as(error: &HostError, text: &str) -> PyErr {
     let made = Python::attach(|py| match error {
         HostError::Idle { time, report } => with(py, "IdleError", text, |fields| {
@@ -83,7 +83,7 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> PyErr {
     of("InternalError", format!("a fault of vp: {}", said.as_deref().unwrap_or("it says no more")))
 }
 
-/// What Python has passed, for a message: cut where it is long.
+/// Returns what Python has passed, for a message: cut where it is long.
 pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
     let text = object.repr().map_or_else(|_| "that".to_owned(), |text| text.to_string());
     text.chars().take(80).collect()

@@ -1,4 +1,4 @@
-//! How there comes to be a platform: built in this process, behind a socket, or from a recording.
+//! Opening of a platform: built in this process, behind a socket, or from a recording.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -32,7 +32,7 @@ use crate::host::Host;
 use crate::session::{Session, Way};
 use crate::{native_registers, owned};
 
-/// How often Python is asked for signals while a server is waited for.
+/// Interval at which Python is asked for signals while a server is waited for.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The platform of that name, or of that TOML file, with changes as `--set` takes them.
@@ -85,7 +85,7 @@ pub(crate) fn build(
     Ok(Host::new(session))
 }
 
-/// What a server is shown: what is given here, else what the environment has.
+/// Credentials that a server is shown: those given here, else those of the environment.
 #[derive(FromPyObject)]
 pub(crate) struct Shown {
     #[pyo3(item)]
@@ -121,7 +121,7 @@ impl Shown {
     }
 }
 
-/// What kind of session is wanted.
+/// Kind of session that is wanted.
 #[derive(FromPyObject)]
 pub(crate) struct Wanted {
     #[pyo3(item)]
@@ -165,7 +165,7 @@ impl Wanted {
 pub(crate) struct GivenUp(Arc<AtomicBool>);
 
 impl GivenUp {
-    /// What the thread looks at.
+    /// Returns the flag that the thread looks at.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         self.0.clone()
     }
@@ -258,7 +258,7 @@ pub(crate) fn connect(
     Ok(Host::new(Session::new(Way::Remote(Box::new(host)), control)))
 }
 
-/// What came of a recording that ran again: the end's time and event hash, entries, and how it ends.
+/// Result of a recording that ran again: the end's time and event hash, entries, and how it ends.
 type Replayed = (u64, String, u64, &'static str);
 
 /// Runs a recording again, and checks that it goes as it went.

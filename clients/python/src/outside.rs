@@ -20,7 +20,7 @@ use crate::control::Control;
 use crate::errors;
 use crate::open::{Shown, Wanted, address, wait_for};
 
-/// How often the stream of a memory is looked at for a wish to stop.
+/// Interval at which the stream of a memory is looked at for a wish to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Edges after which that is done of a partner.
@@ -39,7 +39,7 @@ fn options(shown: Shown, wanted: &Wanted) -> PyResult<Options> {
     Ok(options)
 }
 
-/// Why serving has ended.
+/// Reason for which serving has ended.
 enum End {
     /// Somebody has asked for it, or Python has raised: the control knows.
     Asked,

@@ -8,7 +8,7 @@ use send_wrapper::SendWrapper;
 
 use crate::errors;
 
-/// How often this process is the child of a fork: Python tells ([`count_fork`]).
+/// Number of forks that have led to this process: Python tells ([`count_fork`]).
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
 /// This process is the child of a fork from now on.

@@ -19,10 +19,10 @@ use crate::calls::CallError;
 use crate::control::Control;
 use crate::errors;
 
-/// How long one request for time to pass should take of a server: signals are looked for in between.
+/// Time that one request for time to pass should take a server: signals are looked for in between.
 const REQUEST: Duration = Duration::from_millis(10);
 
-/// Where the platform is.
+/// Place of the platform.
 pub(crate) enum Way {
     /// In this process.
     Local(Box<LocalHost>),
@@ -44,12 +44,12 @@ pub(crate) enum Goal {
 /// A platform and what belongs to it.
 pub(crate) struct Session {
     pub(crate) subscriptions: Vec<(u64, Subscription)>,
-    /// What writes files about it.
+    /// Observers that write files about the platform.
     pub(crate) files: Option<Observers>,
     pub(crate) way: Way,
     pub(crate) control: Arc<Control>,
     pub(crate) recording: Option<Recording>,
-    /// What the platform is; of a server's it is asked once.
+    /// Description of the platform and its registers; a server is asked for it once.
     description: Option<(Description, DeviceRegisters)>,
     limit: Time,
     /// Simulated time of one request to a server.
@@ -88,7 +88,7 @@ impl Session {
         }
     }
 
-    /// What the platform is, and its registers.
+    /// Returns the description of the platform, and its registers.
     pub(crate) fn description(&mut self) -> Result<&(Description, DeviceRegisters), HostError> {
         if self.description.is_none() {
             let description = match &mut self.way {

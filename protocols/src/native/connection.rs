@@ -54,7 +54,7 @@ use super::{
 /// A server's limits and capabilities, before it knows the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// What it can do beyond the basic protocol.
+    /// Capabilities of the server beyond the basic protocol.
     pub capabilities: Capabilities,
     /// Longest payload it takes, in bytes.
     pub max_payload: u32,
@@ -83,7 +83,7 @@ impl Default for Terms {
     }
 }
 
-/// What a server adds to the negotiated terms to make a [`Welcome`].
+/// Parts that a server adds to the negotiated terms to make a [`Welcome`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     /// Program and version.
@@ -117,7 +117,7 @@ impl Default for Offer {
     }
 }
 
-/// What came in.
+/// Event that came in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// Server: a client wants to open a session. Answer with [`Connection::accept`] or [`Connection::refuse`];
@@ -131,14 +131,14 @@ pub enum Event {
     Request {
         /// For the reply.
         id: RequestId,
-        /// What to do.
+        /// Request to carry out.
         request: Request,
         /// Data of a memory write; otherwise empty.
         payload: Bytes,
     },
     /// Do it; do not answer.
     Posted {
-        /// What to do.
+        /// Request to carry out.
         posted: Posted,
         /// Data of a memory write; otherwise empty.
         payload: Bytes,
@@ -147,7 +147,7 @@ pub enum Event {
     Reply {
         /// The request's.
         id: RequestId,
-        /// When the request took effect.
+        /// Simulated time at which the request took effect.
         time: Time,
         /// The answer, of the kind the request asks for or [`Reply::Failed`].
         reply: Reply,
@@ -158,7 +158,7 @@ pub enum Event {
     Notice(Notice),
     /// The other side of a timed port drives something.
     Driven {
-        /// What, where, from when on.
+        /// Event, with its port and the time from which on it holds.
         driven: Driven,
         /// The bytes of a beat of data; otherwise empty.
         payload: Bytes,
@@ -242,13 +242,13 @@ pub enum SendError {
     /// A rule about requests and replies. [`Breach::TooManyInFlight`] is back-pressure: try again after a reply.
     #[error(transparent)]
     Breach(#[from] Breach),
-    /// It makes no frame.
+    /// The message makes no frame.
     #[error(transparent)]
     Emit(#[from] EmitError),
     /// The state of the session does not, or no longer, allow to send it.
     #[error("cannot send {message} {moment}")]
     NotNow {
-        /// What was to be sent.
+        /// Message that was to be sent.
         message: &'static str,
         /// In which state the session is.
         moment: &'static str,
@@ -256,7 +256,7 @@ pub enum SendError {
     /// The other side sends these.
     #[error("a {sender} never sends {message}")]
     WrongSide {
-        /// What was to be sent.
+        /// Message that was to be sent.
         message: &'static str,
         /// `client` or `server`.
         sender: &'static str,
@@ -264,7 +264,7 @@ pub enum SendError {
     /// A capability that was not granted.
     #[error("{message} needs a capability that was not granted")]
     NotGranted {
-        /// What was to be sent.
+        /// Message that was to be sent.
         message: &'static str,
     },
 }
@@ -308,7 +308,7 @@ impl State {
     }
 }
 
-/// What an open session knows.
+/// State of an open session.
 #[derive(Debug)]
 struct Session {
     capabilities: Capabilities,
@@ -414,19 +414,19 @@ impl Connection {
         &mut self.output
     }
 
-    /// Whether the peer lags behind by more than the longest payload. Take no more events until it has caught
+    /// Returns true if the peer lags behind by more than the longest payload. Take no more events until it has caught
     /// up: each may cause a reply, and a peer that sends requests without reading would fill our memory with
     /// replies.
     pub fn is_backlogged(&self) -> bool {
         self.output.len() > self.max_payload().max(MIN_MAX_PAYLOAD) as usize
     }
 
-    /// Whether the session is open.
+    /// Returns true if the session is open.
     pub fn is_open(&self) -> bool {
         matches!(self.state, State::Open(_))
     }
 
-    /// Whether the session is over. What is still in the output should be written, then the stream closed.
+    /// Returns true if the session is over. What is still in the output should be written, then the stream closed.
     pub fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed)
     }
@@ -469,8 +469,8 @@ impl Connection {
             .inspect_err(|violation| self.part(Some(violation.code()), violation.to_string()))
     }
 
-    /// The same, but after a violation the session stays open for the answers to earlier messages. The caller
-    /// then takes no more events, and sends [`bye`](Self::bye) with the violation's code.
+    /// Takes the next event as [`receive`](Self::receive) does, but after a violation the session stays open for the answers to earlier
+    /// messages. The caller then takes no more events, and sends [`bye`](Self::bye) with the violation's code.
     ///
     /// # Errors
     /// [`Violation`]: the peer broke a rule.

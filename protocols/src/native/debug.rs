@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{PortId, SessionId, Time};
 
-/// What a debugger wants of a platform.
+/// Command of a debugger to a platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DebugCommand {
     /// Asks whether time is stopped, and which breakpoints there are.
@@ -21,19 +21,19 @@ pub enum DebugCommand {
     Step {
         /// By what.
         by: StepBy,
-        /// How many; at least 1.
+        /// Number of steps; at least 1.
         count: u32,
     },
     /// Makes time stop at an event. [`Reply::Value`](super::Reply::Value): the breakpoint's number.
     Break(Breakpoint),
     /// That a breakpoint goes. [`Reply::Done`](super::Reply::Done).
     Clear {
-        /// Its number.
+        /// Number of the breakpoint.
         number: u32,
     },
 }
 
-/// How far a step goes.
+/// Length of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StepBy {
     /// To the next clock edge.
@@ -46,18 +46,18 @@ pub enum StepBy {
     Access,
 }
 
-/// Where time stands.
+/// Breakpoint: the event at which time is to stand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Breakpoint {
-    /// What has to happen.
+    /// Event that has to happen.
     pub on: BreakOn,
-    /// How often it may happen before.
+    /// Number of times that the event may happen before.
     pub skip: u32,
-    /// Whether the breakpoint is removed when it has stopped time.
+    /// True if the breakpoint is removed when it has stopped time.
     pub once: bool,
 }
 
-/// What a breakpoint waits for.
+/// Event that a breakpoint waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BreakOn {
     /// A register is accessed over its bus.
@@ -75,7 +75,7 @@ pub enum BreakOn {
     Layer {
         /// The unit, such as `sdp`, at most 32 bytes; empty: any.
         unit: String,
-        /// Whether to stop at the end, and not at the beginning.
+        /// True to stop at the end, and not at the beginning.
         end: bool,
     },
     /// A burst of the device touches a memory.
@@ -84,7 +84,7 @@ pub enum BreakOn {
         port: PortId,
         /// The first byte.
         base: u64,
-        /// How many.
+        /// Number of bytes.
         size: u64,
         /// How.
         access: Accesses,
@@ -110,17 +110,17 @@ pub enum Accesses {
 /// A breakpoint that is set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetBreakpoint {
-    /// Its number.
+    /// Number of the breakpoint.
     pub number: u32,
     /// The session that has set it.
     pub session: SessionId,
-    /// What it is.
+    /// Breakpoint as it was set.
     pub breakpoint: Breakpoint,
-    /// How often it has stopped time.
+    /// Number of times that the breakpoint has stopped time.
     pub hits: u32,
 }
 
-/// What debuggers have done to a platform.
+/// Debugging state of a platform: whether time is stopped, and the breakpoints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DebugState {
     /// That time is stopped, and why.
@@ -134,15 +134,15 @@ pub struct DebugState {
 pub struct StopReport {
     /// The session that stopped time, stepped, or set the breakpoint.
     pub by: SessionId,
-    /// Where time stands.
+    /// Simulated time of the stop.
     pub time: Time,
     /// Why.
     pub why: StopWhy,
-    /// What has happened: the first few things.
+    /// Events that have happened: the first few.
     pub hits: Vec<Hit>,
 }
 
-/// Why time stands.
+/// Reason for which time stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StopWhy {
     /// A debugger has stopped time.
@@ -158,7 +158,7 @@ pub enum StopWhy {
 pub struct Hit {
     /// The breakpoint; `None`: the step.
     pub breakpoint: Option<u32>,
-    /// When it happened: not later than the time of the stop.
+    /// Time at which the event happened: not later than the time of the stop.
     pub time: Time,
     /// What.
     pub seen: DebugEvent,
@@ -169,7 +169,7 @@ pub struct Hit {
 pub enum DebugEvent {
     /// A register was accessed.
     Register {
-        /// Whether it was written.
+        /// True if the register was written.
         write: bool,
         /// Byte address.
         address: u64,
@@ -180,7 +180,7 @@ pub enum DebugEvent {
     Interrupt,
     /// A layer has begun or ended.
     Layer {
-        /// Whether it has ended.
+        /// True if the layer has ended.
         end: bool,
         /// The unit.
         unit: String,
@@ -193,13 +193,13 @@ pub enum DebugEvent {
     Burst {
         /// The memory.
         port: PortId,
-        /// Whether it writes.
+        /// True if the burst writes.
         write: bool,
-        /// Its transaction id.
+        /// Transaction id of the burst.
         id: u32,
         /// Byte address.
         address: u64,
-        /// Its bytes.
+        /// Number of bytes of the burst.
         bytes: u32,
     },
     /// The time has come.

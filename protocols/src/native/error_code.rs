@@ -109,7 +109,7 @@ codes! {
     Livelock = 40, "simulated time stands still";
     /// The session lacks the right to do that; the reason names it.
     NotPermitted = 41, "not permitted";
-    /// It would exceed what a session, or all sessions together, may use of the server.
+    /// The request would exceed what a session, or all sessions together, may use of the server.
     QuotaExceeded = 42, "quota exceeded";
     /// The memory limit of the platform, or of all platforms of the server, is reached; the reason names the
     /// limit.

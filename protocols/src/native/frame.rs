@@ -32,7 +32,7 @@ mod field {
 /// Room for prefix and header of the most frequent messages.
 const SHORT: usize = 64;
 
-/// What a frame says: its message and the payload behind it.
+/// Content of a frame: its message and the payload behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
     /// The header.
@@ -229,7 +229,7 @@ fn parse_header(header: &[u8], phase: Phase) -> Result<Message, Malformed> {
     Ok(message)
 }
 
-/// Whether a number might be longer than needed: then its last byte is 0, and the one before says that another follows. Texts
+/// Returns true if a number might be longer than needed: then its last byte is 0, and the one before says that another follows. Texts
 /// and measured values can look so too.
 fn may_be_padded(header: &[u8]) -> bool {
     header.windows(2).any(|pair| pair[0] >= 0x80 && pair[1] == 0)

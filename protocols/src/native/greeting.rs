@@ -39,7 +39,7 @@ pub struct Hello {
     pub version_max: u16,
     /// Program and version, for people: `qemu-glue 0.1.0`. At most 64 bytes are useful.
     pub agent: String,
-    /// What the client can do beyond the basic protocol.
+    /// Capabilities of the client beyond the basic protocol.
     pub capabilities: Capabilities,
     /// Longest payload the client takes, in bytes.
     pub max_payload: u32,
@@ -50,7 +50,7 @@ pub struct Hello {
     /// `Some(name)` is the existing platform that it looks at, and with `None` it asks the server which
     /// platforms there are.
     pub platform: Option<String>,
-    /// How simulated time should move.
+    /// Mode in which simulated time should move.
     pub time_mode: TimeMode,
 }
 
@@ -167,7 +167,7 @@ impl<'de> de::Visitor<'de> for WelcomeVisitor {
 /// Server → client, answer to [`Hello`] when there will be no session. The server closes the stream after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// Why, for programs.
+    /// Reason, for programs.
     pub code: ErrorCode,
     /// The reason, and what would be right, for people.
     pub reason: String,
@@ -178,7 +178,7 @@ pub struct Refused {
 pub struct Port {
     /// Name in the platform's description: `csb0`, `csr0`, `irq0`, `dbb0`, `sram0`.
     pub name: String,
-    /// What it carries.
+    /// Kind of what the port carries.
     pub kind: PortKind,
     /// The roles that the outside may take.
     pub roles: Roles,
@@ -190,7 +190,7 @@ pub struct Port {
     pub width: u16,
 }
 
-/// What a port carries.
+/// Kind of what a port carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PortKind {
     /// Register access in 32-bit words (NVDLA's configuration space bus, or any register window).
@@ -201,7 +201,7 @@ pub enum PortKind {
     Axi,
 }
 
-/// What the outside is to a port.
+/// Role of the outside at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Role {
     /// Initiator of accesses: a CPU on CSB, a loader or a DMA engine on AXI.
@@ -224,7 +224,7 @@ impl Roles {
         Self(roles.iter().fold(0, |bits, role| bits | 1 << *role as u8))
     }
 
-    /// Whether the role is in the set.
+    /// Returns true if the role is in the set.
     pub fn contains(self, role: Role) -> bool {
         self.0 & (1 << role as u8) != 0
     }
@@ -240,7 +240,7 @@ impl Roles {
     }
 }
 
-/// How simulated time moves in a session. Runs are reproducible only in lockstep: in the other modes the
+/// Mode in which simulated time moves in a session. Runs are reproducible only in lockstep: in the other modes the
 /// simulated time at which a request takes effect depends on when it arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TimeMode {
@@ -268,7 +268,7 @@ impl fmt::Display for TimeMode {
     }
 }
 
-/// What a side can do beyond the basic protocol. Bits without a meaning are kept and ignored.
+/// Capabilities of a side beyond the basic protocol. Bits without a meaning are kept and ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Capabilities(u64);
 

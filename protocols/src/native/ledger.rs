@@ -24,7 +24,7 @@ pub enum Breach {
     /// The agreed number of requests is unanswered: wait for a reply.
     #[error("{limit} requests are in flight, the most agreed")]
     TooManyInFlight {
-        /// How many.
+        /// Number of requests.
         limit: u32,
     },
     /// No request with that id is in flight.
@@ -38,9 +38,9 @@ pub enum Breach {
     WrongReply {
         /// The request's id.
         id: RequestId,
-        /// What was asked.
+        /// Name of the request.
         request: &'static str,
-        /// What was answered.
+        /// Name of the reply.
         reply: &'static str,
     },
     /// Read data of another length than requested.
@@ -65,7 +65,7 @@ pub enum Breach {
     },
 }
 
-/// What has to be known of a request to judge its reply.
+/// Kind of reply that a request asks for, with what is needed to judge it.
 #[derive(Debug, Clone, Copy)]
 enum Wanted {
     Done,

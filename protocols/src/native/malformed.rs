@@ -1,4 +1,4 @@
-//! Which rule the bytes break, and where.
+//! Malformed frames: the rule that the bytes break, and where.
 
 use thiserror::Error;
 
@@ -8,9 +8,9 @@ use super::MAX_BEAT;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("malformed frame: byte {offset}: {rule}")]
 pub struct Malformed {
-    /// Where, in bytes from the start of the frame: the field that broke the rule, or the last byte read of it.
+    /// Place, in bytes from the start of the frame: the field that broke the rule, or the last byte read of it.
     pub offset: usize,
-    /// What was broken.
+    /// Rule that was broken.
     pub rule: FrameRule,
 }
 
@@ -46,7 +46,7 @@ pub enum FrameRule {
     /// The header has bytes after its last field.
     #[error("{count} bytes behind the last field of the header")]
     TrailingBytes {
-        /// How many.
+        /// Number of those bytes.
         count: usize,
     },
     /// The first message of a stream is not a hello.

@@ -43,7 +43,7 @@ pub enum Message {
     Request {
         /// Chosen by the sender, different from those of its open requests.
         id: RequestId,
-        /// What to do.
+        /// Request to carry out.
         request: Request,
     },
     /// Either way: the answer to a request.
@@ -72,7 +72,7 @@ pub enum Message {
 pub struct Bye {
     /// `None`: all is well. `Some`: the rule that the other side broke, or why the sender cannot go on.
     pub code: Option<ErrorCode>,
-    /// The same for people.
+    /// Reason of the end, for people.
     pub reason: String,
 }
 
@@ -96,7 +96,7 @@ pub enum Request {
     MemoryWrite(MemoryWrite),
     /// Client → server, lockstep only: let time move. [`Reply::Reached`].
     Advance {
-        /// How far.
+        /// End up to which time moves.
         until: Until,
     },
     /// Client → server: reset the whole platform. Time goes on, ports stay attached. [`Reply::Done`].
@@ -120,7 +120,7 @@ pub enum Request {
     /// Client → server, lockstep only: do everything that is due until then, and say when the next event is
     /// due. [`Reply::Stepped`]. Needs [`Capabilities::STEPPING`](super::Capabilities::STEPPING).
     Step {
-        /// How far time moves. If that time is over, the rest of the present moment is done.
+        /// Time up to which time moves. If that time is over, the rest of the present moment is done.
         to: Time,
     },
     /// Client → server, before the first Attach: I have a clock of my own. Ports that this session attaches
@@ -128,7 +128,7 @@ pub enum Request {
     /// ([`partner`](super::partner)). [`Reply::Done`]. Needs
     /// [`Capabilities::PARTNERS`](super::Capabilities::PARTNERS).
     Clock {
-        /// When the client's outputs follow its inputs.
+        /// Edge at which the client's outputs follow its inputs.
         reaction: Reaction,
         /// Delay of everything that crosses the session's ports, in each direction, in clock edges.
         quantum: u32,
@@ -136,7 +136,7 @@ pub enum Request {
     /// Client → server: authenticates with a token. [`Reply::Done`]: everything else may follow. Needs
     /// [`Capabilities::AUTHENTICATION`](super::Capabilities::AUTHENTICATION).
     Authenticate {
-        /// What the server knows the client by.
+        /// Token by which the server knows the client.
         token: Token,
     },
     /// Client → server: the present state of the platform, or of the server. [`Reply::Statistics`]. Needs
@@ -214,7 +214,7 @@ impl Token {
         Self(secret.into())
     }
 
-    /// What must not be shown.
+    /// Returns the text, which must not be shown.
     pub fn secret(&self) -> &str {
         &self.0
     }
@@ -232,9 +232,9 @@ impl fmt::Debug for Token {
 pub struct ShareMemory {
     /// An AXI port that this session is attached to as target.
     pub port: PortId,
-    /// How many files ride beside this message.
+    /// Number of files that ride beside this message.
     pub files: u8,
-    /// Where in them the port's bytes are. Addresses that no region covers are accessed by messages.
+    /// Places of the port's bytes in the files. Addresses that no region covers are accessed by messages.
     pub regions: Vec<SharedRegion>,
 }
 
@@ -245,9 +245,9 @@ pub struct SharedRegion {
     pub base: u64,
     /// Length in bytes.
     pub size: u64,
-    /// Which of the files, from 0.
+    /// Number of the file, from 0.
     pub file: u8,
-    /// Where in the file the first byte is.
+    /// Offset of the first byte in the file.
     pub offset: u64,
 }
 
@@ -266,7 +266,7 @@ pub struct OpenRing {
 pub struct Attach {
     /// The port.
     pub port: PortId,
-    /// What the client will be to it.
+    /// Role of the client at the port.
     pub role: Role,
     /// The part of the port's window that the client takes. `None` for all of it. Only targets may take a part.
     pub range: Option<Range>,
@@ -314,7 +314,7 @@ pub struct MemoryRead {
     pub address: u64,
     /// The number of bytes: at least 1, at most the payload limit.
     pub length: u32,
-    /// Whether it takes simulated time.
+    /// Kind of access: whether it takes simulated time.
     pub access: Access,
     /// The bus's transaction id. 0 when the initiator has none.
     pub axi_id: u16,
@@ -334,11 +334,11 @@ pub struct MemoryWrite {
     pub address: u64,
     /// The number of bytes, whether their strobes are set or not: at least 1.
     pub length: u32,
-    /// Whether it takes simulated time.
+    /// Kind of access: whether it takes simulated time.
     pub access: Access,
     /// The bus's transaction id. 0 when the initiator has none.
     pub axi_id: u16,
-    /// Whether strobes follow the data. Needs [`Capabilities::STROBES`](super::Capabilities::STROBES).
+    /// True if strobes follow the data. Needs [`Capabilities::STROBES`](super::Capabilities::STROBES).
     pub strobes: bool,
     /// As in [`RegisterRead::at`].
     pub at: Option<Time>,
@@ -359,7 +359,7 @@ impl MemoryWrite {
     }
 }
 
-/// Whether a memory access takes part in the simulation.
+/// Kind of a memory access: whether it takes part in the simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Access {
     /// Goes over the simulated bus, takes its turn and its time.
@@ -368,7 +368,7 @@ pub enum Access {
     Debug,
 }
 
-/// How far time should move.
+/// End up to which time should move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Until {
     /// To this time, also when nothing happens.
@@ -384,7 +384,7 @@ pub enum Until {
     Idle,
 }
 
-/// Why time stopped moving.
+/// Reason for which time stopped moving.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Why {
     /// The requested time, or the limit, is reached.
@@ -406,7 +406,7 @@ pub enum Why {
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
-    /// It is done.
+    /// The request is done.
     Done,
     /// The register's word.
     Value {
@@ -417,21 +417,21 @@ pub enum Reply {
     Data,
     /// The request could not be carried out. No part of it was, unless the reason says so.
     Failed {
-        /// Why, for programs.
+        /// Reason, for programs.
         code: ErrorCode,
         /// The reason, and what would be right, for people.
         reason: String,
     },
     /// Time has moved.
     Reached {
-        /// Why no further.
+        /// Reason for which time moved no further.
         why: Why,
     },
     /// The state of platform and session.
     Status(Box<StatusReport>),
     /// Counters, in the payload: see [`statistics`](super::statistics).
     Statistics {
-        /// How many the prefix selects in all.
+        /// Number of counters that the prefix selects in all.
         total: u32,
         /// The number of counters in the payload, starting with the first requested one.
         count: u32,
@@ -445,11 +445,11 @@ pub enum Reply {
     },
     /// Simulated time stands, by a debugger's will.
     Stopped(Box<StopReport>),
-    /// What debuggers have done.
+    /// Debugging state of the platform.
     DebugState(Box<DebugState>),
     /// Bytes of a saved platform, in the payload, from the first requested one on.
     Saved {
-        /// How many there are in all.
+        /// Number of bytes that there are in all.
         total: u64,
     },
 }
@@ -459,7 +459,7 @@ pub enum Reply {
 pub struct StatusReport {
     /// The time mode in force.
     pub time_mode: TimeMode,
-    /// Whether the platform has work to do.
+    /// Activity of the platform: whether it has work to do.
     pub activity: Activity,
     /// Sessions on this platform, this one included.
     pub sessions: u32,
@@ -471,7 +471,7 @@ pub struct StatusReport {
     pub attached: Vec<Attached>,
 }
 
-/// Whether a platform has work to do.
+/// Activity of a platform: whether it has work to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Activity {
     /// Time moves.
@@ -489,7 +489,7 @@ pub enum Activity {
 pub struct Attached {
     /// The port.
     pub port: PortId,
-    /// What the session is to it.
+    /// Role of the session at the port.
     pub role: Role,
     /// The session.
     pub session: SessionId,
@@ -512,16 +512,16 @@ pub enum Notice {
     Interrupt {
         /// The interrupt port.
         port: PortId,
-        /// Whether the line is now high.
+        /// True if the line is now high.
         level: bool,
-        /// When it changed.
+        /// Time at which the line changed.
         time: Time,
     },
     /// Server → client: something a person should know. Needs [`Capabilities::WARNINGS`](super::Capabilities::WARNINGS).
     Warning {
         /// When.
         time: Time,
-        /// What, where, what would be right.
+        /// Text of the warning: what, where, what would be right.
         text: String,
     },
     /// Server → client: a debugger has stopped simulated time. Sent each time to sessions that have sent a
@@ -538,7 +538,7 @@ enum Payload {
 }
 
 impl Message {
-    /// How many messages version 1 has: their numbers are below.
+    /// Number of messages that version 1 has: the number of each is below it.
     pub(super) const COUNT: u32 = 10;
 
     /// Name of the message, or of the request, reply or notice in it.
@@ -674,7 +674,7 @@ impl Request {
         }
     }
 
-    /// Whether only a client may ask this.
+    /// Returns true if only a client may ask this.
     pub fn is_clients_only(&self) -> bool {
         !matches!(
             self,

@@ -60,19 +60,19 @@ impl From<Bytes> for Payload<'_> {
 /// vectored write.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// What comes before the tail.
+    /// Bytes before the tail.
     parts: VecDeque<Bytes>,
     in_parts: usize,
     tail: BytesMut,
 }
 
 impl Output {
-    /// Whether nothing is to be written.
+    /// Returns true if nothing is to be written.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many bytes are to be written.
+    /// Returns the number of bytes to be written.
     pub fn len(&self) -> usize {
         self.in_parts + self.tail.len()
     }
@@ -91,7 +91,7 @@ impl Output {
         }
     }
 
-    /// Where frames are appended.
+    /// Returns the buffer to which frames are appended.
     pub(super) fn tail(&mut self) -> &mut BytesMut {
         &mut self.tail
     }

@@ -1,4 +1,4 @@
-//! What partners drive and promise. A partner is a session with a clock of its own, such as an RTL simulator or
+//! Events that partners drive, and promises that they make. A partner is a session with a clock of its own, such as an RTL simulator or
 //! another platform.
 //!
 //! Interfaces are registered: what one side drives at a clock edge the other one sees at the next. `docs/protocol.md` has the rules ("The
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FrameRule, MAX_BEAT, PortId, Time};
 
-/// When a partner's outputs follow its inputs.
+/// Edge at which a partner's outputs follow its inputs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reaction {
     /// At the next edge at the earliest: all outputs are registers.
@@ -39,7 +39,7 @@ pub struct Promised {
     pub next: Option<Time>,
 }
 
-/// What is driven at a port.
+/// Event that is driven at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PortEvent {
     /// AXI AR, from the manager: a burst to be read, of incrementing addresses and beats as wide as the bus.
@@ -88,7 +88,7 @@ pub enum PortEvent {
     Ready {
         /// Which.
         channel: AxiChannel,
-        /// Its level from then on.
+        /// Level of the ready from then on.
         ready: bool,
     },
     /// At a register port, from the initiator: one access, which stays until it is taken.
@@ -102,7 +102,7 @@ pub enum PortEvent {
     },
     /// At a register port, from the target: whether it takes an access. High at the beginning.
     RegisterReady {
-        /// Its level from then on.
+        /// Level of the ready from then on.
         ready: bool,
     },
     /// At a register port, from the target: the answer to the oldest access that has none.
@@ -112,7 +112,7 @@ pub enum PortEvent {
     },
     /// At an interrupt line, from its source.
     Level {
-        /// Whether it is high from then on.
+        /// True if the line is high from then on.
         level: bool,
     },
     /// At any port, from the server: all that was in flight there, in both directions, is void, and the port is
@@ -137,7 +137,7 @@ pub enum AxiChannel {
 }
 
 impl PortEvent {
-    /// Whether the message's payload is a beat of data.
+    /// Returns true if the message's payload is a beat of data.
     pub(super) fn has_data(&self) -> bool {
         matches!(self, Self::ReadData { .. } | Self::WriteData { .. })
     }

@@ -19,7 +19,7 @@ pub struct Counter {
     pub value: CounterValue,
 }
 
-/// What a counter holds.
+/// Value that a counter holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum CounterValue {
     /// A count of something.

@@ -33,7 +33,7 @@ impl Layout {
 /// The result of an access, in its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseCode {
-    /// It was.
+    /// The access was done.
     Ok,
     /// 1: a bus error.
     Error,
@@ -91,13 +91,13 @@ impl Attributes {
         }
     }
 
-    /// The same with another response code.
+    /// Returns these attributes with another response code.
     #[must_use]
     pub fn with_code(self, code: ResponseCode) -> Self {
         Self(self.0 & !Self::CODE | code.number() << Self::CODE_SHIFT)
     }
 
-    /// The same for another layout.
+    /// Returns these attributes for another layout.
     #[must_use]
     pub fn with_layout(self, layout: Layout) -> Self {
         match layout {
@@ -131,7 +131,7 @@ pub struct Access {
     pub byte_enables: Bytes,
 }
 
-/// Whether a packet carries data.
+/// Presence of data in a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carries {
     Data,
@@ -168,7 +168,7 @@ impl Access {
         }
     }
 
-    /// Whether the byte at that index of the data counts.
+    /// Returns true if the byte at that index of the data counts.
     pub fn is_enabled(&self, index: usize) -> bool {
         self.byte_enables.is_empty() || self.byte_enables[index % self.byte_enables.len()] != 0
     }

@@ -60,7 +60,7 @@ pub struct RequestId {
 pub struct Request {
     /// The channel.
     pub channel: u32,
-    /// What is asked for.
+    /// Transaction that is asked for.
     pub transaction: Transaction,
     id: u32,
     flags: Flags,
@@ -68,7 +68,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether the peer waits for a response. It does not for a posted request. Unless it has announced
+    /// Returns true if the peer waits for a response. It does not for a posted request. Unless it has announced
     /// [`Capabilities::INTERRUPT_RESPONSES`], it does not for an interrupt either.
     pub fn wants_response(&self) -> bool {
         self.wants_response
@@ -96,7 +96,7 @@ pub enum Answer<'a> {
     Failed(ResponseCode),
 }
 
-/// What came in.
+/// Event that came in.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// The peer's hello. Its capabilities apply from here on; requests may have come before.
@@ -124,13 +124,13 @@ pub enum SendError {
     /// The peer has not announced that it supports this, or its hello has not come yet.
     #[error("{what}: the peer has not announced that it can take it")]
     NotAnnounced {
-        /// What was to be sent.
+        /// Packet that was to be sent.
         what: &'static str,
     },
     /// Only writes and interrupts can be posted.
     #[error("{} cannot be posted: only write and interrupt can", .command.name())]
     NotPostable {
-        /// What was to be posted.
+        /// Command that was to be posted.
         command: Command,
     },
     /// The packet would break a rule.
@@ -146,9 +146,9 @@ pub enum SendError {
     /// An answer that the request cannot have.
     #[error("{answer} is no answer to {}", .command.name())]
     WrongAnswer {
-        /// What was asked.
+        /// Command of the request.
         command: Command,
-        /// What was to be answered.
+        /// Answer that was to be sent.
         answer: &'static str,
     },
     /// The peer broke a rule. The session is over, except for answers to earlier requests.
@@ -193,14 +193,14 @@ impl Connection {
         &mut self.output
     }
 
-    /// Whether the peer lags behind by more than the longest packet. Take no more events until it has caught
+    /// Returns true if the peer lags behind by more than the longest packet. Take no more events until it has caught
     /// up: each may cause a response, and a peer that sends requests without reading would fill our memory with
     /// responses.
     pub fn is_backlogged(&self) -> bool {
         self.output.len() > MAX_PACKET
     }
 
-    /// Whether the peer broke a rule: nothing more of it is read, and no requests are sent to it.
+    /// Returns true if the peer broke a rule: nothing more of it is read, and no requests are sent to it.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
@@ -210,7 +210,7 @@ impl Connection {
         self.asked.in_flight()
     }
 
-    /// What the peer has announced so far.
+    /// Returns the capabilities that the peer has announced so far.
     pub fn peer(&self) -> Capabilities {
         self.peer
     }

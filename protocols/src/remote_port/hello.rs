@@ -26,7 +26,7 @@ bitflags::bitflags! {
         const INTERRUPT_RESPONSES = 1 << 3;
         /// Number 4: it translates addresses.
         const ATS = 1 << 4;
-        /// What a platform without address translation announces.
+        /// Capabilities that a platform without address translation announces.
         const PLATFORM = 0b1110;
     }
 }
@@ -70,7 +70,7 @@ impl Hello {
         Capabilities::from_numbers(self.capabilities.as_deref().unwrap_or_default())
     }
 
-    /// Of what is behind the header. What goes beyond the known fields is not looked at.
+    /// Decodes what is behind the header. What goes beyond the known fields is not looked at.
     pub(super) fn decode(mut fields: &[u8]) -> Result<Self, Malformed> {
         let end = HEADER + fields.len();
         let whole = fields;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Access, Command, MAX_IN_FLIGHT, Malformed, Rule, Transaction};
 
-/// What has to be known of a request to judge its response.
+/// Parts of a request that are needed to judge its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Expected {
     command: Command,
@@ -12,7 +12,7 @@ pub(super) struct Expected {
     echo: Option<Echo>,
 }
 
-/// What the response to an access repeats. The basic layout and known peers carry 16 bits of the master id.
+/// Fields that the response to an access repeats. The basic layout and known peers carry 16 bits of the master id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Echo {
     address: u64,

@@ -24,7 +24,7 @@ mod fields {
     pub(super) const ATS_RESERVED: usize = 32;
 }
 
-/// What kind of packet it is.
+/// Kind of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum Command {
@@ -67,7 +67,7 @@ impl Command {
         Self::ALL.get(number as usize).copied()
     }
 
-    /// Its name in the protocol's header files.
+    /// Returns the command's name in the protocol's header files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nop => "nop",
@@ -115,7 +115,7 @@ bitflags::bitflags! {
         const OPTIONAL = 1;
         /// The answer to a request; the request's other flags are kept.
         const RESPONSE = 1 << 1;
-        /// Its answer is not waited for.
+        /// A request whose answer is not waited for.
         const POSTED = 1 << 2;
     }
 }
@@ -130,7 +130,7 @@ impl Flags {
 pub struct Cfg {
     /// Which; 0 is the quantum.
     pub option: u32,
-    /// Its value.
+    /// Value of the option.
     pub value: u8,
 }
 
@@ -143,7 +143,7 @@ pub struct Interrupt {
     pub vector: u64,
     /// The wire of the channel.
     pub line: u32,
-    /// Whether it is high.
+    /// True if the wire is high.
     pub level: bool,
 }
 
@@ -184,7 +184,7 @@ pub enum Transaction {
 }
 
 impl Transaction {
-    /// Its command.
+    /// Returns the transaction's command.
     pub fn command(&self) -> Command {
         match self {
             Self::Read(_) => Command::Read,
@@ -209,7 +209,7 @@ impl Transaction {
     }
 }
 
-/// What a packet carries.
+/// Content that a packet carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     /// Nothing.
@@ -223,7 +223,7 @@ pub enum Body {
 }
 
 impl Body {
-    /// Its command.
+    /// Returns the command of the content.
     pub fn command(&self) -> Command {
         match self {
             Self::Nop => Command::Nop,
@@ -243,7 +243,7 @@ pub struct Packet {
     pub flags: Flags,
     /// The channel: `dev` in the protocol's header files. An answer has its request's.
     pub channel: u32,
-    /// What it carries.
+    /// Content that the packet carries.
     pub body: Body,
 }
 

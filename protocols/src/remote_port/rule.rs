@@ -66,13 +66,13 @@ impl Malformed {
 /// A rule that the peer broke, and the packet that did. The session is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub struct Violation {
-    /// Which rule, and what was found.
+    /// Rule that was broken, and what was found.
     pub malformed: Malformed,
     /// The packet's place in the stream, from 1.
     pub packet: u64,
     /// The channel in its header.
     pub channel: u32,
-    /// Its header.
+    /// Header of the packet.
     pub header: [u8; HEADER],
 }
 

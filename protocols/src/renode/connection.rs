@@ -32,38 +32,38 @@ use super::{
     Action, LogLevel, MAX_LOG, MESSAGE, Message, NO_INDEX, Output, Rule, SendError, Socket, Violation, Width,
 };
 
-/// What came from Renode.
+/// Event that came from Renode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The handshake; it is answered.
     Connected,
     /// Answer with [`Connection::answer`]: a value, or failed.
     Read {
-        /// How much.
+        /// Width of the access.
         width: Width,
         /// The offset in the peripheral's window.
         address: u64,
-        /// Which peripheral.
+        /// Index of the peripheral.
         index: i32,
     },
     /// Answer with [`Connection::answer`]: done or failed.
     Write {
-        /// How much.
+        /// Width of the access.
         width: Width,
         /// The offset in the peripheral's window.
         address: u64,
         /// The value, no wider than `width`.
         data: u64,
-        /// Which peripheral.
+        /// Index of the peripheral.
         index: i32,
     },
     /// An input of the peripheral has a level. Answer with [`Connection::answer`]: done or failed.
     Input {
-        /// Its number.
+        /// Number of the input.
         line: u64,
-        /// Whether it is high.
+        /// True if the input is high.
         level: bool,
-        /// Which peripheral.
+        /// Index of the peripheral.
         index: i32,
     },
     /// Time passes. When the peripheral has reached the end of the tick, and has sent its interrupts, answer
@@ -125,10 +125,10 @@ pub struct Connection {
     state: State,
     /// Read, write or input to be answered.
     pending: Option<Pending>,
-    /// Whether a tick is to be answered.
+    /// True if a tick is to be answered.
     ticking: bool,
     bus_access: Option<BusAccess>,
-    /// Whether Renode broke a rule.
+    /// True if Renode broke a rule.
     is_broken: bool,
     messages: u64,
     output: Output,
@@ -154,17 +154,17 @@ impl Connection {
         }
     }
 
-    /// What is to be written.
+    /// Returns the bytes to be written.
     pub fn output(&mut self) -> &mut Output {
         &mut self.output
     }
 
-    /// Whether there is a session.
+    /// Returns true if there is a session.
     pub fn is_open(&self) -> bool {
         self.state == State::Open
     }
 
-    /// Whether a get or a push waits for its answer. Renode may send requests meanwhile, and they have to be
+    /// Returns true if a get or a push waits for its answer. Renode may send requests meanwhile, and they have to be
     /// answered.
     pub fn is_on_bus(&self) -> bool {
         self.bus_access.is_some()

@@ -5,7 +5,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use super::rule::MAX_LOG_TAKEN;
 use super::{Action, MESSAGE, Message, Output, Rule, SendError, Socket, Violation, Width};
 
-/// What came from the peripheral.
+/// Event that came from the peripheral.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EmulatorEvent {
     /// The handshake is answered: there is a session.
@@ -26,29 +26,29 @@ pub enum EmulatorEvent {
     },
     /// An interrupt line has a level.
     Interrupt {
-        /// Its number.
+        /// Number of the line.
         line: u64,
-        /// Whether it is high.
+        /// True if the line is high.
         level: bool,
     },
     /// Answer with [`Emulator::give`].
     Get {
-        /// How much.
+        /// Width of the access.
         width: Width,
         /// On Renode's bus.
         address: u64,
-        /// Which peripheral reads.
+        /// Index of the peripheral that reads.
         index: i32,
     },
     /// Answer with [`Emulator::confirm`].
     Push {
-        /// How much.
+        /// Width of the access.
         width: Width,
         /// On Renode's bus.
         address: u64,
         /// The value, no wider than `width`.
         data: u64,
-        /// Which peripheral writes.
+        /// Index of the peripheral that writes.
         index: i32,
     },
     /// A line for the log.
@@ -112,12 +112,12 @@ impl Emulator {
         Self { state, asked: None, ticking: false, bus_access: None, messages: [0; 2], output }
     }
 
-    /// What is to be written.
+    /// Returns the bytes to be written.
     pub fn output(&mut self) -> &mut Output {
         &mut self.output
     }
 
-    /// Whether there is a session.
+    /// Returns true if there is a session.
     pub fn is_open(&self) -> bool {
         self.state == State::Open
     }
@@ -353,7 +353,7 @@ impl Emulator {
     }
 }
 
-/// What came of a message.
+/// Result of taking a message.
 enum Taken {
     /// More bytes are needed.
     TooLittle,

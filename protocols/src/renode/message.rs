@@ -17,7 +17,7 @@ pub const MESSAGE: usize = 24;
 /// The index of a message that is for no peripheral in particular.
 pub const NO_INDEX: i32 = -1;
 
-/// How much of the data an access moves.
+/// Width of the data that an access moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Width {
     /// 8 bits.
@@ -71,7 +71,7 @@ macro_rules! actions {
                 }
             }
 
-            /// Its name.
+            /// Returns the action's name.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$action => $name),+ }
             }
@@ -195,7 +195,7 @@ impl Action {
     }
 }
 
-/// How much a log message matters.
+/// Level of a log message: how much it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(i8)]
 pub enum LogLevel {
@@ -214,14 +214,14 @@ pub enum LogLevel {
 /// A message. The action defines the meaning of address and data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// What it is for.
+    /// Action that the message is for.
     pub action: Action,
     /// For an access: the offset in the peripheral's window, or on Renode's bus. Otherwise a line, a length, or
     /// 0.
     pub address: u64,
     /// For an access: the value. Otherwise ticks, a level, or 0.
     pub data: u64,
-    /// Which of the connection's peripherals; [`NO_INDEX`]: none in particular.
+    /// Index of one of the connection's peripherals; [`NO_INDEX`]: none in particular.
     pub index: i32,
 }
 
@@ -231,7 +231,7 @@ impl Message {
         Self { action, address: 0, data: 0, index: NO_INDEX }
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the message.
     pub fn emit(&self) -> [u8; MESSAGE] {
         let mut bytes = [0; MESSAGE];
         let mut out = &mut bytes[..];
@@ -242,7 +242,7 @@ impl Message {
         bytes
     }
 
-    /// What bytes mean.
+    /// Returns the message that the bytes mean.
     ///
     /// # Errors
     /// [`Rule::UnknownAction`].

@@ -25,7 +25,7 @@ impl fmt::Display for Socket {
     }
 }
 
-/// What is to be written.
+/// Bytes to be written.
 #[derive(Debug, Default)]
 pub struct Output(VecDeque<(Socket, Bytes)>);
 
@@ -36,7 +36,7 @@ impl Output {
         self.0.pop_front()
     }
 
-    /// Whether nothing is to be written.
+    /// Returns true if nothing is to be written.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -50,7 +50,7 @@ const _: () = assert!(MAX_LOG as u64 <= MAX_LOG_TAKEN);
 pub struct Violation {
     /// The rule.
     pub rule: Rule,
-    /// Where the message came.
+    /// Socket on which the message came.
     pub socket: Socket,
     /// The message's place in the stream of that socket, from 1.
     pub message: u64,
@@ -84,7 +84,7 @@ pub enum SendError {
     /// Nothing of this kind was asked for.
     #[error("{what} was not asked for")]
     Unasked {
-        /// What was to be sent.
+        /// Message that was to be sent.
         what: &'static str,
     },
 }

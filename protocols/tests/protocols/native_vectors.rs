@@ -9,7 +9,7 @@ const MESSAGES: &str = include_str!("../../vectors/native-messages.txt");
 const MALFORMED: &str = include_str!("../../vectors/native-malformed.txt");
 const PAGE: &str = include_str!("../../../docs/protocol.md");
 
-/// What the lines of the files tell.
+/// Keys of the lines of the files.
 const KEYS: &[&str] = &["means", "prefix", "header", "payload", "about", "phase", "bytes", "rule", "offset"];
 
 /// One entry of a vector file: a name in brackets, then `key: text` lines; `#` starts a comment line.
@@ -106,7 +106,7 @@ fn driven(name: &'static str, port: PortId, event: PortEvent) -> (&'static str, 
     (name, Message::Driven(Driven { port, at: Time(12_000), event }), Vec::new())
 }
 
-/// What each vector of `native-messages.txt` means.
+/// Returns what each vector of `native-messages.txt` means.
 fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
     let csb = PortId(0);
     let irq = PortId(1);
@@ -426,7 +426,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
 }
 
-/// How a vector is written, for whoever adds one.
+/// Returns a vector as it is written, for whoever adds one.
 fn written(name: &str, message: &Message, payload: &[u8]) -> String {
     let mut frame = BytesMut::new();
     emit(message, payload, &mut frame).expect("an example can be sent");

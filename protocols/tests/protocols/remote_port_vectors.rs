@@ -44,7 +44,7 @@ impl Vector {
         self.line["name"].as_str().unwrap()
     }
 
-    /// What the receiver had announced, where the file says it.
+    /// Returns what the receiver had announced, where the file says it.
     fn receiver(&self) -> Option<Capabilities> {
         let numbers: Vec<u32> =
             self.line["peer_caps"].as_array()?.iter().map(|number| number.as_u64().unwrap() as u32).collect();

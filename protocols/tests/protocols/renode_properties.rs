@@ -12,7 +12,7 @@ fn message() -> impl Strategy<Value = Message> {
         .prop_map(|(action, address, data, index)| Message { action, address, data, index })
 }
 
-/// What a side does next.
+/// Step that a side does next.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Read(Width, u64),
@@ -43,7 +43,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a memory of no bytes reads there.
+/// Returns what a memory of no bytes reads there.
 fn value(address: u64) -> u64 {
     address.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

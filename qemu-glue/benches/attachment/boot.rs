@@ -1,4 +1,4 @@
-//! How long a Linux guest takes to its first program, with an idle device and without: by the clock, and in QEMU's own time on
+//! Time that a Linux guest takes to its first program, with an idle device and without: by the clock, and in QEMU's own time on
 //! the cores, which a busy host changes less.
 
 use std::fs;
@@ -45,7 +45,7 @@ pub(crate) fn measure() {
     }
 }
 
-/// How long it takes until a line, by the clock and on the cores.
+/// Returns the time until a line, by the clock and on the cores.
 fn boot(setup: Setup, until: &str) -> (Duration, Duration) {
     let began = Instant::now();
     let mut machine = setup.start();
@@ -53,7 +53,7 @@ fn boot(setup: Setup, until: &str) -> (Duration, Duration) {
     (began.elapsed(), on_cores(&machine))
 }
 
-/// What all threads of a QEMU have had of the cores (`proc_pid_schedstat`).
+/// Returns the time that all threads of a QEMU have had of the cores (`proc_pid_schedstat`).
 fn on_cores(machine: &Machine) -> Duration {
     let threads = fs::read_dir(format!("/proc/{}/task", machine.process())).expect("a process");
     let had = |thread: fs::DirEntry| {

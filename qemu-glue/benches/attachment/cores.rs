@@ -1,4 +1,4 @@
-//! Which cores the two ends of a transport run on. Left to the system they share one or do not, and change in the middle of a
+//! Cores that the two ends of a transport run on. Left to the system they share one or do not, and change in the middle of a
 //! run: a round trip takes longer or shorter by half.
 
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// Where the ends are.
+/// Cores of the two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cores {
     /// Each has its own.

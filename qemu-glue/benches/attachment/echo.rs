@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use vp_shm::ring::{Access, Client, Request, Server, Wait};
 
-/// How long to look before sleeping.
+/// Time for which an end looks before it sleeps.
 const LOOK: Duration = Duration::from_micros(50);
 /// A register read's frame, and its answer's.
 const ASKED: usize = 14;
@@ -83,7 +83,7 @@ pub(crate) struct Echo {
     far: Far,
 }
 
-/// Who answers.
+/// Party that answers.
 enum Far {
     Process(Child),
     Thread(Option<JoinHandle<()>>),
@@ -133,7 +133,7 @@ impl Echo {
         Echo { ask: Box::new(ask), far: Far::Thread(Some(thread)) }
     }
 
-    /// How long one takes.
+    /// Returns the time that one echo takes.
     pub(crate) fn measure(&mut self, count: u32) -> Duration {
         let began = Instant::now();
         (0..count).for_each(|_| (self.ask)());

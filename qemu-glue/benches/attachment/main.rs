@@ -1,4 +1,4 @@
-//! What the attachment costs: registers and memory over each transport beside the bare transport, and a guest's boot beside
+//! Costs of the attachment: registers and memory over each transport beside the bare transport, and a guest's boot beside
 //! QEMU alone.
 //!
 //! ```text
@@ -71,7 +71,7 @@ fn line(text: &str) {
     _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
-/// What several rounds gave.
+/// Durations of several rounds.
 #[derive(Debug, Clone, Default)]
 struct Rounds(Vec<Duration>);
 
@@ -90,7 +90,7 @@ impl Rounds {
     }
 }
 
-/// What an echo took in several turns, and what was done beside it.
+/// Times of an echo in several turns, and of what was done beside it.
 #[derive(Debug, Clone, Default)]
 struct Pairs {
     echoes: Rounds,
@@ -123,7 +123,7 @@ impl fmt::Display for Pairs {
     }
 }
 
-/// How many times as long.
+/// Returns how many times as long the first takes as the second.
 fn times(this: Duration, other: Duration) -> f64 {
     this.as_secs_f64() / other.as_secs_f64().max(1e-12)
 }

@@ -16,10 +16,10 @@ use crate::{Rounds, line, times};
 
 const ROUNDS: usize = 7;
 const MEGABYTE: usize = 1 << 20;
-/// What crosses a socket in a round, and how much memory it goes to, over and over.
+/// Bytes that cross a socket in a round, and bytes of memory that they go to, over and over.
 const STREAMED: usize = 64 * MEGABYTE;
 const WINDOW: usize = 8 * MEGABYTE;
-/// Where the device reads and writes.
+/// Addresses at which the device reads and writes.
 const SOURCE: u32 = 0x8000_0000;
 const TARGET: u32 = 0x8100_0000;
 /// The layer: so many atoms of 8 bytes.

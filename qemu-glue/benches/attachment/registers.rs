@@ -28,7 +28,7 @@ const LONGER: u32 = 10;
 const WRITES: u32 = 4;
 const REGISTER: &str = "GLB.S_INTR_MASK";
 
-/// What carries accesses.
+/// Transport that carries accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Transport {
     Tcp,
@@ -190,7 +190,7 @@ fn guest(way: &mut Way, reads: &mut Pairs, writes: &mut Pairs) {
     machine.passes();
 }
 
-/// When a word was heard.
+/// Waits for a word, and returns when it was heard.
 fn heard(machine: &mut Machine, word: &str) -> Instant {
     machine.wait_for(word);
     Instant::now()

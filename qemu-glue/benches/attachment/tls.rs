@@ -15,7 +15,7 @@ const TURNS: u32 = 200;
 const COUNT: u32 = 200;
 const REGISTER: &str = "GLB.S_INTR_MASK";
 
-/// What a read takes.
+/// Returns the time that a read takes.
 fn read(host: &mut RemoteHost, address: u32) -> Duration {
     let began = Instant::now();
     for _ in 0..COUNT {

@@ -1,4 +1,4 @@
-//! What QEMU calls, on its main thread or a vCPU, with the big lock: pointers become references here, and panics end here.
+//! Functions that QEMU calls, on its main thread or a vCPU, with the big lock: pointers become references here, and panics end here.
 
 #![expect(unsafe_code, reason = "called from C")]
 
@@ -13,9 +13,9 @@ use crate::qemu::pci::Realize;
 use crate::qemu::{Handle, Qemu};
 use crate::report::{guarded, say};
 
-/// What was said of devices that are not built yet, by the address of QEMU's object.
+/// Options of devices that are not built yet, by the address of QEMU's object.
 static PENDING: Mutex<Option<HashMap<usize, Options>>> = Mutex::new(None);
-/// What realizes a plain device.
+/// Function that realizes a plain device.
 static PARENT: OnceLock<Option<Realize>> = OnceLock::new();
 
 const TYPE_NAME: &CStr = c"vp-device";
@@ -70,7 +70,7 @@ fn opaque(device: &'static Device) -> *mut c_void {
     std::ptr::from_ref(device).cast_mut().cast()
 }
 
-/// What was said of a device, which is built now.
+/// Takes the options of a device, which is built now.
 pub(super) fn said_of(object: Object) -> Options {
     pending(|all| all.remove(&(object as usize))).unwrap_or_default()
 }

@@ -20,17 +20,17 @@ use crate::report::guarded;
 pub(crate) const FUNCTION: &str = "vp-pci";
 const TYPE_NAME: &CStr = c"vp-pci";
 
-/// How drivers know the function. QEMU's docs/specs/pci-ids leaves 1af4:10f0 to 1af4:10ff to experiments; the class is that of
-/// processing accelerators (PCI Code and ID Assignment Specification, 1.19).
+/// Identity by which drivers know the function. QEMU's docs/specs/pci-ids leaves 1af4:10f0 to 1af4:10ff to experiments; the class is that
+/// of processing accelerators (PCI Code and ID Assignment Specification, 1.19).
 const IDENTITY: Identity = Identity { vendor: 0x1af4, device: 0x10f0, revision: 1, class: 0x1200 };
 
 /// Options that a function has no use for: its place is PCI's matter.
 const UNUSED: [&str; 4] = ["address", "spi", "compatible", "pool"];
 
-/// Where the registers are while the device tests itself: no machine has anything there.
+/// Address of the registers while the device tests itself: no machine has anything there.
 const TEST_ADDRESS: u64 = 1 << 50;
 
-/// What realizes a plain function, and what takes it out.
+/// Functions that realize a plain PCI function, and take it out.
 static PARENT: OnceLock<(Option<Realize>, Option<Unrealize>)> = OnceLock::new();
 
 /// The functions in the machine, by the address of QEMU's object.
@@ -48,7 +48,7 @@ pub(crate) fn register_function(qemu: &Qemu) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a function takes an option.
+/// Checks that a function takes an option.
 ///
 /// # Errors
 /// What it takes, for people.

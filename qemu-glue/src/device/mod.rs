@@ -39,7 +39,7 @@ pub(crate) const TYPE: &str = "vp-device";
 
 /// The machine that there is a place in.
 const MACHINE: &str = "virt-machine";
-/// How long the guest waits for a register.
+/// Time that the guest waits for a register.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Places taken by devices of ours.
@@ -98,7 +98,7 @@ struct Device {
     size: u64,
     /// The guest's clock, if its time is the platform's.
     clock: Option<GuestClock>,
-    /// Whether accesses are the self-test's, and are noted instead of done.
+    /// True if accesses are the self-test's, and are noted instead of done.
     is_tested: AtomicBool,
     seen: Mutex<Vec<Access>>,
 }
@@ -326,7 +326,7 @@ pub(crate) fn close_all() {
     }
 }
 
-/// What the self-test reads at an offset.
+/// Returns the value that the self-test reads at an offset.
 fn test_value(offset: u64) -> u64 {
     0xa5a5_0000 | offset & 0xffff
 }

@@ -11,7 +11,7 @@ const SHARED: u32 = 0;
 /// `IRQ_TYPE_LEVEL_HIGH` of the bindings.
 const LEVEL_HIGH: u32 = 4;
 
-/// What the guest is told.
+/// Device-tree node by which the guest is told of the device.
 pub(super) struct Node {
     pub(super) window: Range<u64>,
     pub(super) spi: u32,

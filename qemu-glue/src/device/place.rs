@@ -1,4 +1,4 @@
-//! Where devices are: their register windows, interrupts and pools, which collide with nothing that the machine has.
+//! Places of devices: their register windows, interrupts and pools, which collide with nothing that the machine has.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ const FREE_ADDRESSES: Range<u64> = 0x0b00_0000..0x0c00_0000;
 const FREE_INTERRUPTS: Range<u32> = 176..256;
 /// The end of the addresses that a CPU of `virt` can have (Arm ARM, FEAT_LPA).
 const END_OF_ADDRESSES: u64 = 1 << 52;
-/// What a pool that is proposed is aligned to.
+/// Alignment of a pool that is proposed, in bytes.
 const TIDY: u64 = 1 << 20;
 
-/// Where a device is.
+/// Place of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DevicePlace {
     pub(super) window: Range<u64>,

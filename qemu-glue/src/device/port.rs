@@ -1,4 +1,4 @@
-//! What the platform sees of the machine: its RAM, and the interrupt line that it drives.
+//! Parts of the machine that the platform sees: its RAM, and the interrupt line that it drives.
 
 #![expect(unsafe_code, reason = "the interrupt line needs the big lock")]
 
@@ -28,16 +28,16 @@ pub(super) struct Port {
     ram: Vec<Range<u64>>,
     /// The parts of it that the device may reach; it reaches nothing else.
     reachable: Vec<Range<u64>>,
-    /// Whether the server may map the RAM: a file of it is always all of it.
+    /// True if the server may map the RAM: a file of it is always all of it.
     shares: bool,
     line: Line,
     /// The line's level as the platform last said.
     wanted: AtomicBool,
     /// As the interrupt controller has it. Changed with the big lock only.
     applied: AtomicBool,
-    /// Whether the main thread will look.
+    /// True if the main thread will look.
     is_scheduled: AtomicBool,
-    /// Whether who moves the platform's time brings the line to its level: nobody else may, at a moment of its own.
+    /// True if whoever moves the platform's time brings the line to its level: nobody else may, at a moment of its own.
     is_coupled: bool,
 }
 
@@ -64,7 +64,7 @@ impl Port {
         }))
     }
 
-    /// Whether the machine still has the device.
+    /// Returns true if the machine still has the device.
     pub(super) fn is_in_machine(&self) -> bool {
         match self.line {
             Line::Input(_) => true,
@@ -90,7 +90,7 @@ impl Port {
         }
     }
 
-    /// Whether the device may access these bytes: RAM, and by the driver's leave if there is such a thing.
+    /// Checks that the device may access these bytes: RAM, and by the driver's leave if there is such a thing.
     fn check(&self, address: u64, bytes: usize) -> Result<(), NoAccess> {
         let end = address.checked_add(bytes as u64).ok_or(NoAccess::NoMemory)?;
         let is_in = |ranges: &[Range<u64>]| ranges.iter().any(|range| place::covers(range, &(address..end)));

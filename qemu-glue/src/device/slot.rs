@@ -1,4 +1,4 @@
-//! Where a PCI function is in the machine: its interrupt pin, and whether it may reach memory.
+//! Place of a PCI function in the machine: its interrupt pin, and whether it may reach memory.
 
 #![expect(unsafe_code, reason = "calls of QEMU")]
 
@@ -30,12 +30,12 @@ impl Slot {
         }
     }
 
-    /// Whether the function is in the machine.
+    /// Returns true if the function is in the machine.
     pub(super) fn is_taken(&self) -> bool {
         self.function().is_some()
     }
 
-    /// Whether the function may access memory: only as a bus master, and not through an IOMMU.
+    /// Checks that the function may access memory: only as a bus master, and not through an IOMMU.
     pub(super) fn check_access(&self, qemu: &Qemu) -> Result<(), NoAccess> {
         let function = self.function();
         let Some(function) = *function else { return Err(NoAccess::Gone) };

@@ -1,4 +1,4 @@
-//! What the machine has already: what lies at an address, who drives an interrupt, what is loaded into RAM, and what the
+//! Things that the machine has already: what lies at an address, who drives an interrupt, what is loaded into RAM, and what the
 //! user says of devices that are not built yet.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -91,7 +91,7 @@ impl Qemu {
         search.found
     }
 
-    /// What is to be loaded into RAM, as far as it is known by now: the kernel and its initrd once the board is built, the
+    /// Returns what is to be loaded into RAM, as far as it is known by now: the kernel and its initrd once the board is built, the
     /// device tree and what `-device loader` names once the machine is complete.
     pub(crate) fn loaded(&self) -> Vec<Loaded> {
         // SAFETY: a query without arguments; its answer has one text, and is left to itself: this is asked for seldom.

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// Anything of QEMU's that is only passed on.
 pub(crate) type Object = *mut c_void;
-/// Where a function puts an error.
+/// Place at which a function puts an error.
 pub(crate) type Errors = *mut *mut c_void;
 
 /// `TypeInfo` of qom/object.h.

@@ -11,7 +11,7 @@ use super::{Qemu, symbols};
 /// From this version on a blocker is passed by its place, which QEMU keeps: migration/blocker.h.
 const BY_PLACE: [i64; 2] = [8, 2];
 
-/// Why, for QEMU to say.
+/// Reason against migration, for QEMU to say.
 static REASON: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Qemu {

@@ -26,7 +26,7 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::getpid;
 use symbols::Symbols;
 
-/// Where guest memory can lie: the physical addresses of the widest CPU.
+/// End of the addresses at which guest memory can lie: the physical addresses of the widest CPU.
 const END_OF_ADDRESSES: u64 = 1 << 52;
 /// The first four bytes of a flattened device tree.
 const FDT_MAGIC: [u8; 4] = [0xd0, 0x0d, 0xfe, 0xed];
@@ -47,7 +47,7 @@ unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
-/// What QEMU calls for an access to a register window: the window's address as it was registered, and the access.
+/// Function that QEMU calls for an access to a register window: the window's address as it was registered, and the access.
 pub(crate) type ReadCallback = unsafe extern "C" fn(*mut c_void, u64, *mut u64, u32, u64) -> u32;
 /// As above.
 pub(crate) type WriteCallback = unsafe extern "C" fn(*mut c_void, u64, u64, u32, u64) -> u32;
@@ -221,7 +221,7 @@ impl Qemu {
         text.filter(|text| !text.is_empty())
     }
 
-    /// Whether the machine has a PCI bus.
+    /// Returns true if the machine has a PCI bus.
     pub(crate) fn has_pci(&self) -> bool {
         let mut is_ambiguous = false;
         // SAFETY: an empty path means anywhere. Of several none comes, and that there are.
@@ -437,7 +437,7 @@ impl Qemu {
         })
     }
 
-    /// Whether a device tree has a node.
+    /// Returns true if a device tree has a node.
     pub(crate) fn has_node(&self, tree: Handle, path: &str) -> bool {
         let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
         // SAFETY: a device tree; the name is copied. What comes is a list of texts that ends with a null pointer, or none,
@@ -489,7 +489,7 @@ impl Qemu {
 }
 
 functions! {
-    /// What making a device needs.
+    /// Functions that making a device needs.
     DeviceFunctions {
         /// monitor/qdev.h
         fn qdev_device_add(Object, Errors) -> Object;

@@ -13,7 +13,7 @@ use super::functions::functions;
 use super::layouts::{Errors, Object, TypeInfo};
 use super::{Handle, Qemu, own_memory};
 
-/// How a driver knows the function.
+/// Identity by which a driver knows the function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) vendor: u16,
@@ -45,7 +45,7 @@ const BUS_MASTER: u32 = 1 << 2;
 const INTA: u8 = 1;
 
 functions! {
-    /// What PCI functions need.
+    /// QEMU's functions that PCI functions need.
     Functions {
         /// qom/object.h
         fn object_class_by_name(*const c_char) -> Object;
@@ -71,7 +71,7 @@ functions! {
 /// PCI as this QEMU has it.
 pub(crate) struct Pci {
     functions: Functions,
-    /// Where a class has its identity.
+    /// Offset of the identity in a class.
     identity: usize,
 }
 
@@ -114,7 +114,7 @@ impl Pci {
         Ok(PCI.get_or_init(|| Self { functions, identity }))
     }
 
-    /// What was found out before.
+    /// Returns what was found out before.
     pub(crate) fn get() -> Option<&'static Self> {
         PCI.get()
     }
@@ -189,7 +189,7 @@ impl Pci {
         unsafe { (self.functions.pci_set_irq)(function.0.0, c_int::from(level)) };
     }
 
-    /// Whether the driver lets the function access memory.
+    /// Returns true if the driver lets the function access memory.
     ///
     /// # Safety
     /// The function is in the machine.
@@ -199,7 +199,7 @@ impl Pci {
         command & BUS_MASTER != 0
     }
 
-    /// Whether the function sees memory at the addresses at which the CPU does.
+    /// Returns true if the function sees memory at the addresses at which the CPU does.
     ///
     /// # Safety
     /// The function is in the machine.
@@ -250,10 +250,10 @@ impl Qemu {
 
 /// The type of what is called when a device leaves.
 pub(crate) type Unrealize = unsafe extern "C" fn(Object);
-/// What is called when a device comes.
+/// The type of what is called when a device comes.
 pub(crate) type Realize = unsafe extern "C" fn(Object, Errors);
 
-/// Where in a class these numbers stand side by side.
+/// Returns the offset in a class at which these numbers stand side by side.
 fn place_of_identity(class: usize, vendor: u16, device: u16) -> Option<usize> {
     let words = u32::from(device) << 16 | u32::from(vendor);
     (0..CLASS).step_by(2).find(|offset| own_memory(class + offset) == Some(words.to_le_bytes()))

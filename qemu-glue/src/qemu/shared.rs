@@ -20,7 +20,7 @@ const BACKEND: &std::ffi::CStr = c"vp-ram";
 const USERS_OWN: [&str; 3] = ["numa", "mem-path", "mem-prealloc"];
 
 functions! {
-    /// What sharing needs.
+    /// Functions that sharing needs.
     Functions {
         /// exec/cpu-common.h
         fn qemu_ram_get_fd(Object) -> c_int;
@@ -41,7 +41,7 @@ type NewWithProperties = unsafe extern "C" fn(*const c_char, Object, *const c_ch
 /// A block of RAM as QEMU has it.
 struct Block {
     region: Object,
-    /// Where the region begins in this process.
+    /// Address at which the region begins in this process.
     host: u64,
     file: c_int,
 }
@@ -158,7 +158,7 @@ fn in_file(maps: &str, host: u64, range: Range<u64>, file: c_int) -> Option<Shar
     Some(SharedMemory { range, file: OwnedFd::from(known), offset })
 }
 
-/// Where in a file the bytes at an address are, if all of them are mapped from it, shared and in one piece.
+/// Returns where in a file the bytes at an address are, if all of them are mapped from it, shared and in one piece.
 ///
 /// `maps` is in the format of proc_pid_maps(5): `start-end perms offset device inode path`.
 fn file_offset(maps: &str, host: u64, size: u64, device: &str, inode: u64) -> Option<u64> {

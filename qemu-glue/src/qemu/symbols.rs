@@ -203,12 +203,12 @@ pub(super) fn find(name: &str) -> *mut c_void {
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
 
-/// Whether the program has a symbol of that name.
+/// Returns true if the program has a symbol of that name.
 pub(crate) fn has(name: &str) -> bool {
     !find(name).is_null()
 }
 
-/// Whether guest time counts instructions (`-icount`), as far as this QEMU says.
+/// Returns true if guest time counts instructions (`-icount`), as far as this QEMU says.
 pub(crate) fn counts_instructions() -> bool {
     let mode = find("use_icount").cast::<c_int>();
     // SAFETY: a variable of that type, in all versions; it is set before anything is loaded.

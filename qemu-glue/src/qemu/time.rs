@@ -17,15 +17,15 @@ use super::symbols;
 const VIRTUAL: c_int = 1;
 /// Nanoseconds.
 const SCALE: c_int = 1;
-/// How far into QEMU's state of its timers the number is looked for.
+/// Bytes of QEMU's state of its timers in which the number is looked for.
 const STATE: usize = 96;
 /// The guest's time is not moved on beyond this, some 146 years: QEMU counts it in 63 bits.
 const END: u64 = 1 << 62;
-/// What is added to find it, for a moment: even, for the counter of a lock among its neighbours.
+/// Nanoseconds that are added to find the number, for a moment: even, for the counter of a lock among its neighbours.
 const TRIAL: i64 = 1 << 20;
 
 functions! {
-    /// What the guest's time needs.
+    /// Functions that the guest's time needs.
     Functions {
         /// sysemu/cpu-timers.h
         fn icount_get() -> i64;
@@ -55,7 +55,7 @@ struct TimerStorage([u8; 256]);
 /// The guest's clock, with an alarm of one device's own.
 pub(crate) struct GuestClock {
     functions: Functions,
-    /// What QEMU adds to the time of the instructions.
+    /// Nanoseconds that QEMU adds to the time of the instructions.
     bias: &'static AtomicI64,
     timer: Object,
 }
@@ -130,7 +130,7 @@ impl GuestClock {
         }
     }
 
-    /// Whether the wall clock has a part in the guest's time, and by which of `-icount`'s options.
+    /// Returns which of `-icount`'s options gives the wall clock a part in the guest's time, if one does.
     pub(crate) fn host_time(&self) -> Option<&'static str> {
         let text = |name| option(&self.functions, name);
         if text(c"shift").is_none_or(|shift| shift == "auto") {

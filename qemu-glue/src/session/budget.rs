@@ -1,4 +1,4 @@
-//! How long a server may hold up all of QEMU.
+//! Time for which a server may hold up all of QEMU.
 //!
 //! A reset, and a Step of the guest's time, are waited for with QEMU's big lock, so the monitor, the display and all other
 //! devices wait too. One such wait takes no longer than the session's time-out. A server that answers each of them just in time
@@ -14,9 +14,9 @@ const PROMPT: u32 = 20;
 #[derive(Debug)]
 pub(super) struct WaitBudget {
     timeout: Duration,
-    /// What late answers have taken, less the time that QEMU has had to itself since.
+    /// Time that late answers have taken, less the time that QEMU has had to itself since.
     spent: Duration,
-    /// When the last wait was over.
+    /// Time at which the last wait was over.
     ended: Option<Instant>,
 }
 

@@ -17,7 +17,7 @@ use super::timeline::Timeline;
 use super::wire::{Broken, Wire};
 use super::{AccessError, Session};
 
-/// What an access came to.
+/// Result of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Timed {
     /// The register's value; that of a write is 0.
@@ -102,7 +102,7 @@ impl Session {
     }
 }
 
-/// What an access has come to that was over at a moment of the platform's, and the step behind it.
+/// Returns the result of an access that was over at a moment of the platform's, and the step behind it.
 fn timed(timeline: &Timeline, value: u32, over: Time, step: &Answer) -> Result<Timed, AccessError> {
     let Reply::Stepped { next } = step.reply else { return Err(AccessError) };
     Ok(Timed { value, done: timeline.guest(over), next: next.map(|next| timeline.guest(next)) })

@@ -33,17 +33,17 @@ use budget::WaitBudget;
 use ring::{RegisterRing, Wanted};
 use wire::{Broken, Wire};
 
-/// How long to look before sleeping.
+/// Time for which a waiter looks before it sleeps.
 const LOOK: Duration = Duration::from_micros(50);
-/// How long the thread that listens leaves the stream to who waits for a register, at first and at most: as long again as that
+/// Time for which the thread that listens leaves the stream to whoever waits for a register, at first and at most: as long again as that
 /// has gone on.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(1));
 /// Looks at a server's silence within the longest that is borne.
 const LOOKS_AT_SILENCE: u32 = 8;
-/// How often a server that is gone is looked for.
+/// Interval at which a server that is gone is looked for.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What a session needs of the guest. Called by whichever thread moves the session on, which holds the session: so it
+/// Parts of the guest that a session needs. Called by whichever thread moves the session on, which holds the session: so it
 /// must not wait for anybody who may wait for a register.
 pub(crate) trait Guest: Send + Sync {
     /// Fills `into` from guest memory.
@@ -60,7 +60,7 @@ pub(crate) trait Guest: Send + Sync {
     fn thread(&self, work: &mut dyn FnMut());
 }
 
-/// Why the device does not reach guest memory at some addresses.
+/// Reason for which the device does not reach guest memory at some addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum NoAccess {
     /// The machine has no RAM there, or not for all of the access.
@@ -87,25 +87,25 @@ pub(crate) struct SharedMemory {
     pub(crate) range: Range<u64>,
     /// The file.
     pub(crate) file: OwnedFd,
-    /// Where in the file the first byte is.
+    /// Offset of the first byte in the file.
     pub(crate) offset: u64,
 }
 
-/// Where the platform is, and what is shown there to be let in.
+/// Server of the platform, and what is shown there to be let in.
 #[derive(Debug)]
 pub(crate) struct Server {
     /// The server.
     pub(crate) address: Address,
-    /// Its shared platform of that name; a fresh one without.
+    /// The server's shared platform of that name; a fresh one without.
     pub(crate) platform: Option<String>,
-    /// What it is shown, and whom to trust.
+    /// Credentials that the server is shown, and authority to trust.
     pub(crate) credentials: Credentials,
 }
 
-/// What there is behind the session.
+/// Platform behind the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Platform {
-    /// Its name.
+    /// Name of the platform.
     pub(crate) name: String,
     /// Names by which drivers find its device, with `+` between.
     pub(crate) compatible: String,
@@ -113,11 +113,11 @@ pub(crate) struct Platform {
     pub(crate) size: u64,
     /// The addresses that its memory interfaces reach.
     pub(crate) memory: Vec<Range<u64>>,
-    /// How its simulated time moves, for people.
+    /// Mode in which the platform's simulated time moves, for people.
     pub(crate) time_mode: String,
 }
 
-/// Why there is no session, for people.
+/// Reason for which there is no session, for people.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub(crate) struct ConnectError(String);
@@ -126,7 +126,7 @@ pub(crate) struct ConnectError(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AccessError;
 
-/// How long a server is waited for.
+/// Times for which a server is waited for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     /// By an access, for its answer; and for the session to open.
@@ -140,13 +140,13 @@ pub(crate) struct Session {
     shared: Arc<SharedState>,
 }
 
-/// What the threads share.
+/// State that the threads share.
 struct SharedState {
     server: Server,
     guest: Arc<dyn Guest>,
-    /// Whether the guest's time is the platform's.
+    /// True if the guest's time is the platform's.
     is_coupled: bool,
-    /// How long an access waits for its answer.
+    /// Time for which an access waits for its answer.
     timeout: Duration,
     /// For waits with QEMU's big lock.
     budget: Mutex<WaitBudget>,
@@ -154,27 +154,27 @@ struct SharedState {
     state: FairMutex<State>,
     /// The ring of the present session, or of one that is over. Locked after the state, if both are.
     ring: Mutex<Option<RegisterRing>>,
-    /// How many accesses have begun that read the stream.
+    /// Number of accesses that have begun and read the stream.
     begun: AtomicU64,
-    /// Whether something may be shared with the server.
+    /// True if something may be shared with the server.
     may_share: bool,
     heartbeat: SilenceLimit,
-    /// Whether the user has been told what is not.
+    /// True if the user has been told what is not shared.
     has_told: AtomicBool,
 }
 
 struct State {
     link: Link,
-    /// Which session this is; an answer of an earlier one never comes.
+    /// Number of this session; an answer of an earlier one never comes.
     generation: u64,
 }
 
 enum Link {
     Up(Box<Wire>),
     Down {
-        /// Whether an access has failed since: the guest must not take a new device for the old one.
+        /// True if an access has failed since: the guest must not take a new device for the old one.
         told: bool,
-        /// When it was last looked for a server.
+        /// Time at which a server was last looked for.
         tried: Option<Instant>,
     },
 }
@@ -400,7 +400,7 @@ impl Session {
         AccessError
     }
 
-    /// Whether there is a session, as far as is known.
+    /// Returns true if there is a session, as far as is known.
     fn is_up(&self) -> bool {
         matches!(self.shared.lock().link, Link::Up(_))
     }

@@ -14,7 +14,7 @@ use super::{AccessError, Guest, Link, Session};
 /// A session's ring.
 pub(super) struct RegisterRing {
     pub(super) ring: Ring,
-    /// Which session's it is.
+    /// Number of the session whose ring it is.
     pub(super) generation: u64,
     /// Address of the first register.
     pub(super) base: u64,
@@ -69,7 +69,7 @@ impl Session {
     }
 }
 
-/// What an access is for.
+/// Purpose of an access.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wanted {
     Value,

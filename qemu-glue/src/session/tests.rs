@@ -171,7 +171,7 @@ fn session<T: Send + 'static>(
     open(false, timeout, serve)
 }
 
-/// The same with a ring.
+/// Makes a session as [`session()`] does, with a ring.
 fn session_with_ring<T: Send + 'static>(
     timeout: Duration,
     serve: impl FnOnce(Peer, ring::Server) -> T + Send + 'static,

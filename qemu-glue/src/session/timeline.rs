@@ -1,11 +1,11 @@
-//! How the time of a guest and that of a platform belong together where the guest owns both.
+//! Relation of the time of a guest and that of a platform where the guest owns both.
 
 use vp_client::native::{Capabilities, Time, TimeMode, Welcome};
 
 /// Picoseconds in what the guest counts.
 const NANOSECOND: u64 = 1000;
 
-/// How the guest's time and the platform's belong together.
+/// Relation of the guest's time and the platform's.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timeline {
     /// The platform's time when they met.
@@ -21,7 +21,7 @@ impl Timeline {
         Self { found, began: None, period: period.max(1) }
     }
 
-    /// Whether a server lets the guest own the platform's time.
+    /// Checks that a server lets the guest own the platform's time.
     pub(super) fn check(welcome: &Welcome) -> Result<(), String> {
         let needed = Capabilities::SCHEDULED.union(Capabilities::STEPPING);
         match (welcome.time_mode, welcome.capabilities.contains(needed)) {

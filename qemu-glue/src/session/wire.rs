@@ -63,7 +63,7 @@ pub(super) struct Wire {
     pub(super) platform: Platform,
     /// The guest's time and the platform's, if they are one.
     pub(super) timeline: Option<Timeline>,
-    /// What is not shared though it might be, for people.
+    /// Description of what is not shared though it might be, for people.
     pub(super) unshared: Option<String>,
 }
 
@@ -203,13 +203,13 @@ impl Wire {
         Ok(())
     }
 
-    /// What the platform says of itself under a name.
+    /// Returns what the platform says of itself under a name.
     fn counter(&mut self, name: &str) -> Result<Option<CounterValue>, Broken> {
         let counters = self.client.counters(name)?;
         Ok(counters.into_iter().find(|counter| counter.name == name).map(|counter| counter.value))
     }
 
-    /// What follows may take so long: what the server does not read by then ends the session.
+    /// Sets the time that what follows may take: what the server does not read by then ends the session.
     pub(super) fn begin(&mut self, timeout: Duration) {
         self.client.set_deadline(Some(Instant::now() + timeout));
     }
@@ -268,10 +268,10 @@ impl Wire {
     }
 }
 
-/// What is said of a server that has not granted something.
+/// Words for a server that has not granted something.
 const NOT_TAKEN: &str = "the server does not take it";
 
-/// Why the server does not want something, if it does not.
+/// Returns the reason for which the server does not want something, if it does not.
 fn refused(offered: Result<(), Error>) -> Result<Option<String>, Broken> {
     match offered {
         Ok(()) => Ok(None),

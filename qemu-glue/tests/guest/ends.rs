@@ -1,4 +1,4 @@
-//! How QEMU, `vp qemu` and the server end, and what the others do then.
+//! Ends of QEMU, `vp qemu` and the server, and what the others do then.
 
 use std::path::PathBuf;
 

@@ -9,7 +9,7 @@ use crate::linux;
 use crate::machine::{Kind, Setup};
 use crate::process::Ended as _;
 
-/// What `vp` shows.
+/// Returns what `vp` shows.
 fn shows(vp: &Path, folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new(vp).args(arguments).current_dir(folder).ended();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::machine;
 use crate::process::Ended as _;
 
-/// What the script needs of Debian.
+/// Programs of Debian that the script needs.
 const TOOLS: [&str; 4] = ["apt-get", "dpkg-deb", "make", "xz"];
 const OLD: &str = "6.1.0-1-arm64";
 const NEW: &str = "6.1.0-2-arm64";

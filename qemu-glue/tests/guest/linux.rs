@@ -6,16 +6,16 @@ use std::sync::OnceLock;
 
 use crate::machine::{self, Kind};
 
-/// What a guest of a kind needs beside QEMU.
+/// Files that a guest of a kind needs beside QEMU.
 struct Needs {
-    /// Where `guest/kernel.sh` has put the kernel: `test.sh` calls it.
+    /// Folder in which `guest/kernel.sh` has put the kernel: `test.sh` calls it.
     folder: &'static str,
     architecture: &'static str,
     /// The drivers' modules, in the order in which they are loaded.
     modules: [&'static str; 2],
     /// The C library, at one of these places.
     library: &'static [&'static str],
-    /// What knows the driver.
+    /// Source of the program that knows the driver.
     source: &'static str,
 }
 
@@ -114,7 +114,7 @@ impl Kind {
     }
 }
 
-/// Whether the test can run; says so if not.
+/// Returns true if the test can run; says so if not.
 pub(crate) fn can_run(kind: Kind, test: &str) -> bool {
     if !machine::can_run_on(kind, test) {
         return false;

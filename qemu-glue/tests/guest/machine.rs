@@ -13,7 +13,7 @@ use vp_transport::Address;
 
 use crate::script::Script;
 
-/// What the device is in a guest.
+/// Kind of thing that the device is in a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A node of the device tree of `virt`.
@@ -35,7 +35,7 @@ impl Kind {
         std::env::var(variable).unwrap_or_else(|_| program.to_owned())
     }
 
-    /// What builds the guest's programs.
+    /// Returns the compiler that builds the guest's programs.
     pub(crate) fn compiler(self) -> &'static str {
         match self {
             Kind::Node => "aarch64-linux-gnu-gcc",
@@ -44,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// Where Debian has them.
+    /// Returns the packages in which Debian has QEMU and the compiler.
     fn packages(self) -> &'static str {
         match self {
             Kind::Node => "qemu-system-arm gcc-aarch64-linux-gnu",
@@ -80,12 +80,12 @@ pub(crate) fn say(line: &str) {
     _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Whether the test can run; says so if not.
+/// Returns true if the test can run; says so if not.
 pub(crate) fn can_run(test: &str) -> bool {
     can_run_on(Kind::Node, test)
 }
 
-/// The same for a guest in which the device is this.
+/// Returns true if the test can run on a guest in which the device is this; says so if not.
 pub(crate) fn can_run_on(kind: Kind, test: &str) -> bool {
     let programs = [kind.qemu(), kind.compiler().to_owned()];
     let missing: Vec<_> = programs.into_iter().filter(|program| !is_there(program)).collect();
@@ -128,7 +128,7 @@ fn program() -> &'static Path {
 pub(crate) struct Machine {
     child: Child,
     lines: Receiver<String>,
-    /// What the guest has said.
+    /// Lines that the guest has said.
     pub(crate) said: Vec<String>,
     told: Arc<Mutex<String>>,
     teller: Option<JoinHandle<()>>,
@@ -157,12 +157,12 @@ impl Setup {
         Setup::bare(command, script)
     }
 
-    /// The same, started by `vp qemu` together with a platform, with these options.
+    /// `virt` as in [`Setup::new`], started by `vp qemu` together with a platform, with these options.
     pub(crate) fn through(vp: &Path, options: &[&str], script: Script) -> Setup {
         Setup::bare(vp_qemu(vp, Kind::Node, options), script)
     }
 
-    /// The same with Debian's kernel.
+    /// `virt` as in [`Setup::through`], with Debian's kernel.
     pub(crate) fn linux_through(vp: &Path, options: &[&str], script: Script) -> Setup {
         let files = Kind::Node.initramfs(&script.bytes());
         Setup::kernel_of(vp_qemu(vp, Kind::Node, options), Kind::Node, &files, "")
@@ -259,7 +259,7 @@ impl Setup {
         self
     }
 
-    /// Where temporary files go.
+    /// Sets the folder to which temporary files go.
     pub(crate) fn temporary(mut self, folder: &Path) -> Setup {
         self.command.env("TMPDIR", folder);
         self
@@ -292,7 +292,7 @@ impl Machine {
         self.child.id()
     }
 
-    /// What QEMU and the plugin have said until now.
+    /// Returns what QEMU and the plugin have said until now.
     pub(crate) fn told(&self) -> String {
         self.told.lock().expect("no panic").clone()
     }
@@ -302,7 +302,7 @@ impl Machine {
         self.wait_until(line, |last| last == line);
     }
 
-    /// The same for a line that begins so.
+    /// Waits as [`Machine::wait_for`] does, for a line that begins so.
     pub(crate) fn wait_for_start(&mut self, line: &str) {
         self.wait_until(line, |last| last.starts_with(line));
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::machine::Machine;
 
-/// It shows what is being typed, and answers.
+/// QEMU's monitor, which shows what is being typed, and answers.
 pub(crate) struct Monitor(BufReader<UnixStream>);
 
 impl Monitor {
@@ -26,7 +26,7 @@ impl Monitor {
         monitor
     }
 
-    /// What is said to a command.
+    /// Returns the answer to a command.
     pub(crate) fn ask(&mut self, command: &str) -> String {
         writeln!(self.0.get_mut(), "{command}").unwrap();
         let said = self.prompt();

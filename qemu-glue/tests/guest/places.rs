@@ -1,4 +1,4 @@
-//! Where devices are put, and what is said where something else is.
+//! Places at which devices are put, and what is said where something else is.
 
 use crate::linux;
 use crate::machine::{Kind, Setup, can_run};

@@ -87,12 +87,12 @@ impl Script {
         self.layer_at(trace, 0)
     }
 
-    /// The same, and before its first interrupt waits until a word of memory changes.
+    /// A layer as [`Script::layer`] has it, which before its first interrupt waits until a word of memory changes.
     pub(crate) fn layer_watching(self, trace: &Path, address: u64) -> Script {
         self.play(trace, 0, Some(address))
     }
 
-    /// The same with all of the layer's memory so many times 4 GiB higher up in the guest.
+    /// A layer as [`Script::layer`] has it, with all of its memory so many times 4 GiB higher up in the guest.
     pub(crate) fn layer_at(self, trace: &Path, above: u32) -> Script {
         self.play(trace, above, None)
     }
@@ -118,7 +118,7 @@ impl Script {
         self
     }
 
-    /// What a trace writes into registers of these units; no memory, no interrupts.
+    /// Writes what a trace writes into registers of these units; no memory, no interrupts.
     pub(crate) fn writes(mut self, trace: &Path, units: &[&str]) -> Script {
         let trace = Trace::load(trace).expect("a trace");
         for (name, value) in written(&trace) {
@@ -218,7 +218,7 @@ fn words(length: usize) -> u32 {
 /// come, and that they are cleared, which the guest does by itself.
 struct Recorder<'a> {
     host: LocalHost,
-    /// How many times 4 GiB higher the guest's memory is, and the registers that hold the upper words of addresses.
+    /// Number of times 4 GiB that the guest's memory is higher up, and the registers that hold the upper words of addresses.
     above: u32,
     /// The word to be watched before the first interrupt.
     watched: Option<u64>,

@@ -21,7 +21,7 @@ pub(crate) struct Served {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     recorded: Arc<Recorded>,
-    /// Where its socket is, if in a folder of its own.
+    /// Folder of the socket, if it is the server's own.
     _folder: Option<TempDir>,
 }
 

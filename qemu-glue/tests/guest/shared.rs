@@ -1,4 +1,4 @@
-//! What a guest shares with a server of the same host, and what is left where it does not.
+//! Memory that a guest shares with a server of the same host, and what is left where it does not.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -24,7 +24,7 @@ use crate::{FUSED, POOL, POOLING, trace};
 
 /// A clock so slow that a guest makes many instructions in a cycle: what it measures is the platform's doing.
 const PERIOD: u64 = 1600;
-/// Which is read.
+/// Register that is read.
 const REGISTER: &str = "GLB.S_INTR_MASK";
 
 fn description() -> Description {
@@ -33,7 +33,7 @@ fn description() -> Description {
     description
 }
 
-/// What a run leaves: the console, and the platform's word on it.
+/// Things that a run leaves: the console, and the platform's word on it.
 #[derive(Debug, PartialEq, Eq)]
 struct Left {
     said: Vec<String>,
@@ -69,7 +69,7 @@ fn said(lines: &[String], word: &str) -> Vec<u64> {
     lines.iter().filter_map(|line| line.strip_prefix(word)?.trim().parse().ok()).collect()
 }
 
-/// What the model says, in this process.
+/// Numbers that the model gives, in this process.
 struct Modelled {
     /// Cycles of a read.
     read: u64,

@@ -23,7 +23,7 @@ pub struct Client {
     /// Answers that will come, and that have been taken.
     expected: u32,
     answered: u32,
-    /// How many accesses the server had taken when we last looked.
+    /// Number of accesses that the server had taken when we last looked.
     taken: u32,
     /// For the next wait.
     spin: AdaptiveSpin,
@@ -62,7 +62,7 @@ impl Client {
         }
     }
 
-    /// Whether there is a place for an access, and for its answer.
+    /// Returns true if there is a place for an access, and for its answer.
     pub fn has_room(&mut self) -> bool {
         if self.expected.wrapping_sub(self.answered) >= ENTRIES {
             return false;

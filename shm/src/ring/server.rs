@@ -12,7 +12,7 @@ use super::{Access, Line, Reply, Request};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("access {number} in the ring is of kind {kind}, which there is none of")]
 pub struct BadEntry {
-    /// Which access, from 0.
+    /// Number of the access, from 0.
     pub number: u32,
     /// The kind in the entry.
     pub kind: u32,
@@ -42,7 +42,7 @@ impl Server {
         server
     }
 
-    /// Whether an access has come that can be [taken](Self::take).
+    /// Returns true if an access has come that can be [taken](Self::take).
     pub fn is_asked(&self) -> bool {
         self.owed() < ENTRIES && self.has_come()
     }
@@ -96,7 +96,7 @@ impl Server {
         self.wake_client();
     }
 
-    /// How many answers are owed.
+    /// Returns the number of answers that are owed.
     pub fn owed(&self) -> u32 {
         self.owed.wrapping_sub(self.given)
     }
@@ -139,7 +139,7 @@ impl Server {
 }
 
 impl Reply {
-    /// Whether the access was done.
+    /// Returns true if the access was done.
     pub fn is_done(&self) -> bool {
         self.code == 0
     }

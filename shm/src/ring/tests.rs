@@ -87,7 +87,7 @@ fn a_server_that_sleeps_is_woken_once() {
     assert!(!wait(&[server.bell()], &[], soon));
 }
 
-/// What the server does in the middle of a client's wait.
+/// Moment of a client's wait at which the server does something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     /// After the last of its looks before it announces that it sleeps.
@@ -315,7 +315,7 @@ proptest! {
         }
     }
 
-    /// The same for a server's: a client gets an answer to what it asked, or none.
+    /// Checks a server's memory likewise: a client gets an answer to what it asked, or none.
     #[test]
     fn no_memory_content_makes_a_client_err(
         writes in proptest::collection::vec((0usize..BYTES as usize - 4, any::<u32>()), 0..200),

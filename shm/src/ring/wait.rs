@@ -9,14 +9,14 @@ use crate::AdaptiveSpin;
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 32 };
 /// Rounds of them before the caller sees to its stream. The clock is read after the first one at the earliest.
 const ROUNDS: u32 = if cfg!(loom) { 1 } else { 8 };
-/// How long to look before sleeping. The model checker tries all orders and needs no time for that.
+/// Time for which a waiter looks before it sleeps. The model checker tries all orders and needs no time for that.
 const LOOK: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_micros(50) };
 
 /// One wait at a ring: [`Client::wait`](super::Client::wait) polls first, because waking a thread takes tens of
 /// microseconds, and sleeps later.
 #[derive(Debug, Default)]
 pub struct Wait {
-    /// When it turned out to last.
+    /// Time at which the wait turned out to last.
     began: Option<Instant>,
     limit: Option<Duration>,
 }
@@ -38,22 +38,22 @@ impl Wait {
         Self { began: Instant::now().checked_sub(LOOK), limit: Some(limit) }
     }
 
-    /// Its length, if that time has passed.
+    /// Returns the wait's length, if that time has passed.
     pub fn over(&self) -> Option<Duration> {
         self.limit.filter(|&limit| self.waited() >= limit)
     }
 
-    /// How long it may still last. None: without end.
+    /// Returns the time that the wait may still last. None: without end.
     pub(super) fn left(&self) -> Option<Duration> {
         Some(self.limit?.saturating_sub(self.waited()))
     }
 
-    /// Whether it has not turned out to last yet.
+    /// Returns true if the wait has not turned out to last yet.
     pub(super) fn is_new(&self) -> bool {
         self.began.is_none()
     }
 
-    /// Whether it is time to sleep.
+    /// Returns true if it is time to sleep.
     pub(super) fn has_looked(&self) -> bool {
         self.began.is_some() && self.waited() >= LOOK
     }

@@ -9,7 +9,7 @@ use super::sync::{AtomicU32, Bell, Ordering, fence};
 
 /// One side of a ring that may sleep.
 pub(super) struct WakeupSide<'a> {
-    /// Whether it wants its bell rung. Set by itself, reset by either side.
+    /// Flag by which the side wants its bell rung. Set by itself, reset by either side.
     pub(super) sleeps: &'a AtomicU32,
     pub(super) bell: &'a Bell,
 }

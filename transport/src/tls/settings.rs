@@ -22,7 +22,7 @@ const MOST_BYTES: u64 = 1 << 20;
 /// A file that TLS cannot use.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Io {
         /// The file.
@@ -30,7 +30,7 @@ pub enum TlsError {
         /// Why.
         source: io::Error,
     },
-    /// It has no certificate, or no key, or one that cannot be used.
+    /// The file has no certificate, or no key, or one that cannot be used.
     #[error("{}: {what}", path.display())]
     Unfit {
         /// The file.
@@ -40,7 +40,7 @@ pub enum TlsError {
     },
 }
 
-/// What a client trusts and shows.
+/// Settings of a client: what it trusts and shows.
 #[derive(Clone)]
 pub struct Client(pub(super) Arc<ClientConfig>);
 
@@ -146,7 +146,7 @@ impl Server {
         Ok(Self { config: Arc::new(config), knows_clients: clients.is_some() })
     }
 
-    /// Whether it takes certificates of clients.
+    /// Returns true if the server takes certificates of clients.
     pub fn knows_clients(&self) -> bool {
         self.knows_clients
     }

@@ -6,7 +6,7 @@ use super::socket::{Progress, Session};
 use super::tests::Authority;
 use crate::reluctant::Reluctant;
 
-/// What one side reads, and what it writes.
+/// Bytes that one side reads, and those that it writes.
 struct Ends<'a>(&'a mut Reluctant, &'a mut Reluctant);
 
 impl Read for Ends<'_> {
@@ -29,7 +29,7 @@ struct Side {
     session: Session,
     is_open: bool,
     sent: Vec<u8>,
-    /// How many of them are written.
+    /// Number of them that are written.
     written: usize,
     received: Vec<u8>,
 }

@@ -19,7 +19,7 @@ use super::{Client, Server};
 const READ: usize = 64 << 10;
 /// Bytes encrypted at once: a few records.
 const WRITE: usize = 32 << 10;
-/// How a TLS client begins: a record of the handshake, version 3 (RFC 8446, 5.1).
+/// First bytes of a TLS client: a record of the handshake, version 3 (RFC 8446, 5.1).
 const BEGINNING: [u8; 2] = [0x16, 0x03];
 
 /// A connected, non-blocking TCP socket with TLS. Several handles may share it.
@@ -36,28 +36,28 @@ impl fmt::Debug for TlsSocket {
     }
 }
 
-/// What TLS knows, and bytes on their way. The stream beside it is always the same one.
+/// State of TLS, and bytes on their way. The stream beside it is always the same one.
 pub(super) struct Session {
     tls: Connection,
-    /// Whether the peer's first bytes have come.
+    /// True if the peer's first bytes have come.
     has_begun: bool,
     /// Read from the system; what of it is not decrypted yet is at `arrived`.
     landing: Box<[u8]>,
     arrived: Range<usize>,
-    /// Whether decrypted bytes may be left, as there was no room for more.
+    /// True if decrypted bytes may be left, as there was no room for more.
     may_have_more: bool,
     /// Bytes that are encrypted and still the caller's, as the system had no room for all of them. The caller shows them
     /// again, so as with any socket it knows that something is to be written.
     owed: usize,
 }
 
-/// How far a handshake is.
+/// Progress of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     Done,
-    /// It goes on when bytes can be read.
+    /// The handshake goes on when bytes can be read.
     Reads,
-    /// It goes on when bytes can be written.
+    /// The handshake goes on when bytes can be written.
     Writes,
 }
 
@@ -102,7 +102,7 @@ impl TlsSocket {
         self.session().handshake(&mut &self.0.stream)
     }
 
-    /// Whether the peer has presented a certificate from a trusted authority with that name in it.
+    /// Returns true if the peer has presented a certificate from a trusted authority with that name in it.
     pub fn peer_is(&self, name: &str) -> bool {
         let session = self.session();
         let certificate = session.tls.peer_certificates().and_then(|shown| shown.first());
@@ -111,12 +111,12 @@ impl TlsSocket {
         parsed.is_ok_and(|parsed| verify_server_name(&parsed, &name).is_ok())
     }
 
-    /// Whether the peer has presented a certificate from a trusted authority.
+    /// Returns true if the peer has presented a certificate from a trusted authority.
     pub fn has_certificate(&self) -> bool {
         self.session().tls.peer_certificates().is_some_and(|shown| !shown.is_empty())
     }
 
-    /// Whether bytes wait to be read that the system does not tell of.
+    /// Returns true if bytes wait to be read that the system does not tell of.
     pub(crate) fn has_buffered(&self) -> bool {
         let session = self.session();
         session.may_have_more || !session.arrived.is_empty()
@@ -321,7 +321,7 @@ fn is_for_later(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// What has gone wrong, for people.
+/// Describes what has gone wrong, for people.
 fn said(error: &Error, is_client: bool, was_handshaking: bool) -> String {
     let whose = if is_client { "the server's certificate" } else { "the client's certificate" };
     match error {

@@ -89,7 +89,7 @@ fn pair() -> (Stream, Stream) {
     (near, server.join().unwrap().unwrap())
 }
 
-/// Why a client of that authority is not let in by a server.
+/// Returns the reason for which a server does not let in a client of that authority.
 fn refusal(server: &Server, client: &Client) -> String {
     let (address, served) = serve(server);
     let error = Stream::connect(&address, Some(client), LONG).unwrap_err();

@@ -11,7 +11,7 @@ use std::rc::{Rc, Weak};
 /// The observers of a simulation, and what they observe.
 #[derive(Default)]
 pub(super) struct Observing {
-    /// What any of the observers wants.
+    /// Kinds that any of the observers wants.
     wanted: Cell<Kinds>,
     /// Replaced as a whole when an observer joins or leaves, which it may do while it is called.
     observers: RefCell<Rc<[Rc<Member>]>>,
@@ -35,7 +35,7 @@ struct Member {
 }
 
 impl Observing {
-    /// Whether an observer wants watermarks.
+    /// Returns true if an observer wants watermarks.
     #[inline(always)]
     pub(super) fn wants_watermarks(&self) -> bool {
         self.wanted.get().intersects(Kinds::WATERMARKS)
@@ -77,7 +77,7 @@ impl Observing {
         self.sources.borrow().iter().enumerate().map(|(at, info)| (info.clone(), owned(at))).collect()
     }
 
-    /// Those of the sources, by number, that may be announced again.
+    /// Sets the sources, by number, that may be announced again.
     pub(super) fn set_ownerless(&self, sources: Vec<u32>) {
         *self.ownerless.borrow_mut() = sources;
     }
@@ -211,7 +211,7 @@ impl Sim {
         buffered.push(source);
     }
 
-    /// Whether anyone wants observations of these kinds: lets a model skip work that only observers need.
+    /// Returns true if anyone wants observations of these kinds: lets a model skip work that only observers need.
     ///
     /// ```
     /// use std::rc::Rc;

@@ -10,7 +10,7 @@ use crate::observe::{SourceInfo, SourceKind};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
-/// What is still under way in a simulation that is not at rest.
+/// Work that is still under way in a simulation that is not at rest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Busy {
     /// Something happens by itself, then at the earliest.
@@ -21,27 +21,27 @@ pub enum Busy {
     Held,
 }
 
-/// Why a simulation cannot continue from the saved state of another one: it is not built in the same way.
+/// Reason for which a simulation cannot continue from the saved state of another one: it is not built in the same way.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResumeError {
     /// A source reports another kind of observation, or does not exist.
     #[error("`{0}` is not observed as it was")]
     Source(String),
-    /// Its numbers are none that a simulation comes to.
+    /// The saved numbers are none that a simulation comes to.
     #[error("it stands at {0}, with counts that no run comes to")]
     Counts(Time),
-    /// What was built has something to do by itself.
+    /// The simulation that was built has something to do by itself.
     #[error("what is built does not come to rest by itself: {0}")]
     Busy(#[from] Busy),
 }
 
-/// Where a simulation stands that is at rest ([`Simulation::rest`]).
+/// State of a simulation that is at rest ([`Simulation::rest`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rest {
     now: Time,
     active_until: Time,
     delta_cycles: u64,
-    /// Whether something has run since the last of them.
+    /// True if something has run since the last delta cycle.
     has_run: bool,
     activations: u64,
     sources: Vec<Announced>,
@@ -52,7 +52,7 @@ pub struct Rest {
 struct Announced {
     name: String,
     kind: Kind,
-    /// Whether it has an owner; if so, announcing a similar source makes a new one.
+    /// True if the source has an owner; if so, announcing a similar source makes a new one.
     has_owner: bool,
 }
 
@@ -123,7 +123,7 @@ impl Simulation {
         Time::ps(self.kernel.active_until.get())
     }
 
-    /// Where the simulation stands, if it is at rest.
+    /// Returns the state of the simulation, if it is at rest.
     ///
     /// # Errors
     /// What is under way.

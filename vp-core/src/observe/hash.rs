@@ -101,7 +101,7 @@ impl Word {
 }
 
 impl Word {
-    /// What hashes of all observations of one source at one time begin with.
+    /// Returns the word with which hashes of all observations of one source at one time begin.
     #[inline]
     fn start(time: Time, source: Source) -> Word {
         Word::SEED.mix(time.as_ps(), u64::from(source.0))

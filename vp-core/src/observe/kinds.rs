@@ -1,4 +1,4 @@
-//! Which kinds of observations are wanted.
+//! Kinds of observations, and sets of them that are wanted.
 
 /// A set of kinds of observations: those that an observer wants ([`crate::observe::Observer::wants`]), or those
 /// that a model is about to report ([`crate::Sim::is_observed`]).

@@ -18,13 +18,13 @@ use serde::{Deserialize, Serialize};
 pub struct Source(pub(crate) u32);
 
 impl Source {
-    /// Its number, in order of creation.
+    /// Returns the source's number, in order of creation.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What a source reports. Any source may report warnings as well.
+/// Kind of what a source reports. Any source may report warnings as well.
 ///
 /// ```
 /// use vp_core::observe::SourceKind;
@@ -38,7 +38,7 @@ pub enum SourceKind {
     Level {
         /// Width in bits, from 1 to 64.
         bits: u32,
-        /// What is counted, such as `bytes`; empty for a line or a plain number.
+        /// Unit of what is counted, such as `bytes`; empty for a line or a plain number.
         unit: &'static str,
     },
     /// Accesses to registers: [`crate::observe::What::Register`].
@@ -91,8 +91,8 @@ impl SourceKind {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceInfo {
-    /// Its name. Parts of a hierarchy are separated by dots: `dbb0.dram.channel0`.
+    /// Name of the source. Parts of a hierarchy are separated by dots: `dbb0.dram.channel0`.
     pub name: Name,
-    /// What it reports.
+    /// Kind of what the source reports.
     pub kind: SourceKind,
 }

@@ -20,22 +20,22 @@ pub enum Warning<'a> {
     Once(&'a str),
     /// May happen many times in one piece of work of its source.
     Repeated {
-        /// What is the same each time.
+        /// Part of the warning that is the same each time.
         cause: &'a str,
-        /// What happened this time.
+        /// Text of what happened this time.
         text: &'a str,
     },
     /// Memory did not serve a burst. A unit that makes one such burst mostly makes many.
     Access {
         /// The client that made the burst; empty if that is not known.
         client: &'a str,
-        /// Whether it was a write.
+        /// True if the burst was a write.
         write: bool,
         /// Byte address.
         address: u64,
         /// Length in bytes.
         bytes: u32,
-        /// Why it was not served, and what happened to it.
+        /// Reason for which the burst was not served, and what happened to it.
         text: &'a str,
     },
 }

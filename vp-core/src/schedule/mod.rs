@@ -20,12 +20,12 @@ use crate::report::{Blocked, IdleReport};
 use crate::time::Time;
 use std::rc::Rc;
 
-/// What a channel does in the update phase.
+/// Action of a channel in the update phase.
 pub(crate) trait Update {
     fn update(&self);
 }
 
-/// What a notification wakes: the number of a process or of an event.
+/// Target that a notification wakes: the number of a process or of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Target(u32);
 
@@ -70,7 +70,7 @@ pub(crate) enum Kind {
     Method,
 }
 
-/// How it stands with a process. A method that is armed has a dynamic sensitivity, which replaces the static
+/// Standing of a process. A method that is armed has a dynamic sensitivity, which replaces the static
 /// one until it is met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Standing {
@@ -83,16 +83,16 @@ enum Standing {
     Timer,
     /// Armed with what its details say.
     Details,
-    /// Its body is being dropped: the place is not free before that is over.
+    /// The process's body is being dropped: the place is not free before that is over.
     Leaving,
-    /// The same, and its turn in the list of runnable processes has not come yet.
+    /// The process's body is being dropped, and its turn in the list of runnable processes has not come yet.
     LeavingQueued,
 }
 
 /// The rest of a process.
 pub(crate) struct Details {
     pub(crate) name: Name,
-    /// What few processes have.
+    /// Details that few processes have.
     more: Option<Box<More>>,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Details {
 pub(crate) struct More {
     /// Keeps the events alive that a method is sensitive to.
     pub(crate) listens_to: Vec<Event>,
-    /// What an armed method waits for: events, with or without the passing of time, or the next delta cycle.
+    /// Notifications that an armed method waits for: events, with or without the passing of time, or the next delta cycle.
     events: Vec<u32>,
     /// Among them the next delta cycle.
     in_delta: bool,
@@ -116,9 +116,9 @@ enum Pending {
 
 /// One event: what firing it needs.
 pub(crate) struct EventSlot {
-    /// How often an event of this number has fired: a waiter is served when this has moved on. Never reset.
+    /// Number of times that an event of this number has fired: a waiter is served when this has moved on. Never reset.
     pub(crate) fired: u64,
-    /// When it will fire, and by which entry.
+    /// Time at which the event will fire, and by which entry.
     due: u64,
     entry: Entry,
     /// The process or armed method that waits for the next notification, in the common case of one.
@@ -130,7 +130,7 @@ pub(crate) struct EventSlot {
     crowded: bool,
     /// Announces work: a server that waits for it is at rest.
     pub(crate) work: bool,
-    /// It has no holder, and is removed once its notification has come.
+    /// The event has no holder, and is removed once its notification has come.
     orphan: bool,
 }
 
@@ -139,9 +139,9 @@ pub(crate) struct EventDetails {
     /// Nothing if no event is here, or if it has none of its own: the end of a process.
     pub(crate) name: Option<Name>,
     crowd: Option<Box<Crowd>>,
-    /// Its holders: handles, and the process at whose end it fires.
+    /// Number of the event's holders: handles, and the process at whose end it fires.
     holders: u32,
-    /// How often events of this number had fired before this one was made.
+    /// Number of times that events of this number had fired before this one was made.
     before: u64,
 }
 
@@ -156,9 +156,9 @@ pub(crate) struct Schedule {
     pub(crate) slots: Vec<Slot>,
     pub(crate) details: Vec<Details>,
     pub(crate) free: Vec<u32>,
-    /// What is to run in this evaluation phase, in order; and [`NOBODY`] as a mark ([`Schedule::check_phase`]).
+    /// Processes to run in this evaluation phase, in order; and [`NOBODY`] as a mark ([`Schedule::check_phase`]).
     pub(crate) runnable: Vec<u32>,
-    /// How many of them have run.
+    /// Number of runnable processes that have run.
     run: usize,
     /// With how many of them it is time for a look at whether the phase ever ends; see [`Schedule::check_phase`].
     look_after: usize,

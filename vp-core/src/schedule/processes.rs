@@ -147,7 +147,7 @@ impl Schedule {
         Some((time, NOBODY))
     }
 
-    /// What is due next is loaded while others run: with many processes, little of them is in the caches.
+    /// Loads what is due next into the caches while others run: with many processes, little of them is in the caches.
     #[inline(always)]
     fn look_ahead(&self) {
         if self.timed.has_none_near() {
@@ -235,7 +235,7 @@ impl Schedule {
         }
     }
 
-    /// What a process waits for by itself has come: its time, or its delta cycle.
+    /// Makes a process runnable for which what it waits for by itself has come: its time, or its delta cycle.
     #[inline(always)]
     fn come(&mut self, id: u32, timed: bool) {
         let Some(slot) = self.slots.get_mut(id as usize) else { return };
@@ -274,7 +274,7 @@ impl Schedule {
         Some(id)
     }
 
-    /// What to run of it, if it has not ended meanwhile.
+    /// Returns what to run of a process, if it has not ended meanwhile.
     #[inline(always)]
     pub(crate) fn activate(&mut self, id: u32) -> Option<Running> {
         let slot = self.slots.get_mut(id as usize)?;

@@ -19,7 +19,7 @@ use std::rc::Rc;
 #[derive(Default)]
 pub(crate) struct Shared {
     schedule: UnsafeCell<Schedule>,
-    /// Whether a step is in progress. Checked only in debug builds.
+    /// True if a step is in progress. Checked only in debug builds.
     #[cfg(debug_assertions)]
     inside: std::cell::Cell<bool>,
 }
@@ -61,7 +61,7 @@ impl Shared {
         self.step(|schedule| schedule.event_details[id as usize].name.clone().unwrap_or_default())
     }
 
-    /// How often the event has fired since it was made.
+    /// Returns the number of times that the event has fired since it was made.
     pub(crate) fn fired_since(&self, id: u32) -> u64 {
         self.step(|schedule| schedule.events[id as usize].fired - schedule.event_details[id as usize].before)
     }
@@ -70,7 +70,7 @@ impl Shared {
         self.step(|schedule| schedule.release_event(id));
     }
 
-    /// How often an event of that number has fired.
+    /// Returns the number of times that an event of that number has fired.
     #[inline]
     pub(crate) fn fired(&self, id: u32) -> u64 {
         self.step(|schedule| schedule.events[id as usize].fired)
@@ -147,7 +147,7 @@ impl Shared {
         self.step(|schedule| schedule.is_alive(id, generation).then(|| schedule.ended(id)))
     }
 
-    /// The same for a handle of its own.
+    /// Returns the number of the event of a process's end as [`Shared::ended`] does, for a handle of its own.
     pub(crate) fn hold_ended(&self, id: u32, generation: u32) -> Option<u32> {
         self.step(|schedule| schedule.is_alive(id, generation).then(|| schedule.hold_ended(id)))
     }
@@ -207,7 +207,7 @@ impl Shared {
         self.step(Schedule::all_ran);
     }
 
-    /// What is still to run in this evaluation phase.
+    /// Returns what is still to run in this evaluation phase.
     pub(crate) fn runnable(&self) -> Vec<u32> {
         self.step(|schedule| schedule.runnable[schedule.run..].to_vec())
     }
@@ -273,14 +273,14 @@ impl Shared {
 
 /// A look from outside, and the end.
 impl Shared {
-    /// Whether something is to happen at the present time.
+    /// Returns true if something is to happen at the present time.
     pub(crate) fn is_busy(&self) -> bool {
         self.step(|schedule| {
             !(schedule.runnable.is_empty() && schedule.next_delta.is_empty() && schedule.updates.is_empty())
         })
     }
 
-    /// Whether nothing is to happen but what the running process does, at the present time and up to `time`.
+    /// Returns true if nothing is to happen but what the running process does, at the present time and up to `time`.
     #[inline]
     pub(crate) fn is_quiet_until(&self, time: u64) -> bool {
         self.step(|schedule| {
@@ -318,12 +318,12 @@ impl Shared {
         self.step(|schedule| schedule.idle_report(time))
     }
 
-    /// How many places for processes there are.
+    /// Returns the number of places for processes.
     pub(crate) fn places(&self) -> u32 {
         self.step(|schedule| schedule.slots.len() as u32)
     }
 
-    /// Whether there is any process.
+    /// Returns true if there is any process.
     pub(crate) fn has_processes(&self) -> bool {
         self.step(|schedule| schedule.slots.iter().any(|slot| slot.body.is_some()))
     }

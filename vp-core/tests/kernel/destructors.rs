@@ -1,4 +1,4 @@
-//! What destructors, panics and the end of a simulation may do to the kernel: whatever they call, it stays
+//! Things that destructors, panics and the end of a simulation may do to the kernel: whatever they call, it stays
 //! whole. Under Miri these are the tests of the unsafe code.
 
 use std::cell::{Cell, RefCell};

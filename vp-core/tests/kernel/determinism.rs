@@ -1,4 +1,4 @@
-//! The same program runs the same way, and leaves nothing when it goes.
+//! Determinism: the same program runs the same way, and leaves nothing when it goes.
 
 use std::rc::Rc;
 use vp_core::observe::{EventHash, SourceKind, What};

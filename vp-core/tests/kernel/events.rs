@@ -14,7 +14,7 @@ fn listen(log: &Log, name: &'static str, event: &Event) {
     });
 }
 
-/// What reaches a listener when `act` runs at 10 ns.
+/// Returns what reaches a listener when `act` runs at 10 ns.
 fn outcome(act: impl FnOnce(&Event) + 'static) -> String {
     let mut simulation = Simulation::new();
     let sim = simulation.sim();

@@ -210,8 +210,8 @@ fn an_injector_may_make_another_and_start_processes() {
     assert_eq!(log.take(), "a@1 b@1");
 }
 
-/// Who alone is due in a delta cycle runs before what a injector lets in at that moment; one that the injector ends does
-/// not run, nor does who comes into its place run twice.
+/// A process that alone is due in a delta cycle runs before what a injector lets in at that moment; one that the injector ends does
+/// not run, nor does one that comes into its place run twice.
 #[test]
 fn what_comes_through_a_door_comes_after_who_alone_is_due() {
     for ended in [false, true] {
@@ -248,7 +248,7 @@ fn what_comes_through_a_door_comes_after_who_alone_is_due() {
     }
 }
 
-/// What runs on after a reset in the middle of everything: waits, armed methods, notifications and updates of all kinds.
+/// Processes that run on after a reset in the middle of everything: waits, armed methods, notifications and updates of all kinds.
 #[test]
 fn after_the_end_of_all_a_model_runs_as_from_the_start() {
     let build = |sim: &Sim, log: &Log| {

@@ -100,7 +100,7 @@ fn a_process_that_starts_another_and_so_on_in_no_time_ends_the_run() {
     assert_eq!(livelock(simulation), "time stands still at 0 s while generation runs again and again");
 }
 
-/// It never comes back to the kernel but by calls that return at once.
+/// The process never comes back to the kernel but by calls that return at once.
 #[test]
 fn a_process_that_waits_for_past_times_for_ever_ends_the_run() {
     let (simulation, sim) = simulation();

@@ -1,4 +1,4 @@
-//! What the kernel promises: the names of the tests are the promises.
+//! Promises of the kernel: the names of the tests are the promises.
 
 mod channels;
 mod combine;

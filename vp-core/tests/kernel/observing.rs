@@ -1,4 +1,4 @@
-//! What observers can rely on: sources, joining and leaving, and the watermark.
+//! Things that observers can rely on: sources, joining and leaving, and the watermark.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -247,7 +247,7 @@ impl Observer for Sorted {
     }
 }
 
-/// What a model does: waits so long, then sees something so much later; and flushes all, or not.
+/// Step of a model: it waits so long, then sees something so much later; and flushes all, or not.
 type Step = (u64, u64, bool);
 
 /// Runs models, in pieces of so many picoseconds; gives all that was seen, in the order of time, and its hash.

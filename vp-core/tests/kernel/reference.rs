@@ -60,7 +60,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What a method may do: anything but wait.
+/// Operation that a method may do: anything but wait.
 fn act() -> impl Strategy<Value = Op> {
     let event = || 0..EVENTS;
     prop_oneof![
@@ -129,7 +129,7 @@ impl World {
         self.instances.borrow_mut()[instance] = Some(process);
     }
 
-    /// What needs no wait.
+    /// Does what needs no wait.
     fn act(self: &Rc<Self>, op: Op) {
         match op {
             Op::Notify(event) => self.events[event].notify(),
@@ -213,7 +213,7 @@ enum Due {
 struct Instance {
     program: usize,
     at: usize,
-    /// How often the event it waits for had fired when it began to wait.
+    /// Number of times that the event it waits for had fired when it began to wait.
     waiting: Option<u64>,
     alive: bool,
     doomed: bool,
@@ -282,7 +282,7 @@ impl Reference {
         }
     }
 
-    /// Those who are sensitive to an event for good, in the order in which they were set up.
+    /// Returns those who are sensitive to an event for good, in the order in which they were set up.
     fn listeners(&self, event: usize) -> Vec<usize> {
         let listens = |instance: &Instance| {
             !instance.armed

@@ -22,7 +22,7 @@ pub use registers::{InitiatorPins, RegisterAccess, RegisterInitiator, RegisterTa
 /// A rule that pins on this side break: on which channel, and which.
 pub type Violation = (&'static str, String);
 
-/// What this side is at a port, with the state of the port's pins.
+/// Role of this side at a port, with the state of the port's pins.
 pub trait PinState: Default + 'static {
     /// The pins that this side drives.
     type Driven;
@@ -30,9 +30,9 @@ pub trait PinState: Default + 'static {
     type Observed: Default;
     /// The kind of port.
     const KIND: PortKind;
-    /// What this side is to it.
+    /// Role of this side at the port.
     const ROLE: Role;
-    /// Whether a CPU of the platform may react to what is driven here at the same edge.
+    /// True if a CPU of the platform may react to what is driven here at the same edge.
     const IS_ANSWERED_AT_ONCE: bool = false;
 
     /// Takes the width of the port's data, in bytes.
@@ -97,7 +97,7 @@ pub struct Attached<S> {
     /// The last edge at which this side's pins were sampled, and at which the platform's were seen, counted from the first one.
     pub(crate) sampled: u64,
     pub(crate) seen: u64,
-    /// What the platform has driven and is not seen yet, in the order of the edges.
+    /// Events that the platform has driven and that are not seen yet, in the order of the edges.
     pending: VecDeque<(Time, PortEvent)>,
     /// The edge up to which this side is in reset, after the platform was.
     pub(crate) reset_until: Option<u64>,
@@ -136,7 +136,7 @@ pub(crate) trait AnyPort {
     /// The platform drives something, to be seen at an edge.
     fn push(&mut self, at: Time, event: PortEvent);
 
-    /// How much of that is not seen yet.
+    /// Returns the number of the platform's events that are not seen yet.
     fn pending(&self) -> usize;
 
     /// The next edge at which something is seen that was not.

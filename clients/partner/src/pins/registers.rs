@@ -27,7 +27,7 @@ pub type InitiatorPins = Option<RegisterAccess>;
 /// The pins that the target drives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TargetPins {
-    /// It takes an access.
+    /// True if the target takes an access.
     pub ready: bool,
     /// The word read, for the one edge of its pulse.
     pub read: Option<u32>,

@@ -1,4 +1,4 @@
-//! What several tests of this crate need.
+//! Helpers that several tests of this crate need.
 
 // Each test is a program of its own, and needs a part of it.
 #![allow(dead_code)]
@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::path::Path;
 
-/// How many cases a property is tried on: as many as usual, or `VP_TEST_EFFORT` times as many.
+/// Returns the number of cases that a property is tried on: as many as usual, or `VP_TEST_EFFORT` times as many.
 pub(crate) fn cases(usual: u32) -> u32 {
     let effort = std::env::var("VP_TEST_EFFORT").map_or(1, |effort| {
         effort

@@ -1,4 +1,4 @@
-//! What holds in every order of the two sides' steps.
+//! Properties that hold in every order of the two sides' steps.
 
 use loom::thread;
 
