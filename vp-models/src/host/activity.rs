@@ -1,4 +1,4 @@
-//! What a device did in a span of time, and what bounded it.
+//! Activity of a device in a span of time, and what bounded it.
 
 use std::fmt;
 use std::iter::zip;
@@ -7,22 +7,22 @@ use vp_core::Time;
 
 use crate::occupancy::WorkCounts;
 
-/// What a device did in a span of time.
+/// Activity of a device in a span of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
-    /// When the span begins.
+    /// Start of the span.
     pub from: Time,
-    /// When it ends.
+    /// End of the span.
     pub until: Time,
-    /// What the time went into.
+    /// Parts of the span, by what bounded them.
     pub bounds: Bounds,
-    /// What went over each memory interface.
+    /// Bytes over each memory interface.
     pub moved: Vec<Moved>,
-    /// How much its units did.
+    /// Amounts of work that its units did.
     pub work: WorkCounts,
 }
 
-/// What went over a memory interface.
+/// Bytes that went over a memory interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// The platform's port: `dbb0`, `sram0`.
@@ -33,7 +33,7 @@ pub struct Moved {
     pub written: u64,
 }
 
-/// What can bound a layer.
+/// Parts of the platform that can bound a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Bound {
     /// The MAC array, by multiplications that the network asks for.
@@ -49,9 +49,9 @@ pub enum Bound {
     Cdp,
     /// RUBIK.
     Rubik,
-    /// How long a read takes: reads were outstanding, and none of their data moved.
+    /// Latency of reads: reads were outstanding, and none of their data moved.
     ReadLatency,
-    /// How much can be read in a time: data of reads moved as fast as the interface, or the memory behind it, can.
+    /// Bandwidth of reads: their data moved as fast as the interface, or the memory behind it, can.
     ReadBandwidth,
     /// Writing: data of writes moved, or their acknowledgement was waited for.
     Write,
@@ -60,7 +60,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// How many there are.
+    /// Number of bounds.
     pub const COUNT: usize = 10;
 
     /// All of them.
@@ -77,7 +77,7 @@ impl Bound {
         Bound::Csb,
     ];
 
-    /// Those that are a datapath's work.
+    /// Bounds that are a datapath's work.
     pub const COMPUTE: [Bound; 6] =
         [Bound::MacArray, Bound::IdleMacs, Bound::Sdp, Bound::Pdp, Bound::Cdp, Bound::Rubik];
 
@@ -157,12 +157,12 @@ impl Bounds {
         self.0.into_iter().fold(Time::ZERO, |sum, part| sum + part)
     }
 
-    /// What datapaths' work bounded.
+    /// Returns the time that datapaths' work bounded.
     pub fn compute(&self) -> Time {
         Bound::COMPUTE.into_iter().fold(Time::ZERO, |sum, bound| sum + self[bound])
     }
 
-    /// What the largest part went into; of equal ones the first.
+    /// Returns the bound of the largest part; of equal ones the first.
     pub fn largest(&self) -> Bound {
         let times = self.parts().map(|(bound, time)| (bound, time.as_ps()));
         Bound::largest(times).unwrap_or(Bound::MacArray)
@@ -203,16 +203,16 @@ impl Bound {
     }
 }
 
-/// What the MAC array did for a layer.
+/// Work of the MAC array for a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacWork {
     /// Products that the array made.
     pub products: u64,
     /// Products that it could have made in the cycles that these take it.
     pub capacity: u64,
-    /// How many cycles these are,
+    /// Number of cycles that the products take.
     pub cycles: u64,
-    /// and how long one is.
+    /// Length of a cycle.
     pub period: Time,
 }
 

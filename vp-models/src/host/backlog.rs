@@ -1,4 +1,4 @@
-//! What is kept for somebody who may never ask for it.
+//! Queue of what is kept for somebody who may never ask for it.
 
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ impl<T> Default for Backlog<T> {
 }
 
 impl<T> Backlog<T> {
-    /// How many are kept, at most, unless another number is given.
+    /// Number of items kept, at most, unless another number is given.
     pub const MOST: usize = 4096;
 
     /// Nothing yet; `most` are kept.
@@ -49,7 +49,7 @@ impl<T> Backlog<T> {
         self.kept.push_back(item);
     }
 
-    /// Whether nothing was added since [`Backlog::take`].
+    /// Returns true if nothing was added since [`Backlog::take`].
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
@@ -66,18 +66,18 @@ impl<T> Backlog<T> {
         self.left_out = 0;
     }
 
-    /// How many were left out since this was asked last.
+    /// Returns the number of items left out since this was asked last.
     pub fn take_left_out(&mut self) -> u64 {
         std::mem::take(&mut self.left_out)
     }
 
-    /// How many were left out, and those that came after them, oldest first; nothing is kept then.
+    /// Returns the number of items left out, and those that came after them, oldest first; nothing is kept then.
     pub fn take(&mut self) -> (u64, Vec<T>) {
         (std::mem::take(&mut self.left_out), std::mem::take(&mut self.kept).into())
     }
 }
 
-/// What is said before the warnings that were kept, if others were left out.
+/// Message before the warnings that were kept, if others were left out.
 #[must_use]
 pub fn warnings_left_out(count: u64) -> String {
     let (warnings, them) = if count == 1 { ("warning", "it") } else { ("warnings", "them") };

@@ -1,4 +1,4 @@
-//! What a driver does at the host, counted, and with its place in every error.
+//! Accesses of a driver to the host, counted, and with its place in every error.
 
 use thiserror::Error;
 use vp_core::Time;
@@ -7,16 +7,16 @@ use super::program::{Program, address};
 use super::{Host, HostError, Memory, Statistics};
 use crate::nvdla::registers::{RegisterMap, Unit};
 
-/// Why a driver could not go on.
+/// Reason for which a driver could not go on.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DriverError {
     /// The platform could not do what was asked.
     #[error("{place}: {error}")]
     Host {
-        /// What was being done: a layer, an operation.
+        /// Layer or operation that was being done.
         place: String,
-        /// What the platform said.
+        /// Error of the platform.
         error: HostError,
     },
     /// An interrupt came that nothing under way raises.
@@ -57,7 +57,7 @@ impl<'h> Bus<'h> {
         what(self.host).map_err(|error| DriverError::Host { place: self.place.clone(), error })
     }
 
-    /// Where a unit's register is; by name, for units have some alike.
+    /// Returns the address of a unit's register; by name, for units have some alike.
     fn address(&mut self, unit: Unit, name: &str) -> Result<u32, DriverError> {
         let map = self.map;
         let refuse = || HostError::Refused(format!("{unit} has no {name}"));

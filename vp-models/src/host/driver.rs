@@ -1,4 +1,4 @@
-//! What every driver of an NVDLA does: jobs are written to units' groups while others run, enabled when the events that
+//! Part that all drivers of an NVDLA share: jobs are written to units' groups while others run, enabled when the events that
 //! they wait for have come, and ended by their interrupts.
 //!
 //! Front ends say which job is programmed when, and what is written: [`network`](super::network) for the steps of a plan,
@@ -21,7 +21,7 @@ use super::{DriverError, Host};
 use crate::nvdla::glb::Interrupt;
 use crate::nvdla::registers::{Unit, glb, sdp};
 
-/// What happens to a job, and others may wait for.
+/// Events of a job for which others may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Completed,
@@ -31,7 +31,7 @@ pub(super) enum Event {
     DataFetched,
 }
 
-/// How far a job has come.
+/// Progress of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
     #[default]
@@ -41,22 +41,22 @@ pub(super) enum State {
     Completed,
 }
 
-/// What is programmed, enabled and done as a whole.
+/// Unit of work that is programmed, enabled and done as a whole.
 #[derive(Debug, Default)]
 pub(super) struct Job {
-    /// What errors call it.
+    /// Name of the job in errors.
     place: String,
     /// Events that it still waits for.
     pub(super) pending: usize,
-    /// Who is told of which of its events.
+    /// Jobs that are told, and of which of its events.
     pub(super) consumers: Vec<(usize, Event)>,
-    /// Its registers begin to be written.
+    /// Time at which its registers begin to be written.
     pub(super) programmed: Time,
-    /// Its units begin to be enabled.
+    /// Time at which its units begin to be enabled.
     pub(super) enabled: Time,
-    /// Its last interrupt came.
+    /// Time at which its last interrupt came.
     pub(super) done: Time,
-    /// That was taken, and the driver went on.
+    /// Time at which that interrupt was taken, and the driver went on.
     pub(super) taken: Time,
     pub(super) state: State,
     groups: Vec<(Unit, usize)>,
@@ -92,7 +92,7 @@ pub(super) struct Driver<'h> {
     pub(super) jobs: Vec<Job>,
     /// Jobs that are programmed and not completed.
     under_way: BTreeSet<usize>,
-    /// How many are not completed.
+    /// Number of jobs that are not completed.
     pub(super) left: usize,
 }
 
@@ -115,7 +115,7 @@ impl<'h> Driver<'h> {
         self.under_way.iter().copied().collect()
     }
 
-    /// Whether a job is programmed, and all that it waits for has come.
+    /// Returns true if a job is programmed, and all that it waits for has come.
     pub(super) fn is_ready(&self, at: usize) -> bool {
         self.jobs[at].state == State::Programmed && self.jobs[at].pending == 0
     }

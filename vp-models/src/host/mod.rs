@@ -35,7 +35,7 @@ pub mod program;
 mod softmax;
 pub mod trace;
 
-/// What a CPU-side program can do with a platform, whether it runs in this process or behind a socket.
+/// Calls by which a CPU-side program uses a platform, whether it runs in this process or behind a socket.
 ///
 /// Time moves only while a call waits: for an answer, an acknowledgement or the interrupt. Requests take
 /// effect in the order of the calls; a read never overtakes a posted write. [`load`](Host::load),
@@ -83,7 +83,7 @@ pub trait Host {
     /// Register map of the NVDLA on the other side; [`RegisterMap::Foreign`], which has no unit, if the device is another.
     fn map(&self) -> RegisterMap;
 
-    /// What device is on the other side: `nvdla`, `fpga-ai-suite` ([`Identity::kind`](crate::device::Identity::kind)).
+    /// Returns the kind of the device on the other side: `nvdla`, `fpga-ai-suite` ([`Identity::kind`](crate::device::Identity::kind)).
     fn device(&self) -> &str;
 
     /// Arms faults ([`crate::faults`]) behind those that are, from a TOML text.
@@ -98,13 +98,13 @@ pub trait Host {
     /// The platform's counters at this moment.
     fn statistics(&mut self) -> Result<Statistics, HostError>;
 
-    /// What the platform did since the last call, and what kept it from doing that sooner. `None` where nobody watches
+    /// Returns what the platform did since the last call, and what kept it from doing that sooner. `None` where nobody watches
     /// it ([`LocalHost::watch`](crate::local::LocalHost::watch)).
     fn activity(&mut self) -> Option<Activity> {
         None
     }
 
-    /// What the platform had to say since the last call: refused layers, accesses that hit no memory. What repeats in a
+    /// Returns the platform's warnings since the last call: refused layers, accesses that hit no memory. What repeats in a
     /// layer is two warnings: when it first happens, and with how often at the layer's end. When nobody calls for long the
     /// oldest are left out, and their number is the first warning then.
     fn warnings(&mut self) -> Vec<Warning> {
@@ -128,9 +128,9 @@ pub trait Host {
 /// Something a person should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// When.
+    /// Simulated time at which it was said.
     pub time: Time,
-    /// Who says it, and what.
+    /// Source of the warning, and what it says.
     pub text: String,
 }
 
@@ -140,14 +140,14 @@ impl fmt::Display for Warning {
     }
 }
 
-/// How a warning says that the configuration lacks what a program asked for: others have it.
+/// Words by which a warning says that the configuration lacks what a program asked for: others have it.
 const UNSUPPORTED: &str = "this configuration";
 
 /// Stands in front of the register maps that accesses fit.
 pub(crate) const OTHER_MAPS: &str = "the accesses fit the register map of ";
 
 impl Warning {
-    /// Whether the device says that its configuration lacks what was asked for.
+    /// Returns true if the device says that its configuration lacks what was asked for.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         self.text.contains(UNSUPPORTED)
@@ -196,7 +196,7 @@ impl fmt::Display for Memory {
     }
 }
 
-/// Why a platform could not do what a [`Host`] call asked.
+/// Reason for which a platform could not do what a [`Host`] call asked.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HostError {
     /// Nothing is left to simulate and what the call waits for has not happened: it never will.
@@ -221,7 +221,7 @@ pub enum HostError {
         /// The limit, with its unit: `2000000 cycles`.
         limit: String,
     },
-    /// Who made the call has ended it before what it waits for.
+    /// The caller has ended the call before what it waits for.
     #[error("the call was ended at {time} by its caller")]
     Cancelled {
         /// Simulated time at which it was.
@@ -240,9 +240,9 @@ pub enum HostError {
         memory: Memory,
         /// First byte asked for.
         address: u64,
-        /// How many bytes were asked for.
+        /// Number of bytes asked for.
         size: u64,
-        /// What the memory does hold, such as `it spans 0x80000000..0x90000000` or `the platform has none`.
+        /// Extent of the memory, such as `it spans 0x80000000..0x90000000` or `the platform has none`.
         holds: String,
     },
 }

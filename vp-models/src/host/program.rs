@@ -9,7 +9,7 @@ use crate::nvdla::registers::{FieldRef, Group, RegisterMap, RegisterRef, Unit};
 pub struct Write {
     /// The unit.
     pub unit: Unit,
-    /// Its register.
+    /// Register of the unit.
     pub register: RegisterRef,
     /// The whole word.
     pub value: u32,
@@ -76,7 +76,7 @@ impl Program {
     }
 }
 
-/// Where a unit's register is in a map.
+/// Returns the address of a unit's register in a map.
 ///
 /// # Errors
 /// When the map does not have the unit.

@@ -1,6 +1,6 @@
 //! Soft-max, which is the CPU's in networks and in loadables.
 
-/// What each value's share is, the largest subtracted first, so that nothing overflows. In single precision, as the vendor's
+/// Returns each value's share, the largest subtracted first, so that nothing overflows. In single precision, as the vendor's
 /// runtime computes it.
 pub(super) fn softmax(values: &[f32]) -> Vec<f32> {
     let most = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);

@@ -22,7 +22,7 @@ use super::layout::{Layout, LayoutError};
 use super::model::Model;
 use crate::fpga_ai_suite::Architecture;
 
-/// What the first word says.
+/// First word of a bundle.
 const MAGIC: [u8; 4] = *b"VPIB";
 
 /// A model with inputs, for an IP whose model and inputs are in memory.

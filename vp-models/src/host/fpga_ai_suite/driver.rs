@@ -1,4 +1,4 @@
-//! What a runtime does with the IP, at any host.
+//! Runtime's work with the IP, at any host.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -30,12 +30,12 @@ pub struct Driver<'a> {
     has_failed: bool,
 }
 
-/// What came of an input.
+/// Result for an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inference {
     /// The output.
     pub output: Vec<i8>,
-    /// When its interrupt was served.
+    /// Time at which its interrupt was served.
     pub done: Time,
 }
 
@@ -56,7 +56,7 @@ pub struct Counters {
     pub output_words: u64,
 }
 
-/// Why a model does not run.
+/// Reason for which a model does not run.
 #[derive(Debug, Error)]
 pub enum DriverError {
     /// The host says no.
@@ -67,7 +67,7 @@ pub enum DriverError {
     Hash {
         /// The architecture that the model is for.
         expected: Hash,
-        /// What the discovery ROM shows.
+        /// Architecture that the discovery ROM shows.
         found: Hash,
     },
     /// There is no room.
@@ -76,15 +76,15 @@ pub enum DriverError {
     /// An input is of another size.
     #[error("an input of {found} elements: the graph takes {expected}")]
     Input {
-        /// What there should be.
+        /// Number of elements that the graph takes.
         expected: usize,
-        /// What there is.
+        /// Number of elements of the input.
         found: usize,
     },
     /// The IP has raised its error bit.
     #[error("the IP says that there is an error{why}")]
     Device {
-        /// What is known of it: what its queue shows, and what the platform said.
+        /// Details of the error: what the IP's queue shows, and what the platform said.
         why: String,
     },
 }
@@ -140,12 +140,12 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// How many requests are queued and not complete at most; 1 waits for each before the next one.
+    /// Sets the number of requests that are queued and not complete at most; 1 waits for each before the next one.
     pub fn set_in_flight(&mut self, requests: usize) {
         self.in_flight = requests.clamp(1, self.layout.io_bases.len());
     }
 
-    /// Where everything lies.
+    /// Returns the places of everything in memory.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -311,7 +311,7 @@ impl<'a> Driver<'a> {
         Ok((more, time))
     }
 
-    /// What has happened; clears it if that is an error.
+    /// Returns the interrupt status; an error in it is cleared, and returned as one.
     fn refuse_error(&mut self) -> Result<u32, DriverError> {
         let status = self.read(reg::INTERRUPT_CONTROL)?;
         if reg::INTERRUPT_CONTROL::ERROR.only_bits().extract(status) == 0 {

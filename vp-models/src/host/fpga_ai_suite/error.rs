@@ -1,37 +1,37 @@
-//! Why the IP cannot run a network.
+//! Reasons for which the IP cannot run a network.
 
 use thiserror::Error;
 
 use crate::fpga_ai_suite::graph::{Graph, GraphError};
 use crate::nvdla::numeric::Precision;
 
-/// Why an FPGA AI Suite IP cannot run a network.
+/// Reason for which an FPGA AI Suite IP cannot run a network.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// It computes in another format.
+    /// The network computes in another format.
     #[error("{network} is computed in {precision}: this device has int8")]
     Format {
         /// The network.
         network: String,
-        /// Its format.
+        /// Format of the network.
         precision: Precision,
     },
     /// Something is to be in a memory that there is none of.
     #[error("{demand}: this device has one memory, dram")]
     Memory {
-        /// What the network's file says.
+        /// Demand in the network's file.
         demand: String,
-        /// In which line.
+        /// Line in which it says so.
         line: Option<usize>,
     },
     /// A layer is none of the device's.
     #[error("layer {} `{layer}`: {why}", place + 1)]
     Layer {
-        /// Its place in the network.
+        /// Place of the layer in the network.
         place: usize,
-        /// Its name.
+        /// Name of the layer.
         layer: String,
-        /// Why.
+        /// Reason for which the layer is none of the device's.
         why: LayerError,
     },
     /// The graph as a whole is too large.
@@ -39,23 +39,23 @@ pub enum PlanError {
     Graph {
         /// The network.
         network: String,
-        /// Why.
+        /// Reason for which it is too large.
         why: GraphError,
     },
 }
 
-/// Why a layer is none of the device's.
+/// Reason for which a layer is none of the device's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LayerError {
-    /// It does not fit what it reads, or the device's limits.
+    /// The layer does not fit what it reads, or the device's limits.
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// Nothing on the device does the same.
     #[error("this device has no {what}; {instead}")]
     Unknown {
-        /// What it has not.
+        /// Feature that the device lacks.
         what: &'static str,
-        /// What would be right.
+        /// Way that would be right.
         instead: &'static str,
     },
     /// A bias is shifted out of 32 bits.
@@ -66,7 +66,7 @@ pub enum LayerError {
     Bias {
         /// As it is written.
         value: i32,
-        /// By how many bits it is shifted left.
+        /// Number of bits by which it is shifted left.
         shift: u32,
     },
     /// All filters together are too many.

@@ -14,11 +14,11 @@ use crate::toml_text::{TextError, TomlText};
 pub struct Job {
     /// The model.
     pub model: Model,
-    /// Its inputs.
+    /// Inputs of the model.
     pub inputs: Vec<Vec<i8>>,
-    /// What must come out, if that is known.
+    /// Outputs that must come out, if they are known.
     pub outputs: Option<Vec<Vec<i8>>>,
-    /// Which output must be the largest one, if that is known.
+    /// Index of the output that must be the largest one, for each input, if that is known.
     pub labels: Option<Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! Where a model, its inputs and its outputs lie for one architecture.
+//! Places of a model, its inputs and its outputs in memory, for one architecture.
 
 use std::ops::Range;
 
@@ -14,15 +14,15 @@ use crate::units::grouped;
 pub struct Layout {
     /// The configuration; filters lie behind it.
     pub config_base: u32,
-    /// Its words.
+    /// Words of the configuration.
     pub words: Vec<u64>,
-    /// Where filters begin, behind the configuration; in a DDR-free IP's scratchpad, from its start.
+    /// Start of the filters, behind the configuration; in a DDR-free IP's scratchpad, from its start.
     pub filters_at: u32,
     /// The intermediate buffer.
     pub intermediate_base: u32,
     /// Inputs, each with room for its output behind it.
     pub io_bases: Vec<u32>,
-    /// Where an output begins, behind its input.
+    /// Start of an output, behind its input.
     pub output_at: u32,
 }
 
@@ -38,11 +38,11 @@ pub enum LayoutError {
     Memory {
         /// The model.
         model: String,
-        /// What it needs.
+        /// Bytes that the model needs.
         bytes: u64,
-        /// Where memory begins.
+        /// Start of memory.
         start: u64,
-        /// How much there is.
+        /// Bytes of memory that there are.
         room: u64,
     },
     /// Memories on the chip are too small.
@@ -52,9 +52,9 @@ pub enum LayoutError {
         model: String,
         /// The memory.
         memory: &'static str,
-        /// What the model needs of it.
+        /// Bytes of it that the model needs.
         bytes: u64,
-        /// How much there is.
+        /// Bytes of the memory.
         room: u64,
     },
 }

@@ -32,9 +32,9 @@ use crate::toml_text::{TextError, TomlText};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// Its name.
+    /// Name of the model.
     pub name: String,
-    /// Its layers.
+    /// Layers of the model.
     pub graph: Graph,
     /// Their filters, biases and tables.
     pub filters: Vec<u8>,
@@ -60,7 +60,7 @@ impl Model {
             .map_err(|error| told(read_description(path).ok().as_deref(), &error).in_file(path))
     }
 
-    /// What comes out, computed here and now.
+    /// Returns the output, computed here and now.
     ///
     /// # Panics
     /// When the input has not as many elements as the graph's.
@@ -70,7 +70,7 @@ impl Model {
     }
 }
 
-/// What is wrong with a network, where its text says it.
+/// Returns the error of a network, at its place in the text.
 fn told(text: Option<&str>, error: &PlanError) -> TextError {
     match (text.and_then(|text| TomlText::parse(text).ok()), error) {
         (Some(text), PlanError::Layer { place, why, .. }) => {

@@ -107,7 +107,7 @@ fn converted(network::Converter { offset, scale, shift }: network::Converter) ->
     Converter { offset, scale, shift }
 }
 
-/// What a layer does, on this device.
+/// Returns the operation of a layer on this device.
 fn operation(layer: &NetworkLayer, filters: &mut Filters) -> Result<Operation, LayerError> {
     let pair = |method, converter| {
         let other = tensor(layer.sources.get(1).copied().flatten());
@@ -174,7 +174,7 @@ fn operation(layer: &NetworkLayer, filters: &mut Filters) -> Result<Operation, L
     })
 }
 
-/// What becomes of layers that no other layer of the device can do.
+/// Advice for layers that no other layer of the device can do.
 const FOR_THE_HOST: &str = "cut the network there, and compute it on the host";
 
 /// Networks say columns first.

@@ -17,16 +17,16 @@ use vp_core::Time;
 /// Most reads of a register that is polled.
 const POLLS: u32 = 100_000;
 
-/// When an operation ran, as its driver sees it.
+/// Times at which an operation ran, as its driver sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// What kind it is.
+    /// Kind of the operation.
     pub kind: Kind,
-    /// Its registers begin to be written.
+    /// Time at which its registers begin to be written.
     pub programmed: Time,
-    /// It is enabled.
+    /// Time at which it is enabled.
     pub enabled: Time,
-    /// Its interrupt is served.
+    /// Time at which its interrupt is served.
     pub completed: Time,
 }
 
@@ -234,7 +234,7 @@ impl<'a, 'h> Kernel<'a, 'h> {
     }
 }
 
-/// What the interrupts of a kind tell. What has been fetched comes before what is done.
+/// Returns the interrupts of a kind, and the events that they tell. What has been fetched comes before what is done.
 fn interrupts(kind: Kind) -> &'static [(InterruptSource, Event)] {
     match kind {
         Kind::Convolution => &[

@@ -1,4 +1,4 @@
-//! What can be wrong with a loadable, and with running one.
+//! Errors of a loadable, and of running one.
 
 use super::fit::{Misfit, alternatives, list};
 use super::network::Kind;
@@ -8,7 +8,7 @@ use crate::units::grouped;
 use std::fmt;
 use thiserror::Error;
 
-/// Why bytes are no loadable, or one that cannot be run.
+/// Reason for which bytes are no loadable, or one that cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LoadableError {
@@ -18,17 +18,17 @@ pub enum LoadableError {
     /// A part names another one that is not there.
     #[error("{part} {id} names {missing}, which the loadable does not have")]
     Dangling {
-        /// Who names.
+        /// Kind of the part that names the other.
         part: &'static str,
-        /// Its number.
+        /// Number of that part.
         id: u16,
-        /// What is named.
+        /// Part that is named.
         missing: String,
     },
     /// Two parts have one number.
     #[error("there are two {part} {id}")]
     Twice {
-        /// What they are.
+        /// Kind of the parts.
         part: &'static str,
         /// Their number.
         id: u16,
@@ -36,19 +36,19 @@ pub enum LoadableError {
     /// Bytes lie outside of where they belong.
     #[error("{what}: {bytes} bytes at offset {offset} are not in its {size}")]
     Outside {
-        /// What is asked for.
+        /// Name of what is asked for.
         what: String,
-        /// From where on.
+        /// Offset from which on.
         offset: u64,
-        /// How many.
+        /// Number of bytes asked for.
         bytes: u64,
-        /// How many there are.
+        /// Number of bytes there are.
         size: u64,
     },
     /// More memory than a run is given.
     #[error("it asks for {} bytes of memory; at most {} are given", grouped(bytes), grouped(limit))]
     TooLarge {
-        /// What it asks for.
+        /// Bytes that it asks for.
         bytes: u64,
         /// The most.
         limit: u64,
@@ -62,13 +62,13 @@ pub enum LoadableError {
     /// A descriptor that means nothing.
     #[error("{place}: {field} is {value}, {expected}")]
     Descriptor {
-        /// Which descriptor.
+        /// Place of the descriptor.
         place: String,
-        /// Its field.
+        /// Field of the descriptor.
         field: &'static str,
-        /// What it holds.
+        /// Value of the field.
         value: i64,
-        /// What it may hold.
+        /// Values that the field may hold.
         expected: &'static str,
     },
     /// A cube that no unit can have where it is.
@@ -129,9 +129,9 @@ pub enum LoadableError {
     /// Something that a loadable can say and nothing here can do.
     #[error("{place}: {what} is not modelled")]
     NotModelled {
-        /// Where it is asked for.
+        /// Place at which it is asked for.
         place: String,
-        /// What is asked for.
+        /// Feature that is asked for.
         what: String,
     },
 }
@@ -166,11 +166,11 @@ fn unwritten(written: u64, bytes: u64) -> String {
     }
 }
 
-/// Why a loadable did not run to its end.
+/// Reason for which a loadable did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// It cannot be run at all.
+    /// The loadable cannot be run at all.
     #[error(transparent)]
     Loadable(#[from] LoadableError),
     /// The platform's hardware is not what it was made for.
@@ -189,25 +189,25 @@ pub enum RunError {
     /// A unit that ought to be idle is not.
     #[error("operation {operation}: {register} of group {group} is {status:#x} where it should be idle")]
     Busy {
-        /// Which operation was to be programmed.
+        /// Operation that was to be programmed.
         operation: usize,
         /// The register looked at.
         register: String,
         /// The group.
         group: usize,
-        /// What it reads.
+        /// Value of the register.
         status: u32,
     },
     /// A register that never became what is waited for.
     #[error("operation {operation}: {register} is still {value:#x} after {reads} reads")]
     Poll {
-        /// Which operation waits.
+        /// Operation that waits.
         operation: usize,
-        /// For which register.
+        /// Register for which it waits.
         register: String,
-        /// What it reads.
+        /// Value of the register.
         value: u32,
-        /// How often it was read.
+        /// Number of reads of it.
         reads: u32,
     },
     /// The dependencies of what is left are never met.
@@ -215,23 +215,23 @@ pub enum RunError {
         "nothing runs, and {left} operations wait for others: first operation {first} ({kind}) for {count}"
     )]
     Stuck {
-        /// How many operations are left.
+        /// Number of operations left.
         left: usize,
         /// The first of them.
         first: usize,
-        /// Its kind.
+        /// Kind of that operation.
         kind: Kind,
-        /// How many events it still waits for.
+        /// Number of events it still waits for.
         count: usize,
     },
     /// An input that does not fit.
     #[error("input of {} bytes: the tensor {tensor} takes {}", grouped(found), grouped(expected))]
     Input {
-        /// Its name.
+        /// Name of the tensor.
         tensor: String,
-        /// How many bytes there are.
+        /// Number of bytes there are.
         found: usize,
-        /// What is wanted.
+        /// Number of bytes wanted, in words.
         expected: String,
     },
 }

@@ -36,7 +36,7 @@ impl Output {
     }
 }
 
-/// Where the runtime looks for each element.
+/// Returns the place at which the runtime looks for each element.
 fn places(tensor: &Tensor, element: usize) -> impl Iterator<Item = usize> {
     const ATOM: usize = 32;
     let (lanes, offset) = (ATOM / element, tensor.offset as usize);

@@ -26,7 +26,7 @@ macro_rules! layout {
 }
 
 layout!(
-    /// Where everything of a network is: numbers of addresses of its task.
+    /// Places of everything of a network: numbers of addresses of its task.
     Network[40] {
         operations: I16,
         surfaces: I16,
@@ -208,7 +208,7 @@ layout!(Cdp[24] {
 layout!(Rubik[4] { mode: u8, precision: u8, stride_x: u8, stride_y: u8 });
 
 layout!(
-    /// How many transfers follow, and between what kinds of memory.
+    /// Number of transfers that follow, and the kinds of memory between which they are.
     Transfers[4] { source: u8, destination: u8, count: U16 }
 );
 

@@ -47,7 +47,7 @@ pub use shape::CubeFault;
 /// Most memory that a loadable is given, in bytes: what the vendor's driver has.
 pub const MAX_MEMORY_BYTES: u64 = 1 << 30;
 
-/// Which form the descriptors of a loadable have.
+/// Form of the descriptors of a loadable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generation {
     /// Data cubes of 28 bytes: the vendor's firmware interface up to 0.11, and compilers made for it.
@@ -80,7 +80,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// Which memory an entry is in.
+/// Memory that an entry is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Domain {
     /// Behind the primary interface.
@@ -92,13 +92,13 @@ pub enum Domain {
 /// A piece of memory that a run needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryEntry {
-    /// Its number.
+    /// Number of the entry.
     pub id: u16,
-    /// Where it is to be.
+    /// Memory in which it is to be.
     pub domain: Domain,
-    /// What it holds at first; zero where the loadable does not say.
+    /// Bytes that it holds at first; zero where the loadable does not say.
     pub image: Vec<u8>,
-    /// What its address must be a multiple of.
+    /// Number of which its address must be a multiple.
     pub alignment: u64,
     /// A tensor that the user gives.
     pub is_input: bool,
@@ -132,7 +132,7 @@ impl AddressEntry {
     }
 }
 
-/// Who does a task.
+/// Processor that does a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Processor {
     /// The accelerator.
@@ -144,31 +144,31 @@ pub enum Processor {
 /// A task: what its descriptors count addresses by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Its number.
+    /// Number of the task.
     pub id: u16,
-    /// Who does it.
+    /// Processor that does it.
     pub processor: Processor,
     addresses: Vec<u16>,
 }
 
-/// How a tensor lies in its memory.
+/// Layout of a tensor in its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// Its name.
+    /// Name of the tensor.
     pub name: String,
     /// Width, height, channels.
     pub size: [usize; 3],
     /// Bytes of an element, if the format is one that is known.
     pub element_bytes: Option<usize>,
-    /// Whether its elements are halves.
+    /// True if its elements are halves.
     pub is_half: bool,
     /// Bytes from a line to the next.
     pub line_stride: usize,
     /// Bytes from a surface to the next.
     pub surface_stride: usize,
-    /// Its first byte in its memory.
+    /// Offset of its first byte in its memory.
     pub offset: u64,
-    /// Its size in memory.
+    /// Size in memory, in bytes.
     pub bytes: u64,
 }
 
@@ -176,13 +176,13 @@ pub struct Tensor {
 const ATOMS: [usize; 4] = [64, 32, 16, 8];
 
 impl Tensor {
-    /// How many elements it has.
+    /// Returns the number of its elements.
     #[must_use]
     pub fn elements(&self) -> usize {
         self.size.iter().fold(1, |product, &extent| product.saturating_mul(extent))
     }
 
-    /// Whether its memory has room for its elements: no tensor is larger, whatever its header says.
+    /// Returns true if its memory has room for its elements: no tensor is larger, whatever its header says.
     fn has_room(&self) -> bool {
         let bytes = self.elements().saturating_mul(self.element_bytes.unwrap_or(usize::MAX));
         bytes as u64 <= self.bytes.min(MAX_MEMORY_BYTES)
@@ -196,7 +196,7 @@ impl Tensor {
         packed.or_else(roomy).unwrap_or(ATOMS[1])
     }
 
-    /// Where each element lies in the tensor's memory, in the order channel, line, column; none where its strides and
+    /// Returns the place of each element in the tensor's memory, in the order channel, line, column; none where its strides and
     /// its size do not fit together.
     fn places(&self) -> Option<Vec<usize>> {
         let mut places = Vec::new();
@@ -326,13 +326,13 @@ impl Loadable {
         self.generation
     }
 
-    /// Its memory, in its order.
+    /// Returns the memories of the loadable, in its order.
     #[must_use]
     pub fn memories(&self) -> &[MemoryEntry] {
         &self.memories
     }
 
-    /// Its tasks, in the order in which they are done.
+    /// Returns the tasks of the loadable, in the order in which they are done.
     #[must_use]
     pub fn tasks(&self) -> &[Task] {
         &self.tasks
@@ -373,7 +373,7 @@ impl Loadable {
         entry.size.map_or(rest, |size| rest.min(size))
     }
 
-    /// What an address of a task names; none for a number that says so.
+    /// Returns the entry that an address of a task names; none for a number that says so.
     fn address(
         &self,
         task: &Task,
@@ -389,7 +389,7 @@ impl Loadable {
         Ok(self.addresses.get(id).copied())
     }
 
-    /// What an address of a task holds at first, to the end of its memory.
+    /// Returns the bytes that an address of a task holds at first, to the end of its memory.
     fn bytes(&self, task: &Task, index: i16, part: &'static str) -> Result<Option<&[u8]>, LoadableError> {
         let Some(AddressEntry { memory, offset, .. }) = self.address(task, index, part)? else {
             return Ok(None);

@@ -87,18 +87,18 @@ impl Cube {
     }
 }
 
-/// Where a cube is.
+/// Place of a cube.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TensorPlace {
     /// Nowhere: it passes from one unit to the next.
     OnTheFly,
     /// From this byte of that address on.
     Memory(AddressEntry),
-    /// It has none.
+    /// The cube has no place.
     None,
 }
 
-/// What an operation does: its descriptor and its cubes.
+/// Work of an operation: its descriptor and its cubes.
 #[derive(Clone, Debug)]
 pub(super) enum What {
     Bdma(Vec<Copy>),
@@ -169,9 +169,9 @@ pub(super) struct Operation {
     pub(super) kind: Kind,
     /// Events that must come before it is enabled.
     pub(super) dependencies: u8,
-    /// Who is told of which of its events.
+    /// Operations that are told, and of which of its events.
     pub(super) consumers: Vec<(usize, Event)>,
-    /// Who is told that it is enabled, of those before it in the pipeline.
+    /// Operation that is told that this one is enabled, of those before it in the pipeline.
     pub(super) fused_parent: Option<(usize, Event)>,
     pub(super) what: What,
 }

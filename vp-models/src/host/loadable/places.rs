@@ -1,4 +1,4 @@
-//! Where the memory of a loadable lies.
+//! Addresses of the memory of a loadable.
 
 use super::error::LoadableError;
 use super::network::{Cube, TensorPlace};
@@ -8,13 +8,13 @@ use crate::nvdla::cube::{Packing, Ram, Surface};
 use crate::nvdla::registers::RegisterMap;
 use std::collections::BTreeMap;
 
-/// Where memory is allotted: where the vendor's driver has its pool, and where SRAMs begin.
+/// Addresses from which memory is allotted: that of the vendor's driver's pool, and that at which SRAMs begin.
 const DRAM: u64 = 0xc000_0000;
 const SRAM: u64 = 0x5000_0000;
-/// What addresses are at least a multiple of.
+/// Number of which addresses are at least a multiple.
 const PAGE: u64 = 4096;
 
-/// Where everything of a loadable is.
+/// Places of everything of a loadable.
 #[derive(Debug)]
 pub(super) struct Places {
     pub(super) map: RegisterMap,
@@ -49,14 +49,14 @@ impl Places {
         }
     }
 
-    /// The same as the engines know it.
+    /// Returns a cube's place and strides as the engines know them.
     pub(super) fn surface(&self, cube: &Cube) -> Surface {
         let ((base, ram), &Cube { line_stride, surface_stride, .. }) = (self.of(cube), cube);
         let (ram, packing) = (Ram::from_field(ram), Packing::Strided);
         Surface { ram, base, line_stride, surface_stride, pixel: self.atom, atom: self.atom, packing }
     }
 
-    /// The same of an address.
+    /// Returns an entry's address and its `RAM_TYPE`.
     pub(super) fn address(&self, entry: AddressEntry) -> (u64, u32) {
         match self.bases.get(&entry.memory) {
             Some(&(base, domain)) => (base.wrapping_add(entry.offset), (domain == Domain::Dram).into()),

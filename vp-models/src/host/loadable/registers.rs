@@ -56,7 +56,7 @@ fn written(program: &mut Program, encoded: &Encoded) -> Vec<Unit> {
     encoded.iter().map(|(unit, _)| unit).collect()
 }
 
-/// Whether the operation has the unit's own read DMA read for it.
+/// Returns true if the operation has the unit's own read DMA read for it.
 pub(super) fn uses_rdma(operation: &Operation) -> bool {
     match &operation.what {
         What::Sdp { descriptor, cubes, .. } => sdp::needs_rdma(descriptor, cubes),

@@ -20,7 +20,7 @@ use vp_core::Time;
 /// Bytes of an atom where a configuration cannot be asked: nv_full's.
 const ATOM: u32 = 32;
 
-/// What came of a loadable.
+/// Result of running a loadable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
     /// The outputs of the last frame, in the order in which they are bound.
@@ -29,7 +29,7 @@ pub struct Execution {
     pub frames: Vec<Time>,
     /// The first frame whose outputs are others than those of the first one, which had the same inputs.
     pub differs: Option<FrameDifference>,
-    /// When each operation of the accelerator ran, task by task, frame by frame.
+    /// Times at which each operation of the accelerator ran, task by task, frame by frame.
     pub spans: Vec<Span>,
     /// Register writes and reads made.
     pub register_writes: u64,
@@ -60,14 +60,14 @@ pub struct FrameDifference {
     pub actual: u8,
 }
 
-/// What a run left in an output's memory.
+/// Contents of an output's memory after a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// How it lies there, if the loadable says.
+    /// Layout of the output there, if the loadable says.
     pub tensor: Option<Tensor>,
     /// The memory that it is in.
     pub memory: Memory,
-    /// Its first byte in memory.
+    /// Address of its first byte in memory.
     pub base: u64,
     /// All of its memory.
     pub bytes: Vec<u8>,
@@ -300,7 +300,7 @@ fn difference(frame: usize, first: &[Output], outputs: &[Output]) -> Option<Fram
     })
 }
 
-/// How long at least one operation was running.
+/// Returns the time for which at least one operation was running.
 fn busy(spans: &[Span]) -> Time {
     let mut spans: Vec<_> = spans.iter().map(|span| (span.enabled, span.completed)).collect();
     spans.sort_unstable();

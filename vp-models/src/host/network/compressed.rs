@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Bytes of the size of a group.
 const SIZE_BYTES: u64 = 4;
 
-/// How many weights of each kernel are not zero: what is left of them when they are compressed.
+/// Numbers of each kernel's weights that are not zero: what is left of them when they are compressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NonZeroCounts {
     /// Before each kernel, and behind the last one.
@@ -17,7 +17,7 @@ pub(super) struct NonZeroCounts {
     shape: WeightShape,
     /// Kernels whose size is said together.
     group: u32,
-    /// What is read is a multiple of this.
+    /// Bytes of which what is read is a multiple.
     unit: u64,
     atom: u64,
 }
@@ -63,9 +63,9 @@ fn unit(config: &Config) -> u64 {
     u64::from(config.cbuf_entry_bytes()).max(1 << WMB_BYTES.bits(config.family()).lsb)
 }
 
-/// What lies in memory of compressed weights.
+/// Contents of memory with compressed weights.
 pub(super) struct Streams {
-    /// Those that are not zero.
+    /// Weights that are not zero.
     pub(super) weights: Vec<u8>,
     /// A bit for each weight, the lowest first.
     pub(super) masks: Vec<u8>,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is counted beforehand is what is made.
+        /// Sizes counted beforehand are those of the streams that are made.
         #[test]
         fn streams_have_the_bytes_that_were_counted(
             name in prop::sample::select(vec!["nv_large", "nv_full"]),

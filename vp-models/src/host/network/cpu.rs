@@ -1,4 +1,4 @@
-//! What no unit does, and the CPU does between them.
+//! Layers that no unit does, and the CPU does between them.
 
 use super::layout::Tensor;
 use super::plan::Cpu;

@@ -1,4 +1,4 @@
-//! How a convolution is cut into hardware layers: by the lines of its output where the convolution buffer does not hold
+//! Cuts of a convolution into hardware layers: by the lines of its output where the convolution buffer does not hold
 //! all of its input, and by its kernels where that lets weights stay.
 //!
 //! CSC begins a hardware layer when all of its input lines are in the buffer, so they must have room there together,
@@ -31,7 +31,7 @@ pub(super) struct Work {
     /// Output lines.
     pub(super) outputs: u32,
     pub(super) weights: WeightShape,
-    /// What is left of weights without their zeros, if they may be compressed.
+    /// Counts of weights without their zeros, if they may be compressed.
     pub(super) kept: Option<NonZeroCounts>,
     /// By Winograd's method: lines come in fours, and some are padding.
     pub(super) tiles: bool,
@@ -58,7 +58,7 @@ pub(super) struct Cut {
     pub(super) read: u64,
 }
 
-/// How a hardware layer uses the convolution buffer.
+/// Use of the convolution buffer by a hardware layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct BufferUse {
     /// Banks of input.
@@ -67,9 +67,9 @@ pub(super) struct BufferUse {
     pub(super) weight_banks: u32,
     /// The cut before has left its weights.
     pub(super) weights_are_there: bool,
-    /// They stay for the next cut.
+    /// True if the weights stay for the next cut.
     pub(super) weights_stay: bool,
-    /// They are compressed: the last bank is the masks'.
+    /// True if the weights are compressed: the last bank is the masks'.
     pub(super) compressed: bool,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn cuts(work: &Work, config: &Config) -> Result<Vec<Cut>, TooLarge> {
     })
 }
 
-/// How weights come.
+/// Form in which weights come.
 #[derive(Clone, Copy)]
 enum Form<'a> {
     Plain,
@@ -184,7 +184,7 @@ impl Work {
         bytes.max().unwrap_or(0).div_ceil(bank_bytes(config)) as u32
     }
 
-    /// Whether the masks of these kernels have room at once, in the bank that is theirs.
+    /// Returns true if the masks of these kernels have room at once, in the bank that is theirs.
     fn masks_stay(&self, form: Form<'_>, kernels: &Range<u32>, config: &Config) -> bool {
         let Form::Compressed(kept) = form else { return true };
         let [_, masks, _] = kept.streams(kernels.start..kernels.end.min(self.weights.kernels));
@@ -267,7 +267,7 @@ impl Work {
         chunks.iter().flat_map(of_chunk).collect()
     }
 
-    /// What output lines need.
+    /// Returns the cut of some output lines: what they need.
     fn cut(&self, outputs: Range<u32>) -> Cut {
         let Window { size, stride, before, .. } = self.window;
         let (size, stride, before, height) = (size[1], stride[1], before[1], self.height);

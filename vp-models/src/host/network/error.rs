@@ -1,4 +1,4 @@
-//! What can be wrong with running a network.
+//! Errors of running a network.
 
 use super::description::Network;
 use crate::host::{DriverError, Warning};
@@ -8,7 +8,7 @@ use crate::nvdla::refused::Refused;
 use crate::platform::DescriptionError;
 use crate::units::grouped;
 
-/// Why a network cannot run on a hardware configuration.
+/// Reason for which a network cannot run on a hardware configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// The convolution buffer is too small for a layer.
@@ -43,7 +43,7 @@ pub enum PlanError {
     Channels {
         /// The layer.
         layer: String,
-        /// Why.
+        /// Reason for which they do not.
         why: &'static str,
     },
     /// NVDLA has no operation for a layer, on no configuration.
@@ -51,9 +51,9 @@ pub enum PlanError {
     NoOperation {
         /// The layer.
         layer: String,
-        /// What it has not.
+        /// Feature that NVDLA lacks.
         what: &'static str,
-        /// What would be right.
+        /// Way that would be right.
         instead: &'static str,
     },
     /// A pooling's windows are larger than PDP's.
@@ -68,7 +68,7 @@ pub enum PlanError {
         columns: u32,
         /// Rows of a window.
         rows: u32,
-        /// How many of each there may be.
+        /// Largest number of columns, and of rows.
         most: u32,
     },
     /// No registers can say what a layer needs, or the hardware would refuse it.
@@ -82,7 +82,7 @@ pub enum PlanError {
     /// The memory is full.
     #[error("`{what}` takes {} bytes of memory, and {} are left", grouped(bytes), grouped(left))]
     Memory {
-        /// What is to be placed.
+        /// Tensor or constant that is to be placed.
         what: String,
         /// Bytes it takes.
         bytes: u64,
@@ -97,7 +97,7 @@ pub enum PlanError {
     NoSram {
         /// The configuration.
         config: String,
-        /// Who asks for it.
+        /// Party that asks for it.
         asked: String,
         /// The line of the network's file that does.
         line: Option<usize>,
@@ -111,7 +111,7 @@ pub enum PlanError {
         /// The configuration.
         config: String,
     },
-    /// What is to be in SRAM has no room there.
+    /// A tensor that is to be in SRAM has no room there.
     #[error(
         "{asked}: it takes {} bytes, and of {} bytes of SRAM {} are left while it is needed",
         grouped(bytes),
@@ -119,7 +119,7 @@ pub enum PlanError {
         grouped(left)
     )]
     SramRoom {
-        /// Who asks for it.
+        /// Party that asks for it.
         asked: String,
         /// Bytes it takes.
         bytes: u64,
@@ -130,20 +130,20 @@ pub enum PlanError {
         /// The line of the network's file that does.
         line: Option<usize>,
     },
-    /// What is to be in SRAM is in no memory.
+    /// A tensor that is to be in SRAM is in no memory.
     #[error("{asked}: what it makes is in no memory, another layer takes it on the fly; say it of that one")]
     OnTheFly {
-        /// What the network's file says.
+        /// Demand in the network's file.
         asked: String,
         /// The line that says so.
         line: Option<usize>,
     },
-    /// What is concatenated is to be in two memories.
+    /// A concatenation is to be in two memories.
     #[error("{one}, and {other}: what is concatenated lies in one memory")]
     Contradiction {
-        /// What one layer says.
+        /// Demand of one layer.
         one: String,
-        /// What the other says.
+        /// Demand of the other.
         other: String,
         /// The line of the network's file with the first.
         line: Option<usize>,
@@ -155,7 +155,7 @@ pub enum PlanError {
         config: String,
         /// Frames.
         frames: u32,
-        /// What it takes.
+        /// Number of frames that the configuration takes.
         most: u32,
     },
     /// The hardware was built without what a layer needs.
@@ -167,7 +167,7 @@ pub enum PlanError {
         unit: &'static str,
         /// The configuration.
         config: String,
-        /// Its parameter that leaves the unit out.
+        /// Parameter of the configuration that leaves the unit out.
         parameter: &'static str,
     },
     /// The hardware computes in other formats.
@@ -232,16 +232,16 @@ fn having(parameter: &str) -> String {
     format!("; built-in ones that have it: {}", built_in(has))
 }
 
-/// Why there are no figures of a network on a platform.
+/// Reason for which there are no figures of a network on a platform.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MeasureError {
     /// The platform cannot be built.
     #[error(transparent)]
     Platform(#[from] DescriptionError),
-    /// It carries another device.
+    /// The platform carries another device.
     #[error("the platform carries no NVDLA")]
     NoNvdla,
-    /// It has no room for the network.
+    /// The platform has no room for the network.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The network did not run to its end.
@@ -249,7 +249,7 @@ pub enum MeasureError {
     Run(#[from] RunError),
 }
 
-/// Why a network did not run to its end.
+/// Reason for which a network did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     /// The platform could not do what was asked, or raised an interrupt that no layer under way raises.

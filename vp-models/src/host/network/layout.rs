@@ -1,4 +1,4 @@
-//! How tensors lie in NVDLA's memory: feature cubes, weights and per-channel operands.
+//! Layouts of tensors in NVDLA's memory: feature cubes, weights and per-channel operands.
 //!
 //! On the host's side tensors are plain: features `[line][column][channel]`, weights
 //! `[kernel][row][column][channel]`. Their elements are held as bytes, as files have them: of int16 and fp16 two, little endian.
@@ -13,10 +13,10 @@ use crate::nvdla::registers::cdma::D_WEIGHT_BYTES::WEIGHT_BYTES;
 /// Alignment of everything that is placed: no family of addresses keeps fewer bits.
 pub(super) const ALIGNMENT: u64 = 256;
 
-/// Where something begins in a memory.
+/// Start of something in a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// Which memory.
+    /// Memory in which it is.
     pub memory: Memory,
     /// Address of its first byte.
     pub address: u64,
@@ -52,7 +52,7 @@ pub struct Run {
     pub at: u32,
 }
 
-/// Which channels of a cube in memory a tensor's are. Of what is concatenated each part begins with an atom, so that there
+/// Channels of a cube in memory that are a tensor's. Of what is concatenated each part begins with an atom, so that there
 /// may be places between that nobody fills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channels(Vec<Run>);
@@ -90,7 +90,7 @@ impl Channels {
         self.0.last().map_or(0, |last| last.at + last.channels)
     }
 
-    /// Whether there are none between that nobody fills.
+    /// Returns true if there are no places between that nobody fills.
     pub fn is_plain(&self) -> bool {
         self.0.len() == 1
     }
@@ -101,7 +101,7 @@ impl Channels {
     }
 }
 
-/// How a tensor lies in memory.
+/// Form of a tensor in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// As features: channels lie in surfaces of one memory atom each; atom (x, y) of a surface holds that many channels
@@ -109,7 +109,7 @@ pub enum Form {
     Features {
         /// Bytes of an atom.
         atom: u32,
-        /// Which of the cube's channels are the tensor's.
+        /// Channels of the cube that are the tensor's.
         channels: Channels,
         /// Columns and lines that a surface has room for: at least the tensor's. Where there are more, hardware may write beside the
         /// tensor, and nobody reads that as an element.
@@ -127,13 +127,13 @@ pub enum Form {
 /// A tensor in memory. On the host's side it is `[line][column][channel]`, the bytes of each element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// Where it begins.
+    /// Start of the tensor.
     pub place: Place,
-    /// Its size.
+    /// Size of the tensor.
     pub shape: Shape,
     /// The format of its elements.
     pub precision: Precision,
-    /// How it lies.
+    /// Form in memory.
     pub form: Form,
 }
 
@@ -187,7 +187,7 @@ impl Tensor {
         }
     }
 
-    /// The same without that room: what hardware moves that reads or writes the tensor alone.
+    /// Returns the bytes of memory without room beside the tensor: what hardware moves that reads or writes the tensor alone.
     pub(super) fn bytes_moved(&self) -> u64 {
         match &self.form {
             Form::Features { .. } => {
@@ -198,7 +198,7 @@ impl Tensor {
         }
     }
 
-    /// Where each element lies, in bytes from the base.
+    /// Returns the place of each element, in bytes from the base.
     fn offsets(&self) -> Vec<usize> {
         let Shape { width, height, channels } = self.shape;
         let (surface, places): (Surface, Vec<u32>) = match &self.form {
@@ -229,7 +229,7 @@ impl Tensor {
         bytes
     }
 
-    /// The same, where what is beside it is left.
+    /// Writes a tensor as [`pack`](Self::pack) does, but leaves what is beside it.
     pub(super) fn pack_onto(&self, elements: &[i8], bytes: &mut [u8]) {
         for (offset, element) in self.offsets().into_iter().zip(elements.chunks(self.precision.bytes())) {
             bytes[offset..].iter_mut().zip(element).for_each(|(place, byte)| *place = *byte as u8);
@@ -246,7 +246,7 @@ impl Tensor {
 /// A feature cube in memory, as the units see it. Its lines and surfaces are back to back, unless they have more room than it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cube {
-    /// Where it begins.
+    /// Start of the cube.
     pub(super) place: Place,
     pub(super) shape: Shape,
     /// Columns and lines that a surface has room for.
@@ -267,7 +267,7 @@ impl Cube {
         self.room[1] * self.line_stride()
     }
 
-    /// Its part from a line on.
+    /// Returns the part of the cube from a line on.
     pub(super) fn at_line(&self, y: u32) -> CubePlace {
         CubePlace {
             place: self.place.plus(u64::from(y) * u64::from(self.line_stride())),
@@ -276,7 +276,7 @@ impl Cube {
         }
     }
 
-    /// Its part of so many channels from one on that begins an atom.
+    /// Returns the part of so many channels from one on that begins an atom.
     pub(super) fn channels(&self, from: u32, channels: u32) -> Cube {
         let place = self.place.plus(u64::from(from / self.lanes) * u64::from(self.surface_stride()));
         Cube { place, shape: Shape { channels, ..self.shape }, ..*self }
@@ -292,10 +292,10 @@ impl Cube {
     }
 }
 
-/// Where a hardware layer finds a cube, or puts it.
+/// Place at which a hardware layer finds a cube, or puts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CubePlace {
-    /// Where it begins.
+    /// Start of the cube.
     pub(super) place: Place,
     /// Bytes from a line to the next.
     pub(super) line_stride: u32,

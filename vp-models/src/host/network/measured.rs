@@ -10,14 +10,14 @@ use crate::occupancy::WorkCounts;
 use crate::platform::{Description, Platform};
 use vp_core::Time;
 
-/// What came of running a network on some frames, one after the other.
+/// Result of running a network on some frames, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// The network's layers, in their order. Together their spans are the whole run.
     pub layers: Vec<LayerFigures>,
     /// Frames that it ran on; all figures are of all of them together.
     pub frames: usize,
-    /// What came out, frame after frame; all zeros if the platform skips the arithmetic.
+    /// Output, frame after frame; all zeros if the platform skips the arithmetic.
     pub output: Vec<i8>,
     /// From the first register write after the first input was there to the last layer's last interrupt.
     pub time: Time,
@@ -30,33 +30,33 @@ pub struct Measured {
 /// The figures of a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayerFigures {
-    /// Its name.
+    /// Name of the layer.
     pub name: String,
     /// Hardware layers that it took, a frame.
     pub steps: usize,
     /// The layer whose hardware layers do this one too, if there is one: then it has no time of its own.
     pub within: Option<String>,
-    /// It ran when several frames had come so far, once for all of them.
+    /// True if it ran when several frames had come so far, once for all of them.
     pub together: bool,
-    /// The CPU did it: no simulated time passed.
+    /// True if the CPU did it: no simulated time passed.
     pub is_cpu: bool,
-    /// When the first of these had its turn: when the one before was done.
+    /// Time at which its first hardware layer had its turn: when the one before was done.
     pub begin: Time,
-    /// When the last of them was done.
+    /// Time at which its last hardware layer was done.
     pub end: Time,
     /// Products that it needs: by the direct method, whichever it takes.
     pub macs: u64,
-    /// How it convolved, if it did; products are those of all frames.
+    /// Method of convolution, if it convolved; products are those of all frames.
     pub method: ConvolutionMethod,
     /// Cycles for which these keep the whole MAC array busy, partly filled stripes and groups included.
     pub mac_cycles: u64,
-    /// How long it took.
+    /// Time that it took.
     pub time: Time,
-    /// What that went into; nothing where nobody watched.
+    /// Parts of its time, by what bounded them; nothing where nobody watched.
     pub bounds: Bounds,
-    /// What was moved in its time, by memory interface.
+    /// Bytes moved in its time, by memory interface.
     pub moved: Vec<Moved>,
-    /// How much the units did in its time; nothing where nobody watched.
+    /// Amounts of work that the units did in its time; nothing where nobody watched.
     pub work: WorkCounts,
     /// Bytes that BDMA copies into SRAM for it, while layers before it run.
     pub copied: u64,
@@ -94,7 +94,7 @@ impl Measured {
         Measured::batched(network, description, &[input], 1)
     }
 
-    /// The same for inputs of which so many run at once.
+    /// Measures as [`Measured::of`] does, for inputs of which so many run at once.
     ///
     /// # Errors
     /// As [`Measured::of`], and when the hardware does not take so many.
@@ -107,7 +107,7 @@ impl Measured {
         Measured::with(network, description, inputs, &PlanOptions { frames, ..PlanOptions::default() })
     }
 
-    /// The same, planned as these options say.
+    /// Measures as [`Measured::batched`] does, planned as these options say.
     ///
     /// # Errors
     /// As [`Measured::batched`], and when what is to be in SRAM cannot be there.
@@ -171,7 +171,7 @@ impl Measured {
         Ok(Measured { layers, frames, output, time: last - started, period, statistics })
     }
 
-    /// What the whole time went into.
+    /// Returns the parts of the whole time, by what bounded them.
     pub fn bounds(&self) -> Bounds {
         self.layers.iter().fold(Bounds::default(), |mut sum, layer| {
             sum += layer.bounds;
@@ -185,7 +185,7 @@ impl Measured {
     }
 }
 
-/// What is known of the layers before they run.
+/// Returns the figures of layers that are known before they run.
 fn planned(network: &Network, plan: &Plan, frames: usize) -> Vec<LayerFigures> {
     let mut layers: Vec<LayerFigures> = network
         .layers
@@ -361,7 +361,7 @@ mod tests {
         }
     }
 
-    /// What bounds the last of some layers on nv_large, with memory that nobody waits for.
+    /// Returns the bound of the last of some layers on nv_large, with memory that nobody waits for.
     fn bound_on_large(input: &str, layers: &str) -> (Bound, LayerFigures) {
         let text = format!("name = 'few'\nseed = 1\ninput = {{ {input} }}\n{layers}");
         let network = Network::parse(&text, &mut |_| Err("none".to_owned())).unwrap();

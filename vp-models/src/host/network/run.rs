@@ -20,14 +20,14 @@ pub struct Runner<'a> {
     table: Option<usize>,
 }
 
-/// What came of one input, or of as many as the plan takes at once.
+/// Result for one input, or for as many as the plan takes at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inference {
     /// The network's output, `[line][column][channel]`, frame after frame: the bytes of each element.
     pub output: Vec<i8>,
-    /// When the input was there and its first layer had its turn.
+    /// Time at which the input was there and its first layer had its turn.
     pub started: Time,
-    /// When each of the plan's steps ran.
+    /// Times at which each of the plan's steps ran.
     pub steps: Vec<Span>,
 }
 
@@ -39,16 +39,16 @@ impl Inference {
     }
 }
 
-/// When a step ran, as its driver sees it.
+/// Times at which a step ran, as its driver sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// The driver begins to enable its units.
     pub enabled: Time,
     /// The last of its interrupts.
     pub done: Time,
-    /// When the driver had taken that, and went on.
+    /// Time at which the driver had taken that interrupt, and went on.
     pub taken: Time,
-    /// What the platform did since the step that was done before this one, if somebody watches it.
+    /// Activity of the platform since the step that was done before this one, if somebody watches it.
     pub activity: Option<Activity>,
 }
 

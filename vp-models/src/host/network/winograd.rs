@@ -28,7 +28,7 @@ pub(super) fn room(output: Shape) -> [u32; 2] {
     [output.width, output.height].map(|size| size.next_multiple_of(MULTIPLE))
 }
 
-/// How sums of transformed integers compare to those of the direct method.
+/// Scale of sums of transformed integers, compared to those of the direct method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scaling {
     /// Transformed kernels are multiplied by two to this power.
@@ -49,7 +49,7 @@ pub enum NoWinograd {
     NotBuilt {
         /// The configuration.
         config: String,
-        /// Its parameter.
+        /// Parameter of the configuration that says so.
         parameter: &'static str,
     },
     /// Another kernel than the one that tiles are made for.
@@ -103,7 +103,7 @@ pub(super) fn obstacle(
 }
 
 impl Winograd {
-    /// Whether what takes so many cycles is preferred to what takes `direct`.
+    /// Returns true if what takes so many cycles is preferred to what takes `direct`.
     pub(super) fn prefers(self, cycles: u64, direct: u64) -> bool {
         match self {
             Winograd::Never => false,

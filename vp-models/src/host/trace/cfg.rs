@@ -31,7 +31,7 @@ pub enum CfgCommand {
     RegRead {
         /// The register.
         register: RegisterName,
-        /// What the script calls the value.
+        /// Name of the value in the script.
         name: String,
     },
     /// `reg_read_check(BLK.REG, value)`: read once; all 32 bits must be equal.
@@ -75,9 +75,9 @@ pub enum CfgCommand {
         memory: Memory,
         /// First byte.
         base: u64,
-        /// How many bytes.
+        /// Number of bytes.
         extent: Extent,
-        /// With what.
+        /// Bytes to fill with.
         pattern: Pattern,
         /// Not before this event.
         after: Option<String>,
@@ -86,7 +86,7 @@ pub enum CfgCommand {
     MemLoad {
         /// The memory.
         memory: Memory,
-        /// Where the surface's offset 0 goes.
+        /// Address for the surface's offset 0.
         base: u64,
         /// The file, beside the script.
         file: String,
@@ -99,7 +99,7 @@ pub enum CfgCommand {
         memory: Memory,
         /// First byte.
         base: u64,
-        /// How many bytes.
+        /// Number of bytes.
         size: u64,
         /// Not before this event.
         after: Option<String>,
@@ -115,13 +115,13 @@ pub enum CfgCommand {
     },
     /// `check_crc(event, M, base, size, crc)`: after the event, the region's CRC-32 must be equal.
     CheckCrc {
-        /// When.
+        /// Event after which the check is made.
         event: String,
         /// The memory.
         memory: Memory,
         /// First byte, a multiple of 4.
         base: u64,
-        /// How many bytes, a multiple of 4.
+        /// Number of bytes, a multiple of 4.
         size: u64,
         /// CRC-32 as in zlib.
         crc: u32,
@@ -129,25 +129,25 @@ pub enum CfgCommand {
     /// `check_file(event, M, base, size, "file")`: after the event, the region must hold the surface's
     /// bytes; where its runs overlap, all must be there.
     CheckFile {
-        /// When.
+        /// Event after which the check is made.
         event: String,
         /// The memory.
         memory: Memory,
-        /// Where the surface's offset 0 is expected.
+        /// Address at which the surface's offset 0 is expected.
         base: u64,
-        /// How many bytes of the surface count.
+        /// Number of bytes of the surface that count.
         size: u64,
         /// The file, beside the script.
         file: String,
     },
     /// `check_nothing(event)`: the event must happen.
     CheckNothing {
-        /// Which.
+        /// Event that must happen.
         event: String,
     },
 }
 
-/// How many bytes a `mem_init` fills.
+/// Number of bytes that a `mem_init` fills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// So many.
@@ -156,7 +156,7 @@ pub enum Extent {
     File(String),
 }
 
-/// What a `mem_init` fills with.
+/// Bytes with which a `mem_init` fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// 0x00.

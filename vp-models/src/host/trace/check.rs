@@ -1,4 +1,4 @@
-//! What can be known of a trace before it is played: regions, sizes, events, and that something is done.
+//! Checks of a trace before it is played: regions, sizes, events, and that something is done.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What the parsers of scripts and surface files share: words of a line with their places, and errors that say what is expected where.
+//! Common parts of the parsers of scripts and surface files: words of a line with their places, and errors that say what is expected where.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use winnow::{Parser, Result};
 
 use super::error::{TraceError, TraceErrorKind, clip};
 
-/// What is left of one line.
+/// Rest of one line.
 pub(super) type Input<'a> = LocatingSlice<&'a str>;
 
 /// An error that knows its place in the line but not yet its file and line.
@@ -22,7 +22,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// The same in this line of that file.
+    /// Returns the error at this line of that file.
     pub(super) fn at(self, file: &Path, number: u32, line: &str) -> TraceError {
         let before = line.get(..self.place).unwrap_or(line).chars().count();
         let column = u32::try_from(before).map_or(u32::MAX, |column| column.saturating_add(1));
@@ -88,7 +88,7 @@ impl Word<'_> {
             .ok_or_else(|| self.fault(TraceErrorKind::BadNumber { found: clip(self.text), what, bits }))
     }
 
-    /// The same, for the 32-bit values registers hold.
+    /// Reads a number as [`number`](Self::number) does, for the 32-bit values registers hold.
     pub(super) fn number32(&self, what: &'static str) -> Result<u32, Fault> {
         // `number` has bounded the value to 32 bits.
         self.number(what, 32).map(|value| value as u32)
@@ -121,7 +121,7 @@ pub(super) fn word<'a>(
     preceded(blanks, word)
 }
 
-/// What must come next behind blanks.
+/// Accepts the text that must come next behind blanks.
 pub(super) fn token<'a>(text: &'static str, expected: &'static str) -> impl Parser<Input<'a>, (), Fault> {
     (blanks, text).void().context(expected)
 }

@@ -8,7 +8,7 @@ use super::error::{TraceError, TraceErrorKind};
 use super::{log, sc_log};
 use crate::nvdla::config::Config;
 
-/// How the names of the vendor's loadables end.
+/// End of the names of the vendor's loadables.
 const FBUF: &str = "_fbuf";
 
 /// The script languages.
@@ -51,12 +51,12 @@ pub struct TraceSource {
     pub configuration: Option<String>,
     /// The script; the files it uses lie beside it.
     pub script: PathBuf,
-    /// Its language.
+    /// Language of the script.
     pub language: Language,
 }
 
 impl TraceSource {
-    /// What a script's path tells about it, or of a log its contents; none if it is of no language.
+    /// Returns the source that a script's path tells, or of a log its contents; none if it is of no language.
     #[must_use]
     pub fn of(script: &Path) -> Option<Self> {
         let own = script.file_name()?.to_str()?;

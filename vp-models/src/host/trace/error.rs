@@ -1,4 +1,4 @@
-//! What can be wrong with a trace's text: one line for a person, with file, line and column.
+//! Errors in a trace's text: one line for a person, with file, line and column.
 
 use crate::printable::is_unfit;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub struct TraceError {
     pub line: u32,
     /// Column in characters, from 1; 0 when the whole line is meant.
     pub column: u32,
-    /// What is wrong.
+    /// Kind of error.
     pub kind: TraceErrorKind,
 }
 
@@ -40,7 +40,7 @@ impl TraceError {
     }
 }
 
-/// What is wrong, and what would be right.
+/// Kind of error, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TraceErrorKind {
@@ -68,7 +68,7 @@ pub enum TraceErrorKind {
     FileTooLarge {
         /// `script` or `surface file`.
         what: &'static str,
-        /// Its size.
+        /// Size of the file, in bytes.
         bytes: u64,
         /// The largest size accepted.
         limit: u64,
@@ -76,7 +76,7 @@ pub enum TraceErrorKind {
     /// A line of a log of registers that is none.
     #[error("{0}")]
     BadLog(String),
-    /// What should come out cannot be told.
+    /// The output that should come out cannot be told.
     #[error("not a golden: {0}")]
     BadGolden(&'static str),
     /// Two folders of goldens for one loadable.
@@ -104,9 +104,9 @@ pub enum TraceErrorKind {
     /// The grammar wants something else here.
     #[error("expected {expected}, found {found}")]
     Syntax {
-        /// What would be right.
+        /// Text that would be right.
         expected: &'static str,
-        /// What is there, quoted, or `end of line`.
+        /// Text that is there, quoted, or `end of line`.
         found: String,
     },
     /// Too few or too many arguments.
@@ -114,7 +114,7 @@ pub enum TraceErrorKind {
     ArgumentCount {
         /// The command as it should look.
         shape: &'static str,
-        /// How many arguments there are.
+        /// Number of arguments there are.
         found: usize,
     },
     /// Not a number, or too wide for where it stands.
@@ -122,9 +122,9 @@ pub enum TraceErrorKind {
     BadNumber {
         /// The word found.
         found: String,
-        /// What the number is for.
+        /// Purpose of the number.
         what: &'static str,
-        /// How wide it may be.
+        /// Largest width of the number, in bits.
         bits: u32,
     },
     /// A name that is not one of a small set.
@@ -132,7 +132,7 @@ pub enum TraceErrorKind {
     BadChoice {
         /// The word found.
         found: String,
-        /// What the word is for.
+        /// Purpose of the word.
         what: &'static str,
         /// The words that would be right.
         choices: &'static str,
@@ -181,7 +181,7 @@ pub enum TraceErrorKind {
         base: u64,
         /// Number of bytes.
         size: u64,
-        /// What memories there are.
+        /// Memories that there are.
         holds: String,
     },
     /// A byte address in another register window than the first one.
@@ -201,7 +201,7 @@ pub enum TraceErrorKind {
         address: u32,
         /// One that is no multiple of 4.
         odd: u32,
-        /// Its line.
+        /// Line of that address.
         line: u32,
     },
     /// A script that fills, loads or compares more than any test needs.

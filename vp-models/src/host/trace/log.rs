@@ -22,7 +22,7 @@ const MAX_LOG_BYTES: u64 = 4 << 30;
 const MAX_HEADER_BYTES: u64 = 32 << 20;
 /// Largest line, in bytes, beside what a load has.
 const MAX_LINE_BYTES: u64 = 64 << 10;
-/// How the first line begins.
+/// Beginning of the first line.
 const BEGINNING: &str = "{\"vp_register_log\":";
 
 /// The first line of a log.
@@ -58,20 +58,20 @@ pub enum LogEntry {
     Read(LogAccess),
     /// The interrupt line has this level.
     Line {
-        /// When.
+        /// Time at which it has the level.
         time: u64,
-        /// Whether it is high.
+        /// True if it is high.
         level: bool,
     },
     /// Bytes were loaded into a memory inside the platform, beside the bus.
     Load {
-        /// When.
+        /// Time at which they were loaded.
         time: u64,
         /// `dbb0`, or `sram0`.
         memory: String,
-        /// Where the first one is.
+        /// Address of the first byte.
         address: u64,
-        /// They, in base 64.
+        /// Bytes, in base 64.
         bytes: String,
     },
 }
@@ -80,25 +80,25 @@ pub enum LogEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogAccess {
-    /// When it took effect.
+    /// Time at which it took effect.
     pub time: u64,
-    /// Who asked for it.
+    /// Party that asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
-    /// Whether it is a write that goes without an answer.
+    /// True if it is a write that goes without an answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub posted: bool,
     /// The register's byte address.
     pub address: u32,
-    /// Its name, if it has one: for people.
+    /// Name of the register, if it has one: for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub register: Option<String>,
     /// The group that the access went to, of a register that is there in groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<u8>,
-    /// What was written or read.
+    /// Word that was written or read.
     pub value: u32,
-    /// Its fields, with what their values mean: for people.
+    /// Fields of the register, with what their values mean: for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fields: String,
 }
@@ -111,46 +111,46 @@ impl LogEntry {
     }
 }
 
-/// What is done to play a log again.
+/// Step by which a log is played again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogCommand {
     /// Bytes are loaded.
     Load {
-        /// Into which memory.
+        /// Memory into which they are loaded.
         memory: Memory,
-        /// Where the first one is.
+        /// Address of the first byte.
         address: u64,
-        /// They.
+        /// Bytes that are loaded.
         bytes: Vec<u8>,
     },
     /// A register is written.
     Write {
-        /// Its byte address.
+        /// Byte address of the register.
         address: u32,
-        /// Its name in the log.
+        /// Name of the register in the log.
         register: Option<String>,
         /// The word.
         value: u32,
-        /// Whether it goes without an answer.
+        /// True if it goes without an answer.
         posted: bool,
     },
     /// A register is read.
     Read {
-        /// Its byte address.
+        /// Byte address of the register.
         address: u32,
-        /// Its name in the log.
+        /// Name of the register in the log.
         register: Option<String>,
-        /// What was read.
+        /// Word that was read.
         value: u32,
     },
     /// The interrupt line rises, or falls.
     Line {
-        /// Whether it is high then.
+        /// True if it is high then.
         level: bool,
     },
 }
 
-/// Whether a file's first line is that of a log.
+/// Returns true if a file's first line is that of a log.
 pub(super) fn is_log(path: &Path) -> bool {
     // Others would be read to no use, or waited for.
     if !path.is_file() {

@@ -75,22 +75,22 @@ pub enum Body {
         /// The first register address, if they are taken for byte addresses, and could as well count words.
         doubtful: Option<u32>,
     },
-    /// What a driver did, over its memory: the one surface.
+    /// Recording of what a driver did, over its memory: the one surface.
     Recording {
         /// The accesses and interrupts, in order.
         lines: Vec<Line<recording::RecordedCommand>>,
-        /// What must come out, if that is known.
+        /// Result that must come out, if that is known.
         golden: Option<recording::Golden>,
     },
     /// A log of register accesses.
     Log(Vec<Line<log::LogCommand>>),
     /// A log of the vendor's virtual platform.
     ScLog(sc_log::ScLog),
-    /// What the vendor's compiler made of a network.
+    /// Loadable that the vendor's compiler made of a network.
     Loadable {
-        /// It.
+        /// The loadable.
         loadable: Box<Loadable>,
-        /// Its inputs as they lie in memory, in the order in which they are bound.
+        /// Inputs as they lie in memory, in the order in which they are bound.
         inputs: Vec<Vec<u8>>,
         /// Goldens of the outputs, by their numbers, as far as they are known.
         goldens: BTreeMap<usize, recording::Golden>,
@@ -102,11 +102,11 @@ pub enum Body {
 pub struct Line<C> {
     /// Line number in the script, from 1.
     pub number: u32,
-    /// What stands there.
+    /// Command that stands there.
     pub command: C,
 }
 
-/// What a trace contains, counted.
+/// Contents of a trace, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Register writes.
@@ -307,8 +307,8 @@ impl Trace {
         summary
     }
 
-    /// Whether something is compared with what it should be, or waited for by the interrupt. A script that only writes registers, and waits
-    /// for values of some, can come to its end and has proven nothing.
+    /// Returns true if something is compared with what it should be, or waited for by the interrupt. A script that only writes registers,
+    /// and waits for values of some, can come to its end and has proven nothing.
     #[must_use]
     pub fn compares(&self) -> bool {
         let summary = self.summary();
@@ -350,7 +350,7 @@ impl Trace {
 }
 
 impl Body {
-    /// Whether there are no commands.
+    /// Returns true if there are no commands.
     fn is_empty(&self) -> bool {
         match self {
             Body::Cfg(lines) => lines.is_empty(),
@@ -435,7 +435,7 @@ impl fmt::Display for RegisterName {
     }
 }
 
-/// Where registers lie: what the player asks of a register map. Any `Fn(&str) -> Result<u32,
+/// Places of registers: what the player asks of a register map. Any `Fn(&str) -> Result<u32,
 /// UnknownRegister>` will do.
 pub trait RegisterNames {
     /// Byte address of `UNIT.REGISTER`, such as `SDP.S_POINTER`.
@@ -473,7 +473,7 @@ fn beside(name: &str) -> Result<String, TraceErrorKind> {
     }
 }
 
-/// Whether a file that may lie beside a script does.
+/// Returns true if a file that may lie beside a script does.
 ///
 /// # Errors
 /// When what is there is no file: it would be left out without a word, or read without end.

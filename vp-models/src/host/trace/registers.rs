@@ -1,4 +1,4 @@
-//! Which registers a trace writes, in the order of its script.
+//! Registers that a trace writes, in the order of its script.
 
 use super::log::LogCommand;
 use super::recording::RecordedCommand;

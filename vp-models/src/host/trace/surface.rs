@@ -79,7 +79,7 @@ impl Surface {
         self.runs.iter().map(|run| run.bytes.len() as u64).sum()
     }
 
-    /// Whether there are no bytes at all.
+    /// Returns true if there are no bytes at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
@@ -187,7 +187,7 @@ fn emit_bytes(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Where a file of entries has got to.
+/// Point that reading a file of entries has reached.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Frame {
     /// Nothing yet.

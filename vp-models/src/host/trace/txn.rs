@@ -35,11 +35,11 @@ pub enum TxnCommand {
         address: u32,
         /// The bits that count.
         mask: u32,
-        /// How the value must stand to the one expected.
+        /// Relation in which the value must stand to the one expected.
         relation: Relation,
-        /// What is expected, before the mask.
+        /// Value expected, before the mask.
         value: u32,
-        /// How many reads may follow the first; none: as the player is set.
+        /// Number of reads that may follow the first; none: as the player is set.
         retries: Option<u32>,
     },
     /// `load_mem A N file`: put the first N bytes of the file at A.
@@ -50,9 +50,9 @@ pub enum TxnCommand {
     FillMem {
         /// First byte.
         address: u64,
-        /// How many bytes.
+        /// Number of bytes.
         size: u64,
-        /// What they become.
+        /// Value of these bytes.
         byte: u8,
     },
     /// `wait`: until the interrupt output is high.
@@ -71,13 +71,13 @@ pub enum TxnCommand {
     },
 }
 
-/// Whether a script's reads of S_INTR_STATUS are to be taken as gem5-NVDLA's player takes them.
+/// Returns true if a script's reads of S_INTR_STATUS are to be taken as gem5-NVDLA's player takes them.
 pub(super) fn has_until(lines: &[Line<TxnCommand>]) -> bool {
     lines.iter().any(|line| matches!(line.command, TxnCommand::Until { .. }))
 }
 
 impl TxnCommand {
-    /// Whether it reads a value that can be wrong. What `until` waits for is no result.
+    /// Returns true if the command reads a value that can be wrong. What `until` waits for is no result.
     pub(super) fn is_comparison(&self) -> bool {
         let TxnCommand::ReadReg { mask, relation, value, .. } = *self else { return false };
         match relation {
@@ -87,8 +87,9 @@ impl TxnCommand {
         }
     }
 
-    /// Whether it reads that no interrupt is there any more, which a script with `until` need not find: gem5-NVDLA's player passes over it, as the
-    /// next interrupt may be there already (`csbMaster.cc`, eval). `is_status` tells the address of S_INTR_STATUS.
+    /// Returns true if the command reads that no interrupt is there any more, which a script with `until` need not find: gem5-NVDLA's
+    /// player passes over it, as the next interrupt may be there already (`csbMaster.cc`, eval). `is_status` tells the address of
+    /// S_INTR_STATUS.
     pub(super) fn is_passed_over(&self, is_status: impl Fn(u32) -> bool) -> bool {
         let TxnCommand::ReadReg { address, value: 0, relation: Relation::Equal, .. } = *self else {
             return false;
@@ -97,7 +98,7 @@ impl TxnCommand {
     }
 }
 
-/// How a value read must stand to the value expected.
+/// Relation in which a value read must stand to the value expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// `==`
@@ -109,7 +110,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// Whether `found` is as it should be.
+    /// Returns true if `found` is as it should be.
     #[must_use]
     pub fn holds(self, found: u32, expected: u32) -> bool {
         match self {
@@ -135,13 +136,13 @@ impl fmt::Display for Relation {
 pub struct Transfer {
     /// First byte. The memory that has it is the one of the platform.
     pub address: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub size: u64,
     /// The file, beside the script.
     pub file: String,
 }
 
-/// What stands in a `plusargs.txt`: switches of the vendor's simulator that change how a script is played.
+/// Settings in a `plusargs.txt`: switches of the vendor's simulator that change how a script is played.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plusargs {
     /// `+read_reg_poll_retries=R`: reads that may follow the first of a `read_reg`.

@@ -146,7 +146,7 @@ fn keys_of_another_kind_of_layer_are_refused() {
     }
 }
 
-/// What NVDLA has, and this device has not.
+/// Refusal of what NVDLA has, and this device has not.
 #[test]
 fn what_the_device_has_not_is_refused_by_layer_with_what_would_be_right() {
     let head = "name = 'x'\nseed = 1\ninput = { height = 4, width = 4, channels = 8 }\n";

@@ -97,7 +97,7 @@ impl Features {
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
     pub(super) features: Vec<Features>,
-    /// Those whose place is the same with any atom.
+    /// Accesses whose place is the same with any atom.
     pub(super) others: Vec<Access>,
 }
 

@@ -217,7 +217,7 @@ fn fetch_weights(program: &mut Program, places: &Places, c: &layout::Convolution
     }
 }
 
-/// What becomes of the input on its way to the buffer, and the window.
+/// Writes the conversion of the input on its way to the buffer, and the window.
 fn convert(program: &mut Program, c: &layout::Convolution) {
     use cdma::{
         D_BANK::*, D_CONV_STRIDE::*, D_CVT_CFG::*, D_CVT_OFFSET::*, D_CVT_SCALE::*, D_MEAN_FORMAT::*,

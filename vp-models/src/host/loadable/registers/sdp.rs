@@ -71,7 +71,7 @@ impl layout::Sdp {
     }
 }
 
-/// Whether the read DMA has anything to do.
+/// Returns true if the read DMA has anything to do.
 pub(super) fn needs_rdma(sdp: &layout::Sdp, cubes: &[Cube; 5]) -> bool {
     let by_layer = |stage: &Stage| !stage.is_on() || stage.mode == code::PER_LAYER;
     cubes[cube::SDP_SOURCE].place != TensorPlace::OnTheFly || !sdp.stages.iter().all(by_layer)
@@ -201,7 +201,7 @@ fn read_dma(program: &mut Program, places: &Places, sdp: &layout::Sdp, cubes: &[
     }
 }
 
-/// Where an operand comes from: a register or memory.
+/// Returns 1 if an operand comes from memory, and 0 if it comes from a register.
 fn from_memory(stage: &Stage) -> u32 {
     (stage.mode != code::PER_LAYER).into()
 }

@@ -7,9 +7,9 @@ const fn slot(number: u16) -> u16 {
     4 + 2 * number
 }
 
-/// What one memory of the loadable is.
+/// One memory of the loadable.
 pub(crate) struct Piece {
-    /// What it holds at first.
+    /// Bytes that it holds at first.
     pub(crate) bytes: Vec<u8>,
     /// Bytes of memory.
     pub(crate) size: usize,

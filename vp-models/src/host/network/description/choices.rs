@@ -1,4 +1,4 @@
-//! What a network's file, or who runs it, chooses where hardware can do the same in several ways.
+//! Choices that a network's file, or who runs it, makes where hardware can do the same in several ways.
 
 use crate::suggestion::UnknownWord;
 use serde::Deserialize;
@@ -6,28 +6,28 @@ use std::fmt;
 use std::str::FromStr;
 use strum::{Display, EnumString, VariantNames};
 
-/// What is chosen where hardware can do the same in several ways.
+/// Choices where hardware can do the same in several ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choices {
-    /// Whether weights lie in memory without their zeros.
+    /// Choice of weights in memory without their zeros.
     pub compression: Compression,
-    /// Whether convolutions are computed by Winograd's method.
+    /// Choice of Winograd's method for convolutions.
     pub winograd: Winograd,
 }
 
-/// Whether weights lie in memory without their zeros, on configurations that have weight compression. Results are the same.
+/// Choice of weights in memory without their zeros, on configurations that have weight compression. Results are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
-    /// They do not.
+    /// Weights lie in memory with their zeros.
     #[default]
     Never,
-    /// Those of a layer do where that moves fewer bytes.
+    /// A layer's weights lie without their zeros where that moves fewer bytes.
     Auto,
 }
 
 impl Compression {
-    /// What is chosen where nothing is said: who says how many weights are zero asks what that saves.
+    /// Returns the choice where nothing is said: who says how many weights are zero asks what that saves.
     pub(super) fn of(zeros: Option<Share>) -> Compression {
         match zeros {
             Some(_) => Compression::Auto,
@@ -36,18 +36,18 @@ impl Compression {
     }
 }
 
-/// Whether convolutions with kernels of 3 x 3 that move pixel by pixel are computed by Winograd's method, on configurations that have
+/// Choice of Winograd's method for convolutions with kernels of 3 x 3 that move pixel by pixel, on configurations that have
 /// it. Results are near those of the direct method, and not the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Display, EnumString, VariantNames)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase", parse_err_ty = UnknownWord, parse_err_fn = Winograd::unknown)]
 pub enum Winograd {
-    /// They are not.
+    /// No convolution is computed by it.
     #[default]
     Never,
-    /// They are where that is estimated to be faster.
+    /// Convolutions are computed by it where that is estimated to be faster.
     Auto,
-    /// They are.
+    /// All such convolutions are computed by it.
     Always,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for Share {
     }
 }
 
-/// What is no share.
+/// Number that is no share.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text} is no share: it is from 0 (none) to 1 (all)")]
 pub struct NoShare {

@@ -1,4 +1,4 @@
-//! What a network's file says of where its tensors lie.
+//! Demands of a network's file on where its tensors lie.
 
 use super::Network;
 use crate::host::Memory;
@@ -6,25 +6,25 @@ use crate::toml_text::TomlText;
 use serde::Deserialize;
 use toml::Spanned;
 
-/// What a network's file says of where a tensor lies: `memory` and `weights_memory` of a layer, `memory` of the input.
+/// Demand of a network's file on where a tensor lies: `memory` and `weights_memory` of a layer, `memory` of the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// The layer; none for the network's input.
     pub layer: Option<usize>,
-    /// Which of its tensors.
+    /// Tensor of the layer, or of the network's input.
     pub of: Demanded,
-    /// Where it is to be.
+    /// Memory in which it is to be.
     pub memory: Memory,
     /// The line of the file that says so, if there is one.
     pub line: Option<usize>,
 }
 
-/// Which of a layer's tensors.
+/// Tensors of a layer for which a memory can be demanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demanded {
-    /// What it makes; also the network's input.
+    /// Output of the layer; also the network's input.
     Output,
-    /// Its weights and biases.
+    /// Weights and biases of the layer.
     Weights,
 }
 

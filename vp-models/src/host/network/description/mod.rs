@@ -1,4 +1,4 @@
-//! What a network is: layers with their weights, quantised for the hardware's arithmetic.
+//! Description of a network: layers with their weights, quantised for the hardware's arithmetic.
 //!
 //! `written` reads it from TOML, `sheet` from a table of layers; `synthetic` makes weights up where only shapes are
 //! known; `choices` is what is chosen where hardware can do the same in several ways.
@@ -43,22 +43,22 @@ pub use written::{Options, ReadTensor};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// Its name.
+    /// Name of the network.
     pub name: String,
-    /// What it is given.
+    /// Shape of the input.
     pub input: Shape,
-    /// Whether its input may lie in memory as an image: pixels with their components side by side.
+    /// True if the input may lie in memory as an image: pixels with their components side by side.
     pub is_image: bool,
     /// The format of features and weights. Tensors are held as the bytes of their elements, as files have them: of int16 and fp16 two,
     /// little endian.
     pub precision: Precision,
-    /// What is chosen where hardware can do the same in several ways.
+    /// Choices where hardware can do the same in several ways.
     pub choices: Choices,
-    /// Its layers, each after those it reads from. The last one's output is the network's.
+    /// Layers, each after those it reads from. The last one's output is the network's.
     pub layers: Vec<NetworkLayer>,
-    /// Where its file says that tensors lie.
+    /// Demands of its file on where tensors lie.
     pub demands: Vec<Demand>,
-    /// Where its file says what may be refused.
+    /// Lines of its file that say what may be refused.
     pub lines: Lines,
 }
 
@@ -72,7 +72,7 @@ pub struct Lines {
 }
 
 impl Network {
-    /// What comes out.
+    /// Returns the shape of the output.
     pub fn output(&self) -> Shape {
         self.layers.last().map_or(self.input, |layer| layer.output)
     }
@@ -144,22 +144,22 @@ impl fmt::Display for Shape {
 /// A layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkLayer {
-    /// Its name.
+    /// Name of the layer.
     pub name: String,
     /// The layers whose outputs it reads, by their places in the list; none for the network's input.
     pub sources: Vec<Option<usize>>,
     /// The size of the first of them.
     pub input: Shape,
-    /// What it makes.
+    /// Shape of the output.
     pub output: Shape,
-    /// How.
+    /// Operation of the layer.
     pub operation: Operation,
     /// The cycles that it takes, where the device's timing is not to say: of an FPGA AI Suite IP alone.
     pub cycles: Option<u32>,
 }
 
 impl NetworkLayer {
-    /// Whether it is fully connected: a convolution whose kernel is as large as its input.
+    /// Returns true if the layer is fully connected: a convolution whose kernel is as large as its input.
     pub fn is_fully_connected(&self) -> bool {
         let Operation::Convolution(Convolution { window, groups: 1, .. }) = &self.operation else {
             return false;
@@ -180,7 +180,7 @@ impl NetworkLayer {
     }
 }
 
-/// What a layer does.
+/// Operation of a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Convolution; fully connected layers are convolutions whose kernel is as large as their input.
@@ -189,7 +189,7 @@ pub enum Operation {
     Pooling(Pooling),
     /// The sum of two cubes, element by element.
     Sum(Sum),
-    /// What else becomes of two cubes, element by element.
+    /// Product or maximum of two cubes, element by element.
     Elementwise(Elementwise),
     /// A function of each element, as a layer of its own.
     Activation(Function),
@@ -201,11 +201,11 @@ pub enum Operation {
     Upsampling(u32),
     /// Soft-max over the channels of each pixel: the CPU's.
     SoftMax(SoftMax),
-    /// What is known before, and lies in memory with the weights.
+    /// Elements that are known before, and lie in memory with the weights.
     Constant(Vec<i8>),
 }
 
-/// Where a window lies over its input. Pairs are horizontal and vertical.
+/// Window over an input. Pairs are horizontal and vertical.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Columns and rows.
@@ -229,7 +229,7 @@ impl Window {
             .then(|| Some([along(0, input.width)?, along(1, input.height)?]))?
     }
 
-    /// The same windows with no padding behind the last one, and what of the input they read, if they end with the last line of
+    /// Returns these windows with no padding behind the last one, and what of the input they read, if they end with the last line of
     /// that: padding or lines behind the last window stop the hardware (docs/programming.md).
     pub(super) fn ending(self, input: Shape) -> (Window, Shape) {
         let along = |axis: usize, size: u32| {
@@ -269,13 +269,13 @@ pub struct Convolution {
     pub window: Window,
     /// `[kernel][row][column][channel]`, of the channels that a kernel sees: the bytes of each.
     pub weights: Vec<i8>,
-    /// By how many bits sums are shifted right, with rounding, before all else; then 32 bits hold them.
+    /// Number of bits by which sums are shifted right, with rounding, before all else; then 32 bits hold them.
     pub truncate: u32,
     /// Added to the sums.
     pub bias: Option<Bias>,
     /// The second source is added, its elements shifted left by that.
     pub added: Option<u32>,
-    /// What becomes of negative sums.
+    /// Function of negative sums.
     pub activation: Activation,
     /// From sums to features.
     pub converter: Converter,
@@ -286,19 +286,19 @@ pub struct Convolution {
 pub struct Bias {
     /// The values; in fp16 the codes of numbers. NVDLA has 16 bits for each.
     pub values: Vec<i32>,
-    /// By how many bits they are shifted left first.
+    /// Number of bits by which they are shifted left first.
     pub shift: u32,
 }
 
-/// What becomes of negative values.
+/// Function of negative values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
-    /// They stay.
+    /// Negative values stay.
     #[default]
     None,
-    /// They become zero.
+    /// Negative values become zero.
     Relu,
-    /// They are multiplied, and shifted right with rounding.
+    /// Negative values are multiplied, and shifted right with rounding.
     Leaky {
         /// Factor.
         scale: i16,
@@ -330,7 +330,7 @@ fn shift<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     }
 }
 
-/// The same where it may be left out.
+/// Reads a shift as [`shift`] does, where it may be left out.
 fn optional_shift<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     shift(deserializer).map(Some)
 }
@@ -343,13 +343,13 @@ impl Converter {
 /// Pooling. Padding takes no part in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pooling {
-    /// What becomes of a window.
+    /// Function of the elements in a window.
     pub method: Method,
     /// The windows.
     pub window: Window,
 }
 
-/// What becomes of the elements in a window.
+/// Function of the elements in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
@@ -368,7 +368,7 @@ pub struct Sum {
     pub scale: i16,
     /// The second one's shift.
     pub shift: u32,
-    /// What becomes of negative sums.
+    /// Function of negative sums.
     pub activation: Activation,
     /// From sums to int8.
     pub converter: Converter,
@@ -377,13 +377,13 @@ pub struct Sum {
 /// The products of two cubes' elements, or the larger ones, converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elementwise {
-    /// What becomes of two elements.
+    /// Function of two elements.
     pub method: PairMethod,
     /// From that to the format of features.
     pub converter: Converter,
 }
 
-/// What becomes of two elements in the same place. Their sum is a [`Sum`].
+/// Function of two elements in the same place. Their sum is a [`Sum`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairMethod {
     /// Their product.
@@ -421,13 +421,13 @@ pub enum Function {
 pub struct Normalisation {
     /// Channels: 3, 5, 7 or 9.
     pub channels: u32,
-    /// Answers at sums of squares from 0 on, close to each other, in fp16 codes of numbers: 65 of them…
+    /// Answers at sums of squares from 0 on, close to each other, in fp16 codes of numbers: 65 of them.
     pub near: Vec<i16>,
-    /// …a power of two apart.
+    /// Distance of those sums, as the exponent of a power of two.
     pub near_step: u32,
-    /// Answers over the whole range: 257 of them…
+    /// Answers over the whole range: 257 of them.
     pub far: Vec<i16>,
-    /// …a power of two apart.
+    /// Distance of their sums, as the exponent of a power of two.
     pub far_step: u32,
     /// From the products to int8.
     pub converter: Converter,
@@ -437,7 +437,7 @@ pub struct Normalisation {
 /// a 256th; in fp16 1 stands for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SoftMax {
-    /// What a step of the input means.
+    /// Value of a step of the input, in 1/65536ths.
     pub scale: u32,
 }
 

@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// Weights and inputs of int8 are drawn from this on, to the same number above.
 const LEAST: i8 = -127;
-/// The same of int16.
+/// Bound of int16 from which weights and inputs are drawn, as [`LEAST`] is of int8.
 const LEAST_INT16: i16 = -32767;
 /// 32 bits should hold sums of int16, and far more than these.
 const SUMS: f64 = 16_777_216.0;
@@ -26,7 +26,7 @@ const MOST: u64 = 1 << 28;
 pub(super) struct Maker {
     seed: Option<u64>,
     precision: Precision,
-    /// How many more values may be made.
+    /// Number of values that may still be made.
     left: u64,
     /// The share of weights that are zero, as far as is asked for.
     zeros: f64,
@@ -34,11 +34,11 @@ pub(super) struct Maker {
     sizes: Vec<f64>,
 }
 
-/// What is given of a convolution whose weights are made up.
+/// Parameters that are given of a convolution whose weights are made up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GivenParameters {
     pub(super) truncate: Option<u32>,
-    /// Of what is added.
+    /// Left shift of what is added.
     pub(super) shift: Option<u32>,
     pub(super) converter: Option<Converter>,
 }
@@ -47,13 +47,13 @@ fn uniform_rms(most: f64) -> f64 {
     (most * (most + 1.0) / 3.0).sqrt()
 }
 
-/// What layers should make, as the root of their mean square: saturation is 2.6 times as far away. In fp16 it could be anything, and is
-/// as in int8.
+/// Returns the size that layers' outputs should have, as the root of their mean square: saturation is 2.6 times as far away. In fp16 it
+/// could be anything, and is as in int8.
 fn aim(precision: Precision) -> f64 {
     if precision == Precision::Int16 { 256.0 * 48.0 } else { 48.0 }
 }
 
-/// The same of inputs: any element.
+/// Returns the size that inputs have, as [`aim`] does of layers' outputs: any element.
 fn of_input(precision: Precision) -> f64 {
     if precision == Precision::Int16 { 256.0 * 74.0 } else { 74.0 }
 }
@@ -83,12 +83,12 @@ impl Maker {
         Maker { seed, precision, left: MOST, zeros: 0.0, sizes: Vec::new() }
     }
 
-    /// The same with about this share of all weights zero.
+    /// Returns the maker with about this share of all weights zero.
     pub(super) fn with_zeros(self, zeros: Option<Share>) -> Maker {
         Maker { zeros: zeros.map_or(0.0, Share::get), ..self }
     }
 
-    /// Whether it has made anything.
+    /// Returns true if the maker has made anything.
     pub(super) fn has_made(&self) -> bool {
         self.left < MOST
     }

@@ -21,7 +21,7 @@ use toml::Spanned;
 /// Gives the bytes of a tensor's file, or says why it cannot.
 pub type ReadTensor<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;
 
-/// What is read otherwise than it is written.
+/// Settings that are read otherwise than they are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
     /// Columns and lines of the input, in place of those that are written. Only where weights are made up can fully
@@ -31,7 +31,7 @@ pub struct Options {
     pub precision: Option<Precision>,
     /// The share of made-up weights that is zero, in place of the one that is written.
     pub zeros: Option<Share>,
-    /// Whether convolutions are computed by Winograd's method, in place of what is written.
+    /// Choice of Winograd's method for convolutions, in place of what is written.
     pub winograd: Option<Winograd>,
 }
 
@@ -61,7 +61,7 @@ struct WrittenInput {
     memory: Option<Spanned<WrittenMemory>>,
 }
 
-/// What tells layers apart.
+/// Key that tells layers apart.
 const KINDS: Kinds = Kinds {
     list: "layer",
     tag: "kind",
@@ -222,7 +222,7 @@ struct WrittenNormalisation {
     alpha: f64,
     beta: f64,
     k: f64,
-    /// What a step of the input means.
+    /// Value of a step of the input.
     scale: f64,
     converter: Option<Converter>,
 }
@@ -254,7 +254,7 @@ impl WrittenKind {
 type NamedInput<'a> = (&'static str, Option<&'a str>);
 
 impl WrittenLayer {
-    /// What it reads, by name; of one that says nothing the layer before.
+    /// Returns what the layer reads, by name; of one that says nothing the layer before.
     fn inputs<'a>(&'a self) -> Result<Vec<NamedInput<'a>>, KeyError> {
         let first = ("input", self.input.as_deref());
         let listed =
@@ -284,7 +284,7 @@ impl Network {
         Network::parse_with(text, &Options::default(), read)
     }
 
-    /// The same, with something read otherwise than it is written.
+    /// Reads a network as [`Network::parse`] does, with something read otherwise than it is written.
     ///
     /// # Errors
     /// As [`Network::parse`].
@@ -346,7 +346,7 @@ impl Network {
         Network::of_file(path, &text, options)
     }
 
-    /// The same of a file whose text is known.
+    /// Reads a network as [`Network::load`] does, of a file whose text is known.
     ///
     /// # Errors
     /// As [`Network::load`].

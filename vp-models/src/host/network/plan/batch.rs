@@ -67,7 +67,7 @@ impl Batch {
         Ok(Batch { frames, last, together, copied })
     }
 
-    /// Whether a layer comes behind all that run frame after frame.
+    /// Returns true if a layer comes behind all that run frame after frame.
     pub(super) fn is_last(&self, layer: usize) -> bool {
         self.last[layer]
     }
@@ -77,12 +77,12 @@ impl Batch {
         if self.together[layer] { self.frames } else { 1 }
     }
 
-    /// How often a layer of so many cubes at once is run for all frames.
+    /// Returns the number of runs of a layer of so many cubes at once for all frames.
     pub(super) fn runs(&self, layer: usize, cubes: u32) -> u32 {
         if self.is_last(layer) { self.frames.div_ceil(cubes) } else { self.frames }
     }
 
-    /// Whether a memory has a copy for each frame.
+    /// Returns true if a memory has a copy for each frame.
     pub(super) fn is_copied(&self, storage: usize) -> bool {
         self.copied[storage]
     }
@@ -103,7 +103,7 @@ impl Batch {
     }
 }
 
-/// Whether it makes one pixel of all it sees, and can do so for several cubes: nothing else is read for each of them.
+/// Returns true if a convolution makes one pixel of all it sees, and can do so for several cubes: nothing else is read for each of them.
 fn is_connected(convolution: &Convolution, output: [u32; 2]) -> bool {
     output == [1, 1] && convolution.groups == 1 && convolution.added.is_none()
 }

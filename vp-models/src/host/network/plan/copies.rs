@@ -15,13 +15,13 @@ use crate::nvdla::registers::{Unit, bdma};
 use crate::suggestion::UnknownWord;
 use strum::{Display, EnumString, VariantNames};
 
-/// Whether tensors that are read several times are copied into SRAM first, by BDMA.
+/// Choice of copies into SRAM, by BDMA, of tensors that are read several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase", parse_err_ty = UnknownWord, parse_err_fn = Copies::unknown)]
 pub enum Copies {
-    /// They are where that moves fewer bytes over DBBIF and SRAM is free meanwhile.
+    /// Tensors are copied where that moves fewer bytes over DBBIF and SRAM is free meanwhile.
     Auto,
-    /// They are not.
+    /// No tensor is copied.
     Never,
 }
 
@@ -30,7 +30,7 @@ impl Copies {
         UnknownWord::of::<Copies>("choice of copies", word)
     }
 
-    /// Whether a configuration has what it needs.
+    /// Checks that a configuration has what this choice needs.
     ///
     /// # Errors
     /// When it needs BDMA and SRAM, and the configuration does not have both.
@@ -112,7 +112,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Where what is copied lies, its name, and what is read of the cubes' memories.
+    /// Returns the place of what is copied, its name, and what is read of the cubes' memories.
     fn copied(&self, of: &Copied) -> (Place, String, Option<Access>) {
         match *of {
             Copied::Constant(constant) => {
@@ -143,7 +143,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// What a step touches that makes or reads a copy: its memory is behind those of the cubes.
+    /// Returns the access of a step that makes or reads a copy: its memory is behind those of the cubes.
     pub(super) fn copy_access(&self, copy: usize) -> Access {
         let storage = self.values().storages.len() + copy;
         Access { storage, copies: 0..1, surfaces: 0..1, lines: 0..1 }

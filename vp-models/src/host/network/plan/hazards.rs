@@ -1,4 +1,4 @@
-//! Which steps a step waits for: those that make what it reads, or use the memory that it writes.
+//! Steps for which a step waits: those that make what it reads, or use the memory that it writes.
 //!
 //! A step waits for the last ones that touched each place, and so for all before these: they waited for those. What was touched before that
 //! is forgotten, so a plan takes about as long as it has steps.
@@ -11,14 +11,14 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub(super) struct Touched {
     pub(super) access: Access,
-    /// Which of the memories: DRAM or SRAM.
+    /// Memory that it is in: DRAM or SRAM.
     pub(super) memory: usize,
     /// All addresses of what is touched a part of.
     pub(super) addresses: Range<u64>,
 }
 
 impl Touched {
-    /// Whether both have bytes in common: parts of one cube by its surfaces and lines, of others by their addresses.
+    /// Returns true if both have bytes in common: parts of one cube by its surfaces and lines, of others by their addresses.
     pub(super) fn meets(&self, other: &Touched) -> bool {
         let overlap = |a: &Range<u32>, b: &Range<u32>| a.start < b.end && b.start < a.end;
         let (one, two) = (&self.access, &other.access);
@@ -31,7 +31,7 @@ impl Touched {
         self.memory == other.memory && a.start < b.end && b.start < a.end
     }
 
-    /// Whether all of another part of the same cube is in this one.
+    /// Returns true if all of another part of the same cube is in this one.
     fn covers(&self, other: &Touched) -> bool {
         let within = |a: &Range<u32>, b: &Range<u32>| b.start <= a.start && a.end <= b.end;
         let (one, two) = (&other.access, &self.access);
@@ -41,7 +41,7 @@ impl Touched {
     }
 }
 
-/// What a step reads and writes.
+/// Reads and writes of a step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Touches {
     pub(super) reads: Vec<Touched>,
@@ -56,16 +56,16 @@ struct Known<'a> {
     is_write: bool,
 }
 
-/// What was done last at some addresses.
+/// Last accesses to some addresses.
 #[derive(Clone, Default)]
 struct Segment<'a> {
     end: u64,
-    /// The cube that is there now…
+    /// The cube that is there now.
     storage: usize,
-    /// …what was written and read of it…
+    /// Writes of that cube.
     writes: Vec<Known<'a>>,
     reads: Vec<Known<'a>>,
-    /// …and what was done with those there before, for which each write of the present one has waited.
+    /// Accesses to the cubes there before, for which each write of the present one has waited.
     before: Vec<Known<'a>>,
 }
 

@@ -44,17 +44,17 @@ pub use self::step::{ConvolutionMethod, Cpu, Step, Work};
 /// platforms with any memory behind them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What must lie in memory before the first layer.
+    /// Constants that must lie in memory before the first layer.
     pub constants: Vec<Constant>,
-    /// Where the input goes: of several frames the first one's.
+    /// Place of the input: of several frames the first one's.
     pub input: Tensor,
-    /// Where the output comes: of several frames the first one's.
+    /// Place of the output: of several frames the first one's.
     pub output: Tensor,
     /// Frames that it takes at once.
     pub frames: usize,
     /// Bytes from a frame's input to the next one's, and the same of outputs.
     strides: [u64; 2],
-    /// What runs, in the order in which it is begun.
+    /// Steps, in the order in which they are begun.
     pub steps: Vec<Step>,
     /// Lookup tables that steps need, which are loaded while their unit is idle.
     pub tables: Vec<Program>,
@@ -64,13 +64,13 @@ pub struct Plan {
     pub without_winograd: Vec<(usize, NoWinograd)>,
     /// Of each layer whether it runs when all frames have come so far: once for several of them.
     pub together: Vec<bool>,
-    /// Where the network's input and what layers make lies. What is concatenated is one, by the whole's name.
+    /// Places of the network's input and of what layers make. What is concatenated is one, by the whole's name.
     pub tensors: Vec<PlacedTensor>,
-    /// What BDMA copies into SRAM, and where from there it is read.
+    /// Copies that BDMA makes into SRAM, from where they are read.
     pub copies: Vec<PlacedCopy>,
     /// Bytes of the primary memory that it uses, from the start of the range it was given.
     pub bytes: u64,
-    /// The same of SRAM.
+    /// Bytes of SRAM that it uses, from the start of the range it was given.
     pub sram_bytes: u64,
     /// The format of its features and weights.
     pub precision: Precision,
@@ -81,11 +81,11 @@ pub struct Plan {
 /// Weights, biases, and what else lies in memory before the first layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Its name.
+    /// Name of the constant.
     pub what: String,
-    /// Where it begins.
+    /// Start of the constant.
     pub place: Place,
-    /// What is there.
+    /// Bytes of the constant.
     pub bytes: Vec<u8>,
 }
 
@@ -94,44 +94,44 @@ pub struct Constant {
 pub struct PlacedTensor {
     /// The layer that makes it, or `input`.
     pub name: String,
-    /// Where it begins.
+    /// Start of the memory.
     pub place: Place,
-    /// Its size, with all copies for frames that run together.
+    /// Size in bytes, with all copies for frames that run together.
     pub bytes: u64,
-    /// When it is needed, in layers as they run one after the other, both ends included; of a constant always.
+    /// Time for which it is needed, in layers as they run one after the other, both ends included; of a constant always.
     pub life: Option<RangeInclusive<usize>>,
 }
 
 /// A copy in SRAM of what lies in DRAM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacedCopy {
-    /// What is copied: `input`, the layer that makes it, or the name of the constant.
+    /// Name of what is copied: `input`, the layer that makes it, or the name of the constant.
     pub name: String,
-    /// Where the copy begins.
+    /// Start of the copy.
     pub place: Place,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// When it is needed, in layers as they run one after the other, both ends included.
+    /// Time for which it is needed, in layers as they run one after the other, both ends included.
     pub life: RangeInclusive<usize>,
 }
 
-/// How a network is to be planned.
+/// Options for planning a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlanOptions {
     /// Frames that run at once: fully connected layers at the network's end run once for all of them, and read their weights once. All
     /// else runs frame after frame.
     pub frames: u32,
-    /// What is kept in SRAM beside what the network's file demands there.
+    /// Choice of what is kept in SRAM beside what the network's file demands there.
     pub placement: Placement,
     /// Bytes of SRAM that may be used at most; as many as there are if absent.
     pub sram_limit: Option<u64>,
-    /// Whether what stays in DRAM and is read several times is copied into SRAM first. If absent it is where the placement keeps
+    /// Choice of copies into SRAM of what stays in DRAM and is read several times. If absent it is where the placement keeps
     /// something in SRAM and the configuration has BDMA.
     pub copies: Option<Copies>,
 }
 
 impl PlanOptions {
-    /// Whether a configuration has what they need.
+    /// Checks that a configuration has what these options need.
     ///
     /// # Errors
     /// When they need SRAM or BDMA, and the configuration has none.
@@ -140,7 +140,7 @@ impl PlanOptions {
         self.copies(config).map(|_| ())
     }
 
-    /// Whether anything is copied on a configuration.
+    /// Returns the choice of copies on a configuration.
     ///
     /// # Errors
     /// When BDMA or SRAM is needed, and the configuration has none.
@@ -168,7 +168,7 @@ impl Plan {
         Plan::batched(network, config, memory, 1)
     }
 
-    /// The same for so many frames at once ([`PlanOptions::frames`]).
+    /// Plans as [`Plan::new`] does, for so many frames at once ([`PlanOptions::frames`]).
     ///
     /// # Errors
     /// As [`Plan::new`], and when the configuration does not take so many cubes at once.
@@ -274,7 +274,7 @@ impl Plan {
         operations::check(network)
     }
 
-    /// Where a frame's input goes, and where its output comes.
+    /// Returns the places of a frame's input and of its output.
     pub fn of_frame(&self, frame: usize) -> [Tensor; 2] {
         let [input, output] = self.strides.map(|stride| frame as u64 * stride);
         [
@@ -289,7 +289,7 @@ impl Plan {
     }
 }
 
-/// What the network itself knows before, behind the operands.
+/// Returns the constants of the network itself, behind the operands.
 fn own_constants(network: &Network, values: &Values, usages: &[Usage]) -> Vec<Unplaced> {
     let mut layers: HashMap<&str, usize> = HashMap::new();
     for (at, layer) in network.layers.iter().enumerate() {
@@ -303,7 +303,7 @@ fn own_constants(network: &Network, values: &Values, usages: &[Usage]) -> Vec<Un
     own.collect()
 }
 
-/// Where the cubes' memories lie that are used.
+/// Returns the places of the cubes' memories that are used.
 fn tensors(placing: &Placing<'_>, places: &Places) -> Vec<PlacedTensor> {
     let tensor = |(at, storage): (usize, &values::Storage)| {
         let life = placing.life(at)?;
@@ -314,7 +314,7 @@ fn tensors(placing: &Placing<'_>, places: &Places) -> Vec<PlacedTensor> {
     placing.values.storages.iter().enumerate().filter_map(tensor).collect()
 }
 
-/// Where copies lie.
+/// Returns the places of copies.
 fn copies(placing: &Placing<'_>, places: &Places) -> Vec<PlacedCopy> {
     let copy = |copy: &placement::Copy| {
         let name = match copy.of {
@@ -327,7 +327,7 @@ fn copies(placing: &Placing<'_>, places: &Places) -> Vec<PlacedCopy> {
     places.copies.iter().map(copy).collect()
 }
 
-/// Whether a layer makes nothing by itself.
+/// Returns true if a layer makes nothing by itself.
 fn is_silent(operation: &Operation) -> bool {
     matches!(operation, Operation::Concatenation | Operation::Constant(_))
 }

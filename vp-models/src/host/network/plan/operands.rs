@@ -15,7 +15,7 @@ use crate::nvdla::conv::cdma::layer::Compressed;
 use crate::nvdla::numeric::round_shift;
 use std::ops::Range;
 
-/// Which constants are a task's weights and biases: of each part and each of its runs of kernels.
+/// Constants that are a task's weights and biases: of each part and each of its runs of kernels.
 pub(super) struct Operands(pub(super) Vec<Vec<OfKernels>>);
 
 /// The weights and biases of some kernels.
@@ -33,17 +33,17 @@ pub(super) struct PackedWeights {
     constant: usize,
     /// Bytes to read of the weights.
     bytes: u32,
-    /// What is behind them in the same constant, if they are compressed.
+    /// Places of what is behind them in the same constant, if they are compressed.
     beside: Option<BesideWeights>,
 }
 
-/// What lies behind compressed weights: one register says in which memory all three are (CDMA.D_WEIGHT_RAM_TYPE).
+/// Places of what lies behind compressed weights: one register says in which memory all three are (CDMA.D_WEIGHT_RAM_TYPE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct BesideWeights {
-    /// Where the masks begin, in bytes from the weights, and how many bytes they are.
+    /// Start of the masks, in bytes from the weights, and their number of bytes.
     masks: u64,
     mask_bytes: u32,
-    /// Where the sizes begin.
+    /// Start of the sizes, in bytes from the weights.
     sizes: u64,
 }
 
@@ -55,7 +55,7 @@ impl OfKernels {
 }
 
 impl PackedWeights {
-    /// The same where their constant lies there.
+    /// Returns the weights where their constant lies there.
     pub(super) fn placed(self, constant: impl Fn(usize) -> Place) -> PlacedWeights {
         let place = constant(self.constant);
         let compressed = self.beside.map(|BesideWeights { masks, mask_bytes, sizes }| {

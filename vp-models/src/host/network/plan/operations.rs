@@ -1,4 +1,4 @@
-//! Which layers a hardware layer does together, and in which order they run.
+//! Layers that a hardware layer does together, and the order in which they run.
 
 use super::batch::Batch;
 use super::order::{in_order, readers};
@@ -29,7 +29,7 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// Whether it is a convolution by Winograd's method.
+    /// Returns true if the task is a convolution by Winograd's method.
     pub(super) fn makes_tiles(&self) -> bool {
         self.parts.iter().any(|part| part.winograd.is_some())
     }
@@ -69,7 +69,7 @@ pub(super) fn check(network: &Network) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What runs, in order.
+/// Returns the tasks, in the order in which they run.
 pub(super) fn tasks(
     network: &Network,
     values: &Values,

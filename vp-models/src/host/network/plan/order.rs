@@ -35,7 +35,7 @@ pub(super) fn in_order(tasks: Vec<Task>, network: &Network, readers: &[Vec<usize
     order.into_iter().filter_map(|at| tasks[at].take()).collect()
 }
 
-/// How a layer comes to be.
+/// Way in which a layer comes to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A task makes it.
@@ -97,7 +97,7 @@ impl Order<'_> {
         order
     }
 
-    /// Those that need a layer, or what it is a part of, wait for the task that has just made it.
+    /// Notes that tasks which need a layer, or what it is a part of, wait for the task that has just made it.
     fn note_waiting(&mut self, layer: usize, tasks: usize) {
         let mut wholes = vec![layer];
         while let Some(of) = wholes.pop() {

@@ -115,7 +115,7 @@ pub(super) fn parts(
         .collect()
 }
 
-/// What hardware takes at once.
+/// Amounts that hardware takes at once.
 #[derive(Clone, Copy)]
 struct Atoms {
     /// Channels of an atom.
@@ -154,9 +154,9 @@ fn seen(
     first / lanes * lanes..(last + 1).next_multiple_of(lanes).min(channels.places())
 }
 
-/// How many groups of a grouped convolution a hardware layer multiplies, with zeros for what groups do not see of each other.
-/// Hardware knows no groups. A hardware layer reads and writes whole atoms: where groups are narrower than that, as in
-/// depthwise convolutions, the array multiplies by zeros. Fewer groups together are fewer zeros and more hardware layers.
+/// Returns the number of groups of a grouped convolution that a hardware layer multiplies, with zeros for what groups do not see of each
+/// other. Hardware knows no groups. A hardware layer reads and writes whole atoms: where groups are narrower than that, as in depthwise
+/// convolutions, the array multiplies by zeros. Fewer groups together are fewer zeros and more hardware layers.
 fn groups_together(
     layer: &NetworkLayer,
     convolution: &Convolution,
@@ -181,7 +181,7 @@ fn groups_together(
     (1..=groups).filter(|&together| whole(together)).min_by_key(cost).unwrap_or(groups)
 }
 
-/// What is left of a part's weights without their zeros, if they may be compressed: weights that the part has besides are all zero.
+/// Returns the counts of a part's weights without their zeros, if they may be compressed: weights that the part has besides are all zero.
 fn kept(
     convolution: &Convolution,
     kernels: &Range<u32>,

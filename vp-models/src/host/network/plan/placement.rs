@@ -1,4 +1,4 @@
-//! Which tensors lie in SRAM, the memory behind SRAMIF, and where everything lies in both memories.
+//! Choice of the tensors that lie in SRAM, the memory behind SRAMIF, and places of everything in both memories.
 //!
 //! What the network's file demands goes there first. Then, by the policy, activations: those that save the most bytes of traffic over
 //! DBBIF for each byte that they keep; tensors that do not live at the same time share addresses. Weights take what is left, if the
@@ -28,7 +28,7 @@ use strum::{Display, EnumString, VariantNames};
 
 pub(super) use self::copied::{Copied, Copy};
 
-/// Which tensors a plan keeps in SRAM, beside those that the network's file demands there.
+/// Tensors that a plan keeps in SRAM, beside those that the network's file demands there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase", parse_err_ty = UnknownWord, parse_err_fn = Placement::unknown)]
 pub enum Placement {
@@ -36,7 +36,7 @@ pub enum Placement {
     /// any chip's.
     #[default]
     Dram,
-    /// What layers make, by the traffic that it saves.
+    /// Outputs of layers, by the traffic that this saves.
     Activations,
     /// Activations, and in what is left weights and biases, those that are read most often first. They are there for good.
     All,
@@ -47,7 +47,7 @@ impl Placement {
         UnknownWord::of::<Placement>("placement", word)
     }
 
-    /// Whether a configuration has what it needs.
+    /// Checks that a configuration has what this placement needs.
     ///
     /// # Errors
     /// When it needs SRAM and the configuration has no SRAMIF.
@@ -80,7 +80,7 @@ impl Memories {
 
 /// A constant before it is placed.
 pub(super) struct Unplaced {
-    /// Its name.
+    /// Name of the constant.
     pub(super) what: String,
     pub(super) bytes: Vec<u8>,
     /// The layer that reads it.
@@ -89,30 +89,30 @@ pub(super) struct Unplaced {
     pub(super) traffic: u64,
 }
 
-/// Where everything lies.
+/// Places of everything.
 pub(super) struct Places {
     /// The cubes' memories; of one that nobody uses it means nothing.
     pub(super) storages: Vec<Place>,
     pub(super) constants: Vec<Place>,
-    /// What BDMA copies into SRAM.
+    /// Copies that BDMA makes into SRAM.
     pub(super) copies: Vec<Copy>,
     /// Bytes that are used of the primary memory and of SRAM, from their starts.
     pub(super) used: [u64; 2],
 }
 
-/// What is to be placed.
+/// Tensors and constants that are to be placed.
 pub(super) struct Placing<'a> {
     pub(super) network: &'a Network,
     pub(super) values: &'a Values,
     pub(super) batch: &'a Batch,
     pub(super) usages: &'a [Usage],
     pub(super) reads: &'a [Read],
-    /// Those of the network's own are the last ones.
+    /// Constants, those of the network's own last.
     pub(super) constants: &'a [Unplaced],
     pub(super) tasks: &'a [Task],
 }
 
-/// What is in SRAM.
+/// Contents of SRAM.
 #[derive(Clone, Default)]
 struct InSram {
     storages: Vec<Option<u64>>,
@@ -151,7 +151,7 @@ impl Placing<'_> {
         self.in_dram(memories.primary.clone(), in_sram)
     }
 
-    /// What the file demands of each of the cubes' memories.
+    /// Returns the file's demand on each of the cubes' memories.
     fn demands(&self) -> Result<Vec<Option<&Demand>>, PlanError> {
         let mut demands: Vec<Option<&Demand>> = vec![None; self.values.storages.len()];
         for demand in self.network.demands.iter().filter(|demand| demand.of == Demanded::Output) {
@@ -166,7 +166,7 @@ impl Placing<'_> {
         Ok(demands)
     }
 
-    /// When a cube's memory is needed, and how large it is.
+    /// Returns the time for which a cube's memory is needed, and its size.
     fn allocation(&self, storage: usize) -> Option<Allocation> {
         let life = self.usages[storage].life.clone()?;
         // What is there for each frame is there while others run.
@@ -371,7 +371,7 @@ impl Placing<'_> {
         Ok(Places { storages, constants, copies, used: [memory.used(), used] })
     }
 
-    /// When a cube's memory is somebody's, if that is not for good.
+    /// Returns the time for which a cube's memory is somebody's, if that is not for good.
     pub(super) fn life(&self, storage: usize) -> Option<RangeInclusive<usize>> {
         self.allocation(storage).map(|allocation| allocation.life)
     }

@@ -1,4 +1,4 @@
-//! What a plan is made of: hardware layers, copies and tasks of the CPU.
+//! Steps of a plan: hardware layers, copies and tasks of the CPU.
 
 use crate::host::network::layout::Tensor;
 use crate::host::program::Program;
@@ -11,20 +11,20 @@ use std::ops::AddAssign;
 pub struct Step {
     /// The layer's place in the network; of several the first.
     pub layer: usize,
-    /// Its name.
+    /// Name of the layer.
     pub name: String,
     /// Steps that must be done before this one begins: they make what it reads, or use the memory that it writes. Steps for which
     /// these wait may be left out.
     pub after: Vec<usize>,
-    /// What is done.
+    /// Work that is done.
     pub work: Work,
     /// Cycles for which its products keep the whole MAC array busy; none where the array takes no part.
     pub mac_cycles: u64,
-    /// How it convolves, if it does.
+    /// Method of convolution, if it convolves.
     pub method: ConvolutionMethod,
 }
 
-/// How a convolution is done, where hardware can do the same in several ways. By default directly, with weights as they are.
+/// Method of a convolution, where hardware can do the same in several ways. By default directly, with weights as they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConvolutionMethod {
     /// By Winograd's method: the products of transformed features and kernels, 16 for four outputs, a channel and a kernel. Those of outputs
@@ -35,7 +35,7 @@ pub struct ConvolutionMethod {
 }
 
 impl ConvolutionMethod {
-    /// Whether it is Winograd's.
+    /// Returns true if the method is Winograd's.
     pub fn is_winograd(&self) -> bool {
         self.winograd_products.is_some()
     }
@@ -51,14 +51,14 @@ impl AddAssign for ConvolutionMethod {
     }
 }
 
-/// What a step does.
+/// Work of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Hardware does it.
     Hardware {
         /// The units that take part, in the order in which they are enabled: consumers before who feeds them.
         units: Vec<Unit>,
-        /// Its registers, whatever the group.
+        /// Registers and their values, whatever the group.
         program: Program,
         /// The interrupts that say that it is done.
         done: Vec<InterruptSource>,
@@ -67,23 +67,23 @@ pub enum Work {
     },
     /// BDMA copies into SRAM what later steps read from there.
     Copy {
-        /// Its registers; each command ends with its `CFG_OP`.
+        /// Registers and their values; each command ends with its `CFG_OP`.
         program: Program,
         /// Bytes that it copies.
         bytes: u64,
     },
     /// The CPU does it: no simulated time passes.
     Cpu {
-        /// What.
+        /// Task that it does.
         task: Cpu,
-        /// What it reads…
+        /// Tensor that it reads.
         from: Tensor,
-        /// …and makes.
+        /// Tensor that it makes.
         to: Tensor,
     },
 }
 
-/// What the CPU does.
+/// Tasks of the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cpu {
     /// Pixels become so many columns and rows.

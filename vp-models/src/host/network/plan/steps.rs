@@ -29,12 +29,12 @@ use crate::nvdla::{cdp, pdp};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What a step touches of a memory.
+/// Part of a memory that a step touches.
 #[derive(Clone, Debug)]
 pub(super) struct Access {
     /// The cubes' memories, and behind them the copies that BDMA makes.
     pub(super) storage: usize,
-    /// Of which frames.
+    /// Frames whose copies it touches.
     pub(super) copies: Range<u32>,
     pub(super) surfaces: Range<u32>,
     pub(super) lines: Range<u32>,
@@ -51,7 +51,7 @@ pub(super) struct Planned {
 pub(super) struct Planner<'a> {
     pub(super) network: &'a Network,
     pub(super) config: &'a Config,
-    /// Where each frame's cubes are.
+    /// Places of each frame's cubes.
     settled: &'a [Values],
     pub(super) places: &'a Places,
     pub(super) constants: &'a [Unplaced],
@@ -60,7 +60,7 @@ pub(super) struct Planner<'a> {
     frame: u32,
     /// The task's place.
     pub(super) at: usize,
-    /// How many frames run together.
+    /// Number of frames that run together.
     cubes: u32,
     /// The copies that are begun before each task, and the copy of a tensor that a task reads.
     pub(super) begun: HashMap<usize, Vec<usize>>,
@@ -72,7 +72,7 @@ pub(super) struct Planner<'a> {
 /// Consumers first (the driver's contract): then against the stream of data.
 const CONVOLUTION: [Unit; 5] = [Unit::Cacc, Unit::CmacA, Unit::CmacB, Unit::Csc, Unit::Cdma];
 
-/// What a convolution raises.
+/// Interrupts that a convolution raises.
 const CONVOLUTION_DONE: [InterruptSource; 3] =
     [InterruptSource::CdmaData, InterruptSource::CdmaWeight, InterruptSource::Cacc];
 
@@ -183,7 +183,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// What a source gives, where the task finds it.
+    /// Returns the tensor that a source gives, where the task finds it.
     fn tensor(&self, source: Option<usize>) -> Tensor {
         let tensor = self.values().of_source(source).tensor.clone();
         match self.copy_of(&Copied::Cube(source)) {
@@ -196,7 +196,7 @@ impl<'a> Planner<'a> {
         self.tensor(source).cube()
     }
 
-    /// Where the task finds a constant.
+    /// Returns the place at which the task finds a constant.
     fn constant(&self, constant: usize) -> Place {
         match self.copy_of(&Copied::Constant(constant)) {
             Some(copy) => self.places.copies[copy].place,
@@ -211,7 +211,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The same where the task reads no copy.
+    /// Returns the access to some channels and lines of a cube, where the task reads no copy of it.
     fn own_access(&self, source: Option<usize>, channels: Range<u32>, lines: Range<u32>) -> Access {
         let Value { storage, first_surface, .. } = *self.values().of_source(source);
         let lanes = self.config.lanes(self.network.precision);
@@ -257,7 +257,7 @@ impl<'a> Planner<'a> {
         self.push_part(task, work, reads, writes);
     }
 
-    /// The same of an engine and its read DMA, which work alone.
+    /// Adds a step of an engine and its read DMA, which work alone, as [`push`](Self::push) does.
     fn push_alone(
         &mut self,
         task: &Task,
@@ -366,7 +366,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// What a convolution's units do of it.
+    /// Returns one hardware layer of a convolution, up to its sums.
     fn convolve(
         &self,
         layer: &NetworkLayer,
@@ -518,7 +518,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// What SDP does with elements from memory: BS has factors and activations of one cube, BN the second cube.
+/// Returns the stages of SDP for elements from memory: BS has factors and activations of one cube, BN the second cube.
 fn stages_of_elements(operation: &Operation, second: Option<CubePlace>) -> ([Stage; 2], Converter) {
     let joined = |method, shift| {
         let operand = second.map(|at| Operand::Elements { at, shift });
@@ -545,7 +545,7 @@ fn stages_of_elements(operation: &Operation, second: Option<CubePlace>) -> ([Sta
     }
 }
 
-/// What SDP does with a convolution's sums: BS adds the bias, BN the other cube.
+/// Returns the stages of SDP for a convolution's sums: BS adds the bias, BN the other cube.
 fn stages(convolution: &Convolution, part: &Part, bias: Option<Place>, added: Option<Operand>) -> [Stage; 2] {
     let shift = convolution.bias.as_ref().map_or(0, |bias| bias.shift);
     let missing = part.winograd.map_or(0, |scaling| scaling.missing);

@@ -1,4 +1,4 @@
-//! What tasks read and write of each memory in a run of the plan: what is saved where it is in SRAM.
+//! Traffic of tasks with each memory in a run of the plan: what is saved where it is in SRAM.
 
 use super::batch::Batch;
 use super::operations::Task;
@@ -8,7 +8,7 @@ use crate::host::network::description::{Network, NetworkLayer, Operation};
 use crate::host::network::layout::{Form, Tensor};
 use std::ops::RangeInclusive;
 
-/// What becomes of one memory of a cube.
+/// Use of one memory of a cube.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Usage {
     /// From the task that first writes it to the one that last reads it; nobody's if there is none: what a pooling takes on the fly
@@ -18,7 +18,7 @@ pub(super) struct Usage {
     pub(super) traffic: u64,
     /// The CPU makes it, or reads it.
     pub(super) is_of_cpu: bool,
-    /// It is what comes from outside, or goes there.
+    /// True if it comes from outside, or goes there.
     pub(super) is_end: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Read {
     pub(super) bytes: u64,
 }
 
-/// What tasks read of cubes.
+/// Returns the reads of cubes by tasks.
 pub(super) fn reads(network: &Network, values: &Values, tasks: &[Task]) -> Vec<Read> {
     let of_task = |(at, task): (usize, &Task)| {
         let layer = &network.layers[task.layer];

@@ -1,4 +1,4 @@
-//! Where the cubes of a network lie: which of them share memory, and which of its channels are whose.
+//! Places of a network's cubes: which of them share memory, and which of its channels are whose.
 //!
 //! What is concatenated is not copied: each part is written where it belongs in the whole, from an atom on. What reads the
 //! whole then knows of the places between (channels of weights that are zero).
@@ -13,10 +13,10 @@ use std::collections::HashSet;
 /// A cube: the network's input, or what a layer makes.
 #[derive(Clone, Debug)]
 pub(super) struct Value {
-    /// Its name.
+    /// Name of the cube.
     pub(super) name: String,
     pub(super) tensor: Tensor,
-    /// Which memory it is in.
+    /// Memory that it is in.
     pub(super) storage: usize,
     /// Surfaces of that before its own.
     pub(super) first_surface: u32,
@@ -61,12 +61,12 @@ impl Values {
         Ok(values)
     }
 
-    /// What a source gives.
+    /// Returns the cube that a source gives.
     pub(super) fn of_source(&self, source: Option<usize>) -> &Value {
         &self.values[source.map_or(0, |layer| layer + 1)]
     }
 
-    /// What a layer makes.
+    /// Returns the cube that a layer makes.
     pub(super) fn of_layer(&self, layer: usize) -> &Value {
         &self.values[layer + 1]
     }
@@ -149,7 +149,7 @@ impl Values {
     }
 }
 
-/// Whether all that reads the input can read pixels.
+/// Returns true if all that reads the input can read pixels.
 fn reads_pixels(network: &Network) -> bool {
     network.layers.iter().filter(|layer| layer.sources.contains(&None)).all(|layer| {
         matches!(&layer.operation, Operation::Convolution(convolution)
@@ -157,7 +157,7 @@ fn reads_pixels(network: &Network) -> bool {
     })
 }
 
-/// Which of its cube's channels a layer's output are.
+/// Returns the channels of its cube that a layer's output are.
 fn channels(layer: &NetworkLayer, before: &[Value], lanes: u32) -> Result<Channels, PlanError> {
     let of = |source: &Option<usize>| match &before[source.map_or(0, |layer| layer + 1)].tensor {
         Tensor { form: Form::Features { channels, .. }, .. } => channels.clone(),

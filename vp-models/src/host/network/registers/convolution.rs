@@ -25,11 +25,11 @@ use crate::nvdla::registers::{Unit, cdma};
 /// One hardware layer of a convolution, up to its sums.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Convolve {
-    /// What it reads: of an image, with the components of its pixels as channels.
+    /// Shape of the input: of an image, with the components of its pixels as channels.
     pub(in super::super) input: Shape,
-    /// What it makes.
+    /// Shape of the output.
     pub(in super::super) output: Shape,
-    /// Its windows, with the padding that they meet.
+    /// Windows, with the padding that they meet.
     pub(in super::super) window: Window,
     pub(in super::super) source: CubePlace,
     /// If the input is an image.
@@ -43,17 +43,17 @@ pub(in super::super) struct Convolve {
     /// By Winograd's method: bits of transformed features that are dropped.
     pub(in super::super) winograd: Option<u32>,
     pub(in super::super) buffer: BufferUse,
-    /// How many of it run at once, and how far their inputs are apart.
+    /// Number of cubes that run at once, and the bytes from one's input to the next one's.
     pub(in super::super) cubes: Cubes,
 }
 
-/// Where weights lie.
+/// Place of weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct PlacedWeights {
     pub(in super::super) place: Place,
     /// Bytes to read.
     pub(in super::super) bytes: u32,
-    /// What lies beside them if they are compressed.
+    /// Places of what lies beside them if they are compressed.
     pub(in super::super) compressed: Option<Compressed>,
 }
 

@@ -13,7 +13,7 @@ pub(super) use sdp::{Operand, Process, Stage, StageMethod};
 use super::description;
 use crate::nvdla::numeric::Converter;
 
-/// How many cubes a hardware layer takes, and the bytes from one to the next.
+/// Number of cubes that a hardware layer takes, and the bytes from one to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cubes {
     pub(super) count: u32,

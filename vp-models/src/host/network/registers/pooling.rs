@@ -9,13 +9,13 @@ use crate::nvdla::pdp::layer::{self, Average, Axis, PdpLayer, PdpSource, Strips}
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Pool {
     pub(in super::super) precision: Precision,
-    /// What it reads.
+    /// Shape of the input.
     pub(in super::super) input: Shape,
-    /// What it makes.
+    /// Shape of the output.
     pub(in super::super) output: Shape,
     pub(in super::super) method: Method,
     pub(in super::super) window: Window,
-    /// Where it reads; none if SDP passes on what it makes.
+    /// Place from which it reads; none if SDP passes on what it makes.
     pub(in super::super) source: Option<CubePlace>,
     pub(in super::super) destination: CubePlace,
 }
@@ -48,7 +48,7 @@ impl Pool {
     }
 }
 
-/// Whether the line buffer holds a pooling in one piece.
+/// Returns true if the line buffer holds a pooling in one piece.
 pub(in super::super) fn is_whole(window: &Window, input: Shape, output: Shape) -> bool {
     let [horizontal, vertical] = axes(window, input, output);
     Strips::fitting(&horizontal, &vertical).is_whole()

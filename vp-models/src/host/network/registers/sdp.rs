@@ -15,34 +15,34 @@ use crate::nvdla::sdp::layer::{
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Process {
     pub(in super::super) precision: Precision,
-    /// What it makes.
+    /// Shape of the output.
     pub(in super::super) output: Shape,
-    /// Where it reads; none behind a convolution.
+    /// Place from which it reads; none behind a convolution.
     pub(in super::super) source: Option<CubePlace>,
     /// The stages BS and BN.
     pub(in super::super) stages: [Stage; 2],
     pub(in super::super) converter: Converter,
-    /// Where it writes; none if it passes on to PDP.
+    /// Place to which it writes; none if it passes on to PDP.
     pub(in super::super) destination: Option<CubePlace>,
-    /// How many of it run at once, and how far what is written is apart.
+    /// Number of cubes that run at once, and the bytes from one's output to the next one's.
     pub(in super::super) cubes: Cubes,
-    /// It comes of Winograd's method.
+    /// True if the input comes of Winograd's method.
     pub(in super::super) tiles: bool,
 }
 
 /// BS or BN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Stage {
-    /// What comes from memory…
+    /// Operand from memory.
     pub(in super::super) operand: Option<Operand>,
-    /// …and what becomes of it and the data.
+    /// Function of the data and the operand.
     pub(in super::super) method: StageMethod,
-    /// By what is multiplied.
+    /// Factor of the multiplication.
     pub(in super::super) factor: Option<i16>,
     pub(in super::super) activation: Activation,
 }
 
-/// What becomes of data and operand.
+/// Function of data and operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) enum StageMethod {
     /// Their sum.
@@ -66,7 +66,7 @@ fn half(value: f32) -> i16 {
     (Fp32::from_bits(value.to_bits()).to_fp16().bits() as u16).cast_signed()
 }
 
-/// What each element is joined with, and comes from memory.
+/// Operand that each element is joined with, from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Operand {
     /// 16 bits for each channel.

@@ -266,7 +266,7 @@ impl<'a, 'd> Player<'a, 'd> {
         Ok(())
     }
 
-    /// What was asked for and did not happen.
+    /// Records as failures what was asked for and did not happen.
     fn conclude(&mut self) {
         for (line, block, event) in self.streams.held() {
             let kind = FailureKind::Held { block: block.to_owned(), event: event.to_owned() };

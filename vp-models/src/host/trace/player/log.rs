@@ -52,8 +52,8 @@ pub(super) fn play(
     Ok(())
 }
 
-/// Whether what the log has behind a posted write would come before it, if it were not answered first: a load, a wait that would find
-/// the line high which the write lowers, the end.
+/// Returns true if what the log has behind a posted write would come before it, if it were not answered first: a load, a wait that would
+/// find the line high which the write lowers, the end.
 fn is_waited_for(behind: &[Line<LogCommand>]) -> bool {
     let falls = |line: &&Line<LogCommand>| matches!(line.command, LogCommand::Line { level: false });
     let next = behind.iter().find(|line| !falls(line));

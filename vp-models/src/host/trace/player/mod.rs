@@ -34,7 +34,7 @@ const MAX_LATE_INTERRUPTS: usize = 1000;
 /// Fields of a register that are told one by one.
 const FEW_FIELDS: usize = 4;
 
-/// How a trace is played where the trace itself does not say.
+/// Settings for playing a trace where the trace itself does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlayOptions {
     /// Most reads of one `poll_reg_equal`.
@@ -54,7 +54,7 @@ impl Default for PlayOptions {
     }
 }
 
-/// What came of playing a trace.
+/// Result of playing a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The trace's name.
@@ -63,9 +63,9 @@ pub struct Outcome {
     pub checks_passed: usize,
     /// The regions whose CRC was taken, right or wrong.
     pub sums: Vec<Sum>,
-    /// What a recording's last layer left, right or wrong, if it is known what it should leave.
+    /// Result that a recording's last layer left, right or wrong, if it is known what it should leave.
     pub result: Option<Left>,
-    /// What came of a loadable, if it ran to its end.
+    /// Result of a loadable, if it ran to its end.
     pub execution: Option<Execution>,
     /// Everything that was not as it should be, in the order it was found.
     pub failures: Vec<Failure>,
@@ -88,27 +88,27 @@ pub struct Sum {
     pub memory: Memory,
     /// First byte.
     pub base: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub size: u64,
     /// CRC-32, as zlib computes it.
     pub crc: u32,
 }
 
-/// What the last layer of a recording left, and what it was compared with.
+/// Result of the last layer of a recording, and what it was compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     /// The file that says what it should be.
     pub golden: PathBuf,
     /// First byte in the primary memory.
     pub base: u64,
-    /// How many elements were compared.
+    /// Number of elements compared.
     pub elements: usize,
     /// The elements, where they are few enough to be told one by one; none for what is no number.
     pub values: Vec<Option<i64>>,
 }
 
 impl Outcome {
-    /// Whether every check passed, every declared interrupt came and no other.
+    /// Returns true if every check passed, every declared interrupt came and no other.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.failures.is_empty()
@@ -118,7 +118,7 @@ impl Outcome {
 /// The interrupt line was high.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenInterrupt {
-    /// Which status bit; none where the script reads the status itself (`.txn`), or no source has that bit.
+    /// Interrupt of the status bit; none where the script reads the status itself (`.txn`), or no source has that bit.
     pub interrupt: Option<Interrupt>,
     /// Simulated time at which the player saw it, in picoseconds.
     pub time: Time,
@@ -131,7 +131,7 @@ pub struct Failure {
     pub file: PathBuf,
     /// The line that asked for it; none for what no line asked for.
     pub line: Option<u32>,
-    /// What is wrong.
+    /// Kind of failure.
     pub kind: FailureKind,
 }
 
@@ -145,7 +145,7 @@ impl fmt::Display for Failure {
 }
 
 impl FailureKind {
-    /// Whether memory holds something else, and nothing more is wrong.
+    /// Returns true if memory holds something else, and nothing more is wrong.
     #[must_use]
     pub fn is_of_memory(&self) -> bool {
         matches!(self, FailureKind::Crc { .. } | FailureKind::Bytes { .. } | FailureKind::Values { .. })
@@ -158,7 +158,7 @@ impl FailureKind {
     }
 }
 
-/// What was not as it should be.
+/// Kind of failure: what was not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FailureKind {
@@ -171,7 +171,7 @@ pub enum FailureKind {
         memory: Memory,
         /// First byte.
         base: u64,
-        /// How many bytes.
+        /// Number of bytes.
         size: u64,
         /// The script's CRC.
         expected: u32,
@@ -187,13 +187,13 @@ pub enum FailureKind {
         memory: Memory,
         /// The file with what was expected.
         file: String,
-        /// How many bytes differ.
+        /// Number of bytes that differ.
         differing: u64,
         /// Address of the first.
         address: u64,
-        /// What it should be.
+        /// Byte that should be there.
         expected: u8,
-        /// What it is.
+        /// Byte that is there.
         actual: u8,
     },
     /// A recording's golden that is a row of values.
@@ -203,13 +203,13 @@ pub enum FailureKind {
         file: String,
         /// First byte.
         base: u64,
-        /// How many values differ.
+        /// Number of values that differ.
         differing: usize,
-        /// How many values there are.
+        /// Number of values there are.
         count: usize,
-        /// What they should be.
+        /// Values that should be there.
         expected: Vec<Option<i64>>,
-        /// What they are; none for what is no number.
+        /// Values that are there; none for what is no number.
         actual: Vec<Option<i64>>,
     },
     /// `reg_read_check`, `poll_reg_equal` or `read_reg`.
@@ -217,11 +217,11 @@ pub enum FailureKind {
         "{register} after {reads} reads: expected {relation} {expected:#x} under mask {mask:#x}, found {actual:#x}{fields}"
     )]
     Register {
-        /// Its name, or its address where the script has no name.
+        /// Name of the register, or its address where the script has no name.
         register: String,
-        /// How many times it was read.
+        /// Number of times that it was read.
         reads: u64,
-        /// How the value should stand to the one expected.
+        /// Relation in which the value should stand to the one expected.
         relation: Relation,
         /// The value expected, before the mask.
         expected: u32,
@@ -237,7 +237,7 @@ pub enum FailureKind {
     Missing {
         /// Their names.
         interrupts: String,
-        /// Why the wait ended.
+        /// Reason for which the wait ended.
         reason: HostError,
     },
     /// A log of registers names another register than there is at its address.
@@ -253,9 +253,9 @@ pub enum FailureKind {
     /// An interrupt nobody declared, or one more than were declared.
     #[error("unexpected interrupt {interrupt} at {time}")]
     Unexpected {
-        /// Its name, or the number of its status bit.
+        /// Name of the interrupt, or the number of its status bit.
         interrupt: String,
-        /// When it was seen.
+        /// Time at which it was seen.
         time: Time,
     },
     /// The interrupt line was high for no reason.
@@ -269,7 +269,7 @@ pub enum FailureKind {
     /// Status bits that write 1 to clear did not clear.
     #[error("S_INTR_STATUS reads {status:#x} after clearing {cleared:#x}")]
     NotCleared {
-        /// What it reads.
+        /// Value of S_INTR_STATUS.
         status: u32,
         /// The bits that were cleared.
         cleared: u32,
@@ -332,7 +332,7 @@ fn list(values: &[Option<i64>]) -> String {
     values.iter().map(text).collect()
 }
 
-/// Why a trace could not be played to its end.
+/// Reason for which a trace could not be played to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlayError {
     /// A register the device's map does not have.
@@ -351,7 +351,7 @@ pub enum PlayError {
         script: PathBuf,
         /// The line; none before the first, or in a file without lines.
         line: Option<u32>,
-        /// What the platform said.
+        /// Error of the platform.
         source: HostError,
     },
 }
@@ -399,7 +399,7 @@ pub fn play(
     context.finish()
 }
 
-/// What both players sit at: the host, the line being played, and the outcome so far.
+/// Context that all players share: the host, the line being played, and the outcome so far.
 struct PlayContext<'a> {
     host: &'a mut dyn Host,
     script: &'a Path,
@@ -466,7 +466,7 @@ impl<'a> PlayContext<'a> {
         Ok(())
     }
 
-    /// Whether a layer has begun and not ended.
+    /// Returns true if a layer has begun and not ended.
     fn runs_layers(&mut self) -> Result<bool, PlayError> {
         let statistics = self.ask(|host| host.statistics())?;
         let of_layers = statistics.counters.iter().filter_map(|counter| counter.name.strip_prefix("layer."));
@@ -555,7 +555,7 @@ impl<'a> PlayContext<'a> {
     }
 }
 
-/// What a register should read.
+/// Value that a register should read.
 struct Wanted<'a> {
     register: &'a str,
     relation: Relation,
@@ -576,7 +576,7 @@ fn differing(map: RegisterMap, address: u32, wanted: &Wanted<'_>, actual: u32) -
     if few.is_empty() { String::new() } else { format!(" ({}{more})", few.join(", ")) }
 }
 
-/// What a person calls the register at a byte address.
+/// Returns the name that a person gives the register at a byte address.
 fn name_of(map: RegisterMap, address: u32) -> String {
     map.at(address).map_or_else(|| format!("register {address:#x}"), |located| located.to_string())
 }

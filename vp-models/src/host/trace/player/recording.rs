@@ -15,12 +15,12 @@ use crate::nvdla::registers::{Located, RegisterMap, Unit, bdma, cdma, glb};
 /// Most bits that nobody waits for and that are told one by one.
 const MAX_UNEXPECTED: usize = 4;
 
-/// What a value that the driver read tells, and so how one read here must stand to it.
+/// Meaning of a value that the driver read, and so how one read here must stand to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     /// The driver goes by it as it is.
     Exact,
-    /// It is polled until these bits are so.
+    /// The register is polled until these bits are so.
     Polled(u32),
     /// Free slots: it is polled until there is one.
     Slots,
@@ -36,7 +36,7 @@ impl Reading {
         [0x0000_0003, 0x0003_0000].into_iter().filter(|group| status & group == 0).sum()
     }
 
-    /// What this value says that was read of a register.
+    /// Returns the meaning of a value that was read of a register.
     pub(super) fn of(located: Located, value: u32) -> Reading {
         let Located { unit, register, .. } = located;
         let rdma = matches!(unit, Unit::SdpRdma | Unit::PdpRdma | Unit::CdpRdma);
@@ -53,7 +53,7 @@ impl Reading {
     }
 }
 
-/// Where the last layer writes, as far as it has been said.
+/// Address to which the last layer writes, as far as it has been said.
 #[derive(Default)]
 struct Destination {
     low: u32,
@@ -244,7 +244,7 @@ impl<'a, 'd> Player<'a, 'd> {
         Ok(())
     }
 
-    /// What has come and nobody waits for.
+    /// Records as failures the interrupts that have come and for which nobody waits.
     fn left_over(&mut self) -> Result<(), PlayError> {
         if self.polled.is_some() {
             return Ok(());

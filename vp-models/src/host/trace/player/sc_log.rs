@@ -57,7 +57,7 @@ pub(super) fn play(
     Ok(())
 }
 
-/// Whether a register has what the hardware counts: of untimed units, that is something else, or nothing.
+/// Returns true if a register has what the hardware counts: of untimed units, that is something else, or nothing.
 fn is_measured(located: Located) -> bool {
     let Located { unit, register, .. } = located;
     let is_read_only = register.fields.iter().all(|field| field.access == Access::ReadOnly);

@@ -36,7 +36,7 @@ fn names(register: &str) -> Result<u32, UnknownRegister> {
 struct Copier {
     registers: BTreeMap<u32, u32>,
     memory: BTreeMap<(Memory, u64), u8>,
-    /// What enabling raises, one entry an interrupt to wait for.
+    /// Interrupts that enabling raises, one entry an interrupt to wait for.
     raises: VecDeque<u32>,
     pending: VecDeque<u32>,
     /// Reads of FLUSH until it is 1.
@@ -46,7 +46,7 @@ struct Copier {
     map: RegisterMap,
     broken: bool,
     copies: bool,
-    /// Where the secondary memory is, if there is one.
+    /// Addresses of the secondary memory, if there is one.
     secondary: Option<Range<u64>>,
     /// Layers that run until no interrupt is left to come.
     layers: usize,

@@ -26,7 +26,7 @@ struct Player<'a, 'd> {
     mask: u32,
     /// Interrupts that have come and that no `wait_intr` has asked for yet.
     pending: u32,
-    /// Whether the script is one of gem5-NVDLA's.
+    /// True if the script is one of gem5-NVDLA's.
     has_until: bool,
 }
 

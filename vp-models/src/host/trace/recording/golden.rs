@@ -1,4 +1,4 @@
-//! What a recording must leave in memory: an image file of the runtime's, or a row of values in a table.
+//! Goldens of a recording: an image file of the runtime's, or a row of values in a table, that must be left in memory.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::host::read_at_most;
 /// Largest image read, in bytes.
 const MAX_GOLDEN_BYTES: u64 = 16 << 20;
 
-/// What the last layer of a recording must leave at its destination.
+/// Data that the last layer of a recording must leave at its destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Golden {
     /// A cube, as the runtime wrote it into a file.
@@ -21,11 +21,11 @@ pub enum Golden {
     Values {
         /// The file that says so.
         file: PathBuf,
-        /// What the elements are.
+        /// Format of the elements.
         element: Element,
-        /// What they are worth.
+        /// Values of the elements.
         values: Vec<i64>,
-        /// How far each may be off.
+        /// Largest difference that each may have.
         within: u32,
     },
 }
@@ -121,7 +121,7 @@ fn rounded(half: u16) -> Option<i64> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dimg {
     file: PathBuf,
-    /// Where each element lay in memory, from the destination.
+    /// Offset of each element in memory, from the destination.
     places: Vec<usize>,
     elements: Vec<u8>,
     element: Element,
@@ -177,13 +177,13 @@ impl Dimg {
         Ok(Dimg { file: file.to_owned(), places, elements: elements.to_vec(), element, memory_bytes })
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is none; a file that was read has some.
+    /// Returns true if there is none; a file that was read has some.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
@@ -274,7 +274,7 @@ mod tests {
         Dimg::parse(&bytes, Path::new("g.dimg")).map_err(|error| error.to_string())
     }
 
-    /// Where the bytes of a file's elements lie, in the file's order.
+    /// Returns the offsets of the bytes of a file's elements, in the file's order.
     fn places(image: &Dimg) -> Vec<usize> {
         let bytes = image.element.bytes();
         image.places.iter().flat_map(|&at| at..at + bytes).collect()

@@ -21,7 +21,7 @@ use super::{Body, Line, MAX_SCRIPT_BYTES, Surface, Trace, read_text};
 pub(super) use golden::image;
 pub use golden::{Dimg, Element, Golden};
 
-/// Where the driver's memory pool lies: its address is fixed in the driver.
+/// Address of the driver's memory pool, fixed in the driver.
 pub const POOL: u64 = 0xc000_0000;
 
 /// Most memory of a recording, in bytes.
@@ -41,7 +41,7 @@ pub enum RecordedCommand {
     Read {
         /// Byte address in the register window.
         address: u32,
-        /// What the recorded device answered.
+        /// Word that the recorded device answered.
         value: u32,
     },
     /// `I bits`: these bits of `S_INTR_STATUS` came, together or one after the other.

@@ -32,10 +32,10 @@ impl Marks {
 
 /// Some bytes that follow each other.
 struct Page {
-    /// What they held before the log.
+    /// Bytes of the page before the log.
     before: [u8; PAGE_BYTES],
     was_read: Marks,
-    /// What they hold.
+    /// Bytes of the page now.
     now: [u8; PAGE_BYTES],
     is_known: Marks,
     /// Written by the device, and not by the CPU since.
@@ -53,7 +53,7 @@ impl Default for Page {
     }
 }
 
-/// What the CPU changed before each of a log's register accesses, by that access's place.
+/// Changes by the CPU before each of a log's register accesses, by that access's place.
 type Changes = BTreeMap<usize, BTreeMap<Memory, Surface>>;
 
 /// Both memories, from the log's first line on.
@@ -62,19 +62,19 @@ pub(super) struct Memories {
     pages: BTreeMap<(Memory, u64), Box<Page>>,
     changes: Changes,
     changed_bytes: usize,
-    /// How many interrupts the CPU has taken.
+    /// Number of interrupts that the CPU has taken.
     epoch: u32,
     /// The place of the first register access behind the last of them.
     epoch_begins: usize,
 }
 
-/// What has come of a log's memory.
+/// Memory of a log, as its accesses tell it.
 pub(super) struct Told {
-    /// What the memories held before.
+    /// Contents of the memories before the log.
     pub(super) before: Vec<(Memory, Surface)>,
-    /// What the device left.
+    /// Contents that the device left.
     pub(super) left: Vec<(Memory, Surface)>,
-    /// What the CPU changed between.
+    /// Changes by the CPU between its register accesses.
     pub(super) changes: Changes,
 }
 

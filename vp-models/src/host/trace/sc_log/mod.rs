@@ -38,11 +38,11 @@ const BEGINNING_BYTES: u64 = 16 << 20;
 /// A log's accesses, with the memory that goes with them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScLog {
-    /// What the memories hold before the first access.
+    /// Contents of the memories before the first access.
     pub before: Vec<(Memory, Surface)>,
     /// The accesses to registers in their order, and what the CPU put into memory between them.
     pub lines: Vec<Line<ScCommand>>,
-    /// What the device leaves in the memories.
+    /// Contents that the device leaves in the memories.
     pub left: Vec<(Memory, Surface)>,
 }
 
@@ -60,12 +60,12 @@ pub enum ScCommand {
     Read {
         /// Byte address in the register window.
         address: u32,
-        /// What was read.
+        /// Word that was read.
         value: u32,
     },
     /// The CPU has changed memory: the device read other bytes there than before.
     Load {
-        /// Which memory.
+        /// Memory that was changed.
         memory: Memory,
         /// First byte.
         address: u64,
@@ -89,7 +89,7 @@ pub(super) fn is_log(path: &Path) -> bool {
     2 * of_log > all
 }
 
-/// Whether a line is one of the virtual platform's: SystemC's report, by one of its modules or by the C-model's log.
+/// Returns true if a line is one of the virtual platform's: SystemC's report, by one of its modules or by the C-model's log.
 fn is_line(line: &[u8]) -> bool {
     let Ok(line) = std::str::from_utf8(line) else { return false };
     let Some((before, behind)) = line.split_once("Info: ") else { return false };
@@ -177,12 +177,12 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<b
     Ok(true)
 }
 
-/// What has been read of a log.
+/// Part of a log that has been read.
 #[derive(Default)]
 struct Reader {
     lines: Vec<Line<ScCommand>>,
     memories: Memories,
-    /// Where the last write to a register is among the lines.
+    /// Index among the lines of the last write to a register.
     last_write: usize,
 }
 

@@ -15,9 +15,9 @@ pub(super) enum Port {
 /// A read or a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Transaction {
-    /// Over which port.
+    /// Port over which it goes.
     pub(super) port: Port,
-    /// Whether it is a write.
+    /// True if it is a write.
     pub(super) is_write: bool,
     /// Address of the first byte.
     pub(super) address: u64,

@@ -20,7 +20,7 @@ fn wrong(key: &'static str, what: impl Into<String>) -> KeyError {
     KeyError::new(key, what)
 }
 
-/// What a key would be, for who has left it out.
+/// Returns the error of a missing key, with an example for who has left it out.
 fn missing(key: &str, example: &str) -> KeyError {
     wrong("", format!("`{key}` is missing: write it, such as {example}"))
 }
@@ -41,7 +41,7 @@ pub(super) struct Reader<'a, 'b> {
     pub(super) places: HashMap<String, usize>,
 }
 
-/// What a layer does, and the size of what it makes.
+/// Operation of a layer, and the shape of its output.
 type Read = Result<(Operation, Shape), KeyError>;
 
 impl Reader<'_, '_> {
@@ -73,7 +73,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Where what a key names is in the list; none for the network's input.
+    /// Returns the place in the list of what a key names; none for the network's input.
     fn source(&self, (key, input): NamedInput<'_>) -> Result<Option<usize>, KeyError> {
         let layers = &self.network.layers;
         match input {

@@ -1,4 +1,4 @@
-//! Which of several tensors share a memory that has no room for all of them.
+//! Choice of the tensors that share a memory that has no room for all of them.
 
 use crate::host::network::plan::memory::Memory;
 use std::cmp::Reverse;
@@ -12,7 +12,7 @@ pub(super) struct Allocation {
 }
 
 impl Allocation {
-    /// Whether both are needed at some time.
+    /// Returns true if both are needed at some time.
     pub(super) fn meets(&self, other: &Allocation) -> bool {
         self.life.start() <= other.life.end() && other.life.start() <= self.life.end()
     }
@@ -53,7 +53,7 @@ pub(super) fn pack(all: &[&Allocation], room: Range<u64>) -> Option<Vec<u64>> {
 /// there are thousands. What is tried after that is placed beside them.
 const MOST_PLACED: usize = 1 << 20;
 
-/// How much of a memory is used at each time.
+/// Bytes of a memory that are used at each time.
 #[derive(Clone, Default)]
 struct Load(Vec<u64>);
 

@@ -1,4 +1,4 @@
-//! Which tensors BDMA copies into what is free of SRAM.
+//! Choice of the tensors that BDMA copies into what is free of SRAM.
 //!
 //! A copy reads its tensor once from DRAM. It is made where readers would read more of it there, and by more than a hardware layer counts
 //! as elsewhere in the planner: a copy has registers and an interrupt too.
@@ -17,12 +17,12 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// What is copied.
+/// Tensor or constant that is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::host::network::plan) enum Copied {
     /// Weights or biases, by their place among the constants.
     Constant(usize),
-    /// What a source gives.
+    /// Cube that a source gives.
     Cube(Option<usize>),
 }
 
@@ -35,7 +35,7 @@ pub(in crate::host::network::plan) struct Copy {
     pub(in crate::host::network::plan) begin: usize,
     /// The tasks that read it: at least one, in order.
     pub(in crate::host::network::plan) readers: Vec<usize>,
-    /// Where the copy is.
+    /// Place of the copy.
     pub(in crate::host::network::plan) place: Place,
     /// Bytes that are copied, in BDMA's unit.
     pub(in crate::host::network::plan) bytes: u64,
