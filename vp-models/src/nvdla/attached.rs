@@ -21,7 +21,7 @@ struct Attached {
 }
 
 impl NvdlaDescription {
-    /// What the device is.
+    /// Returns the device's identity.
     pub(crate) fn identity(&self) -> Identity {
         let map = self.config.register_map;
         // The names by which NVIDIA's driver finds a device with this register map: kmd/port/linux/nvdla_core_callbacks.c of

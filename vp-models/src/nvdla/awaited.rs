@@ -47,7 +47,7 @@ impl Units<'_> {
             .is_some_and(|control| control.registers().borrow().enabled_groups().next().is_some())
     }
 
-    /// What the next layer of a unit waits for, if one is enabled.
+    /// Returns the units that the next layer of a unit waits for, if one is enabled.
     fn missing(&self, unit: Unit, control: &Control) -> Vec<Unit> {
         let registers = control.registers().borrow();
         let turn = registers.consumer();

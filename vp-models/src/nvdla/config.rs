@@ -71,7 +71,7 @@ macro_rules! parameters {
             $($(#[doc = $doc])+ pub $name: $type,)+
         }
 
-        /// What a description says: a built-in configuration to start from and the parameters that differ.
+        /// Configuration as a description says it: a built-in one to start from and the parameters that differ.
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Overrides {
@@ -190,13 +190,13 @@ parameters! {
     dma_write_clients: u32,
 }
 
-/// Why a configuration cannot be.
+/// Reason for which a configuration cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// No built-in configuration of that name.
     #[error("no configuration `{name}`{}; there are {}", hint(name, Config::NAMES), Config::NAMES.join(", "))]
     Unknown {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
     },
     /// Neither a base nor this parameter is given.
@@ -210,9 +210,9 @@ pub enum ConfigError {
     OutOfRange {
         /// The parameter.
         parameter: &'static str,
-        /// Its value.
+        /// Value of the parameter.
         value: u32,
-        /// What would be right.
+        /// Rule that the value breaks.
         rule: Rule,
     },
     /// A list of data types is empty.
@@ -241,7 +241,7 @@ pub enum ConfigError {
     },
 }
 
-/// What a parameter must be.
+/// Condition that a parameter must meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Within these bounds.
@@ -285,7 +285,7 @@ impl Rule {
 }
 
 impl Config {
-    /// Whether the parameters describe hardware that models can be.
+    /// Checks that the parameters describe hardware that models can be.
     pub fn check(&self) -> Result<(), ConfigError> {
         let rule = |parameter, value, rule: Rule| {
             if rule.admits(value) { Ok(()) } else { Err(ConfigError::OutOfRange { parameter, value, rule }) }
@@ -370,7 +370,7 @@ impl Config {
         rule("dma_write_clients", self.dma_write_clients, Rule::Between(1, 16))
     }
 
-    /// Whether the hardware has this unit. The register map may have slots for more units; such slots read 0.
+    /// Returns true if the hardware has this unit. The register map may have slots for more units; such slots read 0.
     pub fn has_unit(&self, unit: Unit) -> bool {
         let is_enabled = match unit {
             Unit::Cvif => self.secondary_memory,
@@ -393,12 +393,12 @@ impl Config {
         self.register_map.family()
     }
 
-    /// Whether input and output may have that format.
+    /// Returns true if input and output may have that format.
     pub fn has_feature_type(&self, data_type: DataType) -> bool {
         self.feature_types.contains(&data_type)
     }
 
-    /// Whether weights may have that format.
+    /// Returns true if weights may have that format.
     pub fn has_weight_type(&self, data_type: DataType) -> bool {
         self.weight_types.contains(&data_type)
     }
@@ -442,7 +442,7 @@ impl Config {
         self.mac_atomic_k / precision.bytes() as u32
     }
 
-    /// Whether it convolves in that format.
+    /// Returns true if the hardware convolves in that format.
     pub fn computes(&self, precision: Precision) -> bool {
         let has = |types: &[DataType]| types.iter().any(|format| Precision::from(*format) == precision);
         has(&self.feature_types) && has(&self.weight_types)

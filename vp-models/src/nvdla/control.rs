@@ -18,7 +18,7 @@ pub(crate) struct Control {
     registers: RefCell<RegisterFile>,
     unread: Unread,
     enabled: Event,
-    /// When each group was last enabled.
+    /// Time at which each group was last enabled.
     enabled_at: [Cell<Time>; 2],
     /// The group's layer has been given to the engine and has not ended: the group stays enabled, and is not a
     /// new one.
@@ -91,7 +91,7 @@ impl Control {
         (consumer, group, enabled)
     }
 
-    /// What the group whose turn it is holds once it is enabled, and since when it is; it is not given out by this.
+    /// Returns what the group whose turn it is holds once it is enabled, and since when it is; it is not given out by this.
     pub(crate) async fn coming(&self) -> (Group, Time) {
         loop {
             if let registers = self.registers.borrow()
@@ -105,12 +105,12 @@ impl Control {
         }
     }
 
-    /// When a group was last enabled.
+    /// Returns the time at which a group was last enabled.
     pub(crate) fn enabled_at(&self, group: usize) -> Time {
         self.enabled_at[group].get()
     }
 
-    /// What a group holds now, enabled or not.
+    /// Returns what a group holds now, enabled or not.
     pub(crate) fn present(&self, group: usize) -> Group {
         self.unread.cut(self.registers.borrow().group(group))
     }
@@ -121,7 +121,7 @@ impl Control {
         self.taken[group].set(false);
     }
 
-    /// What the unit holds when no layer of its own is asked for.
+    /// Returns what the unit holds when no layer of its own is asked for.
     pub(crate) fn idle(&self) -> (Group, Time) {
         (self.present(0), self.sim.now())
     }

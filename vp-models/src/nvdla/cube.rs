@@ -8,7 +8,7 @@
 //! Called by every engine's `layer` (addresses), `compute` (buffers) and `timing` (bursts). It moves no data
 //! itself.
 
-/// Which memory interface an address belongs to: the `RAM_TYPE` bit of every DMA.
+/// Memory interface that an address belongs to: the `RAM_TYPE` bit of every DMA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ram {
     /// 0, `CV`: the secondary interface (SRAMIF).
@@ -33,7 +33,7 @@ impl Ram {
     }
 }
 
-/// How the atoms of a cube follow each other.
+/// Layout by which the atoms of a cube follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packing {
     /// By the stride registers.
@@ -58,7 +58,7 @@ pub struct Surface {
     pub pixel: u32,
     /// Bytes of an atom; each address on the bus is a multiple of this.
     pub atom: u32,
-    /// Whether the strides count.
+    /// Layout of the atoms, which says whether the strides count.
     pub packing: Packing,
 }
 
@@ -89,7 +89,7 @@ impl Surface {
         self.address(channel / lanes, x, y).wrapping_add((channel % lanes) as u64 * bytes as u64)
     }
 
-    /// Whether a cube of that many lines and surfaces has each pixel at the same address in both layouts. A
+    /// Returns true if a cube of that many lines and surfaces has each pixel at the same address in both layouts. A
     /// stride to a line or surface that the cube does not have makes no difference.
     pub fn places_alike(&self, other: &Surface, lines: u32, surfaces: u32) -> bool {
         let without_unused = |surface: &Surface| Surface {

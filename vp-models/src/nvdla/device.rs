@@ -29,19 +29,19 @@ use std::rc::Rc;
 use vp_core::observe::{SourceKind, Warning, What};
 use vp_core::{Sim, Time};
 
-/// What a device is built from.
+/// Parts that a device is built from.
 pub struct Parts {
     /// The hardware configuration.
     pub config: Config,
-    /// Which words its capability ROM holds.
+    /// Words that the device's capability ROM holds.
     pub capability_rom: CapabilityRom,
-    /// How long its parts take.
+    /// Times that the device's parts take.
     pub timing: Timing,
     /// One clock cycle.
     pub cycle: Time,
     /// Threads of the host that may share an engine's arithmetic. They change nothing that can be observed.
     pub threads: NonZeroUsize,
-    /// Whether engines leave the arithmetic out: all times stay the same, and results are zeros.
+    /// True if engines leave the arithmetic out: all times stay the same, and results are zeros.
     pub skips_arithmetic: bool,
     /// The primary memory interface (DBBIF).
     pub primary: Rc<Interconnect>,
@@ -49,11 +49,11 @@ pub struct Parts {
     pub secondary: Option<Rc<Interconnect>>,
     /// The interrupt line.
     pub interrupt: IrqLine,
-    /// What is told when its datapaths have work.
+    /// Record that is told when the device's datapaths have work.
     pub occupancy: Rc<Occupancy>,
 }
 
-/// Where a unit's registers live.
+/// Place of a unit's registers.
 enum Registers {
     /// Words that never change: the capability ROM.
     Rom(Vec<u32>),
@@ -76,7 +76,7 @@ enum Registers {
 pub struct Nvdla {
     map: RegisterMap,
     units: Vec<(Unit, Registers)>,
-    /// What is behind their registers.
+    /// Engines behind the units' registers.
     engines: Vec<Rc<dyn Remembers>>,
     interrupts: Rc<Interrupts>,
     first_enabled: Cell<Option<Time>>,
@@ -205,7 +205,7 @@ impl Nvdla {
         }
     }
 
-    /// When the first write that enabled a group was accepted on the bus.
+    /// Returns the time at which the first write that enabled a group was accepted on the bus.
     pub fn first_enabled(&self) -> Option<Time> {
         self.first_enabled.get()
     }
@@ -224,7 +224,7 @@ impl Nvdla {
         self.units.iter().flat_map(of_unit).collect()
     }
 
-    /// When the last layer was done: the time of its interrupt.
+    /// Returns the time at which the last layer was done: that of its interrupt.
     pub fn last_done(&self) -> Option<Time> {
         self.interrupts.last_raised()
     }
@@ -234,8 +234,8 @@ impl Nvdla {
         self.interrupts.pending()
     }
 
-    /// What the CPU has yet to enable before something of what it has enabled can begin or go on. `is_open` says of a unit whether it
-    /// is in the middle of a layer.
+    /// Returns what the CPU has yet to enable before something of what it has enabled can begin or go on. `is_open` says of a unit whether
+    /// it is in the middle of a layer.
     pub(crate) fn awaited(&self, is_open: &dyn Fn(Unit) -> bool) -> Vec<String> {
         let controls = self.units.iter().filter_map(|(unit, registers)| match registers {
             Registers::Unit(control) => Some((*unit, &**control)),

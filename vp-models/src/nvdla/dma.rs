@@ -13,7 +13,7 @@ pub(crate) const MAX_ATOM: usize = 32;
 /// One memory atom; configurations with smaller ones use the first bytes.
 pub(crate) type Atom = [u8; MAX_ATOM];
 
-/// What SDP hands to PDP on the fly.
+/// Atom that SDP hands to PDP on the fly.
 #[derive(Clone, Copy)]
 pub(crate) struct Passed {
     pub(crate) atom: Atom,
@@ -104,7 +104,7 @@ impl ReadDma {
         &self.streams[self.ports.index(ram)]
     }
 
-    /// How long requests of a counter, whose data has come, have waited for `ready` since this was last asked.
+    /// Returns the time for which requests of a counter, whose data has come, have waited for `ready` since this was last asked.
     pub(crate) fn take_stalled(&self, counter: usize) -> Time {
         self.streams.iter().fold(Time::ZERO, |sum, stream| sum + stream.take_stalled(counter))
     }
@@ -129,7 +129,7 @@ pub(crate) struct WriteDma {
     /// Lines of the present layer, handed to the stream one at a time: a layer may have millions.
     lines: RefCell<Box<dyn Iterator<Item = (u64, u32)>>>,
     line_left: Cell<u32>,
-    /// When the last atom leaves the pipeline that was put.
+    /// Time at which the last atom that was put leaves the pipeline.
     last_due: Cell<Time>,
 }
 
@@ -183,12 +183,12 @@ impl WriteDma {
         self.stream().at_most(self.capacity - 1).await;
     }
 
-    /// How many atoms there is room for.
+    /// Returns the number of atoms that there is room for.
     pub(crate) fn room_left(&self) -> usize {
         self.capacity.saturating_sub(self.stream().under_way()) as usize
     }
 
-    /// How long complete bursts have waited for the memory interface since this was last asked.
+    /// Returns the time for which complete bursts have waited for the memory interface since this was last asked.
     pub(crate) fn take_stalled(&self) -> Time {
         self.streams.iter().fold(Time::ZERO, |sum, stream| sum + stream.take_stalled())
     }
@@ -200,7 +200,7 @@ impl WriteDma {
         self.stream().abandon();
     }
 
-    /// When the last atom leaves the engine's pipeline that was put.
+    /// Returns the time at which the last atom that was put leaves the engine's pipeline.
     pub(crate) fn last_due(&self) -> Time {
         self.last_due.get()
     }

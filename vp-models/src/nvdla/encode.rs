@@ -107,7 +107,7 @@ pub(crate) fn hold(group: &mut Group, field: FieldRef, value: u32) -> Result<(),
     (held == value).then_some(()).ok_or_else(refused)
 }
 
-/// Whether the registers written for a layer say that layer, and no other that is near it.
+/// Checks that the registers written for a layer say that layer, and no other that is near it.
 pub(crate) fn check<L: PartialEq + Debug>(
     layer: &L,
     decoded: Result<L, Refused>,

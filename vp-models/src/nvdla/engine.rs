@@ -22,7 +22,7 @@ use std::num::NonZeroUsize;
 use std::rc::Rc;
 use vp_core::{Either, Event, Sim, Time, join, select};
 
-/// What the device gives its engines.
+/// Context that the device gives its engines.
 pub(crate) struct EngineContext<'a> {
     pub(crate) sim: &'a Sim,
     pub(crate) cycle: Time,
@@ -32,7 +32,7 @@ pub(crate) struct EngineContext<'a> {
     pub(crate) interrupts: &'a Rc<Interrupts>,
     /// Threads of the host that may share an engine's arithmetic.
     pub(crate) threads: NonZeroUsize,
-    /// Whether results are left out: all is done in its time, and zeros come out.
+    /// True if results are left out: all is done in its time, and zeros come out.
     pub(crate) skips_arithmetic: bool,
     pub(crate) occupancy: &'a Rc<Occupancy>,
 }
@@ -40,14 +40,14 @@ pub(crate) struct EngineContext<'a> {
 /// A layer, or why the group's registers are none, with what they say.
 type Decoded<Layer> = Result<Layer, Box<(Refused, Group)>>;
 
-/// What every engine has.
+/// State that every engine has.
 pub(crate) struct Common<Layer> {
     pub(crate) sim: Sim,
     pub(crate) cycle: Time,
     pub(crate) timing: Timing,
     /// The engine's own registers.
     pub(crate) control: Rc<Control>,
-    /// Its RDMA's.
+    /// Registers of the engine's RDMA.
     pub(crate) rdma: Rc<Control>,
     /// Results are left out.
     pub(crate) skips_arithmetic: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Common<Layer> {
     /// Layers decoded, their reads under way, in the order in which they run.
     decoded: RefCell<VecDeque<(usize, Decoded<Layer>)>>,
     layer_decoded: Event,
-    /// Whether the engine has a layer, or one waits for it.
+    /// True if the engine has a layer, or one waits for it.
     busy: Cell<bool>,
     /// The earliest start of the present layer's first atom.
     start: Cell<Time>,
@@ -68,9 +68,9 @@ pub(crate) struct Common<Layer> {
 
 /// A layer that has streamed.
 pub(crate) struct Streamed {
-    /// When it ends at the earliest, if its writes are acknowledged by then.
+    /// Time at which the layer ends at the earliest, if its writes are acknowledged by then.
     pub(crate) ends: Time,
-    /// When the engine takes its next layer.
+    /// Time at which the engine takes its next layer.
     pub(crate) next: Time,
 }
 
@@ -86,12 +86,12 @@ struct FinishingLayer<Layer> {
 /// stage that looks at the enable bit.
 pub(crate) struct PrefetchedLayer {
     bound: Time,
-    /// Whether it may still be behind.
+    /// True if the next atom may still start earlier than now.
     behind: bool,
 }
 
 impl PrefetchedLayer {
-    /// When an atom starts that has been there since `there`, and behind which there is room: now, or earlier.
+    /// Returns the start of an atom that has been there since `there`, and behind which there is room: now, or earlier.
     pub(crate) fn start(&mut self, there: Time, now: Time) -> Time {
         let start = if self.behind { there.max(self.bound).min(now) } else { now };
         self.behind &= start < now;
@@ -128,7 +128,7 @@ impl<Layer> Common<Layer> {
         self.cycle * u64::from(n)
     }
 
-    /// How the present layer's first atoms start; `possible` unless something else decides.
+    /// Returns how the present layer's first atoms start; `possible` unless something else decides.
     pub(crate) fn early(&self, possible: bool) -> PrefetchedLayer {
         PrefetchedLayer { bound: self.start.get(), behind: possible }
     }
@@ -153,15 +153,15 @@ impl<Layer> Common<Layer> {
 
 /// One engine.
 pub(crate) trait Engine: Sized + 'static {
-    /// Its hardware layer.
+    /// Hardware layer of the engine.
     type Layer: Clone;
 
-    /// What it raises when a layer is done.
+    /// Source of the interrupt that the engine raises when a layer is done.
     const DONE: InterruptSource;
 
     fn common(&self) -> &Common<Self::Layer>;
 
-    /// Whether a layer that these registers describe reads memory.
+    /// Returns true if a layer that these registers describe reads memory.
     fn needs_rdma(&self, registers: &Group) -> bool;
 
     fn decode(&self, registers: &Group, rdma: &Group) -> Result<Self::Layer, Refused>;
@@ -178,17 +178,17 @@ pub(crate) trait Engine: Sized + 'static {
     /// Runs the layer; ends when memory holds its result.
     async fn stream(&self, layer: &Self::Layer, group: usize) -> Streamed;
 
-    /// Where its results go.
+    /// Returns the write DMA to which results go.
     fn output(&self) -> &WriteDma;
 
     /// The layer, if its RDMA can start by itself: all that it reads follows from its own registers, which agree with
     /// what the engine's registers are by now.
     fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<Self::Layer>;
 
-    /// Whether two layers read the same.
+    /// Returns true if two layers read the same.
     fn reads_alike(&self, one: &Self::Layer, other: &Self::Layer) -> bool;
 
-    /// What the datapath does before the engine is enabled.
+    /// Does what the datapath does before the engine is enabled.
     async fn run_ahead(&self, _layer: &Self::Layer) {}
 
     /// Takes what was read for a layer that does not come.

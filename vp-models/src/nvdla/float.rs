@@ -27,7 +27,7 @@ pub type Fp32 = Float<8, 23>;
 impl<const E: u32, const M: u32> Float<E, M> {
     /// Positive zero.
     pub const ZERO: Self = Float(0);
-    /// What the exponent of 1 is stored as.
+    /// Stored exponent of 1.
     pub const BIAS: u32 = (1 << (E - 1)) - 1;
     /// Stored exponent of NaN and infinity.
     const EXPONENT_ONES: u32 = (1 << E) - 1;
@@ -57,7 +57,7 @@ impl<const E: u32, const M: u32> Float<E, M> {
         Float::new(negative, Self::EXPONENT_ONES - 1, Self::MANTISSA_ONES)
     }
 
-    /// Its sign bit is set.
+    /// Returns true if the sign bit is set.
     pub const fn is_negative(self) -> bool {
         self.0 >> (E + M) != 0
     }
@@ -195,7 +195,7 @@ impl<const E: u32, const M: u32> Float<E, M> {
     }
 }
 
-/// How many elements are no finite numbers: what statistics registers count.
+/// Numbers of elements that are no finite numbers: what statistics registers count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpecialCounts {
     /// Not numbers.
@@ -205,7 +205,7 @@ pub struct SpecialCounts {
 }
 
 impl SpecialCounts {
-    /// Those in some bytes of memory.
+    /// Counts the elements in some bytes of memory that are no finite numbers.
     pub fn of(bytes: &[u8]) -> SpecialCounts {
         let mut specials = SpecialCounts::default();
         for &pair in bytes.as_chunks().0 {
@@ -334,7 +334,7 @@ impl Fp16 {
         Float(u16::from_le_bytes(bytes) as u32)
     }
 
-    /// Its bytes in memory.
+    /// Returns the number's bytes in memory.
     pub const fn to_bytes(self) -> [u8; 2] {
         (self.0 as u16).to_le_bytes()
     }

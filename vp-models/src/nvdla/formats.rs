@@ -5,7 +5,7 @@ use super::numeric::Precision;
 use super::refused::Refused;
 use super::registers::{FieldRef, Group};
 
-/// What there is besides int8.
+/// Formats that there are besides int8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Formats {
     /// int16.

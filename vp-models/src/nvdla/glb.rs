@@ -45,7 +45,7 @@ impl Glb {
         self.status |= interrupt.mask() & self.present;
     }
 
-    /// Whether the interrupt line is high: something is pending and not masked.
+    /// Returns true if the interrupt line is high: something is pending and not masked.
     pub fn level(&self) -> bool {
         self.status & !self.mask != 0
     }
@@ -56,7 +56,7 @@ impl Glb {
         Interrupt::all().filter(move |interrupt| status & interrupt.mask() != 0)
     }
 
-    /// Whether an interrupt is kept from the line.
+    /// Returns true if an interrupt is kept from the line.
     pub fn is_masked(&self, interrupt: Interrupt) -> bool {
         self.mask & interrupt.mask() != 0
     }

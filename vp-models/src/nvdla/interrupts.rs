@@ -30,7 +30,7 @@ impl Interrupts {
         self.line.drive(self.glb.borrow().level());
     }
 
-    /// When the last layer was done.
+    /// Returns the time at which the last layer was done.
     pub(crate) fn last_raised(&self) -> Option<Time> {
         self.last_raised.get()
     }

@@ -52,7 +52,7 @@ impl From<&LutPort> for Tables {
 pub struct Range<B> {
     /// Inputs up to here underflow.
     pub start: B,
-    /// Where the overflow slope starts. It does not decide whether an input overflows; the index does.
+    /// Start of the overflow slope. It does not decide whether an input overflows; the index does.
     pub end: B,
     /// Slope below `start`.
     pub underflow: Slope,
@@ -63,7 +63,7 @@ pub struct Range<B> {
 /// The `S_LUT_*` registers but for the access port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings<B> {
-    /// How LE is indexed.
+    /// Indexing of LE.
     pub le_index: LeIndex,
     /// LO index: `(x - start) >> select`; negative shifts left.
     pub lo_select: i8,
@@ -71,7 +71,7 @@ pub struct Settings<B> {
     pub le: Range<B>,
     /// Range of LO.
     pub lo: Range<B>,
-    /// Which table answers where one alone does not hit.
+    /// Tables that answer where one alone does not hit.
     pub priorities: Priorities,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct LutFields {
     /// The access port: entry, table, direction, data.
     pub(crate) port: [FieldRef; 4],
     pub(crate) le_function: FieldRef,
-    /// Its value for a logarithmic LE; 1 makes it linear.
+    /// Value of `le_function` for a logarithmic LE; 1 makes it linear.
     pub(crate) exponent: u32,
     pub(crate) le_index_offset: FieldRef,
     pub(crate) le_index_select: FieldRef,
@@ -212,7 +212,7 @@ impl<'a, B> Lut<'a, B> {
 /// The table that answers.
 pub(crate) struct Chosen<'a, B> {
     pub(crate) table: Table,
-    /// Where the input lies in it.
+    /// Place of the input in the table.
     pub(crate) place: RangePosition,
     pub(crate) range: &'a Range<B>,
     pub(crate) entries: &'a [i16],
@@ -243,7 +243,7 @@ impl std::ops::AddAssign for Counters {
     }
 }
 
-/// How LE is indexed.
+/// Indexing of LE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LeIndex {
     /// `floor(log2(x - start)) - offset`.
@@ -259,7 +259,7 @@ pub enum LeIndex {
 }
 
 impl LeIndex {
-    /// Where an input lies in LE that is `distance` above its start.
+    /// Returns the place of an input in LE that is `distance` above its start.
     pub(crate) fn place(self, distance: u64, fraction_bits: u32) -> RangePosition {
         match self {
             LeIndex::Exponent { offset } => exponential(distance, offset, fraction_bits),
@@ -277,7 +277,7 @@ pub struct Slope {
     pub shift: i8,
 }
 
-/// Which table answers where one alone does not hit.
+/// Tables that answer where one alone does not hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priorities {
     /// Answers when both underflow.
@@ -302,7 +302,7 @@ impl Priorities {
     }
 }
 
-/// Where an input lies in one table.
+/// Place of an input in one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RangePosition {
     Below,

@@ -35,7 +35,7 @@ impl Precision {
         }
     }
 
-    /// Its code in registers.
+    /// Returns the format's code in registers.
     pub const fn code(self) -> u32 {
         match self {
             Precision::Int8 => 0,

@@ -18,7 +18,7 @@ pub enum Order {
 /// Pixels that lie side by side and follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Which cube.
+    /// Number of the cube.
     pub cube: u32,
     /// First column.
     pub x: u32,

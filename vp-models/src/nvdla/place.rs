@@ -16,7 +16,7 @@ pub(crate) struct Place {
     pub(crate) surface_stride: FieldRef,
 }
 
-/// Where bits below an atom are lost.
+/// Place where bits below an atom are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LowBits {
     /// Dropped in front of the datapath, in each register by itself: CDMA and SDP (`NV_NVDLA_cdma`,
@@ -83,7 +83,7 @@ impl Place {
     }
 }
 
-/// What is wrong with an address or a stride that is no multiple of an atom.
+/// Returns the error in an address or a stride that is no multiple of an atom.
 pub(crate) fn unaligned(group: &Group, field: FieldRef, atom: u32, low_bits: LowBits) -> Option<String> {
     let value = group.actual(field);
     let taken = value & !(atom - 1);

@@ -15,9 +15,9 @@ use super::registers::{FieldRef, Group};
 pub struct Refused {
     /// The field: its unit, register and name.
     pub field: FieldRef,
-    /// Its stored value, or the quantity that it cannot hold.
+    /// Stored value of the field, or the quantity that it cannot hold.
     pub value: u32,
-    /// What it contradicts, and what would be right.
+    /// Reason: what the value contradicts, and what would be right.
     pub why: Cow<'static, str>,
 }
 

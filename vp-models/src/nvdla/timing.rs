@@ -1,4 +1,4 @@
-//! How many clock cycles each part of the device takes.
+//! Clock cycles that each part of the device takes.
 //!
 //! The mechanisms are in the engines' own `timing` files and in [`crate::bus`]. This module has their
 //! parameters, derived from the hardware configuration where the hardware derives them, and otherwise read off
@@ -10,7 +10,7 @@ use crate::bus::axi::IntakeStage::{self, Fifo, Register, Skid};
 use crate::bus::csb::CsbTiming;
 use serde::{Deserialize, Serialize};
 
-/// Which of the two published RTL trees to follow.
+/// Published RTL tree to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RtlTree {
@@ -30,7 +30,7 @@ pub struct Timing {
     pub csb: CsbTiming,
     /// From the effect of an RDMA's enable bit to its first read address.
     pub dma_start: u32,
-    /// How long before its enable bit an engine may start an atom: the way from there to the first stage that looks at it.
+    /// Cycles by which an engine may start an atom before its enable bit: the way from there to the first stage that looks at it.
     pub before_enable: u32,
     /// From the taking of data from a latency FIFO to the read address that uses its room.
     pub credit_return: u32,
@@ -89,9 +89,9 @@ pub struct ConvTiming {
     pub agreed: (u32, u32),
     /// From the time at which CDMA makes a read of input to its earliest address on the bus.
     pub data_path: u32,
-    /// The same of weights.
+    /// From the time at which CDMA makes a read of weights to its earliest address on the bus.
     pub weight_path: u32,
-    /// Where input can wait between the bus and CDMA.
+    /// Places in which input can wait between the bus and CDMA.
     pub data_places: Vec<IntakeStage>,
     /// From a beat of weights on the bus until it is in the buffer.
     pub weight_arrival: u32,
@@ -116,9 +116,9 @@ pub struct ConvTiming {
 pub struct SdpTiming {
     /// Cycles between the starts of two atoms.
     pub cycles_per_atom: u32,
-    /// The same when the element-wise stage takes part.
+    /// Cycles between the starts of two atoms when the element-wise stage takes part.
     pub cycles_per_atom_elementwise: u32,
-    /// How many of PDP's beats one of SDP's is.
+    /// Number of PDP's beats that one of SDP's is.
     pub beat_in_pdp: u32,
     /// From the start of an atom to its write address, stages not counted.
     pub output: u32,
@@ -126,13 +126,13 @@ pub struct SdpTiming {
     pub main_credits: u32,
     /// Room of the latency FIFO of an operand of BS or BN, in atoms.
     pub operand_credits: u32,
-    /// The same of EW.
+    /// Room of the latency FIFO of an operand of EW, in atoms.
     pub elementwise_credits: u32,
-    /// How atoms go from a latency FIFO to the datapath.
+    /// Way of atoms from a latency FIFO to the datapath.
     pub packing: Packing,
     /// From the start of an atom to the earliest start of PDP with it, stages not counted.
     pub to_pdp: u32,
-    /// How much earlier than a layer's last write address the first atom of the next can start.
+    /// Cycles by which the first atom of the next layer can start before a layer's last write address.
     pub next_layer: u32,
     /// From PDP's start of a layer's last atom until SDP is done with the layer.
     pub taken_by_pdp: u32,
@@ -140,7 +140,7 @@ pub struct SdpTiming {
     pub next_read: u32,
 }
 
-/// How atoms go from a latency FIFO of SDP's to its datapath.
+/// Way of atoms from a latency FIFO of SDP's to its datapath.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packing {
     /// Atoms that are written together, each to its lane.
@@ -167,7 +167,7 @@ pub struct PdpTiming {
     /// From the end of the last input atom's slot until the layer is done, if its input is from memory: it is
     /// not done before all is read.
     pub input_to_done: u32,
-    /// How much earlier than a layer's last write address the first atom of the next can start.
+    /// Cycles by which the first atom of the next layer can start before a layer's last write address.
     pub next_layer: u32,
     /// From the start of a layer's last input atom until the read DMA's first address of the next layer.
     pub next_read: u32,
@@ -180,9 +180,9 @@ pub struct CdpTiming {
     pub elements_per_step: u32,
     /// From an element's step to the write address of its atom, if square sum and multiplier are bypassed.
     pub output: u32,
-    /// What the square sum adds, the wait for channels behind not counted.
+    /// Cycles that the square sum adds, the wait for channels behind not counted.
     pub square_sum: u32,
-    /// What the multiplier adds.
+    /// Cycles that the multiplier adds.
     pub multiply: u32,
     /// Room of the input's latency FIFO, in atoms.
     pub credits: u32,
@@ -190,15 +190,15 @@ pub struct CdpTiming {
     pub lines: u32,
     /// Atoms in the FIFOs between that and the datapath.
     pub spread: u32,
-    /// How much earlier than a layer's last write address the first atom of the next can start.
+    /// Cycles by which the first atom of the next layer can start before a layer's last write address.
     pub next_layer: u32,
     /// From the start of a layer's last input atom until the read DMA's first address of the next layer.
     pub next_read: u32,
-    /// When there is room in the write DMA, if the lack of it can stop the datapath.
+    /// Times at which there is room in the write DMA, if the lack of it can stop the datapath.
     pub write_room: Option<WriteRoom>,
 }
 
-/// When there is room for the next transfer in the FIFOs of CDP's write DMA.
+/// Times at which there is room for the next transfer in the FIFOs of CDP's write DMA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteRoom {
     /// From a transfer's last element until its first atom has left and another element can come. RTL, branch `nv_small`,
@@ -209,7 +209,7 @@ pub struct WriteRoom {
     pub behind_datapath: u32,
 }
 
-/// How much later nvdlav1 writes an atom than master: of SDP, and of PDP. Its datapaths compute three formats and have more
+/// Cycles by which nvdlav1 writes an atom later than master: of SDP, and of PDP. Its datapaths compute three formats and have more
 /// registers; measured on one layer each (int16).
 const NVDLAV1_SDP_LATER: u32 = 13;
 const NVDLAV1_PDP_LATER: u32 = 5;
@@ -300,7 +300,7 @@ impl Built<'_> {
         u32::from(self.tree != RtlTree::Master)
     }
 
-    /// How many cycles later than on master an atom of PDP and CDP is written.
+    /// Returns the cycles by which an atom of PDP and CDP is written later than on master.
     fn later(self) -> u32 {
         match self.tree {
             RtlTree::NvSmall => 3,

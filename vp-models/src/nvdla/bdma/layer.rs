@@ -25,9 +25,9 @@ pub struct BdmaTransfer {
     pub lines: u32,
     /// Surfaces.
     pub surfaces: u32,
-    /// Where they come from.
+    /// Place from which the transfer reads.
     pub source: Surface,
-    /// Where they go.
+    /// Place to which the transfer writes.
     pub destination: Surface,
 }
 
@@ -64,7 +64,7 @@ impl BdmaTransfer {
         })
     }
 
-    /// Its registers, all but `CFG_OP`.
+    /// Returns the transfer's registers, all but `CFG_OP`.
     pub fn fields(&self) -> Encoded {
         let BdmaTransfer { line, lines, surfaces, source, destination } = *self;
         let high = |address: u64| (address >> 32) as u32;
@@ -86,7 +86,7 @@ impl BdmaTransfer {
         Encoded::of(Unit::Bdma, fields)
     }
 
-    /// The same, checked: the inverse of [`BdmaTransfer::decode`].
+    /// Returns the registers of [`BdmaTransfer::fields`], checked: the inverse of [`BdmaTransfer::decode`].
     ///
     /// # Errors
     /// When it cannot be said, or would be refused.

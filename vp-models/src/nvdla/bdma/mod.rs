@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
 
-/// Where a group's bits and counters are.
+/// Registers and fields that hold a group's bits and counters.
 struct GroupRegisters {
     launch: RegisterRef,
     launched: FieldRef,
@@ -70,7 +70,7 @@ pub(crate) struct Bdma {
     /// Commands that are loaded or being loaded, and not stored.
     loaded: RefCell<VecDeque<Next<BdmaTransfer>>>,
     loading: Event,
-    /// How many of these there are, the one that is being stored included.
+    /// Number of commands that are loaded and not stored, the one that is being stored included.
     to_store: Cell<usize>,
     stored: Event,
     output: Rc<Outlet>,
@@ -112,7 +112,7 @@ impl Bdma {
         self.control.registers().borrow_mut().read(offset)
     }
 
-    /// What a read would give.
+    /// Returns the value that a read would give.
     pub(crate) fn peek(&self, offset: u32) -> u32 {
         self.show_status();
         self.control.registers().borrow().peek(offset, None)
@@ -137,7 +137,7 @@ impl Bdma {
         group.is_some()
     }
 
-    /// Whether a group is launched and not done.
+    /// Returns true if a group is launched and not done.
     pub(crate) fn is_busy(&self, group: usize) -> bool {
         self.queue.borrow().is_busy(group)
     }

@@ -17,7 +17,7 @@ use vp_core::{Event, Sim, Time};
 /// Bytes that pass in a cycle.
 pub(super) const BEAT: usize = 64;
 
-/// What passes.
+/// Item that passes the outlet.
 enum Item {
     /// A line begins: where it goes, and its bytes.
     Line(usize, u64, u32),
@@ -38,14 +38,14 @@ pub(super) struct Outlet {
     gathered: Option<u32>,
 }
 
-/// What the memory interface gathers of a line: its bytes up to a boundary.
+/// Bytes of a line that the memory interface gathers, up to a boundary.
 #[derive(Default)]
 struct Gathered {
-    /// Where the next byte goes, and how many of the line are to come.
+    /// Address of the next byte, and number of bytes of the line that are to come.
     address: u64,
     left: u32,
     bytes: Vec<u8>,
-    /// When the bytes behind may follow those that left last.
+    /// Time at which the bytes behind may follow those that left last.
     free: Time,
 }
 
@@ -103,7 +103,7 @@ impl Outlet {
         }
     }
 
-    /// How long complete bursts have waited for a memory interface since this was last asked.
+    /// Returns the time for which complete bursts have waited for a memory interface since this was last asked.
     pub(super) fn take_stalled(&self) -> Time {
         self.streams.iter().fold(Time::ZERO, |sum, stream| sum + stream.take_stalled())
     }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// Places of the queue: `STATUS.FREE_SLOT` when nothing waits.
 pub(super) const SLOTS: usize = 20;
 
-/// What the loading half takes next.
+/// Item that the loading half takes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Next<T> {
     /// Nothing if the group was launched without any.
@@ -18,10 +18,10 @@ pub(super) struct Next<T> {
     pub(super) last: bool,
 }
 
-/// What a launch found.
+/// State that a launch found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Launched {
-    /// How many commands are in the group.
+    /// Number of commands in the group.
     pub(super) commands: usize,
     /// A group of that number was still running, or waiting to run.
     pub(super) was_busy: bool,
@@ -34,7 +34,7 @@ pub(super) struct Queue<T> {
     gathered: usize,
     /// Groups that are launched and not loaded: number, and commands left.
     launched: VecDeque<(usize, usize)>,
-    /// How many groups of each number are launched and not done.
+    /// Number of groups of each number that are launched and not done.
     busy: [usize; 2],
 }
 
@@ -86,7 +86,7 @@ impl<T> Queue<T> {
         self.busy[group] > 0
     }
 
-    /// Whether nothing is queued and no group unfinished.
+    /// Returns true if nothing is queued and no group unfinished.
     pub(super) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.busy == [0; 2]
     }

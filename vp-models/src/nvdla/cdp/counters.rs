@@ -1,9 +1,9 @@
-//! What CDP counts of a layer.
+//! Counts that CDP makes of a layer.
 
 use super::lut;
 use crate::nvdla::float::SpecialCounts;
 
-/// What a layer's statistics registers count, in elements. Lanes beyond the channels count like all others.
+/// Counts of a layer's statistics registers, in elements. Lanes beyond the channels count like all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Of the lookup table.

@@ -13,12 +13,12 @@ use crate::nvdla::place::{LowBits, Place};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, RegisterMap, Unit, cdp as reg, cdp_rdma as rdma_reg};
 
-/// What a CDP consists of, by hardware configuration.
+/// Properties of a CDP, by hardware configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hardware {
     /// Bytes of a memory atom: 8, 16 or 32.
     pub atom: usize,
-    /// What it normalises besides int8.
+    /// Formats that CDP normalises besides int8.
     pub formats: Formats,
     /// `D_OUT_SATURATION` counts; in the RTL of the scalable configurations it is tied to 0.
     pub counts_saturation: bool,
@@ -61,13 +61,13 @@ pub struct CdpLayer {
     pub output: Converter,
     /// Ranges, slopes and priorities of the table.
     pub lut: lut::Settings,
-    /// Where input comes from.
+    /// Surface from which input comes.
     pub source: Surface,
-    /// Where output goes.
+    /// Surface to which output goes.
     pub destination: Surface,
 }
 
-/// Where CDP reads.
+/// Registers of the place that CDP reads.
 const SOURCE: Place = Place {
     ram: rdma_reg::D_SRC_DMA_CFG::SRC_RAM_TYPE,
     base: [
@@ -78,7 +78,7 @@ const SOURCE: Place = Place {
     surface_stride: rdma_reg::D_SRC_SURFACE_STRIDE::SRC_SURFACE_STRIDE,
 };
 
-/// Where it writes.
+/// Registers of the place that CDP writes.
 const DESTINATION: Place = Place {
     ram: reg::D_DST_DMA_CFG::DST_RAM_TYPE,
     base: [reg::D_DST_BASE_ADDR_LOW::DST_BASE_ADDR_LOW, reg::D_DST_BASE_ADDR_HIGH::DST_BASE_ADDR_HIGH],
@@ -87,7 +87,7 @@ const DESTINATION: Place = Place {
 };
 
 impl CdpLayer {
-    /// What is wrong with the registers of where its cubes lie, each as a sentence.
+    /// Returns the errors in the registers that place the layer's cubes, each as a sentence.
     pub(super) fn unaligned(&self, cdp: &Group, rdma: &Group) -> Vec<String> {
         let size = (self.height, self.surfaces());
         let mut all = SOURCE.unaligned(rdma, &self.source, size, LowBits::OfSums);
@@ -105,7 +105,7 @@ impl CdpLayer {
         cube::surfaces(self.channels, self.lanes())
     }
 
-    /// Its registers in groups, all but the enables. Its table is loaded separately, before: [`lut::load`].
+    /// Returns the layer's registers in groups, all but the enables. Its table is loaded separately, before: [`lut::load`].
     pub fn fields(&self) -> Encoded {
         let mut rdma: Fields = vec![
             (rdma_reg::D_DATA_CUBE_WIDTH::WIDTH, self.width),
@@ -134,7 +134,7 @@ impl CdpLayer {
         Encoded::of(Unit::CdpRdma, rdma).and(Encoded::of(Unit::Cdp, cdp))
     }
 
-    /// The same, checked: with the table's settings the inverse of [`CdpLayer::decode`].
+    /// Returns the registers of [`CdpLayer::fields`], checked: with the table's settings the inverse of [`CdpLayer::decode`].
     ///
     /// # Errors
     /// When it cannot be said, or would be refused.

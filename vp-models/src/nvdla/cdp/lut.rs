@@ -55,7 +55,7 @@ pub fn load(settings: &Settings, tables: &Tables) -> Encoded {
     FIELDS.contents(tables).and(Encoded::of(Unit::Cdp, fields(settings)))
 }
 
-/// How many bits of the registers reach the units that find an input's place in the tables. The units for the
+/// Numbers of register bits that reach the units that find an input's place in the tables. The units for the
 /// slopes get all bits. RTL: `NV_NVDLA_CDP_DP_LUT_CTRL_unit.v`, the same in all trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexBits {
@@ -147,7 +147,7 @@ impl Lut<'_> {
     }
 }
 
-/// How far above its start a logarithmic LE begins: 2^offset, of which the sum with the start has 39 bits (RTL,
+/// Returns the distance above its start at which a logarithmic LE begins: 2^offset, of which the sum with the start has 39 bits (RTL,
 /// `NV_NVDLA_CDP_DP_intp.v`, `lut_le_min_int`).
 fn le_underflow_bias(index: LeIndex) -> i64 {
     match index {
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!((one(&plain, 514), look_up(&plain, &tables, 514).0), (20, 3213));
     }
 
-    /// The same answer by exact fractions, step by step as the arithmetic notes say it.
+    /// Computes the answer of `look_up` by exact fractions, step by step as the arithmetic notes say it.
     fn obvious(settings: &Settings, tables: &Tables, x: i64) -> i128 {
         const ONE: i128 = 1 << 16;
         let divide = |value: i128, divisor: i128| {

@@ -40,10 +40,10 @@ pub(crate) struct Cdp {
     /// Atoms between the latency FIFO and the datapath, with the time at which they came.
     spread: RefCell<VecDeque<(Time, Atom)>>,
     arrived: Event,
-    /// When each free place among them may be used.
+    /// Times from which the free places between the latency FIFO and the datapath may be used.
     places: RefCell<VecDeque<Time>>,
     freed: Event,
-    /// When the last input atom of each layer starts.
+    /// Time at which the last input atom of each layer starts.
     started: DelayLine<Time>,
     output: Rc<WriteDma>,
 }

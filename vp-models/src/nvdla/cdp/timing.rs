@@ -54,12 +54,12 @@ pub(super) fn lines(layer: &CdpLayer, surface: Surface) -> impl Iterator<Item = 
     transfers(layer).map(move |transfer| transfer.line(surface))
 }
 
-/// What becomes of a transfer once its last atom is there.
+/// Outcome of a transfer once its last atom is there.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Rows {
-    /// When the place of each of its atoms in the FIFOs is free again.
+    /// Time at which the place of each of the transfer's atoms in the FIFOs is free again.
     pub(super) freed: Vec<u64>,
-    /// When the first atom of each transfer that is now complete can be on the write address channel: in order, for
+    /// Time at which the first atom of each transfer that is now complete can be on the write address channel: in order, for
     /// this one or ones before.
     pub(super) written: Vec<u64>,
 }
@@ -124,7 +124,7 @@ impl Steps {
         self.step()
     }
 
-    /// When the datapath can take another row.
+    /// Returns the cycle in which the datapath can take another row.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
@@ -196,7 +196,7 @@ impl Steps {
         }
     }
 
-    /// How long an element of a transfer's first row must wait until the write DMA has room: it takes the atoms of
+    /// Returns the cycles for which an element of a transfer's first row must wait until the write DMA has room: it takes the atoms of
     /// the transfer before out of its FIFOs, one a cycle, once the last one is whole.
     fn hold(&mut self, index: u64, due: u64) -> u64 {
         let (Some(room), Some((written, width))) = (&self.timing.write_room, self.last_written) else {
@@ -233,7 +233,7 @@ mod tests {
         CdpLayer::decode(&registers, &rdma, &Hardware::from(&config)).unwrap()
     }
 
-    /// When each transfer is written and its places are free, if atoms come at once from cycle 100 on.
+    /// Returns the cycles in which each transfer is written and its places are free, if atoms come at once from cycle 100 on.
     fn run(layer: &CdpLayer, tree: RtlTree) -> (Vec<u64>, Vec<u64>) {
         let timing = Timing::of(&Config::named("nv_small").unwrap(), tree).cdp;
         let mut steps = Steps::new(layer, &timing);

@@ -1,4 +1,4 @@
-//! How far a window reaches over channels, and the elements that it is taken from.
+//! Reach of a window over channels, and the elements that it is taken from.
 
 /// The most elements an atom holds.
 pub(super) const MAX_LANES: usize = 32;

@@ -15,12 +15,12 @@ use std::iter;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CapabilityRom {
-    /// What the published capability table says, of this configuration: its units, in the table's order and places. Ids of other units
+    /// Words of the published capability table, for this configuration: its units, in the table's order and places. Ids of other units
     /// are the slots of the register map; the table's column for `nv_large` means a map that no RTL decodes. `docs/differences.md` has
     /// all that differs.
     #[default]
     Published,
-    /// What the RTL's ROM really holds: the words of `nv_small` in every build. Who goes through this list by its lengths gets out of
+    /// Words that the RTL's ROM really holds: those of `nv_small` in every build. Who goes through this list by its lengths gets out of
     /// step at SDP, whose length leaves out a word.
     Rtl,
 }
@@ -28,11 +28,11 @@ pub enum CapabilityRom {
 /// One word of the ROM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapabilityWord {
-    /// Its name, without the unit's prefix: `CDMA_BASE_ATOMIC_C`.
+    /// Name of the word, without the unit's prefix: `CDMA_BASE_ATOMIC_C`.
     pub name: &'static str,
-    /// Its value.
+    /// Value of the word.
     pub value: u32,
-    /// What it says.
+    /// Meaning of the word.
     pub doc: &'static str,
 }
 
@@ -41,7 +41,7 @@ pub struct CapabilityWord {
 pub struct CapabilityDescriptor {
     /// Byte offset of its first word in the ROM. Items are counted from here.
     pub offset: u32,
-    /// What it describes: 2 is a memory interface, 3 is CDMA, 15 is RUBIK.
+    /// Id of the unit that is described: 2 is a memory interface, 3 is CDMA, 15 is RUBIK.
     pub unit: u16,
     /// Bytes of the payload behind its first word; the next descriptor is at the next whole word.
     pub payload_bytes: u16,
@@ -150,7 +150,7 @@ impl Config {
         words
     }
 
-    /// What the table says of an item; `None` where it says what the RTL says.
+    /// Returns the table's word for an item; `None` where the table says what the RTL says.
     fn published_word(&self, name: &str) -> Option<u32> {
         let bits =
             |flags: &[(bool, u32)]| flags.iter().filter(|it| it.0).fold(0, |word, it| word | 1 << it.1);

@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
 
-/// How a layer splits the buffer, in banks.
+/// Split of the buffer by a layer, in banks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Banks {
     /// For input.
@@ -31,20 +31,20 @@ pub struct Banks {
     pub weight: u32,
 }
 
-/// What a layer takes over from the previous one and leaves to the next one.
+/// Data that a layer takes over from the previous one and leaves to the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reuse {
-    /// Its input is in the buffer already.
+    /// True if the layer's input is in the buffer already.
     pub data: bool,
-    /// Its weights are.
+    /// True if the layer's weights are in the buffer already.
     pub weight: bool,
-    /// Its input stays.
+    /// True if the layer's input stays in the buffer.
     pub keep_data: bool,
-    /// Its weights stay.
+    /// True if the layer's weights stay in the buffer.
     pub keep_weight: bool,
 }
 
-/// What CDMA brings of one layer, for CSC to agree with.
+/// Data that CDMA brings of one layer, for CSC to agree with.
 pub(super) struct Fetch {
     /// CDMA's registers; `None`: it refused the layer, and nothing comes.
     pub(super) registers: Option<Group>,
@@ -54,7 +54,7 @@ pub(super) struct Fetch {
     pub(super) slices: u32,
     /// Elements of a slice.
     pub(super) slice_elements: usize,
-    /// Whether weights come.
+    /// True if weights come.
     pub(super) weights: bool,
     /// The data banks are others than the layer's before: what is in them is lost.
     pub(super) clear_data: bool,
@@ -99,7 +99,7 @@ impl State {
         self.sets.iter_mut().find(|set| set.layer == layer)
     }
 
-    /// What was left behind kernels is gone. Its room is free, unless CDMA counts what CSC has not given back.
+    /// Drops what was left behind kernels. Its room is free, unless CDMA counts what CSC has not given back.
     fn clear_surplus(&mut self, is_counted: bool) {
         let bytes = std::mem::take(&mut self.surplus).bytes.len() as u32;
         match is_counted {
@@ -132,7 +132,7 @@ pub(super) struct Buffer {
     freed: Event,
     /// Layers that CSC has begun.
     begun: Cell<u64>,
-    /// When it has begun the last.
+    /// Time at which CSC has begun the last layer.
     begun_at: Cell<Time>,
     beginning: Event,
 }
@@ -186,7 +186,7 @@ impl Buffer {
         self.freed.wait().await;
     }
 
-    /// Whether there is room for so many entries in the data banks.
+    /// Returns true if there is room for so many entries in the data banks.
     pub(super) fn has_entries(&self, entries: u32, capacity: u32) -> bool {
         self.state.borrow().entries.saturating_add(entries) <= capacity
     }
@@ -353,7 +353,7 @@ impl Buffer {
 }
 
 impl State {
-    /// Whether all that is held has its room.
+    /// Returns true if all that is held has its room.
     fn is_consistent(&self, entry_bytes: u32) -> bool {
         let entries: u64 = self.slices.iter().map(|slice| u64::from(slice.entries)).sum();
         let sets: Option<Vec<[u64; 2]>> = self.sets.iter().map(|set| set.holds(entry_bytes)).collect();

@@ -12,7 +12,7 @@ use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, RegisterMap, Unit, cmac as reg};
 use std::rc::Rc;
 
-/// What an array's registers say of one layer.
+/// Layer as an array's registers say it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CmacLayer {
     /// Format of activations and weights.
@@ -43,7 +43,7 @@ impl CmacLayer {
         first.and(second)
     }
 
-    /// The same, checked: the inverse of [`CmacLayer::decode`].
+    /// Returns the registers of [`CmacLayer::fields`], checked: the inverse of [`CmacLayer::decode`].
     ///
     /// # Errors
     /// When it would be refused.

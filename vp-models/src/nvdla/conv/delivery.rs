@@ -14,17 +14,17 @@ use crate::fifos::FifoLevel;
 
 /// Some atoms of sums, for positions that follow each other.
 struct Batch {
-    /// When SDP can take the first.
+    /// Time at which SDP can take the first atom.
     due: Time,
     sums: Vec<i32>,
     lanes: usize,
-    /// Its last atom is the layer's.
+    /// True if the last atom is the layer's.
     last: bool,
     /// There is no layer: the atom means nothing.
     abandoned: bool,
 }
 
-/// What SDP takes: some atoms that follow each other.
+/// Atoms that SDP takes and that follow each other.
 pub(crate) struct Taken {
     /// Sums, one a lane, atom after atom.
     pub(crate) sums: Vec<i32>,
@@ -50,7 +50,7 @@ pub(crate) struct Delivery {
     /// Elements taken of the first batch.
     taken: Cell<usize>,
     put: Event,
-    /// When SDP takes the last atom of each layer.
+    /// Time at which SDP takes the last atom of each layer.
     layers: DelayLine<()>,
     /// The room that is taken.
     level: FifoLevel,
@@ -59,7 +59,7 @@ pub(crate) struct Delivery {
     credits: Cell<u32>,
     /// Credits that are on their way back, in the order of time.
     returning: RefCell<VecDeque<Return>>,
-    /// How long they take.
+    /// Time that credits take on their way back.
     credit_return: Time,
     /// Credits that CSC waits for; 0 if it does not.
     wanted: Cell<u32>,
@@ -90,7 +90,7 @@ impl Delivery {
         self.capacity.max(1)
     }
 
-    /// Whether there is room for so many atoms.
+    /// Returns true if there is room for so many atoms.
     fn has_credits(&self, atoms: u32) -> bool {
         self.settle();
         self.credits.get() >= atoms
@@ -152,7 +152,7 @@ impl Delivery {
         }
     }
 
-    /// When there will be room for so many atoms, if that is known.
+    /// Returns the time at which there will be room for so many atoms, if that is known.
     fn when(&self, atoms: u32) -> Option<Time> {
         let mut missing = u64::from(atoms.saturating_sub(self.credits.get()));
         if missing == 0 {

@@ -25,7 +25,7 @@ impl Elements {
         }
     }
 
-    /// What lies in memory, little endian.
+    /// Reads elements as they lie in memory, little endian.
     pub fn from_bytes(precision: Precision, bytes: &[u8]) -> Elements {
         match precision {
             Precision::Int8 => Elements::Int8(bytes.iter().map(|&byte| byte.cast_signed()).collect()),
@@ -85,12 +85,12 @@ impl Elements {
         joined
     }
 
-    /// Those of 8 bits.
+    /// Returns the elements, if they are integers of 8 bits.
     pub fn int8(self) -> Option<Vec<i8>> {
         if let Elements::Int8(elements) = self { Some(elements) } else { None }
     }
 
-    /// Those of 16 bits.
+    /// Returns the elements, if they are integers of 16 bits.
     pub fn int16(self) -> Option<Vec<i16>> {
         if let Elements::Int16(elements) = self { Some(elements) } else { None }
     }
@@ -109,7 +109,7 @@ impl Elements {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         match self {
             Elements::Int8(elements) => elements.len(),
@@ -118,7 +118,7 @@ impl Elements {
         }
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

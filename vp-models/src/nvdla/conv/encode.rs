@@ -10,14 +10,14 @@ use crate::nvdla::order::Order;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::RegisterMap;
 
-/// What each unit does for one layer. The arrays follow from the sequence.
+/// Layer as the work of each unit. The arrays follow from the sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConvolutionLayer {
-    /// What is brought.
+    /// Data that is brought.
     pub cdma: CdmaLayer,
     /// In which order it is multiplied.
     pub csc: CscLayer,
-    /// What becomes of the sums.
+    /// Treatment of the sums.
     pub cacc: CaccLayer,
 }
 
@@ -32,7 +32,7 @@ impl ConvolutionLayer {
         arrays.and(self.csc.fields(&self.cdma)).and(self.cdma.fields())
     }
 
-    /// The same, each unit's checked.
+    /// Returns the registers of [`ConvolutionLayer::fields`], each unit's checked.
     ///
     /// # Errors
     /// When a unit's registers cannot say it, or the unit would refuse it.

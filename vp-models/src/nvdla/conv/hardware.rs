@@ -1,4 +1,4 @@
-//! What a convolution pipeline consists of, by hardware configuration.
+//! Properties of a convolution pipeline, by hardware configuration.
 
 use crate::nvdla::config::Config;
 use crate::nvdla::formats::Formats;
@@ -15,7 +15,7 @@ pub struct Hardware {
     pub block_channels: u32,
     /// int8 kernels that are multiplied at once; half as many of two bytes.
     pub int8_kernels: u32,
-    /// What it computes besides int8.
+    /// Formats that the pipeline computes besides int8.
     pub formats: Formats,
     /// Banks of the convolution buffer.
     pub banks: u32,
@@ -28,7 +28,7 @@ pub struct Hardware {
     /// Output positions of a stripe, unless fewer are left: between these two, see
     /// [`stripes`](super::csc::stripes::stripes).
     pub stripe: (u32, u32),
-    /// The same for images.
+    /// Output positions of a stripe of an image, unless fewer are left.
     pub image_stripe: u32,
     /// Weights may be compressed.
     pub compression: bool,

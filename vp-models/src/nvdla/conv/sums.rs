@@ -24,7 +24,7 @@ const SUMS_AT_ONCE: usize = 1 << 20;
 /// is to end does so between two such computations.
 const PRODUCTS_AT_ONCE: usize = 1 << 28;
 
-/// How many positions are computed together for so many kernels of so many taps.
+/// Returns the number of positions that are computed together for so many kernels of so many taps.
 fn positions_at_once(kernels: usize, taps: usize) -> usize {
     (SUMS_AT_ONCE / kernels.max(1)).min(PRODUCTS_AT_ONCE / (kernels * taps).max(1))
 }
@@ -60,14 +60,14 @@ impl Sums {
     }
 }
 
-/// How many groups of kernels, of those whose weights are there, are computed together.
+/// Returns the number of groups of kernels, of those whose weights are there, that are computed together.
 pub(super) fn groups_at_once(there: u32, group_kernels: u32, positions: u32, taps: usize) -> u32 {
     let wanted = KERNELS_AT_ONCE.div_ceil(group_kernels.max(1) as usize);
     let held = positions_at_once(group_kernels as usize, taps) / (positions as usize).max(1);
     there.min(wanted.min(held) as u32).max(1)
 }
 
-/// What a layer's sums are of, but for the numbers.
+/// Shape of a layer's sums: all that they are of, but for the numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) geometry: Geometry,

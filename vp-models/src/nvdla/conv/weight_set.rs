@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use vp_core::Time;
 
-/// What the buffer holds of weights, each in banks of its own.
+/// Part of the weights that the buffer holds, each in banks of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
     /// Weights: all, or of compressed ones those that are not zero.
@@ -34,7 +34,7 @@ impl Held {
         self.released + self.bytes.len() as u64
     }
 
-    /// Those between two places, as far as they have come and are not released.
+    /// Returns the bytes between two places, as far as they have come and are not released.
     fn copy(&self, range: Range<u64>) -> Vec<u8> {
         let at = |byte: u64| (byte.saturating_sub(self.released) as usize).min(self.bytes.len());
         let (from, to) = (at(range.start), at(range.end));
@@ -74,7 +74,7 @@ impl Mask {
         (at(elements.start)..at(elements.end), bytes)
     }
 
-    /// Whether each element between two bytes of the kernels is there. What has not come is not.
+    /// Tells of each element between two bytes of the kernels whether it is there. What has not come is not.
     fn marks(&self, range: Range<u64>) -> impl Iterator<Item = bool> {
         let (elements, bytes) = self.part(range);
         elements.map(move |element| bytes.get(element / 8).is_some_and(|byte| byte >> (element % 8) & 1 != 0))
@@ -95,7 +95,7 @@ impl Mask {
     }
 }
 
-/// What layers have stored behind their last kernels: CSC gives back the entries that it has read and no more (RTL,
+/// Bytes that layers have stored behind their last kernels: CSC gives back the entries that it has read and no more (RTL,
 /// `NV_NVDLA_CSC_wl.v`, `wt_rls_cnt`), so that the next layer's kernels are read from there on.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Surplus {
@@ -117,7 +117,7 @@ pub(super) struct WeightSet {
     entry: u64,
     /// No kernel is left that would use what still comes.
     consumed: bool,
-    /// What still comes behind its last kernel stays in the buffer.
+    /// True if what still comes behind the layer's last kernel stays in the buffer.
     leaves_surplus: bool,
     /// Bytes of earlier layers in front of its own weights: how many, and the layer that has left the last of
     /// them.
@@ -161,7 +161,7 @@ impl WeightSet {
         self.released
     }
 
-    /// Whether it takes room of that part that it may give back.
+    /// Returns true if the layer takes room of that part that it may give back.
     pub(super) fn holds_room(&self, part: Stored) -> bool {
         let held = match (part, &self.mask) {
             (Stored::Weights, _) => Some(&self.weights),

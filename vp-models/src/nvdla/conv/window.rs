@@ -5,7 +5,7 @@ use super::compute::Axes;
 use super::elements::Elements;
 use crate::nvdla::numeric::Precision;
 
-/// How a window lies over the input.
+/// Position of a window over the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Format.
@@ -18,7 +18,7 @@ pub struct Frame {
     pub before: Axes,
     /// Pixels in a line of the window, and its lines: what the outputs reach.
     pub extent: Axes,
-    /// What padding reads as.
+    /// Value that padding reads as.
     pub padding: i16,
 }
 

@@ -5,7 +5,7 @@ use super::FAMILY;
 use crate::nvdla::registers::{FieldRef, Unit, glb};
 use std::fmt;
 
-/// What a unit raises when it is done.
+/// Source of the interrupts that a unit raises when it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum InterruptSource {
     /// Single data point processor.
@@ -39,7 +39,7 @@ impl InterruptSource {
         Self::Cacc,
     ];
 
-    /// Its interrupt for the layer of register group 0 or 1 (BDMA: of the launch group).
+    /// Returns the source's interrupt for the layer of register group 0 or 1 (BDMA: of the launch group).
     pub fn of_group(self, group: usize) -> Interrupt {
         Interrupt { source: self, group: (group & 1) as u8 }
     }
@@ -57,7 +57,7 @@ impl InterruptSource {
         }
     }
 
-    /// Its name in traces.
+    /// Returns the source's name in traces.
     fn name(self) -> &'static str {
         match self {
             Self::Sdp => "SDP",
@@ -89,7 +89,7 @@ impl InterruptSource {
 /// One interrupt: a source, and the register group whose layer is done (BDMA: the launch group).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Interrupt {
-    /// What raises it.
+    /// Source that raises the interrupt.
     pub source: InterruptSource,
     /// 0 or 1.
     pub group: u8,
@@ -101,19 +101,19 @@ impl Interrupt {
         InterruptSource::ALL.into_iter().flat_map(|source| [source.of_group(0), source.of_group(1)])
     }
 
-    /// Its bit in `S_INTR_MASK`, `S_INTR_SET` and `S_INTR_STATUS`.
+    /// Returns the interrupt's bit in `S_INTR_MASK`, `S_INTR_SET` and `S_INTR_STATUS`.
     #[must_use]
     pub fn bit(self) -> u32 {
         self.field().bits(FAMILY).lsb.into()
     }
 
-    /// Its field of `S_INTR_STATUS`.
+    /// Returns the interrupt's field of `S_INTR_STATUS`.
     #[must_use]
     pub fn field(self) -> FieldRef {
         self.source.fields()[usize::from(self.group & 1)]
     }
 
-    /// Its bit as a mask.
+    /// Returns the interrupt's bit as a mask.
     #[must_use]
     pub fn mask(self) -> u32 {
         1 << self.bit()

@@ -1,10 +1,10 @@
-//! Where floating-point inputs lie in the tables.
+//! Places of floating-point inputs in the tables.
 
 use super::{LE_INTERVALS, LeIndex, RangePosition};
 use crate::nvdla::float::{Fp16, Fp17, Fp32};
 
 impl LeIndex {
-    /// Where an input lies in LE that is `distance` above its start.
+    /// Returns the place of an input in LE that is `distance` above its start.
     pub(crate) fn place_float(self, distance: Fp32, fraction_bits: u32) -> RangePosition {
         match self {
             LeIndex::Exponent { offset } => exponential(distance, offset, fraction_bits),

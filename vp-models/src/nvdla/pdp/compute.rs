@@ -147,7 +147,7 @@ impl<'a> Window<'a> {
 }
 
 impl Average {
-    /// What `count` missing pixels add.
+    /// Returns the sum that `count` missing pixels add.
     fn missing(&self, count: usize) -> i64 {
         count.checked_sub(1).and_then(|index| self.padding.get(index)).copied().map_or(0, i64::from)
     }

@@ -7,7 +7,7 @@ use crate::nvdla::place::{LowBits, Place};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, pdp as reg, pdp_rdma as rdma_reg};
 
-/// Where PDP reads.
+/// Registers of the place that PDP reads.
 pub(super) const SOURCE: Place = Place {
     ram: rdma_reg::D_SRC_RAM_CFG::SRC_RAM_TYPE,
     base: [
@@ -18,7 +18,7 @@ pub(super) const SOURCE: Place = Place {
     surface_stride: rdma_reg::D_SRC_SURFACE_STRIDE::SRC_SURFACE_STRIDE,
 };
 
-/// Where it writes.
+/// Registers of the place that PDP writes.
 pub(super) const DESTINATION: Place = Place {
     ram: reg::D_DST_RAM_CFG::DST_RAM_TYPE,
     base: [reg::D_DST_BASE_ADDR_LOW::DST_BASE_ADDR_LOW, reg::D_DST_BASE_ADDR_HIGH::DST_BASE_ADDR_HIGH],
@@ -27,7 +27,7 @@ pub(super) const DESTINATION: Place = Place {
 };
 
 impl PdpLayer {
-    /// What is wrong with the registers of where its cubes lie, each as a sentence.
+    /// Returns the errors in the registers that place the layer's cubes, each as a sentence.
     pub(super) fn unaligned(&self, pdp: &Group, rdma: &Group) -> Vec<String> {
         let mut all = match &self.source {
             PdpSource::Memory(surface) => {
@@ -40,7 +40,8 @@ impl PdpLayer {
         all
     }
 
-    /// Why the RTL does not end this layer, or ends it with other bytes: it makes other windows than the registers say.
+    /// Returns the reason for which the RTL does not end this layer, or ends it with other bytes: it makes other windows than the registers
+    /// say.
     pub(super) fn stands(&self) -> Option<String> {
         let axes = [(&HORIZONTAL, &self.horizontal, "cal1d"), (&VERTICAL, &self.vertical, "cal2d")];
         let (fields, axis, unit) =
@@ -56,7 +57,7 @@ impl PdpLayer {
         ))
     }
 
-    /// Whether a layer that these PDP registers describe needs PDP_RDMA.
+    /// Returns true if a layer that these PDP registers describe needs PDP_RDMA.
     pub fn needs_rdma(pdp: &Group) -> bool {
         pdp.get(reg::D_OPERATION_MODE_CFG::FLYING_MODE) == reg::D_OPERATION_MODE_CFG::FLYING_MODE::OFF_FLYING
     }
@@ -115,7 +116,7 @@ pub(super) const PARTIAL_OUT: [FieldRef; 3] = {
     [PARTIAL_WIDTH_OUT_FIRST, PARTIAL_WIDTH_OUT_MID, PARTIAL_WIDTH_OUT_LAST]
 };
 
-/// What 1 to 7 missing pixels add.
+/// Fields of the sums that 1 to 7 missing pixels add.
 pub(super) const PADDING: [FieldRef; 7] = [
     reg::D_POOLING_PADDING_VALUE_1_CFG::PAD_VALUE_1X,
     reg::D_POOLING_PADDING_VALUE_2_CFG::PAD_VALUE_2X,

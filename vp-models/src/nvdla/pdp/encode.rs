@@ -9,7 +9,7 @@ use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{RegisterMap, Unit, pdp as reg, pdp_rdma as rdma_reg};
 
 impl PdpLayer {
-    /// Its registers, all but the enables. Registers that a maximum or minimum ignores are 0.
+    /// Returns the layer's registers, all but the enables. Registers that a maximum or minimum ignores are 0.
     pub fn fields(&self) -> Encoded {
         let rdma = match self.source {
             PdpSource::Memory(source) => Encoded::of(Unit::PdpRdma, self.rdma_fields(&source)),
@@ -92,7 +92,7 @@ impl PdpLayer {
         fields
     }
 
-    /// The same, checked: the inverse of [`PdpLayer::decode`].
+    /// Returns the registers of [`PdpLayer::fields`], checked: the inverse of [`PdpLayer::decode`].
     ///
     /// # Errors
     /// When it cannot be said, or would be refused.

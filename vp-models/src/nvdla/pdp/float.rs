@@ -73,7 +73,7 @@ impl Window<'_> {
 }
 
 impl Average {
-    /// What `count` missing pixels add, if there are any: the register holds a code of 17 bits.
+    /// Returns the sum that `count` missing pixels add, if there are any: the register holds a code of 17 bits.
     fn missing_float(&self, count: usize) -> Option<Fp17> {
         let register = self.padding.get(count.checked_sub(1)?)?;
         Some(Fp17::from_bits(register.cast_unsigned()))

@@ -11,12 +11,12 @@ use crate::nvdla::cube::Surface;
 use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::Precision;
 
-/// What a PDP consists of, by hardware configuration.
+/// Properties of a PDP, by hardware configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hardware {
     /// Bytes of a memory atom: 8, 16 or 32.
     pub atom: usize,
-    /// What it pools besides int8.
+    /// Formats that PDP pools besides int8.
     pub formats: Formats,
 }
 
@@ -37,15 +37,15 @@ pub struct PdpLayer {
     pub precision: Precision,
     /// In fp16, what is read and is not a number counts as 0.
     pub nan_to_zero: bool,
-    /// What a window is reduced to.
+    /// Value that a window is reduced to.
     pub method: Method,
     /// Left to right.
     pub horizontal: Axis,
     /// Top to bottom.
     pub vertical: Axis,
-    /// Where input comes from.
+    /// Source of the input.
     pub source: PdpSource,
-    /// Where output goes.
+    /// Surface to which output goes.
     pub destination: Surface,
     /// The input's vertical strips, left to right; a layer that is not split is one strip.
     pub strips: Strips,
@@ -121,7 +121,7 @@ pub(super) fn line_buffer_columns(lines: u32) -> u32 {
     8 * 16 / lines.next_power_of_two().min(128)
 }
 
-/// What a window is reduced to.
+/// Value that a window is reduced to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// The mean, by two reciprocals; padding counts.
@@ -139,11 +139,11 @@ pub struct Average {
     pub reciprocal_width: u32,
     /// 65536 / kernel height, 17 bits.
     pub reciprocal_height: u32,
-    /// What 1 to 7 missing pixels add together: `PAD_VALUE_nX`, 19 bits signed.
+    /// Sums that 1 to 7 missing pixels add together: `PAD_VALUE_nX`, 19 bits signed.
     pub padding: [i32; 7],
 }
 
-/// Where the input comes from.
+/// Source of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PdpSource {
     /// On the fly from SDP.
@@ -152,7 +152,7 @@ pub enum PdpSource {
     Memory(Surface),
 }
 
-/// How a layer too wide for the line buffer is cut: `SPLIT_NUM` and the partial widths.
+/// Strips into which a layer too wide for the line buffer is cut: `SPLIT_NUM` and the partial widths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strips {
     /// Number of strips.
@@ -198,7 +198,7 @@ impl Strips {
         }
     }
 
-    /// Whether there is only one strip, which input from SDP requires.
+    /// Returns true if there is only one strip, which input from SDP requires.
     pub const fn is_whole(&self) -> bool {
         self.count == 1
     }

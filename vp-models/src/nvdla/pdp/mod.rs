@@ -33,10 +33,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use vp_core::{Event, Time, join};
 
-/// What the statistics registers count, in elements; lanes beyond the channels like all others.
+/// Counts of the statistics registers, in elements; lanes beyond the channels like all others.
 #[derive(Default)]
 struct Counters {
-    /// What memory held; columns that two strips read count twice.
+    /// Counts of what memory held; columns that two strips read count twice.
     read: SpecialCounts,
     made: SpecialCounts,
 }
@@ -52,9 +52,9 @@ pub(crate) struct Pdp {
     from_sdp: Rc<Handoff<Passed>>,
     /// Of these, what comes behind a layer's last output.
     unread: Rc<Unread>,
-    /// What the layer before left in the datapath.
+    /// Description of what the layer before left in the datapath.
     left_behind: RefCell<Option<String>>,
-    /// When the last input atom of each layer that reads memory starts.
+    /// Time at which the last input atom of each layer that reads memory starts.
     started: DelayLine<Time>,
     /// Nothing notifies it: a layer that the RTL does not end waits here.
     stands: Event,
@@ -302,7 +302,7 @@ impl Pdp {
         counters
     }
 
-    /// Why the RTL does not end a layer, or ends it with other bytes.
+    /// Returns the reason for which the RTL does not end a layer, or ends it with other bytes.
     fn stopped(&self, layer: &PdpLayer) -> Option<String> {
         let (shape, unread) = (Pdp::shape(layer), self.unread.atoms());
         if let Some(left) = self.left_behind.take() {
@@ -318,7 +318,7 @@ impl Pdp {
         layer.stands()
     }
 
-    /// What a layer leaves in the datapath.
+    /// Notes what a layer leaves in the datapath.
     fn leave_behind(&self, layer: &PdpLayer) {
         let rows = layer.vertical.unread();
         self.left_behind.replace((rows > 0).then(|| {

@@ -16,13 +16,13 @@ use crate::nvdla::cube::{Packing, Surface};
 use crate::nvdla::dma::Lines;
 use std::ops::Range;
 
-/// What PDP_RDMA reads, one run of lines for each strip.
+/// Returns what PDP_RDMA reads, one run of lines for each strip.
 pub(super) fn reads(layer: &PdpLayer, source: Surface) -> impl Iterator<Item = Lines> {
     let (height, surfaces) = (layer.vertical.input, layer.surfaces());
     layer.strips().map(move |strip| lines(source, strip.input, height, surfaces))
 }
 
-/// What PDP writes, in order: address and bytes of each line of each strip.
+/// Returns what PDP writes, in order: address and bytes of each line of each strip.
 pub(super) fn writes(layer: &PdpLayer) -> impl Iterator<Item = (u64, u32)> + use<> {
     let (destination, height, surfaces) = (layer.destination, layer.vertical.output, layer.surfaces());
     layer.strips().flat_map(move |strip| lines(destination, strip.output, height, surfaces).requests())
@@ -45,13 +45,13 @@ fn lines(surface: Surface, columns: Range<u32>, height: u32, surfaces: u32) -> L
 struct Windows {
     /// Number of windows.
     count: u32,
-    /// Where the first one ends, counted from the first input; then one every stride.
+    /// End of the first window, counted from the first input; then one every stride.
     first_end: u32,
     stride: u32,
     input: u32,
     /// Elements that must be flushed after the last input, beyond the one its own slot may make.
     flushes: u32,
-    /// How many inputs the next run takes before it completes a window of its own.
+    /// Number of inputs that the next run takes before it completes a window of its own.
     lead: u32,
 }
 
@@ -76,7 +76,7 @@ impl Windows {
         self.first_end + index * self.stride
     }
 
-    /// Whether an element is made in the slot of input `at`.
+    /// Returns true if an element is made in the slot of input `at`.
     fn closes(&self, at: u32) -> bool {
         let own = at >= self.first_end
             && (at - self.first_end).is_multiple_of(self.stride)

@@ -44,7 +44,7 @@ impl Unread {
         self.left.notify_delta();
     }
 
-    /// How many atoms of the layer before SDP has yet to send.
+    /// Returns the number of atoms of the layer before that SDP has yet to send.
     pub(super) fn atoms(&self) -> u64 {
         self.atoms.get()
     }

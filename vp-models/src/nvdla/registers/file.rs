@@ -17,7 +17,7 @@ use super::{
     sdp::{D_OP_ENABLE, S_LUT_ACCESS_CFG, S_LUT_ACCESS_DATA, S_POINTER, S_STATUS},
 };
 
-/// What became of a write.
+/// Outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     /// Stored, as far as the register's access rights go.
@@ -31,7 +31,7 @@ pub enum Written {
     Dropped(Dropped),
 }
 
-/// Why a write had no effect.
+/// Reason for which a write had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Dropped {
     /// The group is the hardware's until its layer ends.
@@ -39,7 +39,7 @@ pub enum Dropped {
     GroupEnabled {
         /// The register written to.
         register: RegisterRef,
-        /// Its group.
+        /// Group of the register.
         group: usize,
     },
     /// Nothing in the register is writable.
@@ -129,7 +129,7 @@ impl RegisterFile {
         value
     }
 
-    /// What a read would return, without its side effects: for debuggers. Of that group, or else of the one that software's
+    /// Returns what a read would return, without its side effects: for debuggers. Of that group, or else of the one that software's
     /// accesses reach.
     ///
     /// # Panics
@@ -192,7 +192,7 @@ impl RegisterFile {
         self.enabled[self.consumer].then_some(self.consumer)
     }
 
-    /// Whether a group is the hardware's, running or waiting for its turn.
+    /// Returns true if a group is the hardware's, running or waiting for its turn.
     pub fn is_enabled(&self, group: usize) -> bool {
         self.enabled[group]
     }

@@ -27,7 +27,7 @@ impl Group {
         self.unit
     }
 
-    /// Which field layouts apply.
+    /// Returns the family whose field layouts apply.
     pub fn family(&self) -> Family {
         self.family
     }
@@ -62,7 +62,7 @@ impl Group {
         }
     }
 
-    /// Whether the field is not 0.
+    /// Returns true if the field is not 0.
     pub fn flag(&self, field: FieldRef) -> bool {
         self.get(field) != 0
     }

@@ -7,7 +7,7 @@
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use serde::{Deserialize, Serialize};
 
-/// Which unit's rules the port obeys.
+/// Unit whose rules the port obeys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LutRules {
     /// SDP: every data access advances a 10-bit index that wraps; software reads back the index it wrote.
@@ -26,7 +26,7 @@ pub enum Table {
     Lo,
 }
 
-/// What software announced it would do through the port.
+/// Direction that software announced for the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Direction {
     /// Data writes are ignored.
@@ -86,7 +86,7 @@ impl LutPort {
         self.direction = direction;
     }
 
-    /// What `LUT_ADDR` reads as.
+    /// Returns the value that `LUT_ADDR` reads as.
     pub fn visible_index(&self) -> u16 {
         match self.rules {
             LutRules::Sdp => self.written_index,

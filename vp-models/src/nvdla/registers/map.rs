@@ -1,4 +1,4 @@
-//! Where registers are: three maps over the one table.
+//! Places of registers: three maps over the one table.
 
 use std::fmt;
 
@@ -36,9 +36,9 @@ pub struct UnitSlot {
 pub struct Located {
     /// The unit that owns it.
     pub unit: Unit,
-    /// Its table entry.
+    /// Table entry of the register.
     pub register: RegisterRef,
-    /// Its byte address.
+    /// Byte address of the register.
     pub address: u32,
 }
 
@@ -53,9 +53,9 @@ impl fmt::Display for Located {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no register `{name}` in the {map} map{}", Self::hint(*nearest))]
 pub struct UnknownRegister {
-    /// What was asked for.
+    /// Name that was asked for.
     pub name: String,
-    /// Where it was looked for.
+    /// Map in which it was looked for.
     pub map: RegisterMap,
     /// The register with the most similar name, when one is similar at all.
     pub nearest: Option<Located>,

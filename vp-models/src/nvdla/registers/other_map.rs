@@ -14,7 +14,7 @@ const POLLS: u32 = 256;
 /// The largest value that a driver writes to `S_POINTER`: the field PRODUCER.
 const POINTER: u32 = 1;
 
-/// What speaks for other maps.
+/// Evidence for other maps.
 ///
 /// The maps overlap: a driver for another one first touches registers that both have. So the evidence is an access that this
 /// map has no register for, and another has; what the other has no register for takes its evidence back. A driver may also wait for a
@@ -104,24 +104,24 @@ fn served(map: RegisterMap, address: u32, written: Option<u32>) -> Option<Locate
     })
 }
 
-/// Whether a register is of a register group and only software changes it.
+/// Returns true if a register is of a register group and only software changes it.
 fn is_setting(located: &Located) -> bool {
     located.register.grouping == Grouping::Duplicated && located.register.access == Access::ReadWrite
 }
 
-/// Whether hardware says in a register how it stands.
+/// Returns true if hardware says in a register how it stands.
 fn is_status(located: &Located) -> bool {
     located.unit != Unit::Cfgrom && located.register.access == Access::ReadOnly
 }
 
-/// Whether a register has the weights of several clients of a memory interface.
+/// Returns true if a register has the weights of several clients of a memory interface.
 fn is_weights(located: &Located) -> bool {
     use super::mcif::{CFG_RD_WEIGHT_0, CFG_RD_WEIGHT_1, CFG_WR_WEIGHT_0};
     let several = [CFG_RD_WEIGHT_0, CFG_RD_WEIGHT_1, CFG_WR_WEIGHT_0];
     matches!(located.unit, Unit::Mcif | Unit::Cvif) && several.contains(&located.register)
 }
 
-/// How NVIDIA's Linux driver is built for a map (docs/qemu.md, "NVIDIA's driver").
+/// Returns how NVIDIA's Linux driver is built for a map (docs/qemu.md, "NVIDIA's driver").
 fn built(map: RegisterMap) -> &'static str {
     match map.family() {
         Family::Full => "for it without a switch",
@@ -145,7 +145,7 @@ mod tests {
     const READ: Option<u32> = None;
     const WRITE: Option<u32> = Some(0x0101_0101);
 
-    /// How many accesses it takes until it is said, and what.
+    /// Returns the number of accesses that it takes until something is said, and what is said.
     fn said(map: RegisterMap, accesses: &[(u32, Option<u32>)]) -> Option<(usize, String)> {
         let mut other = OtherMap::new(map);
         let mut told = accesses.iter().enumerate().filter_map(|(index, &(address, written))| {

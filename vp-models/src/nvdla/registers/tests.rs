@@ -1,4 +1,4 @@
-//! What holds for the tables of all units.
+//! Tests of what holds for the tables of all units.
 
 use super::{Access, Bits, Encoding, Family, Grouping, Unit, sdp};
 

@@ -100,7 +100,7 @@ impl Unit {
         }
     }
 
-    /// Its registers by rising offset, without holes: the register at byte offset `o` is element `o / 4`.
+    /// Returns the unit's registers by rising offset, without holes: the register at byte offset `o` is element `o / 4`.
     pub const fn registers(self) -> &'static [RegisterRef] {
         match self {
             Self::Cfgrom => cfgrom::REGISTERS,
@@ -131,12 +131,12 @@ impl Unit {
         self.registers().iter().find(|register| register.name == name).copied()
     }
 
-    /// Whether the unit has two register groups (`S_POINTER`, `D_OP_ENABLE`).
+    /// Returns true if the unit has two register groups (`S_POINTER`, `D_OP_ENABLE`).
     pub fn is_ping_pong(self) -> bool {
         self.op_enable().is_some()
     }
 
-    /// Its `D_OP_ENABLE`, if it has groups: the first duplicated register.
+    /// Returns the unit's `D_OP_ENABLE`, if it has groups: the first duplicated register.
     pub fn op_enable(self) -> Option<RegisterRef> {
         self.register("D_OP_ENABLE")
     }

@@ -10,7 +10,7 @@ use crate::nvdla::place::Place;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, RegisterMap, Unit, rbk as reg};
 
-/// What a RUBIK consists of, by hardware configuration.
+/// Properties of a RUBIK, by hardware configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hardware {
     /// Bytes of a memory atom.
@@ -31,7 +31,7 @@ impl From<&Config> for Hardware {
     }
 }
 
-/// How data is moved.
+/// Way in which data is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Channel blocks become neighbouring pixels: the last step of a deconvolution.
@@ -79,7 +79,7 @@ impl RubikSurface {
     }
 }
 
-/// Where it reads: a merge reads planes.
+/// Returns the registers of the place that RUBIK reads: a merge reads planes.
 const fn source(mode: Mode) -> Place {
     Place {
         ram: reg::D_DAIN_RAM_TYPE::DATAIN_RAM_TYPE,
@@ -92,7 +92,7 @@ const fn source(mode: Mode) -> Place {
     }
 }
 
-/// Where it writes: a split writes planes.
+/// Returns the registers of the place that RUBIK writes: a split writes planes.
 const fn destination(mode: Mode) -> Place {
     Place {
         ram: reg::D_DAOUT_RAM_TYPE::DATAOUT_RAM_TYPE,
@@ -110,7 +110,7 @@ const fn destination(mode: Mode) -> Place {
 pub struct RubikLayer {
     /// Bytes of a memory atom.
     pub atom: usize,
-    /// What is done.
+    /// Way in which data is moved.
     pub mode: Mode,
     /// Bytes of an element: 1 or 2.
     pub element: usize,
@@ -120,9 +120,9 @@ pub struct RubikLayer {
     pub height: u32,
     /// Channels of the output, and of the input too unless contracting.
     pub channels: u32,
-    /// Where input comes from.
+    /// Place from which input comes.
     pub source: RubikSurface,
-    /// Where output goes.
+    /// Place to which output goes.
     pub destination: RubikSurface,
 }
 
@@ -183,7 +183,7 @@ impl RubikLayer {
         })
     }
 
-    /// Its registers, all but the enable. No register says whether two-byte elements are integers: they are
+    /// Returns the layer's registers, all but the enable. No register says whether two-byte elements are integers: they are
     /// taken as integers.
     pub fn fields(&self) -> Encoded {
         use reg::D_MISC_CFG::{IN_PRECISION, RUBIK_MODE};
@@ -229,7 +229,7 @@ impl RubikLayer {
         Encoded::of(Unit::Rbk, fields)
     }
 
-    /// The same, checked: the inverse of [`RubikLayer::decode`].
+    /// Returns the registers of [`RubikLayer::fields`], checked: the inverse of [`RubikLayer::decode`].
     ///
     /// # Errors
     /// When it cannot be said, or would be refused.

@@ -51,7 +51,7 @@ impl Engine for Rubik {
         RubikLayer::decode(registers, &self.hardware)
     }
 
-    /// Its registers have no bits below 32 bytes.
+    /// Returns no errors: RUBIK's registers have no bits below 32 bytes.
     fn unaligned(_: &RubikLayer, _: &Group, _: &Group) -> Vec<String> {
         Vec::new()
     }

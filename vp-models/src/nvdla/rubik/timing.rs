@@ -15,7 +15,7 @@ pub(super) const STEPS: u32 = 8;
 /// Pixels of a tile otherwise.
 const PIXELS: u32 = 64;
 
-/// What the register file holds at once.
+/// Part of a layer that the register file holds at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tile {
     pub(super) surface: u32,
@@ -150,13 +150,13 @@ fn write_address(layer: &RubikLayer, tile: &Tile, row: u32) -> u64 {
     place.base.wrapping_add(times(line, place.line_stride)).wrapping_add(offset)
 }
 
-/// When atoms leave, in cycles from the start of simulation.
+/// Times at which atoms leave, in cycles from the start of simulation.
 pub(super) struct Drain {
     timing: RubikTiming,
     /// The register file's next read, and the write port's next cycle.
     file: u64,
     port: u64,
-    /// When each pair in the FIFO between them leaves it.
+    /// Time at which each pair in the FIFO between register file and write port leaves it.
     fifo: VecDeque<u64>,
     /// Atoms that are left of the present write request.
     left: u32,

@@ -23,7 +23,7 @@ impl Registers {
         Registers { with_skid: self.with_skid + others.with_skid, without: self.without + others.without }
     }
 
-    /// Those of BS or BN: the first and the last, which pack and unpack, have no skid buffer.
+    /// Returns the registers of BS or BN: the first and the last, which pack and unpack, have no skid buffer.
     fn of(stage: &Option<Stage>) -> Registers {
         match stage {
             Some(_) => Registers { with_skid: timing::registers(stage) - 2, without: 2 },
@@ -54,9 +54,9 @@ pub(super) struct BeforeElementwise {
     all: Registers,
     /// From where the operands of BS or BN are taken, the later ones if both have some.
     operands: Option<Registers>,
-    /// When the last atoms would have started if nothing could wait in front of EW, the newest last.
+    /// Times at which the last atoms would have started if nothing could wait in front of EW, the newest last.
     taken: VecDeque<Time>,
-    /// When the newest atom meets its operands, in BS or BN, and when these are taken: after the previous atom
+    /// Time at which the newest atom meets its operands, in BS or BN, and that at which these are taken: after the previous atom
     /// has met its own. Counted as if it were at its start.
     met: Time,
     operands_taken: Time,
@@ -102,12 +102,13 @@ impl BeforeElementwise {
         taken
     }
 
-    /// When the newest atom's operands of BS or BN are taken, as if it were at its start; if it has some.
+    /// Returns the time at which the newest atom's operands of BS or BN are taken, as if it were at its start; if it has some.
     pub(super) fn operands_taken(&self) -> Option<Time> {
         self.operands.map(|_| self.operands_taken)
     }
 
-    /// When the next atom's last beat can enter so many registers in front of EW, a beat's place in its atom not counted.
+    /// Returns the time at which the next atom's last beat can enter so many registers in front of EW, a beat's place in its atom not
+    /// counted.
     fn limit(&self, registers: Registers) -> Time {
         // If they hold less than an atom, none is ahead of the one that EW takes. When they are full, it enters when the one so many beats before it has gone to EW, and this has come back.
         let held = (2 * registers.with_skid + registers.without).max(self.beats - 1) - (self.beats - 1);
@@ -129,7 +130,8 @@ mod tests {
         BeforeElementwise { cycle, beats, each, all, operands, taken: VecDeque::new(), met, operands_taken }
     }
 
-    /// When atoms start that come one behind the other, when they would if nothing could wait, and when their operands are taken.
+    /// Returns for atoms that come one behind the other when they start, when they would if nothing could wait, and when their operands are
+    /// taken.
     fn pass(mut waiting: BeforeElementwise, atoms: usize) -> Vec<(u64, u64, u64)> {
         let cycles = |time: Time| time.cycles(Time::ns(1));
         let (mut next, mut seen) = (Time::ZERO, Vec::new());

@@ -25,7 +25,7 @@ const MAX_17: i64 = (1 << 16) - 1;
 /// The most elements of an atom.
 const MAX_LANES: usize = 64;
 
-/// What the statistics registers count, and the outcome of a comparison.
+/// Counts of the statistics registers, and the outcome of a comparison.
 ///
 /// Lanes beyond the channel count are counted like real ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,7 +152,7 @@ impl<'a> Datapath<'a> {
         counters
     }
 
-    /// Whether 32 bits hold all values when they are scaled, as they mostly do.
+    /// Returns true if 32 bits hold all values when they are scaled, as they mostly do.
     #[inline(always)]
     fn is_narrow(&self, values: &[i32]) -> bool {
         let Converter { offset, scale, shift } = self.layer.converter;
@@ -196,7 +196,7 @@ fn rounded(value: i64, shift: u8) -> i64 {
     (lower >> shift) + ((lower >> (shift - 1)) & 1)
 }
 
-/// Whether the 17-bit clamp changes a value by more than one: what the C-model counts.
+/// Returns 1 if the 17-bit clamp changes a value by more than one, else 0: what the C-model counts.
 #[inline(always)]
 fn beyond_17(rounded: i64) -> u64 {
     u64::from(!(-MAX_17 - 2..=MAX_17 + 1).contains(&rounded))
@@ -230,7 +230,7 @@ fn store_narrow(values: &[i32], output: &mut [u8], (offset, scale, shift): (i32,
     saturated.into()
 }
 
-/// The same, two bytes each.
+/// Stores converted and rounded values, two bytes each; counts those that 17 bits are not enough for.
 #[inline(always)]
 fn store_int16(values: &[i32], output: &mut [u8], convert: impl Fn(i32) -> i64) -> u64 {
     let mut saturated = 0;

@@ -1,4 +1,4 @@
-//! How the registers of SDP and SDP_RDMA become a layer, and contradictions between them.
+//! Decoding of the registers of SDP and SDP_RDMA into a layer, and contradictions between them.
 
 use super::fields::{BN, BS, DESTINATION, EW, SOURCE, ShiftFields, StageFields};
 use super::layer::{
@@ -19,7 +19,7 @@ use crate::nvdla::registers::{FieldRef, Group, sdp as reg, sdp_rdma as rdma_reg}
 mod tests;
 
 impl SdpLayer {
-    /// Whether a layer that these SDP registers describe needs SDP_RDMA: [`SdpLayer::uses_rdma`] before decoding, to
+    /// Returns true if a layer that these SDP registers describe needs SDP_RDMA: [`SdpLayer::uses_rdma`] before decoding, to
     /// know whether to wait for the RDMA's own enable bit.
     pub fn needs_rdma(sdp: &Group, hardware: &Hardware) -> bool {
         let memory_operand = |present: bool, stage: &StageFields| {
@@ -42,7 +42,7 @@ impl SdpLayer {
         Decoder { sdp, rdma, hardware, precision }.layer()
     }
 
-    /// What is wrong with the registers of where its cubes lie, each as a sentence.
+    /// Returns the errors in the registers that place the layer's cubes, each as a sentence.
     pub(super) fn unaligned(&self, sdp: &Group, rdma: &Group) -> Vec<String> {
         let size = (self.height, self.surfaces());
         let operands = [

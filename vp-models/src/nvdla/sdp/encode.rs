@@ -14,7 +14,7 @@ use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, RegisterMap, Unit, sdp as reg, sdp_rdma as rdma_reg};
 
 impl SdpLayer {
-    /// Its registers in groups, all but the enables; those of SDP_RDMA if it takes part. Its table is loaded before:
+    /// Returns the layer's registers in groups, all but the enables; those of SDP_RDMA if it takes part. Its table is loaded before:
     /// [`lut::load`].
     pub fn fields(&self) -> Encoded {
         let rdma = match self.uses_rdma() {
@@ -24,7 +24,7 @@ impl SdpLayer {
         rdma.and(Encoded::of(Unit::Sdp, self.sdp_fields()))
     }
 
-    /// The same, checked: with the table's settings the inverse of [`SdpLayer::decode`].
+    /// Returns the registers of [`SdpLayer::fields`], checked: with the table's settings the inverse of [`SdpLayer::decode`].
     ///
     /// # Errors
     /// When it cannot be said, or would be refused.

@@ -49,7 +49,7 @@ impl PartialGroup {
         PartialGroup { leave: behind / repeats.max(1), last: None }
     }
 
-    /// Whether the lanes have room for the next group, of so many sets.
+    /// Returns true if the lanes have room for the next group, of so many sets.
     fn has_room(&mut self, sets: u64) -> bool {
         let (before, last) = self.last.unwrap_or_default();
         self.last = Some((before + last, sets));
@@ -68,7 +68,7 @@ pub(super) struct Feed {
     layers: RefCell<VecDeque<Shape>>,
     layer_added: Event,
     lanes: Vec<Handoff<Atom>>,
-    /// How many atoms a group has, and of these are used together.
+    /// Number of atoms of each group, and number of these that are used together.
     groups: RefCell<VecDeque<(usize, usize)>>,
     group_entered: Event,
     /// The first of the atoms that are used together…
@@ -251,7 +251,7 @@ impl Feed {
 mod tests {
     use super::*;
 
-    /// How many sets come, in groups of so many, before the lanes have no room.
+    /// Returns the number of sets that come, in groups of so many, before the lanes have no room.
     fn come(repeats: u64, groups: &[u64]) -> u64 {
         let mut untaken = PartialGroup::new(repeats);
         groups.iter().take_while(|sets| untaken.has_room(**sets)).sum()

@@ -23,7 +23,7 @@ pub(crate) struct StageFields {
     pub(crate) place: Place,
 }
 
-/// Those of BS and of BN, which shift.
+/// Fields of BS or of BN, which shift.
 pub(crate) struct ShiftFields {
     pub(crate) stage: StageFields,
     pub(crate) relu_bypass: FieldRef,
@@ -31,7 +31,7 @@ pub(crate) struct ShiftFields {
     pub(crate) mul_shift: FieldRef,
 }
 
-/// Where SDP reads.
+/// Registers of the place that SDP reads.
 pub(super) const SOURCE: Place = Place {
     ram: rdma_reg::D_SRC_DMA_CFG::SRC_RAM_TYPE,
     base: [
@@ -42,7 +42,7 @@ pub(super) const SOURCE: Place = Place {
     surface_stride: rdma_reg::D_SRC_SURFACE_STRIDE::SRC_SURFACE_STRIDE,
 };
 
-/// Where it writes.
+/// Registers of the place that SDP writes.
 pub(super) const DESTINATION: Place = Place {
     ram: reg::D_DST_DMA_CFG::DST_RAM_TYPE,
     base: [reg::D_DST_BASE_ADDR_LOW::DST_BASE_ADDR_LOW, reg::D_DST_BASE_ADDR_HIGH::DST_BASE_ADDR_HIGH],

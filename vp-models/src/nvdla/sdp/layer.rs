@@ -11,7 +11,7 @@ use crate::nvdla::order::Order;
 
 use super::lut;
 
-/// What an SDP consists of, by hardware configuration.
+/// Properties of an SDP, by hardware configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hardware {
     /// Bytes of a memory atom: 8, 16 or 32.
@@ -24,7 +24,7 @@ pub struct Hardware {
     pub ew: bool,
     /// The element-wise stage has its lookup table.
     pub lut: bool,
-    /// What it computes besides int8.
+    /// Formats that SDP computes besides int8.
     pub formats: Formats,
     /// Takes the order of Winograd's method.
     pub winograd: bool,
@@ -70,7 +70,7 @@ pub struct SdpLayer {
     pub order: Order,
     /// Bytes from the output of a cube to that of the next.
     pub cube_stride: u32,
-    /// Where input comes from.
+    /// Source of the input.
     pub source: SdpSource,
     /// First stage, unless bypassed or absent.
     pub bs: Option<Stage>,
@@ -80,11 +80,11 @@ pub struct SdpLayer {
     pub ew: Option<Elementwise>,
     /// Output converter of integers; the result saturates to the output format.
     pub converter: Converter,
-    /// Where output goes.
+    /// Destination of the output.
     pub destination: Destination,
 }
 
-/// Where the input comes from.
+/// Source of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SdpSource {
     /// On the fly from the convolution accumulator, 32 bits an element.
@@ -93,7 +93,7 @@ pub enum SdpSource {
     Memory(Surface),
 }
 
-/// Where the output goes.
+/// Destination of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// On the fly to PDP.
@@ -102,10 +102,10 @@ pub enum Destination {
     Memory(Surface),
 }
 
-/// Where one operand of BS or BN comes from.
+/// Source of one operand of BS or BN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// The same for every element.
+    /// One value for every element.
     Register(i16),
     /// From the stage's [`OperandStream`].
     Memory,
@@ -129,7 +129,7 @@ pub struct Stage {
 /// ALU of BS or BN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageAlu {
-    /// What it does.
+    /// Operation of the ALU.
     pub operation: AluOperation,
     /// Second operand.
     pub operand: Operand,
@@ -146,7 +146,7 @@ pub struct StageMultiplier {
     pub prelu: bool,
 }
 
-/// What an ALU does with data and operand.
+/// Operation of an ALU on data and operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AluOperation {
     /// The larger.
@@ -157,7 +157,7 @@ pub enum AluOperation {
     Sum,
 }
 
-/// What the ALU of the element-wise stage does.
+/// Operation of the ALU of the element-wise stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ElementwiseOperation {
     /// As in BS and BN.
@@ -166,10 +166,10 @@ pub enum ElementwiseOperation {
     Equal,
 }
 
-/// Where one operand of the element-wise stage comes from.
+/// Source of one operand of the element-wise stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementwiseOperand {
-    /// The same for every element, not converted.
+    /// One value for every element, not converted.
     Register(i32),
     /// From the stage's [`OperandStream`], through its converter unless bypassed.
     Memory(Option<Converter>),
@@ -202,13 +202,13 @@ pub struct ElementwiseMultiplier {
 /// ALU of the element-wise stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElementwiseAlu {
-    /// What it does.
+    /// Operation of the ALU.
     pub operation: ElementwiseOperation,
     /// Second operand.
     pub operand: ElementwiseOperand,
 }
 
-/// Which operands a stream carries for each element.
+/// Operands that a stream carries for each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Carries {
     /// The factor.
@@ -225,13 +225,13 @@ pub struct OperandStream {
     /// Their place in memory. A "pixel" holds the operands of one atom's lanes; packed when there is one value
     /// a channel.
     pub surface: Surface,
-    /// Which operands.
+    /// Operands that the stream carries.
     pub carries: Carries,
     /// Bytes of one operand: 1 (sign-extended) or 2 (little endian).
     pub operand_bytes: usize,
     /// One set of operands an element (`true`) or a channel (`false`).
     pub per_element: bool,
-    /// Whether both operands come but the stage takes only one of them: the other one stops both.
+    /// True if both operands come but the stage takes only one of them: the other one stops both.
     pub is_half_taken: bool,
 }
 
@@ -249,12 +249,12 @@ impl OperandStream {
         lanes * self.element_bytes()
     }
 
-    /// Where in an element's operands the ALU's begins, in bytes.
+    /// Returns the offset of the ALU's operand among an element's operands, in bytes.
     pub const fn alu_offset(&self) -> usize {
         0
     }
 
-    /// Where in an element's operands the factor begins, in bytes.
+    /// Returns the offset of the factor among an element's operands, in bytes.
     pub const fn multiplier_offset(&self) -> usize {
         match self.carries {
             Carries::Multiplier | Carries::Alu => 0,
@@ -289,7 +289,7 @@ impl SdpLayer {
         self.order.cubes() as u64 * self.width as u64 * self.height as u64
     }
 
-    /// Whether results are written or passed on; a comparison (`EQL`) does neither.
+    /// Returns true if results are written or passed on; a comparison (`EQL`) does neither.
     pub fn has_output(&self) -> bool {
         !matches!(
             self.ew,
@@ -300,7 +300,7 @@ impl SdpLayer {
         )
     }
 
-    /// Whether SDP_RDMA takes part: input or an operand comes from memory.
+    /// Returns true if SDP_RDMA takes part: input or an operand comes from memory.
     pub fn uses_rdma(&self) -> bool {
         matches!(self.source, SdpSource::Memory(_)) || self.reads_operands()
     }

@@ -92,7 +92,7 @@ impl Lut<'_> {
         chosen
     }
 
-    /// How far above its start a logarithmic LE begins: 2^offset, as a 32-bit shifter gives it.
+    /// Returns the distance above its start at which a logarithmic LE begins: 2^offset, as a 32-bit shifter gives it.
     fn le_underflow_bias(&self) -> i64 {
         match self.settings.le_index {
             LeIndex::Exponent { offset: offset @ 0..32 } => 1 << offset,
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// The same answer by exact fractions, step by step as the arithmetic notes say it.
+    /// Computes the answer of `look_up` by exact fractions, step by step as the arithmetic notes say it.
     fn obvious(settings: &Settings, tables: &Tables, x: i32) -> i128 {
         const ONE: i128 = 1 << 35;
         let clamp = |value: i128| value.clamp(i32::MIN.into(), i32::MAX.into());

@@ -71,11 +71,11 @@ pub(crate) struct Sdp {
     bn: Input,
     ew: Input,
     output: Rc<WriteDma>,
-    /// Where atoms go on the fly.
+    /// Way of the atoms that go to PDP on the fly.
     pooling: Rc<Handoff<Passed>>,
-    /// What comes on the fly from the convolution accumulator.
+    /// Way of the sums that come on the fly from the convolution accumulator.
     accumulator: Rc<Delivery>,
-    /// When the last atom of each layer that reads memory starts.
+    /// Time at which the last atom of each layer that reads memory starts.
     started: DelayLine<Time>,
 }
 

@@ -13,7 +13,7 @@ const MAX_OPERAND_ATOMS: usize = 4;
 /// The memory operands of one stage while a layer runs.
 pub(super) struct StageOperands<'a> {
     feed: &'a Feed,
-    /// How much later than the data that they are for they may come.
+    /// Time by which operands may come later than the data that they are for.
     later: Time,
     /// Atoms that hold the operands of one atom; none if the stage reads nothing.
     atoms: usize,
@@ -21,7 +21,7 @@ pub(super) struct StageOperands<'a> {
     per_element: bool,
     order: Order,
     width: u32,
-    /// Where cubes take turns, of both pixels.
+    /// Operands of a step; where cubes take turns, of both pixels.
     buffers: [[u8; MAX_OPERAND_ATOMS * MAX_ATOM]; PAIR as usize],
 }
 
@@ -45,17 +45,17 @@ impl<'a> StageOperands<'a> {
         }
     }
 
-    /// Whether the operands of a step are those of the next as well.
+    /// Returns true if the operands of a step are those of the next as well.
     pub(super) fn lasts(&self) -> bool {
         self.atoms == 0 || !self.per_element
     }
 
-    /// Whether new operands are due at this step of a surface: not where the same pixel of another cube has had them.
+    /// Returns true if new operands are due at this step of a surface: not where the same pixel of another cube has had them.
     fn due(&self, step: u64) -> bool {
         self.atoms > 0 && if self.per_element { self.order.turn(self.width, step).0 == 0 } else { step == 0 }
     }
 
-    /// Which of the buffers holds them.
+    /// Returns the index of the buffer that holds a step's operands.
     fn slot(&self, step: u64) -> usize {
         if self.per_element { self.order.turn(self.width, step).1 } else { 0 }
     }

@@ -23,7 +23,7 @@ pub(super) struct Pass<'a> {
     datapath: Datapath<'a>,
     /// Of BS, BN and EW.
     operands: [StageOperands<'a>; 3],
-    /// What waits in front of EW, of layers for which that shows.
+    /// Atoms that wait in front of EW, of layers for which that shows.
     waiting: Option<BeforeElementwise>,
     early: PrefetchedLayer,
     /// From one atom's start to the next one's; from its start to its result, and to its way to PDP.
@@ -44,7 +44,7 @@ pub(super) struct Pass<'a> {
     /// The results of a step.
     output: Vec<u8>,
     counters: Counters,
-    /// Whether the layer cannot go on.
+    /// True if the layer cannot go on.
     ended: bool,
 }
 
@@ -352,7 +352,7 @@ impl<'a> Pass<'a> {
         None
     }
 
-    /// What was announced to memory, or to PDP, does not come.
+    /// Gives up what was announced to memory, or to PDP: it does not come.
     fn end_early(&self) {
         match self.layer.destination {
             Destination::Pooling => self.sdp.pooling.put(Passed::ABANDONED),
@@ -361,7 +361,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// What the stages take for an atom of a surface.
+/// Returns the operands that the stages take for an atom of a surface.
 fn operand_bytes<'a>([bs, bn, ew]: &'a [StageOperands<'_>; 3], pixel: u64) -> Operands<'a> {
     Operands { bs: bs.bytes(pixel), bn: bn.bytes(pixel), ew: ew.bytes(pixel) }
 }

@@ -60,8 +60,8 @@ impl ToPooling {
         }
     }
 
-    /// The same where a beat of SDP's is several of PDP's: each part of it waits in a FIFO of four entries and an output register, takes a
-    /// cycle more, and the place is free a cycle after it is left (`NV_NVDLA_PDP_CORE_preproc`, `u_ro_fifo_*`).
+    /// Returns the way where a beat of SDP's is several of PDP's: each part of it waits in a FIFO of four entries and an output register,
+    /// takes a cycle more, and the place is free a cycle after it is left (`NV_NVDLA_PDP_CORE_preproc`, `u_ro_fifo_*`).
     fn behind_fifo(capacity: u32, beats: u32, taken: u32, parts: u32) -> ToPooling {
         const PLACES: u32 = 5;
         // An atom's last beat enters when the one so many before it has left for PDP, part by part.
@@ -87,9 +87,9 @@ fn elementwise(ew: &Elementwise) -> u32 {
         + if ew.lut.is_some() { 10 } else { 0 }
 }
 
-/// How much later than the atom's own data the operands of each stage may come, of BS, BN and EW: the registers that data passes before
-/// it meets them, less those of the operands (`NV_NVDLA_SDP_core`: data `u_dpin_pack`, `NV_NVDLA_SDP_cmux` and the stage's `dppack`,
-/// operands `u_bs_alu_pack`; each stage waits for both in `NV_NVDLA_SDP_HLS_sync2data`).
+/// Returns the cycles by which the operands of each stage, of BS, BN and EW, may come later than the atom's own data: the registers that
+/// data passes before it meets them, less those of the operands (`NV_NVDLA_SDP_core`: data `u_dpin_pack`, `NV_NVDLA_SDP_cmux` and the
+/// stage's `dppack`, operands `u_bs_alu_pack`; each stage waits for both in `NV_NVDLA_SDP_HLS_sync2data`).
 pub(super) fn operands_later(layer: &SdpLayer) -> [u32; 3] {
     let before_ew = registers(&layer.bs) + registers(&layer.bn);
     let behind_alu = |stage: &Option<Stage>| {
@@ -124,7 +124,7 @@ pub(super) fn cycles_per_atom(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
     per_atom(layer, cycles)
 }
 
-/// The same, if the element-wise stage is bypassed.
+/// Cycles between the starts of two atoms, if the element-wise stage is bypassed.
 pub(super) fn pace(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
     per_atom(layer, timing.cycles_per_atom)
 }
@@ -141,7 +141,7 @@ fn lines(layer: &SdpLayer, surface: Surface, together: u32) -> Lines {
     Lines { surface, first_column: 0, width, height, surfaces: layer.surfaces() * together, together }
 }
 
-/// How many runs of how many pixels a surface is taken in: one, or where surfaces take turns each line.
+/// Number of runs in which a surface is taken, and of the pixels of a run: one run, or where surfaces take turns each line.
 pub(super) fn runs(layer: &SdpLayer) -> (u64, u64) {
     let (width, height) = (u64::from(layer.width), u64::from(layer.height));
     if layer.input_atoms().max(layer.output_atoms()) > 1 { (height, width) } else { (1, layer.steps()) }
@@ -170,7 +170,7 @@ fn in_order(
     })
 }
 
-/// What SDP_RDMA reads for the main input.
+/// Returns what SDP_RDMA reads for the main input.
 pub(super) fn main_reads(layer: &SdpLayer) -> Option<Lines> {
     match layer.source {
         SdpSource::Accumulator => None,
@@ -178,7 +178,7 @@ pub(super) fn main_reads(layer: &SdpLayer) -> Option<Lines> {
     }
 }
 
-/// What one input of SDP reads: address and bytes in order, and how they lie in lines.
+/// Reads of one input of SDP: address and bytes in order, and how they lie in lines.
 pub(super) struct Reads {
     pub(super) shape: Shape,
     pub(super) requests: Box<dyn Iterator<Item = (u64, u32)>>,
@@ -208,7 +208,7 @@ impl Reads {
     }
 }
 
-/// Whether any stage has operands in memory.
+/// Returns true if any stage has operands in memory.
 pub(super) fn reads_operands(layer: &SdpLayer) -> bool {
     let stages = [
         layer.bs.and_then(|it| it.operands),
@@ -218,7 +218,7 @@ pub(super) fn reads_operands(layer: &SdpLayer) -> bool {
     stages.iter().any(Option::is_some)
 }
 
-/// How the atoms of some reads lie in lines, if so many are used together.
+/// Returns the shape in lines of the atoms of some reads, if so many are used together.
 pub(super) fn shape(lines: &Lines, atom: usize, together: usize) -> Shape {
     let packed = lines.surface.packing == Packing::Packed;
     let per_pixel = u64::from(lines.surface.pixel) / atom as u64;

@@ -133,7 +133,7 @@ impl Buffer {
         self.freed.notify_delta();
     }
 
-    /// Whether all kernels of a layer up to byte `end` are there.
+    /// Returns true if all kernels of a layer up to byte `end` are there.
     pub(in crate::nvdla::conv) fn has_weights(&self, layer: u64, end: u64) -> bool {
         self.state.borrow_mut().set(layer).is_some_and(|set| set.released() == 0 && set.come() >= end)
     }

@@ -1,4 +1,4 @@
-//! What the buffer promises to CDMA and CSC.
+//! Tests of what the buffer promises to CDMA and CSC.
 
 use super::*;
 use vp_core::{Simulation, Time};

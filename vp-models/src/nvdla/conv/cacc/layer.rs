@@ -49,7 +49,7 @@ impl CaccLayer {
         })
     }
 
-    /// Its registers in groups, all but the enable.
+    /// Returns the layer's registers in groups, all but the enable.
     pub fn fields(&self) -> Encoded {
         use reg::{
             D_BATCH_NUMBER::*, D_CLIP_CFG::*, D_DATAOUT_SIZE_0::*, D_DATAOUT_SIZE_1::*, D_MISC_CFG::*,
@@ -69,7 +69,7 @@ impl CaccLayer {
         )
     }
 
-    /// The same, checked: the inverse of [`CaccLayer::decode`].
+    /// Returns the registers of [`CaccLayer::fields`], checked: the inverse of [`CaccLayer::decode`].
     ///
     /// # Errors
     /// When it cannot be said, or would be refused.

@@ -19,7 +19,7 @@ use crate::nvdla::timing::Timing;
 use std::rc::Rc;
 use vp_core::{Sim, Time};
 
-/// What CSC sends.
+/// Message that CSC sends.
 pub(super) enum Message {
     /// Complete sums.
     Stripe(Stripe),
@@ -32,7 +32,7 @@ pub(super) struct Stripe {
     pub(super) positions: u32,
     pub(super) kernels: usize,
     pub(super) sums: Sums,
-    /// It is the layer's last.
+    /// True if the stripe is the layer's last.
     pub(super) last: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Cacc {
 /// A layer whose sums are all added up.
 struct FinishingLayer {
     group: usize,
-    /// Its shape for people, and how many sums were clipped. None: refused.
+    /// Shape of the layer, for people, and number of sums that were clipped. None: refused.
     layer: Option<(String, u64)>,
     /// SDP has yet to take sums.
     is_taken: bool,

@@ -27,7 +27,7 @@ const SIZE_BYTES: u32 = 4;
 /// Sizes that are read ahead of the groups that have come, at most (RTL, `wgs_req_overflow`).
 const SIZES_AHEAD: u32 = 32;
 
-/// What is read.
+/// Stream that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
     /// Weights or masks.
@@ -36,7 +36,7 @@ pub(super) enum Stream {
     Sizes,
 }
 
-/// Those that take turns, in the arbiter's order.
+/// Streams that take turns, in the arbiter's order.
 const TURNS: [Stored; 2] = [Stored::Mask, Stored::Weights];
 
 /// The reads of a layer's compressed weights, as the buffer has room.
@@ -87,7 +87,7 @@ impl CompressedRequests {
         self.layer.weights.kernels.div_ceil(self.together())
     }
 
-    /// Where a group ends among the kernels without compression, in bytes.
+    /// Returns the end of a group among the kernels without compression, in bytes.
     fn kernels_end(&self, group: u32) -> u64 {
         self.layer.weights.group_end(group, self.together())
     }
@@ -96,7 +96,7 @@ impl CompressedRequests {
         group.checked_sub(1).map_or(0, |before| self.kernels_end(before))
     }
 
-    /// Where what a group needs ends among all, if that is known.
+    /// Returns the end of what a group needs among all, if that is known.
     fn end(&self, group: u32, stored: Stored) -> Option<u64> {
         match stored {
             Stored::Weights => self.ends.borrow().get(group as usize).copied(),
@@ -234,8 +234,8 @@ impl CompressedRequests {
         Ok(())
     }
 
-    /// Whether the next group has come, given how much has been written of weights and masks; and if its mask does not
-    /// mark as many weights as its size says, that.
+    /// Returns the next group if it has come, given how much has been written of weights and masks. If its mask does not mark as many
+    /// weights as its size says, the error says that.
     fn next_group(&self, written: [u64; 2]) -> Result<Option<u32>, String> {
         let group = self.complete.get();
         let has =

@@ -13,7 +13,7 @@ use crate::nvdla::place::{self, LowBits, Place};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, cdma as reg};
 
-/// What is read beside the weights, if they are compressed.
+/// Decodes what is read beside the weights, if they are compressed.
 pub(super) fn compressed(group: &Group, hardware: &Hardware) -> Result<Option<Compressed>, Refused> {
     use reg::{D_WEIGHT_FORMAT::WEIGHT_FORMAT, S_ARBITER};
     if !group.flag(WEIGHT_FORMAT) {
@@ -40,7 +40,7 @@ const FEATURE: Place = Place {
     surface_stride: reg::D_SURF_STRIDE::SURF_STRIDE,
 };
 
-/// What is wrong with the registers of where a cube lies, each as a sentence.
+/// Returns the errors in the registers that place a cube, each as a sentence.
 pub(super) fn unaligned_feature(group: &Group, feature: &Feature) -> Vec<String> {
     let surfaces = feature.channels.div_ceil(feature.lanes.max(1));
     let low_bits = LowBits::OfRegisters;
@@ -52,7 +52,7 @@ pub(super) fn unaligned_feature(group: &Group, feature: &Feature) -> Vec<String>
     all
 }
 
-/// The same of an image, where its first pixel lies included.
+/// Returns the errors in the registers that place an image and its first pixel, each as a sentence.
 pub(super) fn unaligned_image(group: &Group, image: &Image) -> Vec<String> {
     let first = [reg::D_DAIN_ADDR_LOW_0::DATAIN_ADDR_LOW_0, reg::D_LINE_STRIDE::LINE_STRIDE];
     let second = [reg::D_DAIN_ADDR_LOW_1::DATAIN_ADDR_LOW_1, reg::D_LINE_UV_STRIDE::UV_LINE_STRIDE];
@@ -72,7 +72,7 @@ pub(super) fn unaligned_image(group: &Group, image: &Image) -> Vec<String> {
     unaligned.chain(of_lines).collect()
 }
 
-/// The same of weights, and of what lies beside them if they are compressed.
+/// Returns the errors in the registers that place weights, and what lies beside them if they are compressed, each as a sentence.
 pub(super) fn unaligned_weights(group: &Group, atom: u32, compressed: bool) -> impl Iterator<Item = String> {
     let fields = [
         (reg::D_WEIGHT_ADDR_LOW::WEIGHT_ADDR_LOW, true),
@@ -219,7 +219,7 @@ pub(super) fn image(group: &Group, hardware: &Hardware, precision: Precision) ->
     })
 }
 
-/// Whether what is not a number is brought as 0.
+/// Returns true if what is not a number is brought as 0.
 fn nan_to_zero(group: &Group, format: Precision) -> bool {
     format == Precision::Fp16 && group.flag(reg::D_NAN_FLUSH_TO_ZERO::NAN_TO_ZERO)
 }

@@ -11,7 +11,7 @@ use crate::nvdla::numeric::{Converter, Precision};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{RegisterMap, Unit, cdma as reg};
 
-/// What each kind of input says of the registers that they share.
+/// Values that each kind of input gives to the registers that all kinds share.
 #[derive(Default)]
 struct InputFields {
     format: Precision,
@@ -34,7 +34,7 @@ struct InputFields {
 }
 
 impl CdmaLayer {
-    /// Its registers in groups, all but the enable. Steps and padding of features belong to CSC: here they are
+    /// Returns the layer's registers in groups, all but the enable. Steps and padding of features belong to CSC: here they are
     /// 1 and none, and nothing reads them.
     pub fn fields(&self) -> Encoded {
         let mut all = Encoded::of(Unit::Cdma, self.common());
@@ -50,7 +50,7 @@ impl CdmaLayer {
         }
     }
 
-    /// The same, checked: the inverse of [`CdmaLayer::decode`].
+    /// Returns the registers of [`CdmaLayer::fields`], checked: the inverse of [`CdmaLayer::decode`].
     ///
     /// # Errors
     /// When it cannot be said, or would be refused.
@@ -133,7 +133,7 @@ impl CdmaLayer {
         fields
     }
 
-    /// How far cubes are apart, if there are several.
+    /// Returns the register of the distance from cube to cube, if there are several.
     fn batches(&self) -> Option<Fields> {
         let Input::Feature(Feature { cubes, cube_stride, .. }) = self.input else { return None };
         (cubes > 1 || cube_stride > 0).then(|| vec![(reg::D_BATCH_STRIDE::BATCH_STRIDE, cube_stride)])
@@ -199,12 +199,12 @@ fn feature_fields(feature: &Feature) -> InputFields {
     }
 }
 
-/// Whether channels have offsets of their own, which are the mean's registers.
+/// Returns true if channels have offsets of their own, which are the mean's registers.
 fn is_mean(of_channels: &[Converter; 4]) -> bool {
     of_channels.iter().any(|converter| converter.offset != of_channels[0].offset)
 }
 
-/// How an image's pixels lie. A register is written as a whole, so what it shares with the common fields comes once more.
+/// Returns the registers of an image's pixels. A register is written as a whole, so what it shares with the common fields comes once more.
 fn pixels(image: &Image) -> Fields {
     use reg::{
         D_DAIN_ADDR_HIGH_1::*, D_DAIN_ADDR_LOW_1::*, D_DATAIN_FORMAT::*, D_LINE_UV_STRIDE::*,
@@ -235,8 +235,8 @@ fn pixels(image: &Image) -> Fields {
     fields
 }
 
-/// Where what lies beside compressed weights is. The arbiter's shares are no layer's own: they are written where they are not those after
-/// a reset.
+/// Returns the registers that place what lies beside compressed weights. The arbiter's shares are no layer's own: they are written where
+/// they are not those after a reset.
 fn beside_weights(compressed: &Compressed) -> Fields {
     use reg::{
         D_WGS_ADDR_HIGH::*, D_WGS_ADDR_LOW::*, D_WMB_ADDR_HIGH::*, D_WMB_ADDR_LOW::*, D_WMB_BYTES::*,

@@ -11,7 +11,7 @@ const READ_ATOMS: u32 = 8;
 /// A feature data cube.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feature {
-    /// Where it lies.
+    /// Place of the cube in memory.
     pub surface: Surface,
     /// Pixels in a line.
     pub width: u32,
@@ -33,7 +33,7 @@ pub struct Feature {
     pub format: Precision,
     /// In fp16, elements that are not numbers are brought as 0.
     pub nan_to_zero: bool,
-    /// What happens to each integer, if anything.
+    /// Conversion of each integer, if there is one.
     pub converter: Option<Converter>,
 }
 
@@ -48,7 +48,7 @@ impl Feature {
         self.cubes as usize * self.cube_bytes(lines)
     }
 
-    /// The same of one cube.
+    /// Bytes that are read for so many lines, of one cube.
     fn cube_bytes(&self, lines: u32) -> usize {
         self.surfaces() as usize * (lines * self.width) as usize * self.surface.pixel as usize
     }

@@ -10,7 +10,7 @@ use crate::nvdla::numeric::{Converter, Precision, saturate};
 /// Atoms of the first and of the second plane that are read in turns (RTL, `NV_NVDLA_CDMA_IMG_sg.v`, `bundle_limit`).
 const BUNDLE: [u32; 2] = [8, 16];
 
-/// What the atoms of padding behind a line of each plane are counted in (`pixel_planar0_rp_burst_w[3:0]`,
+/// Modulus in which the atoms of padding behind a line of each plane are counted (`pixel_planar0_rp_burst_w[3:0]`,
 /// `pixel_planar1_rp_burst_w[2:0]`).
 const RIGHT_ATOMS: [u32; 2] = [16, 8];
 
@@ -19,11 +19,11 @@ const RIGHT_ATOMS: [u32; 2] = [16, 8];
 pub struct Slot {
     /// Atoms.
     pub atoms: u32,
-    /// They are read; else they are padding.
+    /// True if the atoms are read; else they are padding.
     pub reads: bool,
-    /// It is the line's first of its plane.
+    /// True if the run is the line's first of its plane.
     pub first: bool,
-    /// Its plane.
+    /// Plane of the run.
     pub plane: usize,
     /// With it everything is there that is packed together.
     pub ends_bundle: bool,
@@ -44,7 +44,7 @@ pub struct Image {
     pub width: u32,
     /// Lines.
     pub height: u32,
-    /// How pixels lie.
+    /// Format of the pixels.
     pub format: Format,
     /// Components are signed.
     pub signed: bool,
@@ -54,11 +54,11 @@ pub struct Image {
     pub left: u32,
     /// Pixels of padding at its end.
     pub right: u32,
-    /// What padding reads as; not converted.
+    /// Value that padding reads as; not converted.
     pub padding: i16,
     /// Components that are floating-point and not numbers are brought as 0.
     pub nan_to_zero: bool,
-    /// What happens to each component that is an integer, if anything.
+    /// Conversion of each component that is an integer, if there is one.
     pub converters: Option<[Converter; 4]>,
 }
 
@@ -111,7 +111,7 @@ impl Image {
         self.atoms().iter().sum::<u32>() as usize * self.atom as usize
     }
 
-    /// Whether pixels lie in two planes.
+    /// Returns true if pixels lie in two planes.
     fn two_planes(&self) -> bool {
         self.format.pixel_bytes()[1] > 0
     }

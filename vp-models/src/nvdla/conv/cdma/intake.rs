@@ -1,4 +1,4 @@
-//! How fast CDMA takes data from memory, and when CSC may use it.
+//! Pace at which CDMA takes data from memory, and the time from which CSC may use it.
 //!
 //! Input goes atom by atom through a small buffer and a converter to the convolution buffer; each [`BeatConsumer`] here says
 //! when an atom is taken from the bus, and notes when the lines that it completes can be used.
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::Time;
 
-/// When lines, those that are fetched together at once, can be used; in order.
+/// Times at which lines, those that are fetched together at once, can be used; in order.
 pub(super) type Usable = Rc<RefCell<VecDeque<Time>>>;
 
 /// From an atom's leaving the shared buffer to CSC's knowing of it (RTL, `NV_NVDLA_CDMA_cvt.v`, `_status.v`).
@@ -174,12 +174,12 @@ pub(super) struct WeightIntake {
 }
 
 impl WeightIntake {
-    /// Whether nothing is noted.
+    /// Returns true if nothing is noted.
     pub(super) fn is_empty(&self) -> bool {
         self.came.borrow().is_empty()
     }
 
-    /// When the next beat came, if it was noted.
+    /// Takes the time at which the next beat came, if it was noted.
     pub(super) fn next(&self) -> Option<Time> {
         self.came.borrow_mut().pop_front()
     }
@@ -215,14 +215,14 @@ impl WeightArrival {
         self.written.set(first + self.cycle * u64::from(beats.saturating_sub(1)));
     }
 
-    /// It was the last of a group: when CSC can use that.
+    /// Ends a group with the last beat; returns the time at which CSC can use the group.
     pub(super) fn usable(&self) -> Time {
         let next = self.checked.get() + self.cycle * 2;
         self.checked.set(next.max(self.written.get() + self.cycle));
         self.last_usable()
     }
 
-    /// When CSC can use the last group so far.
+    /// Returns the time at which CSC can use the last group so far.
     pub(super) fn last_usable(&self) -> Time {
         self.checked.get() + self.cycle * Self::TO_USABLE
     }
@@ -238,7 +238,7 @@ mod tests {
         times.into_iter().map(|time| time.cycles(Time::ns(1))).collect()
     }
 
-    /// When atoms that come every cycle are taken.
+    /// Returns the cycles in which atoms that come every cycle are taken.
     fn taken(taker: &dyn BeatConsumer, count: u32) -> Vec<u64> {
         let mut at = Time::ns(9);
         cycles((0..count).map(|_| {

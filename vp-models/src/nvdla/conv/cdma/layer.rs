@@ -33,11 +33,11 @@ pub struct CdmaLayer {
     pub weights: Weights,
     /// The buffer's split.
     pub banks: Banks,
-    /// What is in the buffer already, and what stays.
+    /// Input and weights that are in the buffer already, and those that stay.
     pub reuse: Reuse,
 }
 
-/// Where input comes from.
+/// Input of a layer, by its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A feature data cube.
@@ -61,11 +61,11 @@ pub struct Weights {
     pub kernel_bytes: u32,
     /// Kernels.
     pub kernels: u32,
-    /// What belongs to them if they are compressed.
+    /// Data that belongs to the weights if they are compressed.
     pub compressed: Option<Compressed>,
 }
 
-/// What lies in memory beside compressed weights.
+/// Data that lies in memory beside compressed weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compressed {
     /// Byte address of the masks (WMB): a bit for each element of the kernels.
@@ -84,7 +84,7 @@ impl Compressed {
 }
 
 impl Weights {
-    /// Where the kernels that are multiplied together end, in bytes from the first.
+    /// Returns the end of the kernels that are multiplied together, in bytes from the first.
     pub fn group_end(&self, group: u32, group_kernels: u32) -> u64 {
         let kernels = (group + 1).saturating_mul(group_kernels).min(self.kernels);
         u64::from(kernels) * u64::from(self.kernel_bytes)
@@ -98,7 +98,7 @@ pub struct Read {
     pub address: u64,
     /// Bytes.
     pub bytes: u32,
-    /// Where they go.
+    /// Offset of the read's bytes among those of the lines.
     pub at: usize,
     /// The cycle in which it is made at the earliest, counted from the first.
     pub cycle: u64,
@@ -123,7 +123,7 @@ impl Input {
         }
     }
 
-    /// Whether it is an image.
+    /// Returns true if the input is an image.
     pub fn is_image(&self) -> bool {
         matches!(self, Input::Image(_))
     }
@@ -287,7 +287,7 @@ impl CdmaLayer {
         }
     }
 
-    /// What is wrong with the registers of where input and weights lie, each as a sentence, as far as these are read.
+    /// Returns the errors in the registers that place input and weights, each as a sentence, as far as these are read.
     pub(super) fn unaligned(&self, group: &Group, [reads_data, reads_weights]: [bool; 2]) -> Vec<String> {
         let mut all = match &self.input {
             _ if !reads_data => Vec::new(),

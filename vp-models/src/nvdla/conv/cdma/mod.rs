@@ -66,7 +66,7 @@ const READ_ATOMS: u32 = 8;
 /// Cycles from the start of a layer to the first read of features.
 const TO_FEATURES: u32 = 5;
 
-/// The same of an image, and of weights.
+/// Cycles from the start of a layer to the first read of an image, or of weights.
 const TO_OTHERS: u32 = 2;
 
 /// The engine.
@@ -80,7 +80,7 @@ pub(super) struct Cdma {
     buffer: Rc<Buffer>,
     data: Rc<ReadDma>,
     weights: Rc<ReadDma>,
-    /// Whether a beat of the bus is an atom.
+    /// True if a beat of the bus is an atom.
     atom_a_beat: bool,
     /// Bytes of weights that go into the buffer in a cycle: a beat of the bus, and no less than an atom.
     weight_beat: u32,
@@ -89,7 +89,7 @@ pub(super) struct Cdma {
     before: Cell<Option<Before>>,
 }
 
-/// What a layer takes over from its predecessor, as CDMA sees it.
+/// State that a layer takes over from its predecessor, as CDMA sees it.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Before {
     banks: Banks,
@@ -103,7 +103,7 @@ struct Before {
 struct Watch {
     /// Elements that are no finite numbers, before they are flushed.
     specials: Cell<SpecialCounts>,
-    /// How long reads were outstanding.
+    /// Time for which reads were outstanding.
     waited: Cell<Time>,
 }
 
@@ -518,7 +518,7 @@ impl Fetch {
     }
 }
 
-/// What is fetched of a layer: not what its predecessor has kept for it, unless the banks change, for then they
+/// Returns what is fetched of a layer: not what its predecessor has kept for it, unless the banks change, for then they
 /// are cleared first (RTL, `NV_NVDLA_CDMA_dc.v` and `_wt.v`, states IDLE and PEND).
 fn fetch(registers: &Group, layer: &CdmaLayer, before: Option<Before>) -> Fetch {
     let clear_data = before.is_none_or(|before| before.banks.data != layer.banks.data);

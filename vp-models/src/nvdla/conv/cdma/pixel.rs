@@ -10,7 +10,7 @@ pub const PACKED: Range<u32> = 0..28;
 /// Codes with two planes.
 pub const SEMI_PLANAR: Range<u32> = 28..36;
 
-/// How the components of a pixel lie.
+/// Layout of the components of a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     /// One component.
@@ -27,7 +27,7 @@ enum Layout {
 /// A pixel format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// Its code in `PIXEL_FORMAT`.
+    /// Code of the format in `PIXEL_FORMAT`.
     code: u32,
     layout: Layout,
     /// Bytes of a component, unpacked.
@@ -80,7 +80,7 @@ impl Format {
         codes.filter(is_read).fold(0, |mask, code| mask | 1 << (code - first))
     }
 
-    /// Whether hardware that computes in `precisions` can read this format. If that is int8 alone,
+    /// Returns true if hardware that computes in `precisions` can read this format. If that is int8 alone,
     /// `NV_NVDLA_CDMA_IMG_pack` unpacks bytes only (branch `nv_small`: it lacks what `pixel_packed_10b`
     /// selects).
     pub fn is_read(&self, precisions: Formats) -> bool {
@@ -91,7 +91,7 @@ impl Format {
         }
     }
 
-    /// Its code in `PIXEL_FORMAT`.
+    /// Returns the format's code in `PIXEL_FORMAT`.
     pub const fn code(&self) -> u32 {
         self.code
     }
@@ -110,7 +110,7 @@ impl Format {
         self.element_bytes
     }
 
-    /// Whether components are floating-point.
+    /// Returns true if components are floating-point.
     pub const fn is_float(&self) -> bool {
         self.is_float
     }
@@ -125,7 +125,7 @@ impl Format {
         }
     }
 
-    /// Where each component lies among the bytes of a pixel, if each is a byte of one plane.
+    /// Returns the place of each component among the bytes of a pixel, if each is a byte of one plane.
     pub const fn bytes_of_pixel(&self) -> Option<[u8; 4]> {
         match (self.layout, self.element_bytes) {
             (Layout::Single, 1) => Some([0; 4]),

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
 
-/// What was asked for, for who takes it; in order.
+/// Queue of what was asked for, for the party that takes it; in order.
 pub(super) struct RequestQueue<T> {
     items: RefCell<VecDeque<T>>,
     /// Nothing more comes.
@@ -76,7 +76,7 @@ pub(super) struct Pace {
     pub(super) cycle: Time,
     /// From CDMA's making a read to its address.
     path: Time,
-    /// When the next read is due, or what its place in time is counted from.
+    /// Time at which the next read is due, or from which its place in time is counted.
     pub(super) next: Cell<Time>,
     /// Since when the next read lacks room.
     since: Cell<Option<Time>>,
@@ -184,7 +184,7 @@ impl DataRequests {
         })
     }
 
-    /// How many lines are fetched next; 0 if nobody wants more.
+    /// Returns the number of lines that are fetched next; 0 if nobody wants more.
     fn count(&self) -> u32 {
         let left = self.input.height() - self.first.get();
         if self.fetch.cancelled.get() { 0 } else { self.input.lines_at_once().min(left) }

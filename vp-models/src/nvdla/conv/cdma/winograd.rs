@@ -13,7 +13,7 @@ const READ_ATOMS: u32 = 8;
 /// A cube, padded and spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Winograd {
-    /// What lies in memory.
+    /// Cube that lies in memory.
     pub feature: Feature,
     /// Pixels of padding left of it.
     pub left: u32,
@@ -23,7 +23,7 @@ pub struct Winograd {
     pub top: u32,
     /// Below it.
     pub bottom: u32,
-    /// What padding reads as; not converted.
+    /// Value that padding reads as; not converted.
     pub padding: i16,
     /// Steps of the kernels.
     pub step: [u32; 2],

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why sums cannot be computed: lengths that do not belong together.
+/// Reason for which sums cannot be computed: lengths that do not belong together.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Error {
     /// A kernel without taps, or an output without columns; also one with more taps than can be counted.
@@ -11,9 +11,9 @@ pub enum Error {
     /// Not kernels × taps weights.
     #[error("{given} weights, where {needed} belong")]
     Weights {
-        /// What the kernels need.
+        /// Number of weights that the kernels need.
         needed: usize,
-        /// What was passed.
+        /// Number of weights that were passed.
         given: usize,
     },
     /// The weights were packed for a kernel of another extent or dilation.
@@ -26,15 +26,15 @@ pub enum Error {
         start: usize,
         /// One past the last.
         end: usize,
-        /// How many there are.
+        /// Number of kernels that are packed.
         packed: usize,
     },
     /// A position reads beyond the window.
     #[error("the positions read {needed} elements of a window of {held}")]
     Window {
-        /// What the positions reach.
+        /// Number of elements that the positions reach.
         needed: usize,
-        /// What the window holds.
+        /// Number of elements that the window holds.
         held: usize,
     },
     /// Not one sum per position and kernel.

@@ -1,4 +1,4 @@
-//! Where the operands of a convolution lie: a kernel's extent, how it moves, and the window of rows it reads.
+//! Places of the operands of a convolution: a kernel's extent, how it moves, and the window of rows it reads.
 
 use super::element::Element;
 use super::error::Error;
@@ -31,7 +31,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// How many weights a kernel has, R·S·C. [`Error::Empty`] if there is none, or more than can be counted.
+    /// Returns the number of weights of a kernel, R·S·C. [`Error::Empty`] if there is none, or more than can be counted.
     pub fn taps(&self) -> Result<usize, Error> {
         let taps = self.height.checked_mul(self.width).and_then(|area| area.checked_mul(self.channels));
         taps.filter(|&taps| taps > 0).ok_or(Error::Empty)
@@ -52,7 +52,7 @@ impl Kernel {
         self.dilation.x == 1 || self.width == 1
     }
 
-    /// Where in the window each group of taps starts, from the first tap of its kernel, in the order of the packed
+    /// Returns the place in the window where each group of taps starts, from the first tap of its kernel, in the order of the packed
     /// weights.
     pub(super) fn groups<T: Element>(&self, pitch: usize) -> Vec<usize> {
         let (run, per_row) = (self.run(), self.runs() / self.height);
@@ -70,7 +70,7 @@ impl Kernel {
 /// A kernel and how it moves over its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// What moves.
+    /// Kernel that moves.
     pub kernel: Kernel,
     /// Input pixels from one output to the next.
     pub stride: Axes,
@@ -79,13 +79,13 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Where in the window the first tap of a position lies.
+    /// Returns the place in the window of a position's first tap.
     pub(super) fn start(&self, position: usize, pitch: usize) -> usize {
         let (x, y) = (position % self.output_width, position / self.output_width);
         y * self.stride.y * pitch + x * self.stride.x * self.kernel.channels
     }
 
-    /// How many elements of the window positions 0 to `end` need. None: more than can be counted.
+    /// Returns the number of elements of the window that positions 0 to `end` need. None: more than can be counted.
     fn needs(&self, end: usize, pitch: usize) -> Option<usize> {
         let Some(last) = end.checked_sub(1) else { return Some(0) };
         let (x, y) = (last % self.output_width, last / self.output_width);
@@ -105,7 +105,7 @@ impl Geometry {
         full_row.map_or(Some(needed), |end_of_row| Some(needed.max(corner(end_of_row)?)))
     }
 
-    /// Whether a window of `held` elements has all that positions 0 to `end` read.
+    /// Checks that a window of `held` elements has all that positions 0 to `end` read.
     pub(super) fn check_reach(&self, end: usize, pitch: usize, held: usize) -> Result<(), Error> {
         match self.needs(end, pitch) {
             Some(needed) if needed <= held => Ok(()),

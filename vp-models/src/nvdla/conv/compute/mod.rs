@@ -40,12 +40,12 @@ pub use geometry::{Axes, Geometry, Kernel, Window};
 pub use path::Path;
 pub use weights::PackedWeights;
 
-/// Whether 32 bits hold every sum of so many int8 products, the largest of which is (−128)².
+/// Returns true if 32 bits hold every sum of so many int8 products, the largest of which is (−128)².
 pub const fn fits_i32(taps: usize) -> bool {
     (taps as u64) <= i32::MAX as u64 / <i8 as Element>::MAX_PRODUCT
 }
 
-/// Whether so many products can drive the 48-bit accumulator into saturation, so that their order matters.
+/// Returns true if so many products can drive the 48-bit accumulator into saturation, so that their order matters.
 ///
 /// int8 cannot within the convolution buffer; int16 can from 131 072 products on, all of the largest magnitude.
 const fn saturates<T: Element>(taps: usize) -> bool {
@@ -82,7 +82,7 @@ impl<'a, T: Element> Convolution<'a, T> {
         height * width * channels
     }
 
-    /// Whether all that is asked for exists and has its place among `sums` sums.
+    /// Checks that all that is asked for exists and has its place among `sums` sums.
     fn check(&self, positions: &Range<usize>, kernels: &Range<usize>, sums: usize) -> Result<(), Error> {
         if kernels.start > kernels.end || kernels.end > self.weights.kernels() {
             let (start, end, packed) = (kernels.start, kernels.end, self.weights.kernels());
@@ -99,7 +99,7 @@ impl<'a, T: Element> Convolution<'a, T> {
     }
 }
 
-/// What computes sums: by one path, on a limited number of threads.
+/// Array that computes sums: by one path, on a limited number of threads.
 #[derive(Clone, Copy, Debug)]
 pub struct MacArray {
     path: Path,
@@ -119,7 +119,7 @@ impl MacArray {
         MacArray { path, threads: NonZeroUsize::MIN }
     }
 
-    /// The same on up to `threads` threads, where the work is large enough to pay for them.
+    /// Returns the array on up to `threads` threads, where the work is large enough to pay for them.
     #[must_use]
     pub fn on_up_to(self, threads: NonZeroUsize) -> Self {
         MacArray { threads, ..self }

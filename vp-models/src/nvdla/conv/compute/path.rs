@@ -1,4 +1,4 @@
-//! Which instructions compute the sums.
+//! Instructions that compute the sums.
 
 use std::ops::Range;
 
@@ -48,7 +48,7 @@ impl Path {
         Path::all().first().copied().unwrap_or(Path::PLAIN)
     }
 
-    /// Its name, as people know the instructions.
+    /// Returns the path's name, as people know the instructions.
     pub fn name(self) -> &'static str {
         match self.0 {
             Kind::Plain => "plain",
@@ -61,7 +61,7 @@ impl Path {
         }
     }
 
-    /// What computes fp16 with vector instructions, if this path does.
+    /// Returns the vector instructions that compute fp16, if this path has them.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn float_vectors(self) -> Option<Vectors> {
         match self.0 {

@@ -1,4 +1,4 @@
-//! How the fast paths cut positions × kernels into tiles whose sums stay in registers.
+//! Division of positions × kernels, by the fast paths, into tiles whose sums stay in registers.
 //!
 //! A tile is P positions × B blocks of 16 kernels. Each loaded weight serves P positions, each activation 16·B
 //! kernels. The paths differ only in the inside of a tile ([`Tiles::tile`]) and in its best size.
@@ -12,11 +12,11 @@ use super::element::{Element, LANES, MAX_GROUP};
 /// Sums of a tile: `[position][block][kernel]`.
 pub(super) type Sums<S, const P: usize, const B: usize> = [[[S; LANES]; B]; P];
 
-/// What a tile reads.
+/// Operands that a tile reads.
 pub(super) struct Tile<'a, T: Element, const P: usize, const B: usize> {
     /// The window from each position's first tap on, as far as all can go: the slices are of one length.
     activations: [&'a [T]; P],
-    /// Where each group of taps lies in them. Where its weights are filled up with zeros, its activations are
+    /// Place of each group of taps in the activations. Where its weights are filled up with zeros, its activations are
     /// whatever follows.
     pub(super) groups: &'a [usize],
     /// A line of each block's weights for every group.
@@ -59,7 +59,7 @@ fn beyond_the_window() -> ! {
 
 /// A path: something that can compute tiles.
 pub(super) trait Tiles<T: Element>: Sized {
-    /// What holds a sum.
+    /// Type that holds a sum.
     type Sum: Copy;
 
     /// The sums of one tile.
@@ -74,7 +74,7 @@ pub(super) trait Tiles<T: Element>: Sized {
 pub(super) struct Sweep<'a, 'w, T: Element, S> {
     convolution: &'a Convolution<'w, T>,
     groups: Vec<usize>,
-    /// Where the furthest group ends.
+    /// End of the furthest group.
     reach: usize,
     positions: Range<usize>,
     kernels: Range<usize>,

@@ -53,12 +53,12 @@ impl<T: Element> PackedWeights<T> {
         Ok(PackedWeights { kernel, kernels, lines, totals })
     }
 
-    /// What the weights were packed for.
+    /// Returns the kernel that the weights were packed for.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
-    /// How many kernels there are.
+    /// Returns the number of kernels.
     pub fn kernels(&self) -> usize {
         self.kernels
     }

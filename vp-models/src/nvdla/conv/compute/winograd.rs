@@ -33,7 +33,7 @@ pub const OUTPUTS: usize = OUT * OUT;
 /// Channels whose products the array takes at once: with 16 places each they fill it.
 pub const STEP_CHANNELS: usize = 4;
 
-/// Where tiles lie over the pixels of a window.
+/// Places of the tiles over the pixels of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiles {
     /// Tiles in a line, and lines of them.
@@ -45,7 +45,7 @@ pub struct Tiles {
 }
 
 impl Tiles {
-    /// Those of an output of that width and height, both even.
+    /// Returns the tiles of an output of that width and height, both even.
     pub fn of_output([width, height]: [usize; 2], channels: usize, pitch: usize) -> Tiles {
         Tiles { count: [width / OUT, height / OUT], channels, pitch }
     }
@@ -106,7 +106,7 @@ fn transformed<V: Copy + Default>(
     places
 }
 
-/// What the sums of a tile's places become: the outputs, line by line.
+/// Returns the outputs that the sums of a tile's places become, line by line.
 #[inline(always)]
 pub(super) fn outputs<V: Copy>(
     p: [V; PLACES],
@@ -168,7 +168,7 @@ impl<T: Integer> TransformedWindow<T> {
         TransformedWindow { tiles, places }
     }
 
-    /// Where its tiles lie.
+    /// Returns the places of the window's tiles.
     pub fn tiles(&self) -> &Tiles {
         &self.tiles
     }
@@ -264,7 +264,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(60))]
 
-        /// Where nothing is cut off, the method gives a convolution's sums.
+        /// Sums where nothing is cut off: the method gives a convolution's.
         #[test]
         fn tiles_give_the_sums_of_a_convolution(
             tiles in [1..4usize, 1..3usize],

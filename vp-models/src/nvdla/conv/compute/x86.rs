@@ -41,7 +41,7 @@ impl AvxVnni {
         (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("avxvnni")).then_some(AvxVnni(()))
     }
 
-    /// What it implies.
+    /// Returns the path that this one implies.
     pub(super) fn avx2(self) -> Avx2 {
         Avx2(())
     }
@@ -54,7 +54,7 @@ impl Avx512Vnni {
         (is_x86_feature_detected!("avx2") && avx512).then_some(Avx512Vnni(()))
     }
 
-    /// What it implies.
+    /// Returns the path that this one implies.
     pub(super) fn avx2(self) -> Avx2 {
         Avx2(())
     }
@@ -174,7 +174,7 @@ fn avx512_vnni<const P: usize, const B: usize>(tile: &Tile<'_, i8, P, B>) -> Sum
     stored
 }
 
-/// The same with half the width: a line is two registers of 8 kernels.
+/// Computes as [`avx512_vnni`] does, with half the width: a line is two registers of 8 kernels.
 #[target_feature(enable = "avx2,avxvnni")]
 fn avx_vnni<const P: usize, const B: usize>(tile: &Tile<'_, i8, P, B>) -> Sums<i32, P, B> {
     let flip = _mm256_set1_epi8(i8::MIN);

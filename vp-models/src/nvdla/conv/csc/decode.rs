@@ -1,4 +1,4 @@
-//! How CSC's registers become a layer: the requirements of each mode of convolution, and contradictions.
+//! Decoding of CSC's registers into a layer: the requirements of each mode of convolution, and contradictions.
 
 use super::layer::{CscLayer, CscParameters};
 use crate::nvdla::conv::buffer::Reuse;
@@ -78,7 +78,7 @@ impl Decoder<'_> {
         Ok(layer)
     }
 
-    /// What must agree with what follows from the rest.
+    /// Checks what must agree with what follows from the rest.
     fn check(&self, layer: &CscLayer) -> Result<(), Refused> {
         let group = self.group;
         self.check_reach(layer)?;

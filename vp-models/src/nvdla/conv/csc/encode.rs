@@ -9,7 +9,7 @@ use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{RegisterMap, Unit, csc as reg};
 
 impl CscLayer {
-    /// Its registers in groups, all but the enable. Values that both units have, the use of the buffer and the
+    /// Returns the layer's registers in groups, all but the enable. Values that both units have, the use of the buffer and the
     /// size of the weights are the same as CDMA's.
     pub fn fields(&self, cdma: &CdmaLayer) -> Encoded {
         use reg::{
@@ -81,7 +81,7 @@ impl CscLayer {
         Encoded::of(Unit::Csc, fields)
     }
 
-    /// The same, checked: the inverse of [`CscLayer::decode`].
+    /// Returns the registers of [`CscLayer::fields`], checked: the inverse of [`CscLayer::decode`].
     ///
     /// # Errors
     /// When it cannot be said, or would be refused.

@@ -23,7 +23,7 @@ pub struct CscLayer {
     pub is_image: bool,
     /// Kernels and how they move.
     pub geometry: Geometry,
-    /// Where the input lies under them.
+    /// Place of the input under the kernels.
     pub frame: Frame,
     /// Input lines.
     pub lines: u32,
@@ -33,7 +33,7 @@ pub struct CscLayer {
     pub kernels: u32,
     /// Kernels multiplied at once.
     pub group_kernels: u32,
-    /// How the weights of a group lie.
+    /// Order in which the weights of a group lie.
     pub order: Order,
     /// Packages of a stripe.
     pub packages: u32,
@@ -41,7 +41,7 @@ pub struct CscLayer {
     pub stripe: (u32, u32),
     /// Output positions that are cut into stripes together: all of them, or for an image those of a line.
     pub run: u32,
-    /// What is in the buffer already, and what stays.
+    /// Input and weights that are in the buffer already, and those that stay.
     pub reuse: Reuse,
     /// Input lines released at the end, if not all stay.
     pub released: u32,
@@ -73,11 +73,11 @@ pub struct CscParameters {
     pub input: [u32; 2],
     /// Padding left of the input and above it that is not in the buffer.
     pub before: Axes,
-    /// What padding reads as.
+    /// Value that padding reads as.
     pub padding: i16,
     /// Kernels.
     pub kernels: u32,
-    /// What is in the buffer already, and what stays.
+    /// Input and weights that are in the buffer already, and those that stay.
     pub reuse: Reuse,
     /// Input lines released at the end.
     pub released: u32,
@@ -152,7 +152,7 @@ impl CscLayer {
         self.geometry.output_width as u32 * self.output_height
     }
 
-    /// What its sums are of.
+    /// Returns the shape of the layer's sums.
     pub(in crate::nvdla::conv) fn shape(&self) -> Shape {
         Shape {
             geometry: self.geometry,
@@ -192,7 +192,7 @@ impl CscLayer {
         self.group_kernels.min(self.kernels - group * self.group_kernels)
     }
 
-    /// Where the weights of a group end, in bytes from the layer's first.
+    /// Returns the end of the weights of a group, in bytes from the layer's first.
     pub fn weights_end(&self, group: u32) -> u64 {
         let kernels = ((group + 1) * self.group_kernels).min(self.kernels);
         u64::from(kernels) * (self.order.taps() * self.precision.bytes()) as u64
@@ -279,7 +279,7 @@ impl CscLayer {
     }
 }
 
-/// What layers before have left in the buffer for this one.
+/// Data that layers before have left in the buffer for this one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReusedData {
     pub(super) slices: u32,

@@ -38,7 +38,7 @@ const TO_PACKAGE: u64 = 2;
 /// From the loading of a group's last weights, one kernel a cycle, until CDMA can use their room.
 const TO_WEIGHT_ROOM: u64 = 19;
 
-/// The same of a layer's input, from the last position on.
+/// From the last position of a layer until CDMA can use the room of its input.
 const TO_DATA_ROOM: u64 = 22;
 
 /// From the start of a layer's last package until CSC takes the next layer, the positions of its stripe not counted: the wait for what is
@@ -69,21 +69,21 @@ pub(super) struct Csc {
 /// Kernels whose turn it is.
 struct Turn {
     group: u32,
-    /// Which of its batch it is.
+    /// Number of the group in its batch.
     index: u32,
-    /// When their weights were taken for the first package.
+    /// Time at which the kernels' weights were taken for the first package.
     loaded: Time,
     /// Whose weights they are released from, and up to which byte.
     released: Option<(u64, u64)>,
 }
 
-/// What a layer has left in the buffer.
+/// Data that a layer has left in the buffer.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Before {
     was_image: bool,
     /// The weights that stay: whose they are, and how many bytes.
     weights: Option<(u64, u64)>,
-    /// They are compressed.
+    /// True if the weights that stay are compressed.
     compressed: bool,
 }
 
@@ -290,14 +290,14 @@ impl Csc {
         ));
     }
 
-    /// How many groups from this one on are computed together: of those whose weights have come.
+    /// Returns the number of groups from this one on that are computed together: of those whose weights have come.
     fn groups_at_once(&self, layer: &CscLayer, first: u32, weights: u64) -> u32 {
         let come = self.buffer.weights_come(weights);
         let there = (first..layer.groups()).take_while(|&group| layer.weights_end(group) <= come).count();
         groups_at_once(there as u32, layer.group_kernels, layer.all_positions(), layer.order.taps())
     }
 
-    /// What the buffer holds of a layer's input, ready to be computed with.
+    /// Returns what the buffer holds of a layer's input, ready to be computed with.
     fn activations(&self, layer: &CscLayer, shape: &Shape) -> Activations {
         let windows = self.buffer.with_slices(layer.lines as usize, |slices| {
             let slices: Vec<_> = slices.collect();

@@ -1,4 +1,4 @@
-//! What is decoded, and what is refused.
+//! Tests of what is decoded, and of what is refused.
 
 use super::super::layer::Strip;
 use super::*;

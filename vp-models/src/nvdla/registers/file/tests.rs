@@ -1,4 +1,4 @@
-//! What a register file promises, and random accesses beside a plain model of it.
+//! Tests of what a register file promises, and random accesses beside a plain model of it.
 
 use std::collections::BTreeMap;
 

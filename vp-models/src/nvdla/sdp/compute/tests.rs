@@ -129,7 +129,7 @@ mod obvious {
         value
     }
 
-    /// What is written, and whether it counts as saturated: 17 bits change it by more than one.
+    /// Returns what is written, and whether it counts as saturated: 17 bits change it by more than one.
     pub(super) fn output(it: Converter, data: i128, bits: u32) -> (i128, bool) {
         let value = shifted((data - i128::from(it.offset)) * i128::from(it.scale), it.shift.into());
         (clamp(value, bits), (value - clamp(value, 17)).abs() > 1)

@@ -1,4 +1,4 @@
-//! What registers become which layer, and what is refused.
+//! Tests of the layers that registers become, and of what is refused.
 
 use super::*;
 use crate::nvdla::cube::Ram;

@@ -1,4 +1,4 @@
-//! What is encoded is decoded, and what is refused is refused alike.
+//! Tests that what is encoded is decoded, and that what is refused is refused alike.
 
 use super::*;
 use crate::nvdla::formats::Formats;
@@ -183,7 +183,7 @@ prop_compose! {
     }
 }
 
-/// What the registers that are written say.
+/// Decodes what the registers that are written say.
 fn decoded(layer: &SdpLayer, hardware: &Hardware) -> Result<SdpLayer, Refused> {
     let mut written = layer.fields();
     if let Some(settings) = layer.ew.and_then(|ew| ew.lut) {

@@ -1,4 +1,4 @@
-//! What is encoded is decoded, and what is refused is refused alike.
+//! Tests that what is encoded is decoded, and that what is refused is refused alike.
 
 use super::*;
 use crate::nvdla::config::Config;

@@ -17,7 +17,7 @@ pub(super) enum StepSum {
 }
 
 impl StepSum {
-    /// What a step with that operand gives, which is not a number.
+    /// Returns the sum of a step with that operand, which is not a number.
     pub(super) fn nan(operand: Fp16) -> StepSum {
         StepSum::Nan { negative: operand.is_negative(), payload: operand.mantissa() }
     }
@@ -62,7 +62,7 @@ impl Accumulator {
         *self = rounded(larger.exponent, (i128::from(larger.mantissa) << BITS) + smaller);
     }
 
-    /// What is delivered: a number of 24 bits, rounded away from zero.
+    /// Returns the sum that is delivered: a number of 24 bits, rounded away from zero.
     #[inline]
     pub(super) fn deliver(self) -> Fp32 {
         let Accumulator { exponent, mantissa } = self;

@@ -37,7 +37,7 @@ pub struct Steps {
     /// For each product the place of its activation, from the kernel's first on, and of its weight within the
     /// kernel.
     taps: Vec<(usize, usize)>,
-    /// Where each step ends.
+    /// End of each step among the products.
     ends: Vec<usize>,
 }
 
@@ -111,7 +111,7 @@ impl FloatWeights {
         Ok(FloatWeights { steps, kernels, weights, lines, nan })
     }
 
-    /// How many kernels there are.
+    /// Returns the number of kernels.
     pub fn kernels(&self) -> usize {
         self.kernels
     }
@@ -271,14 +271,14 @@ impl MacArray {
     }
 }
 
-/// How many of the products by which work is divided among threads one of these is worth.
+/// Number of the products by which work is divided among threads that one fp16 product is worth.
 const WORK_OF_A_PRODUCT: usize = 64;
 
 /// One step at one position, for 16 kernels: none of the operands is NaN.
 pub(super) struct Step<'a> {
     /// From the kernel's first activation on.
     activations: &'a [Activation],
-    /// Where those of the step lie.
+    /// Places of the step's activations, and of its weights.
     taps: &'a [(usize, usize)],
     /// One for each of them.
     lines: &'a [WeightLine],

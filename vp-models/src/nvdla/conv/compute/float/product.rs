@@ -86,7 +86,7 @@ fn reduce([a, b]: [u32; 2], further: &[u32]) -> [u32; 2] {
     further.iter().fold([a, b], |[sum, carry], &word| carry_save(sum, carry, word))
 }
 
-/// What the inverted sign bits of all partial products add up to, shifted and negated.
+/// Returns the sum of the inverted sign bits of all partial products, shifted and negated.
 pub(super) const fn sign_constant(shift: u32) -> u32 {
     (0x5555_0000u32 >> shift).wrapping_neg()
 }

@@ -92,7 +92,7 @@ fn case(code: impl Strategy<Value = u16> + Clone + 'static) -> impl Strategy<Val
     })
 }
 
-/// What a finite code stands for.
+/// Returns the value that a finite code stands for.
 fn value(code: u16) -> f64 {
     let number: crate::nvdla::float::Fp32 = Fp16::from_bits(code.into()).widened();
     f32::from_bits(number.bits()).into()
@@ -109,7 +109,7 @@ proptest! {
         }
     }
 
-    /// Where most operands are no numbers, what they leave of each kernel's sum is still the plain one's.
+    /// Sums where most operands are no numbers: what these leave of each kernel's sum is still the plain one's.
     #[test]
     fn every_path_gives_the_plain_sums_of_many_nans(case in case(mostly_nan().boxed())) {
         let plain = case.sums(MacArray::by(Path::PLAIN));

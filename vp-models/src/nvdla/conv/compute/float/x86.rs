@@ -308,10 +308,10 @@ const fn twice(eight: [u32; 8]) -> [u32; LANES] {
     table
 }
 
-/// Which entries are the mantissa, and which twice that: those of the digits 1 and -1, and of 2 and -2.
+/// Masks of the entries that are the mantissa, and of those that are twice that: those of the digits 1 and -1, and of 2 and -2.
 const ONCE: [u32; LANES] = twice([0, !0, 0, 0, 0, !0, 0, 0]);
 const DOUBLED: [u32; LANES] = twice([0, 0, !0, 0, 0, 0, !0, 0]);
-/// What turns them into partial products, for positive and for negative activations.
+/// Words that turn the entries into partial products, for positive and for negative activations.
 const POSITIVE: u32 = 0x10000;
 const NEGATIVE: u32 = 0xffff;
 const SIGNS: [[u32; LANES]; 2] = [
@@ -352,7 +352,7 @@ unsafe fn sums<V: Words>(step: &Step<'_>) -> StepSums<1> {
     (exponents, [mantissas])
 }
 
-/// The same of a tile: four sums.
+/// Returns the four sums of a tile, as [`sums`] returns one.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -380,7 +380,7 @@ unsafe fn tile_sums<V: Words>(step: &Step<'_>) -> StepSums<OUTPUTS> {
     (exponents, mantissas)
 }
 
-/// What meets in a step, but for activations that are zero.
+/// Returns the operands that meet in a step, but for activations that are zero.
 #[inline(always)]
 fn operands<'a>(step: &'a Step<'_>) -> impl Iterator<Item = (Activation, &'a WeightLine)> {
     let activations = step.taps.iter().map(|&(at, _)| step.activations[at]);

@@ -1,4 +1,4 @@
-//! What is encoded is decoded, and what is refused is refused alike.
+//! Tests that what is encoded is decoded, and that what is refused is refused alike.
 
 use super::*;
 use crate::nvdla::config::Config;
@@ -15,7 +15,7 @@ fn full() -> Hardware {
     Hardware::from(&Config::named("nv_full").unwrap())
 }
 
-/// What is said to both units, and not looked at here.
+/// Returns what is said to both units, and not looked at here.
 fn cdma(cubes: u32) -> CdmaLayer {
     let surface = Surface::within(32, 32, 32);
     CdmaLayer {
