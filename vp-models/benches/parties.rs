@@ -1,4 +1,4 @@
-//! What an access costs a hub, and whether that grows with how many parties are there that ask for nothing.
+//! Cost of an access at a hub, and whether it grows with the number of parties that are there and ask for nothing.
 //!
 //! `cargo bench -p vp-models --bench parties` prints a table: a party accesses registers and memory, beside others that hold the
 //! memory as initiators too. A line is one kind of access, a column a number of others, and the figure nanoseconds for

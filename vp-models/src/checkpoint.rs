@@ -1,4 +1,4 @@
-//! What outlives a piece of work: written down, and taken up again in a platform that was just built.
+//! State that outlives a piece of work: written down, and taken up again in a platform that was just built.
 //!
 //! A platform is saved when it is at rest and has been for long enough that all times in the past are alike. Each part
 //! that remembers something has a method `checkpoint`, which goes both ways, so that what is written and what is read cannot differ. It names every field
@@ -21,10 +21,10 @@ const MOST: u64 = 64 << 20;
 /// Characters that are said of what is there in the place of a part's name.
 const MOST_NAME: usize = 40;
 
-/// Why something cannot be saved, or taken up again.
+/// Reason for which something cannot be saved, or taken up again.
 #[derive(Debug, Error)]
 pub enum CheckpointError {
-    /// It is in the middle of something.
+    /// A part is in the middle of something.
     #[error("{part}: {what}")]
     Busy {
         /// What.
@@ -35,18 +35,18 @@ pub enum CheckpointError {
     /// That is never saved.
     #[error("{0}")]
     Unsupported(String),
-    /// What is read is not the state of what is there.
+    /// The state that is read is not that of what is there.
     #[error("the state of {part} is damaged, or that of another version: {why}")]
     Damaged {
         /// Of what.
         part: String,
-        /// What is wrong.
+        /// Description of what is wrong.
         why: String,
     },
     /// There is no memory for it.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
-    /// It cannot be written, or read.
+    /// The state cannot be written, or read.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -74,12 +74,12 @@ impl<'a> Checkpoint<'a> {
         Checkpoint { way: Way::Restore(from), part: String::new(), left: MOST }
     }
 
-    /// Whether state is taken up.
+    /// Returns true if state is taken up.
     pub fn is_restoring(&self) -> bool {
         matches!(self.way, Way::Restore(_))
     }
 
-    /// What follows is the state of the part of that name.
+    /// Begins the state of the part of that name, which follows.
     pub fn part(&mut self, name: &str) -> Result<(), CheckpointError> {
         name.clone_into(&mut self.part);
         let mut there = name.to_owned();
@@ -148,7 +148,7 @@ impl<'a> Checkpoint<'a> {
         self.check(*index < end, &format!("{index} where there are {end}"))
     }
 
-    /// How far a sequence has been drawn whose seed is known.
+    /// Saves or restores how far a sequence has been drawn whose seed is known.
     pub(crate) fn drawn(&mut self, random: &mut ChaCha8Rng) -> Result<(), CheckpointError> {
         let mut words = random.get_word_pos();
         self.value(&mut words)?;

@@ -1,4 +1,4 @@
-//! Where tests find the vendor's conformance data, which is not part of the repository.
+//! Place at which tests find the vendor's conformance data, which is not part of the repository.
 //!
 //! It lies in a folder `shared` in one of this crate's ancestors, or where `VP_SHARED` says (empty: there is
 //! none). What is skipped without it is said past the test harness, which keeps what passing tests print.

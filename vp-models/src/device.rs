@@ -1,4 +1,4 @@
-//! What a platform asks of the device that it carries.
+//! Interface that a platform asks of the device that it carries.
 //!
 //! A device is a folder: its model, which implements [`Device`], and its description, which says how one is built. The
 //! platform wires it to memories and to an interrupt line, reaches its registers through the bus that it brings, and knows
@@ -28,7 +28,7 @@ pub struct MemoryInterface {
     pub latency: u32,
 }
 
-/// What a platform gives a device.
+/// Everything that a platform gives a device.
 pub struct Wiring<'a> {
     /// The simulation.
     pub sim: &'a Sim,
@@ -36,7 +36,7 @@ pub struct Wiring<'a> {
     pub cycle: Time,
     /// Threads of the host that may share its arithmetic. Nothing that can be observed depends on it.
     pub threads: NonZeroUsize,
-    /// Whether it leaves the arithmetic out: nothing takes another time, and results are zeros.
+    /// True if it leaves the arithmetic out: nothing takes another time, and results are zeros.
     pub skips_arithmetic: bool,
     /// The primary memory interface.
     pub primary: Rc<Interconnect>,
@@ -44,11 +44,11 @@ pub struct Wiring<'a> {
     pub secondary: Option<Rc<Interconnect>>,
     /// The interrupt line.
     pub interrupt: IrqLine,
-    /// What is told when its datapaths have work.
+    /// Record that is told when its datapaths have work.
     pub occupancy: Rc<Occupancy>,
 }
 
-/// What a device is, for those who drive it. It follows from the device's description.
+/// Identity of a device, for those who drive it. It follows from the device's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The kind of device: `nvdla`, `fpga-ai-suite`, or `outside` for one that the platform does not know.
@@ -64,9 +64,9 @@ pub struct Identity {
 pub struct OpenWork<'a> {
     /// The last part of the name of the source that reported it, such as `sdp`.
     pub unit: &'a str,
-    /// Its number ([`Device::numbering`]).
+    /// Number of the work ([`Device::numbering`]).
     pub number: u64,
-    /// What it is, in the device's words.
+    /// Label of the work, in the device's words.
     pub label: &'a str,
 }
 
@@ -75,7 +75,7 @@ pub struct OpenWork<'a> {
 pub struct PendingInterrupt {
     /// The field of the device's status register.
     pub name: &'static str,
-    /// Whether it is kept from the line.
+    /// True if it is kept from the line.
     pub is_masked: bool,
 }
 
@@ -88,7 +88,7 @@ pub trait Device {
     /// The bus to its registers, which is the device's own.
     fn registers(&self) -> &Rc<dyn RegisterBus>;
 
-    /// The same, if its target is outside the platform.
+    /// Returns the bus to the registers, if its target is outside the platform.
     fn outside_registers(&self) -> Option<&Rc<OutsideRegisters>> {
         None
     }
@@ -96,10 +96,10 @@ pub trait Device {
     /// Bytes of its register window.
     fn window(&self) -> u32;
 
-    /// What the number of a piece of its work is called.
+    /// Returns the word that stands before the number of a piece of its work, such as `layer`.
     fn numbering(&self) -> &'static str;
 
-    /// What is begun, or asked for and not begun, a phrase each: what it must come to the end of to be quiescent. `open` is
+    /// Returns what is begun, or asked for and not begun, a phrase each: what the device must come to the end of to be quiescent. `open` is
     /// what it has reported as begun.
     fn unfinished(&self, open: &[OpenWork<'_>]) -> Vec<String>;
 
@@ -108,13 +108,13 @@ pub trait Device {
         Vec::new()
     }
 
-    /// What the CPU has yet to enable, such as `SDP`, before something of what it has enabled can begin or go on. `open` is as for
+    /// Returns what the CPU has yet to enable, such as `SDP`, before something of what it has enabled can begin or go on. `open` is as for
     /// [`unfinished`](Self::unfinished). Asked where nothing goes on by itself.
     fn awaited(&self, _open: &[OpenWork<'_>]) -> Vec<String> {
         Vec::new()
     }
 
-    /// Its registers, where they are stored, if they can be made to hold something else.
+    /// Returns its registers, where they are stored, if they can be made to hold something else.
     fn flippable(&self) -> Option<Rc<dyn FlippableRegisters>> {
         None
     }

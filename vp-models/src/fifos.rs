@@ -1,4 +1,4 @@
-//! How much the FIFOs between units hold: told as it changes, only while somebody asks for it.
+//! Levels of the FIFOs between units: told as they change, only while somebody asks for them.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -7,13 +7,13 @@ use vp_core::{Name, Time};
 /// A FIFO, as its level is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FifoInfo {
-    /// Its name, such as `nvdla.cdp_rdma.read_fifo`.
+    /// Name of the FIFO, such as `nvdla.cdp_rdma.read_fifo`.
     pub name: Name,
-    /// What its level counts, such as `bytes`.
+    /// Unit of its level, such as `bytes`.
     pub unit: &'static str,
 }
 
-/// Who is told of a change: the FIFO's number, when, and by how much.
+/// Listener that is told of a change: the FIFO's number, when, and by how much.
 type OnChange = Box<dyn Fn(usize, Time, i64)>;
 
 /// All FIFOs of a platform whose levels can be told.
@@ -52,20 +52,20 @@ impl Fifos {
     }
 }
 
-/// Where a FIFO tells its level.
+/// Handle through which a FIFO tells its level.
 pub(crate) struct FifoLevel {
     fifos: Rc<Fifos>,
     number: usize,
 }
 
 impl FifoLevel {
-    /// Whether somebody asks for it.
+    /// Returns true if somebody asks for the level.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.fifos.is_watched.get()
     }
 
-    /// It changes at that time, which may lie ahead.
+    /// Changes the level at that time, which may lie ahead.
     #[inline]
     pub(crate) fn change(&self, time: Time, by: i64) {
         if self.is_watched() {

@@ -45,7 +45,7 @@ impl LocalHost {
         LocalHost::at(Hub::new(platform, TimeMode::Lockstep))
     }
 
-    /// The same at a hub in lockstep that nobody else has used, such as one that is recorded.
+    /// Takes the CPU's place at a hub in lockstep that nobody else has used, such as one that is recorded.
     #[must_use]
     pub fn at(hub: Hub) -> LocalHost {
         let first = |hub: &Hub, kind| {

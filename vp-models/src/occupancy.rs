@@ -1,4 +1,4 @@
-//! When the datapaths had work, and how full the convolution buffer and FIFOs are: kept, or told, only while somebody asks for it.
+//! Times at which the datapaths had work, and fill of the convolution buffer and of FIFOs: kept, or told, only while somebody asks for it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ impl Spans {
         }
     }
 
-    /// How long they are together.
+    /// Returns the length of all spans together.
     pub fn length(&self) -> Time {
         self.0.iter().fold(Time::ZERO, |sum, &(from, until)| sum + (until - from))
     }
@@ -31,18 +31,18 @@ impl Spans {
         self.0.iter().copied()
     }
 
-    /// When the last of those ends that end by then.
+    /// Returns the end of the last span that ends by then.
     pub fn last_end_by(&self, time: Time) -> Option<Time> {
         let ended = self.0.partition_point(|&(_, until)| until <= time);
         ended.checked_sub(1).map(|at| self.0[at].1)
     }
 
-    /// When the first of those begins that begin from then on.
+    /// Returns the beginning of the first span that begins from then on.
     pub fn first_from(&self, time: Time) -> Option<Time> {
         self.0.get(self.0.partition_point(|&(from, _)| from < time)).map(|&(from, _)| from)
     }
 
-    /// When the last ends.
+    /// Returns the end of the last span.
     pub fn end(&self) -> Option<Time> {
         self.0.back().map(|&(_, until)| until)
     }
@@ -52,7 +52,7 @@ impl Spans {
         self.0.is_empty()
     }
 
-    /// When the first begins.
+    /// Returns the beginning of the first span.
     pub fn start(&self) -> Option<Time> {
         self.0.front().map(|&(from, _)| from)
     }
@@ -136,14 +136,14 @@ pub enum Datapath {
 }
 
 impl Datapath {
-    /// How many there are.
+    /// Number of datapaths.
     pub const COUNT: usize = 5;
 
     /// All of them.
     pub const ALL: [Datapath; Self::COUNT] = [Self::Array, Self::Sdp, Self::Pdp, Self::Cdp, Self::Rubik];
 }
 
-/// What is counted of a device's work.
+/// Kind of a device's work that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Bytes that CSC has read from the convolution buffer.
@@ -161,7 +161,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// How many kinds there are.
+    /// Number of kinds.
     pub const COUNT: usize = 6;
 
     /// All of them.
@@ -181,10 +181,10 @@ impl Work {
     }
 }
 
-/// How much of each kind of work: in the order of [`Work::ALL`].
+/// Amount of each kind of work: in the order of [`Work::ALL`].
 pub type WorkCounts = [u64; Work::COUNT];
 
-/// How full the convolution buffer is, room that is promised to reads under way included.
+/// Fill of the convolution buffer, room that is promised to reads under way included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferFill {
     /// Bytes of input.
@@ -193,13 +193,13 @@ pub struct BufferFill {
     pub weights: u64,
 }
 
-/// Who is told how full the buffer is, and from when on.
+/// Listener that is told how full the buffer is, and from when on.
 type OnBuffer = Box<dyn Fn(Time, BufferFill)>;
 
-/// Who is told that a datapath has work from one time to another.
+/// Listener that is told that a datapath has work from one time to another.
 type OnBusy = Box<dyn Fn(Datapath, Time, Time)>;
 
-/// When each datapath had work, and who is told of it, of the buffer and of FIFOs.
+/// Times at which each datapath had work, and listeners that are told of it, of the buffer and of FIFOs.
 #[derive(Default)]
 pub struct Occupancy {
     /// Somebody wants to know when the datapaths have work,
@@ -210,7 +210,7 @@ pub struct Occupancy {
     held: RefCell<[Spans; Datapath::COUNT]>,
     /// or told.
     on_busy: RefCell<Vec<OnBusy>>,
-    /// How much has been done since the last look.
+    /// Amount of work done since the last look.
     work: [Cell<u64>; Work::COUNT],
     buffer_watched: Cell<bool>,
     on_buffer: RefCell<Vec<OnBuffer>>,
@@ -255,7 +255,7 @@ impl Occupancy {
         count.set(count.get() + amount);
     }
 
-    /// How much was done since the last call.
+    /// Returns the amount of work done since the last call.
     pub fn take_work(&self) -> WorkCounts {
         Work::ALL.map(|work| self.work[work as usize].take())
     }
@@ -293,12 +293,12 @@ impl Occupancy {
         self.take_work();
     }
 
-    /// When each of them had work.
+    /// Returns the spans in which each of them had work.
     pub fn spans(&self) -> std::cell::Ref<'_, [Spans; Datapath::COUNT]> {
         self.busy.borrow()
     }
 
-    /// When each of them waited for room behind it.
+    /// Returns the spans in which each of them waited for room behind it.
     pub fn waits(&self) -> std::cell::Ref<'_, [Spans; Datapath::COUNT]> {
         self.held.borrow()
     }

@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-/// Whether a character shows nothing itself but changes how others are shown: control characters (Unicode's category Cc), separators of lines
-/// and paragraphs (Zl, Zp), and format characters (Cf). Excepted of these are the joiners that words and emoji need, and the signs of Arabic and other
-/// scripts that are seen.
+/// Returns true if a character shows nothing itself but changes how others are shown: control characters (Unicode's category Cc),
+/// separators of lines and paragraphs (Zl, Zp), and format characters (Cf). Excepted of these are the joiners that words and emoji need,
+/// and the signs of Arabic and other scripts that are seen.
 #[must_use]
 pub fn is_unfit(c: char) -> bool {
     c.is_control()

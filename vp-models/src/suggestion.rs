@@ -1,4 +1,4 @@
-//! Which of the names there are somebody may have meant by one that is none.
+//! Suggestion of the name, of those there are, that somebody may have meant by one that is none.
 
 use strum::VariantNames;
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, Deserializer};
 
-/// What is wrong with a text, and where: `net.toml:14: layer 3 "conv3": stride: …`.
+/// Error of a text, and its place: `net.toml:14: layer 3 "conv3": stride: …`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 pub struct TextError {
     /// The file, if the text is one.
@@ -22,7 +22,7 @@ pub struct TextError {
     /// The section (`[dbb0.cache]`), or the element of a list by its number from 1 and its name (``layer 3 `conv3` ``); empty: the text as a
     /// whole.
     pub within: String,
-    /// Which key, what is wrong with it, and what would be right.
+    /// Text that says which key, what is wrong with it, and what would be right.
     pub what: String,
 }
 
@@ -37,7 +37,7 @@ impl TextError {
         TextError::whole(format!("cannot read: {error}")).in_file(file)
     }
 
-    /// The same in this file, if it is in none yet.
+    /// Returns this error, in this file if it is in none yet.
     #[must_use]
     pub fn in_file(self, file: &Path) -> TextError {
         TextError { file: self.file.or_else(|| Some(file.to_owned())), ..self }
@@ -63,7 +63,7 @@ impl fmt::Display for TextError {
 /// A TOML text that has been taken apart.
 pub struct TomlText<'a> {
     text: &'a str,
-    /// Where lines end: a reader may ask for the line of every value, and a text may have millions.
+    /// Ends of the lines: a reader may ask for the line of every value, and a text may have millions.
     ends: Vec<usize>,
     root: Spanned<DeTable<'a>>,
 }
@@ -81,17 +81,17 @@ pub struct Kinds {
     pub inner: Option<(&'static str, &'static str)>,
 }
 
-/// What is wrong with an element of a list, told by who does not know which one it is.
+/// Error of an element of a list, told by who does not know which one it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyError {
     /// The key; empty: the element as a whole.
     pub key: &'static str,
-    /// What, and what would be right.
+    /// Text that says what is wrong, and what would be right.
     pub what: String,
 }
 
 impl KeyError {
-    /// What is wrong with a key's value.
+    /// Creates the error of a key's value.
     pub fn new(key: &'static str, what: impl Into<String>) -> KeyError {
         KeyError { key, what: what.into() }
     }
@@ -119,12 +119,12 @@ impl<'a> TomlText<'a> {
         Ok(TomlText { text, ends, root })
     }
 
-    /// Its outermost table.
+    /// Returns the outermost table.
     pub fn table(&self) -> &DeTable<'a> {
         self.root.get_ref()
     }
 
-    /// What it describes.
+    /// Reads what the text describes.
     ///
     /// # Errors
     /// Where it is not of this shape; an unknown key with the nearest one that there is.
@@ -132,8 +132,8 @@ impl<'a> TomlText<'a> {
         T::deserialize(Deserializer::from(self.root.clone())).map_err(|error| self.refused(&error, None))
     }
 
-    /// What it describes, with a list of tables of several kinds. An element is a structure of the common keys and of one named as the tag,
-    /// which is an enumeration of the kinds with their own keys. (serde's own tags lose where things stand.)
+    /// Reads what the text describes, with a list of tables of several kinds. An element is a structure of the common keys and of one named
+    /// as the tag, which is an enumeration of the kinds with their own keys. (serde's own tags lose where things stand.)
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -204,7 +204,7 @@ impl<'a> TomlText<'a> {
         TextError { line: at.map(|at| self.line(at)), within: within(way).0, ..TextError::whole(what) }
     }
 
-    /// What serde says, with the key that it is about.
+    /// Returns the error that serde tells, with the key that it is about.
     fn refused(&self, error: &toml::de::Error, kinds: Option<&Kinds>) -> TextError {
         let message = error.message().trim_end();
         let Some(Range { start, .. }) = error.span() else { return TextError::whole(message) };
@@ -292,7 +292,7 @@ fn way_on<'t, 'a>(value: &'t Spanned<DeValue<'a>>, at: usize) -> Option<Way<'t, 
     }
 }
 
-/// What holds a value, and its key there.
+/// Returns the name of what holds a value, and its key there.
 fn within(way: &[Step<'_, '_>]) -> (String, String) {
     let (mut holder, mut keys) = (String::new(), Vec::new());
     for step in way {

@@ -51,7 +51,7 @@ pub fn cycles(time: Time, period: Time) -> u64 {
     time.as_ps().div_ceil(period.as_ps().max(1))
 }
 
-/// The same with all times in it as cycles of this period.
+/// Returns the value with all times in it as cycles of this period.
 fn in_cycles(value: Value, period: Time, exact: bool) -> Value {
     match value {
         Value::String(text) => match text.parse::<Time>() {

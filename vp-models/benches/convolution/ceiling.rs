@@ -1,4 +1,4 @@
-//! What the core can do at best: loops so simple that the compiler vectorises them.
+//! The best that the core can do: loops so simple that the compiler vectorises them.
 #![cfg_attr(
     target_arch = "x86_64",
     expect(unsafe_code, reason = "enters code compiled for instructions that were detected")

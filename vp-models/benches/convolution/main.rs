@@ -1,4 +1,4 @@
-//! How fast convolution is computed, beside what the core can do.
+//! Speed at which convolution is computed, beside what the core can do.
 //!
 //! `cargo bench -p vp-models --bench convolution [-- NAME...]` prints a table: multiply-accumulates per second of
 //! typical layers, and their ratio to a ceiling. The ceiling is a plain int8 dot product over data in the first-level

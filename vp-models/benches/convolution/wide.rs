@@ -13,7 +13,7 @@ use vp_models::nvdla::conv::compute::{
 
 use crate::{Contestant, pattern};
 
-/// What NVIDIA's C-model does on one core, in multiply-accumulates per second: int16 and fp16.
+/// Multiply-accumulates per second of NVIDIA's C-model on one core: int16 and fp16.
 const C_MODEL: [f64; 2] = [0.024e9, 0.0057e9];
 
 /// A layer: its name, its kernels, and the outputs of a row.

@@ -11,7 +11,7 @@ use super::register::{
     AccessListener, AnswerListener, Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget,
 };
 
-/// How long the bus takes, in clock cycles.
+/// Delays of the bus, in clock cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AxiLiteTiming {
     /// From the acceptance of a request to its effect in the registers.

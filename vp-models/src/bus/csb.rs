@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Sim, Time};
 
-/// How long the bus takes, in clock cycles.
+/// Delays of the bus, in clock cycles.
 ///
 /// The FIFO between bus and device drains in groups: after the first request of a run, a group of requests is
 /// taken no faster than one in `group_period`, and the last request of a group waits for the next group.
@@ -24,7 +24,7 @@ pub struct CsbTiming {
     pub group: u32,
     /// From the acceptance of a request to that of the request one group later, at least.
     pub group_period: u32,
-    /// How much later than the others the last request of a group takes effect.
+    /// Cycles by which the last request of a group takes effect later than the others.
     pub group_delay: u32,
     /// From the acceptance of a request to its effect in the register file.
     pub effect: u32,

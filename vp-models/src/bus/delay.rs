@@ -59,12 +59,12 @@ impl<T> DelayLine<T> {
         }
     }
 
-    /// How many items are inside.
+    /// Returns the number of items inside.
     pub fn len(&self) -> usize {
         self.items.borrow().len()
     }
 
-    /// Whether nothing is inside.
+    /// Returns true if nothing is inside.
     pub fn is_empty(&self) -> bool {
         self.items.borrow().is_empty()
     }

@@ -15,7 +15,7 @@ pub struct Handoff<T> {
     forward: Time,
     backward: Cell<Time>,
     depth: Cell<usize>,
-    /// When each free place may be used.
+    /// Times at which the free places may be used.
     places: RefCell<VecDeque<Time>>,
     items: RefCell<VecDeque<(Time, T)>>,
     put: Event,
@@ -65,7 +65,7 @@ impl<T> Handoff<T> {
         self.put_later(item, Time::ZERO);
     }
 
-    /// The same for an item that is on its way for so much longer.
+    /// Puts in, as [`put`](Self::put) does, an item that is on its way for so much longer.
     pub fn put_later(&self, item: T, later: Time) {
         self.places.borrow_mut().pop_front();
         self.items.borrow_mut().push_back((self.sim.now() + self.forward + later, item));

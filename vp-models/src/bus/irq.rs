@@ -57,7 +57,7 @@ impl IrqLine {
         }
     }
 
-    /// What is between the device and the line; made from what is seen of it if nothing was.
+    /// Returns the fault between the device and the line; made from the level that is seen if there was none.
     pub(crate) fn faulty(&self, make: impl FnOnce(Signal<bool>) -> Rc<FaultyLine>) -> Rc<FaultyLine> {
         self.faulty.borrow_mut().get_or_insert_with(|| make(self.level.clone())).clone()
     }
@@ -72,17 +72,17 @@ impl IrqLine {
         self.faulty.borrow().as_ref().map_or_else(|| self.level(), |faulty| faulty.driven())
     }
 
-    /// What a fault does to the line now, for people.
+    /// Returns the effect of a fault on the line now, for people.
     pub fn fault(&self) -> Option<&'static str> {
         self.faulty.borrow().as_ref()?.effect()
     }
 
-    /// When it came to this level.
+    /// Returns the time at which the line came to this level.
     pub fn since(&self) -> Time {
         self.since.get()
     }
 
-    /// It has been at its level since then: a platform that goes on from a saved one brings it there anew.
+    /// Sets the time since which the line has been at its level: a platform that goes on from a saved one brings it there anew.
     pub(crate) fn set_since(&self, since: Time) {
         self.since.set(since);
     }

@@ -44,7 +44,7 @@ pub struct InputStream {
     capacity: usize,
     waiting: RefCell<VecDeque<u8>>,
     is_on: Cell<bool>,
-    /// How often it was turned off: the reader may not look in between.
+    /// Number of times that the stream was turned off: the reader may not look in between.
     turned_off: Cell<u64>,
     /// Bytes came, or the stream was turned off.
     changed: Event,

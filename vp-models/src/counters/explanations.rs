@@ -1,16 +1,16 @@
-//! What each counter counts: the one table, from which `docs/counters.md` is made.
+//! Explanations of the counters: the one table, from which `docs/counters.md` is made.
 
 use std::fmt::Write as _;
 
 /// A counter, or all that are counted in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Explanation {
-    /// Its name. `{port}` stands for a memory interface or what is behind one, such as `dbb0` and `dbb0.cpu`; `{n}` for a number;
-    /// `{unit}` for the name of a unit.
+    /// Name of the counter. `{port}` stands for a memory interface or what is behind one, such as `dbb0` and `dbb0.cpu`; `{n}` for a
+    /// number; `{unit}` for the name of a unit.
     pub name: &'static str,
-    /// What one of it is; empty for a text.
+    /// Unit in which it counts; empty for a text.
     pub unit: &'static str,
-    /// What it counts, in a sentence.
+    /// Sentence that says what it counts.
     pub counts: &'static str,
 }
 
@@ -93,7 +93,7 @@ explanations! {
 }
 
 impl Explanation {
-    /// Whether a counter is the one, or one of those, that this explains.
+    /// Returns true if a counter is the one, or one of those, that this explains.
     #[must_use]
     pub fn is_of(&self, counter: &str) -> bool {
         match self.name.split_once("{port}") {
@@ -129,7 +129,7 @@ fn part_fits(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// What a counter of that name counts.
+/// Returns the sentence that says what a counter of that name counts.
 #[must_use]
 pub fn explanation(counter: &str) -> Option<&'static str> {
     EXPLANATIONS.iter().find(|it| it.is_of(counter)).map(|it| it.counts)

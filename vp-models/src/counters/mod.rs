@@ -56,11 +56,11 @@ pub struct Counter {
     pub name: String,
     /// The count since the start of the simulation, or what is said.
     pub value: Value,
-    /// What one of it is: `bytes`, `cycles`, `bursts`, `ps`; empty for texts.
+    /// Unit of the value: `bytes`, `cycles`, `bursts`, `ps`; empty for texts.
     pub unit: String,
 }
 
-/// What a counter holds.
+/// Value of a counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A number.

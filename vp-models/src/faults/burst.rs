@@ -9,7 +9,7 @@ use super::fault::{Direction, touches};
 use super::{Armed, Faults, Kind};
 use crate::bus::axi::{AxiChannel, Burst, Unmapped};
 
-/// Those of one interface.
+/// Faults of one interface.
 pub(crate) struct BurstFaults {
     faults: Rc<Faults>,
     period: Time,
@@ -30,7 +30,7 @@ impl fmt::Display for BurstText<'_> {
 }
 
 impl BurstFaults {
-    /// Those at the port of that name; `None`: there are none.
+    /// Returns the faults at the port of that name; `None`: there are none.
     pub(crate) fn at(port: &str, period: Time, faults: &Rc<Faults>) -> Option<Rc<BurstFaults>> {
         let of = |is: fn(&Kind) -> bool| faults.of(|kind| kind.port() == Some(port) && is(kind));
         let errors = of(|kind| matches!(kind, Kind::Error { .. }));
@@ -40,7 +40,7 @@ impl BurstFaults {
         is_any.then(|| Rc::new(BurstFaults { faults: faults.clone(), period, errors, stalls, flips }))
     }
 
-    /// What a burst is answered in place of the memory, if a fault strikes it.
+    /// Returns the error with which a burst is answered in place of the memory, if a fault strikes it.
     pub(crate) fn error(&self, write: bool, burst: &Burst) -> Option<Unmapped> {
         let mut struck = None;
         for armed in &self.errors {
@@ -58,7 +58,7 @@ impl BurstFaults {
         struck
     }
 
-    /// How long a channel stands before a burst goes over it; [`Time::MAX`]: for ever.
+    /// Returns the time for which a channel stands before a burst goes over it; [`Time::MAX`]: for ever.
     pub(crate) fn stall(&self, channel: AxiChannel, burst: &Burst) -> Time {
         let mut stall = Time::ZERO;
         for armed in &self.stalls {

@@ -19,7 +19,7 @@ use crate::toml_text::{Kinds, TextError, TomlText};
 /// The longest time that a fault lasts, in cycles: longer is for ever.
 const MOST_CYCLES: u64 = 1 << 40;
 
-/// What a fault can be at.
+/// Parts of a platform that a fault can be at.
 pub(crate) struct Surroundings<'a> {
     pub(crate) ports: &'a [Port],
     /// The device's configuration, if that is an NVDLA inside.
@@ -35,7 +35,7 @@ struct File {
     fault: Vec<Table>,
 }
 
-/// What tells faults apart.
+/// Keys that tell faults apart, and those that all have.
 const KINDS: Kinds = Kinds {
     list: "fault",
     tag: "kind",
@@ -328,7 +328,7 @@ impl RegisterFlip {
     }
 }
 
-/// Why a register holds nothing of its own, if it does not.
+/// Returns the reason for which a register holds nothing of its own, if it does not.
 fn unstored(unit: Unit, register: &str) -> Option<&'static str> {
     match register {
         _ if unit == Unit::Cfgrom => Some("it is a ROM"),

@@ -1,4 +1,4 @@
-//! What a fault is, and when it strikes.
+//! Faults, and the moments at which they strike.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use vp_core::Time;
 
 use crate::bus::axi::{AxiChannel, Burst};
 
-/// What goes wrong.
+/// Kind of a fault: what goes wrong.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     /// A memory answers a burst with an error: a read brings zeros, a write is lost.
@@ -33,7 +33,7 @@ pub(crate) enum Kind {
     FailingPartner { port: &'static str },
 }
 
-/// Which bursts.
+/// Direction of the bursts that a fault strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Direction {
@@ -59,7 +59,7 @@ impl Response {
     }
 }
 
-/// How a channel is written.
+/// Returns the name with which a channel is written.
 pub(crate) fn channel_name(channel: AxiChannel) -> &'static str {
     match channel {
         AxiChannel::ReadAddress => "AR",
@@ -102,7 +102,7 @@ impl Kind {
         matches!(self, Kind::SilentPartner { .. } | Kind::FailingPartner { .. })
     }
 
-    /// Whether it happens at a moment by itself, and not to something that happens.
+    /// Returns true if the fault happens at a moment by itself, and not to something that happens.
     pub(crate) fn is_of_a_moment(&self) -> bool {
         !matches!(
             self,
@@ -150,7 +150,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// When it strikes. What is counted depends on its kind: bursts, rises of the line, accesses, messages.
+/// Condition under which a fault strikes. What is counted depends on its kind: bursts, rises of the line, accesses, messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum When {
     /// At that time; of what happens, the first from then on.
@@ -168,7 +168,7 @@ pub(crate) enum When {
 pub(crate) struct Fault {
     pub(crate) kind: Kind,
     pub(crate) when: When,
-    /// How often at most.
+    /// Number of times that it strikes at most.
     pub(crate) times: u64,
 }
 
@@ -212,7 +212,7 @@ impl Trigger {
         Trigger { when: fault.when, left: fault.times, seen: 0, random }
     }
 
-    /// Whether it strikes what happens now.
+    /// Returns true if the fault strikes what happens now.
     pub(crate) fn strikes(&mut self, now: Time) -> bool {
         if self.left == 0 {
             return false;
@@ -237,7 +237,7 @@ impl Trigger {
     }
 }
 
-/// Whether a burst has a byte in a range of addresses.
+/// Returns true if a burst has a byte in a range of addresses.
 pub(crate) fn touches(burst: &Burst, range: Option<&Range<u64>>) -> bool {
     let end = burst.address.saturating_add(u64::from(burst.bytes));
     range.is_none_or(|range| burst.address < range.end && range.start < end)

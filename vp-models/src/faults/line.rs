@@ -17,16 +17,16 @@ pub(crate) struct FaultyLine {
     is_hidden: Cell<bool>,
     /// The rise that is not seen will be.
     is_late: Cell<bool>,
-    /// It is high whatever is driven.
+    /// True if the line is high whatever is driven.
     is_spurious: Cell<bool>,
-    /// What was late is seen.
+    /// Fires when what was late is seen.
     late: Event,
     /// A spurious interrupt begins…
     begin: Event,
     /// …and is over.
     end: Event,
     next_cycles: Cell<u64>,
-    /// What strikes a rise, and a fall.
+    /// Faults that strike a rise, and a fall.
     rises: RefCell<Vec<Rc<Armed>>>,
     falls: RefCell<Vec<Rc<Armed>>>,
 }
@@ -91,7 +91,7 @@ impl FaultyLine {
         self.driven.get()
     }
 
-    /// What keeps the line from following the device now, for people.
+    /// Returns what keeps the line from following the device now, for people.
     pub(crate) fn effect(&self) -> Option<&'static str> {
         match (self.driven.get(), self.is_spurious.get(), self.is_hidden.get()) {
             (true, false, true) if self.is_late.get() => Some("a fault delays the interrupt"),

@@ -46,10 +46,10 @@ pub(crate) struct Armed {
     fault: Fault,
     trigger: RefCell<Trigger>,
     struck: Cell<u64>,
-    /// When it struck first and last, and what the first time.
+    /// Time at which it struck first and what it struck then, and the time at which it struck last.
     first: RefCell<Option<(Time, String)>>,
     last: Cell<Time>,
-    /// Why it could not, where that is known.
+    /// Reason for which it could not strike, where that is known.
     missed: RefCell<Option<String>>,
 }
 
@@ -87,9 +87,9 @@ pub struct Faults {
     sim: Sim,
     source: Cell<Option<Source>>,
     armed: RefCell<Vec<Rc<Armed>>>,
-    /// Whether there are any of partners.
+    /// True if there are any of partners.
     has_partners: Cell<bool>,
-    /// Who is told, by its number, that the moment of a partner's fault has come.
+    /// Listener that is told, by the fault's number, that the moment of a partner's fault has come.
     partner_listener: RefCell<Option<PartnerListener>>,
 }
 
@@ -134,12 +134,12 @@ impl Faults {
         self.announce();
     }
 
-    /// How many are armed.
+    /// Returns the number of faults that are armed.
     pub(crate) fn count(&self) -> usize {
         self.armed.borrow().len()
     }
 
-    /// Whether any of them strikes a partner.
+    /// Returns true if any of them strikes a partner.
     pub(crate) fn has_partners(&self) -> bool {
         self.has_partners.get()
     }
@@ -156,7 +156,7 @@ impl Faults {
         }
     }
 
-    /// Those of a kind.
+    /// Returns the faults of a kind.
     pub(crate) fn of(&self, is: impl Fn(&Kind) -> bool) -> Vec<Rc<Armed>> {
         self.armed.borrow().iter().filter(|armed| is(armed.kind())).cloned().collect()
     }

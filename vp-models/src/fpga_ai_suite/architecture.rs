@@ -147,23 +147,23 @@ pub enum ArchitectureError {
     /// A parameter beyond what there can be.
     #[error("{parameter} = {value}: {right}")]
     Parameter {
-        /// Its name.
+        /// Name of the parameter.
         parameter: &'static str,
-        /// What was given.
+        /// Value that was given.
         value: u64,
-        /// What would be right.
+        /// Description of the right values.
         right: &'static str,
     },
     /// A hash that is none.
     #[error("hash = \"{text}\": write 32 hexadecimal digits")]
     Hash {
-        /// What was given.
+        /// Text that was given.
         text: String,
     },
     /// A version that does not fit.
     #[error("version = \"{text}\": at most 32 characters of ASCII")]
     Version {
-        /// What was given.
+        /// Text that was given.
         text: String,
     },
 }
@@ -232,7 +232,7 @@ impl Architecture {
         Ok(())
     }
 
-    /// What the discovery ROM shows as the hash: as given, or FNV-1a (128 bits) of all the parameters.
+    /// Returns what the discovery ROM shows as the hash: as given, or FNV-1a (128 bits) of all the parameters.
     pub fn hash(&self) -> Hash {
         const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
         const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
@@ -248,7 +248,7 @@ impl Architecture {
         bytes.next_multiple_of(u64::from(self.memory_word.max(1)))
     }
 
-    /// Its memory port.
+    /// Returns the device's memory port.
     pub(crate) fn memory_interface(&self) -> MemoryInterface {
         MemoryInterface { width_bytes: self.memory_word, max_burst: self.burst, latency: self.memory_latency }
     }

@@ -24,7 +24,7 @@ struct Attached {
 }
 
 impl Architecture {
-    /// What the device is.
+    /// Returns the identity of the device.
     pub(crate) fn identity(&self) -> Identity {
         let compatible = &["intel,fpga-ai-suite", "generic-uio"];
         let compatible = compatible.iter().map(ToString::to_string).collect();

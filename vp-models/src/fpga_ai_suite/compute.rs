@@ -14,13 +14,13 @@ pub fn round_shift(value: i64, shift: u32) -> i64 {
     if value < 0 { (rounded as i64).wrapping_neg() } else { rounded as i64 }
 }
 
-/// What an accumulator of 32 bits holds.
+/// Returns the sum as an accumulator of 32 bits holds it.
 fn saturate(sum: i64) -> i64 {
     sum.clamp(i32::MIN.into(), i32::MAX.into())
 }
 
 impl Converter {
-    /// What becomes of a value.
+    /// Returns the int8 that a value becomes.
     pub fn apply(&self, value: i64) -> i8 {
         let scaled = (value - i64::from(self.offset)) * i64::from(self.scale);
         round_shift(scaled, self.shift).clamp(i8::MIN.into(), i8::MAX.into()) as i8
@@ -30,7 +30,7 @@ impl Converter {
 /// Products that take about a millisecond.
 const FEW: u64 = 1 << 20;
 
-/// How many elements of a layer's output can be computed without keeping anybody waiting for long.
+/// Returns the number of elements of a layer's output that can be computed without keeping anybody waiting for long.
 pub fn at_once(shape: Shape, operation: &Operation) -> u64 {
     (FEW / work(shape, operation).max(1)).max(1)
 }

@@ -12,14 +12,14 @@ use super::graph::{
     Window,
 };
 
-/// What a job is told.
+/// Configuration that a job is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
-    /// What it computes.
+    /// Graph that it computes.
     pub graph: Graph,
-    /// Where the filters begin: bytes behind the configuration, or in the scratchpad of a DDR-free IP.
+    /// Offset of the filters: bytes behind the configuration, or in the scratchpad of a DDR-free IP.
     pub filters_at: u32,
-    /// Where the output begins, in bytes behind the input.
+    /// Offset of the output, in bytes behind the input.
     pub output_at: u32,
 }
 
@@ -27,19 +27,19 @@ pub struct Configuration {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("configuration word {word}: {why}")]
 pub struct Refused {
-    /// Which word, from 0.
+    /// Position of the word, from 0.
     pub word: usize,
-    /// What is wrong with it.
+    /// Error of the word.
     pub why: WordError,
 }
 
-/// What is wrong with a configuration word.
+/// Error of a configuration word.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WordError {
     /// There is no such instruction.
     #[error("no instruction {0:#x}")]
     Instruction(u32),
-    /// It does not belong here.
+    /// The instruction does not belong here.
     #[error("instruction {0:#x} does not belong here")]
     Place(u32),
     /// An instruction that has to come before.
@@ -50,7 +50,7 @@ pub enum WordError {
     Data {
         /// The instruction.
         instruction: u32,
-        /// Its data.
+        /// Data of the instruction.
         data: u32,
     },
     /// The words end before the graph does.
@@ -99,10 +99,10 @@ mod code {
     pub(super) const END_LAYER: u32 = 0x1ff;
     pub(super) const END: u32 = 0xfff;
 
-    /// What may come before the first layer.
+    /// Instructions that may come before the first layer.
     pub(super) const HEAD: [u32; 7] =
         [FORMAT, INPUT_HEIGHT, INPUT_WIDTH, INPUT_CHANNELS, FILTERS_AT, FILTER_BYTES, OUTPUT_AT];
-    /// What may come within a layer.
+    /// Instructions that may come within a layer.
     pub(super) const BODY: [u32; 18] = [
         SOURCE, OTHER, CYCLES, SIZE, STRIDE, BEFORE, AFTER, KERNELS, WEIGHTS, BIAS, RELU, OFFSET, SCALE,
         SHIFT, METHOD, LOW, HIGH, TABLE,
@@ -228,7 +228,7 @@ impl Fields {
 }
 
 impl Configuration {
-    /// What the words say.
+    /// Returns the configuration that the words say.
     ///
     /// # Errors
     /// Names the word that is wrong.

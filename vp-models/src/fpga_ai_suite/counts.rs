@@ -1,8 +1,8 @@
-//! What the IP counts.
+//! Counts of the IP.
 
 use std::cell::Cell;
 
-/// What is counted since the IP was reset.
+/// Counts since the IP was reset.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) begun: Cell<u64>,

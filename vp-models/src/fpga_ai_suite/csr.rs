@@ -16,7 +16,7 @@ pub const WINDOW: u32 = 2048;
 /// Words that a model update can write at once.
 pub const UPDATE_WORDS: usize = 32;
 
-/// What happens that interrupts.
+/// Event that interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupt {
     /// A request was refused, or a job ended without its output.
@@ -38,7 +38,7 @@ impl Interrupt {
     }
 }
 
-/// Which memory a model update is for.
+/// Memory that a model update is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The configuration memory.
@@ -47,7 +47,7 @@ pub enum Target {
     Scratchpad,
 }
 
-/// What a write asks of the IP.
+/// Request that a write makes of the IP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CsrRequest {
     /// To queue a request.
@@ -166,7 +166,7 @@ impl Csr {
         all.filter(|it| set & it.mask() != 0).map(pending).collect()
     }
 
-    /// How many interrupts have arisen since power-on.
+    /// Returns the number of interrupts that have arisen since power-on.
     pub fn arisen(&self) -> u64 {
         self.arisen
     }

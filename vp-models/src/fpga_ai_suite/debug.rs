@@ -1,4 +1,4 @@
-//! What the debug network answers: counts of the IP's inside, at addresses of our own.
+//! Answers of the debug network: counts of the IP's inside, at addresses of our own.
 
 use super::device::Suite;
 

@@ -51,7 +51,7 @@ pub struct Suite {
     /// Outputs are zeros, at the same times.
     pub(super) skips_arithmetic: bool,
     pub(super) occupancy: Rc<Occupancy>,
-    /// What reports jobs, and what reports layers.
+    /// Source that reports jobs, and the one that reports layers.
     pub(super) job_source: Source,
     pub(super) layer_source: Source,
     pub(super) csr: RefCell<Csr>,
@@ -70,9 +70,9 @@ pub struct Suite {
     pub(super) slots: Semaphore,
     pub(super) to_compute: Fifo<Job>,
     pub(super) to_store: Fifo<Job>,
-    /// How often the IP was reset: a job of before is wanted no more.
+    /// Number of times that the IP was reset: a job of before is wanted no more.
     pub(super) resets: Cell<u64>,
-    /// It is reset now.
+    /// Fires when the IP is reset.
     pub(super) was_reset: Event,
     /// Jobs that are active, by number; numbers go on over resets.
     pub(super) open: RefCell<Vec<u64>>,
@@ -156,7 +156,7 @@ impl Suite {
         }
     }
 
-    /// Whether descriptors may begin: in a build with streaming when that is active.
+    /// Returns true if descriptors may begin: in a build with streaming when that is active.
     pub(super) fn is_listening(&self) -> bool {
         self.stream.is_none() || self.csr.borrow().field(reg::STREAMING::ACTIVE) != 0
     }

@@ -13,7 +13,7 @@ use vp_core::{Sim, Time};
 /// Bursts that wait for the arbiter at most, of each writer.
 const BURSTS_AHEAD: u32 = 4;
 
-/// Why a run of bytes is not whole.
+/// Reason for which a run of bytes is not whole.
 pub(super) enum Cut {
     /// Nobody wanted it any more.
     Unwanted,

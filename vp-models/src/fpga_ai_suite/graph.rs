@@ -45,7 +45,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// What a layer reads.
+/// Tensor that a layer reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tensor {
     /// The graph's input.
@@ -54,7 +54,7 @@ pub enum Tensor {
     Layer(usize),
 }
 
-/// Where a window lies over its input. Pairs are vertical and horizontal.
+/// Size and places of a window over its input. Pairs are vertical and horizontal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Rows and columns.
@@ -101,17 +101,17 @@ pub struct Converter {
 pub struct Sums {
     /// Kernels, which are the output's channels.
     pub kernels: u32,
-    /// Where the weights begin, in the filters.
+    /// Offset of the weights, in the filters.
     pub weights: u32,
-    /// Where the biases begin, int32 each, if there are any.
+    /// Offset of the biases, int32 each, if there are any.
     pub bias: Option<u32>,
-    /// Whether negative sums become zero.
+    /// True if negative sums become zero.
     pub relu: bool,
     /// From sums to int8.
     pub converter: Converter,
 }
 
-/// What becomes of the elements in a window.
+/// Operation on the elements in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
     /// The largest; padding takes no part.
@@ -122,7 +122,7 @@ pub enum Pooling {
     Average,
 }
 
-/// What becomes of two elements in the same place.
+/// Operation on two elements in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pair {
     /// Their sum, converted.
@@ -133,7 +133,7 @@ pub enum Pair {
     Maximum,
 }
 
-/// What becomes of an element.
+/// Operation on an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// Negative ones become zero.
@@ -154,38 +154,38 @@ pub enum Activation {
     },
     /// 256 int8 in the filters, the first for -128.
     Table {
-        /// Where they begin.
+        /// Offset of the table, in the filters.
         at: u32,
     },
 }
 
-/// What a layer does.
+/// Operation of a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Convolution.
     Convolution {
         /// The kernels' window.
         window: Window,
-        /// Its sums.
+        /// Sums of the layer.
         sums: Sums,
     },
     /// Every output is a sum over the whole input.
     FullyConnected {
-        /// Its sums.
+        /// Sums of the layer.
         sums: Sums,
     },
     /// Pooling, channel by channel.
     Pooling {
         /// The windows.
         window: Window,
-        /// What becomes of them.
+        /// Operation on the elements in a window.
         method: Pooling,
     },
     /// Two tensors of one shape.
     Elementwise {
         /// The second one.
         other: Tensor,
-        /// What becomes of two elements.
+        /// Operation on two elements.
         method: Pair,
         /// Afterwards.
         converter: Converter,
@@ -197,13 +197,13 @@ pub enum Operation {
 /// A layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphLayer {
-    /// What it reads.
+    /// Tensor that the layer reads.
     pub source: Tensor,
-    /// What it does.
+    /// Operation of the layer.
     pub operation: Operation,
     /// Cycles that it takes, where the architecture is not to say.
     pub cycles: Option<u32>,
-    /// What it makes.
+    /// Shape of the layer's output.
     pub output: Shape,
 }
 
@@ -284,12 +284,12 @@ impl Graph {
         }
     }
 
-    /// What goes in.
+    /// Returns the shape of the input.
     pub fn input(&self) -> Shape {
         self.input
     }
 
-    /// What comes out.
+    /// Returns the shape of the output.
     pub fn output_shape(&self) -> Shape {
         self.layers.last().map_or(self.input, |layer| layer.output)
     }

@@ -6,7 +6,7 @@ use super::queue::Descriptor;
 /// A job on its way.
 pub(super) struct Job {
     pub(super) number: u64,
-    /// How often the IP had been reset when it began.
+    /// Number of times that the IP had been reset when the job began.
     pub(super) resets: u64,
     pub(super) descriptor: Descriptor,
     pub(super) configuration: Configuration,

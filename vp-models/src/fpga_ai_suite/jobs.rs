@@ -20,7 +20,7 @@ use crate::occupancy::Datapath;
 use vp_core::observe::{Kinds, What};
 use vp_core::{Time, select};
 
-/// How a job ends before its output is there.
+/// End of a job before its output is there.
 enum End {
     /// The IP was reset.
     Reset,

@@ -11,17 +11,17 @@ use super::registers::DIAGNOSTICS as bit;
 /// A request: what a job is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Where its configuration is, and behind it its filters.
+    /// Address of its configuration, with its filters behind.
     pub config_base: u32,
     /// Words of its configuration.
     pub config_words: u64,
-    /// Where its input is, and behind it its output.
+    /// Address of its input, with its output behind.
     pub io_base: u32,
-    /// Where features go that the IP has no room for.
+    /// Address for features that the IP has no room for.
     pub intermediate_base: u32,
 }
 
-/// Why a request is not taken.
+/// Reason for which a request is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// An address that is no memory word's.
@@ -29,7 +29,7 @@ pub enum Refusal {
     Alignment {
         /// The register.
         register: &'static str,
-        /// What it holds.
+        /// Address that the register holds.
         address: u32,
         /// Bytes of a memory word.
         word: u32,
@@ -37,19 +37,19 @@ pub enum Refusal {
     /// No place is left.
     #[error("CSR.IO_BASE: the queue of {depth} descriptors is full, the request is lost")]
     Overflow {
-        /// How many there are.
+        /// Number of descriptors that the queue holds.
         depth: u32,
     },
     /// An unlicensed IP has done what it does.
     #[error("CSR.IO_BASE: the IP is not licensed and has taken {limit} requests: it takes no more")]
     Limit {
-        /// How many it takes.
+        /// Number of requests that the IP takes.
         limit: u64,
     },
 }
 
 impl Refusal {
-    /// What requests that are refused alike have in common.
+    /// Returns what requests that are refused alike have in common.
     pub(super) fn cause(&self) -> &'static str {
         match self {
             Refusal::Alignment { register, .. } => register,
@@ -123,7 +123,7 @@ impl Queue {
         self.waiting.len()
     }
 
-    /// Whether none waits.
+    /// Returns true if no request waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -133,7 +133,7 @@ impl Queue {
         self.taken
     }
 
-    /// What the diagnostics register shows.
+    /// Returns the value of the diagnostics register.
     pub fn diagnostics(&self) -> u32 {
         let is_almost_full = self.waiting.len() + self.almost_full as usize >= self.depth as usize;
         let is_at_limit = self.limit.is_some_and(|limit| self.taken >= limit);

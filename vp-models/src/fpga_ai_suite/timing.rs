@@ -1,4 +1,4 @@
-//! How long a layer computes.
+//! Time that a layer computes.
 //!
 //! The array multiplies `parallel_channels` input channels of `parallel_kernels` kernels a cycle; pooling, element-wise layers
 //! and activations look at `parallel_elements` elements a cycle. A graph may say a layer's cycles instead.

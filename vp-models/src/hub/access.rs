@@ -13,11 +13,11 @@ pub struct Access {
     pub port: PortIndex,
     /// Not earlier than this.
     pub at: Option<Time>,
-    /// What is done there.
+    /// Operation that is done there.
     pub operation: Operation,
 }
 
-/// What an access does.
+/// Operation of an access.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operation {
     /// Reads a 32-bit register.
@@ -36,9 +36,9 @@ pub enum Operation {
     MemoryRead {
         /// Byte address.
         address: u64,
-        /// How many bytes.
+        /// Number of bytes.
         length: u32,
-        /// Whether it takes part in the simulation.
+        /// Kind of the access: whether it takes part in the simulation.
         kind: AccessKind,
     },
     /// Writes memory.
@@ -47,22 +47,22 @@ pub enum Operation {
         address: u64,
         /// The bytes.
         data: Bytes,
-        /// Which of them are written: byte *i* by bit *i* mod 8 of strobe byte ⌊*i*/8⌋. `None`: all.
+        /// Mask of the bytes that are written: byte *i* by bit *i* mod 8 of strobe byte ⌊*i*/8⌋. `None`: all.
         strobes: Option<Bytes>,
-        /// Whether it takes part in the simulation.
+        /// Kind of the access: whether it takes part in the simulation.
         kind: AccessKind,
     },
     /// Sends bytes into an input stream: the stream accepts all of them, after earlier bytes, or none.
     StreamSend {
         /// The bytes.
         data: Bytes,
-        /// Whether it takes its turn among the party's accesses.
+        /// Kind of the access: whether it takes its turn among the party's accesses.
         kind: AccessKind,
     },
 }
 
 impl Operation {
-    /// Whether it happens at once, and not in its turn.
+    /// Returns true if the operation happens at once, and not in its turn.
     #[must_use]
     pub fn is_debug(&self) -> bool {
         matches!(
@@ -73,14 +73,14 @@ impl Operation {
         )
     }
 
-    /// Whether it is a register access.
+    /// Returns true if the operation is a register access.
     #[must_use]
     pub fn is_register(&self) -> bool {
         matches!(self, Operation::RegisterRead { .. } | Operation::RegisterWrite { .. })
     }
 }
 
-/// Whether an access to memory or a stream takes part in the simulation.
+/// Kind of an access to memory or a stream: whether it takes part in the simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AccessKind {
     /// Takes its turn among the party's accesses.

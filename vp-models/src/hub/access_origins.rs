@@ -11,9 +11,9 @@ use crate::bus::register::RegisterAccess;
 /// The party that has made a register access, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessOrigin {
-    /// How messages to people name it.
+    /// Name of the party in messages to people.
     pub name: String,
-    /// Whether it is a write without an answer.
+    /// True if the access is a write without an answer.
     pub is_posted: bool,
 }
 

@@ -23,7 +23,7 @@ impl CurrentJob {
     }
 }
 
-/// What the job waits for.
+/// Goal that the job waits for.
 pub(super) enum Goal {
     /// The time at which a job is to begin.
     Begin(Time, Job),
@@ -46,7 +46,7 @@ impl Hub {
         self.current = Some(CurrentJob { party, goal });
     }
 
-    /// What the current job waits for, if it is this party's.
+    /// Returns the goal that the current job waits for, if it is this party's.
     pub(super) fn current_of(&self, party: PartyId) -> Option<&Goal> {
         self.current.as_ref().filter(|current| current.party == party).map(|current| &current.goal)
     }
@@ -71,7 +71,7 @@ impl Hub {
         }
     }
 
-    /// Whether the party's current job waits for the moment at which it accesses memory.
+    /// Returns true if the party's current job waits for the moment at which it accesses memory.
     pub(super) fn is_to_begin_with_memory(&self, party: PartyId) -> bool {
         matches!(&self.current, Some(CurrentJob { party: of, goal: Goal::Begin(_, job) })
             if *of == party && job.is_memory())
@@ -91,7 +91,7 @@ impl Hub {
         }
     }
 
-    /// How far time may move now; `None`: not at all.
+    /// Returns the time to which time may move now; `None`: not at all.
     pub(super) fn goal_time(&self) -> Option<Time> {
         Some(match &self.current.as_ref()?.goal {
             Goal::Begin(time, _) | Goal::Time(time, ..) | Goal::Step(time, _) | Goal::Room(time) => *time,
@@ -163,7 +163,7 @@ impl Hub {
         }
     }
 
-    /// Whether a Step waits for nothing but the answers of memories outside.
+    /// Returns true if a Step waits for nothing but the answers of memories outside.
     pub(super) fn is_step_owed(&self) -> bool {
         matches!(self.current, Some(CurrentJob { goal: Goal::Step(..), .. })) && self.owed_bursts() > 0
     }

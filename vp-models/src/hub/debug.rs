@@ -130,7 +130,7 @@ impl Hub {
         }
     }
 
-    /// What a party waits for, for people; `None`: for nothing.
+    /// Returns what a party waits for, for people; `None`: for nothing.
     #[must_use]
     pub fn waits_for(&self, party: PartyId) -> Option<String> {
         let queued = self.waiting(party);
@@ -157,7 +157,7 @@ impl Hub {
         Some(first + &behind)
     }
 
-    /// Whether something waits for the answer to a request to a party's memory.
+    /// Returns true if something waits for the answer to a request to a party's memory.
     #[must_use]
     pub fn awaits(&self, request: RequestId) -> bool {
         self.requests.borrow().is_open(request)

@@ -17,7 +17,7 @@ impl Hub {
         self.platform.arm(faults).map_err(refuse)
     }
 
-    /// Whether a fault suppresses everything that a party sends.
+    /// Returns true if a fault suppresses everything that a party sends.
     #[must_use]
     pub fn is_silent(&self, party: PartyId) -> bool {
         self.silent.contains(&party)

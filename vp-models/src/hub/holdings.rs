@@ -17,7 +17,7 @@ pub(super) struct Holdings {
     all: Vec<Holding>,
     /// Position of each there: a party has one hold on a port.
     positions: FxHashMap<(PartyId, PortIndex), usize>,
-    /// The same of targets: a port has one.
+    /// Position of each port's target: a port has one.
     targets: FxHashMap<PortIndex, usize>,
 }
 

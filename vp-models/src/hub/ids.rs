@@ -1,4 +1,4 @@
-//! What names parties, ports and requests.
+//! Names of parties, ports and requests.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub struct PortIndex(pub u16);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestId(pub u64);
 
-/// What a party is to a port.
+/// Role of a party at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Role {
     /// Sends requests.

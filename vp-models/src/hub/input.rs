@@ -18,9 +18,9 @@ use super::time_mode::TimeMode;
 pub enum Input {
     /// A party comes.
     Enter {
-        /// Its number.
+        /// Number of the party.
         party: PartyId,
-        /// Its name in messages for people, such as `session 3`.
+        /// Name of the party in messages for people, such as `session 3`.
         name: String,
         /// The guarantees of the party, if it owns a memory.
         memory: MemoryGuarantees,
@@ -32,7 +32,7 @@ pub enum Input {
     Leave {
         /// The party that leaves.
         party: PartyId,
-        /// Why, for people.
+        /// Reason for which it leaves, for people.
         why: String,
     },
     /// A command of a party. One [`Output::Completed`](super::Output::Completed) tells the party its result.
@@ -125,7 +125,7 @@ pub struct MemoryGuarantees {
     pub in_order: Option<u32>,
 }
 
-/// What a party wants.
+/// Command of a party.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PartyCommand {
     /// Becomes a partner, with a clock. Ports that it attaches from then on are timed, and simulated time waits
@@ -135,7 +135,7 @@ pub enum PartyCommand {
     Attach {
         /// The port.
         port: PortIndex,
-        /// What the party will be to it.
+        /// Role that the party takes at it.
         role: Role,
         /// The addresses that a memory outside takes; `None`: all of the port's.
         range: Option<Range<u64>>,
@@ -151,19 +151,19 @@ pub enum PartyCommand {
     Advance(Until),
     /// Lockstep: does everything up to a time, and asks for the time of the next event.
     Step {
-        /// How far time moves.
+        /// Time to which simulated time moves.
         to: Time,
     },
     /// Resets everything to power-on. Time goes on, ports stay attached.
     Reset,
     /// Arms faults from now on ([`crate::faults`]). Takes its turn among the party's accesses.
     Inject {
-        /// What, as a TOML text.
+        /// Faults, as a TOML text.
         faults: String,
     },
 }
 
-/// How far time should move.
+/// Condition until which time should move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Until {
     /// To this time, also when nothing happens.

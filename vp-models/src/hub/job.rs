@@ -1,4 +1,4 @@
-//! What a party wants done in its turn, and what it waits for at the bus.
+//! Jobs: what a party wants done in its turn, and what it waits for at the bus.
 
 use vp_core::Time;
 
@@ -33,22 +33,22 @@ impl Job {
         matches!(self.task, Task::Memory(_))
     }
 
-    /// Whether it is an access to a register, which waits for room on the bus.
+    /// Returns true if the job is an access to a register, which waits for room on the bus.
     pub(super) fn is_register(&self) -> bool {
         matches!(self.task, Task::Register { .. })
     }
 
-    /// Whether it is an access: a part of what the platform does, and not only a wait.
+    /// Returns true if the job is an access: a part of what the platform does, and not only a wait.
     pub(super) fn is_access(&self) -> bool {
         matches!(self.task, Task::Register { .. } | Task::Memory(_) | Task::Fail(_))
     }
 
-    /// Whether something follows from it at the ports, or time moves for it.
+    /// Returns true if something follows from the job at the ports, or time moves for it.
     pub(super) fn waits_for_time(&self) -> bool {
         self.at.is_some() || !matches!(self.task, Task::Memory(_) | Task::Fail(_))
     }
 
-    /// The same, to begin at once.
+    /// Returns this job, to begin at once.
     pub(super) fn now(self) -> Job {
         Job { at: None, ..self }
     }

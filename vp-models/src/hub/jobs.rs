@@ -24,7 +24,7 @@ use crate::platform::{Port, PortKind};
 
 /// Posted writes that may wait for the bus while time stands. Beyond, time moves for them.
 const MOST_QUEUED: usize = 65_536;
-/// How far time moves at once for posted writes that are too many, in cycles.
+/// Cycles that time moves at once for posted writes that are too many.
 const DRAIN: u64 = 4_096;
 
 /// Free mode: whether a job waits for a moment that is not there yet, its own or the next one of what partners were promised.
@@ -219,7 +219,7 @@ impl Hub {
         self.platform.registers().backlog() >= MOST_QUEUED
     }
 
-    /// When a full bus is looked at again.
+    /// Returns the time at which a full bus is looked at again.
     fn next_room(&self) -> Time {
         self.now() + self.platform.description().period * DRAIN
     }

@@ -20,7 +20,7 @@ use super::{Hub, MemoryGuarantees, RunState};
 pub struct LinkedPort {
     /// The port of the other hub.
     pub there: PortIndex,
-    /// What this hub is to it.
+    /// Role of this hub at it.
     pub role: Role,
     /// This hub's own port.
     pub here: PortIndex,
@@ -29,7 +29,7 @@ pub struct LinkedPort {
 /// A hub that is a party of another one.
 pub struct LinkedHub {
     hub: Hub,
-    /// Its party number there.
+    /// Party number of this hub at the other one.
     party: PartyId,
     ports: Vec<LinkedPort>,
     /// Accesses round time that wait for a reset before them.
@@ -60,8 +60,8 @@ impl LinkedHub {
         LinkedHub::to_elsewhere(hub, party, clock.quantum, ports)
     }
 
-    /// The same for a hub in another process, where another program takes the ports for this one, with a clock
-    /// of that quantum.
+    /// Links ports of `hub` as [`LinkedHub::new`] does, to a hub in another process, where another program takes the
+    /// ports for this one, with a clock of that quantum.
     ///
     /// # Errors
     /// The hub refuses a port.

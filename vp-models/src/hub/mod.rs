@@ -94,7 +94,7 @@ use partner::{DrivenEvents, Partner, PinWatcher, ResetRound};
 use party::{Parties, Party};
 use record::Recording;
 
-/// What happened at the platform's ports during a run, in order.
+/// Outcome at the platform's ports during a run; outcomes are kept in order.
 enum PortOutcome {
     Level {
         level: bool,
@@ -136,40 +136,40 @@ pub struct Hub {
     silent: BTreeSet<PartyId>,
     driven: Rc<DrivenEvents>,
     reset_round: ResetRound,
-    /// How many events of partners have taken effect.
+    /// Number of events of partners that have taken effect.
     applied: u64,
-    /// Whether no more parties come.
+    /// True if no more parties come.
     is_closed: bool,
     on_bus: VecDeque<BusAccess>,
     next_bus_tag: u64,
-    /// How many commands have begun.
+    /// Number of commands that have begun.
     begun: u64,
     /// Register accesses of a partner that are not answered: by the bus's tag.
     driven_accesses: VecDeque<(u64, PartyId, PortIndex)>,
     /// Lockstep: the job for which time moves.
     current: Option<CurrentJob>,
-    /// Where the next round over the parties' jobs begins, so that none waits for ever.
+    /// Party at which the next round over the parties' jobs begins, so that none waits for ever.
     turn: PartyId,
     /// The number of delta cycles of one instant after which its run is ended.
     delta_limit: u64,
     /// The instant with many delta cycles, and how many of them are over.
     long_instant: (Time, u64),
-    /// Why simulated time does not move any more until a reset, if so.
+    /// Reason for which simulated time does not move any more until a reset, if so.
     standstill: Option<Failure>,
     /// Free mode: when the bus, which is full, is looked at for room again; [`Time::MAX`] if nothing moves there.
     room_at: Option<Time>,
-    /// Whether a memory owner's answer is needed before time may move on.
+    /// True if a memory owner's answer is needed before time may move on.
     is_held: bool,
     /// The state of debuggers, while there are any.
     debugging: Option<Box<Debugging>>,
     outputs: VecDeque<Output>,
-    /// How many outputs have been polled.
+    /// Number of outputs that have been polled.
     polled: u64,
     recording: Recording,
     pin_watcher: Option<PinWatcher>,
     askers: Option<AccessOrigins>,
     load_listener: Option<LoadListener>,
-    /// Whether the present instant is done, unless new input comes.
+    /// True if the present instant is done, unless new input comes.
     is_instant_over: bool,
 }
 
@@ -289,20 +289,20 @@ impl Hub {
         self.platform.simulation().next_time().into_iter().chain(job).chain(self.next_driven()).min()
     }
 
-    /// How many parties there are.
+    /// Returns the number of parties.
     #[must_use]
     pub fn parties(&self) -> usize {
         self.parties.len()
     }
 
-    /// Whether all parties are partners, or there are none.
+    /// Returns true if all parties are partners, or there are none.
     #[must_use]
     pub fn are_all_partners(&self) -> bool {
         // Who has a clock is a party.
         self.partners.len() == self.parties.len()
     }
 
-    /// Whether a party is here.
+    /// Returns true if a party is here.
     #[must_use]
     pub fn has_party(&self, party: PartyId) -> bool {
         self.parties.contains(party)

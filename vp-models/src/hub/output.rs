@@ -19,9 +19,9 @@ pub enum Output {
         party: PartyId,
         /// Which.
         tag: Tag,
-        /// When it took effect.
+        /// Time at which it took effect.
         time: Time,
-        /// What came of it.
+        /// Result of the command.
         result: Result<Completion, Failure>,
     },
     /// A request to the owner of a memory outside, to be answered by [`Input::Answer`](super::Input::Answer).
@@ -32,7 +32,7 @@ pub enum Output {
         request: RequestId,
         /// The memory port.
         port: PortIndex,
-        /// What is asked for.
+        /// Access that is asked for.
         access: MemoryAccess,
     },
     /// An interrupt line has changed; also sent to a party on attaching, with the present level.
@@ -41,7 +41,7 @@ pub enum Output {
         party: PartyId,
         /// The line.
         port: PortIndex,
-        /// Whether it is high.
+        /// True if it is high.
         level: bool,
         /// Since when.
         time: Time,
@@ -79,7 +79,7 @@ pub enum Output {
         party: PartyId,
         /// When.
         time: Time,
-        /// Which port, which rule.
+        /// Failure that names the port and the rule.
         failure: Failure,
     },
     /// Time stands, by a debugger's will.
@@ -87,16 +87,16 @@ pub enum Output {
         /// The receivers: each debugger, except the one whose command this completes; and all parties when a
         /// debugger stops time for the first time.
         party: PartyId,
-        /// Where, and why.
+        /// Report that says where time stands, and why.
         report: StopReport,
     },
     /// A warning for people, at every party.
     Warning {
-        /// Whether anything is wrong.
+        /// Severity: whether anything is wrong.
         severity: Severity,
-        /// When it happened.
+        /// Time at which it happened.
         time: Time,
-        /// What, where, what would be right.
+        /// Text that says what, where, and what would be right.
         text: String,
     },
 }
@@ -119,7 +119,7 @@ impl Output {
     }
 }
 
-/// How bad it is.
+/// Severity of a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Severity {
     /// As it should be; only good to know.
@@ -128,7 +128,7 @@ pub enum Severity {
     Warning,
 }
 
-/// What is asked of a memory outside.
+/// Access that is asked of a memory outside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryAccess {
     /// Address of the first byte.
@@ -138,18 +138,18 @@ pub struct MemoryAccess {
     /// The bytes to write and which of them (see [`Operation::MemoryWrite`](super::Operation::MemoryWrite));
     /// `None`: a read.
     pub write: Option<(Bytes, Option<Bytes>)>,
-    /// Whether it is a burst of the simulated bus.
+    /// Kind of the access: whether it is a burst of the simulated bus.
     pub kind: AccessKind,
     /// The burst's transaction id.
     pub axi_id: u16,
-    /// When the burst was issued.
+    /// Time at which the burst was issued.
     pub at: Option<Time>,
 }
 
-/// What a command came to.
+/// Result of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Completion {
-    /// It is done.
+    /// The command is done.
     Done,
     /// The register's word.
     Value(u32),
@@ -166,7 +166,7 @@ pub enum Completion {
     Stopped(StopReport),
 }
 
-/// Why time stopped moving.
+/// Reason for which time stopped moving.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Why {
     /// The requested time, or the limit, is reached.
@@ -182,7 +182,7 @@ pub enum Why {
     },
 }
 
-/// Why a command was not carried out. No part of it was, unless the reason says so.
+/// Reason for which a command was not carried out. No part of it was, unless the reason says so.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[error("{reason}")]
 pub struct Failure {
@@ -227,7 +227,7 @@ pub enum FailureKind {
     ContractBroken,
     /// Simulated time does not move, however much the platform does; only a reset helps.
     Livelock,
-    /// It was cancelled by a reset, or because a party left.
+    /// The command was cancelled by a reset, or because a party left.
     Cancelled,
     /// This platform or port cannot do that.
     Unsupported,

@@ -8,10 +8,10 @@ use super::job::Job;
 
 /// A party.
 pub(super) struct Party {
-    /// How messages to people name it.
+    /// Name of the party in messages to people.
     pub(super) name: String,
     pub(super) memory: MemoryGuarantees,
-    /// What it wants, in its order.
+    /// Jobs that it wants done, in its order.
     jobs: VecDeque<Job>,
 }
 
@@ -20,7 +20,7 @@ impl Party {
         Party { name, memory, jobs: VecDeque::new() }
     }
 
-    /// What it wants, in its order.
+    /// Returns the jobs that it wants done, in its order.
     pub(super) fn jobs(&self) -> &VecDeque<Job> {
         &self.jobs
     }
@@ -32,7 +32,7 @@ impl Party {
 #[derive(Default)]
 pub(super) struct Parties {
     all: Vec<(PartyId, Party)>,
-    /// Those that have jobs, in the same order.
+    /// Parties that have jobs, in the same order.
     waiting: Vec<PartyId>,
 }
 
@@ -120,7 +120,7 @@ impl Parties {
         }
     }
 
-    /// Whether any of them has a job.
+    /// Returns true if any of them has a job.
     pub(super) fn have_jobs(&self) -> bool {
         !self.waiting.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Which party holds which port in which role, and what it may do there.
+//! Holds of parties on ports: the role of each, and what the party may do there.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -18,11 +18,11 @@ pub(super) struct Holding {
     pub(super) party: PartyId,
     pub(super) port: PortIndex,
     pub(super) role: Role,
-    /// Which addresses, for a memory outside.
+    /// Addresses that are held, of a memory outside.
     pub(super) range: Range<u64>,
-    /// What of it is accessed directly.
+    /// Parts of it that are accessed directly.
     pub(super) direct: Rc<[DirectRange]>,
-    /// Whether its holder has a clock.
+    /// True if its holder has a clock.
     pub(super) is_timed: bool,
 }
 
@@ -37,8 +37,8 @@ pub fn roles(kind: PortKind) -> &'static [Role] {
     }
 }
 
-/// Whether only one party at a time may have the role: two memories behind one port, or two CPUs whose answers come in
-/// one order, make no sense. Listeners and loaders may be many.
+/// Returns true if only one party at a time may have the role: two memories behind one port, or two CPUs whose answers
+/// come in one order, make no sense. Listeners and loaders may be many.
 fn is_exclusive(kind: PortKind, role: Role) -> bool {
     match kind {
         PortKind::Registers => true,
@@ -56,7 +56,7 @@ impl Hub {
         })
     }
 
-    /// Whether a party holds a port in that role.
+    /// Returns true if a party holds a port in that role.
     #[must_use]
     pub fn holds(&self, party: PartyId, port: PortIndex, role: Role) -> bool {
         self.holdings.of(party, port).is_some_and(|holding| holding.role == role)
@@ -89,7 +89,7 @@ impl Hub {
         }
     }
 
-    /// Whether a party may move time by hand and reset: a platform with a CPU is the CPU's.
+    /// Checks that a party may move time by hand and reset: a platform with a CPU is the CPU's.
     pub(super) fn may_control_time(&self, party: PartyId) -> Result<(), Failure> {
         let is_cpu = |holding: &&Holding| {
             let port = self.ports.get(usize::from(holding.port.0));

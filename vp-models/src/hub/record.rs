@@ -70,11 +70,11 @@ impl<F: FnMut(Recorded)> Recorder for F {
 #[derive(Default)]
 pub(super) struct Recording {
     recorder: Option<Box<dyn Recorder>>,
-    /// Why there is none any more, as everybody was told.
+    /// Reason for which there is no recorder any more, as everybody was told.
     failure: Option<String>,
-    /// Whether outputs may leave.
+    /// True if outputs may leave.
     is_committed: bool,
-    /// Whether the hub has run since the last entry.
+    /// True if the hub has run since the last entry.
     has_run: bool,
     /// Results of direct accesses that are to be recorded.
     accessed: Accessed,
@@ -89,7 +89,7 @@ impl Recording {
     }
 }
 
-/// What came of direct accesses, in their order.
+/// Results of direct accesses, in their order.
 pub(super) type Accessed = Rc<RefCell<VecDeque<Option<Bytes>>>>;
 
 /// Memory accessed directly, whose accesses are recorded.
@@ -112,32 +112,32 @@ impl DirectMemory for RecordedMemory {
     }
 }
 
-/// Where a run stands.
+/// Position of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// The simulated time.
     pub time: Time,
-    /// How often an answer or a line has ended a run of the kernel.
+    /// Number of times that an answer or a line has ended a run of the kernel.
     pub stops: u64,
-    /// How many outputs there have been.
+    /// Number of outputs so far.
     pub outputs: u64,
-    /// How many events that partners have driven have taken effect.
+    /// Number of events driven by partners that have taken effect.
     pub driven: u64,
-    /// How many commands have begun.
+    /// Number of commands that have begun.
     pub begun: u64,
-    /// Whether all of the present instant was done.
+    /// True if all of the present instant was done.
     pub is_instant_over: bool,
-    /// Whether there is still work in the present instant, such as a command that has begun since.
+    /// True if there is still work in the present instant, such as a command that has begun since.
     pub has_work_now: bool,
     /// Free mode: whether time has reached the granted limit ([`Hub::grant`]).
     pub is_at_grant: bool,
-    /// How many delta cycles of the present instant are over, if they are too many for one run and there are
-    /// more.
+    /// Number of delta cycles of the present instant that are over, if they are too many for one run and
+    /// there are more.
     pub cycles: u64,
 }
 
 impl Hub {
-    /// Where the run stands.
+    /// Returns the position of the run.
     #[must_use]
     pub fn position(&self) -> Position {
         let (instant, cycles) = self.long_instant;
@@ -201,7 +201,7 @@ impl Hub {
         accessed.into_iter().for_each(|accessed| self.recording.add(Recorded::Accessed(accessed)));
     }
 
-    /// What everybody was told when the recording could not go on: for parties that come later.
+    /// Returns what everybody was told when the recording could not go on: for parties that come later.
     #[must_use]
     pub fn recording_failure(&self) -> Option<&str> {
         self.recording.failure.as_deref()

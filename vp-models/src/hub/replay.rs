@@ -39,9 +39,9 @@ pub enum ReplayError {
     Elsewhere {
         /// Position of the entry in the recording, from 0.
         entry: u64,
-        /// Where the run stands.
+        /// Position of the run.
         at: Position,
-        /// Where it stood when it was recorded.
+        /// Position of the run when it was recorded.
         recorded: Position,
     },
     /// The run reaches the recorded position, but something else has happened on the way.
@@ -65,7 +65,7 @@ pub enum ReplayError {
         entry: u64,
         /// The simulated time.
         time: Time,
-        /// What the hub says.
+        /// Reason that the hub gives.
         why: String,
     },
 }
@@ -74,7 +74,7 @@ pub enum ReplayError {
 #[derive(Default)]
 pub struct Replay {
     accessed: Accessed,
-    /// How many entries are done.
+    /// Number of entries that are done.
     entries: u64,
     stop: Rc<Cell<bool>>,
 }
@@ -86,7 +86,7 @@ impl Replay {
         Replay::default()
     }
 
-    /// How many entries are done.
+    /// Returns the number of entries that are done.
     #[must_use]
     pub fn entries(&self) -> u64 {
         self.entries

@@ -1,4 +1,4 @@
-//! How far simulated time moves, and when.
+//! Moves of simulated time: how far, and when.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::time_mode::{HORIZON, TimeMode};
 /// Delta cycles of one instant after which a run comes back, some milliseconds: its caller may have to end it.
 const CYCLES_AT_ONCE: u64 = 20_000;
 
-/// What a run came back with.
+/// State that a run came back with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunState {
     /// There may be more to do at once.
@@ -27,7 +27,7 @@ pub enum RunState {
     Waiting,
 }
 
-/// Whether a platform has work to do.
+/// Activity of a platform: whether it has work to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Activity {
     /// Time moves.
@@ -50,8 +50,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// How far simulated time may have moved when the clock shows `elapsed`: a whole number of cycles, so that
-    /// inputs between two runs take effect on a clock edge.
+    /// Returns the time to which simulated time may have moved when the clock shows `elapsed`: a whole number of
+    /// cycles, so that inputs between two runs take effect on a clock edge.
     #[must_use]
     pub fn limit(self, elapsed: Duration, cycle: Time) -> Time {
         let elapsed = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
@@ -63,7 +63,7 @@ impl Pace {
             .unwrap_or(Time::MAX)
     }
 
-    /// What the clock shows when simulated time may reach `time`.
+    /// Returns what the clock shows when simulated time may reach `time`.
     #[must_use]
     pub fn due(self, time: Time) -> Duration {
         Duration::from_nanos(time.since(self.from).as_ps() / self.picoseconds_per_nanosecond.max(1) + 1)
@@ -110,7 +110,7 @@ impl Hub {
         ran
     }
 
-    /// The same without promises to partners: a replay makes those that were made where they were made.
+    /// Runs as [`Hub::run`] does, without promises to partners: a replay makes those that were made where they were made.
     pub(super) fn run_unpromised(&mut self, until: Time) -> RunState {
         self.is_held = false;
         if self.is_stopped() {
@@ -234,7 +234,8 @@ impl Hub {
         }
     }
 
-    /// How far time may move towards `goal`: to no moment for which a memory owner's answer is missing. `None`: not at all.
+    /// Returns the time to which time may move towards `goal`: to no moment for which a memory owner's answer is missing. `None`: not at
+    /// all.
     fn before_deadline(&self, goal: Time) -> Option<Time> {
         let deadline = self.requests.borrow().deadline().filter(|deadline| *deadline <= goal);
         let Some(deadline) = deadline else { return Some(goal) };
@@ -318,7 +319,7 @@ impl Hub {
         self.standstill = Some(why);
     }
 
-    /// Whether there is work to do.
+    /// Returns the activity: whether there is work to do.
     #[must_use]
     pub fn activity(&self) -> Activity {
         match (self.mode, self.next_time()) {

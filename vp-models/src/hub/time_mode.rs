@@ -1,4 +1,4 @@
-//! What lets time move, and the latest time that can be given.
+//! Modes of time: what lets it move, and the latest time that can be given.
 
 use serde::{Deserialize, Serialize};
 use vp_core::Time;
@@ -7,7 +7,7 @@ use vp_core::Time;
 /// there is time left to work in, whatever time the platform is moved to.
 pub const HORIZON: Time = Time::ps(1 << 62);
 
-/// What lets simulated time move.
+/// Mode of time: what lets it move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TimeMode {
     /// The commands of the parties: time moves only for the current one. So a run depends only on the commands,

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a platform takes out of a pool at once, the first time when it is made: it has at least that.
+/// Bytes that a platform takes out of a pool at once, the first time when it is made: it has at least that.
 const GRANT: u64 = 1 << 20;
 
 /// The host's memory is used up for bytes that were not written before.
@@ -53,7 +53,7 @@ impl MemoryPool {
         Arc::new(MemoryPool { limit, of: platforms, taken: AtomicU64::new(0) })
     }
 
-    /// How many bytes platforms have taken.
+    /// Returns the number of bytes that platforms have taken.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
@@ -80,16 +80,16 @@ pub struct MemoryBudget {
     /// All of them have to have what it takes.
     pools: Vec<Arc<MemoryPool>>,
     counts: Mutex<Counts>,
-    /// Whether a pool has refused something.
+    /// True if a pool has refused something.
     is_short: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
     taken: u64,
-    /// What it has of each pool.
+    /// Bytes that it has of each pool.
     granted: u64,
-    /// What a pool has refused last.
+    /// Last refusal of a pool.
     shortage: Option<OutOfMemory>,
 }
 
@@ -117,7 +117,7 @@ impl MemoryBudget {
         budget.and_within(pool)
     }
 
-    /// The same budget, as long as another pool has the bytes, too.
+    /// Returns this budget, as long as another pool has the bytes, too.
     ///
     /// # Errors
     /// That pool has not even what is reserved.
@@ -127,7 +127,7 @@ impl MemoryBudget {
         Ok(self)
     }
 
-    /// How many bytes it is at most.
+    /// Returns the most bytes that it allows.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.limit

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Sim, Time};
 
-/// Which line of a set makes room.
+/// Rule by which a line of a set makes room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Replacement {
@@ -27,7 +27,7 @@ pub enum Replacement {
     Random,
 }
 
-/// What a cache is like.
+/// Configuration of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheConfig {
@@ -68,7 +68,7 @@ struct Line {
     valid: bool,
     dirty: bool,
     tag: u64,
-    /// When it was used last, or for FIFO came: a count.
+    /// Time of its last use, or for FIFO of its coming: a count.
     used: u64,
 }
 
@@ -77,17 +77,17 @@ struct Miss {
     /// The line's number.
     line: u64,
     dirty: bool,
-    /// Who waits for it.
+    /// Owners of the accesses that wait for it.
     waiting: Vec<u64>,
     /// Parts that have not come.
     missing: u32,
 }
 
-/// What goes to the memory: a line that is fetched, or one that is written back.
+/// Transfer to the memory: a line that is fetched, or one that is written back.
 struct Outgoing {
     write: bool,
     line: u64,
-    /// How many bytes of it have gone.
+    /// Number of bytes of it that have gone.
     gone: u32,
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Cache {
     work: Event,
     room: Event,
     answers: Rc<Answers>,
-    /// When it can look at the next line: one a cycle.
+    /// Time at which it can look at the next line: one a cycle.
     free: Cell<Time>,
 }
 

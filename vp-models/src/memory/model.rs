@@ -45,9 +45,9 @@ pub enum ModelError {
     Figure {
         /// The parameter.
         parameter: &'static str,
-        /// What was given.
+        /// Value that was given.
         value: u64,
-        /// What would be right.
+        /// Description of the right values.
         right: &'static str,
     },
     /// A DRAM that cannot be built.
@@ -60,9 +60,9 @@ pub enum ModelError {
         name: String,
         /// The parameter.
         parameter: &'static str,
-        /// What was given.
+        /// Value that was given.
         value: String,
-        /// What would be right.
+        /// Description of the right values.
         right: &'static str,
     },
 }
@@ -70,12 +70,12 @@ pub enum ModelError {
 const DEFAULT_QUEUE: u32 = 16;
 
 impl MemoryModel {
-    /// Whether there is nothing but a latency.
+    /// Returns true if there is nothing but a latency.
     pub fn is_empty(&self) -> bool {
         *self == MemoryModel::default()
     }
 
-    /// Whether latency and bandwidth follow from the memory itself.
+    /// Returns true if latency and bandwidth follow from the memory itself.
     pub fn has_own_time(&self) -> bool {
         self.sram.is_some() || self.dram.is_some()
     }

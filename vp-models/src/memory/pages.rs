@@ -14,7 +14,7 @@ const BLOCKS: usize = PAGE as usize / BLOCK;
 /// Blocks of a page beyond which it is stored whole.
 const MOST_BLOCKS: usize = 64;
 
-/// What a page takes beside its bytes: a place in the tables.
+/// Bytes that a page takes beside its own: a place in the tables.
 const ENTRY: u64 = 64;
 
 /// The pages that were written.
@@ -41,12 +41,12 @@ struct Sparse {
     blocks: Vec<[u8; BLOCK]>,
 }
 
-/// How much room there is when a page has so many blocks: it doubles.
+/// Returns the number of blocks that there is room for when a page has so many: it doubles.
 fn room(blocks: usize) -> usize {
     if blocks == 0 { 0 } else { blocks.next_power_of_two() }
 }
 
-/// What a page takes of the host's memory when it has so many blocks.
+/// Returns the bytes of the host's memory that a page takes when it has so many blocks.
 fn cost(blocks: usize) -> u64 {
     match blocks {
         0 => 0,
@@ -69,7 +69,7 @@ impl Sparse {
         self.blocks.get(usize::from(self.places[number]).checked_sub(1)?)
     }
 
-    /// How many of the blocks there are not.
+    /// Returns how many of the blocks there are not.
     fn lacking(&self, blocks: Range<usize>) -> usize {
         self.places[blocks].iter().filter(|place| **place == 0).count()
     }
@@ -152,7 +152,7 @@ impl Pages {
         }
     }
 
-    /// The same, to be written.
+    /// Returns the bytes from an address on, to be written, if they lie together.
     #[inline]
     pub(super) fn slice_mut(&mut self, address: u64, bytes: usize) -> Option<&mut [u8]> {
         let (page, offset) = split(address);
@@ -199,7 +199,7 @@ impl Pages {
         }
     }
 
-    /// How much more of the host's memory it takes to write there.
+    /// Returns how many more bytes of the host's memory it takes to write there.
     pub(super) fn need(&self, address: u64, bytes: usize) -> u64 {
         let need = |(page, offset, part): (u64, usize, Range<usize>)| {
             let touched = blocks(offset, part.len());
@@ -301,7 +301,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the pages take, counted from what there is.
+    /// Returns the bytes that the pages take, counted from what there is.
     fn taken(pages: &Pages) -> u64 {
         let of = |page: &Page| match page {
             Page::Whole(bytes) => bytes.len() as u64 + ENTRY,

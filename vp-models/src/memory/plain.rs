@@ -18,8 +18,8 @@ pub(crate) struct Plain {
     /// Reads and writes have a port each.
     duplex: bool,
     latency: RefCell<LatencySource>,
-    /// When a port has moved all that it was asked to move: for reads or both directions together, and for
-    /// writes.
+    /// Times at which a port has moved all that it was asked to move: for reads or both directions together,
+    /// and for writes.
     free: [Cell<Time>; 2],
     last_read: Cell<Time>,
     answers: Rc<Answers>,

@@ -25,7 +25,7 @@ pub struct OutOfRange {
 /// A write that a RAM refused completely.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// It lies outside.
+    /// The access lies outside.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// The limit of the host's memory for the RAM is reached.
@@ -35,7 +35,7 @@ pub enum WriteError {
         address: u64,
         /// Number of bytes.
         bytes: u64,
-        /// Which limit is reached.
+        /// Limit that is reached.
         #[source]
         limit: OutOfMemory,
     },

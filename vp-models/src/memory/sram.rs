@@ -8,7 +8,7 @@ use std::rc::Rc;
 use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Sim, Time};
 
-/// What an SRAM is like.
+/// Configuration of an SRAM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SramConfig {
@@ -35,7 +35,7 @@ pub(crate) struct Sram {
     period: Time,
     config: SramConfig,
     source: Source,
-    /// When each bank is free.
+    /// Times at which each bank is free.
     free: RefCell<Vec<Time>>,
     answers: Rc<Answers>,
     room: Event,

@@ -37,7 +37,7 @@ pub(crate) struct MemorySystem {
     count: Cell<u64>,
 }
 
-/// What waits at one place, in one direction.
+/// Bursts that wait at one place, in one direction.
 struct Queue {
     waiting: RefCell<VecDeque<(u64, Burst)>>,
     room: Event,
@@ -49,7 +49,7 @@ pub(crate) struct MasterPort {
     system: Weak<MemorySystem>,
     depth: usize,
     queues: [Queue; 2],
-    /// When it was last asked for something.
+    /// Time at which it was last asked for something.
     last: Cell<Option<Time>>,
     woken: Event,
 }
@@ -157,7 +157,7 @@ impl MemorySystem {
 }
 
 impl MasterPort {
-    /// When something was last asked for here.
+    /// Returns the time at which something was last asked for here.
     pub(crate) fn last(&self) -> Option<Time> {
         self.last.get()
     }

@@ -1,4 +1,4 @@
-//! What every memory keeps to, whatever it is made of.
+//! Rules that every memory keeps to, whatever it is made of.
 
 use super::dram::standard::Standard;
 use super::dram::{DramConfig, PagePolicy, Scheduler};
@@ -52,9 +52,9 @@ impl Observer for Everything {
 struct Ran {
     transfers: Vec<(Time, String, Transfer)>,
     counts: Vec<(Time, String, String)>,
-    /// What each reader got.
+    /// Bytes that each reader got.
     read: Vec<Vec<u8>>,
-    /// What memory holds in the end.
+    /// Bytes that memory holds in the end.
     left: Vec<u8>,
     hash: u64,
     end: Time,
@@ -197,7 +197,7 @@ fn models() -> impl Strategy<Value = MemoryModel> {
     )
 }
 
-/// When the requests and the answers of each master, direction and id were, with their addresses.
+/// Returns the addresses of a stage's transfers, in their order, for each master, direction and id.
 fn by_id(ran: &Ran, stage: Stage) -> BTreeMap<(String, bool, u32), Vec<u64>> {
     let mut found = BTreeMap::<_, Vec<u64>>::new();
     for (_, source, transfer) in ran.transfers.iter().filter(|(_, _, transfer)| transfer.stage == stage) {
@@ -262,7 +262,7 @@ proptest! {
     }
 }
 
-/// What goes through the places of a shared memory is as late as in front of a memory of one master.
+/// A transfer through the places of a shared memory is as late as in front of a memory of one master.
 #[test]
 fn a_shared_memory_without_company_takes_the_cycles_of_one_alone() {
     let readers = [vec![(0, 4000), (0x1003, 77)], vec![(0x2000, 500)]];

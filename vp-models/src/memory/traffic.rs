@@ -24,7 +24,7 @@ pub enum Pattern {
     Random,
 }
 
-/// What a generator does.
+/// Traffic of a generator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficConfig {
@@ -97,7 +97,7 @@ pub(crate) struct Traffic {
     served: Event,
     at: Cell<u64>,
     random: RefCell<ChaCha8Rng>,
-    /// When the next burst is due.
+    /// Time at which the next burst is due.
     next: Cell<Time>,
 }
 
@@ -143,7 +143,7 @@ impl Traffic {
         traffic
     }
 
-    /// What its bursts are reported as.
+    /// Returns the source as which its bursts are reported.
     pub(crate) fn source(&self) -> Source {
         self.source
     }
@@ -182,7 +182,7 @@ impl Traffic {
         }
     }
 
-    /// Where in its range the next burst is.
+    /// Returns the place of the next burst in its range.
     fn step(&self) -> u64 {
         let burst = u64::from(self.config.burst);
         let bursts = (self.config.range / burst).max(1);

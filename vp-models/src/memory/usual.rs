@@ -1,9 +1,9 @@
-//! How much of the host's memory RAM takes at most, where nobody says it.
+//! Limit of the host's memory that RAM takes, where nobody says one.
 //!
 //! It is for programs whose peer decides what is written, such as a server or a client with memory of its own. A platform
 //! built with [`Platform::build`](crate::platform::Platform::build) has no limit: what it does must not depend on the host.
 
-/// What this machine has, or this process may take if that is less, when the system does not say.
+/// Bytes that this machine has, or that this process may take if that is less, when the system does not say.
 const UNKNOWN: u64 = 4 << 30;
 
 /// A limit in bytes: half of what this process can have.
@@ -23,12 +23,12 @@ fn total_memory(meminfo: &str) -> Option<u64> {
     total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What a container may have (Linux, Documentation/admin-guide/cgroup-v2.rst, "memory.max").
+/// Returns the bytes that a container may have (Linux, Documentation/admin-guide/cgroup-v2.rst, "memory.max").
 fn control_group() -> Option<u64> {
     std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?.trim().parse().ok()
 }
 
-/// What the shell lets a process map (`ulimit -v`; proc(5), `/proc/PID/limits`).
+/// Returns the bytes that the shell lets a process map (`ulimit -v`; proc(5), `/proc/PID/limits`).
 fn address_space() -> Option<u64> {
     soft_address_space(&std::fs::read_to_string("/proc/self/limits").ok()?)
 }

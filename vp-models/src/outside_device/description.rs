@@ -1,4 +1,4 @@
-//! What a platform's file says of a device that is outside.
+//! Description of a device that is outside, in a platform's file.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,9 +26,9 @@ pub struct OutsideDescription {
     pub window: u32,
     /// The names by which drivers find it in a device tree, the most special first.
     pub compatible: Vec<String>,
-    /// Its first memory port.
+    /// First memory port.
     pub dbb0: OutsideInterface,
-    /// Its second one, if it has it.
+    /// Second memory port, if it has it.
     pub sram0: Option<OutsideInterface>,
 }
 
@@ -42,7 +42,7 @@ pub struct OutsideInterface {
     pub longest_burst: u32,
 }
 
-/// The same as it is written.
+/// [`OutsideDescription`] as it is written.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -70,7 +70,7 @@ struct Written {
 /// A device outside that cannot be.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OutsideError {
-    /// What it is like is no NVDLA.
+    /// The platform that it is like has no NVDLA.
     #[error("like = \"{0}\": name a built-in platform with an NVDLA, such as \"nv_small\"")]
     Like(String),
     /// Something is missing that nothing else says.
@@ -84,7 +84,7 @@ pub enum OutsideError {
     Width {
         /// The port.
         port: &'static str,
-        /// What was given.
+        /// Width that was given.
         width_bits: u32,
     },
     /// Bursts that AXI3 has not.
@@ -92,7 +92,7 @@ pub enum OutsideError {
     Burst {
         /// The port.
         port: &'static str,
-        /// What was given.
+        /// Number of beats that was given.
         beats: u32,
     },
 }
@@ -187,7 +187,7 @@ impl OutsideDescription {
         self.sram0.map_or(Ok(()), |sram0| sram0.check("sram0"))
     }
 
-    /// What the device is.
+    /// Returns the identity of the device.
     pub(crate) fn identity(&self) -> Identity {
         let register_map = self.nvdla.as_ref().map(|nvdla| nvdla.config.register_map.name());
         let kind = if register_map.is_some() { "nvdla" } else { "outside" };

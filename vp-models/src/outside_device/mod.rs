@@ -24,13 +24,13 @@ struct OutsideDevice {
     outside: Rc<OutsideRegisters>,
     window: u32,
     line: Rc<Line>,
-    /// Its memory interfaces.
+    /// Memory interfaces of the device.
     memories: Vec<Rc<Interconnect>>,
     /// Of an NVDLA: cycles from the last write response of a layer to its event.
     done_to_interrupt: Option<u32>,
 }
 
-/// When the interrupt line last changed each way.
+/// Times at which the interrupt line last changed each way.
 #[derive(Default)]
 struct Line {
     rose: Cell<Option<Time>>,
@@ -38,7 +38,7 @@ struct Line {
 }
 
 impl Line {
-    /// Whether it was high all that time: known of the last time it was high.
+    /// Returns true if it was high all that time: known of the last time it was high.
     fn was_high(&self, times: RangeInclusive<Time>) -> bool {
         self.rose.get().is_some_and(|rose| {
             rose <= *times.start() && self.fell.get().is_none_or(|fell| fell < rose || fell > *times.end())
@@ -117,7 +117,7 @@ impl Device for OutsideDevice {
     }
 }
 
-/// Whether an access sets a layer of an NVDLA going: D_OP_ENABLE of a unit, or a launch of BDMA.
+/// Returns true if an access sets a layer of an NVDLA going: D_OP_ENABLE of a unit, or a launch of BDMA.
 fn is_enable(map: RegisterMap, request: &RegisterRequest) -> bool {
     let RegisterAccess::Write { value, .. } = request.access else { return false };
     let Some((unit, offset)) = map.unit_at(request.address).filter(|_| value & 1 == 1) else { return false };

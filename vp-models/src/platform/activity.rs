@@ -1,4 +1,4 @@
-//! What a platform did in a span of time, and what kept it from being done sooner.
+//! Activity of a platform in a span of time, and what kept it from being done sooner.
 //!
 //! Three things have a pace of their own: the datapaths, what moves on reads, and what moves on writes. A moment at which
 //! several of them are at work goes to the one that is at work longest in the span: it is the one that all wait for. A
@@ -22,30 +22,31 @@ struct Direction {
     outstanding: u64,
     /// Since when something is outstanding.
     since: Time,
-    /// When something was…
+    /// Spans in which something was outstanding…
     pending: Spans,
-    /// …and when data moved.
+    /// …and in which data moved.
     moving: Spans,
 }
 
-/// When a memory interface moved data, and when something was outstanding there, from the transfers that it is told in their order.
+/// Times at which a memory interface moved data, and at which something was outstanding there, from the transfers that it is told in their
+/// order.
 pub struct PortActivity {
     name: &'static str,
     source: Source,
     config: AxiConfig,
-    /// When a memory slower than the bus has moved all that it was asked for: of reads or of all, and of writes.
+    /// Times at which a memory slower than the bus has moved all that it was asked for: of reads or of all, and of writes.
     memory_free: [Cell<Time>; 2],
     directions: [RefCell<Direction>; 2],
 }
 
-/// What one direction of an interface did in a span of time.
+/// Activity of one direction of an interface in a span of time.
 #[derive(Clone, Debug, Default)]
 pub struct Moving {
     /// Bytes that were asked for.
     pub bytes: u64,
-    /// When data moved; what lies ahead is among it.
+    /// Spans in which data moved; what lies ahead is among it.
     pub moving: Spans,
-    /// When something was outstanding.
+    /// Spans in which something was outstanding.
     pub pending: Spans,
 }
 
@@ -102,7 +103,7 @@ impl PortActivity {
 }
 
 impl PortActivity {
-    /// What reads and writes did up to `until`, since the last call: what was told of later times stays for the next one.
+    /// Returns what reads and writes did up to `until`, since the last call: what was told of later times stays for the next one.
     pub fn take(&self, until: Time) -> [Moving; 2] {
         [0, 1].map(|at| {
             let direction = &mut *self.directions[at].borrow_mut();
@@ -136,7 +137,7 @@ impl Observer for PortActivity {
 pub(super) struct Watch {
     pub(super) occupancy: Rc<Occupancy>,
     pub(super) ports: Vec<Rc<PortActivity>>,
-    /// When it was last looked at.
+    /// Time at which it was last looked at.
     pub(super) since: Cell<Time>,
 }
 
@@ -148,7 +149,7 @@ impl Watch {
         self.since.set(now);
     }
 
-    /// What was done since the last look.
+    /// Returns what was done since the last look.
     pub(super) fn take(&self, now: Time) -> Activity {
         let from = self.since.replace(now);
         let mut moved = Vec::new();

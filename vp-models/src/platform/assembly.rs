@@ -25,7 +25,7 @@ use std::sync::Arc;
 use vp_core::observe::{EventHash, Warning, What};
 use vp_core::{Name, Rest, ResumeError, Sim, Simulation, Time};
 
-/// What kind of interface a port is.
+/// Kind of a port's interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PortKind {
     /// A register bus: the outside is the CPU.
@@ -43,7 +43,7 @@ pub enum PortKind {
 pub struct Port {
     /// `csb0` or `csr0` (registers), `irq0`, `dbb0`, `sram0`, `stream0`.
     pub name: &'static str,
-    /// What it is.
+    /// Kind of its interface.
     pub kind: PortKind,
     /// First address.
     pub base: u64,
@@ -53,14 +53,14 @@ pub struct Port {
     pub width: u32,
 }
 
-/// What goes into the event hash, and how. It grows when the same run comes to another hash: event hashes of programs that differ in it
-/// say nothing of each other.
+/// Version of what goes into the event hash, and how. It grows when the same run comes to another hash: event hashes of programs that
+/// differ in it say nothing of each other.
 pub const EVENT_HASH_VERSION: u32 = 1;
 
-/// Why the interrupt never comes when nothing moves and [`Platform::unfinished`] has nothing to say.
+/// Reason for which the interrupt never comes when nothing moves and [`Platform::unfinished`] has nothing to say.
 pub const NOTHING_RUNS: &str = "no group is enabled and no job is queued";
 
-/// What a reset makes anew.
+/// Parts that a reset makes anew.
 struct Hardware {
     irq: IrqLine,
     device: Box<dyn Device>,
@@ -116,12 +116,12 @@ pub struct Platform {
     occupancy: Rc<Occupancy>,
     budget: Arc<MemoryBudget>,
     watch: OnceCell<Watch>,
-    /// Who is told of resets.
+    /// Listeners that are told of resets.
     on_reset: RefCell<Vec<OnReset>>,
     faults: Rc<Faults>,
 }
 
-/// Who is told of a reset, and when it was.
+/// Listener that is told of a reset, and when it was.
 type OnReset = Box<dyn Fn(Time)>;
 
 impl Platform {
@@ -130,8 +130,8 @@ impl Platform {
         Platform::build_within(description, MemoryBudget::unlimited())
     }
 
-    /// The same, with a limit to the memory of the host that its RAM takes. A write that would need more is refused: a burst
-    /// gets an error on the bus, with a warning.
+    /// Builds a platform as [`Platform::build`] does, with a limit to the memory of the host that its RAM takes. A write that would need
+    /// more is refused: a burst gets an error on the bus, with a warning.
     pub fn build_within(
         description: &Description,
         budget: MemoryBudget,
@@ -208,8 +208,8 @@ impl Platform {
         self.device().outside_registers()
     }
 
-    /// Why a write was refused for want of memory that other platforms have, if one was since the last call: what follows
-    /// is not what this platform would do alone.
+    /// Returns the reason for which a write was refused for want of memory that other platforms have, if one was since the last call: what
+    /// follows is not what this platform would do alone.
     pub fn take_shortage(&self) -> Option<OutOfMemory> {
         self.budget.take_shortage()
     }
@@ -219,7 +219,7 @@ impl Platform {
         self.budget.limit()
     }
 
-    /// What it was built from.
+    /// Returns the description that it was built from.
     pub fn description(&self) -> &Description {
         &self.description
     }
@@ -264,7 +264,7 @@ impl Platform {
         &*self.hardware.device
     }
 
-    /// What the device is.
+    /// Returns the identity of the device.
     pub fn identity(&self) -> Identity {
         self.description.device.identity()
     }
@@ -355,7 +355,7 @@ impl Platform {
         });
     }
 
-    /// What the device did since the last call, or since [`Platform::watch`]; `None` without that.
+    /// Returns what the device did since the last call, or since [`Platform::watch`]; `None` without that.
     pub fn take_activity(&self) -> Option<Activity> {
         self.watch.get().map(|watch| watch.take(self.simulation.now()))
     }
@@ -380,8 +380,8 @@ impl Platform {
         self.on_reset.borrow_mut().push(Box::new(told));
     }
 
-    /// What was to be told since the last call: refused layers, accesses that hit no memory. What repeats in a layer is
-    /// told when it first happens and, with how often, when the layer ends.
+    /// Returns what was to be told since the last call: refused layers, accesses that hit no memory. What repeats in a
+    /// layer is told when it first happens and, with how often, when the layer ends.
     pub fn take_warnings(&self) -> Vec<Warned> {
         self.chronicle.warnings().borrow_mut().take()
     }
@@ -396,13 +396,13 @@ impl Platform {
         self.chronicle.warnings().borrow_mut().add(self.simulation.now(), &source.into(), warning);
     }
 
-    /// Whether the device has come to the end of all that was asked of it: then nothing is lost by a reset or by leaving.
+    /// Returns true if the device has come to the end of all that was asked of it: then nothing is lost by a reset or by leaving.
     pub fn is_quiescent(&self) -> bool {
         self.unfinished().is_none()
     }
 
-    /// What is begun and cannot go on by itself, in one line: layers begun and not ended, what is enabled or queued and
-    /// not begun, accesses to registers, and who waits for what. `None` when nothing is.
+    /// Returns what is begun and cannot go on by itself, in one line: layers begun and not ended, what is enabled or
+    /// queued and not begun, accesses to registers, and who waits for what. `None` when nothing is.
     pub fn unfinished(&self) -> Option<String> {
         let mut parts = self.unfinished_work();
         if parts.is_empty() {
@@ -412,7 +412,7 @@ impl Platform {
         Some(parts.join("; "))
     }
 
-    /// What is begun or asked for and has not come to its end, a phrase each.
+    /// Returns what is begun or asked for and has not come to its end, a phrase each.
     pub(super) fn unfinished_work(&self) -> Vec<String> {
         let mut parts = self.with_open_work(|device, open| device.unfinished(open));
         let bus = self.registers();

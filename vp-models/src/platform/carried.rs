@@ -29,7 +29,7 @@ impl DeviceDescription {
         }
     }
 
-    /// What is said of it as text.
+    /// Returns what is said of the device as text.
     pub(super) fn names(&self) -> &[String] {
         match self {
             DeviceDescription::Nvdla(nvdla) => std::slice::from_ref(&nvdla.config.name),
@@ -38,7 +38,7 @@ impl DeviceDescription {
         }
     }
 
-    /// What the device is.
+    /// Returns the identity of the device.
     #[must_use]
     pub fn identity(&self) -> Identity {
         match self {
@@ -60,7 +60,7 @@ impl DeviceDescription {
         }
     }
 
-    /// Its first memory port.
+    /// Returns the device's first memory port.
     pub(crate) fn primary(&self) -> MemoryInterface {
         match self {
             DeviceDescription::Nvdla(nvdla) => nvdla.config.primary(),
@@ -69,13 +69,13 @@ impl DeviceDescription {
         }
     }
 
-    /// Whether it has a second memory port.
+    /// Returns true if the device has a second memory port.
     #[must_use]
     pub fn has_second_memory(&self) -> bool {
         self.secondary().is_some()
     }
 
-    /// Its second memory port, if it has one.
+    /// Returns the device's second memory port, if it has one.
     pub(crate) fn secondary(&self) -> Option<MemoryInterface> {
         match self {
             DeviceDescription::Nvdla(nvdla) => nvdla.config.secondary(),
@@ -84,7 +84,7 @@ impl DeviceDescription {
         }
     }
 
-    /// Whether a write client's next burst enters its buffer at the arbiter while the one before leaves it.
+    /// Returns true if a write client's next burst enters its buffer at the arbiter while the one before leaves it.
     pub(super) fn writes_overlap(&self) -> bool {
         match self {
             // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_arb.v`: the buffer holds four beats, and 64 bytes are one.

@@ -1,4 +1,4 @@
-//! What a platform consists of, as a person writes it down.
+//! Description of a platform, as a person writes it down.
 
 use super::carried::DeviceDescription;
 use super::settings::SettingError;
@@ -54,14 +54,14 @@ pub struct Description {
     pub sram0: MemoryDescription,
 }
 
-/// Whether a device's results are computed.
+/// Choice of whether a device's results are computed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arithmetic {
-    /// They are.
+    /// Results are computed.
     #[default]
     Computed,
-    /// They are left out: everything happens when it does otherwise, and what is written is zeros. For questions of time
+    /// Results are left out: everything happens when it does otherwise, and what is written is zeros. For questions of time
     /// alone.
     Skipped,
 }
@@ -146,8 +146,8 @@ pub struct NvdlaDescription {
     pub config: Config,
 }
 
-/// Its own keys are taken out, and the configuration sees the rest: so a key that is neither's is refused,
-/// which a flattened structure would pass over.
+/// Takes out the section's own keys, and leaves the rest to the configuration: so a key that is neither's is
+/// refused, which a flattened structure would pass over.
 impl TryFrom<toml::Table> for NvdlaDescription {
     type Error = toml::de::Error;
 
@@ -189,7 +189,7 @@ pub struct MemoryDescription {
     pub model: MemoryModel,
 }
 
-/// What a description says of a memory, to be laid over the default of its port.
+/// Keys of a description about a memory, to be laid over the default of its port.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MemoryOverrides {
@@ -327,13 +327,13 @@ fn default_sram() -> MemoryDescription {
 /// A description that cannot be built.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DescriptionError {
-    /// It is no TOML, or not of this shape.
+    /// The text is no TOML, or not of this shape.
     #[error(transparent)]
     Text(#[from] TextError),
     /// No built-in platform of that name.
     #[error("no platform `{name}`{}; there are {}", hint(name, names()), names().collect::<Vec<_>>().join(", "))]
     Unknown {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
     },
     /// There is no such hardware configuration, or its parameters contradict each other.
@@ -358,7 +358,7 @@ pub enum DescriptionError {
         memory: &'static str,
         /// The parameter's name.
         parameter: &'static str,
-        /// What is wrong with it.
+        /// Error of the latency.
         source: LatencyError,
     },
     /// A limit that AXI identifiers cannot express.
@@ -370,7 +370,7 @@ pub enum DescriptionError {
         memory: &'static str,
         /// The parameter's name.
         parameter: &'static str,
-        /// What was given.
+        /// Value that was given.
         value: u32,
     },
     /// A memory without bytes, or beyond 64 bits.
@@ -380,9 +380,9 @@ pub enum DescriptionError {
     Range {
         /// The memory's name.
         memory: &'static str,
-        /// Its first address.
+        /// First address of the memory.
         base: u64,
-        /// Its size.
+        /// Size of the memory in bytes.
         size: u64,
     },
     /// A memory that never moves a byte.
@@ -402,7 +402,7 @@ pub enum DescriptionError {
     Model {
         /// The memory's name.
         memory: &'static str,
-        /// What is wrong with it.
+        /// Error of the model.
         source: ModelError,
     },
     /// A figure that follows from another.
@@ -427,7 +427,7 @@ pub enum DescriptionError {
 }
 
 impl DescriptionError {
-    /// The same of a description in this file.
+    /// Returns this error, of a description in this file.
     #[must_use]
     pub fn in_file(self, path: &Path) -> DescriptionError {
         match self {
@@ -436,7 +436,7 @@ impl DescriptionError {
         }
     }
 
-    /// The same with the line of the key that it begins with: `[dbb0] cache.sets = 3: …`.
+    /// Returns this error with the line of the key that it begins with: `[dbb0] cache.sets = 3: …`.
     fn placed(self, text: &TomlText<'_>) -> DescriptionError {
         let what = self.to_string();
         let (section, rest) =

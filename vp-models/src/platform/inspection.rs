@@ -1,4 +1,4 @@
-//! How things stand at a platform, in the form of counters: for people who look in while it runs or stands.
+//! State of a platform, in the form of counters: for people who look in while it runs or stands.
 
 use super::assembly::Platform;
 use super::observers::{LayerRecord, RegisterRecord};
@@ -6,8 +6,8 @@ use crate::counters::Statistics;
 use crate::device::PendingInterrupt;
 
 impl Platform {
-    /// What the CPU has to do before anything more happens, if it is its turn: `to take the interrupt (SDP_DONE_STATUS0)`, `to enable
-    /// SDP`.
+    /// Returns what the CPU has to do before anything more happens, if it is its turn: `to take the interrupt (SDP_DONE_STATUS0)`, `to
+    /// enable SDP`.
     pub fn awaits_cpu(&self) -> Option<String> {
         if self.simulation().next_time().is_some() {
             return None;
@@ -37,7 +37,7 @@ impl Platform {
         (!parts.is_empty()).then(|| parts.join(", and "))
     }
 
-    /// What units do, the line, and what is unfinished. Whoever asks changes nothing.
+    /// Returns what units do, the line, and what is unfinished. Whoever asks changes nothing.
     pub fn inspect(&self) -> Statistics {
         let mut seen = Statistics::default();
         seen.count("time", self.simulation().now().as_ps(), "ps");

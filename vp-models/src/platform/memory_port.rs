@@ -12,9 +12,9 @@ use vp_core::Sim;
 struct Switch {
     ram: Rc<Ram>,
     outside: RefCell<Option<Rc<dyn AxiTarget>>>,
-    /// What goes wrong here…
+    /// Faults of the memory…
     faults: RefCell<Option<Rc<BurstFaults>>>,
-    /// …and whether anything does.
+    /// …and whether there are any.
     has_faults: Cell<bool>,
 }
 
@@ -128,9 +128,9 @@ pub struct MemoryPort {
     interconnect: Rc<Interconnect>,
     switch: Rc<Switch>,
     statistics: Rc<AxiStatistics>,
-    /// What says when data comes, if that is not only a latency.
+    /// Model that says when data comes, if that is not only a latency.
     built: Option<Built>,
-    /// What the masters beside NVDLA did.
+    /// Statistics of the masters beside NVDLA.
     masters: Vec<(String, Rc<AxiStatistics>)>,
 }
 
@@ -182,12 +182,12 @@ impl MemoryPort {
         &self.interconnect
     }
 
-    /// What the interface did.
+    /// Returns the statistics of the interface.
     pub fn statistics(&self) -> &AxiStatistics {
         &self.statistics
     }
 
-    /// What the masters beside NVDLA did, by name.
+    /// Returns the statistics of the masters beside NVDLA, by name.
     pub fn masters(&self) -> impl Iterator<Item = (&str, &AxiStatistics)> {
         self.masters.iter().map(|(name, statistics)| (name.as_str(), &**statistics))
     }
@@ -199,7 +199,7 @@ impl MemoryPort {
         self.switch.has_faults.set(true);
     }
 
-    /// What inverts bits of a byte of the RAM inside, and gives what it was and is; or why it cannot.
+    /// Returns a function that inverts bits of a byte of the RAM inside, and gives what it was and is; or why it cannot.
     pub(super) fn flips(&self) -> impl Fn(u64, u8) -> Result<[u8; 2], String> + use<> {
         let switch = self.switch.clone();
         move |address, mask| switch.flip(address, mask)
@@ -211,7 +211,7 @@ impl MemoryPort {
         *self.switch.outside.borrow_mut() = outside;
     }
 
-    /// Whether a memory outside is attached.
+    /// Returns true if a memory outside is attached.
     pub fn is_outside(&self) -> bool {
         self.switch.outside.borrow().is_some()
     }
@@ -221,7 +221,7 @@ impl MemoryPort {
         self.switch.ram.read(address, into)
     }
 
-    /// The same, newly made.
+    /// Reads the RAM inside as [`peek`](Self::peek) does, into a new vector.
     pub fn peeked(&self, address: u64, bytes: usize) -> Result<Vec<u8>, OutOfRange> {
         self.switch.ram.copy(address, bytes)
     }

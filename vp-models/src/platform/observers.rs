@@ -1,4 +1,4 @@
-//! What a platform keeps of what it sees: layers that ran, how long units were at work, warnings, the hash of
+//! Records of what a platform sees: layers that ran, times that units were at work, warnings, the hash of
 //! everything.
 
 use super::warnings::Warnings;
@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, VecDeque};
 use vp_core::observe::{Kinds, Observation, Observer, Source, SourceInfo, SourceKind, What};
 use vp_core::{Name, Sim, Time};
 
-/// How many layers are kept; older ones are forgotten.
+/// Number of layers that are kept; older ones are forgotten.
 const KEPT: usize = 4096;
-/// How many register accesses.
+/// Number of register accesses that are kept.
 const KEPT_ACCESSES: usize = 16;
 
 /// A hardware layer that ran.
@@ -23,18 +23,18 @@ pub struct LayerRecord {
     pub group: u64,
     /// Width, height and channels of its input.
     pub shape: String,
-    /// When it began.
+    /// Time at which it began.
     pub begin: Time,
-    /// When its interrupt came; `None` while it runs.
+    /// Time at which its interrupt came; `None` while it runs.
     pub end: Option<Time>,
 }
 
 /// A register access over the bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegisterRecord {
-    /// When it took effect.
+    /// Time at which it took effect.
     pub time: Time,
-    /// Whether it was a write.
+    /// True if it was a write.
     pub write: bool,
     /// Byte address.
     pub address: u32,
@@ -42,14 +42,14 @@ pub struct RegisterRecord {
     pub value: u32,
 }
 
-/// How much a unit worked.
+/// Work of a unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct UnitRecord {
     /// The unit, such as `sdp`.
     pub(super) unit: Name,
     /// Layers that it began.
     pub(super) layers: u64,
-    /// How long it had a layer.
+    /// Time for which it had a layer.
     pub(super) busy: Time,
     /// Layers that it has not ended.
     open: u32,
@@ -67,7 +67,7 @@ impl Tally {
         self.0.take();
     }
 
-    /// How often which source reported which kind.
+    /// Returns the number of times that each source reported each kind.
     pub(super) fn counts(&self) -> Vec<(Source, String, u64)> {
         let counts = self.0.borrow();
         counts.iter().map(|((source, label), count)| (*source, label.clone(), *count)).collect()
@@ -168,7 +168,7 @@ impl LayerRecorder {
         }
     }
 
-    /// What is to be told to people.
+    /// Returns the warnings that are to be told to people.
     pub(super) fn warnings(&self) -> &RefCell<Warnings> {
         &self.warnings
     }

@@ -1,4 +1,4 @@
-//! Which datapath sets the pace, at moments at which datapaths bound a run.
+//! Datapath that sets the pace, at moments at which datapaths bound a run.
 //!
 //! A convolution goes through several at once: the MAC array feeds SDP, and SDP may feed PDP. Where the one behind is slower, the FIFO
 //! between them is full, and the one in front is *held*: it is done with something and has no room to put it. From when the one behind
@@ -10,13 +10,13 @@ use crate::host::{Bound, Bounds};
 use crate::occupancy::{Datapath, Spans};
 use vp_core::Time;
 
-/// When each datapath had work, and when it was held by the one behind it.
+/// Times at which each datapath had work, and at which it was held by the one behind it.
 pub(super) struct Datapaths<'a> {
     pub(super) busy: &'a [Spans; Datapath::COUNT],
     pub(super) held: &'a [Spans; Datapath::COUNT],
 }
 
-/// What a datapath's part is.
+/// Returns the bound that a datapath is.
 fn bound_of(datapath: Datapath) -> Bound {
     match datapath {
         Datapath::Array => Bound::MacArray,
@@ -28,7 +28,7 @@ fn bound_of(datapath: Datapath) -> Bound {
 }
 
 impl Datapaths<'_> {
-    /// When any of them had work.
+    /// Returns the spans in which any of them had work.
     pub(super) fn busy(&self) -> Spans {
         self.busy
             .iter()
@@ -109,7 +109,7 @@ impl Datapaths<'_> {
 }
 
 impl Datapaths<'_> {
-    /// Who had work last before a time; of several the one farthest behind.
+    /// Returns the datapath that had work last before a time; of several the one farthest behind.
     fn last_before(&self, time: Time) -> Option<Datapath> {
         let ends = |datapath: Datapath| {
             let spans = &self.busy[datapath as usize];
@@ -118,7 +118,7 @@ impl Datapaths<'_> {
         Datapath::ALL.into_iter().filter_map(ends).max_by_key(|&(end, place, _)| (end, place)).map(|it| it.2)
     }
 
-    /// Who has work first from a time on.
+    /// Returns the datapath that has work first from a time on.
     fn first_behind(&self, time: Time) -> Option<Datapath> {
         let begins = |datapath: Datapath| Some((self.busy[datapath as usize].first_from(time)?, datapath));
         Datapath::ALL
@@ -237,7 +237,7 @@ mod tests {
             Pipeline { feeding, held, behind }
         }
 
-        /// How long the one behind is on the critical path: from the end to the beginning, always to what was waited for last.
+        /// Returns the time that the one behind is on the critical path: from the end to the beginning, always to what was waited for last.
         fn critical(&self, room: usize) -> u64 {
             let (mut item, mut critical) = (self.behind.len() - 1, 0);
             let mut until = self.behind[item].1;

@@ -18,24 +18,24 @@ const SUITE: &str = "FPGA AI Suite";
 pub struct NamedRegister {
     /// The unit that has it.
     pub unit: &'static str,
-    /// Its name, without the unit.
+    /// Name of the register, without the unit.
     pub name: &'static str,
-    /// Its byte address.
+    /// Byte address of the register.
     pub address: u32,
-    /// What it is.
+    /// Kind of the register.
     pub kind: NamedKind,
 }
 
-/// What is at a register's address.
+/// Kind of what is at a register's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamedKind {
     /// An entry of a table.
     Register(RegisterRef),
     /// A word of the capability ROM.
     Word {
-        /// Its value.
+        /// Value of the word.
         value: u32,
-        /// What it says.
+        /// Explanation of the word.
         doc: &'static str,
     },
 }
@@ -52,7 +52,7 @@ impl NamedRegister {
         NamedRegister { unit, name: register.name, address, kind: NamedKind::Register(register) }
     }
 
-    /// Its fields, as the table lists them.
+    /// Returns the register's fields, as the table lists them.
     #[must_use]
     pub fn fields(&self) -> &'static [FieldRef] {
         match self.kind {
@@ -61,13 +61,13 @@ impl NamedRegister {
         }
     }
 
-    /// Whether there is one in each of the unit's groups.
+    /// Returns true if there is one in each of the unit's groups.
     #[must_use]
     pub fn has_groups(&self) -> bool {
         matches!(self.kind, NamedKind::Register(register) if register.grouping == Grouping::Duplicated)
     }
 
-    /// What it holds after reset.
+    /// Returns the value that it holds after reset.
     #[must_use]
     pub fn reset(&self, family: Family) -> u32 {
         match self.kind {
@@ -82,7 +82,7 @@ impl NamedRegister {
         self.fields().iter().map(|field| DecodedField::of(field, family, word)).collect()
     }
 
-    /// Whether this part, in capitals, is in its name or that of a field.
+    /// Returns true if this part, in capitals, is in its name or that of a field.
     fn is_named(&self, part: &str) -> bool {
         self.fields().iter().any(|field| field.name.contains(part)) || self.to_string().contains(part)
     }
@@ -93,11 +93,11 @@ impl NamedRegister {
 pub struct DecodedField {
     /// The field's name.
     pub name: &'static str,
-    /// Where it lies in the word.
+    /// Bits of the word that the field is.
     pub bits: Bits,
-    /// What is stored, right-aligned.
+    /// Value that is stored, right-aligned.
     pub value: u32,
-    /// What that stands for, where that is not the number: a name of the manual's, a size of one more, a signed number, an address.
+    /// Meaning of the value, where that is not the number: a name of the manual's, a size of one more, a signed number, an address.
     pub meaning: Option<String>,
 }
 
@@ -142,7 +142,7 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Whether the word that is there has a part in the new one.
+    /// Returns true if the word that is there has a part in the new one.
     #[must_use]
     pub fn keeps_bits(&self) -> bool {
         self.field.is_some()
@@ -166,7 +166,7 @@ pub struct DeviceRegisters {
 }
 
 impl DeviceRegisters {
-    /// Those of a platform's device. One that is outside has none that are known, unless it is an NVDLA.
+    /// Returns the registers of a platform's device. One that is outside has none that are known, unless it is an NVDLA.
     #[must_use]
     pub fn of(description: &Description) -> DeviceRegisters {
         let nvdla = match &description.device {

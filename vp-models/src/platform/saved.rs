@@ -34,13 +34,13 @@ const SUM: u64 = 4;
 /// pipeline, the longest burst and the longest timing of a bus take.
 const SETTLED: u64 = 4096;
 
-/// Why a platform is not saved.
+/// Reason for which a platform is not saved.
 #[derive(Debug, Error)]
 pub enum SaveError {
-    /// It is in the middle of something, which may come to its end.
+    /// The platform is in the middle of something, which may come to its end.
     #[error("the platform is not at rest: {0}")]
     Busy(String),
-    /// It is at rest, and has been for too short a time.
+    /// The platform is at rest, and has been for too short a time.
     #[error(
         "the platform has been at rest for too short a time: it can be saved from {0} on, if nothing happens before"
     )]
@@ -48,15 +48,15 @@ pub enum SaveError {
     /// Platforms like this are not saved.
     #[error("the platform cannot be saved: {0}")]
     Unsupported(String),
-    /// It cannot be written.
+    /// The saved platform cannot be written.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Why there is no platform that goes on from a saved one.
+/// Reason for which there is no platform that goes on from a saved one.
 #[derive(Debug, Error)]
 pub enum RestoreError {
-    /// It is something else.
+    /// The bytes are something else.
     #[error("this is no saved platform: it does not begin with the bytes `VPSV`")]
     Foreign,
     /// Another program wrote it.
@@ -67,23 +67,23 @@ pub enum RestoreError {
     /// Bytes are missing or others than were written.
     #[error("this saved platform is damaged: {0}")]
     Damaged(String),
-    /// It is of another platform than that which is asked for.
+    /// The saved platform is another than the one that is asked for.
     #[error("this was saved of another platform: `{key}` is {saved} there and {here} here")]
     Other {
         /// The key of the description that differs.
         key: String,
-        /// Its value in the saved one.
+        /// Value of the key in the saved one.
         saved: String,
         /// The value asked for.
         here: String,
     },
-    /// Its description is refused.
+    /// The saved platform's description is refused.
     #[error("the saved platform's description: {0}")]
     Description(#[from] DescriptionError),
     /// There is no memory for it.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
-    /// It cannot be read.
+    /// The saved platform cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -118,7 +118,7 @@ impl From<ResumeError> for RestoreError {
     }
 }
 
-/// Whether the bytes are wrong, and not their way here.
+/// Returns true if the bytes are wrong, and not their way here.
 fn is_of_data(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -133,7 +133,7 @@ impl Platform {
         self.active_until() + self.description().period * SETTLED
     }
 
-    /// Whether it is one that can be saved, at rest.
+    /// Checks that the platform is one that can be saved, at rest.
     pub(crate) fn may_be_saved(&self) -> Result<(), SaveError> {
         if self.faults().count() > 0 {
             let why = "faults are armed, and what they have counted and drawn is not saved";
@@ -177,7 +177,7 @@ impl Platform {
         Ok(())
     }
 
-    /// What a platform was built from that was saved.
+    /// Returns the description that a saved platform was built from.
     ///
     /// # Errors
     /// [`RestoreError`].
@@ -228,15 +228,15 @@ impl Write for Summed<'_> {
     }
 }
 
-/// What is deflated in a saved platform, which is whole.
+/// Returns a reader of what is deflated in a saved platform, which is whole.
 fn unpacked(from: &mut (impl Read + Seek)) -> Result<impl Read, RestoreError> {
     let state = check(from)?;
     from.seek(SeekFrom::Start(HEADER))?;
     Ok(DeflateDecoder::new(BufReader::new(from.take(state))))
 }
 
-/// Whether these are the bytes of a saved platform, as they were written; tells how many of them are its state. Nothing of a damaged one is
-/// believed.
+/// Checks that these are the bytes of a saved platform, as they were written; tells how many of them are its state. Nothing of a damaged
+/// one is believed.
 fn check(from: &mut (impl Read + Seek)) -> Result<u64, RestoreError> {
     let all = from.seek(SeekFrom::End(0))?;
     from.seek(SeekFrom::Start(0))?;
@@ -374,7 +374,7 @@ mod tests {
         }
     }
 
-    /// What a file says is not believed, even if its sum is right.
+    /// Contents of a file are not believed, even if its sum is right.
     #[test]
     fn refuses_other_bytes_with_the_right_sum() {
         let (_, bytes) = small();

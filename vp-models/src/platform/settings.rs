@@ -85,7 +85,7 @@ fn read(table: Table) -> Result<Description, String> {
     table.try_into().map_err(|error: toml::de::Error| in_plain_words(error.message(), &[]))
 }
 
-/// What is wrong with a setting. Where it is a value beside it that does not fit any more, both are named.
+/// Describes what is wrong with a setting. Where it is a value beside it that does not fit any more, both are named.
 fn about(name: &str, written: &Table, message: &str) -> String {
     let (section, key) = name.rsplit_once('.').unwrap_or(("", name));
     let first = message.split(' ').next().unwrap_or_default();

@@ -18,13 +18,13 @@ const MOST_CAUSES: usize = 256;
 pub struct Warned {
     /// When.
     pub time: Time,
-    /// Who says it.
+    /// Source that says it.
     pub source: Name,
     /// What.
     pub text: String,
 }
 
-/// What makes two warnings of one source the same.
+/// Cause that makes two warnings of one source the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Cause {
     Named(String),
@@ -47,17 +47,17 @@ impl Cause {
 struct Repeating {
     source: Name,
     cause: Cause,
-    /// What was said the first time; of an access, why it was not served.
+    /// Text that was said the first time; of an access, why it was not served.
     text: String,
     count: u64,
-    /// When it happened first and last.
+    /// Times at which it happened first and last.
     times: [Time; 2],
     /// The first and the last byte of all accesses.
     bytes: [u64; 2],
 }
 
 impl Repeating {
-    /// Whether it belongs to the work of `unit`: `nvdla.sdp` has the client `nvdla.sdp_rdma.brdma`, and a job of an IP all
+    /// Returns true if it belongs to the work of `unit`: `nvdla.sdp` has the client `nvdla.sdp_rdma.brdma`, and a job of an IP all
     /// of its clients.
     fn belongs_to(&self, unit: &str) -> bool {
         let worker = match &self.cause {
@@ -69,7 +69,7 @@ impl Repeating {
         worker.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_']))
     }
 
-    /// How often it happened, and where.
+    /// Returns a text that says how often it happened, and where.
     fn summary(&self) -> String {
         let Repeating { cause, text, count, times: [first, last], bytes: [start, end], .. } = self;
         match cause {
@@ -143,7 +143,7 @@ impl Warnings {
         self.sum_up_if(time, |_| true);
     }
 
-    /// What was told since the last call. After [`Backlog::MOST`] that nobody asked for, the oldest are only counted.
+    /// Returns what was told since the last call. After [`Backlog::MOST`] that nobody asked for, the oldest are only counted.
     pub fn take(&mut self) -> Vec<Warned> {
         if self.told.is_empty() {
             return Vec::new();
@@ -156,7 +156,7 @@ impl Warnings {
         told
     }
 
-    /// How often something was wrong, whether or not it was told.
+    /// Returns the number of times that something was wrong, whether or not it was told.
     pub fn reported(&self) -> u64 {
         self.reported
     }
@@ -166,7 +166,7 @@ impl Warnings {
         self.reported = 0;
     }
 
-    /// Whether something was told that may have happened again since.
+    /// Returns true if something was told that may have happened again since.
     pub fn may_repeat(&self) -> bool {
         !self.repeating.is_empty()
     }

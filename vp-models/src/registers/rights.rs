@@ -1,4 +1,4 @@
-//! What a bus access does to one register's word.
+//! Effects of a bus access on one register's word.
 
 use super::{Access, Bits, Family, Register};
 
@@ -14,7 +14,7 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Those of a register.
+    /// Returns the rights of a register.
     pub fn of(register: &Register, family: Family) -> Rights {
         let cleared = register.fields.iter().filter(|field| field.access == Access::WriteOneToClear);
         Rights {
@@ -24,7 +24,7 @@ impl Rights {
         }
     }
 
-    /// Whether a write changes nothing, whatever is written.
+    /// Returns true if a write changes nothing, whatever is written.
     pub fn is_read_only(&self) -> bool {
         self.writable == 0 && self.cleared.is_empty()
     }
@@ -36,7 +36,7 @@ impl Rights {
         ((word & !self.writable) | (value & self.writable)) & !cleared
     }
 
-    /// What a read of the word shows.
+    /// Returns the bits of the word that a read shows.
     pub fn read(&self, word: u32) -> u32 {
         word & self.readable
     }

@@ -1,4 +1,4 @@
-//! What one register and one field are, and the macro in which every unit's table is written, whatever the device.
+//! Types of one register and one field, and the macro in which every unit's table is written, whatever the device.
 //!
 //! A table entry is the only place that knows an offset, a bit position, a reset value or an access right:
 //! decoding, register files, documentation and tests all read it. Nothing here holds a value.
@@ -22,7 +22,7 @@ pub enum Family {
     Small,
 }
 
-/// Whether a register exists once in its unit or once per ping-pong group.
+/// Grouping of a register: once in its unit or once per ping-pong group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grouping {
     /// One copy, always writable (the `S_` registers).
@@ -31,7 +31,7 @@ pub enum Grouping {
     Duplicated,
 }
 
-/// What software may do with a register or field.
+/// Access that software has to a register or field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Writes are ignored.
@@ -44,7 +44,7 @@ pub enum Access {
     WriteOneToClear,
 }
 
-/// How the stored bits stand for a quantity.
+/// Encoding of a quantity in the stored bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
     /// The stored value is the value.
@@ -120,7 +120,7 @@ pub struct Field {
     pub doc: &'static str,
     /// Access right; differs from the register's only for `S_POINTER.CONSUMER`.
     pub access: Access,
-    /// How to read the stored bits.
+    /// Encoding of the stored bits.
     pub encoding: Encoding,
     /// Names of values, empty when the field is a number.
     pub values: &'static [Value],
@@ -131,7 +131,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// Where the field lies in its word.
+    /// Returns the bits of its word that the field is.
     pub const fn bits(&self, family: Family) -> Bits {
         match family {
             Family::Full => self.bits_full,
@@ -139,7 +139,7 @@ impl Field {
         }
     }
 
-    /// Where the field lies in its word, in a table that both families share.
+    /// Returns the bits of its word that the field is, in a table that both families share.
     pub const fn only_bits(&self) -> Bits {
         self.bits
     }
@@ -193,7 +193,7 @@ pub struct Register {
     pub access: Access,
     /// One sentence for people.
     pub doc: &'static str,
-    /// Its fields, as the table lists them.
+    /// Fields of the register, as the table lists them.
     pub fields: &'static [FieldRef],
 }
 

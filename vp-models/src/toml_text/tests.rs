@@ -1,4 +1,4 @@
-//! Where what is wrong is said to be.
+//! Tests of the places at which errors are said to be.
 
 use super::*;
 use serde::Deserialize;
@@ -117,7 +117,7 @@ fn what_the_outermost_table_lacks_is_in_no_line() {
     assert_eq!(told("name = 'a'\n[part]\n"), "line 2: [part] `size` is missing");
 }
 
-/// What serde says, and how people are told it.
+/// Messages of serde, and how people are told them.
 #[test]
 fn types_are_told_in_plain_words() {
     for (serde, told) in [

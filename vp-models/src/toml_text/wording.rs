@@ -1,4 +1,4 @@
-//! What serde says of a value, in words for whoever writes the file.
+//! Messages of serde about a value, in words for whoever writes the file.
 
 use crate::suggestion::hint;
 
@@ -38,7 +38,7 @@ pub fn in_plain_words(message: &str, others: &[&str]) -> String {
     format!("unknown field `{word}`, {}{}", expected(&all), hint(word, all.iter().copied()))
 }
 
-/// Which names there are.
+/// Returns a text that lists the names that there are.
 fn expected(names: &[&str]) -> String {
     let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match listed.as_slice() {

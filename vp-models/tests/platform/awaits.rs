@@ -1,4 +1,4 @@
-//! What a platform waits for the CPU to do, where nothing goes on by itself.
+//! Work of the CPU that a platform waits for, where nothing goes on by itself.
 
 use std::path::Path;
 

@@ -22,23 +22,23 @@ fn trace() -> Trace {
     Trace::load(&folder.join(format!("{LAYER}.cfg"))).unwrap()
 }
 
-/// What came of the layer.
+/// Outcome of the layer.
 struct Played {
     outcome: Result<Outcome, String>,
     hash: u64,
     cycles: Option<u64>,
-    /// What is said of each fault.
+    /// Text that is said of each fault.
     faults: Vec<String>,
     warnings: Vec<String>,
 }
 
 impl Played {
-    /// Whether the layer ended with what it should leave in memory.
+    /// Returns true if the layer ended with what it should leave in memory.
     fn passed(&self) -> bool {
         self.outcome.as_ref().is_ok_and(Outcome::passed)
     }
 
-    /// Why it did not.
+    /// Returns the reason for which it did not pass.
     fn why(&self) -> String {
         match &self.outcome {
             Ok(outcome) => outcome.failures.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
@@ -159,7 +159,7 @@ fn a_lost_interrupt_leaves_the_cpu_waiting() {
     assert!(ran.warnings.iter().any(|warning| warning.contains("the line stays low")), "{:?}", ran.warnings);
 }
 
-/// When the line goes high, for the layer.
+/// Returns the time at which the line goes high, for the layer.
 fn interrupt(faults: &str) -> Time {
     run_on(host_with(faults)).outcome.unwrap().interrupts[0].time
 }

@@ -54,7 +54,7 @@ fn jobs(host: &mut LocalHost) -> Result<Vec<i8>, String> {
     Ok(inferred.into_iter().flat_map(|inference| inference.output).collect())
 }
 
-/// What observers are told, from a moment on, by names and by times since then.
+/// Events that observers are told, from a moment on, by names and by times since then.
 struct ObservationLog {
     sim: Sim,
     since: Cell<Time>,

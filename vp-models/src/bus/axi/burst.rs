@@ -49,7 +49,7 @@ pub(super) struct Run {
     pub(super) bytes: u32,
 }
 
-/// How an interface cuts bytes into bursts: see [`bursts`].
+/// Rule by which an interface cuts bytes into bursts: see [`bursts`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cut {
     beat_bits: u32,
@@ -65,7 +65,7 @@ impl Cut {
         Cut { beat_bits, size: (1 << beat_bits) << burst_beats.max(1).trailing_zeros(), addresses }
     }
 
-    /// How many bursts a run takes.
+    /// Returns the number of bursts that a run takes.
     #[inline]
     pub(super) fn count(self, run: Run) -> usize {
         let first = run.address & u64::from(self.size - 1);
@@ -73,7 +73,7 @@ impl Cut {
         ((first + u64::from(run.bytes) + u64::from(self.size - 1)) >> bits) as usize
     }
 
-    /// How many of the first bursts of a run are equally long.
+    /// Returns how many of the first bursts of a run are equally long.
     #[inline]
     pub(super) fn equal(self, run: Run) -> usize {
         if run.address & u64::from(self.size - 1) != 0 { 1 } else { (run.bytes / self.size).max(1) as usize }
@@ -90,7 +90,7 @@ impl Cut {
         head
     }
 
-    /// Whether a run continues another one so that both are cut as one.
+    /// Returns true if a run continues another one so that both are cut as one.
     #[inline]
     pub(super) fn continues(self, before: Run, run: Run) -> bool {
         run.address & u64::from(self.size - 1) == 0

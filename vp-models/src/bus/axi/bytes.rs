@@ -20,12 +20,12 @@ impl Bytes {
         self.base + self.store.len() as u64
     }
 
-    /// How many there are.
+    /// Returns the number of bytes in the queue.
     pub(crate) fn len(&self) -> usize {
         self.store.len() - self.head
     }
 
-    /// Where bytes are added.
+    /// Returns the vector to which bytes are added.
     #[inline]
     pub(crate) fn store(&mut self) -> &mut Vec<u8> {
         if self.head == self.store.len() {

@@ -25,7 +25,7 @@ pub enum IntakeStage {
 
 /// An engine that takes beats.
 pub trait BeatConsumer {
-    /// When the stage takes a beat that is offered at `offered`. Called once for each beat, in order.
+    /// Returns the time at which the stage takes a beat that is offered at `offered`. Called once for each beat, in order.
     fn take(&self, offered: Time) -> Time;
 }
 
@@ -36,7 +36,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// When a beat that is offered at `offered` gets in.
+    /// Returns the time at which a beat that is offered at `offered` gets in.
     fn accepts(&self, offered: Time, cycle: Time) -> Time {
         match self.place {
             IntakeStage::Fifo(room) if self.last.len() < room => offered,
@@ -49,7 +49,7 @@ impl Stage {
         }
     }
 
-    /// When a beat that gets in at `accepted` is seen by what follows.
+    /// Returns the time at which what follows sees a beat that gets in at `accepted`.
     fn shows(&self, accepted: Time, cycle: Time) -> Time {
         self.last.back().map_or(accepted, |&(_, left)| accepted.max(left)) + cycle
     }
@@ -86,7 +86,7 @@ impl Intake {
         self.taker = taker;
     }
 
-    /// Whether a beat may have to wait at all, or is observed.
+    /// Returns true if a beat may have to wait at all, or is observed.
     pub(super) fn delays(&self) -> bool {
         !self.stages.is_empty() || self.taker.is_some()
     }
@@ -144,7 +144,7 @@ mod tests {
         }
     }
 
-    /// When beats that are all there at once are taken from the bus.
+    /// Returns the times at which beats that are all there at once are taken from the bus.
     fn taken(places: &[IntakeStage], pause: u64, beats: usize) -> Vec<u64> {
         let mut intake = Intake::new(Time::ns(1), places);
         intake.set_taker(Some(Rc::new(Slow { pause, free: Cell::new(Time::ZERO) })));

@@ -31,7 +31,7 @@ pub struct Interconnect {
     config: AxiConfig,
     reads: Reads,
     writes: Writes,
-    /// When there is something to do for reads, and for writes.
+    /// Times at which there is something to do: for reads, and for writes.
     due: [Cell<Time>; 2],
     /// There is something to do.
     work: Event,
@@ -39,7 +39,7 @@ pub struct Interconnect {
     next: Cell<Time>,
     /// Takes every step through the scheduler, as a check of the steps that do not.
     stepwise: Cell<bool>,
-    /// Where its clients report the levels of their FIFOs.
+    /// FIFOs whose levels its clients report.
     fifos: RefCell<Rc<Fifos>>,
 }
 
@@ -49,7 +49,7 @@ impl Interconnect {
         Interconnect::timed_by(sim, name, config, target, None)
     }
 
-    /// The same, in front of a memory that decides by `timed` when its answers come.
+    /// Creates an interface as [`Interconnect::new`] does, in front of a memory that decides by `timed` when its answers come.
     pub fn timed_by(
         sim: &Sim,
         name: &str,
@@ -115,7 +115,7 @@ impl Interconnect {
         &self.config
     }
 
-    /// What the interface's transfers are reported as.
+    /// Returns the source as which the interface's transfers are reported.
     pub fn source(&self) -> Source {
         self.observed.source()
     }
@@ -167,7 +167,7 @@ impl Interconnect {
         }
     }
 
-    /// Whether nothing is outstanding in either direction.
+    /// Returns true if nothing is outstanding in either direction.
     pub fn is_idle(&self) -> bool {
         let now = self.sim.now();
         self.reads.is_idle(now) && self.writes.is_idle(now)
@@ -241,7 +241,7 @@ impl Interconnect {
         self.wake_both();
     }
 
-    /// When the master outside, if there has been one, was last given the response of a write.
+    /// Returns the time at which the master outside, if there has been one, was last given the response of a write.
     pub(crate) fn responded_to_master(&self) -> Option<Time> {
         self.writes.partners.borrow().master.as_ref().and_then(|(master, _)| master.responded())
     }
@@ -268,7 +268,7 @@ impl Interconnect {
         Ok(())
     }
 
-    /// How many bursts a memory outside owes.
+    /// Returns the number of bursts that a memory outside owes.
     pub(crate) fn owed_by_memory(&self) -> usize {
         self.reads.partners.borrow().memory.as_ref().map_or(0, |memory| memory.open())
     }
@@ -437,7 +437,7 @@ mod tests {
     use vp_core::observe::{Observation, Observer, Stage, What};
     use vp_core::{Simulation, Time};
 
-    /// When which client's bursts were on AW, in cycles.
+    /// Bursts that were on AW: the client of each, and the time, in cycles.
     #[derive(Default)]
     struct Addresses(RefCell<Vec<(u32, u64)>>);
 
@@ -486,7 +486,7 @@ mod tests {
         addresses.0.take()
     }
 
-    /// It leaves its buffer at the arbiter a beat a cycle, and only then the next one enters, as fast.
+    /// A client's burst leaves its buffer at the arbiter a beat a cycle, and only then the next one enters, as fast.
     #[test]
     fn a_clients_bursts_follow_each_other_every_two_cycles_a_beat() {
         let times = |beats| -> Vec<u64> { written(1, beats).into_iter().map(|(_, at)| at).collect() };

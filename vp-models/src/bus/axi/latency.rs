@@ -1,4 +1,4 @@
-//! How long a memory takes to answer: fixed, or drawn from a seeded distribution.
+//! Time that a memory takes to answer: fixed, or drawn from a seeded distribution.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use rand::{Rng, SeedableRng};
@@ -16,7 +16,7 @@ pub enum Latency {
     Drawn(Drawn),
 }
 
-/// How a latency is written: a number of cycles, or a table.
+/// Written form of a latency: a number of cycles, or a table.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Described {
@@ -97,9 +97,9 @@ pub enum LatencyError {
     /// A mean or deviation that is negative or not a number.
     #[error("`{name}` of a latency must be a number from zero on, not {value}")]
     Negative {
-        /// Which parameter.
+        /// Name of the parameter.
         name: &'static str,
-        /// What was given.
+        /// Value that was given.
         value: f64,
     },
 }

@@ -82,11 +82,11 @@ pub struct AxiConfig {
     pub write_latency: Latency,
     /// Bytes a second that the memory can move, reads and writes together; the bus's own rate if `None`.
     pub bandwidth: Option<u64>,
-    /// Whether reads and writes have that rate each, because the memory has a port for each.
+    /// True if reads and writes have that bandwidth each, because the memory has a port for each.
     pub duplex: bool,
-    /// Where the drawing of latencies starts.
+    /// Seed from which latencies are drawn.
     pub seed: u64,
-    /// Whether a write client's next burst enters its buffer at the arbiter while the previous one leaves it.
+    /// True if a write client's next burst enters its buffer at the arbiter while the previous one leaves it.
     pub write_overlap: bool,
 }
 

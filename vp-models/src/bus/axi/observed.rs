@@ -15,7 +15,7 @@ pub(super) struct Observed {
 
 #[derive(Default)]
 struct PendingReports {
-    /// What is seen as it happens.
+    /// Transfers that are seen as they happen, each with its time.
     single: Vec<(Time, Transfer)>,
     /// Reads for which it is known when their data will be on the bus, in that order…
     reads: Vec<Read>,
@@ -28,7 +28,7 @@ struct Read {
     requested: Time,
     first: Time,
     last: Time,
-    /// Its request was reported when it was made.
+    /// True if the read's request was reported when it was made.
     is_asked: bool,
     id: u32,
     bytes: u32,
@@ -50,7 +50,7 @@ impl Observed {
         Observed { sim: sim.clone(), source, untold: RefCell::default() }
     }
 
-    /// What transfers are reported as.
+    /// Returns the source as which transfers are reported.
     pub(super) fn source(&self) -> Source {
         self.source
     }
@@ -81,7 +81,7 @@ impl Observed {
         }
     }
 
-    /// When the next of what is expected will be seen; [`Time::MAX`] if nothing is.
+    /// Returns the time at which the next expected event will be seen; [`Time::MAX`] if none is expected.
     pub(super) fn due(&self) -> Time {
         self.untold.borrow().due()
     }

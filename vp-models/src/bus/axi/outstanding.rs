@@ -7,7 +7,7 @@ use vp_core::Time;
 struct Places {
     /// As many as a power of two. Those that nothing ever took can be used from the start.
     last: Vec<Time>,
-    /// How many there were.
+    /// Number of entries so far.
     count: usize,
 }
 
@@ -78,7 +78,7 @@ impl Outstanding {
         self.add(end);
     }
 
-    /// Whether nothing is in flight.
+    /// Returns true if nothing is in flight.
     pub(super) fn is_empty(&self, now: Time) -> bool {
         self.open == 0 && self.places.back(1) <= now + self.lag
     }
@@ -93,7 +93,7 @@ impl Outstanding {
     }
 }
 
-/// How many beats of reads the device has asked for and not seen come.
+/// Beats of reads that the device has asked for and not seen come.
 pub(super) struct Beats {
     /// From a beat on the bus to the first address that may use its place: it is registered, counted, and the
     /// address goes out (RTL, `NV_NVDLA_MCIF_READ_IG_cvt.v`, `os_cnt`).

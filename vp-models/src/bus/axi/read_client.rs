@@ -22,7 +22,7 @@ const MOST_READ: u32 = 1 << 16;
 /// A read that is to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// When it can be made at the earliest.
+    /// Time at which the read can be made at the earliest.
     pub due: Time,
     /// Byte address.
     pub address: u64,
@@ -51,9 +51,9 @@ pub trait Requester {
     /// more.
     fn next(&self, now: Time) -> Option<Request>;
 
-    /// The same, if there is one and it wakes no process; then it may be called before simulated time has
-    /// reached `now`. `None` means that nothing has happened and that [`Requester::next`] is to be called at
-    /// that time.
+    /// Returns the next read as [`Requester::next`] does, if there is one and it wakes no process; then it
+    /// may be called before simulated time has reached `now`. `None` means that nothing has happened and that
+    /// [`Requester::next`] is to be called at that time.
     fn ahead(&self, now: Time) -> Option<Request> {
         let _ = now;
         None
@@ -66,7 +66,7 @@ struct RequesterState {
     left: Request,
 }
 
-/// What a client and its interface share.
+/// State that a client and its interface share.
 pub(super) struct ReadClient {
     pub(super) name: Name,
     pub(super) id: u32,
@@ -74,14 +74,14 @@ pub(super) struct ReadClient {
     beat_bytes: u32,
     cut: Cut,
     period: Time,
-    /// What waits for the arbiter…
+    /// Runs of bytes that wait for the arbiter…
     queue: RefCell<Ring<Run>>,
     /// …in so many bursts.
     waiting: Cell<usize>,
     making: RefCell<Option<RequesterState>>,
     /// The time at which its requester makes the next read; [`Time::MAX`] if there is no room for its data.
     makes: Cell<Time>,
-    /// Its requester has nothing more to make.
+    /// Fires when its requester has nothing more to make.
     pub(super) made: Event,
     /// For a client with a latency FIFO: how long its requests wait.
     pub(super) path: RefCell<Option<RequestPath>>,
@@ -91,7 +91,7 @@ pub(super) struct ReadClient {
     expected: RefCell<Ring<Time>>,
     /// The next request to the memory, and how many bytes the memory has there.
     reading: Cell<(Run, u64)>,
-    /// What was asked for, from the first byte that is not taken; what has not come yet holds its place.
+    /// Bytes that were asked for, from the first that is not taken; what has not come yet holds its place.
     pub(super) data: RefCell<Bytes>,
     /// Beats of which it is known when each is on the bus, and the bytes of it that are not taken.
     pub(super) beats: RefCell<Ring<(Time, u32)>>,
@@ -161,7 +161,7 @@ impl ReadClient {
         ReadClient { outside: Some(RefCell::default()), ..ReadClient::new(name, 0, config, events, None) }
     }
 
-    /// Whether it is a master outside.
+    /// Returns true if the client is a master outside.
     #[inline]
     pub(super) fn is_outside(&self) -> bool {
         self.outside.is_some()
@@ -202,7 +202,7 @@ impl ReadClient {
         }
     }
 
-    /// How many bursts wait for the arbiter.
+    /// Returns the number of bursts that wait for the arbiter.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.get()
     }
@@ -216,12 +216,12 @@ impl ReadClient {
         Some(due)
     }
 
-    /// Whether its requester has nothing more to make.
+    /// Returns true if its requester has nothing more to make.
     pub(super) fn has_made(&self) -> bool {
         self.making.borrow().is_none()
     }
 
-    /// When so many bytes have come, if that is known.
+    /// Returns the time at which so many bytes have come, if that is known.
     pub(super) fn due(&self, bytes: usize) -> Option<Time> {
         if self.come.get() < bytes {
             return None;
@@ -253,7 +253,7 @@ impl ReadClient {
 
     // What the interface does.
 
-    /// When its requester makes the next read, as far as it need not wait for room.
+    /// Returns the time at which its requester makes the next read, as far as it need not wait for room.
     #[inline]
     pub(super) fn makes(&self) -> Time {
         self.makes.get()
@@ -294,7 +294,7 @@ impl ReadClient {
         }
     }
 
-    /// Whether something waits for the arbiter.
+    /// Returns true if something waits for the arbiter.
     pub(super) fn asks(&self) -> bool {
         self.waiting.get() > 0
     }
@@ -330,7 +330,7 @@ impl ReadClient {
         }
     }
 
-    /// What was granted has left its place.
+    /// Notes that what was granted has left its place.
     pub(super) fn granted(&self) {
         if self.awaits_grant.take() {
             self.granted.notify_delta();
@@ -514,7 +514,7 @@ impl ReadClient {
         }
     }
 
-    /// Whether a process waits for a burst, and wakes with its data.
+    /// Returns true if a process waits for a burst, and wakes with its data.
     #[inline]
     pub(super) fn wakes(&self, burst: &Burst) -> bool {
         let wanted = self.wanted.get();

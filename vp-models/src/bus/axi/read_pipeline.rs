@@ -33,19 +33,19 @@ pub(super) struct Chosen {
     /// The client that reads; `None` if it has left.
     pub(super) client: Option<usize>,
     pub(super) burst: Burst,
-    /// Whether its beats count among those that the device may have outstanding.
+    /// True if its beats count among those that the device may have outstanding.
     pub(super) counts: bool,
 }
 
 /// The registers, and when what in them can move.
 pub(super) struct ReadPipeline {
     period: Time,
-    /// Those that are counted come first.
+    /// Chosen reads; those that are counted come first.
     waiting: VecDeque<Chosen>,
     counted: usize,
     before_count: Outstanding,
     behind_count: Outstanding,
-    /// When the next read can be chosen, counted, and put on AR: one a cycle.
+    /// Times at which the next read can be chosen, counted, and put on AR: one a cycle.
     free: [Time; 3],
 }
 
@@ -66,7 +66,7 @@ impl ReadPipeline {
         self.waiting.is_empty()
     }
 
-    /// When the arbiter can choose a read; [`Time::MAX`] if none can move before something happens.
+    /// Returns the time at which the arbiter can choose a read; [`Time::MAX`] if none can move before something happens.
     #[inline]
     pub(super) fn room(&self) -> Time {
         self.free[0].max(self.before_count.room())
@@ -137,8 +137,8 @@ impl ReadPipeline {
 mod tests {
     use super::*;
 
-    /// When each of so many reads is chosen, and on AR, if there is always a request, and AR takes one at these
-    /// times.
+    /// Returns the times at which each of so many reads is chosen, and on AR, if there is always a request, and AR
+    /// takes one at these times.
     fn passes(config: ReadPipelineConfig, taken: &[u64]) -> Vec<(u64, u64)> {
         let mut pipeline = ReadPipeline::new(Time::ns(1), config);
         let (mut chosen, mut issued) = (Vec::new(), Vec::new());

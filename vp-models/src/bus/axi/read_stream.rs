@@ -29,10 +29,10 @@ pub struct ReadStream {
     sim: Sim,
     interconnect: Rc<Interconnect>,
     client: Rc<ReadClient>,
-    /// Its number at the interface.
+    /// Number of the stream at its interface.
     number: usize,
     config: ReadStreamConfig,
-    /// Whether it has a FIFO; if not, its data may have to wait on the bus.
+    /// True if it has a FIFO; if not, its data may have to wait on the bus.
     buffered: bool,
     /// Requested bytes whose room is not free again.
     used: Cell<u32>,
@@ -48,7 +48,7 @@ pub struct ReadStream {
     returned: Event,
     /// A process waits for room that was not yet free.
     awaits_room: Cell<bool>,
-    /// When the last request was made. One that follows at once could have been made before, but for this one.
+    /// Time at which the last request was made. One that follows at once could have been made before, but for this one.
     requested: Cell<Time>,
     /// The counter that counts the stalls of these requests.
     counter: Cell<usize>,
@@ -201,8 +201,8 @@ impl ReadStream {
         self.counter.set(counter);
     }
 
-    /// How long the requests of a counter, whose data has come, have waited for `ready` since the last call;
-    /// for a client with a FIFO.
+    /// Returns the time for which the requests of a counter, whose data has come, have waited for `ready`
+    /// since the last call; for a client with a FIFO.
     pub fn take_stalled(&self, counter: usize) -> Time {
         let mut stalled = Time::ZERO;
         self.client.on_path(|path| stalled = path.take_stalled(counter));
@@ -227,7 +227,7 @@ impl ReadStream {
         look(self.client.data.borrow().first(bytes));
     }
 
-    /// When the next bytes, which have come, were on the bus.
+    /// Returns the time at which the next bytes, which have come, were on the bus.
     pub fn due(&self, bytes: usize) -> Time {
         self.client.due(bytes).unwrap_or(self.sim.now())
     }

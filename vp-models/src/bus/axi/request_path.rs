@@ -33,9 +33,9 @@ pub const STALL_COUNTERS: usize = 2;
 /// A client's requests between its engine and the arbiter.
 pub(super) struct RequestPath {
     period: Time,
-    /// When each of the free places of the context queue can be taken; `None` if requests need none.
+    /// Times at which the free places of the context queue can be taken; `None` if requests need none.
     free_contexts: Option<VecDeque<Time>>,
-    /// The same of the places for requests, and for bursts.
+    /// Times at which the free places for requests, and for bursts, can be taken.
     free_requests: VecDeque<Time>,
     free_bursts: VecDeque<Time>,
     /// Requests that wait for a place: when they could be made but for earlier ones, and which counter counts.
@@ -93,7 +93,7 @@ impl RequestPath {
         self.split();
     }
 
-    /// How long requests of a counter have waited since this was last asked.
+    /// Returns the time for which requests of a counter have waited since this was last asked.
     pub(super) fn take_stalled(&mut self, counter: usize) -> Time {
         std::mem::take(&mut self.stalled[counter])
     }

@@ -5,7 +5,7 @@
 pub(super) struct Ring<T> {
     /// As many as a power of two, or none.
     places: Vec<T>,
-    /// How many values were taken and put in total: their places follow from that.
+    /// Numbers of values that were taken and put in total: their places follow from that.
     taken: usize,
     put: usize,
 }

@@ -1,4 +1,4 @@
-//! What an AXI interface did, counted from its observations.
+//! Statistics of an AXI interface, counted from its observations.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ struct Client {
 /// Decimal digits to which latencies are counted.
 const DIGITS: u8 = 3;
 
-/// How long bursts took, in picoseconds.
+/// Latencies of bursts, in picoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "CountedLatencies", try_from = "CountedLatencies")]
 struct Latencies {
@@ -28,7 +28,7 @@ struct Latencies {
     last: (Time, u64),
 }
 
-/// The same as values that can be written down: which latencies were counted, how often, and the last.
+/// [`Latencies`] as values that can be written down: which latencies were counted, how often, and the last.
 #[derive(Serialize, Deserialize)]
 struct CountedLatencies {
     counted: Vec<(u64, u64)>,
@@ -116,9 +116,9 @@ pub struct Traffic {
     outstanding: u64,
     /// The time that `outstanding` belongs to.
     at: Time,
-    /// When the direction was first and last used.
+    /// Time at which the direction was first used.
     pub first: Option<Time>,
-    /// When the last response came.
+    /// Time at which the last response came.
     pub last: Option<Time>,
 }
 

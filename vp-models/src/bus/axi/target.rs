@@ -14,15 +14,15 @@ pub struct Unmapped {
     pub address: u64,
     /// Number of bytes.
     pub bytes: u32,
-    /// What is at the address instead, or why the memory refused.
+    /// Description of what is at the address instead, or the reason for which the memory refused.
     pub why: String,
 }
 
-/// What a memory answers.
+/// Answer of a memory.
 pub enum Answer<T> {
-    /// It is done.
+    /// The access is done.
     Now(Result<T, Unmapped>),
-    /// It is under way; the interface holds simulated time if the answer is not there when its modelled latency
+    /// The access is under way; the interface holds simulated time if the answer is not there when its modelled latency
     /// is over.
     Later(Rc<Completion<T>>),
 }
@@ -31,11 +31,11 @@ pub enum Answer<T> {
 pub struct Completion<T> {
     value: RefCell<Option<Result<T, Unmapped>>>,
     done: Event,
-    /// What a fault makes of it.
+    /// Change that a fault makes to the answer.
     change: RefCell<Option<Change<T>>>,
 }
 
-/// What is done to an answer on its way.
+/// Change that is made to an answer on its way.
 type Change<T> = Box<dyn FnOnce(&mut T)>;
 
 impl<T> Completion<T> {

@@ -14,7 +14,7 @@ use vp_core::{Sim, Simulation, Stop};
 
 const MEMORY: u64 = 0x4000;
 
-/// What one client does: so many cycles pass, then so many bytes are asked for, or put, from an address on.
+/// Accesses of one client: so many cycles pass, then so many bytes are asked for, or put, from an address on.
 type Traffic = Vec<(u64, u64, u32)>;
 
 #[derive(Debug, Clone)]
@@ -27,14 +27,14 @@ enum Client {
     Writer { latency: u64, limit: u32, traffic: Traffic },
 }
 
-/// How the memory answers.
+/// Way in which the memory answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Memory {
     /// At once, into place.
     Inside,
     /// At once.
     AtOnce,
-    /// When simulated time has come to where it needs the answer.
+    /// Not before simulated time has come to where it needs the answer.
     Later,
 }
 
@@ -153,7 +153,7 @@ impl AxiTarget for Slow {
     }
 }
 
-/// What was seen of each direction, in order.
+/// Transfers that were seen of each direction, in order.
 #[derive(Default)]
 struct TransferLog(RefCell<[Vec<(Time, Transfer)>; 2]>);
 
@@ -190,10 +190,10 @@ impl BeatConsumer for Reluctant {
     }
 }
 
-/// Which client took what, or was done, and when.
+/// Client that took something or was done, the time, and the bytes.
 type Taken = (usize, Time, Vec<u8>);
 
-/// What a run leaves behind.
+/// Results of a run.
 struct Outcome {
     transfers: [Vec<(Time, Transfer)>; 2],
     taken: Vec<Taken>,
@@ -205,7 +205,7 @@ struct Outcome {
 /// The levels that a FIFO has had, each since then; those that it had for no time are left out.
 type Levels = Vec<(Time, i64)>;
 
-/// What the changes of a FIFO's level, as they were told, make of it.
+/// Returns the levels of a FIFO that follow from their changes, as they were told.
 fn levels(mut changes: Vec<(Time, i64)>) -> Levels {
     changes.sort_by_key(|(time, _)| *time);
     let mut levels = Levels::from([(Time::ZERO, 0)]);

@@ -14,7 +14,7 @@ pub type Served = Rc<dyn Fn(u64)>;
 
 /// One master's port at a memory. Reads and writes have separate queues.
 pub trait TimedPort {
-    /// Whether another transfer of that direction is taken now.
+    /// Returns true if another transfer of that direction is taken now.
     fn has_room(&self, write: bool) -> bool;
 
     /// Fires when there may be room again.

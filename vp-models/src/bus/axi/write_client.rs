@@ -11,13 +11,13 @@ use vp_core::{Event, Name, Time};
 /// A complete burst.
 struct Complete {
     burst: Burst,
-    /// When it comes.
+    /// Time at which it comes.
     due: Time,
-    /// What was put, piece by piece, that ends in it.
+    /// Number of the pieces put that end in it.
     pieces: u64,
 }
 
-/// What a client and its interface share.
+/// State that a client and its interface share.
 pub(super) struct WriteClient {
     pub(super) name: Name,
     pub(super) id: u32,
@@ -37,21 +37,21 @@ pub(super) struct WriteClient {
     limit: usize,
     /// Data of all bursts that the memory has not got yet.
     data: RefCell<Bytes>,
-    /// When its last burst has left its buffer: only then the next one enters, one beat a cycle.
+    /// Time at which its last burst has left its buffer: only then the next one enters, one beat a cycle.
     buffer_free: Cell<Time>,
     /// Pieces that were put and do not wait for the arbiter yet…
     under_way: Cell<u64>,
     /// …and of those, the ones that end in an incomplete burst.
     incomplete: Cell<u64>,
     last_granted: Cell<Time>,
-    /// How long complete bursts have waited.
+    /// Time for which complete bursts have waited.
     pub(super) stalled: Cell<Time>,
     /// The bytes of complete bursts that were not granted.
     level: Option<FifoLevel>,
     pub(super) granted: Event,
     pub(super) awaits_grant: Cell<bool>,
     pub(super) unacknowledged: Cell<u64>,
-    /// How many were acknowledged, and up to which number a process waits.
+    /// Number of bursts that were acknowledged, and the number up to which a process waits.
     pub(super) acknowledged_count: Cell<u64>,
     pub(super) awaited_count: Cell<u64>,
     pub(super) acknowledged: Event,
@@ -104,12 +104,12 @@ impl WriteClient {
         WriteClient { outside: Some(Cell::default()), ..WriteClient::new(name, 0, config, 1, events, None) }
     }
 
-    /// Whether it is a master outside.
+    /// Returns true if the client is a master outside.
     pub(super) fn is_outside(&self) -> bool {
         self.outside.is_some()
     }
 
-    /// Whether a burst of a master outside waits for its data or for the arbiter.
+    /// Returns true if a burst of a master outside waits for its data or for the arbiter.
     pub(super) fn has_burst(&self) -> bool {
         self.outside.as_ref().is_some_and(|outside| outside.get().0.is_some())
     }
@@ -183,19 +183,19 @@ impl WriteClient {
         self.under_way.get()
     }
 
-    /// When the next burst that is to come comes, if the arbiter need not take another before.
+    /// Returns the time at which the next burst that is to come comes, if the arbiter need not take another before.
     pub(super) fn next_due(&self) -> Option<Time> {
         let waiting = self.waiting.borrow().len();
         (waiting < self.limit).then(|| self.queue.borrow().get(waiting).map(|next| next.due))?
     }
 
-    /// Whether all complete bursts wait for the arbiter, or were granted.
+    /// Returns true if all complete bursts wait for the arbiter, or were granted.
     pub(super) fn all_wait(&self, now: Time) -> bool {
         self.settle(now, Time::ZERO);
         self.waiting.borrow().len() == self.queue.borrow().len()
     }
 
-    /// What has come by now waits from when it came on, or from `room` on if it had to wait for that.
+    /// Lets bursts that have come by now wait: from when they came on, or from `room` on if they had to wait for that.
     fn settle(&self, now: Time, room: Time) {
         let (queue, mut waiting) = (self.queue.borrow(), self.waiting.borrow_mut());
         while waiting.len() < self.limit

@@ -11,7 +11,7 @@ pub struct WriteStream {
     sim: Sim,
     interconnect: Rc<Interconnect>,
     client: Rc<WriteClient>,
-    /// Its number at the interface.
+    /// Number of the stream at its interface.
     number: usize,
 }
 
@@ -109,8 +109,8 @@ impl WriteStream {
         self.client.refused.take()
     }
 
-    /// How long complete bursts have waited for the arbiter since the last call; several that wait at the same
-    /// time count once.
+    /// Returns the time for which complete bursts have waited for the arbiter since the last call; several that wait at
+    /// the same time count once.
     pub fn take_stalled(&self) -> Time {
         self.client.stalled.take()
     }

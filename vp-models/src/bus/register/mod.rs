@@ -41,7 +41,7 @@ pub trait RegisterTarget {
     }
 }
 
-/// What a request wants.
+/// Access that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RegisterAccess {
     /// The value of a register.
@@ -50,13 +50,13 @@ pub enum RegisterAccess {
     Write {
         /// The value.
         value: u32,
-        /// Whether it goes without an answer.
+        /// True if it goes without an answer.
         posted: bool,
     },
 }
 
 impl RegisterAccess {
-    /// Whether an answer is due.
+    /// Returns true if an answer is due.
     #[must_use]
     pub fn is_answered(self) -> bool {
         !matches!(self, RegisterAccess::Write { posted: true, .. })
@@ -87,7 +87,7 @@ pub struct RegisterResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{reason}")]
 pub struct RegisterError {
-    /// Why, for people.
+    /// Reason of the error, for people.
     pub reason: String,
 }
 
@@ -139,9 +139,9 @@ pub trait RegisterBus {
         let _ = told;
     }
 
-    /// How many requests wait to be accepted.
+    /// Returns the number of requests that wait to be accepted.
     fn backlog(&self) -> usize;
 
-    /// Whether every request has been accepted, has taken effect and, if an answer is due, has been answered.
+    /// Returns true if every request has been accepted, has taken effect and, if an answer is due, has been answered.
     fn is_quiet(&self) -> bool;
 }

@@ -20,7 +20,7 @@ type Responder = Box<dyn Fn(RegisterResponse)>;
 /// Takes the accesses that are driven, and the edge at which the target sees each.
 pub(crate) type RegisterSink = Box<dyn Fn(Time, RegisterRequest)>;
 
-/// Whether an access makes a device begin its work.
+/// Function that returns true for an access that makes a device begin its work.
 pub(crate) type IsStart = Box<dyn Fn(&RegisterRequest) -> bool>;
 
 /// Cycles after which an access that has no answer fails: a CPU that waited for ever could not be debugged.
@@ -40,7 +40,7 @@ pub struct OutsideRegisters {
     lost: Event,
     /// The open access has waited too long for its answer.
     overdue: Event,
-    /// How many answers are due.
+    /// Number of answers that are due.
     unanswered: Cell<usize>,
     is_start: IsStart,
 }
@@ -56,9 +56,9 @@ struct State {
     /// Of the first access that makes the device begin: how many were driven before it, and when it was taken.
     start: Option<(u64, Option<Time>)>,
     driven: u64,
-    /// Why there is no target any more, if there was one.
+    /// Reason for which there is no target any more, if there was one.
     gone: Option<String>,
-    /// Whether it was said that nobody is there.
+    /// True if it was said that nobody is there.
     is_told: bool,
 }
 
@@ -111,12 +111,12 @@ impl OutsideRegisters {
         state.start = state.start.filter(|(_, taken)| taken.is_some());
     }
 
-    /// Why there is no target any more, if there was one.
+    /// Returns the reason for which there is no target any more, if there was one.
     pub(crate) fn gone(&self) -> Option<String> {
         self.state.borrow().gone.clone()
     }
 
-    /// When the first access was taken that makes the device begin its work.
+    /// Returns the time at which the first access was taken that makes the device begin its work.
     pub(crate) fn started(&self) -> Option<Time> {
         let state = &mut *self.state.borrow_mut();
         state.settle(self.sim.now());

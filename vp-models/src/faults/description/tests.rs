@@ -1,4 +1,4 @@
-//! What is read, and how what is wrong is said.
+//! Tests of what is read, and of how what is wrong is said.
 
 use super::*;
 use crate::platform::{Description, Platform};

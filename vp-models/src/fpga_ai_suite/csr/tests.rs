@@ -10,7 +10,7 @@ fn block() -> Csr {
 const ICR: u32 = 0x200;
 const IMR: u32 = 0x204;
 
-/// What software may do with a bit.
+/// Attribute of a bit: what software may do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attribute {
     /// Read and write.
@@ -71,7 +71,7 @@ impl Slow {
         }
     }
 
-    /// What hardware sets.
+    /// Sets bits as hardware does.
     fn set(&mut self, address: u32, bits: u32) {
         (0..32).filter(|bit| bits >> bit & 1 == 1).for_each(|bit| self.0[address as usize / 4][bit] = true);
     }

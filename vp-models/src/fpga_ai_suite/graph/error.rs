@@ -1,4 +1,4 @@
-//! What is wrong with a graph.
+//! Errors of graphs.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::{Graph, Shape};
 
-/// What is wrong with a graph or a layer.
+/// Error of a graph or a layer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum GraphError {
     /// A size that no tensor has.
@@ -30,7 +30,7 @@ pub enum GraphError {
     Window {
         /// The window.
         size: [u32; 2],
-        /// What it should lie over.
+        /// Shape that it should lie over.
         input: Shape,
     },
     /// Two tensors of different shapes.
@@ -46,7 +46,7 @@ pub enum GraphError {
     Filters {
         /// The part.
         part: Range<u64>,
-        /// How many there are.
+        /// Bytes of all filters.
         filters: u32,
     },
     /// A shift beyond the sums.
@@ -66,25 +66,25 @@ pub enum GraphError {
     /// More to compute than any inference has.
     #[error("{products} products in all: at most {}", Graph::MOST_PRODUCTS)]
     Products {
-        /// How many.
+        /// Number of products.
         products: u64,
     },
     /// More filters than any inference has.
     #[error("{bytes} bytes of filters: at most {}", Graph::MOST_FILTERS)]
     FilterBytes {
-        /// How many.
+        /// Number of bytes.
         bytes: u32,
     },
     /// More features than any inference has.
     #[error("{features} elements of all layers: at most {}", Graph::MOST_FEATURES)]
     Features {
-        /// How many.
+        /// Number of elements.
         features: u64,
     },
     /// No layer, or too many.
     #[error("{layers} layers: 1 to {}", Graph::MOST_LAYERS)]
     Layers {
-        /// How many.
+        /// Number of layers.
         layers: usize,
     },
 }

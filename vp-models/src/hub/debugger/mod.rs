@@ -28,7 +28,7 @@ const MOST_HITS: usize = 8;
 const MOST_LABEL: usize = 64;
 const MOST_UNIT: usize = 32;
 
-/// What a debugger wants.
+/// Command of a debugger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DebugCommand {
     /// That time stands, from now on.
@@ -39,19 +39,19 @@ pub enum DebugCommand {
     Step {
         /// By what.
         by: StepBy,
-        /// How many; at least 1.
+        /// Number of steps; at least 1.
         count: u32,
     },
     /// Makes time stop at an event.
     Break(Breakpoint),
     /// Removes a breakpoint, whichever debugger has set it.
     Clear {
-        /// Its number.
+        /// Number of the breakpoint.
         number: u32,
     },
 }
 
-/// How far a step goes.
+/// Unit of a step: how far it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepBy {
     /// To the next clock edge.
@@ -64,18 +64,18 @@ pub enum StepBy {
     Access,
 }
 
-/// Where time stands.
+/// Event at which time is made to stand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Breakpoint {
-    /// What has to happen.
+    /// Event that has to happen.
     pub on: BreakOn,
-    /// How often it may happen before.
+    /// Number of times that it may happen before.
     pub skip: u32,
-    /// Whether the breakpoint is removed when it has stopped time. One at a time always is.
+    /// True if the breakpoint is removed when it has stopped time. One at a time always is.
     pub once: bool,
 }
 
-/// What a breakpoint waits for.
+/// Event that a breakpoint waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BreakOn {
     /// A register is accessed over its bus.
@@ -91,15 +91,15 @@ pub enum BreakOn {
     Interrupt,
     /// A unit begins or ends a layer, or a job.
     Layer {
-        /// Which, such as `sdp`; empty: any.
+        /// Name of the unit, such as `sdp`; empty: any.
         unit: String,
-        /// Whether to stop at the end, and not at the beginning.
+        /// True to stop at the end, and not at the beginning.
         end: bool,
     },
     /// A burst of the device touches one of these bytes: for a read when it is on the bus, for a write when it
     /// is acknowledged.
     Memory {
-        /// Which memory.
+        /// Port of the memory.
         port: PortIndex,
         /// The bytes.
         range: Range<u64>,
@@ -134,13 +134,13 @@ impl Accesses {
 /// A breakpoint that is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetBreakpoint {
-    /// Its number.
+    /// Number of the breakpoint.
     pub number: u32,
     /// The debugger that has set it.
     pub party: PartyId,
-    /// What it is.
+    /// Breakpoint as it was set.
     pub breakpoint: Breakpoint,
-    /// How often it has stopped time.
+    /// Number of times that it has stopped time.
     pub hits: u32,
 }
 
@@ -149,15 +149,15 @@ pub struct SetBreakpoint {
 pub struct StopReport {
     /// The debugger that stopped time, stepped, or set the breakpoint.
     pub by: PartyId,
-    /// Where time stands.
+    /// Simulated time at which time stands.
     pub time: Time,
     /// Why.
     pub why: StopWhy,
-    /// What has happened: the first few things.
+    /// Events that have happened: the first few.
     pub hits: Vec<Hit>,
 }
 
-/// Why time stands.
+/// Reason for which time stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StopWhy {
     /// A debugger has stopped time.
@@ -173,7 +173,7 @@ pub enum StopWhy {
 pub struct Hit {
     /// The breakpoint; `None`: the step.
     pub breakpoint: Option<u32>,
-    /// When it happened: not later than the time of the stop.
+    /// Time at which it happened: not later than the time of the stop.
     pub time: Time,
     /// What.
     pub seen: DebugEvent,
@@ -184,7 +184,7 @@ pub struct Hit {
 pub enum DebugEvent {
     /// A register was accessed.
     Register {
-        /// Whether it was written.
+        /// True if it was written.
         write: bool,
         /// Byte address.
         address: u64,
@@ -195,26 +195,26 @@ pub enum DebugEvent {
     Interrupt,
     /// A layer has begun or ended.
     Layer {
-        /// Whether it has ended.
+        /// True if it has ended.
         end: bool,
         /// The unit.
         unit: String,
         /// The register group, or the job's number.
         number: u64,
-        /// What kind of layer.
+        /// Kind of the layer.
         label: String,
     },
     /// A burst of the device.
     Burst {
         /// The memory.
         port: PortIndex,
-        /// Whether it writes.
+        /// True if it writes.
         write: bool,
-        /// Its transaction id.
+        /// Transaction id of the burst.
         id: u32,
         /// Byte address.
         address: u64,
-        /// Its bytes.
+        /// Number of bytes of the burst.
         bytes: u32,
     },
     /// The time has come.

@@ -17,7 +17,7 @@ use crate::hub::output::{Completion, Failure, FailureKind, Output};
 use crate::hub::{Hub, RunState, TimeMode};
 use crate::platform::PortKind;
 
-/// What there is as long as there are debuggers.
+/// State that there is as long as there are debuggers.
 pub(in crate::hub) struct Debugging {
     watcher: Rc<Watcher>,
     subscription: Option<Subscription>,
@@ -26,7 +26,7 @@ pub(in crate::hub) struct Debugging {
     told_of: BTreeSet<PartyId>,
     next_number: u32,
     stopped: Option<StopReport>,
-    /// Whether the debuggers still have to be told.
+    /// True if the debuggers still have to be told.
     is_untold: bool,
     step: Option<Step>,
     /// The latest time of the present run because of a breakpoint or a step.
@@ -40,18 +40,18 @@ struct Step {
     by: StepBy,
     /// Instants that are left, of a step by these.
     left: u32,
-    /// Where it ends, if that is known.
+    /// Time at which it ends, if that is known.
     until: Option<Time>,
 }
 
 impl Hub {
-    /// Whether a debugger has stopped time, and why.
+    /// Returns the report of the stop, if a debugger has stopped time.
     #[must_use]
     pub fn stopped(&self) -> Option<&StopReport> {
         self.debugging.as_ref()?.stopped.as_ref()
     }
 
-    /// Whether it has debugged, and has not left.
+    /// Returns true if the party has debugged, and has not left.
     #[must_use]
     pub fn is_debugger(&self, party: PartyId) -> bool {
         self.debugging.as_ref().is_some_and(|debugging| debugging.debuggers.contains(&party))
@@ -95,7 +95,7 @@ impl Hub {
         self.complete(party, tag, done);
     }
 
-    /// What there is for debuggers, with this one among them.
+    /// Returns the state for debuggers, with this one among them.
     fn debugging_for(&mut self, party: PartyId) -> &mut Debugging {
         let debugging = self.debugging.get_or_insert_with(|| {
             Box::new(Debugging {
@@ -339,7 +339,7 @@ impl Hub {
         times.chain(step).min()
     }
 
-    /// Where the present run has to stop for a debugger though nothing is left to do, if that is before `limit`.
+    /// Returns the time at which the present run has to stop for a debugger though nothing is left to do, if that is before `limit`.
     pub(in crate::hub) fn stop_before(&self, limit: Time) -> Option<Time> {
         let bound = self.debugging.as_ref()?.bound?;
         (bound < limit && limit < Time::MAX).then_some(bound)

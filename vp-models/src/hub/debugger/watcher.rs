@@ -11,7 +11,7 @@ use crate::platform::Port;
 /// An observer that ends a run at the events that it watches for.
 pub(super) struct Watcher {
     sim: Sim,
-    /// Whether the hub lets time move: accesses of a debugger itself, while time is stopped, are ignored.
+    /// True if the hub lets time move: accesses of a debugger itself, while time is stopped, are ignored.
     is_running: Cell<bool>,
     /// The names of ports, by their numbers.
     ports: Vec<&'static str>,
@@ -21,7 +21,7 @@ pub(super) struct Watcher {
     pub(super) breakpoints: RefCell<Vec<Watched>>,
     /// The step under way by what is observed, and how many are left.
     pub(super) step: Cell<Option<(StepBy, u32)>>,
-    /// What has happened that ends the run.
+    /// Events that have happened and end the run.
     hits: RefCell<Vec<Hit>>,
     has_stopped: Cell<bool>,
 }
@@ -33,7 +33,7 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// It has happened: whether that stops time.
+    /// Notes that the event has happened, and returns true if that stops time.
     pub(super) fn happens(&mut self) -> bool {
         let stops = self.skip == 0;
         match stops {
@@ -98,7 +98,7 @@ impl Watcher {
         }
     }
 
-    /// What has happened, in a debugger's words, if it is anything for one.
+    /// Returns what has happened, in a debugger's words, if it is anything for one.
     fn seen(&self, observation: &Observation<'_>) -> Option<DebugEvent> {
         let name = || self.sources.borrow().get(observation.source.index()).cloned();
         match observation.what {

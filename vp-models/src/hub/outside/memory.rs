@@ -35,10 +35,10 @@ pub(in crate::hub) struct OutsideMemory {
     port: PortIndex,
     /// The addresses that the party owns; all others stay inside.
     owned: Range<u64>,
-    /// What of it is accessed directly.
+    /// Parts of it that are accessed directly.
     direct: Rc<[DirectRange]>,
     inside: Rc<Ram>,
-    /// Where the owner has memory for certain.
+    /// Pages at which the owner has memory for certain.
     written: Pages,
     read_latency: Time,
     write_latency: Time,
@@ -68,7 +68,7 @@ impl OutsideMemory {
         }
     }
 
-    /// Whether the burst is the party's; a burst across the border belongs to no memory.
+    /// Returns true if the burst is the party's; a burst across the border belongs to no memory.
     fn owns(&self, burst: &Burst) -> Result<bool, Unmapped> {
         let end = burst.address.saturating_add(u64::from(burst.bytes));
         let Range { start, end: last } = self.owned;
@@ -82,14 +82,14 @@ impl OutsideMemory {
         }
     }
 
-    /// Where the burst's bytes are accessed directly, if they are: a part, and the offset in it.
+    /// Returns the part in which the burst's bytes are accessed directly, if they are, and the offset in it.
     fn direct(&self, burst: &Burst) -> Option<(&DirectRange, u64)> {
         let end = burst.address.checked_add(u64::from(burst.bytes))?;
         let part = self.direct.iter().find(|it| it.range.start <= burst.address && end <= it.range.end)?;
         Some((part, burst.address - part.range.start))
     }
 
-    /// Whether a write will succeed, and its time makes no difference to any party.
+    /// Returns true if a write will succeed, and its time makes no difference to any party.
     fn trusts(&self, burst: &Burst) -> bool {
         let written = self.written.borrow();
         self.requests.borrow().is_trusted(self.owner) && pages(burst).all(|page| written.contains(&page))

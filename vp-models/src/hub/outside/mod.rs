@@ -22,9 +22,9 @@ pub trait DirectMemory {
 /// A part of a memory outside that is accessed directly.
 #[derive(Clone)]
 pub struct DirectRange {
-    /// Its addresses.
+    /// Addresses of the range.
     pub range: Range<u64>,
-    /// Its bytes: the first one is that of the first address.
+    /// Bytes of the range: the first one is that of the first address.
     pub memory: Rc<dyn DirectMemory>,
 }
 

@@ -21,7 +21,7 @@ pub(in crate::hub) struct Requests {
     /// The requests that each owner has not answered, whether or not something still waits for them.
     unanswered: BTreeMap<PartyId, usize>,
     ordered: Option<OrderedOwner>,
-    /// Where the present run ends; a deadline before it ends the run.
+    /// Time at which the present run ends; a deadline before it ends the run.
     pub(in crate::hub) run_limit: Time,
 }
 
@@ -51,7 +51,7 @@ struct OpenRequest {
     waits: Waits,
 }
 
-/// What waits for an answer.
+/// Receiver of an answer.
 pub(in crate::hub) enum Waits {
     Read(Rc<Completion<Vec<u8>>>, Burst),
     Write(Rc<Completion<()>>, Burst, Pages),
@@ -61,7 +61,7 @@ pub(in crate::hub) enum Waits {
     Party(PartyId, Tag, bool),
 }
 
-/// What an answer brings that the simulation does not know.
+/// News in an answer that the simulation does not know.
 pub(in crate::hub) enum HubNotice {
     /// A party's debug access is over.
     Forwarded { to: PartyId, tag: Tag, result: Result<Option<Bytes>, Failure> },
@@ -90,12 +90,12 @@ impl Requests {
         self.ordered = ordered;
     }
 
-    /// Whether something waits for its answer.
+    /// Returns true if something waits for the answer to a request.
     pub(in crate::hub) fn is_open(&self, request: RequestId) -> bool {
         self.open.contains_key(&request)
     }
 
-    /// How many requests an owner has not answered.
+    /// Returns the number of requests that an owner has not answered.
     pub(in crate::hub) fn unanswered_of(&self, owner: PartyId) -> usize {
         self.unanswered.get(&owner).copied().unwrap_or(0)
     }
@@ -110,7 +110,7 @@ impl Requests {
         self.deadlines.first().map(|&(deadline, _)| deadline)
     }
 
-    /// Whether there are requests to send.
+    /// Returns true if there are requests to send.
     pub(in crate::hub) fn has_outbox(&self) -> bool {
         !self.outbox.is_empty()
     }
@@ -223,7 +223,7 @@ impl Requests {
         self.deadlines.clear();
     }
 
-    /// How many bursts are unanswered.
+    /// Returns the number of bursts that are unanswered.
     pub(in crate::hub) fn bursts(&self) -> usize {
         self.deadlines.len()
     }

@@ -43,10 +43,10 @@ const MOST_QUANTUM: u32 = 1_024;
 /// Bytes of the widest data bus that there is.
 const MOST_BEAT: usize = 64;
 
-/// What a partner says of its clock.
+/// Clock of a partner, as the partner describes it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clock {
-    /// When its outputs follow its inputs.
+    /// Edge at which its outputs follow its inputs.
     pub reaction: Reaction,
     /// The delay of a link in each direction, in edges: everything that crosses the partner's ports is seen so
     /// much later (H. Li, J. Li and A. Kaufmann, "SimBricks", SIGCOMM 2022). Each side may then run so many
@@ -55,13 +55,13 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// What the link delays, if a clock cycle is that long.
+    /// Returns the delay of the link, if a clock cycle is that long.
     fn delay(self, period: Time) -> Time {
         period * u64::from(self.quantum)
     }
 }
 
-/// When outputs follow inputs.
+/// Edge at which outputs follow inputs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reaction {
     /// At the next edge at the earliest: all outputs are registers.
@@ -71,7 +71,7 @@ pub enum Reaction {
     SameEdge,
 }
 
-/// What is driven at a port by a partner, or for it.
+/// Event that is driven at a port by a partner, or for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PortEvent {
     /// At a memory port.
@@ -97,7 +97,7 @@ pub enum PortEvent {
     Reset,
 }
 
-/// What a side has promised.
+/// Promise of a side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promise {
     /// The number of events of the other side, from the first one on, that are taken into account.
@@ -147,20 +147,20 @@ pub(super) struct Partner {
     clock: Clock,
     period: Time,
     promise: Promise,
-    /// How many events it was sent.
+    /// Number of events that it was sent.
     sent: u64,
     /// For the events that it has not taken into account, the edge at which it may react to each.
     reactions: VecDeque<Time>,
-    /// How many events it has driven.
+    /// Number of events that it has driven.
     driven: u64,
     /// The number of resets at a port that it was sent and has not driven back: until then what it drives there
     /// is void.
     resets: BTreeMap<PortIndex, u32>,
-    /// Whether its resets are carried out: this platform is a part of the partner's.
+    /// True if its resets are carried out: this platform is a part of the partner's.
     is_leader: bool,
     /// Events that it has driven and that have not taken effect, in the order of the edges.
     queue: VecDeque<(Time, PortIndex, PortEvent)>,
-    /// What it was promised last…
+    /// Promise that it was given last…
     told: Promise,
     /// …and the earliest reaction to what it has driven since.
     floor: Time,
@@ -195,7 +195,7 @@ impl Partner {
         MOST_AHEAD + MOST_AN_EDGE * self.clock.quantum as usize
     }
 
-    /// It holds a port no more.
+    /// Forgets the resets of a port that the partner holds no more.
     pub(super) fn forget_resets(&mut self, port: PortIndex) {
         self.resets.remove(&port);
     }
@@ -212,7 +212,7 @@ impl Partner {
         self.promised()
     }
 
-    /// It is sent something, to be seen at `at`; `at_once`: it may react at the same edge, whatever its clock says.
+    /// Notes that the partner is sent something, to be seen at `at`; `at_once`: it may react at the same edge, whatever its clock says.
     fn send(&mut self, at: Time, at_once: bool) {
         let is_same = at_once || self.clock.reaction == Reaction::SameEdge;
         self.reactions.push_back(self.reaction(at, is_same));
@@ -224,7 +224,7 @@ impl Partner {
         self.told.next.min(self.floor)
     }
 
-    /// It drives something; `at_once`: the platform may react at the same edge.
+    /// Takes what the partner drives; `at_once`: the platform may react at the same edge.
     fn drive(&mut self, at: Time, port: PortIndex, event: PortEvent, at_once: bool) -> Result<(), Broken> {
         let promised = self.promised();
         if at < promised {

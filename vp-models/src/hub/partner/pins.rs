@@ -1,4 +1,4 @@
-//! What partners drive at the platform's ports, and what the ports drive for them.
+//! Events that partners drive at the platform's ports, and that the ports drive for them.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,11 +15,11 @@ use crate::hub::output::{Failure, FailureKind};
 use crate::hub::ports::Holding;
 use crate::platform::PortKind;
 
-/// What ports have driven for partners during a run.
+/// Events that ports have driven for partners during a run.
 #[derive(Default)]
 pub(in crate::hub) struct DrivenEvents {
     pub(in crate::hub) events: RefCell<Vec<(PartyId, PortIndex, Time, PortEvent)>>,
-    /// Whether the present run has to end: what is driven limits how far time may move.
+    /// True during a run, which has to end when something is driven: that limits how far time may move.
     pub(in crate::hub) is_running: Cell<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! How far simulated time may move with partners, and what they are promised.
+//! Limits of simulated time with partners, and the promises that they are given.
 
 use vp_core::Time;
 
@@ -13,7 +13,7 @@ use crate::platform::{Port, PortKind};
 /// platform, is seen after them.
 const EDGES_BEFORE_NEWCOMERS: u64 = 1_024;
 
-/// What ends a run beside partners.
+/// Reason for which a run ends beside partners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::hub) enum Bound {
     /// Something that a partner drives takes effect then.
@@ -105,7 +105,7 @@ impl Hub {
         held.into_iter().for_each(|port| self.release(party, port, &reason));
     }
 
-    /// What ends a run that may go to `limit`, if something does before or then.
+    /// Returns what ends a run that may go to `limit`, if something does before or then.
     pub(in crate::hub) fn bound(&self, limit: Time) -> Option<Bound> {
         let partners = self.partners.values();
         let event = partners.clone().filter_map(|partner| partner.queue.front()).map(|front| front.0).min();
@@ -124,12 +124,12 @@ impl Hub {
         self.partners.values().filter_map(|partner| partner.queue.front()).map(|front| front.0).min()
     }
 
-    /// Whether something that partners have driven is to take effect once the present instant is over.
+    /// Returns true if something that partners have driven is to take effect once the present instant is over.
     pub(in crate::hub) fn is_driven_due(&self) -> bool {
         self.next_driven().is_some_and(|at| at <= self.now())
     }
 
-    /// Whether all partners have promised to be silent for ever, unless something comes.
+    /// Returns true if all partners have promised to be silent for ever, unless something comes.
     pub(in crate::hub) fn are_partners_silent(&self) -> bool {
         self.partners.values().all(|partner| partner.horizon() == Time::MAX)
     }
@@ -196,7 +196,7 @@ impl Hub {
         self.outputs.push_back(Output::Driven { party, port, at, event });
     }
 
-    /// What partners can be promised now, where that is more than before.
+    /// Returns what partners can be promised now, where that is more than before.
     pub(in crate::hub) fn due_promises(&self) -> Vec<(PartyId, Promise)> {
         if self.partners.is_empty() || self.is_stopped() {
             return Vec::new();
@@ -257,7 +257,7 @@ impl Hub {
         later(from, self.time_to_ports())
     }
 
-    /// How long it takes until a partner sees what follows from a command: an access to a register outside is seen at the same
+    /// Returns the time that it takes until a partner sees what follows from a command: an access to a register outside is seen at the same
     /// edge, what it does inside a device later.
     fn time_to_ports(&self) -> Time {
         match self.platform.outside_registers() {
@@ -266,8 +266,8 @@ impl Hub {
         }
     }
 
-    /// When the next command may begin, if that is later than now. After a party has left, or has reset the
-    /// platform, the promise that its commands would be seen later still holds.
+    /// Returns the time at which the next command may begin, if that is later than now. After a party has
+    /// left, or has reset the platform, the promise that its commands would be seen later still holds.
     pub(in crate::hub) fn next_begin(&self) -> Option<Time> {
         let ahead = |partner: &Partner| {
             let on_the_way = later(partner.clock.delay(partner.period), self.time_to_ports());
@@ -300,7 +300,7 @@ impl Hub {
     }
 }
 
-/// Whether a port is an interrupt line: a CPU, the platform's or a partner, may act at the edge at which it sees one.
+/// Returns true if a port is an interrupt line: a CPU, the platform's or a partner, may act at the edge at which it sees one.
 fn is_line(ports: &[Port], port: PortIndex) -> bool {
     ports.get(usize::from(port.0)).is_some_and(|port| port.kind == PortKind::Irq)
 }

@@ -42,7 +42,7 @@ impl Hub {
         self.partners.get(&party).is_some_and(|partner| partner.is_leader)
     }
 
-    /// Whether a reset of the platform that this one is a part of has come, and not taken effect.
+    /// Returns true if a reset of the platform that this one is a part of has come, and not taken effect.
     pub(in crate::hub) fn has_reset_ahead(&self) -> bool {
         let mut queues = self.partners.values().map(|partner| &partner.queue);
         queues.any(|queue| queue.iter().any(|(.., event)| *event == PortEvent::Reset))

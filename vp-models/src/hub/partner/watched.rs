@@ -11,7 +11,7 @@ use crate::hub::ids::{PartyId, PortIndex, Role};
 pub struct PinEvent {
     /// The port.
     pub port: PortIndex,
-    /// What the partner is to the port.
+    /// Role of the partner at the port.
     pub role: Role,
     /// The edge at which the other side sees it for the first time.
     pub at: Time,

@@ -1,4 +1,4 @@
-//! When a channel may be given which command.
+//! Times from which a channel may be given its commands.
 //!
 //! All times are in clocks of the command bus. Each command sets the earliest clock of the commands that it
 //! delays; a command may be given when none of these is later.
@@ -22,14 +22,14 @@ pub enum DramCommand {
     Read {
         /// Bank of the channel.
         bank: usize,
-        /// Whether the row is closed behind it (RDA).
+        /// True if the row is closed behind it (RDA).
         close: bool,
     },
     /// Writes a burst of the open row.
     Write {
         /// Bank of the channel.
         bank: usize,
-        /// Whether the row is closed behind it (WRA).
+        /// True if the row is closed behind it (WRA).
         close: bool,
     },
     /// Closes a row.
@@ -44,7 +44,7 @@ pub enum DramCommand {
 }
 
 impl DramCommand {
-    /// Its name in the standards.
+    /// Returns the command's name in the standards.
     pub const fn name(self) -> &'static str {
         match self {
             DramCommand::Activate { .. } => "ACT",
@@ -85,7 +85,7 @@ pub struct Banks {
     any: Earliest,
     precharge: u64,
     refresh: u64,
-    /// When the command bus is free.
+    /// Clock at which the command bus is free.
     bus: u64,
     /// The last four ACTs.
     activations: VecDeque<u64>,
@@ -113,7 +113,7 @@ impl Banks {
         self.banks[bank].row
     }
 
-    /// Whether any row is open.
+    /// Returns true if any row is open.
     pub fn any_open(&self) -> bool {
         self.banks.iter().any(|bank| bank.row.is_some())
     }

@@ -27,7 +27,7 @@ pub(super) struct Channel {
     source: Source,
     timing: Timing,
     clock: Time,
-    /// What controller and wires add to a read.
+    /// Time that controller and wires add to a read.
     latency: Time,
     config: DramConfig,
     banks_in_group: u32,

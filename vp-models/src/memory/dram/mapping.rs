@@ -1,8 +1,8 @@
-//! Which bits of an address are channel, group, bank, row and column.
+//! Mapping of the bits of an address to channel, group, bank, row and column.
 
 use super::standard::Organisation;
 
-/// Where a burst of the DRAM lies.
+/// Location of a burst in the DRAM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Location {
     /// Channel.
@@ -62,9 +62,9 @@ pub enum MappingError {
     Bits {
         /// The field.
         field: &'static str,
-        /// Its bits by the organisation.
+        /// Number of the field's bits by the organisation.
         bits: u32,
-        /// Those of the mapping.
+        /// Number of bits that the mapping gives it.
         given: u32,
     },
     /// A field that has no number of bits in several places.

@@ -22,18 +22,18 @@ use standard::{Organisation, Standard, Timing};
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
 
-/// What happens to a row that no access waits for any more.
+/// Treatment of a row that no access waits for any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PagePolicy {
-    /// It stays open until another one is wanted, or a refresh comes.
+    /// The row stays open until another one is wanted, or a refresh comes.
     #[default]
     Open,
     /// The last access that waits for it closes it (auto-precharge).
     Closed,
 }
 
-/// Who is served first.
+/// Order in which accesses are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
@@ -133,7 +133,7 @@ pub enum DramError {
     Count {
         /// The parameter.
         parameter: &'static str,
-        /// What was given.
+        /// Value that was given.
         value: u32,
         /// The most there can be.
         most: u32,
@@ -143,7 +143,7 @@ pub enum DramError {
     Queue {
         /// The parameter.
         parameter: &'static str,
-        /// What was given.
+        /// Value that was given.
         value: u32,
     },
     /// Marks that contradict each other.
@@ -161,9 +161,9 @@ pub enum DramError {
     /// A mapping that does not fit.
     #[error("mapping = \"{text}\": {source}")]
     Mapping {
-        /// What was given.
+        /// Text that was given.
         text: String,
-        /// What is wrong with it.
+        /// Error of the mapping.
         source: MappingError,
     },
     /// A figure that no standard has, or an invalid one.
@@ -210,7 +210,7 @@ impl DramConfig {
         }
     }
 
-    /// How many there are of everything.
+    /// Returns the organisation: the number of each part.
     pub fn organisation(&self) -> Organisation {
         let usual = self.standard.organisation();
         Organisation {

@@ -12,18 +12,18 @@ pub(super) struct Entry {
     pub(super) write: bool,
     pub(super) bank: usize,
     pub(super) at: Location,
-    /// Which bytes of the burst: first and end.
+    /// Bytes of the burst that are accessed: first and end.
     pub(super) bytes: (u32, u32),
     /// In the order of arrival.
     pub(super) number: u64,
     /// An older one of the other direction, to the same burst, that must be served before.
     pub(super) after: Option<u64>,
-    /// What was done for it: a row opened, and another closed before.
+    /// True if a row was opened for it, and if another was closed before.
     pub(super) opened: bool,
     pub(super) closed: bool,
 }
 
-/// What a channel does next.
+/// Next action of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     /// This command, now. A column command is for the entry of that number; a row command is on its behalf.
@@ -39,7 +39,7 @@ pub(super) enum Next {
 pub(super) struct Queues {
     reads: Vec<Entry>,
     writes: Vec<Entry>,
-    /// Whether writes are being served.
+    /// True if writes are being served.
     writing: bool,
     /// For each bank, how many row hits have overtaken an older entry.
     overtaken: Vec<u32>,
@@ -59,7 +59,7 @@ impl Queues {
         self.of(write).len()
     }
 
-    /// Whether a waiting write holds all bytes of a read, so that it need not go to the DRAM.
+    /// Returns true if a waiting write holds all bytes of a read, so that it need not go to the DRAM.
     pub(super) fn holds(&self, at: Location, bytes: (u32, u32)) -> bool {
         let write = self.writes.iter().rev().find(|write| write.at == at && overlap(write.bytes, bytes));
         write.is_some_and(|write| write.bytes.0 <= bytes.0 && bytes.1 <= write.bytes.1)
@@ -120,7 +120,7 @@ impl Queues {
         };
     }
 
-    /// What is to be done in the clock `now`.
+    /// Returns what is to be done in the clock `now`.
     pub(super) fn next(&mut self, banks: &Banks, config: &DramConfig, now: u64) -> Next {
         self.choose_direction(config);
         let mut soonest = u64::MAX;

@@ -37,7 +37,7 @@ impl Standard {
         Standard::Lpddr4_4266,
     ];
 
-    /// Its name, such as `DDR4-2400R`.
+    /// Returns the standard's name, such as `DDR4-2400R`.
     pub const fn name(self) -> &'static str {
         match self {
             Standard::Ddr4_1600K => "DDR4-1600K",
@@ -49,7 +49,7 @@ impl Standard {
         }
     }
 
-    /// How a channel of it is built.
+    /// Returns the organisation of a channel of it.
     pub const fn organisation(self) -> Organisation {
         match self {
             // Eight devices of 8 Gbit, 8 bits wide: 4 groups of 4 banks, 65536 rows of 1024 columns (JESD79-4, "8 Gb
@@ -77,7 +77,7 @@ impl Standard {
         }
     }
 
-    /// Its timing.
+    /// Returns the standard's timing.
     pub fn timing(self) -> Timing {
         match self {
             Standard::Ddr4_1600K => ddr4(&Ddr4 {
@@ -158,7 +158,7 @@ impl TryFrom<String> for Standard {
     }
 }
 
-/// How many there are of everything.
+/// Organisation of a DRAM: the number of each part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Organisation {
     /// Channels.
@@ -222,11 +222,11 @@ pub struct Timing {
     pub tFAW: u64,
     /// Read to read, write to write: different groups.
     pub tCCD_S: u64,
-    /// The same in one group.
+    /// Read to read, write to write: one group.
     pub tCCD_L: u64,
     /// End of write data to read: different groups.
     pub tWTR_S: u64,
-    /// The same in one group.
+    /// End of write data to read: one group.
     pub tWTR_L: u64,
     /// Read to write command.
     pub tRTW: u64,
@@ -257,7 +257,7 @@ const fn at_least(floor: u64, clocks: u64) -> u64 {
     if clocks > floor { clocks } else { floor }
 }
 
-/// What differs between DDR4's grades, for a page of 1 KiB (devices 8 bits wide): picoseconds but for CL and CWL.
+/// Figures in which DDR4's grades differ, for a page of 1 KiB (devices 8 bits wide): picoseconds but for CL and CWL.
 struct Ddr4 {
     tck: u64,
     cl: u64,
@@ -309,7 +309,7 @@ fn ddr4(grade: &Ddr4) -> Timing {
     }
 }
 
-/// What differs between LPDDR4's grades, 16 bits wide, without DBI: picoseconds but for the latencies.
+/// Figures in which LPDDR4's grades differ, 16 bits wide, without DBI: picoseconds but for the latencies.
 struct Lpddr4 {
     tck: u64,
     rl: u64,

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use vp_core::observe::{Observation, Observer, What};
 use vp_core::{Sim, Simulation, Time};
 
-/// What a controller did: clock, what, and of which bank.
+/// Action of a controller: clock, what, and of which bank.
 type Entry = (u64, String, u64);
 type Log = Vec<Entry>;
 

@@ -1,10 +1,10 @@
-//! What goes wrong, and what the IP is like afterwards.
+//! Errors, and the state of the IP afterwards.
 
 use super::*;
 use proptest::prelude::*;
 use vp_models::memory::SramConfig;
 
-/// It still works.
+/// Checks that the IP still works.
 fn works(prepared: &mut Prepared) {
     prepared.write(IP_RESET, 1);
     prepared.request(0, &inputs(3)[2]);
@@ -119,7 +119,7 @@ fn a_reset_does_not_wait_for_a_long_layer() {
     assert!(now < vp_core::Time::us(100), "{now}");
 }
 
-/// Where the platform's memory ends.
+/// Address at which the platform's memory ends.
 const END: u32 = 0x9000_0000;
 
 /// A job with a base there ends with the error bit and in these words, and the next one is as if it had not been.
@@ -261,7 +261,7 @@ fn streaming_is_for_a_build_with_a_stream() {
     assert!(prepared.host.stream(&[1]).unwrap_err().to_string().contains("no input stream"));
 }
 
-/// What may be done to a word of a configuration.
+/// Change that may be made to a word of a configuration.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Data(u32),

@@ -54,7 +54,7 @@ fn line(key: &'static str) -> BoxedStrategy<String> {
     value.prop_map(move |value| format!("{key} = {value}\n")).boxed()
 }
 
-/// What a kind needs, some of what it may have, and now and then what it may not.
+/// Layer of a graph: what a kind needs, some of what it may have, and now and then what it may not.
 fn layer() -> impl Strategy<Value = String> {
     let kinds: [(&str, &[&str], &[&str]); 6] = [
         (

@@ -69,7 +69,7 @@ fn taking(cycles: Option<u32>) -> Model {
     Model { name: "small".into(), graph: graph.whole().unwrap(), filters }
 }
 
-/// The same, its input halved before.
+/// Returns the small model, its input halved before.
 fn halves() -> Model {
     let Model { name, filters, .. } = small();
     let mut graph = Graph::new(Shape { height: 2, width: 8, channels: 4 }, filters.len() as u32).unwrap();

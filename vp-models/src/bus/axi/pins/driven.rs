@@ -50,7 +50,7 @@ pub(crate) struct Driven {
     waiting: VecDeque<Time>,
     /// The edge after the one at which the last transfer was taken.
     free: Time,
-    /// How many were taken.
+    /// Number of transfers that were taken.
     taken: u64,
 }
 
@@ -88,13 +88,13 @@ impl Driven {
         })
     }
 
-    /// How many were taken, as far as it was settled.
+    /// Returns the number of transfers that were taken, as far as it was settled.
     #[must_use]
     pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// How many are not known to be taken.
+    /// Returns the number of transfers that are not known to be taken.
     #[must_use]
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()

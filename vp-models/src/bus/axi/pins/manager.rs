@@ -13,13 +13,13 @@ use crate::bus::axi::{AxiConfig, Burst};
 #[derive(Debug, Clone, Copy)]
 pub(in crate::bus::axi) struct OpenRead {
     pub(in crate::bus::axi) burst: Burst,
-    /// When its address was on AR.
+    /// Time at which its address was on AR.
     pub(in crate::bus::axi) requested: Time,
-    /// When its first beat was taken, if it was.
+    /// Time at which its first beat was taken, if it was.
     pub(in crate::bus::axi) first: Option<Time>,
     /// The client that reads.
     pub(in crate::bus::axi) client: usize,
-    /// Where its data goes.
+    /// Place to which its data goes.
     pub(in crate::bus::axi) place: u64,
     /// Beats that have come to the pins.
     come: u32,
@@ -38,7 +38,7 @@ pub(in crate::bus::axi) struct Beat {
 pub(crate) struct ManagerPins {
     period: Time,
     width: u32,
-    /// Whether AW has the address of the first byte, and not that of its beat.
+    /// True if AW has the address of the first byte, and not that of its beat.
     is_exact: bool,
     sink: AxiSink,
     state: RefCell<State>,
@@ -56,7 +56,7 @@ struct State {
     /// Beats on W so far.
     beats: u64,
     responses: VecDeque<(u16, bool)>,
-    /// Why nothing comes any more.
+    /// Reason for which nothing comes any more, if so.
     gone: Option<String>,
 }
 
@@ -154,7 +154,7 @@ impl ManagerPins {
         }
     }
 
-    /// Whether a beat of read data waits.
+    /// Returns true if a beat of read data waits.
     pub(in crate::bus::axi) fn has_data(&self) -> bool {
         !self.state.borrow().data.is_empty()
     }
@@ -189,7 +189,7 @@ impl ManagerPins {
         self.state.borrow_mut().responses.pop_front()
     }
 
-    /// Why nothing comes any more, if that is so; and the reads that are open.
+    /// Takes the open reads, if nothing comes any more, and returns them with the reason.
     pub(in crate::bus::axi) fn take_gone(&self) -> Option<(String, Vec<OpenRead>)> {
         let state = &mut *self.state.borrow_mut();
         let why = state.gone.clone()?;
@@ -198,7 +198,7 @@ impl ManagerPins {
         Some((why, reads))
     }
 
-    /// How many bursts are open.
+    /// Returns the number of bursts that are open.
     pub(in crate::bus::axi) fn open(&self) -> usize {
         let state = self.state.borrow();
         let reads: usize = state.reads.values().map(VecDeque::len).sum();

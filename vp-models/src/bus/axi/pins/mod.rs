@@ -104,7 +104,7 @@ pub enum AxiEvent {
     Ready {
         /// Which.
         channel: AxiChannel,
-        /// Its level from then on.
+        /// Level of the ready from then on.
         ready: bool,
     },
 }
@@ -138,9 +138,9 @@ pub(crate) enum AxiViolation {
     Width {
         /// On which channel.
         channel: &'static str,
-        /// What came.
+        /// Number of bytes that came.
         bytes: usize,
-        /// What is right.
+        /// Width of the bus in bytes.
         width: u32,
     },
     /// The last beat is not marked as last, or another one is.
@@ -148,11 +148,11 @@ pub(crate) enum AxiViolation {
     Last {
         /// On which channel.
         channel: &'static str,
-        /// Which beat, from 1.
+        /// Number of the beat, from 1.
         beat: u32,
         /// Of how many.
         beats: u32,
-        /// What came.
+        /// Value of RLAST or WLAST that came.
         last: bool,
     },
     /// A burst without beats, or longer than AXI3 allows.
@@ -160,7 +160,7 @@ pub(crate) enum AxiViolation {
     Length {
         /// On which channel.
         channel: &'static str,
-        /// What came.
+        /// Number of beats that came.
         beats: u16,
     },
     /// A burst that crosses a 4 KiB boundary.
@@ -168,9 +168,9 @@ pub(crate) enum AxiViolation {
     Boundary {
         /// On which channel.
         channel: &'static str,
-        /// Its first address.
+        /// First address of the burst.
         address: u64,
-        /// Its beats.
+        /// Number of beats of the burst.
         beats: u16,
     },
     /// A channel on which this side drives.
@@ -184,7 +184,7 @@ pub(crate) enum AxiViolation {
     Ahead {
         /// The channel.
         channel: &'static str,
-        /// How many.
+        /// Number of beats driven ahead.
         beats: usize,
     },
     /// More than one address waits on a channel.

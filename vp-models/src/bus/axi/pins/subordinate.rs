@@ -61,11 +61,11 @@ struct WriteBeat {
 
 /// A write whose data is all there.
 pub(in crate::bus::axi) struct Arrived {
-    /// Its bytes from the first that is written to the last.
+    /// Burst of the bytes from the first that is written to the last.
     pub(in crate::bus::axi) burst: Burst,
     /// The bytes of its beats, from the address of the first one.
     pub(in crate::bus::axi) data: Vec<u8>,
-    /// Which of them are written, and the address of the first byte.
+    /// For each byte of the data, true if it is written; and the address of the first byte.
     pub(in crate::bus::axi) written: Vec<bool>,
     pub(in crate::bus::axi) base: u64,
 }
@@ -95,7 +95,7 @@ struct State {
     beat: u32,
     /// Lengths of bursts whose data has come before their addresses.
     early: VecDeque<u32>,
-    /// When the last response was put on B.
+    /// Time at which the last response was put on B.
     responded: Option<Time>,
     is_gone: bool,
 }
@@ -190,7 +190,7 @@ impl SubordinatePins {
         self.tell(&mut self.state.borrow_mut(), AW, now, room);
     }
 
-    /// Whether an address waits on AR, or on AW.
+    /// Returns true if an address waits on AR, or on AW.
     pub(in crate::bus::axi) fn is_asked(&self, write: bool) -> bool {
         let state = self.state.borrow();
         let address = if write { &state.write } else { &state.read };
@@ -235,7 +235,7 @@ impl SubordinatePins {
         }
     }
 
-    /// When the last response was put on B.
+    /// Returns the time at which the last response was put on B.
     pub(in crate::bus::axi) fn responded(&self) -> Option<Time> {
         self.state.borrow().responded
     }
@@ -255,7 +255,7 @@ impl SubordinatePins {
         if state.arriving.is_empty() { Time::MAX } else { state.data_free.max(now + self.period) }
     }
 
-    /// When the first beat of the next write was taken, if it was.
+    /// Returns the time at which the first beat of the next write was taken, if it was.
     pub(in crate::bus::axi) fn first_beat(&self) -> Option<Time> {
         self.state.borrow().beats.front().map(|beat| beat.taken)
     }
@@ -286,7 +286,7 @@ impl SubordinatePins {
         Some(Arrived { burst, data, written, base })
     }
 
-    /// Whether the master has gone.
+    /// Returns true if the master has gone.
     pub(in crate::bus::axi) fn is_gone(&self) -> bool {
         self.state.borrow().is_gone
     }

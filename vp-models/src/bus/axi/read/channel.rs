@@ -19,17 +19,17 @@ use vp_core::Time;
 pub(super) struct InFlight {
     pub(super) burst: Burst,
     pub(super) client: usize,
-    /// When it was asked for.
+    /// Time at which the burst was asked for.
     pub(super) requested: Time,
-    /// When its first beat is on the bus.
+    /// Time at which its first beat is on the bus.
     pub(super) first: Time,
-    /// When its last beat should be.
+    /// Time at which its last beat should be on the bus.
     pub(super) last: Time,
-    /// Where its data goes among its client's…
+    /// Place of its data among its client's…
     pub(super) place: u64,
     /// …and whether it is there already.
     pub(super) placed: bool,
-    /// Which of the masters outside has asked for it, if one has.
+    /// Generation of the master outside that has asked for it, if one has.
     pub(super) generation: u32,
 }
 
@@ -44,48 +44,48 @@ pub(super) struct TimedRead {
 /// The arbiter and what is behind it.
 pub(super) struct Channel {
     pub(super) turn: Turn,
-    /// What is chosen and not on AR.
+    /// Reads that are chosen and not on AR.
     pub(super) pipeline: ReadPipeline,
     pub(super) outstanding: Outstanding,
     /// Beats of reads asked for, as the device counts them.
     pub(super) beats: Beats,
     pub(super) latency: LatencySource,
-    /// When the data bus is free for the next beat.
+    /// Time at which the data bus is free for the next beat.
     pub(super) bus_free: Time,
-    /// When the memory has moved all it was asked to; shared with the writes.
+    /// Time at which the memory has moved all it was asked to; shared with the writes.
     pub(super) memory_free: Rc<Cell<Time>>,
     pub(super) in_flight: VecDeque<InFlight>,
-    /// What waits for the data bus behind a master outside, which takes its data when it likes…
+    /// Reads that wait for the data bus behind a master outside, which takes its data when it likes…
     pub(super) bus_queue: VecDeque<Queued>,
     /// …and what that one is taking.
     pub(super) driving: Option<Driving>,
-    /// What is asked of a [`TimedPort`] and not on its way back: by transaction id in the order of the bus…
+    /// Reads that are asked of a [`TimedPort`] and not on their way back: by transaction id in the order of the bus…
     pub(super) asked: BTreeMap<u32, VecDeque<TimedRead>>,
     /// …and which id a tag belongs to.
     pub(super) ids: BTreeMap<u64, u32>,
     pub(super) tags: u64,
-    /// What is being granted without steps, by client: kept for its allocation.
+    /// Bursts that are being granted without steps, by client: kept for its allocation.
     pub(super) granting: Vec<Granting>,
     /// The memory's answers to reads whose data is not in its place yet.
     pub(super) answers: VecDeque<Answer<Vec<u8>>>,
     pub(super) stall: Stall,
 }
 
-/// What faults do to AR and R.
+/// Effects of faults on AR and R.
 #[derive(Default)]
 pub(super) struct Stall {
     /// From when on AR takes an address…
     pub(super) address: Time,
     /// …and whether that was asked for the next one.
     pub(super) is_asked: bool,
-    /// How much later the next data is on R, of a memory with a time of its own.
+    /// Delay of the next data on R, of a memory with a time of its own.
     pub(super) data: Time,
     /// No data comes any more.
     pub(super) is_dead: bool,
 }
 
 impl Channel {
-    /// When the next read that is chosen can be counted.
+    /// Returns the time at which the next read that is chosen can be counted.
     #[inline]
     pub(super) fn next_count(&self) -> Time {
         match self.pipeline.uncounted() {

@@ -35,11 +35,11 @@ pub(super) trait Advance {
     fn quiet_until(&self) -> Time;
 }
 
-/// What a side of an interface does next.
+/// Next action of a side of an interface.
 pub(super) enum Next {
     /// There is something to do at that time; [`Time::MAX`]: nothing, until there is a request.
     At(Time),
-    /// It waits for a memory's answer, whose modelled time has come.
+    /// The side waits for a memory's answer, whose modelled time has come.
     Answer(Pending),
 }
 
@@ -67,9 +67,9 @@ pub(super) struct Reads {
     pub(super) partners: RefCell<Partners>,
     /// …and whether there are any.
     pub(super) has_partners: Cell<bool>,
-    /// What goes wrong here…
+    /// Faults of bursts here…
     faults: RefCell<Option<Rc<BurstFaults>>>,
-    /// …and whether anything does.
+    /// …and whether there are any.
     has_faults: Cell<bool>,
 }
 
@@ -225,7 +225,7 @@ impl Reads {
         }
     }
 
-    /// Whether nothing is left to do for reads that were granted.
+    /// Returns true if nothing is left to do for reads that were granted.
     #[inline]
     fn rests(&self, channel: &Channel) -> bool {
         let is_plain = self.timed.is_none() && !self.has_partners.get() && !self.has_faults.get();
@@ -257,14 +257,14 @@ impl Reads {
         next
     }
 
-    /// When the arbiter can choose a read, or one that is chosen can move on.
+    /// Returns the time at which the arbiter can choose a read, or one that is chosen can move on.
     #[inline]
     fn next_move(&self, channel: &Channel, now: Time) -> Time {
         let choice = if self.asking.get() == 0 { Time::MAX } else { channel.pipeline.room() };
         choice.min(channel.next_count()).min(self.next_issue(channel, now))
     }
 
-    /// When the next address can be on AR, as far as that is chosen and counted.
+    /// Returns the time at which the next address can be on AR, as far as that is chosen and counted.
     #[inline]
     fn next_issue(&self, channel: &Channel, now: Time) -> Time {
         match channel.pipeline.counted() {
@@ -319,7 +319,7 @@ impl Reads {
         has_moved
     }
 
-    /// Whether a fault holds up AR before this address.
+    /// Returns true if a fault holds up AR before this address.
     #[inline]
     fn stands(&self, channel: &mut Channel, client: Option<usize>, burst: &Burst, now: Time) -> bool {
         if !self.has_faults.get() || client.is_none() {
@@ -335,7 +335,7 @@ impl Reads {
         stands
     }
 
-    /// How long a fault holds up the data of a burst.
+    /// Returns the time for which a fault holds up the data of a burst.
     fn held_up(&self, burst: &Burst) -> Time {
         let faults = self.faults.borrow();
         faults.as_ref().map_or(Time::ZERO, |faults| faults.stall(AxiChannel::ReadData, burst))
@@ -460,7 +460,7 @@ impl Reads {
         (first, last)
     }
 
-    /// When the first and the last beat are on the bus of a burst whose data can be there from `first` on.
+    /// Returns the times at which the first and the last beat of a burst are on the bus whose data can be there from `first` on.
     #[inline(always)]
     fn on_bus(&self, channel: &mut Channel, first: Time, burst: &Burst, client: &ReadClient) -> (Time, Time) {
         let (first, last, ready) = client.expect(first, burst.beats).unwrap_or_else(|| {

@@ -26,7 +26,7 @@ pub(super) struct Driving {
     read: InFlight,
     data: Bytes,
     error: bool,
-    /// When the first beat was taken.
+    /// Time at which the first beat was taken.
     first: Time,
     /// The present beat, and whether it is on the pins.
     beat: u32,
@@ -42,12 +42,12 @@ pub(in crate::bus::axi) struct Partners {
     pub(in crate::bus::axi) gone: Vec<Rc<ManagerPins>>,
     /// The master outside, and its number among the clients of that direction.
     pub(in crate::bus::axi) master: Option<(Rc<SubordinatePins>, usize)>,
-    /// How many masters there have been: transfers of one master do not belong to the next.
+    /// Number of masters that there have been: transfers of one master do not belong to the next.
     pub(in crate::bus::axi) generation: u32,
 }
 
 impl Partners {
-    /// Whether anything is to be done at pins.
+    /// Returns true if anything is to be done at pins.
     pub(in crate::bus::axi) fn is_any(&self) -> bool {
         self.memory.is_some() || self.master.is_some() || !self.gone.is_empty()
     }
@@ -219,7 +219,7 @@ impl Reads {
 
     // A master outside.
 
-    /// Whether the data bus is not known to be free at any time.
+    /// Returns true if the data bus is not known to be free at any time.
     pub(super) fn is_bus_open(channel: &Channel) -> bool {
         channel.driving.is_some() || !channel.bus_queue.is_empty()
     }

@@ -17,7 +17,7 @@ use vp_core::Time;
 /// Bursts of a client that are looked at together, at most.
 const TOGETHER: usize = 64;
 
-/// What of a client is being granted.
+/// Bursts of a client that are being granted.
 #[derive(Default)]
 pub(super) struct Granting {
     /// The next burst; the others have the same length and follow it.
@@ -28,12 +28,12 @@ pub(super) struct Granting {
     done: usize,
     /// With the last one, the current request of the client's requester is complete.
     ends: bool,
-    /// When the last was granted.
+    /// Time at which the last was granted.
     last: Time,
 }
 
 impl Granting {
-    /// What the client has to know of it.
+    /// Tells the client what it has to know of the bursts granted.
     fn settle(&mut self, client: &ReadClient, next: Option<Request>) {
         let Granting { done, last, .. } = std::mem::take(self);
         if done > 0 {
@@ -125,7 +125,7 @@ impl Reads {
 }
 
 impl Channel {
-    /// When the next address can be on AR, with a memory inside and no partner.
+    /// Returns the time at which the next address can be on AR, with a memory inside and no partner.
     #[inline]
     fn next_issue(&self) -> Time {
         self.pipeline.counted().map_or(Time::MAX, |(_, free)| free.max(self.outstanding.room()))

@@ -1,4 +1,4 @@
-//! What a client learns of bursts that no memory served.
+//! Tests of what a client learns of bursts that no memory served.
 
 use super::*;
 

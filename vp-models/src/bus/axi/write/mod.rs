@@ -22,21 +22,21 @@ use vp_core::observe::Stage;
 pub(super) struct Moving {
     pub(super) burst: Burst,
     pub(super) client: usize,
-    /// When its address was on the bus.
+    /// Time at which its address was on the bus.
     pub(super) granted: Time,
-    /// When the memory has all of it.
+    /// Time at which the memory has all of it.
     pub(super) stored: Time,
-    /// When it is acknowledged, if that is known already.
+    /// Time at which it is acknowledged, if that is known already.
     pub(super) acknowledged: Option<Time>,
     /// The data that a master outside has sent.
     pub(super) arrived: Option<Arrived>,
-    /// Whether a memory outside has been sent its data with its address.
+    /// True if a memory outside has been sent its data with its address.
     pub(super) is_sent: bool,
     /// Beats of a master outside that were passed on to a memory outside.
     pub(super) passed_on: u32,
-    /// Whether the memory that it was sent to has gone.
+    /// True if the memory that it was sent to has gone.
     pub(super) is_lost: bool,
-    /// Which of the masters outside it is of, if of one.
+    /// Generation of the master outside that it is of, if of one.
     pub(super) generation: u32,
 }
 
@@ -44,11 +44,11 @@ pub(super) struct Moving {
 pub(super) struct GrantedWrite {
     pub(super) burst: Burst,
     pub(super) client: usize,
-    /// When its address was on the bus.
+    /// Time at which its address was on the bus.
     pub(super) granted: Time,
     pub(super) acknowledged: Time,
     pub(super) answer: Option<Answer<()>>,
-    /// Which of the masters outside it is of, if of one.
+    /// Generation of the master outside that it is of, if of one.
     pub(super) generation: u32,
 }
 
@@ -75,9 +75,9 @@ pub(super) struct Writes {
     pub(super) partners: RefCell<Partners>,
     /// …and whether there are any.
     pub(super) has_partners: Cell<bool>,
-    /// What goes wrong here…
+    /// Faults of bursts here…
     faults: RefCell<Option<Rc<BurstFaults>>>,
-    /// …and whether anything does.
+    /// …and whether there are any.
     has_faults: Cell<bool>,
 }
 
@@ -92,14 +92,14 @@ pub(super) struct Channel {
     pub(super) memory_free: Rc<Cell<Time>>,
     pub(super) moving: VecDeque<Moving>,
     pub(super) given: VecDeque<GrantedWrite>,
-    /// What is asked of a [`TimedPort`], or of a memory outside, and not acknowledged: by transaction id in order…
+    /// Writes that are asked of a [`TimedPort`], or of a memory outside, and not acknowledged: by transaction id in order…
     pub(super) asked: BTreeMap<u32, VecDeque<TimedWrite>>,
     /// …and which id a tag belongs to.
     ids: BTreeMap<u64, u32>,
     tags: u64,
     /// A granted write, its client, and the time from which AW takes its address: a fault delays it.
     standing: Option<(Burst, usize, Time)>,
-    /// How much later the next response is on B, for a memory with a time of its own.
+    /// Delay of the next response on B, for a memory with a time of its own.
     response_held_up: Time,
 }
 
@@ -147,7 +147,7 @@ impl Writes {
         self.has_faults.set(true);
     }
 
-    /// How long a fault holds up a channel before a burst.
+    /// Returns the time for which a fault holds up a channel before a burst.
     #[inline]
     fn held_up(&self, channel: AxiChannel, burst: &Burst) -> Time {
         if !self.has_faults.get() {
