@@ -3,3 +3,4 @@
 mod builds;
 mod documents;
 mod rooms;
+mod words;
