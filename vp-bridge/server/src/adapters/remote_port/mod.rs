@@ -11,7 +11,7 @@ use device::Device;
 use host::Host;
 
 use vp_core::Time;
-use vp_models::hub::{Failure, FailureKind};
+use vp_models::hub::{Failure, FailureKind, HORIZON};
 use vp_protocols::native::TimeMode;
 use vp_protocols::remote_port::{
     Answer, Connection, HEADER, Request, RequestId, ResponseCode, SendError, Transaction, Violation, lacking,
@@ -86,9 +86,10 @@ fn stamp(time: Time, began: Time) -> i64 {
 }
 
 /// Answers a sync with the present time, or with that of the sync: a peer whose times do not count may be ahead, and no response is before
-/// its request (RP-22).
+/// its request (RP-22). A time beyond [`HORIZON`] is not heeded here either.
 fn answer_sync(connection: &mut Connection, request: Request, present: i64) -> Result<(), SessionEnd> {
-    let time = present.max(request.transaction.time());
+    let asked = request.transaction.time();
+    let time = if asked <= stamp(HORIZON, Time::ZERO) { present.max(asked) } else { present };
     Ok(connection.respond(request, time, Answer::Done)?)
 }
 
