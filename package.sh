@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes what is installed on machines without Rust, in target/package:
 #
-#   ./package.sh            all of these, the Debian package where dpkg-deb is
+#   ./package.sh            all of these that this machine has the tools for
 #   ./package.sh wheel      a wheel, nvdla_vp-VERSION-….whl: `vp`, the package for Python, and what QEMU loads
 #   ./package.sh archive    an archive, vp-VERSION-MACHINE.tar.xz: unpack it anywhere, or over /usr/local
 #   ./package.sh deb        a Debian package, vp_VERSION_ARCHITECTURE.deb
@@ -14,8 +14,10 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 usage() { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-kinds=(wheel archive) from=""
-! command -v dpkg-deb >/dev/null || kinds+=(deb)
+kinds=() from=""
+if python3 -c 'import tomllib' 2>/dev/null; then kinds+=(wheel); else echo "no wheel: no Python 3.11" >&2; fi
+if command -v xz >/dev/null; then kinds+=(archive); else echo "no archive: no xz" >&2; fi
+if command -v dpkg-deb >/dev/null; then kinds+=(deb); fi
 case "${1:-}" in wheel | archive | deb) kinds=("$1") && shift ;; esac
 case $# in
   0) ;;
@@ -78,7 +80,8 @@ archive() {
   stage "$root/$name"
   # The same files make the same archive.
   tar -C "$root" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct 2>/dev/null || echo 0)" \
-    -c "$name" | xz -9 >"$target/package/$name.tar.xz"
+    -c "$name" | xz -9 >"$root/packed"
+  mv "$root/packed" "$target/package/$name.tar.xz"
   echo "$target/package/$name.tar.xz"
 }
 

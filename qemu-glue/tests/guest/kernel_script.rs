@@ -36,10 +36,12 @@ impl Debian {
         std::fs::write(debian.path("sources.list"), source).unwrap();
         std::fs::write(debian.path("status"), "").unwrap();
         let folder = debian.folder.path().display();
+        // Packed, lists are copies; else those of a `file:` source are links to what it has now.
         let settings = format!(
             "Dir::Etc::SourceList \"{folder}/sources.list\";\nDir::Etc::SourceParts \"{folder}/sources\";\n\
              Dir::State::Lists \"{folder}/lists\";\nDir::State::Status \"{folder}/status\";\nDir::Cache \"{folder}\";\n\
-             Dir::Cache::Archives \"{folder}/archives\";\nAPT::Sandbox::User \"root\";\n"
+             Dir::Cache::Archives \"{folder}/archives\";\nAPT::Sandbox::User \"root\";\n\
+             Acquire::GzipIndexes \"true\";\n"
         );
         std::fs::write(debian.path("apt.conf"), settings).unwrap();
         debian

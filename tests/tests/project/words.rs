@@ -55,8 +55,11 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() && name != "target" && !name.starts_with('.') {
-            sources(&path, found);
+        if path.is_dir() {
+            // What cargo builds into has this mark.
+            if !name.starts_with('.') && !path.join("CACHEDIR.TAG").exists() {
+                sources(&path, found);
+            }
         } else if name.ends_with(".rs") {
             found.push(path);
         }

@@ -92,8 +92,11 @@ fn a_wheel_brings_the_program_and_the_libraries() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder_of_programs().join("deps/libvp_native.so");
     let environment = folder.path().join("environment");
+    let has_toml = Command::new("python3").args(["-c", "import tomllib"]).output();
     let python = Command::new("python3").args(["-m", "venv"]).arg(&environment).output();
-    if !library.exists() || !python.is_ok_and(|output| output.status.success()) {
+    if !library.exists()
+        || ![has_toml, python].iter().all(|it| it.as_ref().is_ok_and(|it| it.status.success()))
+    {
         return tools::skipped(
             "package.sh wheel",
             "no Python 3.11 with venv, or no libvp_native.so (cargo build -p vp-python)",

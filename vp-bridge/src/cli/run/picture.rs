@@ -8,51 +8,59 @@ use zune_jpeg::zune_core::colorspace::ColorSpace;
 /// A picture of 8 bits a sample.
 #[derive(Debug, PartialEq)]
 pub(super) struct Picture {
-    pub(super) width: usize,
-    pub(super) height: usize,
     /// Samples of a pixel: luma, luma and alpha, RGB, or RGBA.
     channels: usize,
     /// Line by line, the samples of a pixel side by side.
     samples: Vec<u8>,
 }
 
-/// The first decoder whose files begin so. `None` for what is no picture.
-pub(super) fn decode(file: &[u8]) -> Option<Result<Picture, String>> {
+/// Width and height in pixels.
+type Size = [usize; 2];
+
+/// Reads a picture of that size, which is compared before anything is taken for its pixels. `None` for what is no picture.
+pub(super) fn decode(file: &[u8], size: Size) -> Option<Result<Picture, String>> {
     match file {
-        [0x89, b'P', b'N', b'G', ..] => Some(png(file).map_err(|error| error.to_string())),
-        [0xff, 0xd8, 0xff, ..] => Some(jpeg(file)),
+        [0x89, b'P', b'N', b'G', ..] => Some(png(file, size)),
+        [0xff, 0xd8, 0xff, ..] => Some(jpeg(file, size)),
         [b'P', kind @ b'1'..=b'7', space, ..] if space.is_ascii_whitespace() => {
-            Some(netpbm(*kind, &file[2..]))
+            Some(netpbm(*kind, &file[2..], size))
         }
         _ => None,
     }
 }
 
-fn png(file: &[u8]) -> Result<Picture, png::DecodingError> {
-    let mut decoder = png::Decoder::new(Cursor::new(file));
-    decoder.set_transformations(png::Transformations::normalize_to_color8());
-    let mut reader = decoder.read_info()?;
-    let size = reader.output_buffer_size().ok_or(png::DecodingError::LimitsExceeded)?;
-    let mut samples = vec![0; size];
-    let frame = reader.next_frame(&mut samples)?;
-    samples.truncate(frame.buffer_size());
-    let (width, height) = (frame.width as usize, frame.height as usize);
-    Ok(Picture { width, height, channels: frame.color_type.samples(), samples })
+fn compare(found: Size, [width, height]: Size) -> Result<(), String> {
+    match found == [width, height] {
+        true => Ok(()),
+        false => Err(format!("{} x {} pixels; the input has {width} x {height}", found[0], found[1])),
+    }
 }
 
-fn jpeg(file: &[u8]) -> Result<Picture, String> {
+fn png(file: &[u8], size: Size) -> Result<Picture, String> {
+    let mut decoder = png::Decoder::new(Cursor::new(file));
+    decoder.set_transformations(png::Transformations::normalize_to_color8());
+    let mut reader = decoder.read_info().map_err(|error| error.to_string())?;
+    compare([reader.info().width as usize, reader.info().height as usize], size)?;
+    let mut samples = vec![0; reader.output_buffer_size().ok_or("it is too large")?];
+    let frame = reader.next_frame(&mut samples).map_err(|error| error.to_string())?;
+    samples.truncate(frame.buffer_size());
+    Ok(Picture { channels: frame.color_type.samples(), samples })
+}
+
+fn jpeg(file: &[u8], size: Size) -> Result<Picture, String> {
     let mut decoder = JpegDecoder::new(ZCursor::new(file));
     decoder.decode_headers().map_err(|error| error.to_string())?;
+    let (width, height) = decoder.dimensions().ok_or("its header has no size")?;
+    compare([width, height], size)?;
     let is_grey = decoder.input_colorspace() == Some(ColorSpace::Luma);
     let (space, channels) = if is_grey { (ColorSpace::Luma, 1) } else { (ColorSpace::RGB, 3) };
     decoder.set_options(decoder.options().jpeg_set_out_colorspace(space));
     let samples = decoder.decode().map_err(|error| error.to_string())?;
-    let (width, height) = decoder.dimensions().ok_or("its header has no size")?;
-    Ok(Picture { width, height, channels, samples })
+    Ok(Picture { channels, samples })
 }
 
 /// PGM and PPM, of decimal numbers (`P2`, `P3`) or of bytes (`P5`, `P6`): <https://netpbm.sourceforge.net/doc/ppm.html>.
-fn netpbm(kind: u8, mut rest: &[u8]) -> Result<Picture, String> {
+fn netpbm(kind: u8, mut rest: &[u8], size: Size) -> Result<Picture, String> {
     let channels = match kind {
         b'2' | b'5' => 1,
         b'3' | b'6' => 3,
@@ -63,30 +71,28 @@ fn netpbm(kind: u8, mut rest: &[u8]) -> Result<Picture, String> {
             ));
         }
     };
-    let mut number = |name: &str| number(&mut rest).ok_or_else(|| format!("its header has no {name}"));
-    let [width, height, most] = [number("width")?, number("height")?, number("greatest sample")?];
+    let mut header = |name: &str| number(&mut rest).ok_or_else(|| format!("its header has no {name}"));
+    let [width, height, most] = [header("width")?, header("height")?, header("greatest sample")?];
+    compare([width, height], size)?;
     if !(1..=0xffff).contains(&most) {
         return Err(format!("its greatest sample is {most}; 1 to 65535 are possible"));
     }
-    let count =
-        width.checked_mul(height).and_then(|pixels| pixels.checked_mul(channels)).unwrap_or(usize::MAX);
-    let samples: Vec<usize> = if kind < b'4' {
-        std::iter::from_fn(|| self::number(&mut rest)).take(count).collect()
+    // A sample above the greatest is none.
+    let scaled = |sample: usize| u8::try_from((sample.min(most) * 255 + most / 2) / most).unwrap_or(u8::MAX);
+    let count = width * height * channels;
+    let samples: Vec<u8> = if kind < b'4' {
+        std::iter::from_fn(|| number(&mut rest)).take(count).map(scaled).collect()
     } else {
         // One byte of white space ends the header.
         let data = rest.get(1..).unwrap_or_default();
-        let size = if most > 0xff { 2 } else { 1 };
-        data.chunks_exact(size)
-            .map(|bytes| bytes.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte)))
-            .take(count)
-            .collect()
+        let bytes = data.chunks_exact(if most > 0xff { 2 } else { 1 });
+        let word = |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+        bytes.map(word).take(count).map(scaled).collect()
     };
-    if samples.len() < count {
-        return Err(format!("{} samples of {count}", samples.len()));
+    match samples.len() == count {
+        true => Ok(Picture { channels, samples }),
+        false => Err(format!("{} samples of {count}", samples.len())),
     }
-    // A sample above the greatest is none.
-    let scaled = |sample: usize| u8::try_from((sample.min(most) * 255 + most / 2) / most).unwrap_or(u8::MAX);
-    Ok(Picture { width, height, channels, samples: samples.into_iter().map(scaled).collect() })
 }
 
 /// The next decimal number, behind white space and comments.
@@ -130,7 +136,7 @@ mod tests {
     use super::*;
 
     fn of(file: &[u8]) -> Result<Picture, String> {
-        decode(file).expect("a picture")
+        decode(file, [2, 1]).expect("a picture")
     }
 
     fn written(color: png::ColorType, samples: &[u8]) -> Vec<u8> {
@@ -144,7 +150,7 @@ mod tests {
     #[test]
     fn a_png_has_its_samples() {
         let rgb = of(&written(png::ColorType::Rgb, &[1, 2, 3, 4, 5, 6])).expect("decodes");
-        assert_eq!(rgb, Picture { width: 2, height: 1, channels: 3, samples: vec![1, 2, 3, 4, 5, 6] });
+        assert_eq!(rgb, Picture { channels: 3, samples: vec![1, 2, 3, 4, 5, 6] });
         assert_eq!(rgb.in_channels(4), Some(vec![1, 2, 3, 0xff, 4, 5, 6, 0xff]));
         let grey = of(&written(png::ColorType::GrayscaleAlpha, &[7, 9, 8, 9])).expect("decodes");
         assert_eq!(grey.in_channels(3), Some(vec![7, 7, 7, 8, 8, 8]));
@@ -154,8 +160,7 @@ mod tests {
 
     #[test]
     fn luma_weighs_the_colours() {
-        let picture =
-            Picture { width: 3, height: 1, channels: 3, samples: vec![255, 0, 0, 0, 255, 0, 0, 0, 255] };
+        let picture = Picture { channels: 3, samples: vec![255, 0, 0, 0, 255, 0, 0, 0, 255] };
         assert_eq!(picture.in_channels(1), Some(vec![54, 182, 18]));
     }
 
@@ -181,12 +186,37 @@ mod tests {
         let whole = written(png::ColorType::Rgb, &[1, 2, 3, 4, 5, 6]);
         assert!(of(&whole[..whole.len() - 20]).is_err());
         assert!(of(&[0xff, 0xd8, 0xff, 0xe0, 0, 0]).is_err());
-        assert!(decode(b"\x01\x02\x03").is_none());
+        assert!(decode(b"\x01\x02\x03", [2, 1]).is_none());
+    }
+
+    /// Of a header alone, which names more than any machine has.
+    #[test]
+    fn a_picture_of_another_size_takes_no_memory() {
+        let wrong = |file: &[u8], found: &str| {
+            assert_eq!(of(file).unwrap_err(), format!("{found} pixels; the input has 2 x 1"));
+        };
+        wrong(b"P6 99999999999 99999999999 255 ", "99999999999 x 99999999999");
+        let mut whole = written(png::ColorType::Rgb, &[1, 2, 3, 4, 5, 6]);
+        whole[16..24].copy_from_slice(&[0x00, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff]);
+        let checksum = crc32(&whole[12..29]);
+        whole[29..33].copy_from_slice(&checksum.to_be_bytes());
+        wrong(&whole, "16777215 x 2147483647");
+        let mut jpeg = grey_jpeg();
+        let frame = jpeg.windows(2).position(|marker| marker == [0xff, 0xc0]).expect("a frame");
+        jpeg[frame + 5..frame + 9].copy_from_slice(&[0x3f, 0xff, 0x3f, 0xff]);
+        wrong(&jpeg, "16383 x 16383");
+    }
+
+    /// CRC-32 as PNG has it: ISO/IEC 15948, annex D.
+    fn crc32(bytes: &[u8]) -> u32 {
+        !bytes.iter().fold(u32::MAX, |crc, byte| {
+            (0..8)
+                .fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 })
+        })
     }
 
     /// A grey JPEG of one block of 8 x 8 pixels, whose coefficients are all zero: mid grey. Its tables have one code each.
-    #[test]
-    fn a_jpeg_has_its_samples() {
+    fn grey_jpeg() -> Vec<u8> {
         let table = |class: u8| {
             let mut lengths = [0; 16];
             lengths[0] = 1;
@@ -195,9 +225,12 @@ mod tests {
         let quantisation = [&[0xff, 0xdb, 0, 67, 0][..], &[1; 64]].concat();
         let frame = [0xff, 0xc0, 0, 11, 8, 0, 8, 0, 8, 1, 1, 0x11, 0];
         let scan = [0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0, 0b0011_1111];
-        let file = [&[0xff, 0xd8][..], &quantisation, &frame, &table(0), &table(0x10), &scan, &[0xff, 0xd9]]
-            .concat();
-        let picture = of(&file).expect("decodes");
-        assert_eq!((picture.width, picture.height, picture.in_channels(1)), (8, 8, Some(vec![128; 64])));
+        [&[0xff, 0xd8][..], &quantisation, &frame, &table(0), &table(0x10), &scan, &[0xff, 0xd9]].concat()
+    }
+
+    #[test]
+    fn a_jpeg_has_its_samples() {
+        let picture = decode(&grey_jpeg(), [8, 8]).expect("a picture").expect("decodes");
+        assert_eq!(picture.in_channels(1), Some(vec![128; 64]));
     }
 }
