@@ -110,6 +110,7 @@ table!(Blob {
 table!(Tensor {
     name: Text<'a> = 0,
     id: u16 = 1,
+    memory: u16 = 2,
     size: u64 = 3,
     offset: u64 = 4,
     data_type: u8 = 6,

@@ -288,7 +288,12 @@ fn checked_atoms(loadable: &Loadable, operations: &[(String, Operation)]) -> Res
         features.extend(cubes);
         accesses.extend(others);
     }
-    let atoms = Atoms::of(features)?;
+    let described = loadable.memories().iter().filter(|memory| memory.is_input || memory.is_output);
+    let of_tensors = described.filter_map(|memory| {
+        let line = loadable.tensor_of(memory)?.line_stride;
+        Some((memory.id, u32::try_from(line).ok()?))
+    });
+    let atoms = Atoms::of(features, &of_tensors.collect())?;
     let atom = atoms.largest();
     accesses.extend(atoms.cubes().map(|cube| cube.access(atom)));
     let mut count = operations.len();

@@ -263,6 +263,7 @@ pub struct Loadable {
     addresses: BTreeMap<u16, AddressEntry>,
     /// In the order in which they are done.
     tasks: Vec<Task>,
+    /// By the memories that they are in.
     tensors: BTreeMap<u16, Tensor>,
     generation: Generation,
 }
@@ -312,7 +313,9 @@ impl Loadable {
                 return Err(LoadableError::Twice { part: "address", id });
             }
         }
-        let tensors = root.tensors().iter().flat_map(flatbuffers::Vector::iter).map(tensor).collect();
+        let described: Vec<_> = root.tensors().iter().flat_map(flatbuffers::Vector::iter).collect();
+        let tensors =
+            memories.iter().filter_map(|memory| Some((memory.id, tensor_of(&described, memory)?))).collect();
         let tasks = tasks(root, &addresses)?;
         let generation = Generation::Short;
         let mut loadable = Loadable { version, interface, memories, addresses, tasks, tensors, generation };
@@ -341,7 +344,7 @@ impl Loadable {
     /// The tensor that a memory holds, if the loadable describes one.
     #[must_use]
     pub fn tensor_of(&self, memory: &MemoryEntry) -> Option<&Tensor> {
-        self.tensors.get(&memory.tensor)
+        self.tensors.get(&memory.id)
     }
 
     /// The inputs, in the order in which they are bound.
@@ -475,12 +478,19 @@ fn memory_entry(
     })
 }
 
-fn tensor(tensor: container::Tensor<'_>) -> (u16, Tensor) {
+/// The tensor that a memory names. ONNC gives all outputs the same identifier, and each the memory that it is in.
+fn tensor_of(described: &[container::Tensor<'_>], memory: &MemoryEntry) -> Option<Tensor> {
+    let named = || described.iter().filter(|tensor| tensor.id().unwrap_or_default() == memory.tensor);
+    let own = named().find(|tensor| tensor.memory() == Some(memory.id));
+    own.or_else(|| named().last()).map(tensor)
+}
+
+fn tensor(tensor: &container::Tensor<'_>) -> Tensor {
     let count =
         |number: Option<i32>| number.and_then(|number| usize::try_from(number).ok()).unwrap_or_default();
     let stride = |bytes: Option<u32>| bytes.unwrap_or_default() as usize;
     let data_type = tensor.data_type();
-    let described = Tensor {
+    Tensor {
         name: tensor.name().unwrap_or_default().to_owned(),
         size: [count(tensor.width()), count(tensor.height()), count(tensor.channels())],
         element_bytes: match data_type {
@@ -493,8 +503,7 @@ fn tensor(tensor: container::Tensor<'_>) -> (u16, Tensor) {
         surface_stride: stride(tensor.surface_stride()),
         offset: tensor.offset().unwrap_or_default(),
         bytes: tensor.size().unwrap_or_default(),
-    };
-    (tensor.id().unwrap_or_default(), described)
+    }
 }
 
 /// The tasks, in the order in which the submits name them.

@@ -92,14 +92,6 @@ pub enum CubeFault {
         /// Bytes of its address entry, as far as they are in its memory.
         room: u64,
     },
-    /// A size that is less than the cube's pixels have.
-    #[error("its size is {} bytes, and its pixels have {}", grouped(size), grouped(needs))]
-    Size {
-        /// The field of the cube.
-        size: u64,
-        /// Bytes of the pixels.
-        needs: u64,
-    },
     /// A copy of nothing.
     #[error("it has no line or no surface")]
     Empty,

@@ -10,7 +10,7 @@ use super::super::network::Cube;
 use super::super::shape::CubeFault;
 use super::Misfit;
 use super::cubes::Features;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of the atoms that there may be.
 const ATOMS: [u32; 4] = [8, 16, 32, 64];
@@ -92,17 +92,17 @@ pub(super) struct Atoms {
 }
 
 impl Atoms {
-    /// Returns the atoms of these cubes.
+    /// Returns the atoms of these cubes. In each memory lines may be as long as those of the tensor that it holds, for whatever reason.
     ///
     /// # Errors
     /// If a cube is one with no atom, or two of them have none in common.
-    pub(super) fn of(cubes: Vec<Features>) -> Result<Atoms, LoadableError> {
+    pub(super) fn of(cubes: Vec<Features>, of_tensors: &BTreeSet<Line>) -> Result<Atoms, LoadableError> {
         let possible: Vec<AtomSet> = cubes.iter().map(Features::possible).collect();
         if let Some(at) = possible.iter().position(|set| *set == AtomSet::NONE) {
             let expected = AtomSet::common(possible.iter().copied().filter(|set| *set != AtomSet::NONE));
             return Err(impossible(&cubes[at], expected));
         }
-        let told = told(&cubes, &possible);
+        let told = told(&cubes, &possible, of_tensors);
         if AtomSet::common(told.iter().copied()) == AtomSet::NONE {
             return Err(contradiction(&cubes, &told));
         }
@@ -150,11 +150,14 @@ impl Atoms {
     }
 }
 
+/// A memory, and the bytes from a line to the next there.
+pub(super) type Line = (u16, u32);
+
 /// Atoms that each cube tells: the one with which it is packed, or all that it can have. Room between the lines of a part belongs to the
-/// cube that it is a part of, whose lines are as long in the same memory.
-fn told(cubes: &[Features], possible: &[AtomSet]) -> Vec<AtomSet> {
+/// cube, or the tensor, that it is a part of, whose lines are as long in the same memory.
+fn told(cubes: &[Features], possible: &[AtomSet], of_tensors: &BTreeSet<Line>) -> Vec<AtomSet> {
     let line = |cube: &Features| (cube.entry.memory, cube.cube.line_stride);
-    let mut of_lines: BTreeMap<(u16, u32), AtomSet> = BTreeMap::new();
+    let mut of_lines: BTreeMap<Line, AtomSet> = BTreeMap::new();
     for cube in cubes.iter().filter(|cube| cube.has_lines()) {
         let set = of_lines.entry(line(cube)).or_insert(AtomSet::NONE);
         *set = set.with(cube.packed());
@@ -163,6 +166,7 @@ fn told(cubes: &[Features], possible: &[AtomSet]) -> Vec<AtomSet> {
         let packed = if cube.has_lines() { cube.packed() } else { AtomSet::NONE };
         match packed.both(*possible) {
             AtomSet::NONE => *possible,
+            _ if of_tensors.contains(&line(cube)) => *possible,
             own => own.with(of_lines.get(&line(cube)).copied().unwrap_or(own)).both(*possible),
         }
     };
@@ -240,7 +244,9 @@ mod tests {
             let entry = AddressEntry { memory: cube.entry.memory.max(memory), ..cube.entry };
             Features { place: format!("cube {memory}"), entry, ..cube.clone() }
         });
-        Atoms::of(cubes.collect()).map(|atoms| atoms.common.list()).map_err(|error| error.to_string())
+        Atoms::of(cubes.collect(), &BTreeSet::new())
+            .map(|atoms| atoms.common.list())
+            .map_err(|error| error.to_string())
     }
 
     #[test]

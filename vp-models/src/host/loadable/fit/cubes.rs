@@ -61,12 +61,8 @@ impl Features {
     /// First reason for which the cube cannot be if atoms have so many bytes.
     pub(super) fn fault(&self, atom: u32) -> Option<CubeFault> {
         let shape = self.shape(atom);
-        shape.fault(self.entry.offset, self.room).or_else(|| self.batch_fault(&shape)).or_else(|| {
-            // Compilers say no more with it: of a part of a larger cube ONNC's has the bytes of the part, and NVIDIA's those of the whole.
-            let needs = shape.pixels().saturating_sub(shape.pixel - shape.last_pixel);
-            let size = u64::from(self.cube.size);
-            (size < needs).then_some(CubeFault::Size { size, needs })
-        })
+        // What its size says counts for nothing: units are not told it, and compilers leave it at 0 (ONNC, `Sum`), or at that of a part.
+        shape.fault(self.entry.offset, self.room).or_else(|| self.batch_fault(&shape))
     }
 
     fn batch_fault(&self, shape: &Shape) -> Option<CubeFault> {
@@ -205,13 +201,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds bytes that lie back to back, of which its cube has a size.
+    /// Adds bytes that lie back to back.
     fn bytes(&mut self, named: Named<'_>, needs: u64) -> Result<(), LoadableError> {
         let entry = self.memory(named)?;
-        let size = u64::from(named.1.size);
-        if size < needs {
-            return Err(self.refused(named.0, CubeFault::Size { size, needs }));
-        }
         if needs > 0 {
             self.fixed((named.0, entry), Direction::Read, &row(needs))?;
         }
@@ -265,10 +257,6 @@ impl Reader<'_> {
         };
         let shape = plane(first, cube.line_stride);
         self.fixed((named.0, entry), Direction::Read, &shape)?;
-        let (size, needs) = (u64::from(cube.size), shape.pixels());
-        if size < needs {
-            return Err(self.refused(named.0, CubeFault::Size { size, needs }));
-        }
         if second == 0 {
             return Ok(());
         }

@@ -27,7 +27,8 @@ pub(super) fn check_strides<'a>(
         let expected = [tensor.line_stride, tensor.surface_stride].map(|stride| stride as u64);
         // A stride that leads to no other line or surface says nothing.
         let [_, lines, surfaces] = shape.counts;
-        let differs = |at: usize, count: u64| count > 1 && shape.strides[at] != expected[at];
+        let differs =
+            |at: usize, count: u64| count > 1 && expected[at] > 0 && shape.strides[at] != expected[at];
         if differs(0, lines) || differs(1, surfaces) {
             return Err(LoadableError::TensorStrides {
                 place: cube.place.clone(),
@@ -47,15 +48,15 @@ pub(super) fn check_written(loadable: &Loadable, accesses: &[Access]) -> Result<
         written.entry(access.entry.memory).or_default().add(access);
     }
     written.values_mut().for_each(Written::merge);
-    for memory in loadable.outputs() {
+    for memory in loadable.outputs().into_iter().filter(|memory| !memory.is_input) {
         let (mut offset, mut bytes) = (0, memory.image.len() as u64);
         let mut elements = 1;
         if let Some(tensor) = loadable.tensor_of(memory).filter(|tensor| tensor.has_room()) {
             (offset, bytes) = (tensor.offset, tensor.bytes);
             elements = (tensor.elements() * tensor.element_bytes.unwrap_or_default()) as u64;
         }
-        let found = written.get(&memory.id).filter(|written| written.touches((offset, bytes), None));
-        let found = found.map_or(0, |written| written.bytes);
+        let found =
+            written.get(&memory.id).map_or(0, |written| written.bytes.min(written.covered((offset, bytes))));
         if found < elements {
             let tensor = named(loadable, memory);
             return Err(LoadableError::Unwritten { tensor, written: found, bytes: elements });
@@ -83,7 +84,7 @@ fn named(loadable: &Loadable, memory: &MemoryEntry) -> String {
 
 /// Pieces of a memory that operations write.
 #[derive(Debug, Default)]
-struct Written {
+pub(super) struct Written {
     /// In order and apart from each other, once they are merged.
     pieces: Vec<Piece>,
     /// Bytes of all cubes: no more are written.
@@ -99,14 +100,14 @@ struct Piece {
 }
 
 impl Written {
-    fn add(&mut self, access: &Access) {
+    pub(super) fn add(&mut self, access: &Access) {
         let begin = access.entry.offset;
         let end = begin.saturating_add(access.extent);
         self.pieces.push(Piece { begin, end, writer: Some(access.operation) });
         self.bytes = self.bytes.saturating_add(access.pixels);
     }
 
-    fn merge(&mut self) {
+    pub(super) fn merge(&mut self) {
         self.pieces.sort_unstable_by_key(|piece| piece.begin);
         self.pieces.dedup_by(|next, last| {
             let is_one = next.begin <= last.end;
@@ -116,6 +117,13 @@ impl Written {
             }
             is_one
         });
+    }
+
+    /// Number of bytes in pieces, of so many from an offset on.
+    pub(super) fn covered(&self, (offset, bytes): (u64, u64)) -> u64 {
+        let end = offset.saturating_add(bytes);
+        let within = |piece: &Piece| piece.end.min(end).saturating_sub(piece.begin.max(offset));
+        self.pieces.iter().map(within).sum()
     }
 
     /// Returns true if another operation than this one writes a piece that has one of so many bytes from an offset on.
