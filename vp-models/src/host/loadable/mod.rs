@@ -482,7 +482,7 @@ fn memory_entry(
 fn tensor_of(described: &[container::Tensor<'_>], memory: &MemoryEntry) -> Option<Tensor> {
     let named = || described.iter().filter(|tensor| tensor.id().unwrap_or_default() == memory.tensor);
     let own = named().find(|tensor| tensor.memory() == Some(memory.id));
-    own.or_else(|| named().last()).map(tensor)
+    own.or_else(|| named().next_back()).map(tensor)
 }
 
 fn tensor(tensor: &container::Tensor<'_>) -> Tensor {
