@@ -71,7 +71,11 @@ finish() { # the failures, and behind them one line
     printf '\nfailures:\n'
     cat "$failures"
   fi
-  printf '\n%d passed, %d failed, %d skipped, %d left out, in %d min\n' "$passed" "$failed" "$skipped" "$left_out" $(((SECONDS - began + 30) / 60))
+  local result=ok
+  [ "$failed" -eq 0 ] || result=FAILED
+  # In the words of libtest, which other programs read.
+  printf '\ntest result: %s. %d passed; %d failed; %d ignored; %d skipped; finished in %d min\n' "$result" "$passed" "$failed" "$left_out" "$skipped" \
+    $(((SECONDS - began + 30) / 60))
   [ "$failed" -eq 0 ] || exit 1
   [ "$passed" -gt 0 ] || { echo "error: no test has that name" >&2 && exit 1; }
   exit 0
