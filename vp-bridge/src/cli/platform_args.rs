@@ -53,7 +53,7 @@ pub(super) struct PlatformArgs {
     #[arg(long, value_name = "TREE", value_parser = rtl_tree)]
     rtl: Option<RtlTree>,
 
-    /// Whether they are of several platforms, of which some have no second memory.
+    /// True if the settings are of several platforms, of which some have no second memory.
     #[arg(skip)]
     of_several: bool,
 }
