@@ -111,9 +111,10 @@ package vp_pkg;
     $vp_in_reset(result);
     vp_dpi_in_reset = result;
   endfunction
-  task vp_dpi_close;
+  // A task cannot be called as a simulation ends (Icarus Verilog 12).
+  function void vp_dpi_close();
     $vp_close;
-  endtask
+  endfunction
   task vp_dpi_exit;
     $vp_exit;
   endtask

@@ -100,6 +100,8 @@ module axi_memory #(
   assign {write_address, write_id} = is_new_write ? {awaddr, awid} : writes[written[PLACE-1:0]];
   wire is_beat = wvalid && wready;
   wire is_answer = written != answered || (is_beat && wlast);
+  // In one expression with a byte's place Verilator 5.032 takes it for several writes, and ends.
+  wire [INDEX-1:0] written_word = index(write_address, write_beat);
   logic [7:0] answered_id;
   assign answered_id = written != answered ? writes[answered[PLACE-1:0]][7:0] : write_id;
 
@@ -113,7 +115,7 @@ module axi_memory #(
     if (is_beat) begin
       if (is_new_write && !awvalid) $error("data come before their address");
       for (int i = 0; i < DATA_WIDTH / 8; i++)
-        if (wstrb[i]) words[index(write_address, write_beat)][8*i+:8] <= wdata[8*i+:8];
+        if (wstrb[i]) words[written_word][8*i+:8] <= wdata[8*i+:8];
       write_beat <= wlast ? 0 : write_beat + 1;
       if (wlast) written <= written + 1;
     end

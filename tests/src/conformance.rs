@@ -5,10 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use vp_models::host::Host;
-use vp_models::host::trace::Trace;
-use vp_models::host::trace::player::{self, FailureKind, Outcome, PlayOptions};
-use vp_models::local::LocalHost;
+use vp_host::Host;
+use vp_host::LocalHost;
+use vp_host::trace::Trace;
+use vp_host::trace::player::{self, FailureKind, Outcome, PlayOptions};
 use vp_models::platform::{Description, Platform};
 use vp_remote::MemoryPlace;
 

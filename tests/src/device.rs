@@ -1,8 +1,8 @@
 //! A platform in this process, spoken to in registers and layers.
 
 use vp_core::Time;
-use vp_models::host::{Host, HostError, Memory};
-use vp_models::local::LocalHost;
+use vp_host::LocalHost;
+use vp_host::{Host, HostError, Memory};
 use vp_models::nvdla::registers::{RegisterRef, Unit, glb};
 use vp_models::platform::Description;
 

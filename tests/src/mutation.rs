@@ -11,7 +11,7 @@ use std::time::Duration;
 use rand::{Rng, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_core::Time;
-use vp_models::host::{Host, HostError};
+use vp_host::{Host, HostError};
 use vp_models::nvdla::registers::Unit;
 use vp_models::platform::Description;
 

@@ -11,7 +11,7 @@ pub use conv::BufferUse;
 
 use std::ops::{Deref, DerefMut};
 
-pub use vp_models::host::program::Write;
+pub use vp_host::program::Write;
 use vp_models::nvdla;
 use vp_models::nvdla::registers::{RegisterMap, Unit, cdp, cdp_rdma, pdp, pdp_rdma, sdp, sdp_rdma};
 
@@ -19,10 +19,10 @@ use crate::reference::{CdpLayer, CubePlace, Lut, PdpLayer, SdpLayer};
 
 /// The library's register writes, with layers of the references on top.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program(vp_models::host::program::Program);
+pub struct Program(vp_host::program::Program);
 
 impl Deref for Program {
-    type Target = vp_models::host::program::Program;
+    type Target = vp_host::program::Program;
 
     fn deref(&self) -> &Self::Target {
         &self.0
@@ -38,7 +38,7 @@ impl DerefMut for Program {
 impl Program {
     /// No writes yet.
     pub fn new(map: RegisterMap) -> Program {
-        Program(vp_models::host::program::Program::new(map))
+        Program(vp_host::program::Program::new(map))
     }
 
     /// Has PDP_RDMA use another group than PDP: its turns do not count the layers that SDP feeds.

@@ -4,7 +4,7 @@ use crate::conformance::Test;
 use crate::shared;
 use rayon::prelude::*;
 use std::path::PathBuf;
-use vp_models::host::trace::{Trace, discover};
+use vp_host::trace::{Trace, discover};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::timing::RtlTree;
 use vp_study::rtl::measurements::Measurements;

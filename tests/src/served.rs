@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
-use vp_models::host::Host;
+use vp_host::Host;
 use vp_models::platform::Description;
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::{Options, Server};
@@ -70,5 +70,5 @@ impl Drop for Served {
 }
 
 impl Host for ServedHost {
-    vp_models::forward_host!(host: write, write_acknowledged, read, wait_interrupt, now, load, fetch, map, device, statistics, warnings, set_limit);
+    vp_host::forward_host!(host: write, write_acknowledged, read, wait_interrupt, now, load, fetch, map, device, statistics, warnings, set_limit);
 }

@@ -6,12 +6,12 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use vp_core::Time;
-use vp_models::bus::axi::{AxiChannel, AxiEvent};
-use vp_models::hub::{
+use vp_hub::{
     Access, AccessKind, Accesses, BreakOn, Breakpoint, Clock, DebugCommand, Failure, FailureKind, Hub, Input,
     MemoryAccess, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortEvent, PortIndex, Promise,
     Reaction, Recorded, RequestId, Role, RunState, StepBy, Tag, TimeMode, Until, replay,
 };
+use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::platform::{Description, Platform};
 
 use crate::program::Program;

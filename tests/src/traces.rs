@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use vp_models::host::Memory;
-use vp_models::host::trace::cfg::{CfgCommand, Extent, Pattern};
-use vp_models::host::trace::{RegisterName, Surface};
+use vp_host::Memory;
+use vp_host::trace::cfg::{CfgCommand, Extent, Pattern};
+use vp_host::trace::{RegisterName, Surface};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::glb::Interrupt;
 use vp_models::nvdla::registers::RegisterMap;

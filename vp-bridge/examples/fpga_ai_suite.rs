@@ -12,11 +12,11 @@
 
 use std::error::Error;
 
+use vp_host::Host;
+use vp_host::LocalHost;
+use vp_host::fpga_ai_suite::{Driver, Model, bundle};
+use vp_host::network::digits;
 use vp_models::fpga_ai_suite::Architecture;
-use vp_models::host::Host;
-use vp_models::host::fpga_ai_suite::{Driver, Model, bundle};
-use vp_models::host::network::digits;
-use vp_models::local::LocalHost;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_remote::{RemoteHost, RemoteOptions};
 

@@ -1,8 +1,12 @@
-//! The hardware: buses, memories, devices, the programs a CPU would run, and the platform that wires them.
+//! The hardware: registers, buses, memories, devices, faults, and the platform that wires them. What is outside reaches it through
+//! `vp-hub`; what a CPU would run on it is `vp-host`.
 
 #[macro_use]
 pub mod registers;
 
+pub mod activity;
+pub mod backlog;
+pub mod bounded_file;
 pub mod bus;
 pub mod checkpoint;
 pub mod counters;
@@ -10,14 +14,12 @@ pub mod device;
 pub mod faults;
 pub mod fifos;
 pub mod fpga_ai_suite;
-pub mod host;
-pub mod hub;
-pub mod local;
 pub mod memory;
 pub mod nvdla;
 pub mod occupancy;
 pub mod outside_device;
 pub mod platform;
+mod port;
 pub mod printable;
 pub mod suggestion;
 pub mod toml_text;

@@ -46,7 +46,7 @@ pub struct UnknownWord {
 
 impl UnknownWord {
     /// The word in place of a `what`, which is a type with these names.
-    pub(crate) fn of<Choice: VariantNames>(what: &'static str, word: &str) -> UnknownWord {
+    pub fn of<Choice: VariantNames>(what: &'static str, word: &str) -> UnknownWord {
         UnknownWord { word: word.to_owned(), what, names: Choice::VARIANTS }
     }
 }

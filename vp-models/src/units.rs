@@ -2,11 +2,15 @@
 //! people read them.
 
 use serde::de::{DeserializeOwned, Error};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
 use toml::Value;
 use vp_core::Time;
+
+/// Latest time that a party outside may give, about 53 days. It is far from the largest possible time, so that there is time left to
+/// work in, whatever time the platform is moved to.
+pub const HORIZON: Time = Time::ps(1 << 62);
 
 /// A value of a description in which numbers of cycles may be times. What it is follows from the clock's period, which its
 /// description says elsewhere.
@@ -224,6 +228,19 @@ pub(crate) fn optional_size<'de, D: Deserializer<'de>, T: TryFrom<u64>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     size(deserializer).map(Some)
+}
+
+/// Times as people write them, such as `20 ns`.
+pub(crate) mod time_text {
+    use super::{Deserialize, Deserializer, Error as _, Serializer, Time};
+
+    pub(crate) fn serialize<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(time)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
 }
 
 #[cfg(test)]

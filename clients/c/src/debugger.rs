@@ -13,7 +13,7 @@ use vp_client::{Address, Client, Credentials, Error, Handler, Options, SilenceLi
 
 use crate::{c_text, set_last, text, vp_status};
 use ::vp_partner::server;
-use vp_models::host::Backlog;
+use vp_models::backlog::Backlog;
 
 /// A debugger of a platform that a server serves.
 pub struct vp_debugger {

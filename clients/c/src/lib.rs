@@ -15,7 +15,7 @@ use std::ffi::{CStr, CString, c_char};
 
 use ::vp_partner::{Partner, PartnerError, PartnerOptions, Place};
 use pins::AnyHandle;
-use vp_models::hub::{Clock, Reaction};
+use vp_hub::{Clock, Reaction};
 
 /// What came of a call.
 #[repr(C)]

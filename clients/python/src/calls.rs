@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::prelude::*;
 use send_wrapper::SendWrapper;
-use vp_models::host::HostError;
+use vp_host::HostError;
 
 use crate::control::Control;
 use crate::errors;

@@ -7,7 +7,7 @@ use std::path::Path;
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyPermissionError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use vp_models::host::HostError;
+use vp_host::HostError;
 
 /// An exception of `vp._errors`, with what it has besides its message.
 fn with(
@@ -27,7 +27,7 @@ pub(crate) fn of(class: &str, message: impl AsRef<str>) -> PyErr {
     Python::attach(|py| with(py, class, message.as_ref(), |_| Ok(()))).unwrap_or_else(|error| error)
 }
 
-/// Returns the exception for an error of a [`Host`](vp_models::host::Host).
+/// Returns the exception for an error of a [`Host`](vp_host::Host).
 pub(crate) fn host(error: &HostError) -> PyErr {
     host_as(error, &error.to_string())
 }

@@ -9,8 +9,8 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use vp_core::Time;
-use vp_models::host::{Host as _, Memory, Value};
-use vp_models::hub::Why;
+use vp_host::{Host as _, Memory, Value};
+use vp_hub::Why;
 
 use crate::calls::{self, CallError};
 use crate::control::Control;

@@ -16,9 +16,9 @@ use send_wrapper::SendWrapper;
 use vp_client::native::{TimeMode, Token};
 use vp_client::{Address, Credentials, SilenceLimit, tls};
 use vp_core::Time;
-use vp_models::host::read_description;
-use vp_models::hub::{self, Hub};
-use vp_models::local::LocalHost;
+use vp_host::LocalHost;
+use vp_hub::Hub;
+use vp_models::bounded_file::read_description;
 use vp_models::memory::{MemoryBudget, usual_limit};
 use vp_models::platform::{Description, DeviceRegisters, Platform};
 use vp_observers::{Files, LayerNames, TraceFile};
@@ -65,7 +65,7 @@ pub(crate) fn build(
     let description = description(named, &changes)?;
     let budget = memory_limit.map_or_else(MemoryBudget::unlimited, MemoryBudget::new);
     let platform = Platform::build_within(&description, budget).map_err(errors::description)?;
-    let mut hub = Hub::new(platform, hub::TimeMode::Lockstep);
+    let mut hub = Hub::new(platform, vp_hub::TimeMode::Lockstep);
     let recording = record
         .map(|path| Recording::begin(&path, &mut hub, crate::AGENT, None))
         .transpose()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes as Data;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use vp_models::hub::{Clock, Reaction};
+use vp_hub::{Clock, Reaction};
 use vp_models::memory::usual_limit;
 use vp_partner::pins::{
     Address, Beat, Handle, LineSink, LineSource, Manager, ManagerPins, RegisterInitiator, RegisterTarget,

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use vp_models::host::network::{
+use vp_host::network::{
     Copies, LayerFigures, Measured, Memories, Network, Options, Placement, Plan, PlanOptions, RunError,
     digits,
 };
-use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
-use vp_models::host::trace::{Body, Trace};
-use vp_models::host::{DriverError, Host as _, Memory};
+use vp_host::trace::player::{self, Outcome, PlayError, PlayOptions};
+use vp_host::trace::{Body, Trace};
+use vp_host::{DriverError, Host as _, Memory};
 use vp_models::occupancy::Work;
 use vp_models::platform::{Arithmetic, Description};
 

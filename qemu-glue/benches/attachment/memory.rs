@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use vp_models::host::{Host, Memory};
-use vp_models::local::LocalHost;
+use vp_host::LocalHost;
+use vp_host::{Host, Memory};
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::TimeMode;
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};

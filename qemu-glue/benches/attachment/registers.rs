@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use vp_models::host::Host as _;
+use vp_host::Host as _;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_protocols::native::TimeMode;
 use vp_remote::{RemoteHost, RemoteOptions};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use vp_client::{Credentials, tls};
-use vp_models::host::Host as _;
+use vp_host::Host as _;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_remote::{RemoteHost, RemoteOptions};
 

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
+use vp_host::LocalHost;
+use vp_host::fpga_ai_suite::{Driver, Model};
+use vp_host::network::digits;
+use vp_host::trace::cfg::CfgCommand;
+use vp_host::trace::player::{PlayOptions, play};
+use vp_host::trace::{Body, RegisterNames as _, Trace};
+use vp_host::{Host, HostError, Memory};
 use vp_models::fpga_ai_suite::{Architecture, registers as suite};
-use vp_models::host::fpga_ai_suite::{Driver, Model};
-use vp_models::host::network::digits;
-use vp_models::host::trace::cfg::CfgCommand;
-use vp_models::host::trace::player::{PlayOptions, play};
-use vp_models::host::trace::{Body, RegisterNames as _, Trace};
-use vp_models::host::{Host, HostError, Memory};
-use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
 
@@ -242,7 +242,7 @@ impl Recorder<'_> {
 }
 
 impl Host for Recorder<'_> {
-    vp_models::forward_host!(host: wait_interrupt, now, map, device, statistics, warnings, set_limit);
+    vp_host::forward_host!(host: wait_interrupt, now, map, device, statistics, warnings, set_limit);
 
     fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         match address == self.status {

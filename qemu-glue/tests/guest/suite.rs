@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
+use vp_host::fpga_ai_suite::{Model, bundle};
+use vp_host::network::digits;
 use vp_models::fpga_ai_suite::Architecture;
-use vp_models::host::fpga_ai_suite::{Model, bundle};
-use vp_models::host::network::digits;
 
 use crate::linux;
 use crate::machine::{Kind, Setup, can_run};

@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use vp_core::Time;
 use vp_core::observe::{Observation, Observer, Stage, Transfer, What};
-use vp_models::host::trace::player::{PlayOptions, play};
-use vp_models::host::trace::{RegisterNames as _, Trace};
-use vp_models::host::{Host as _, Memory, Value};
-use vp_models::local::LocalHost;
+use vp_host::LocalHost;
+use vp_host::trace::player::{PlayOptions, play};
+use vp_host::trace::{RegisterNames as _, Trace};
+use vp_host::{Host as _, Memory, Value};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{CounterValue, TimeMode};

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use bytes::{Bytes, BytesMut};
-use vp_models::local::LocalHost;
+use vp_host::LocalHost;
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{
     self, Attach, Connection, Message, PortId, Posted, RegisterRead, RegisterWrite, Request, RequestId, Role,
@@ -15,7 +15,7 @@ use vp_study::energy::Coefficients;
 
 use super::{Target, files, put_piece, recordings, session};
 
-#[path = "../../../vp-models/src/host/loadable/tests/builder.rs"]
+#[path = "../../../vp-models/host/src/loadable/tests/builder.rs"]
 mod builder;
 
 /// The files of a target's corpus: names and contents.

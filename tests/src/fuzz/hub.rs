@@ -3,7 +3,7 @@
 //!
 //! A case: two bytes (the seed of platform and layer, how time moves), then acts.
 
-use vp_models::hub::TimeMode;
+use vp_hub::TimeMode;
 
 use super::{Choices, Form};
 use crate::progress::Progress;

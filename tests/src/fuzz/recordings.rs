@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use vp_core::Time;
-use vp_models::hub::{
+use vp_hub::{
     Access, AccessKind, Hub, Input, MemoryGuarantees, Operation, PartyCommand, PartyId, PortIndex, Recorded,
     Role, Tag, TimeMode,
 };

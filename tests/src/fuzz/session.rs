@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use vp_models::host::Host as _;
+use vp_host::Host as _;
 use vp_models::nvdla::registers::{Unit, glb};
 use vp_models::platform::Description;
 use vp_protocols::native::{Connection, Event, Reply, Request, TimeMode};

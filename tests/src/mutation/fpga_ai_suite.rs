@@ -2,11 +2,11 @@
 
 use rand::Rng as _;
 use vp_core::Time;
+use vp_host::LocalHost;
+use vp_host::fpga_ai_suite::{Driver, Model};
+use vp_host::network::digits;
+use vp_host::{Host, HostError, Memory};
 use vp_models::fpga_ai_suite::Architecture;
-use vp_models::host::fpga_ai_suite::{Driver, Model};
-use vp_models::host::network::digits;
-use vp_models::host::{Host, HostError, Memory};
-use vp_models::local::LocalHost;
 use vp_models::platform::{Description, Platform};
 
 use super::{Mutator, PATIENCE, step_to_interrupt};
@@ -49,7 +49,7 @@ pub(super) fn run(platform: &str, seed: u64, progress: &Progress) -> u64 {
 }
 
 impl Host for Changing<'_> {
-    vp_models::forward_host!(host: now, fetch, stream, map, device, statistics);
+    vp_host::forward_host!(host: now, fetch, stream, map, device, statistics);
 
     fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         self.writes += 1;

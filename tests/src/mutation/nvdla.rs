@@ -1,8 +1,8 @@
 //! NVDLA: layers of all units in both groups, alone and behind each other.
 
 use rand::Rng as _;
-use vp_models::host::Host as _;
-use vp_models::host::program::address;
+use vp_host::Host as _;
+use vp_host::program::address;
 use vp_models::nvdla::registers::{Unit, glb};
 
 use super::{Mutator, PATIENCE, step_to_interrupt};

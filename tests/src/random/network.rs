@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use vp_models::host::network::{
+use vp_host::network::{
     Activation, Bias, Choices, Converter, Convolution, Lines, Method, Network, NetworkLayer, Normalisation,
     Operation, Pooling, Shape, Sum, Window,
 };

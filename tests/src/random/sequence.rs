@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vp_models::host::Memory;
-use vp_models::host::trace::cfg::CfgCommand;
-use vp_models::host::trace::{RegisterName, Trace, TraceBuilder};
+use vp_host::Memory;
+use vp_host::trace::cfg::CfgCommand;
+use vp_host::trace::{RegisterName, Trace, TraceBuilder};
 use vp_models::nvdla::glb::Interrupt;
 use vp_models::nvdla::registers::RegisterMap;
 

@@ -3,7 +3,7 @@
 //! Plain loops over line, column and channel; lines are shared among threads, so that large networks can be held to it.
 
 use rayon::prelude::*;
-use vp_models::host::network::{
+use vp_host::network::{
     Activation, Converter, Convolution, Elementwise, Function, Method, Network, NetworkLayer, Normalisation,
     Operation, PairMethod, Pooling, Shape, Sum, Window,
 };

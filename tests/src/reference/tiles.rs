@@ -1,6 +1,6 @@
 //! A network's convolutions of integers by Winograd's method, tile by tile: which kernels hardware is given, and what it adds up.
 
-use vp_models::host::network::{Convolution, Shape};
+use vp_host::network::{Convolution, Shape};
 
 use super::network::{Integer, under};
 use super::winograd::{output, places};

@@ -1,12 +1,12 @@
 //! A platform that is cut at its ports takes the cycles that it takes uncut.
 
 use vp_core::Time;
+use vp_host::Host;
+use vp_host::LocalHost;
+use vp_host::trace::player::{self, PlayOptions};
+use vp_host::trace::{Trace, discover};
+use vp_hub::{Clock, Hub, LinkedPort, PortIndex, Reaction, Role, TimeMode};
 use vp_models::bus::axi::Latency;
-use vp_models::host::Host;
-use vp_models::host::trace::player::{self, PlayOptions};
-use vp_models::host::trace::{Trace, discover};
-use vp_models::hub::{Clock, Hub, LinkedPort, PortIndex, Reaction, Role, TimeMode};
-use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::{Unit, glb};
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use vp_core::Time;
-use vp_models::hub::{
+use vp_hub::{
     Access, Accesses, BreakOn, Breakpoint, Completion, DebugCommand, DebugEvent, Failure, FailureKind, Hit,
     Hub, Input, MOST_BREAKPOINTS, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, Recorded, Role,
     RunState, StepBy, StopReport, StopWhy, Tag, TimeMode, Until, replay,
@@ -373,7 +373,7 @@ fn while_time_stands_commands_wait_and_what_goes_round_time_is_answered() {
         let (before, position) = (bench.told.len(), bench.hub.position());
         let address = register(&bench.hub, Unit::Sdp, sdp::D_OP_ENABLE);
         let read = Access { port: CSB, at: None, operation: Operation::RegisterRead { address } };
-        let kind = vp_models::hub::AccessKind::Debug;
+        let kind = vp_hub::AccessKind::Debug;
         let peek = Operation::MemoryRead { address: 0x8000_0000, length: 4, kind };
         for (tag, access) in [(1, read), (2, Access { port: MEMORY, at: None, operation: peek })] {
             let command = PartyCommand::Access(access);
@@ -393,7 +393,7 @@ fn while_time_stands_commands_wait_and_what_goes_round_time_is_answered() {
             bench.told[before..].iter().filter_map(tag).collect()
         };
         assert_eq!(tags(&bench), [2], "{mode:?}");
-        assert_eq!(bench.hub.activity(), vp_models::hub::Activity::Held);
+        assert_eq!(bench.hub.activity(), vp_hub::Activity::Held);
         bench.debug(DebugCommand::Continue);
         bench.run();
         assert!(tags(&bench).contains(&1), "{mode:?}");

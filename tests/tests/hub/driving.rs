@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use vp_core::Time;
-use vp_models::hub::{
+use vp_hub::{
     Access, FailureKind, Input, Operation, Output, PartyCommand, PartyId, PortEvent, PortIndex, PortSide,
     Promise, Reaction, Role, RunState, roles,
 };
@@ -20,7 +20,7 @@ const PARTNERS: [PartyId; 3] = [PartyId(2), PartyId(3), PartyId(4)];
 fn descriptions() -> [Description; 3] {
     let inside = Description::named("nv_small").unwrap();
     let mut outside = inside.clone();
-    outside.device = DeviceDescription::Outside(Box::new(OutsideDescription::in_place_of(&inside.device)));
+    outside.device = DeviceDescription::Outside(Box::new(inside.device.outside()));
     [inside, outside, Description::named("fpga-ai-suite-streaming").unwrap()]
 }
 

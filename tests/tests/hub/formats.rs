@@ -8,16 +8,16 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use vp_core::Time;
-use vp_models::bus::axi::{AxiChannel, AxiEvent};
-use vp_models::host::Host as _;
-use vp_models::host::trace::Trace;
-use vp_models::host::trace::player::{self, PlayOptions};
-use vp_models::hub::{
+use vp_host::Host as _;
+use vp_host::LocalHost;
+use vp_host::trace::Trace;
+use vp_host::trace::player::{self, PlayOptions};
+use vp_hub::{
     Access, AccessKind, Accesses, BreakOn, Breakpoint, Clock, DebugCommand, Failure, FailureKind, Hub, Input,
     MemoryGuarantees, Operation, PartyCommand, PartyId, PortEvent, PortIndex, Position, Promise, Reaction,
     Recorded, RequestId, Role, StepBy, Tag, TimeMode, Until,
 };
-use vp_models::local::LocalHost;
+use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, Platform, RestoreError};
 use vp_recordings::{End, Header, ReadError, Reader, Writer};

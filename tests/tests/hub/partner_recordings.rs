@@ -7,12 +7,12 @@ use std::rc::Rc;
 use bytes::Bytes;
 use proptest::prelude::*;
 use vp_core::Time;
-use vp_models::bus::axi::Latency;
-use vp_models::hub::{
+use vp_hub::{
     Access, Clock, Completion, DirectMemory, DirectRange, Hub, Input, LinkedHub, LinkedPort,
     MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortIndex, Reaction, Recorded, RequestId,
     Role, RunState, Tag, TimeMode, Until, replay,
 };
+use vp_models::bus::axi::Latency;
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_tests::effort::cases;
@@ -225,7 +225,7 @@ proptest! {
         (whole.dbb0.read_latency, whole.dbb0.write_latency) = (Some(Latency::Fixed(20)), Latency::Fixed(3));
         let mut here = whole.clone();
         if is_device {
-            here.device = DeviceDescription::Outside(Box::new(OutsideDescription::in_place_of(&whole.device)));
+            here.device = DeviceDescription::Outside(Box::new(whole.device.outside()));
         }
         let mut stage = Stage::new(&here, mode, &mut draw);
         let link = |(port, role)| LinkedPort { there: port, role, here: port };

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use vp_core::Time;
-use vp_models::bus::axi::{AxiChannel, AxiEvent};
-use vp_models::hub::{
+use vp_hub::{
     Access, Clock, Completion, Failure, FailureKind, Hub, Input, MemoryGuarantees, Operation, Output,
     PartyCommand, PartyId, PortEvent, PortIndex, Promise, Reaction, Role, RunState, Tag, TimeMode, Until,
     Why,
 };
+use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 
@@ -28,7 +28,7 @@ impl Stage {
     fn new(is_outside: bool) -> Stage {
         let mut description = Description::named("nv_small").unwrap();
         if is_outside {
-            let outside = OutsideDescription::in_place_of(&description.device);
+            let outside = description.device.outside();
             description.device = DeviceDescription::Outside(Box::new(outside));
         }
         let mut stage = Stage::of(&description);

@@ -8,12 +8,12 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use vp_core::Time;
 use vp_core::observe::{SourceKind, What};
-use vp_models::host::Host as _;
-use vp_models::hub::{
+use vp_host::Host as _;
+use vp_host::LocalHost;
+use vp_hub::{
     Access, AccessKind, Input, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortIndex,
     Recorded, ReplayError, Role, RunState, Tag, TimeMode, replay,
 };
-use vp_models::local::LocalHost;
 use vp_tests::effort::cases;
 use vp_tests::random::Draw;
 use vp_tests::stage::{Act, Stage, hub};

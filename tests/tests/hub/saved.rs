@@ -9,17 +9,17 @@ use flate2::bufread::DeflateDecoder;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_core::Time;
-use vp_models::fpga_ai_suite::graph::{Converter, Graph, Operation, Shape, Sums, Tensor};
-use vp_models::host::fpga_ai_suite::{Driver, Model};
-use vp_models::host::network::{Measured, Network, Options as NetworkOptions, Plan, example_input};
-use vp_models::host::trace::player::{self, Outcome, PlayOptions};
-use vp_models::host::trace::{Trace, discover};
-use vp_models::host::{Host, HostError};
-use vp_models::hub::{
+use vp_host::LocalHost;
+use vp_host::fpga_ai_suite::{Driver, Model};
+use vp_host::network::{Measured, Network, Options as NetworkOptions, Plan, example_input};
+use vp_host::trace::player::{self, Outcome, PlayOptions};
+use vp_host::trace::{Trace, discover};
+use vp_host::{Host, HostError};
+use vp_hub::{
     Access, AccessKind, Hub, Input, MemoryGuarantees, Operation as Accessing, PartyCommand, PartyId,
     Recorded, Recorder, Role, Tag, TimeMode,
 };
-use vp_models::local::LocalHost;
+use vp_models::fpga_ai_suite::graph::{Converter, Graph, Operation, Shape, Sums, Tensor};
 use vp_models::memory::{MemoryBudget, MemoryPool};
 use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_tests::effort::cases;
@@ -73,7 +73,7 @@ impl Interrupted {
 }
 
 impl Host for Interrupted {
-    vp_models::forward_host!(host: now, load, fetch, map, device, statistics, activity, warnings);
+    vp_host::forward_host!(host: now, load, fetch, map, device, statistics, activity, warnings);
 
     fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         self.maybe_save();

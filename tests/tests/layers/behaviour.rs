@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use vp_core::Time;
 use vp_core::observe::{self, Observation, Observer, What};
+use vp_host::{Host as _, HostError};
 use vp_models::bus::axi::{Drawn, Latency};
-use vp_models::host::{Host as _, HostError};
 use vp_models::nvdla::nocif::read_id;
 use vp_models::nvdla::registers::{RegisterRef, Unit, mcif, pdp, pdp_rdma, sdp, sdp_rdma};
 use vp_models::platform::Description;

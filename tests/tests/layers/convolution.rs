@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use vp_core::Time;
-use vp_models::host::{Host as _, HostError, Memory};
+use vp_host::{Host as _, HostError, Memory};
 use vp_models::nvdla::registers::{FieldRef, Unit, cacc, cdma, cmac, csc, sdp};
 use vp_tests::device::Device;
 use vp_tests::effort::cases;

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use vp_core::Time;
-use vp_models::host::Host as _;
-use vp_models::host::trace::player::{self, PlayOptions};
-use vp_models::host::trace::{Trace, discover};
-use vp_models::local::LocalHost;
+use vp_host::Host as _;
+use vp_host::LocalHost;
+use vp_host::trace::player::{self, PlayOptions};
+use vp_host::trace::{Trace, discover};
 use vp_models::nvdla::registers::{
     FieldRef, Unit, cacc, cdma, cdp, cdp_rdma, cmac, csc, pdp, pdp_rdma, sdp_rdma,
 };

@@ -1,6 +1,6 @@
 //! Warnings that tell what a platform lacks apart from what is wrong.
 
-use vp_models::host::{Host as _, Warning};
+use vp_host::{Host as _, Warning};
 use vp_models::nvdla::registers::{Unit, cacc, cdma, cmac, csc, sdp};
 use vp_models::platform::Description;
 use vp_tests::device::Device;

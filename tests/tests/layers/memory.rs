@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use vp_models::host::trace::Trace;
-use vp_models::host::trace::player::{PlayOptions, Sum, play};
-use vp_models::host::{Host, Statistics};
-use vp_models::local::LocalHost;
+use vp_host::LocalHost;
+use vp_host::trace::Trace;
+use vp_host::trace::player::{PlayOptions, Sum, play};
+use vp_host::{Host, Statistics};
 use vp_models::platform::{Description, Platform};
 
 const TRACES: [&str; 3] = [

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use vp_core::Time;
-use vp_models::host::{Host as _, HostError};
+use vp_host::{Host as _, HostError};
 use vp_models::nvdla::registers::{Unit, sdp};
 use vp_tests::device::Device;
 use vp_tests::effort::cases;

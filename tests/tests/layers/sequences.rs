@@ -2,10 +2,10 @@
 //! hangs.
 
 use proptest::prelude::*;
-use vp_models::host::Host as _;
-use vp_models::host::trace::player::{self, Outcome, PlayOptions};
-use vp_models::host::trace::{Trace, discover};
-use vp_models::local::LocalHost;
+use vp_host::Host as _;
+use vp_host::LocalHost;
+use vp_host::trace::player::{self, Outcome, PlayOptions};
+use vp_host::trace::{Trace, discover};
 use vp_models::platform::{Description, Platform};
 use vp_tests::effort::cases;
 use vp_tests::random::{Draw, Leaves};

@@ -56,7 +56,7 @@ fn read(device: &mut Device, unit: Unit, registers: [RegisterRef; 2]) -> [u32; 2
 
 /// Contents of memory after a layer.
 fn left(device: &mut Device, before: &Image) -> Image {
-    use vp_models::host::{Host as _, Memory};
+    use vp_host::{Host as _, Memory};
     let regions = before.regions().iter().map(|(base, bytes)| {
         let mut now = vec![0; bytes.len()];
         let memory = if *base >= 0x8000_0000 { Memory::Primary } else { Memory::Secondary };

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use vp_models::host::Host as _;
-use vp_models::host::trace::Trace;
-use vp_models::host::trace::player::{self, PlayOptions};
-use vp_models::local::LocalHost;
+use vp_host::Host as _;
+use vp_host::LocalHost;
+use vp_host::trace::Trace;
+use vp_host::trace::player::{self, PlayOptions};
 use vp_models::platform::Platform;
 use vp_tests::random::{Draw, Leaves};
 

@@ -2,7 +2,7 @@
 //!
 //! Here with small inputs; `cargo test -p vp-tests --release --test networks -- --ignored` runs them in full size.
 
-use vp_models::host::network::{Measured, Network, Options, Plan, example_input};
+use vp_host::network::{Measured, Network, Options, Plan, example_input};
 use vp_models::platform::{Arithmetic, Description};
 use vp_tests::conformance::Way;
 use vp_tests::reference::run_layers;
@@ -25,7 +25,7 @@ fn check(name: &str, platform: &str, size: Option<u32>) {
         let share = |wanted: fn(i8) -> bool| {
             elements.iter().filter(|&&element| wanted(element)).count() as f64 / elements.len() as f64
         };
-        let scored = matches!(layer.operation, vp_models::host::network::Operation::SoftMax(_));
+        let scored = matches!(layer.operation, vp_host::network::Operation::SoftMax(_));
         assert!(share(|x| x == 127 || x == -128) < 0.2, "{name}: {} saturates", layer.name);
         assert!(scored || share(|x| x != 0) > 0.1, "{name}: {} vanishes", layer.name);
     }

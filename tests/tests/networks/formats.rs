@@ -1,10 +1,8 @@
 //! Networks whose weights are compressed, in int16 and fp16, and by Winograd's method.
 
-use vp_models::host::Host as _;
-use vp_models::host::network::{
-    Compression, Measured, Network, Operation, Plan, PlanError, Runner, Winograd, Work,
-};
-use vp_models::host::program::Write;
+use vp_host::Host as _;
+use vp_host::network::{Compression, Measured, Network, Operation, Plan, PlanError, Runner, Winograd, Work};
+use vp_host::program::Write;
 use vp_models::nvdla::numeric::Precision;
 use vp_models::nvdla::registers::{Unit, cdma};
 use vp_models::platform::Description;

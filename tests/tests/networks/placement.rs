@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use vp_models::host::Memory;
-use vp_models::host::network::{
+use vp_host::Memory;
+use vp_host::network::{
     Copies, Demand, Demanded, Measured, Memories, Network, Options, Placement, Plan, PlanError, PlanOptions,
     example_input,
 };

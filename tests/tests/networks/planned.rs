@@ -2,13 +2,13 @@
 //! anywhere.
 
 use proptest::prelude::*;
-use vp_models::bus::axi::Latency;
-use vp_models::host::fpga_ai_suite::Model;
-use vp_models::host::network::{
+use vp_host::fpga_ai_suite::Model;
+use vp_host::network::{
     Activation, Converter, Convolution, Form, Inference, Method, Network, NetworkLayer, Operation, Plan,
     PlanError, Pooling, RunError, Runner, Shape, Step, Window, Work, digits,
 };
-use vp_models::host::{Host, Statistics};
+use vp_host::{Host, Statistics};
+use vp_models::bus::axi::Latency;
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::registers::pdp;
 use vp_models::platform::Description;

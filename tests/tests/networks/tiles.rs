@@ -2,7 +2,7 @@
 //! finds what a slow and obvious computation leaves.
 
 use std::fmt::Write as _;
-use vp_models::host::network::{
+use vp_host::network::{
     Measured, Memories, Network, Placement, Plan, PlanError, PlanOptions, Shape, Winograd, Work,
 };
 use vp_models::nvdla::numeric::Precision;
@@ -169,7 +169,7 @@ fn drawn(draw: &mut NetworkDraw, precision: Precision) -> String {
 
 /// Layers of which some hardware layer is by Winograd's method.
 fn by_winograd(plan: &Plan) -> Vec<usize> {
-    let is_it = |step: &&vp_models::host::network::Step| match &step.work {
+    let is_it = |step: &&vp_host::network::Step| match &step.work {
         Work::Hardware { program, .. } => program.writes.iter().any(|write| {
             write.unit == Unit::Cdma && write.register.name == cdma::D_MISC_CFG.name && write.value & 1 == 1
         }),

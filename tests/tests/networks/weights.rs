@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use vp_models::host::Host as _;
-use vp_models::host::network::{Network, Options, Plan, Runner, Work, digits, example_input};
-use vp_models::host::program::{Program, Write};
+use vp_host::Host as _;
+use vp_host::network::{Network, Options, Plan, Runner, Work, digits, example_input};
+use vp_host::program::{Program, Write};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::registers::{Encoding, Family, FieldRef, Unit, cdma, csc};
 use vp_models::platform::Description;

@@ -4,32 +4,43 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Each crate of the project, where it is, and whom of the others it may depend on.
-const ROOMS: [(&str, &str, &[&str]); 20] = [
+const ROOMS: [(&str, &str, &[&str]); 22] = [
     // All depend on it, and it has no code.
     ("workspace-hack", "workspace-hack", &[]),
     ("vp-core", "vp-core", &[]),
     ("vp-protocols", "protocols", &[]),
-    ("vp-shm", "shm", &[]),
     ("vp-models", "vp-models", &["vp-core"]),
-    ("vp-transport", "transport", &["vp-shm"]),
-    ("vp-client", "client", &["vp-protocols", "vp-shm", "vp-transport"]),
+    ("vp-hub", "vp-models/hub", &["vp-core", "vp-models"]),
+    ("vp-host", "vp-models/host", &["vp-core", "vp-hub", "vp-models"]),
+    ("vp-shm", "vp-bridge/shm", &[]),
+    ("vp-transport", "vp-bridge/transport", &["vp-shm"]),
+    ("vp-client", "clients/rust", &["vp-protocols", "vp-shm", "vp-transport"]),
     ("vp-qemu", "qemu-glue", &["vp-client", "vp-shm"]),
-    ("vp-native-values", "vp-bridge/native-values", &["vp-models", "vp-protocols"]),
-    ("vp-observers", "vp-bridge/observers", &["vp-core", "vp-models"]),
-    ("vp-recordings", "vp-bridge/recordings", &["vp-core", "vp-models", "vp-observers"]),
+    ("vp-native-values", "vp-bridge/native-values", &["vp-hub", "vp-models", "vp-protocols"]),
+    ("vp-partner", "vp-bridge/partner", &["vp-client", "vp-core", "vp-hub", "vp-models", "vp-native-values"]),
+    ("vp-observers", "vp-bridge/observers", &["vp-core", "vp-host", "vp-hub", "vp-models"]),
+    ("vp-recordings", "vp-bridge/recordings", &["vp-core", "vp-hub", "vp-models", "vp-observers"]),
     (
         "vp-server",
         "vp-bridge/server",
-        &["vp-core", "vp-models", "vp-native-values", "vp-protocols", "vp-shm", "vp-transport"],
+        &["vp-core", "vp-hub", "vp-models", "vp-native-values", "vp-protocols", "vp-shm", "vp-transport"],
     ),
-    ("vp-c", "clients/c", &["vp-client", "vp-models", "vp-partner"]),
-    ("vp-partner", "clients/partner", &["vp-client", "vp-core", "vp-models", "vp-native-values"]),
+    ("vp-remote", "vp-bridge/remote", &["vp-client", "vp-core", "vp-host", "vp-models", "vp-shm"]),
+    (
+        "vp-check",
+        "vp-bridge/check",
+        &["vp-hub", "vp-models", "vp-native-values", "vp-protocols", "vp-transport"],
+    ),
+    ("vp-study", "vp-bridge/study", &["vp-core", "vp-host", "vp-models", "vp-observers"]),
+    ("vp-c", "clients/c", &["vp-client", "vp-hub", "vp-models", "vp-partner"]),
     (
         "vp-python",
         "clients/python",
         &[
             "vp-client",
             "vp-core",
+            "vp-host",
+            "vp-hub",
             "vp-models",
             "vp-observers",
             "vp-partner",
@@ -38,9 +49,6 @@ const ROOMS: [(&str, &str, &[&str]); 20] = [
             "vp-study",
         ],
     ),
-    ("vp-check", "vp-bridge/check", &["vp-models", "vp-native-values", "vp-protocols", "vp-transport"]),
-    ("vp-remote", "vp-bridge/remote", &["vp-client", "vp-core", "vp-models", "vp-shm"]),
-    ("vp-study", "vp-bridge/study", &["vp-core", "vp-models", "vp-observers"]),
     (
         "vp-bridge",
         "vp-bridge",
@@ -48,6 +56,8 @@ const ROOMS: [(&str, &str, &[&str]); 20] = [
             "vp-check",
             "vp-client",
             "vp-core",
+            "vp-host",
+            "vp-hub",
             "vp-models",
             "vp-observers",
             "vp-partner",
@@ -64,6 +74,8 @@ const ROOMS: [(&str, &str, &[&str]); 20] = [
         "tests",
         &[
             "vp-core",
+            "vp-host",
+            "vp-hub",
             "vp-models",
             "vp-protocols",
             "vp-recordings",
@@ -77,13 +89,15 @@ const ROOMS: [(&str, &str, &[&str]); 20] = [
 ];
 
 /// Crates that have no async runtime.
-const BLOCKING: [&str; 14] = [
+const BLOCKING: [&str; 16] = [
     "vp-c",
     "vp-check",
     "vp-core",
     "vp-protocols",
     "vp-shm",
     "vp-models",
+    "vp-hub",
+    "vp-host",
     "vp-transport",
     "vp-client",
     "vp-native-values",

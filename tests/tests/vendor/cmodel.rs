@@ -3,9 +3,9 @@
 //! Each is a folder with an `input.txn`, a list of commands executed top to bottom, and the bytes it loads and
 //! compares.
 
-use vp_models::host::Host;
-use vp_models::host::trace::player::{self, PlayOptions};
-use vp_models::host::trace::{Trace, discover};
+use vp_host::Host;
+use vp_host::trace::player::{self, PlayOptions};
+use vp_host::trace::{Trace, discover};
 use vp_models::platform::Description;
 use vp_tests::conformance::Way;
 use vp_tests::shared;

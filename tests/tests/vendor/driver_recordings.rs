@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use vp_models::host::Host as _;
-use vp_models::host::trace::player::{self, Outcome, PlayOptions};
-use vp_models::host::trace::recording::{Golden, POOL};
-use vp_models::host::trace::{Body, Trace};
-use vp_models::host::trace::{Language, configuration_of_name};
+use vp_host::Host as _;
+use vp_host::trace::player::{self, Outcome, PlayOptions};
+use vp_host::trace::recording::{Golden, POOL};
+use vp_host::trace::{Body, Trace};
+use vp_host::trace::{Language, configuration_of_name};
 use vp_models::nvdla::registers::{RegisterMap, Unit, sdp, sdp_rdma};
 use vp_models::platform::Description;
 use vp_tests::conformance::{Way, local};

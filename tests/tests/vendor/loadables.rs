@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use vp_models::host::loadable::{self, Generation, Kind, Loadable};
-use vp_models::host::trace::player::{self, PlayOptions};
-use vp_models::host::trace::{Body, Trace, discover};
-use vp_models::host::{Host, HostError, Warning};
-use vp_models::local::LocalHost;
+use vp_host::LocalHost;
+use vp_host::loadable::{self, Generation, Kind, Loadable};
+use vp_host::trace::player::{self, PlayOptions};
+use vp_host::trace::{Body, Trace, discover};
+use vp_host::{Host, HostError, Warning};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
 use vp_tests::conformance::Way;
@@ -18,7 +18,7 @@ use vp_tests::shared;
 fn all() -> Vec<(String, String, PathBuf)> {
     let Some(folder) = shared::folder("loadables", "nvdla/loadables") else { return Vec::new() };
     let found = discover(&folder).expect("loadables");
-    let named = |source: &vp_models::host::trace::TraceSource| {
+    let named = |source: &vp_host::trace::TraceSource| {
         let configuration = source.configuration.clone().expect("a folder named for it");
         (source.name.clone(), configuration, source.script.clone())
     };
@@ -89,7 +89,7 @@ struct Recorder {
 }
 
 impl Host for Recorder {
-    vp_models::forward_host!(host: read, wait_interrupt, now, load, fetch, map, device, statistics, set_limit);
+    vp_host::forward_host!(host: read, wait_interrupt, now, load, fetch, map, device, statistics, set_limit);
 
     fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         self.writes.push((address, value));

@@ -1,6 +1,6 @@
 //! The project's own traces are as their generator makes them, and pass.
 
-use vp_models::host::trace::discover;
+use vp_host::trace::discover;
 use vp_tests::conformance::Test;
 use vp_tests::traces;
 

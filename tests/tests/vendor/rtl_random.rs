@@ -1,7 +1,7 @@
 //! Random layers and sequences of layers, which the project's own generators have drawn, and networks as its planner runs them, take
 //! the RTL's cycles.
 
-use vp_models::host::trace::{Trace, discover};
+use vp_host::trace::{Trace, discover};
 use vp_study::rtl::measurements::Measurements;
 use vp_study::rtl::run::run;
 use vp_study::rtl::table::Table;

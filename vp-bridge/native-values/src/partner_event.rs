@@ -2,14 +2,13 @@
 
 use bytes::Bytes;
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
-use vp_models::hub;
 use vp_protocols::native::{self, PortEvent};
 
 /// An event of the protocol, with the bytes of a beat of data, for the hub.
 ///
 /// # Errors
 /// The hub has no such event: why, for people.
-pub fn from_event(event: PortEvent, data: Bytes) -> Result<hub::PortEvent, String> {
+pub fn from_event(event: PortEvent, data: Bytes) -> Result<vp_hub::PortEvent, String> {
     let axi = match event {
         PortEvent::ReadAddress { id, address, beats } => AxiEvent::ReadAddress { id, address, beats },
         PortEvent::ReadData { id, last, error } => AxiEvent::ReadData { id, data, last, error },
@@ -20,43 +19,45 @@ pub fn from_event(event: PortEvent, data: Bytes) -> Result<hub::PortEvent, Strin
         PortEvent::Register { address, write, posted } => {
             let address = u32::try_from(address)
                 .map_err(|_| format!("an access to a register at 0x{address:x}: addresses have 32 bits"))?;
-            return Ok(hub::PortEvent::Register { address, write, posted });
+            return Ok(vp_hub::PortEvent::Register { address, write, posted });
         }
-        PortEvent::RegisterReady { ready } => return Ok(hub::PortEvent::RegisterReady(ready)),
-        PortEvent::RegisterAnswer { value } => return Ok(hub::PortEvent::RegisterAnswer(value)),
-        PortEvent::Level { level } => return Ok(hub::PortEvent::Level(level)),
-        PortEvent::Reset => return Ok(hub::PortEvent::Reset),
+        PortEvent::RegisterReady { ready } => return Ok(vp_hub::PortEvent::RegisterReady(ready)),
+        PortEvent::RegisterAnswer { value } => return Ok(vp_hub::PortEvent::RegisterAnswer(value)),
+        PortEvent::Level { level } => return Ok(vp_hub::PortEvent::Level(level)),
+        PortEvent::Reset => return Ok(vp_hub::PortEvent::Reset),
     };
-    Ok(hub::PortEvent::Axi(axi))
+    Ok(vp_hub::PortEvent::Axi(axi))
 }
 
 /// An event of the hub for the protocol, with the bytes of a beat of data.
 #[must_use]
-pub fn to_event(event: hub::PortEvent) -> (PortEvent, Bytes) {
+pub fn to_event(event: vp_hub::PortEvent) -> (PortEvent, Bytes) {
     let event = match event {
-        hub::PortEvent::Axi(AxiEvent::ReadData { id, data, last, error }) => {
+        vp_hub::PortEvent::Axi(AxiEvent::ReadData { id, data, last, error }) => {
             return (PortEvent::ReadData { id, last, error }, data);
         }
-        hub::PortEvent::Axi(AxiEvent::WriteData { data, strobes, last }) => {
+        vp_hub::PortEvent::Axi(AxiEvent::WriteData { data, strobes, last }) => {
             return (PortEvent::WriteData { strobes, last }, data);
         }
-        hub::PortEvent::Axi(AxiEvent::ReadAddress { id, address, beats }) => {
+        vp_hub::PortEvent::Axi(AxiEvent::ReadAddress { id, address, beats }) => {
             PortEvent::ReadAddress { id, address, beats }
         }
-        hub::PortEvent::Axi(AxiEvent::WriteAddress { id, address, beats }) => {
+        vp_hub::PortEvent::Axi(AxiEvent::WriteAddress { id, address, beats }) => {
             PortEvent::WriteAddress { id, address, beats }
         }
-        hub::PortEvent::Axi(AxiEvent::WriteResponse { id, error }) => PortEvent::WriteResponse { id, error },
-        hub::PortEvent::Axi(AxiEvent::Ready { channel, ready }) => {
+        vp_hub::PortEvent::Axi(AxiEvent::WriteResponse { id, error }) => {
+            PortEvent::WriteResponse { id, error }
+        }
+        vp_hub::PortEvent::Axi(AxiEvent::Ready { channel, ready }) => {
             PortEvent::Ready { channel: to_channel(channel), ready }
         }
-        hub::PortEvent::Register { address, write, posted } => {
+        vp_hub::PortEvent::Register { address, write, posted } => {
             PortEvent::Register { address: address.into(), write, posted }
         }
-        hub::PortEvent::RegisterReady(ready) => PortEvent::RegisterReady { ready },
-        hub::PortEvent::RegisterAnswer(value) => PortEvent::RegisterAnswer { value },
-        hub::PortEvent::Level(level) => PortEvent::Level { level },
-        hub::PortEvent::Reset => PortEvent::Reset,
+        vp_hub::PortEvent::RegisterReady(ready) => PortEvent::RegisterReady { ready },
+        vp_hub::PortEvent::RegisterAnswer(value) => PortEvent::RegisterAnswer { value },
+        vp_hub::PortEvent::Level(level) => PortEvent::Level { level },
+        vp_hub::PortEvent::Reset => PortEvent::Reset,
     };
     (event, Bytes::new())
 }
@@ -84,7 +85,7 @@ fn to_channel(channel: AxiChannel) -> native::AxiChannel {
 #[cfg(test)]
 mod tests {
     use bytes::BytesMut;
-    use vp_models::hub::{PortEvent, PortSide, Role};
+    use vp_hub::{PortEvent, PortSide, Role};
     use vp_models::platform::PortKind;
     use vp_protocols::native::{Driven, Message, PortId, Time, emit};
 

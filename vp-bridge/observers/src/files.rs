@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use vp_core::observe::Kinds;
-use vp_models::hub::Hub;
+use vp_hub::Hub;
 use vp_models::platform::{Description, Platform};
 
 use crate::registers::{self, RegisterLog};

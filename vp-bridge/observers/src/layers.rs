@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use vp_models::host::network::Plan;
+use vp_host::network::Plan;
 
 /// The names of a network's layers, by unit, in the order in which a driver that follows the plan enables them
 /// there.

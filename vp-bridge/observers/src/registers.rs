@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use vp_core::Time;
 use vp_core::observe::{Kinds, Observation, Observer, Source, SourceInfo, What};
-use vp_models::host::trace::log::{LogAccess, LogEntry, LogHeader};
-use vp_models::hub::{AccessOrigins, Hub};
+use vp_host::trace::log::{LogAccess, LogEntry, LogHeader};
+use vp_hub::{AccessOrigins, Hub};
 use vp_models::platform::{DeviceRegisters, NamedRegister};
 use vp_models::printable;
 

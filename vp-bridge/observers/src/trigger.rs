@@ -238,7 +238,7 @@ fn layer(text: &str, platform: &Platform, names: &LayerNames) -> Result<What, St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vp_models::host::network::{Network, Options, Plan};
+    use vp_host::network::{Network, Options, Plan};
     use vp_models::platform::Description;
 
     fn parsed(text: &str) -> Result<What, String> {

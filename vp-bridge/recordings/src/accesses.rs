@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use vp_models::hub::Recorded;
+use vp_hub::Recorded;
 
 /// First byte of an entry of accesses: the number of [`Recorded::Accessed`].
 pub(crate) const NUMBER: u8 = 3;

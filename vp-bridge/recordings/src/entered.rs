@@ -1,7 +1,7 @@
 //! Count of the bytes that have entered a platform.
 
+use vp_hub::{Access, Input, Operation, PartyCommand, PortEvent, Recorded};
 use vp_models::bus::axi::AxiEvent;
-use vp_models::hub::{Access, Input, Operation, PartyCommand, PortEvent, Recorded};
 
 /// Bytes of an access to a register, at least, on the native wire and in a ring.
 const REGISTER_ACCESS: u64 = 16;

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use serde::{Deserialize, Serialize};
-use vp_models::hub::{Hub, TimeMode};
+use vp_hub::{Hub, TimeMode};
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, DescriptionError, Platform, RestoreError};
 

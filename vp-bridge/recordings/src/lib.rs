@@ -1,6 +1,6 @@
 //! Recordings of a platform's inputs as files (`.vprec`), and running them again.
 //!
-//! A [`Recording`] takes what a [`Hub`](vp_models::hub::Hub) tells its [`Recorder`](vp_models::hub::Recorder), and has it in the
+//! A [`Recording`] takes what a [`Hub`](vp_hub::Hub) tells its [`Recorder`](vp_hub::Recorder), and has it in the
 //! file before outputs that follow from it leave the hub. A [`Reader`] gives the entries back one by one, and a [`Player`] runs them on a
 //! platform as the recorded one was. What the file looks like: `docs/recording.md`.
 

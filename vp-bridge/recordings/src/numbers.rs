@@ -1,7 +1,7 @@
 //! Numbers of entries as differences to those before, which are small.
 
 use vp_core::Time;
-use vp_models::hub::{Access, Input, PartyCommand, Position, Recorded, RequestId, Tag, Until};
+use vp_hub::{Access, Input, PartyCommand, Position, Recorded, RequestId, Tag, Until};
 
 /// The numbers that differences are to.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use thiserror::Error;
 use vp_core::Time;
-use vp_models::hub::{Hub, Output, Recorded, Replay, ReplayError};
+use vp_hub::{Hub, Output, Recorded, Replay, ReplayError};
 use vp_models::platform::{DescriptionError, RestoreError};
 
 use super::reader::{End, ReadError, Reader};

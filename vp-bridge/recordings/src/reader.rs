@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use flate2::{Decompress, FlushDecompress, Status};
 use thiserror::Error;
-use vp_models::hub::Recorded;
+use vp_hub::Recorded;
 use vp_models::printable::{is_unfit, one_line};
 
 use super::accesses::{self, Accesses};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
-use vp_models::hub::{Hub, Recorded, Recorder};
+use vp_hub::{Hub, Recorded, Recorder};
 use vp_models::platform::{Platform, SaveError};
 use vp_observers::WholeFile;
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use flate2::{Compress, Compression, FlushCompress};
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
-use vp_models::hub::Recorded;
+use vp_hub::Recorded;
 
 use super::accesses::{self, Accesses};
 use super::block::{FLUSHED, MAGIC, MOST, MOST_ENTRY, VERSION, kind, put, put_length};

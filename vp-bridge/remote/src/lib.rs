@@ -18,7 +18,8 @@ use vp_client::native::{
 };
 use vp_client::{Address, Client, Credentials, Options, SilenceLimit, is_memory};
 use vp_core::Time;
-use vp_models::host::{self, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
+use vp_host::{Host, HostError, Memory, Statistics, Warning};
+use vp_models::backlog::warnings_left_out;
 use vp_models::memory::{MemoryBudget, OutOfRange, usual_limit};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::NOTHING_RUNS;
@@ -320,11 +321,11 @@ impl RemoteHost {
         let counters = self.client.counters(prefix).map_err(failed)?;
         let counters = counters.into_iter().map(|Counter { name, unit, value }| {
             let value = match value {
-                CounterValue::Count(count) => host::Value::Count(count),
-                CounterValue::Real(real) => host::Value::Text(real.to_string()),
-                CounterValue::Text(text) => host::Value::Text(text),
+                CounterValue::Count(count) => vp_host::Value::Count(count),
+                CounterValue::Real(real) => vp_host::Value::Text(real.to_string()),
+                CounterValue::Text(text) => vp_host::Value::Text(text),
             };
-            host::Counter { name, value, unit }
+            vp_host::Counter { name, value, unit }
         });
         Ok(Statistics { counters: counters.collect() })
     }

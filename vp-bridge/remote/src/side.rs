@@ -5,7 +5,8 @@ use std::fmt::Display;
 use vp_client::native::{ErrorCode, PortId, Time as At};
 use vp_client::{Handler, Refusal};
 use vp_core::Time;
-use vp_models::host::{Backlog, Warning};
+use vp_host::Warning;
+use vp_models::backlog::Backlog;
 
 use super::memory::OwnMemory;
 

@@ -52,8 +52,8 @@ use thiserror::Error;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use vp_models::host::Statistics;
-use vp_models::hub::PinEvent;
+use vp_hub::PinEvent;
+use vp_models::counters::Statistics;
 use vp_models::memory::MemoryPool;
 use vp_models::platform::{Description, DescriptionError, Platform};
 use vp_models::toml_text::TextError;
@@ -152,7 +152,7 @@ pub struct Options {
     /// Receives the results of a platform when its last session has left. The channel is closed when all
     /// results are sent: when the server has ended too.
     pub ended: Option<Sender<EndedPlatform>>,
-    /// Called with what is driven at ports that partners hold ([`vp_models::hub::Hub::on_driven`]).
+    /// Called with what is driven at ports that partners hold ([`vp_hub::Hub::on_driven`]).
     pub pins: Option<Sender<PinEvent>>,
     /// The observers of each platform, for as long as it exists.
     pub observe: Option<Arc<dyn ObservePlatforms>>,

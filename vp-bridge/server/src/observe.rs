@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use vp_models::hub::Hub;
+use vp_hub::Hub;
 
 /// Adds observers to each platform of a server.
 pub trait ObservePlatforms: fmt::Debug + Send + Sync {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::{Buf as _, BytesMut};
 
 use vp_core::{Sim, Time};
-use vp_models::host::{Host as _, HostError};
+use vp_host::{Host as _, HostError};
 use vp_models::platform::Description;
 use vp_protocols::native::{
     Access, Activity, Attach, Connection, Event, MemoryRead, MemoryWrite, PortId, Posted, Reply, Request,

@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use vp_core::Time;
-use vp_models::forward_host;
-use vp_models::host::{Host, HostError};
+use vp_host::forward_host;
+use vp_host::{Host, HostError};
 
 use super::{terminal, text};
 
@@ -179,7 +179,7 @@ mod tests {
         let description = vp_models::platform::Description::named("nv_small").unwrap();
         let platform = vp_models::platform::Platform::build(&description).unwrap();
         let alive = Alive::default();
-        let host = Box::new(vp_models::local::LocalHost::new(platform));
+        let host = Box::new(vp_host::LocalHost::new(platform));
         let mut told = ToldHost::new(host, alive.clone());
         told.doing("a layer");
         drop(told);

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use tracing::level_filters::LevelFilter;
-use vp_models::hub::{
+use vp_hub::{
     AccessKind, Clock, Hub, Input, LinkedHub, LinkedPort, MemoryAccess, Output, PartyId, PortIndex, Reaction,
     RequestId, Role, TimeMode,
 };
@@ -82,7 +82,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let mut description = args.platform.description("nv_small")?;
     if let Part::Memory(_) = args.part {
         // Nobody else uses the memory.
-        let outside = OutsideDescription::in_place_of(&description.device);
+        let outside = description.device.outside();
         description.device = DeviceDescription::Outside(Box::new(outside));
     } else if let DeviceDescription::Outside(_) = description.device {
         return Err(Failure::new("the device of this platform is outside, too: name one that has it inside"));

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use vp_host::{Host, HostError};
 use vp_models::faults::MOST_FAULTS_TEXT;
-use vp_models::host::{Host, HostError};
 use vp_server::BindError;
 
 use super::{Failure, standard};

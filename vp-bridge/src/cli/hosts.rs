@@ -9,9 +9,9 @@ use super::platform_args::{PlatformArgs, headline};
 use vp_client::native::TimeMode;
 use vp_client::{Credentials, SilenceLimit};
 use vp_core::Time;
-use vp_models::host::Host;
-use vp_models::hub::{self, Hub};
-use vp_models::local::LocalHost;
+use vp_host::Host;
+use vp_host::LocalHost;
+use vp_hub::Hub;
 use vp_models::platform::{Description, Platform};
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_transport::Address;
@@ -157,7 +157,7 @@ impl HostArgs {
                 let platform =
                     Platform::build_within(&description, self.memory.budget()).map_err(Failure::new)?;
                 let headline = headline(&description);
-                let mut hub = Hub::new(platform, hub::TimeMode::Lockstep);
+                let mut hub = Hub::new(platform, vp_hub::TimeMode::Lockstep);
                 let observed = Some(self.observing.attach(&mut hub)?);
                 let mut host = LocalHost::at(hub);
                 if watched {

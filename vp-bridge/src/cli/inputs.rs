@@ -1,11 +1,11 @@
 //! Registers and inputs of a platform, as people read them.
 
-use vp_models::bus::axi::AxiEvent;
-use vp_models::fpga_ai_suite::registers as suite;
-use vp_models::hub::{
+use vp_hub::{
     Access, AccessKind, DebugCommand, Input, Operation, PartyCommand, PartyId, PortEvent, PortIndex,
     Recorded, Until,
 };
+use vp_models::bus::axi::AxiEvent;
+use vp_models::fpga_ai_suite::registers as suite;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Platform, Port};
 

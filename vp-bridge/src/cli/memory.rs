@@ -2,7 +2,7 @@
 
 use super::text::{counted, grouped};
 use std::io::{Result, Write};
-use vp_models::host::{Memory, Statistics};
+use vp_host::{Memory, Statistics};
 
 /// Writes a line for each cache, SRAM and DRAM channel behind the memory ports, if it did anything.
 pub(super) fn show(out: &mut impl Write, statistics: &Statistics) -> Result<()> {

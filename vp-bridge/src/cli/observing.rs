@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use vp_models::host::network::Plan;
-use vp_models::hub::Hub;
+use vp_host::network::Plan;
+use vp_hub::Hub;
 use vp_models::platform::Description;
 use vp_observers::{Files, Finished, LayerNames, ObserveError, Observers, TraceFile};
 use vp_server::{ObservePlatforms, PlatformObserver};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use vp_models::hub::Hub;
+use vp_hub::Hub;
 use vp_observers::{WholeFile, numbered};
 use vp_recordings::{RecordError, Recording};
 

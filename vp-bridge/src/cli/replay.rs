@@ -8,8 +8,9 @@ use std::rc::Rc;
 
 use vp_core::observe::{Kinds, Observation, Observer, What};
 use vp_core::{Sim, Time};
-use vp_models::host::{Backlog, Warning};
-use vp_models::hub::Output;
+use vp_host::Warning;
+use vp_hub::Output;
+use vp_models::backlog::Backlog;
 use vp_models::platform::LayerRecord;
 use vp_recordings::{End, PlayError, Player, Step};
 

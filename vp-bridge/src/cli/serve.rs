@@ -17,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::info;
 use tracing::level_filters::LevelFilter;
 use vp_client::{Credentials, SilenceLimit};
-use vp_models::host::read_at_most;
+use vp_models::bounded_file::read_at_most;
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, Platform};
 use vp_server::remote_port::{Peer, TimeSource};

@@ -5,7 +5,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use std::io::{self, Error, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use vp_models::host::read_at_most;
+use vp_models::bounded_file::read_at_most;
 
 /// Returns true if a name stands for standard input or output.
 pub(super) fn is_standard(path: &Path) -> bool {

@@ -14,12 +14,11 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use twox_hash::XxHash3_64;
 use vp_core::Time;
+use vp_host::LocalHost;
+use vp_host::network::{self, Inference, Memories, Network, Plan, PlanError, PlanOptions, Runner, Work};
+use vp_host::{Bound, Bounds, Host, Memory, Statistics};
+use vp_models::activity::MacWork;
 use vp_models::bus::axi::Traffic;
-use vp_models::host::network::{
-    self, Inference, Memories, Network, Plan, PlanError, PlanOptions, Runner, Work,
-};
-use vp_models::host::{Bound, Bounds, Host, MacWork, Memory, Statistics};
-use vp_models::local::LocalHost;
 use vp_models::nvdla::config::MemoryInterface;
 use vp_models::occupancy::BufferFill;
 use vp_models::platform::{Description, NvdlaDescription, Platform};

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use vp_models::host::network::Winograd;
+use vp_host::network::Winograd;
 use vp_models::toml_text::TextError;
 use vp_models::units::grouped;
 

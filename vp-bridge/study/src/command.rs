@@ -3,7 +3,7 @@
 use super::file::Study;
 use super::run::Planned;
 use std::path::Path;
-use vp_models::host::network::{Network, Placement};
+use vp_host::network::{Network, Placement};
 use vp_models::platform::Description;
 
 /// The command that runs a point alone, from where the study's own was called.

@@ -5,7 +5,7 @@ use super::measured::{Measured, MeasuredLayer, Outcome};
 use super::store::Finished;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use vp_models::host::Bound;
+use vp_host::Bound;
 use vp_models::units::grouped;
 
 /// Two sets of finished points beside each other.

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use vp_core::Time;
-use vp_models::host::read_description;
+use vp_models::bounded_file::read_description;
 use vp_models::suggestion::hint;
 use vp_models::toml_text::{KeyError, TextError, TomlText};
 

@@ -5,7 +5,7 @@ use super::point::text;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
-use vp_models::host::network::PlanOptions;
+use vp_host::network::PlanOptions;
 use vp_models::platform::Description;
 
 /// Inputs that a point was run with.

@@ -1,7 +1,7 @@
 //! Results of a point's run: everything that tables and pictures are made of.
 
 use serde::{Deserialize, Deserializer, Serialize};
-use vp_models::host::Bound;
+use vp_host::Bound;
 use vp_models::nvdla::config::DataType;
 use vp_models::occupancy::WorkCounts;
 
@@ -158,7 +158,7 @@ pub struct MeasuredLayer {
     /// Bytes that BDMA copied into SRAM for it, while layers before it ran.
     #[serde(default)]
     pub copied: u64,
-    /// Parts of the time, by what they went into, in the order of [`vp_models::host::Bound::ALL`].
+    /// Parts of the time, by what they went into, in the order of [`vp_host::Bound::ALL`].
     #[serde(deserialize_with = "as_many")]
     pub bounds: [u64; Bound::COUNT],
     /// Bytes of those read and written that went over interfaces to SRAM.

@@ -5,10 +5,8 @@ use super::rtl::modes::Mode;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use twox_hash::XxHash3_64;
-use vp_models::host::network::{
-    Choices, Compression, Network, NoShare, Operation, Options, Share, Winograd, digits,
-};
-use vp_models::host::{read_description, read_tensor};
+use vp_host::network::{Choices, Compression, Network, NoShare, Operation, Options, Share, Winograd, digits};
+use vp_models::bounded_file::{read_description, read_tensor};
 use vp_models::nvdla::numeric::Precision;
 use vp_models::suggestion::{UnknownWord, hint};
 use vp_models::toml_text::{TextError, TomlText};

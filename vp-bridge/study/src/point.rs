@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::fmt;
 use std::path::Path;
 use toml::{Table, Value};
-use vp_models::host::network::{Copies, Placement, PlanOptions};
+use vp_host::network::{Copies, Placement, PlanOptions};
 use vp_models::platform::Description;
 use vp_models::units::parse_size;
 

@@ -5,8 +5,8 @@ use crate::common::tools;
 use std::path::Path;
 use std::process::Command;
 
-use vp_models::host::Host as _;
-use vp_models::local::LocalHost;
+use vp_host::Host as _;
+use vp_host::LocalHost;
 use vp_models::platform::{Description, DeviceRegisters, NamedRegister, Platform};
 
 fn vp(arguments: &[&str]) -> (bool, String) {

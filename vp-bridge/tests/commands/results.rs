@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use vp_models::host::Bound;
+use vp_host::Bound;
 
 fn vp(arguments: &[&str]) -> Output {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
-use vp_models::host::trace::player::{Outcome, PlayOptions, play};
-use vp_models::host::trace::{Trace, TraceBuilder};
-use vp_models::host::{Host, Memory, Statistics};
-use vp_models::local::LocalHost;
+use vp_host::LocalHost;
+use vp_host::trace::player::{Outcome, PlayOptions, play};
+use vp_host::trace::{Trace, TraceBuilder};
+use vp_host::{Host, Memory, Statistics};
 use vp_models::nvdla::glb::InterruptSource;
 use vp_models::platform::{Description, Platform};
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 use vp_core::Time;
-use vp_models::hub::Hub;
+use vp_hub::Hub;
 use vp_recordings::{End, Player, Recording, Step};
 use vp_server::{ObservePlatforms, PlatformObserver};
 

@@ -4,9 +4,9 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use crate::common::{Served, copy, description, run, start_copy};
+use vp_host::Host;
+use vp_host::LocalHost;
 use vp_models::bus::axi::Latency;
-use vp_models::host::Host;
-use vp_models::local::LocalHost;
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_remote::{MemoryPlace, RemoteOptions};
@@ -58,7 +58,7 @@ fn compare(address: impl Fn(usize) -> String) {
         let (outcome, uncut) = run(&trace, &mut LocalHost::new(Platform::build(&description).unwrap()));
         let cycles = uncut.get("nvdla.cycles");
         assert!(cycles.is_some());
-        let is_same = |seen: &vp_models::host::Statistics, what: &str| {
+        let is_same = |seen: &vp_host::Statistics, what: &str| {
             for counter in ["nvdla.cycles", "dbb0.read.bursts", "dbb0.write.bursts", "dbb0.read.latency.mean"]
             {
                 assert_eq!(seen.get(counter), uncut.get(counter), "{what}, latency {latency}: {counter}");
@@ -66,7 +66,7 @@ fn compare(address: impl Fn(usize) -> String) {
         };
 
         let mut around = description.clone();
-        let outside = OutsideDescription::in_place_of(&description.device);
+        let outside = description.device.outside();
         around.device = DeviceDescription::Outside(Box::new(outside));
         let served = Served::with(&address(2 * number), Options::default(), around);
         let device = attach(&served, &description, &[]);
@@ -131,8 +131,7 @@ fn a_memory_behind_a_link_that_delays_is_reset_with_its_platform() {
 fn a_device_that_is_reset_in_mid_layer_works_on() {
     let description = described(50, 256);
     let mut around = description.clone();
-    around.device =
-        DeviceDescription::Outside(Box::new(OutsideDescription::in_place_of(&description.device)));
+    around.device = DeviceDescription::Outside(Box::new(description.device.outside()));
     let served = Served::with("tcp:127.0.0.1:0", Options::default(), around);
     let _device = attach(&served, &description, &[]);
     let mut cpu = served.host(MemoryPlace::Inside);
@@ -149,8 +148,7 @@ fn a_device_that_is_reset_in_mid_layer_works_on() {
 fn cpus_come_and_go_beside_a_device_and_devices_beside_a_cpu() {
     let description = described(50, 256);
     let mut around = description.clone();
-    around.device =
-        DeviceDescription::Outside(Box::new(OutsideDescription::in_place_of(&description.device)));
+    around.device = DeviceDescription::Outside(Box::new(description.device.outside()));
     let served = Served::with("tcp:127.0.0.1:0", Options::default(), around);
     let trace = copy(8, 8, 32);
     let device = attach(&served, &description, &[]);
@@ -176,7 +174,7 @@ fn cpus_come_and_go_beside_a_device_and_devices_beside_a_cpu() {
 #[test]
 fn without_its_device_a_platform_answers_with_bus_errors_and_says_why() {
     let mut around = description();
-    let outside = OutsideDescription::in_place_of(&around.device);
+    let outside = around.device.outside();
     around.device = DeviceDescription::Outside(Box::new(outside));
     let served = Served::with("tcp:127.0.0.1:0", Options::default(), around);
     let mut cpu = served.host(MemoryPlace::Inside);

@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::common::beside::{check, library, root, text};
 use crate::common::{Served, TARGET, copy, local, pattern, run};
-use vp_models::host::Host as _;
+use vp_host::Host as _;
 use vp_remote::RemoteOptions;
 use vp_server::Options;
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use vp_models::host::{Host as _, Memory};
+use vp_host::{Host as _, Memory};
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 
 fn vp(arguments: &[&str]) -> Command {

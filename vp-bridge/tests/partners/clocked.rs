@@ -9,11 +9,11 @@ use crate::common::{Served, description, run};
 use bytes::Bytes;
 use vp_client::native::{AxiChannel, Driven, PortEvent, PortId, Promised, Reaction, Role, Time, TimeMode};
 use vp_client::{Client, Error, Handler, Options, Refusal};
+use vp_host::Host as _;
+use vp_host::LocalHost;
+use vp_host::trace::Trace;
+use vp_host::trace::player::{self, PlayOptions};
 use vp_models::bus::axi::Latency;
-use vp_models::host::Host as _;
-use vp_models::host::trace::Trace;
-use vp_models::host::trace::player::{self, PlayOptions};
-use vp_models::local::LocalHost;
 use vp_models::memory::Ram;
 use vp_models::platform::{Description, Platform};
 use vp_remote::{RemoteHost, RemoteOptions};
@@ -201,7 +201,7 @@ fn a_memory_at_pins_over_a_unix_socket_takes_the_cycles_that_one_inside_takes() 
 }
 
 /// Lets the trace end in the middle of its layer.
-fn begin(host: &mut impl vp_models::host::Host) {
+fn begin(host: &mut impl vp_host::Host) {
     let (map, now) = (host.map(), host.now().unwrap());
     host.set_limit(now + vp_core::Time::ns(700));
     let ended = player::play(&trace(), host, &map, &PlayOptions::default());

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use tempfile::TempDir;
-use vp_models::host::Host as _;
+use vp_host::Host as _;
 use vp_protocols::remote_port::{
     Access, Answer, Attributes, Capabilities, Connection, Event, Interrupt, Request, RequestId, ResponseCode,
     Transaction,

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use vp_models::host::Host as _;
+use vp_host::Host as _;
 use vp_protocols::renode::{Emulator, EmulatorEvent, MESSAGE, Socket, Width};
 
 /// `GLB.S_NVDLA_HW_VERSION`, and what it reads on nv_small.

@@ -12,7 +12,7 @@ use crate::common::beside::{VP, check, library, root, rows, text};
 use crate::common::{SOURCE, Served, TARGET, description, pattern};
 use bytes::BytesMut;
 use vp_core::Time;
-use vp_models::host::{Host, Memory};
+use vp_host::{Host, Memory};
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::DeviceDescription;
 use vp_protocols::native::{ErrorCode, Message, Refused, emit};
@@ -406,7 +406,7 @@ impl Drop for Part {
 /// A served platform whose device is outside.
 fn without_device() -> Served {
     let mut around = description();
-    around.device = DeviceDescription::Outside(Box::new(OutsideDescription::in_place_of(&around.device)));
+    around.device = DeviceDescription::Outside(Box::new(around.device.outside()));
     Served::with("tcp:127.0.0.1:0", Options::default(), around)
 }
 

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use crate::common::raw::{IRQ, Raw};
 use crate::common::{Served, copy, description, local, run};
 use vp_client::{Client, Credentials, Error, Handler, Options as ClientOptions};
-use vp_models::host::network::{Plan, Runner, digits};
-use vp_models::host::trace::Trace;
-use vp_models::host::{Host, Statistics};
+use vp_host::network::{Plan, Runner, digits};
+use vp_host::trace::Trace;
+use vp_host::{Host, Statistics};
 use vp_models::nvdla::registers::{Unit, glb, pdp};
 use vp_protocols::native::{
     Accesses, BreakOn, Breakpoint, Capabilities, DebugCommand, DebugEvent, ErrorCode, Event, Notice,

@@ -11,7 +11,7 @@ use rexpect::process::{Signal, WaitStatus};
 use rexpect::session::{Options as Terminal, PtySession, spawn_with_options};
 use vp_client::native::Capabilities;
 use vp_client::{Client, Options as ClientOptions};
-use vp_models::host::Host as _;
+use vp_host::Host as _;
 use vp_remote::RemoteOptions;
 use vp_server::Options;
 

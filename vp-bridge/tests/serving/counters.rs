@@ -4,15 +4,15 @@ use crate::common;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use vp_host::LocalHost;
+use vp_host::fpga_ai_suite::{Driver, Model};
+use vp_host::network::digits;
+use vp_host::trace::Trace;
+use vp_host::trace::player::{PlayOptions, play};
+use vp_host::{Host as _, Statistics};
+use vp_hub::{Clock, Hub, LinkedPort, PortIndex, Role, TimeMode};
 use vp_models::counters::{EXPLANATIONS, Value};
 use vp_models::fpga_ai_suite::Architecture;
-use vp_models::host::fpga_ai_suite::{Driver, Model};
-use vp_models::host::network::digits;
-use vp_models::host::trace::Trace;
-use vp_models::host::trace::player::{PlayOptions, play};
-use vp_models::host::{Host as _, Statistics};
-use vp_models::hub::{Clock, Hub, LinkedPort, PortIndex, Role, TimeMode};
-use vp_models::local::LocalHost;
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::common::{Served, copy, local, run, start_copy};
 use vp_client::{Client, Credentials, Error, Options as ClientOptions};
-use vp_models::host::trace::player::{PlayOptions, play};
-use vp_models::host::{Host as _, HostError};
+use vp_host::trace::player::{PlayOptions, play};
+use vp_host::{Host as _, HostError};
 use vp_protocols::native::{ErrorCode, Token};
 use vp_remote::{MemoryPlace, RemoteOptions};
 use vp_server::{Access, Options, Tokens};

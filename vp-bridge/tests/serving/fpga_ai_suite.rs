@@ -6,12 +6,12 @@ use std::process::Command;
 
 use crate::common::Served;
 use crate::common::tools::skipped;
+use vp_host::LocalHost;
+use vp_host::fpga_ai_suite::{Driver, Model, bundle};
+use vp_host::network::digits;
+use vp_host::{Host, Memory, Statistics};
 use vp_models::fpga_ai_suite::graph::{Converter, Graph, Operation, Shape, Sums, Tensor, Window};
 use vp_models::fpga_ai_suite::{Architecture, registers as reg};
-use vp_models::host::fpga_ai_suite::{Driver, Model, bundle};
-use vp_models::host::network::digits;
-use vp_models::host::{Host, Memory, Statistics};
-use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
 use vp_models::registers::RegisterRef;

@@ -15,7 +15,7 @@ use vp_client::native::{
     Role, Time, TimeMode, Token, Until,
 };
 use vp_client::{Client, ConnectError, Credentials, Error, Options as ClientOptions};
-use vp_models::host::Host as _;
+use vp_host::Host as _;
 use vp_models::platform::DeviceRegisters;
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::{Access, Options, Tokens};
@@ -271,7 +271,7 @@ fn a_register_that_is_poked_does_what_a_write_does() {
     let mut cpu = shared(&served, "lab", TimeMode::Lockstep);
     let bytes = pattern(8 * 8 * 32);
     let mut look = observer(&served, Some("lab"));
-    cpu.load(vp_models::host::Memory::Primary, SOURCE.into(), &bytes).unwrap();
+    cpu.load(vp_host::Memory::Primary, SOURCE.into(), &bytes).unwrap();
     let time = look.status().map(|_| look.time()).unwrap();
     for (register, value) in copy_registers(8, 8, 32) {
         look.poke_register(CSB, address(register), value).unwrap();
@@ -292,7 +292,7 @@ fn memory_is_looked_at_and_set_also_where_another_session_owns_it() {
     let mut bytes = [0; 8];
     look.read_memory(DBB, SOURCE.into(), &mut bytes).unwrap();
     assert_eq!(&bytes, b"\0\0\0seen\0");
-    owner.fetch(vp_models::host::Memory::Primary, SOURCE.into(), &mut bytes).unwrap();
+    owner.fetch(vp_host::Memory::Primary, SOURCE.into(), &mut bytes).unwrap();
     assert_eq!(code(look.read_memory(DBB, 0x10, &mut bytes)), ErrorCode::BadRange);
     drop(owner);
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::common::Served;
 use crate::common::program::ServeProgram;
 use crate::common::raw::{DBB, Raw};
-use vp_models::host::{Host as _, Memory};
+use vp_host::{Host as _, Memory};
 use vp_protocols::native::{
     Access, ErrorCode, Event, MemoryWrite, Notice, Posted, Reply, Request, Role, TimeMode,
 };

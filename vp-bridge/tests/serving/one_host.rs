@@ -8,7 +8,7 @@ use crate::common::raw_unix::{BASE, CSB, DBB, IRQ, RawUnix as Raw, Where, open_r
 use crate::common::{Served, TARGET, copy, copy_registers, local, pattern, run};
 use bytes::{Buf as _, BytesMut};
 use tempfile::TempDir;
-use vp_models::host::{Host as _, Memory};
+use vp_host::{Host as _, Memory};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_protocols::native::{
     Access as MemoryAccess, Attach, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite,

@@ -2,7 +2,7 @@
 
 use crate::common::raw::{CSB, DBB, IRQ, Raw};
 use crate::common::{SOURCE, Served, TARGET, copy_registers, local, pattern};
-use vp_models::host::Host as _;
+use vp_host::Host as _;
 use vp_models::memory::Ram;
 use vp_protocols::native::{
     Access, Activity, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Notice, Posted,

@@ -7,12 +7,12 @@ use std::process::Command;
 use std::sync::Arc;
 
 use crate::common::{Served, copy, run};
-use vp_models::host::trace::Trace;
-use vp_models::host::trace::log::{LogAccess, LogEntry};
-use vp_models::host::trace::player::{PlayOptions, play};
-use vp_models::host::{Host as _, Memory};
-use vp_models::hub::{Hub, TimeMode};
-use vp_models::local::LocalHost;
+use vp_host::LocalHost;
+use vp_host::trace::Trace;
+use vp_host::trace::log::{LogAccess, LogEntry};
+use vp_host::trace::player::{PlayOptions, play};
+use vp_host::{Host as _, Memory};
+use vp_hub::{Hub, TimeMode};
 use vp_models::platform::{Description, Platform};
 use vp_observers::{Files, Observers};
 use vp_remote::MemoryPlace;

@@ -1,9 +1,9 @@
 //! A program cannot tell a platform behind a socket from one in its own process, and neither can the platform.
 
 use crate::common::{Served, copy, description, local, run};
+use vp_host::LocalHost;
+use vp_host::Statistics;
 use vp_models::bus::axi::{Drawn, Latency};
-use vp_models::host::Statistics;
-use vp_models::local::LocalHost;
 use vp_models::platform::Platform;
 use vp_remote::MemoryPlace;
 use vp_server::Options;

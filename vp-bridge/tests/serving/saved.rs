@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 
 use crate::common::program::ServeProgram;
 use crate::common::{SOURCE, Served, TARGET, copy, copy_registers, fetch_target, pattern, run};
-use vp_models::host::trace::{Trace, TraceBuilder};
-use vp_models::host::{Host as _, Memory};
+use vp_host::trace::{Trace, TraceBuilder};
+use vp_host::{Host as _, Memory};
 use vp_models::nvdla::glb::InterruptSource;
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::Options;

@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use vp_client::SilenceLimit;
-use vp_models::host::Host as _;
+use vp_host::Host as _;
 use vp_protocols::native::{
     Access, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Reply, Request, Role, Time,
     TimeMode,

@@ -9,8 +9,9 @@ use std::process::{Command, Stdio};
 
 use crate::common::Served;
 use crate::common::raw::{CSB, Raw};
-use vp_models::host::{Backlog, Host, Warning};
-use vp_models::local::LocalHost;
+use vp_host::LocalHost;
+use vp_host::{Host, Warning};
+use vp_models::backlog::Backlog;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{

@@ -5,7 +5,7 @@ use crate::studied::{SMALL, Studied, commands_run_again, section, text};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use vp_models::host::Bound;
+use vp_host::Bound;
 
 #[test]
 fn every_combination_is_a_row_with_all_parameters_and_a_picture() {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use vp_core::Time;
 
 use super::fault::{Direction, touches};
-use super::{Armed, Faults, Kind};
+use super::{Armed, FaultKind, Faults};
 use crate::bus::axi::{AxiChannel, Burst, Unmapped};
 
 /// Faults of one interface.
@@ -32,10 +32,10 @@ impl fmt::Display for BurstText<'_> {
 impl BurstFaults {
     /// Returns the faults at the port of that name; `None`: there are none.
     pub(crate) fn at(port: &str, period: Time, faults: &Rc<Faults>) -> Option<Rc<BurstFaults>> {
-        let of = |is: fn(&Kind) -> bool| faults.of(|kind| kind.port() == Some(port) && is(kind));
-        let errors = of(|kind| matches!(kind, Kind::Error { .. }));
-        let stalls = of(|kind| matches!(kind, Kind::Stall { .. }));
-        let flips = of(|kind| matches!(kind, Kind::MemoryFlip { .. }));
+        let of = |is: fn(&FaultKind) -> bool| faults.of(|kind| kind.port() == Some(port) && is(kind));
+        let errors = of(|kind| matches!(kind, FaultKind::Error { .. }));
+        let stalls = of(|kind| matches!(kind, FaultKind::Stall { .. }));
+        let flips = of(|kind| matches!(kind, FaultKind::MemoryFlip { .. }));
         let is_any = !(errors.is_empty() && stalls.is_empty() && flips.is_empty());
         is_any.then(|| Rc::new(BurstFaults { faults: faults.clone(), period, errors, stalls, flips }))
     }
@@ -44,7 +44,7 @@ impl BurstFaults {
     pub(crate) fn error(&self, write: bool, burst: &Burst) -> Option<Unmapped> {
         let mut struck = None;
         for armed in &self.errors {
-            let Kind::Error { direction, range, response, .. } = armed.kind() else { continue };
+            let FaultKind::Error { direction, range, response, .. } = armed.kind() else { continue };
             let is_asked = direction.is_none_or(|direction| (direction == Direction::Write) == write);
             if is_asked && touches(burst, range.as_ref()) && self.faults.strikes(armed) {
                 let response = response.name();
@@ -62,7 +62,7 @@ impl BurstFaults {
     pub(crate) fn stall(&self, channel: AxiChannel, burst: &Burst) -> Time {
         let mut stall = Time::ZERO;
         for armed in &self.stalls {
-            let Kind::Stall { channel: of, range, cycles, .. } = armed.kind() else { continue };
+            let FaultKind::Stall { channel: of, range, cycles, .. } = armed.kind() else { continue };
             if *of == channel && touches(burst, range.as_ref()) && self.faults.strikes(armed) {
                 use AxiChannel::{WriteAddress, WriteData, WriteResponse};
                 let write = matches!(channel, WriteAddress | WriteData | WriteResponse);
@@ -77,18 +77,18 @@ impl BurstFaults {
     pub(crate) fn miss_at_pins(&self, write: bool, burst: &Burst) {
         for armed in self.errors.iter().chain(&self.stalls).chain(&self.flips) {
             let (is_there, range) = match armed.kind() {
-                Kind::Error { direction, range, .. } => (
+                FaultKind::Error { direction, range, .. } => (
                     direction.is_none_or(|direction| (direction == Direction::Write) == write),
                     range.clone(),
                 ),
-                Kind::Stall { channel, range, .. } => {
+                FaultKind::Stall { channel, range, .. } => {
                     let behind = match write {
                         true => &[AxiChannel::WriteData, AxiChannel::WriteResponse][..],
                         false => &[AxiChannel::ReadData],
                     };
                     (behind.contains(channel), range.clone())
                 }
-                Kind::MemoryFlip { address, .. } => (!write, Some(*address..address.saturating_add(1))),
+                FaultKind::MemoryFlip { address, .. } => (!write, Some(*address..address.saturating_add(1))),
                 _ => continue,
             };
             let is_struck = is_there && touches(burst, range.as_ref()) && armed.moment().is_none();
@@ -101,7 +101,7 @@ impl BurstFaults {
     /// A master with a clock writes a burst, of which only the address can be held up here.
     pub(crate) fn miss_of_master(&self, burst: &Burst) {
         for armed in &self.stalls {
-            let Kind::Stall { channel, range, .. } = armed.kind() else { continue };
+            let FaultKind::Stall { channel, range, .. } = armed.kind() else { continue };
             let is_there = matches!(channel, AxiChannel::WriteData | AxiChannel::WriteResponse);
             if is_there && touches(burst, range.as_ref()) && self.faults.strikes(armed) {
                 self.faults.miss(armed, "a master with a clock writes: only AW can be held up");
@@ -112,7 +112,7 @@ impl BurstFaults {
     /// The bits that flip before a read: an address and a mask each.
     pub(crate) fn flips<'a>(&'a self, burst: &'a Burst) -> impl Iterator<Item = (u64, u8)> + 'a {
         self.flips.iter().filter_map(move |armed| {
-            let Kind::MemoryFlip { address, bit, .. } = *armed.kind() else { return None };
+            let FaultKind::MemoryFlip { address, bit, .. } = *armed.kind() else { return None };
             let is_read = touches(burst, Some(&(address..address.saturating_add(1))));
             // One that flips at a moment has a process for that.
             if !is_read || armed.moment().is_some() || !self.faults.strikes(armed) {

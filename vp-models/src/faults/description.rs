@@ -8,13 +8,13 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use vp_core::Time;
 
-use super::fault::{Direction, Fault, Kind, Response, When};
+use super::fault::{Direction, Fault, FaultKind, Response, When};
 use crate::bus::axi::AxiChannel;
-use crate::hub::HORIZON;
 use crate::nvdla::config::Config;
 use crate::nvdla::registers::{Located, RegisterMap, Unit};
-use crate::platform::{Port, PortKind};
+use crate::port::{Port, PortKind};
 use crate::toml_text::{Kinds, TextError, TomlText};
+use crate::units::HORIZON;
 
 /// The longest time that a fault lasts, in cycles: longer is for ever.
 const MOST_CYCLES: u64 = 1 << 40;
@@ -205,26 +205,26 @@ impl Table {
 }
 
 impl WrittenKind {
-    fn kind(&self, around: &Surroundings<'_>) -> Result<Kind, Wrong> {
+    fn kind(&self, around: &Surroundings<'_>) -> Result<FaultKind, Wrong> {
         let memory = |name, port| around.port(name, port, Some(PortKind::Axi));
         Ok(match self {
             WrittenKind::Error { port, direction, address, bytes, response } => {
                 let port = memory("error", port)?;
                 let range = range(port, address.as_ref(), bytes.as_ref())?;
-                Kind::Error { port: port.name, direction: *direction, range, response: *response }
+                FaultKind::Error { port: port.name, direction: *direction, range, response: *response }
             }
             WrittenKind::Stall { port, channel, address, bytes, cycles } => {
                 let port = memory("stall", port)?;
                 let range = range(port, address.as_ref(), bytes.as_ref())?;
                 let cycles = cycles.as_ref().map(self::cycles).transpose()?;
-                Kind::Stall { port: port.name, channel: (*channel).into(), range, cycles }
+                FaultKind::Stall { port: port.name, channel: (*channel).into(), range, cycles }
             }
-            WrittenKind::LostInterrupt {} => Kind::LostInterrupt,
+            WrittenKind::LostInterrupt {} => FaultKind::LostInterrupt,
             WrittenKind::DelayedInterrupt { cycles } => {
-                Kind::DelayedInterrupt { cycles: self::cycles(cycles)? }
+                FaultKind::DelayedInterrupt { cycles: self::cycles(cycles)? }
             }
             WrittenKind::SpuriousInterrupt { cycles } => {
-                Kind::SpuriousInterrupt { cycles: self::cycles(cycles)? }
+                FaultKind::SpuriousInterrupt { cycles: self::cycles(cycles)? }
             }
             WrittenKind::MemoryFlip { port, address, bit } => {
                 let port = memory("memory-flip", port)?;
@@ -233,14 +233,14 @@ impl WrittenKind {
                 if index > 7 {
                     return Err(wrong(bit, format!("bit = {index}: a byte has 0 to 7")));
                 }
-                Kind::MemoryFlip { port: port.name, address, bit: index }
+                FaultKind::MemoryFlip { port: port.name, address, bit: index }
             }
             WrittenKind::RegisterFlip(flip) => flip.kind(around)?,
             WrittenKind::SilentPartner { port } => {
-                Kind::SilentPartner { port: around.port("silent-partner", port, None)?.name }
+                FaultKind::SilentPartner { port: around.port("silent-partner", port, None)?.name }
             }
             WrittenKind::FailingPartner { port } => {
-                Kind::FailingPartner { port: around.port("failing-partner", port, None)?.name }
+                FaultKind::FailingPartner { port: around.port("failing-partner", port, None)?.name }
             }
         })
     }
@@ -299,7 +299,7 @@ fn range(
 }
 
 impl RegisterFlip {
-    fn kind(&self, around: &Surroundings<'_>) -> Result<Kind, Wrong> {
+    fn kind(&self, around: &Surroundings<'_>) -> Result<FaultKind, Wrong> {
         let RegisterFlip { register: named, group, bit } = self;
         let Some(config) = around.nvdla else {
             return Err(wrong(named, "only registers of an NVDLA in this platform can be flipped"));
@@ -324,7 +324,7 @@ impl RegisterFlip {
             }
             given => given.as_ref().map_or(0, |given| *given.get_ref()),
         };
-        Ok(Kind::RegisterFlip { name: located.to_string(), address, group, bit: index })
+        Ok(FaultKind::RegisterFlip { name: located.to_string(), address, group, bit: index })
     }
 }
 

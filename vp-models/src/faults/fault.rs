@@ -12,7 +12,7 @@ use crate::bus::axi::{AxiChannel, Burst};
 
 /// Kind of a fault: what goes wrong.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum FaultKind {
     /// A memory answers a burst with an error: a read brings zeros, a write is lost.
     Error { port: &'static str, direction: Option<Direction>, range: Option<Range<u64>>, response: Response },
     /// A channel of a memory interface moves nothing for so many cycles; `None`: never again.
@@ -31,6 +31,15 @@ pub(crate) enum Kind {
     SilentPartner { port: &'static str },
     /// That one is put out, as if it had broken a rule.
     FailingPartner { port: &'static str },
+}
+
+/// Fault of a partner: of who holds a port with a clock, or as the owner of its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartnerFault {
+    /// Nothing comes any more of it.
+    Silent,
+    /// It is put out, as if it had broken a rule.
+    Failing,
 }
 
 /// Direction of the bursts that a fault strikes.
@@ -70,49 +79,57 @@ pub(crate) fn channel_name(channel: AxiChannel) -> &'static str {
     }
 }
 
-impl Kind {
+impl FaultKind {
     /// As a file has it.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Kind::Error { .. } => "error",
-            Kind::Stall { .. } => "stall",
-            Kind::LostInterrupt => "lost-interrupt",
-            Kind::DelayedInterrupt { .. } => "delayed-interrupt",
-            Kind::SpuriousInterrupt { .. } => "spurious-interrupt",
-            Kind::MemoryFlip { .. } => "memory-flip",
-            Kind::RegisterFlip { .. } => "register-flip",
-            Kind::SilentPartner { .. } => "silent-partner",
-            Kind::FailingPartner { .. } => "failing-partner",
+            FaultKind::Error { .. } => "error",
+            FaultKind::Stall { .. } => "stall",
+            FaultKind::LostInterrupt => "lost-interrupt",
+            FaultKind::DelayedInterrupt { .. } => "delayed-interrupt",
+            FaultKind::SpuriousInterrupt { .. } => "spurious-interrupt",
+            FaultKind::MemoryFlip { .. } => "memory-flip",
+            FaultKind::RegisterFlip { .. } => "register-flip",
+            FaultKind::SilentPartner { .. } => "silent-partner",
+            FaultKind::FailingPartner { .. } => "failing-partner",
         }
     }
 
     /// The port at which it is.
     pub(crate) fn port(&self) -> Option<&'static str> {
         match self {
-            Kind::Error { port, .. }
-            | Kind::Stall { port, .. }
-            | Kind::MemoryFlip { port, .. }
-            | Kind::SilentPartner { port }
-            | Kind::FailingPartner { port } => Some(port),
+            FaultKind::Error { port, .. }
+            | FaultKind::Stall { port, .. }
+            | FaultKind::MemoryFlip { port, .. }
+            | FaultKind::SilentPartner { port }
+            | FaultKind::FailingPartner { port } => Some(port),
             _ => None,
         }
     }
 
-    pub(crate) fn is_of_a_partner(&self) -> bool {
-        matches!(self, Kind::SilentPartner { .. } | Kind::FailingPartner { .. })
+    /// The port, and what goes wrong with who holds it, if it is a fault of a partner.
+    pub(crate) fn of_partner(&self) -> Option<(&'static str, PartnerFault)> {
+        match self {
+            FaultKind::SilentPartner { port } => Some((port, PartnerFault::Silent)),
+            FaultKind::FailingPartner { port } => Some((port, PartnerFault::Failing)),
+            _ => None,
+        }
     }
 
     /// Returns true if the fault happens at a moment by itself, and not to something that happens.
     pub(crate) fn is_of_a_moment(&self) -> bool {
         !matches!(
             self,
-            Kind::Error { .. } | Kind::Stall { .. } | Kind::LostInterrupt | Kind::DelayedInterrupt { .. }
+            FaultKind::Error { .. }
+                | FaultKind::Stall { .. }
+                | FaultKind::LostInterrupt
+                | FaultKind::DelayedInterrupt { .. }
         )
     }
 }
 
 /// `error at dbb0, reads of 0x80000000 to 0x80000fff: SLVERR`
-impl fmt::Display for Kind {
+impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = |f: &mut fmt::Formatter<'_>, what: &str, range: &Option<Range<u64>>| match range {
             Some(Range { start, end }) => write!(f, ", {what} 0x{start:x} to 0x{:x}", end - 1),
@@ -120,7 +137,7 @@ impl fmt::Display for Kind {
         };
         f.write_str(self.name())?;
         match self {
-            Kind::Error { port, direction, range, response } => {
+            FaultKind::Error { port, direction, range, response } => {
                 write!(f, " at {port}")?;
                 match (direction, range) {
                     (None, _) => place(f, "at", range)?,
@@ -131,7 +148,7 @@ impl fmt::Display for Kind {
                 }
                 write!(f, ": {}", response.name())
             }
-            Kind::Stall { port, channel, range, cycles } => {
+            FaultKind::Stall { port, channel, range, cycles } => {
                 write!(f, " of {} at {port}", channel_name(*channel))?;
                 place(f, "bursts at", range)?;
                 match cycles {
@@ -139,13 +156,17 @@ impl fmt::Display for Kind {
                     None => f.write_str(": for ever"),
                 }
             }
-            Kind::LostInterrupt => Ok(()),
-            Kind::DelayedInterrupt { cycles } | Kind::SpuriousInterrupt { cycles } => {
+            FaultKind::LostInterrupt => Ok(()),
+            FaultKind::DelayedInterrupt { cycles } | FaultKind::SpuriousInterrupt { cycles } => {
                 write!(f, ": {cycles} cycles")
             }
-            Kind::MemoryFlip { port, address, bit } => write!(f, " at {port}: bit {bit} of 0x{address:x}"),
-            Kind::RegisterFlip { name, group, bit, .. } => write!(f, ": bit {bit} of {name}, group {group}"),
-            Kind::SilentPartner { port } | Kind::FailingPartner { port } => write!(f, " at {port}"),
+            FaultKind::MemoryFlip { port, address, bit } => {
+                write!(f, " at {port}: bit {bit} of 0x{address:x}")
+            }
+            FaultKind::RegisterFlip { name, group, bit, .. } => {
+                write!(f, ": bit {bit} of {name}, group {group}")
+            }
+            FaultKind::SilentPartner { port } | FaultKind::FailingPartner { port } => write!(f, " at {port}"),
         }
     }
 }
@@ -166,7 +187,7 @@ pub(crate) enum When {
 /// A fault, as it was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fault {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FaultKind,
     pub(crate) when: When,
     /// Number of times that it strikes at most.
     pub(crate) times: u64,
@@ -248,7 +269,7 @@ mod tests {
     use super::*;
 
     fn struck(when: When, times: u64) -> Vec<u64> {
-        let mut trigger = Trigger::new(&Fault { kind: Kind::LostInterrupt, when, times }, 0);
+        let mut trigger = Trigger::new(&Fault { kind: FaultKind::LostInterrupt, when, times }, 0);
         (1..=10).filter(|event| trigger.strikes(Time::ns(*event))).collect()
     }
 

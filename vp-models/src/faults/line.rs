@@ -5,7 +5,7 @@ use std::rc::{Rc, Weak};
 
 use vp_core::{Event, Signal, Sim, Time};
 
-use super::{Armed, Faults, Kind};
+use super::{Armed, FaultKind, Faults};
 
 /// The line, and what keeps it from following the device.
 pub(crate) struct FaultyLine {
@@ -61,9 +61,10 @@ impl FaultyLine {
 
     /// Takes the faults that are armed by now.
     pub(crate) fn look(&self) {
-        let is_rise = |kind: &Kind| matches!(kind, Kind::LostInterrupt | Kind::DelayedInterrupt { .. });
+        let is_rise =
+            |kind: &FaultKind| matches!(kind, FaultKind::LostInterrupt | FaultKind::DelayedInterrupt { .. });
         *self.rises.borrow_mut() = self.faults.of(is_rise);
-        *self.falls.borrow_mut() = self.faults.of(|kind| matches!(kind, Kind::SpuriousInterrupt { .. }));
+        *self.falls.borrow_mut() = self.faults.of(|kind| matches!(kind, FaultKind::SpuriousInterrupt { .. }));
     }
 
     fn on(self: &Rc<Self>, sim: &Sim, event: &Event, then: impl Fn(&Self) + 'static) {
@@ -103,7 +104,7 @@ impl FaultyLine {
 
     /// The line is high by itself, from now on.
     pub(crate) fn raise(&self, armed: &Armed) {
-        let Kind::SpuriousInterrupt { cycles } = *armed.kind() else { return };
+        let FaultKind::SpuriousInterrupt { cycles } = *armed.kind() else { return };
         self.faults.strike(armed, format_args!("the line is high for {cycles} cycles"));
         self.next_cycles.set(cycles);
         self.begin.notify_delta();
@@ -112,9 +113,9 @@ impl FaultyLine {
     fn rise(&self) {
         for armed in self.rises.borrow().iter().filter(|armed| self.faults.strikes(armed)) {
             self.is_hidden.set(true);
-            self.is_late.set(matches!(armed.kind(), Kind::DelayedInterrupt { .. }));
+            self.is_late.set(matches!(armed.kind(), FaultKind::DelayedInterrupt { .. }));
             match *armed.kind() {
-                Kind::DelayedInterrupt { cycles } => {
+                FaultKind::DelayedInterrupt { cycles } => {
                     self.faults.strike(armed, format_args!("the line rises {cycles} cycles later"));
                     self.late.notify_after(self.period * cycles);
                 }
@@ -132,7 +133,7 @@ impl FaultyLine {
         self.is_hidden.set(false);
         self.late.cancel();
         for armed in &*self.falls.borrow() {
-            let Kind::SpuriousInterrupt { cycles } = *armed.kind() else { continue };
+            let FaultKind::SpuriousInterrupt { cycles } = *armed.kind() else { continue };
             // One that strikes at a moment has a process for that.
             if armed.moment().is_none() && self.faults.strikes(armed) {
                 self.faults.strike(armed, format_args!("the line rises once more, for {cycles} cycles"));

@@ -23,8 +23,9 @@ use vp_core::{Sim, Time};
 use crate::counters::Statistics;
 pub(crate) use burst::BurstFaults;
 pub(crate) use description::{Surroundings, parse};
+pub use fault::PartnerFault;
 use fault::Trigger;
-pub(crate) use fault::{Fault, Kind};
+pub(crate) use fault::{Fault, FaultKind};
 pub(crate) use line::FaultyLine;
 
 /// Faults of one platform, at most.
@@ -41,7 +42,7 @@ pub trait FlippableRegisters {
 }
 
 /// A fault that is armed, and what it has done.
-pub(crate) struct Armed {
+pub struct Armed {
     number: usize,
     fault: Fault,
     trigger: RefCell<Trigger>,
@@ -54,16 +55,22 @@ pub(crate) struct Armed {
 }
 
 impl Armed {
-    pub(crate) fn number(&self) -> usize {
+    /// Number of the fault, from 1 on.
+    pub fn number(&self) -> usize {
         self.number
     }
 
-    pub(crate) fn kind(&self) -> &Kind {
+    pub(crate) fn kind(&self) -> &FaultKind {
         &self.fault.kind
     }
 
+    /// The port, and what goes wrong with who holds it, if it is a fault of a partner.
+    pub fn of_partner(&self) -> Option<(&'static str, PartnerFault)> {
+        self.kind().of_partner()
+    }
+
     /// The moment at which it strikes by itself, if that is to come.
-    pub(crate) fn moment(&self) -> Option<Time> {
+    pub fn moment(&self) -> Option<Time> {
         self.trigger.borrow().moment().filter(|_| self.kind().is_of_a_moment())
     }
 
@@ -112,7 +119,7 @@ impl Faults {
         for fault in faults {
             let number = armed.len() + 1;
             let trigger = RefCell::new(Trigger::new(&fault, number));
-            self.has_partners.set(self.has_partners.get() || fault.kind.is_of_a_partner());
+            self.has_partners.set(self.has_partners.get() || fault.kind.of_partner().is_some());
             let (struck, first, last, missed) = Default::default();
             armed.push(Rc::new(Armed { number, fault, trigger, struck, first, last, missed }));
         }
@@ -140,12 +147,12 @@ impl Faults {
     }
 
     /// Returns true if any of them strikes a partner.
-    pub(crate) fn has_partners(&self) -> bool {
+    pub fn has_partners(&self) -> bool {
         self.has_partners.get()
     }
 
     /// Says who strikes partners.
-    pub(crate) fn on_partner(&self, told: PartnerListener) {
+    pub fn on_partner(&self, told: PartnerListener) {
         *self.partner_listener.borrow_mut() = Some(told);
     }
 
@@ -157,17 +164,22 @@ impl Faults {
     }
 
     /// Returns the faults of a kind.
-    pub(crate) fn of(&self, is: impl Fn(&Kind) -> bool) -> Vec<Rc<Armed>> {
+    pub(crate) fn of(&self, is: impl Fn(&FaultKind) -> bool) -> Vec<Rc<Armed>> {
         self.armed.borrow().iter().filter(|armed| is(armed.kind())).cloned().collect()
     }
 
+    /// Returns the faults of partners.
+    pub fn of_partners(&self) -> Vec<Rc<Armed>> {
+        self.of(|kind| kind.of_partner().is_some())
+    }
+
     /// Counts something that a fault may strike; whether it does.
-    pub(crate) fn strikes(&self, armed: &Armed) -> bool {
+    pub fn strikes(&self, armed: &Armed) -> bool {
         armed.trigger.borrow_mut().strikes(self.sim.now())
     }
 
     /// A fault strikes: `what` says where, and what comes of it.
-    pub(crate) fn strike(&self, armed: &Armed, what: impl fmt::Display) {
+    pub fn strike(&self, armed: &Armed, what: impl fmt::Display) {
         let (now, what) = (self.sim.now(), what.to_string());
         if let Some(source) = self.source.get().filter(|_| self.sim.is_observed(Kinds::WARNINGS)) {
             let cause = format!("fault {}", armed.number);
@@ -180,7 +192,7 @@ impl Faults {
     }
 
     /// A fault would have struck, and could not.
-    pub(crate) fn miss(&self, armed: &Armed, why: impl fmt::Display) {
+    pub fn miss(&self, armed: &Armed, why: impl fmt::Display) {
         armed.missed.borrow_mut().get_or_insert_with(|| format!("at {}, {why}", self.sim.now()));
     }
 

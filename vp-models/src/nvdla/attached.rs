@@ -3,6 +3,7 @@
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::rc::Rc;
 
+use super::description::NvdlaDescription;
 use super::device::{Nvdla, Parts};
 use super::registers::{RegisterMap, Unit};
 use super::timing::Timing;
@@ -11,7 +12,6 @@ use crate::bus::register::RegisterBus;
 use crate::counters::Statistics;
 use crate::device::{Device, Identity, OpenWork, PendingInterrupt, Wiring};
 use crate::faults::FlippableRegisters;
-use crate::platform::NvdlaDescription;
 use vp_core::Time;
 
 /// The device with its register bus.

@@ -13,6 +13,7 @@ pub mod config;
 mod control;
 pub mod conv;
 pub mod cube;
+mod description;
 pub mod device;
 mod dma;
 pub mod encode;
@@ -35,4 +36,5 @@ pub mod sdp;
 pub mod timing;
 mod vector;
 
+pub use description::NvdlaDescription;
 pub use device::Nvdla;

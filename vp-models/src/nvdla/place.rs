@@ -9,11 +9,12 @@ use super::registers::{FieldRef, Group};
 
 /// The registers of a cube's place.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
-    pub(crate) ram: FieldRef,
-    pub(crate) base: [FieldRef; 2],
-    pub(crate) line_stride: FieldRef,
-    pub(crate) surface_stride: FieldRef,
+pub struct PlaceFields {
+    /// Which memory.
+    pub ram: FieldRef,
+    pub base: [FieldRef; 2],
+    pub line_stride: FieldRef,
+    pub surface_stride: FieldRef,
 }
 
 /// Place where bits below an atom are lost.
@@ -27,7 +28,7 @@ pub(crate) enum LowBits {
     OfSums,
 }
 
-impl Place {
+impl PlaceFields {
     /// The cube as the datapath sees it. `atom` is in bytes.
     pub(crate) fn surface(
         &self,

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::device::{Identity, MemoryInterface};
+use crate::nvdla::NvdlaDescription;
 use crate::nvdla::config::{CapabilityRom, Config};
 use crate::nvdla::registers::RegisterMap;
 use crate::nvdla::timing::RtlTree;
-use crate::platform::{DeviceDescription, NvdlaDescription};
 
 /// A device outside: the section `[outside_device]`.
 ///
@@ -129,7 +129,8 @@ impl From<OutsideDescription> for Written {
 }
 
 impl OutsideInterface {
-    fn of(interface: MemoryInterface) -> OutsideInterface {
+    /// Returns the port of a device inside, as one of a device outside.
+    pub(crate) fn of(interface: MemoryInterface) -> OutsideInterface {
         OutsideInterface { width_bits: interface.width_bytes * 8, longest_burst: interface.max_burst }
     }
 
@@ -150,20 +151,14 @@ impl OutsideInterface {
 }
 
 impl OutsideDescription {
-    /// A device outside in the place of one that is described: of the same ports, window and names.
-    #[must_use]
-    pub fn in_place_of(device: &DeviceDescription) -> OutsideDescription {
-        let nvdla = match device {
-            DeviceDescription::Nvdla(nvdla) => Some(nvdla.clone()),
-            DeviceDescription::Outside(outside) => return (**outside).clone(),
-            DeviceDescription::FpgaAiSuite(_) => None,
-        };
+    /// A device outside in the place of an NVDLA: of the same ports, window and names.
+    pub(crate) fn in_place_of(nvdla: &NvdlaDescription) -> OutsideDescription {
         OutsideDescription {
-            nvdla,
+            nvdla: Some(Box::new(nvdla.clone())),
             window: RegisterMap::SPACE_BYTES,
-            compatible: device.identity().compatible,
-            dbb0: OutsideInterface::of(device.primary()),
-            sram0: device.secondary().map(OutsideInterface::of),
+            compatible: nvdla.identity().compatible,
+            dbb0: OutsideInterface::of(nvdla.config.primary()),
+            sram0: nvdla.config.secondary().map(OutsideInterface::of),
         }
     }
 
@@ -175,7 +170,7 @@ impl OutsideDescription {
         let config = Config::named(name).map_err(|_| OutsideError::Like(name.to_owned()))?;
         let rtl = RtlTree::published(&config);
         let nvdla = NvdlaDescription { rtl, capability_rom: CapabilityRom::default(), config };
-        Ok(OutsideDescription::in_place_of(&DeviceDescription::Nvdla(Box::new(nvdla))))
+        Ok(OutsideDescription::in_place_of(&nvdla))
     }
 
     /// Refuses what cannot be.

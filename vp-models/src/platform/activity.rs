@@ -6,8 +6,8 @@
 //! datapaths, `pace` tells which one.
 
 use super::pace::Datapaths;
+use crate::activity::{Activity, Bound, Bounds, Moved};
 use crate::bus::axi::AxiConfig;
-use crate::host::{Activity, Bound, Bounds, Moved};
 use crate::occupancy::{Occupancy, Spans};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -6,6 +6,7 @@ use super::description::{Arithmetic, Description, DescriptionError, MemoryDescri
 use super::memory_port::MemoryPort;
 use super::observers::{LayerRecord, LayerRecorder, RegisterRecord, Tally};
 use super::warnings::Warned;
+use crate::activity::Activity;
 use crate::bus::axi::{AxiConfig, Latency, Traffic};
 use crate::bus::irq::IrqLine;
 use crate::bus::register::{OutsideRegisters, RegisterBus};
@@ -15,43 +16,15 @@ use crate::counters::Statistics;
 use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
 use crate::faults::Faults;
 use crate::fifos::Fifos;
-use crate::host::Activity;
 use crate::memory::{CountedBytes, MemoryBudget, OutOfMemory, Ram};
 use crate::nvdla::registers::RegisterMap;
 use crate::occupancy::{BufferFill, Datapath, Occupancy};
+use crate::port::{Port, PortKind};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use vp_core::observe::{EventHash, Warning, What};
 use vp_core::{Name, Rest, ResumeError, Sim, Simulation, Time};
-
-/// Kind of a port's interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PortKind {
-    /// A register bus: the outside is the CPU.
-    Registers,
-    /// The interrupt line: the outside listens.
-    Irq,
-    /// A memory interface: the outside owns the memory, or looks into the one inside.
-    Axi,
-    /// An input stream: the outside sends.
-    Stream,
-}
-
-/// A named port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Port {
-    /// `csb0` or `csr0` (registers), `irq0`, `dbb0`, `sram0`, `stream0`.
-    pub name: &'static str,
-    /// Kind of its interface.
-    pub kind: PortKind,
-    /// First address.
-    pub base: u64,
-    /// Size of its address range in bytes; zero for a line. What a stream keeps at most.
-    pub size: u64,
-    /// Width of its data in bits; one for a line.
-    pub width: u32,
-}
 
 /// Version of what goes into the event hash, and how. It grows when the same run comes to another hash: event hashes of programs that
 /// differ in it say nothing of each other.

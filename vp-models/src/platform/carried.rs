@@ -1,12 +1,13 @@
 //! The device that a platform carries: which there are, and what the platform asks of their descriptions.
 
-use super::description::{DescriptionError, NvdlaDescription};
+use super::description::DescriptionError;
 use crate::bus::axi::ReadPipelineConfig;
 use crate::device::{Device, Identity, MemoryInterface, Wiring};
 use crate::fpga_ai_suite::Architecture;
+use crate::nvdla::NvdlaDescription;
 use crate::nvdla::registers::RegisterMap;
 use crate::nvdla::timing::RtlTree;
-use crate::outside_device::OutsideDescription;
+use crate::outside_device::{OutsideDescription, OutsideInterface};
 
 /// A device, as a description says it: the section of its name.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +58,22 @@ impl DeviceDescription {
             DeviceDescription::Outside(outside) => {
                 outside.nvdla.as_ref().map_or(RegisterMap::Foreign, |nvdla| nvdla.config.register_map)
             }
+        }
+    }
+
+    /// Returns a device outside in the place of this one: of the same ports, window and names.
+    #[must_use]
+    pub fn outside(&self) -> OutsideDescription {
+        match self {
+            DeviceDescription::Nvdla(nvdla) => OutsideDescription::in_place_of(nvdla),
+            DeviceDescription::Outside(outside) => (**outside).clone(),
+            DeviceDescription::FpgaAiSuite(architecture) => OutsideDescription {
+                nvdla: None,
+                window: RegisterMap::SPACE_BYTES,
+                compatible: architecture.identity().compatible,
+                dbb0: OutsideInterface::of(architecture.memory_interface()),
+                sram0: None,
+            },
         }
     }
 

@@ -2,11 +2,12 @@
 
 use super::carried::DeviceDescription;
 use super::settings::SettingError;
+use crate::bounded_file::read_description;
 use crate::bus::axi::{Latency, LatencyError};
 use crate::fpga_ai_suite::{Architecture, ArchitectureError, ArchitectureFile};
-use crate::host::read_description;
 use crate::memory::dram::DramConfig;
 use crate::memory::{CacheConfig, MemoryModel, ModelError, SramConfig, TrafficConfig};
+use crate::nvdla::NvdlaDescription;
 use crate::nvdla::config::{CapabilityRom, Config, ConfigError};
 use crate::nvdla::timing::RtlTree;
 use crate::outside_device::{OutsideDescription, OutsideError};
@@ -14,7 +15,7 @@ use crate::printable::is_unfit;
 use crate::suggestion::hint;
 use crate::toml_text::{TextError, TomlText};
 use crate::units::{Timed, optional_rate, optional_size};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::Path;
@@ -77,7 +78,7 @@ impl Arithmetic {
 #[serde(deny_unknown_fields)]
 struct Sections<Memory> {
     name: String,
-    #[serde(default = "default_period", with = "time_text")]
+    #[serde(default = "default_period", with = "crate::units::time_text")]
     period: Time,
     #[serde(default = "one", skip_serializing_if = "is_one")]
     threads: NonZeroUsize,
@@ -130,33 +131,6 @@ impl From<Description> for Sections<MemoryDescription> {
         };
         let (dbb0, sram0) = (Some(dbb0), Some(sram0));
         Sections { name, period, threads, arithmetic, nvdla, fpga_ai_suite, outside_device, dbb0, sram0 }
-    }
-}
-
-/// An NVDLA.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "toml::Table")]
-pub struct NvdlaDescription {
-    /// Which of the published RTL trees its timing follows.
-    pub rtl: RtlTree,
-    /// Which words its capability ROM holds.
-    pub capability_rom: CapabilityRom,
-    /// The hardware configuration: `base`, and the parameters that differ from it.
-    #[serde(flatten)]
-    pub config: Config,
-}
-
-/// Takes out the section's own keys, and leaves the rest to the configuration: so a key that is neither's is
-/// refused, which a flattened structure would pass over.
-impl TryFrom<toml::Table> for NvdlaDescription {
-    type Error = toml::de::Error;
-
-    fn try_from(mut table: toml::Table) -> Result<NvdlaDescription, toml::de::Error> {
-        let rtl = table.remove("rtl").map(RtlTree::deserialize).transpose()?;
-        let rom = table.remove("capability_rom").map(CapabilityRom::deserialize).transpose()?;
-        let config = Config::deserialize(toml::Value::Table(table))?;
-        let rtl = rtl.unwrap_or_else(|| RtlTree::published(&config));
-        Ok(NvdlaDescription { rtl, capability_rom: rom.unwrap_or_default(), config })
     }
 }
 
@@ -570,19 +544,6 @@ impl Description {
     pub fn sram_latency(&self) -> Latency {
         let latency = self.device.secondary().map_or(0, |interface| interface.latency);
         self.sram0.read_latency.unwrap_or(Latency::Fixed(latency))
-    }
-}
-
-/// Times as people write them, such as `20 ns`.
-pub(crate) mod time_text {
-    use super::{Deserialize, Deserializer, Serializer, Time};
-
-    pub(crate) fn serialize<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(time)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

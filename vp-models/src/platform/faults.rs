@@ -7,7 +7,7 @@ use vp_core::Time;
 use super::Platform;
 use super::carried::DeviceDescription;
 use crate::faults::{
-    Armed, BurstFaults, FaultyLine, Kind, MOST_FAULTS, MOST_FAULTS_TEXT, Surroundings, parse,
+    Armed, BurstFaults, FaultKind, FaultyLine, MOST_FAULTS, MOST_FAULTS_TEXT, Surroundings, parse,
 };
 use crate::toml_text::TextError;
 
@@ -61,12 +61,12 @@ impl Platform {
 
     /// Counts accesses to registers whose bits flip.
     fn connect_registers(&self) {
-        let flips = self.faults().of(|kind| matches!(kind, Kind::RegisterFlip { .. }));
+        let flips = self.faults().of(|kind| matches!(kind, FaultKind::RegisterFlip { .. }));
         let Some(registers) = self.device().flippable().filter(|_| !flips.is_empty()) else { return };
         let faults = self.faults().clone();
         self.registers().on_access(Box::new(move |accessed| {
             for armed in &flips {
-                let Kind::RegisterFlip { address, group, bit, .. } = *armed.kind() else { continue };
+                let FaultKind::RegisterFlip { address, group, bit, .. } = *armed.kind() else { continue };
                 // One that flips at a moment has a process for that.
                 if address == accessed && armed.moment().is_none() && faults.strikes(armed) {
                     registers.flip(address, group, 1 << bit);
@@ -84,11 +84,11 @@ impl Platform {
         let at = Time::ps(at.as_ps().div_ceil(period) * period);
         let (sim, faults) = (self.sim(), self.faults().clone());
         let strike: Box<dyn Fn(&Armed)> = match *armed.kind() {
-            Kind::SpuriousInterrupt { .. } => {
+            FaultKind::SpuriousInterrupt { .. } => {
                 let line = self.line();
                 Box::new(move |armed| line.raise(armed))
             }
-            Kind::MemoryFlip { port, address, bit } => {
+            FaultKind::MemoryFlip { port, address, bit } => {
                 let Some(flip) = self.memory(port).map(super::MemoryPort::flips) else { return };
                 let faults = faults.clone();
                 Box::new(move |armed| match flip(address, 1 << bit) {
@@ -99,7 +99,7 @@ impl Platform {
                     Err(why) => faults.miss(armed, why),
                 })
             }
-            Kind::RegisterFlip { address, group, bit, .. } => {
+            FaultKind::RegisterFlip { address, group, bit, .. } => {
                 let Some(registers) = self.device().flippable() else { return };
                 let faults = faults.clone();
                 Box::new(move |armed| {
@@ -107,7 +107,7 @@ impl Platform {
                     faults.strike(armed, "at its time");
                 })
             }
-            Kind::SilentPartner { .. } | Kind::FailingPartner { .. } => {
+            FaultKind::SilentPartner { .. } | FaultKind::FailingPartner { .. } => {
                 let faults = faults.clone();
                 Box::new(move |armed| faults.strike_partner(armed))
             }
@@ -122,6 +122,9 @@ impl Platform {
     }
 }
 
-fn is_of_the_line(kind: &Kind) -> bool {
-    matches!(kind, Kind::LostInterrupt | Kind::DelayedInterrupt { .. } | Kind::SpuriousInterrupt { .. })
+fn is_of_the_line(kind: &FaultKind) -> bool {
+    matches!(
+        kind,
+        FaultKind::LostInterrupt | FaultKind::DelayedInterrupt { .. } | FaultKind::SpuriousInterrupt { .. }
+    )
 }

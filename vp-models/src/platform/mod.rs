@@ -1,7 +1,7 @@
 //! A platform: a device, buses and memories, wired from a description, with named ports.
 //!
 //! [`Description`] says what there is (TOML, or one of the built-in ones); [`Platform::build`] makes it;
-//! whoever is outside reaches it through a [`Hub`](crate::hub::Hub).
+//! whoever is outside reaches it through a hub (crate `vp-hub`).
 
 mod activity;
 mod assembly;
@@ -17,11 +17,12 @@ mod saved;
 mod settings;
 mod warnings;
 
+pub use crate::nvdla::NvdlaDescription;
+pub use crate::port::{Port, PortKind};
 pub use activity::{Moving, PortActivity};
-pub use assembly::{EVENT_HASH_VERSION, NOTHING_RUNS, Platform, Port, PortKind};
+pub use assembly::{EVENT_HASH_VERSION, NOTHING_RUNS, Platform};
 pub use carried::DeviceDescription;
-pub(crate) use description::time_text;
-pub use description::{Arithmetic, Description, DescriptionError, MemoryDescription, NvdlaDescription};
+pub use description::{Arithmetic, Description, DescriptionError, MemoryDescription};
 
 pub use memory_port::MemoryPort;
 pub use observers::{LayerRecord, RegisterRecord};

@@ -6,7 +6,7 @@
 //! the longer. From then on until the one behind runs out of work, the one in front sets the pace: were the one behind faster, it would run
 //! out the sooner. This is the critical path through the pipeline, found from its end to its beginning.
 
-use crate::host::{Bound, Bounds};
+use crate::activity::{Bound, Bounds};
 use crate::occupancy::{Datapath, Spans};
 use vp_core::Time;
 

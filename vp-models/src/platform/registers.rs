@@ -5,8 +5,9 @@ use std::fmt;
 use thiserror::Error;
 
 use super::carried::DeviceDescription;
-use super::description::{Description, NvdlaDescription};
+use super::description::Description;
 use crate::fpga_ai_suite::registers as suite;
+use crate::nvdla::NvdlaDescription;
 use crate::nvdla::registers::{RegisterMap, Unit};
 use crate::registers::{Access, Bits, Encoding, Family, FieldRef, Grouping, RegisterRef};
 

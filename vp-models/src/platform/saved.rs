@@ -134,7 +134,7 @@ impl Platform {
     }
 
     /// Checks that the platform is one that can be saved, at rest.
-    pub(crate) fn may_be_saved(&self) -> Result<(), SaveError> {
+    pub fn may_be_saved(&self) -> Result<(), SaveError> {
         if self.faults().count() > 0 {
             let why = "faults are armed, and what they have counted and drawn is not saved";
             return Err(SaveError::Unsupported(why.to_owned()));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use vp_core::observe::Warning;
 use vp_core::{Name, Time};
 
-use crate::host::{Backlog, warnings_left_out};
+use crate::backlog::{Backlog, warnings_left_out};
 
 /// Causes that may repeat at a time; of more, the oldest is told as if its work had ended.
 const MOST_CAUSES: usize = 256;

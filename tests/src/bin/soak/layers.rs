@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use vp_core::Time;
-use vp_models::host::trace::Trace;
-use vp_models::host::trace::player::{Outcome, PlayOptions, Sum, play};
-use vp_models::host::{Host, HostError, Memory, Statistics};
-use vp_models::local::LocalHost;
+use vp_host::LocalHost;
+use vp_host::trace::Trace;
+use vp_host::trace::player::{Outcome, PlayOptions, Sum, play};
+use vp_host::{Host, HostError, Memory, Statistics};
 use vp_models::nvdla::registers::{RegisterMap, Unit, glb};
 use vp_models::platform::{Description, Platform};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rand::Rng as _;
 use rand::rngs::SmallRng;
-use vp_models::host::{Host, Memory};
+use vp_host::{Host, Memory};
 
 use crate::Around;
 use crate::layers::Layer;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use vp_models::host::{Host as _, Memory};
+use vp_host::{Host as _, Memory};
 use vp_models::nvdla::registers::{RegisterMap, Unit, glb};
 use vp_remote::{RemoteHost, RemoteOptions};
 

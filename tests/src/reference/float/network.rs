@@ -1,7 +1,7 @@
 //! Layers of a network in fp16, tensor by tensor. The array takes 64 channels at once, as `nv_full`'s does, from the first on: inputs are
 //! features whose channels lie one behind the other.
 
-use vp_models::host::network::{
+use vp_host::network::{
     Activation, Convolution, Elementwise, Function, Method, NetworkLayer, Normalisation, Operation,
     PairMethod, Pooling, Shape,
 };

@@ -77,7 +77,7 @@ fn ram(address: u64) -> Ram {
 
 /// Time at which the interrupt of what `write` starts comes.
 fn duration(description: &Description, write: impl FnOnce(&mut Program)) -> Time {
-    use vp_models::host::Host as _;
+    use vp_host::Host as _;
     let mut device = Device::new(description);
     device.run_new(write);
     device.host.wait_interrupt().expect("an interrupt");

@@ -1,6 +1,6 @@
 //! Statements that the driver relies on where a convolution takes part.
 
-use vp_models::host::Host as _;
+use vp_host::Host as _;
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::registers::{RegisterRef, Unit, cacc, cdma, csc, glb, sdp, sdp_rdma};
 use vp_tests::device::Device;

@@ -4,7 +4,7 @@
 
 mod convolution;
 
-use vp_models::host::Host as _;
+use vp_host::Host as _;
 use vp_models::nvdla::registers::{
     RegisterMap, RegisterRef, Unit, bdma, cdma, cdp, cdp_rdma, glb, mcif, pdp, pdp_rdma, sdp, sdp_rdma,
 };

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use vp_models::hub::{self, PortEvent, PortSide};
+use vp_hub::{PortEvent, PortSide};
 use vp_models::platform;
 use vp_native_values::partner_event::to_event;
 use vp_protocols::native::statistics::parse_counters;
@@ -173,11 +173,11 @@ fn all_places(ports: &[Port]) -> Vec<Place> {
     ports.iter().enumerate().filter_map(at_port).flatten().collect()
 }
 
-fn hub_role(role: Role) -> hub::Role {
+fn hub_role(role: Role) -> vp_hub::Role {
     match role {
-        Role::Initiator => hub::Role::Initiator,
-        Role::Target => hub::Role::Target,
-        Role::Source => hub::Role::Source,
-        Role::Sink => hub::Role::Sink,
+        Role::Initiator => vp_hub::Role::Initiator,
+        Role::Target => vp_hub::Role::Target,
+        Role::Source => vp_hub::Role::Source,
+        Role::Sink => vp_hub::Role::Sink,
     }
 }

@@ -1,6 +1,6 @@
 //! Times when nothing moves although there is work, and what is waited for then.
 //!
-//! As in [`vp_models::host::Bounds`]: a time at which no datapath is at work and no data moves is attributed to
+//! As in [`vp_host::Bounds`]: a time at which no datapath is at work and no data moves is attributed to
 //! what is outstanding, reads before writes. A time without any layer is attributed to the driver.
 
 use vp_core::Time;

@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::common::{self, Ran, run};
 use prost::Message as _;
 use vp_core::observe::Stage;
-use vp_models::host::Bound;
+use vp_host::Bound;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_observers::perfetto::{Data, EventType, Trace, TrackDescriptor, TrackEvent};
 use vp_observers::{Files, LayerNames};

@@ -5,11 +5,11 @@ use std::io::{BufReader, Cursor};
 use std::path::{Path, PathBuf};
 
 use vp_core::Time;
-use vp_models::host::Host as _;
-use vp_models::host::trace::Trace;
-use vp_models::host::trace::player::{PlayOptions, play};
-use vp_models::hub::{Hub, Recorded, ReplayError, TimeMode};
-use vp_models::local::LocalHost;
+use vp_host::Host as _;
+use vp_host::LocalHost;
+use vp_host::trace::Trace;
+use vp_host::trace::player::{PlayOptions, play};
+use vp_hub::{Hub, Recorded, ReplayError, TimeMode};
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, Platform};
 use vp_recordings::{End, PlayError, Player, RecordError, Recording, Step};
@@ -226,9 +226,7 @@ fn a_recording_that_ends_before_its_run_says_why() {
 /// Standing for a disk that is full: what the file cannot take is refused at once.
 #[test]
 fn outputs_that_follow_from_what_is_not_recorded_come_behind_a_warning() {
-    use vp_models::hub::{
-        Input, MemoryGuarantees, Output, PartyCommand, PartyId, PortIndex, Recorder, Role, Tag,
-    };
+    use vp_hub::{Input, MemoryGuarantees, Output, PartyCommand, PartyId, PortIndex, Recorder, Role, Tag};
     struct Full(u32);
     impl Recorder for Full {
         fn record(&mut self, _: Recorded) {}

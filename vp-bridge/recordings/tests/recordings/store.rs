@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use vp_core::Time;
-use vp_models::bus::axi::AxiEvent;
-use vp_models::hub::{
+use vp_hub::{
     Access, AccessKind, Failure, FailureKind, Hub, Input, MemoryGuarantees, Operation, PartyCommand, PartyId,
     PortEvent, PortIndex, Position, Promise, Recorded, RequestId, Role, Tag, TimeMode, Until,
 };
+use vp_models::bus::axi::AxiEvent;
 use vp_models::platform::{Description, Platform};
 use vp_recordings::{End, Header, ReadError, Reader, Writer};
 

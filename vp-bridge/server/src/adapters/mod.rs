@@ -10,7 +10,7 @@ pub(crate) mod renode;
 use bytes::BytesMut;
 use thiserror::Error;
 use vp_core::Time;
-use vp_models::hub::{Input, Output, PartyId};
+use vp_hub::{Input, Output, PartyId};
 use vp_models::platform::{Description, Port};
 
 /// State of things with which a session begins.

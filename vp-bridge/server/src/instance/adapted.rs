@@ -9,7 +9,7 @@ use bytes::BytesMut;
 use rustix::event::{PollFd, PollFlags};
 use tokio::sync::oneshot;
 use vp_core::Time;
-use vp_models::hub::{Input, Output};
+use vp_hub::{Input, Output};
 use vp_protocols::native::SessionId;
 use vp_transport::Socket;
 

@@ -1,7 +1,7 @@
 //! Commands of an instance, by its server and by its sessions, and what it does of them.
 
 use bytes::Bytes;
-use vp_models::hub::{self, Input, MemoryGuarantees, RequestId as HubRequest, Tag};
+use vp_hub::{Input, MemoryGuarantees, RequestId as HubRequest, Tag};
 use vp_protocols::native::{ErrorCode, Offer, Reply, Request, RequestId, SessionId, TimeMode};
 
 use super::adapted::AdaptedSession;
@@ -99,7 +99,7 @@ impl PlatformThread {
     }
 
     /// Gives the hub a posted write. What waits there for its turn keeps its permit.
-    pub(super) fn post(&mut self, session: SessionId, access: hub::Access, permit: Permit) {
+    pub(super) fn post(&mut self, session: SessionId, access: vp_hub::Access, permit: Permit) {
         let party = translate::party(session);
         self.handle(Input::Posted { party, access });
         let waiting = self.hub.waiting(party);
@@ -232,7 +232,8 @@ impl PlatformThread {
             tokens.map(move |token| (owner, token))
         });
         for (owner, token) in withdrawn.collect::<Vec<_>>() {
-            let failure = hub::Failure::new(hub::FailureKind::Cancelled, "the session that asked has left");
+            let failure =
+                vp_hub::Failure::new(vp_hub::FailureKind::Cancelled, "the session that asked has left");
             let (party, request) = (translate::party(owner), HubRequest(token));
             self.handle(Input::Answer { party, request, result: Err(failure) });
         }
@@ -291,9 +292,9 @@ impl PlatformThread {
     }
 
     /// Gives the hub a session's command.
-    pub(super) fn give(&mut self, session: SessionId, tag: Tag, command: hub::PartyCommand) {
-        let is_reset = matches!(command, hub::PartyCommand::Reset);
-        let is_detach = matches!(command, hub::PartyCommand::Detach { .. });
+    pub(super) fn give(&mut self, session: SessionId, tag: Tag, command: vp_hub::PartyCommand) {
+        let is_reset = matches!(command, vp_hub::PartyCommand::Reset);
+        let is_detach = matches!(command, vp_hub::PartyCommand::Detach { .. });
         self.handle(Input::Command { party: translate::party(session), tag, command });
         if is_reset {
             self.pace = None;
@@ -306,7 +307,7 @@ impl PlatformThread {
     /// The mode of time, which a partner that is the CPU sets free.
     pub(super) fn time_mode(&self) -> TimeMode {
         match self.hub.mode() {
-            hub::TimeMode::Free if self.mode == TimeMode::Lockstep => TimeMode::Free,
+            vp_hub::TimeMode::Free if self.mode == TimeMode::Lockstep => TimeMode::Free,
             _ => self.mode,
         }
     }

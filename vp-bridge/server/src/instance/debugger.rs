@@ -1,7 +1,7 @@
 //! Debuggers' commands: translation between the native protocol and the hub.
 
 use bytes::Bytes;
-use vp_models::hub::{self, Input, Tag};
+use vp_hub::{Input, Tag};
 use vp_protocols::native::{
     self, Accesses, BreakOn, Capabilities, DebugCommand, DebugState, Notice, Reply, RequestId, SessionId,
     StepBy,
@@ -12,7 +12,7 @@ use super::permits::Permit;
 use super::{PlatformThread, translate};
 
 /// The party that stops time at the beginning: not a session's number.
-const NOBODY: hub::PartyId = hub::PartyId(0);
+const NOBODY: vp_hub::PartyId = vp_hub::PartyId(0);
 
 impl PlatformThread {
     /// Carries out what a debugger wants.
@@ -45,7 +45,7 @@ impl PlatformThread {
 
     /// Stops time at the beginning, for a party that cannot leave.
     pub(super) fn stop_at_the_beginning(&mut self) {
-        let command = hub::DebugCommand::Stop;
+        let command = vp_hub::DebugCommand::Stop;
         self.hub.handle(Input::Debugger { party: NOBODY, tag: Tag(0), command });
         // There is nobody yet who could be told.
         while self.hub.poll().is_some() {}
@@ -59,7 +59,7 @@ impl PlatformThread {
     }
 
     /// Tells a session that time stands, if it knows the word.
-    pub(super) fn tell_stopped(&mut self, session: SessionId, stopped: hub::StopReport) {
+    pub(super) fn tell_stopped(&mut self, session: SessionId, stopped: vp_hub::StopReport) {
         let Some(member) = self.members.get(session) else { return };
         if member.capabilities.contains(Capabilities::DEBUGGING) {
             self.notify(session, ToSession::Notice(Notice::Stopped(Box::new(translate::report(stopped)))));
@@ -67,9 +67,9 @@ impl PlatformThread {
     }
 
     fn debug_state(&self) -> DebugState {
-        let set = |set: hub::SetBreakpoint| {
-            let hub::SetBreakpoint { number, party, breakpoint, hits } = set;
-            let hub::Breakpoint { on, skip, once } = breakpoint;
+        let set = |set: vp_hub::SetBreakpoint| {
+            let vp_hub::SetBreakpoint { number, party, breakpoint, hits } = set;
+            let vp_hub::Breakpoint { on, skip, once } = breakpoint;
             let breakpoint = native::Breakpoint { on: from_on(on), skip, once };
             native::SetBreakpoint { number, session: translate::session(party), breakpoint, hits }
         };
@@ -81,72 +81,72 @@ impl PlatformThread {
 }
 
 /// Translates a command for the hub; `None`: only a question.
-fn to_command(command: DebugCommand) -> Option<hub::DebugCommand> {
+fn to_command(command: DebugCommand) -> Option<vp_hub::DebugCommand> {
     Some(match command {
         DebugCommand::State => return None,
-        DebugCommand::Stop => hub::DebugCommand::Stop,
-        DebugCommand::Continue => hub::DebugCommand::Continue,
+        DebugCommand::Stop => vp_hub::DebugCommand::Stop,
+        DebugCommand::Continue => vp_hub::DebugCommand::Continue,
         DebugCommand::Step { by, count } => {
             let by = match by {
-                StepBy::Cycle => hub::StepBy::Cycle,
-                StepBy::Event => hub::StepBy::Event,
-                StepBy::Layer => hub::StepBy::Layer,
-                StepBy::Access => hub::StepBy::Access,
+                StepBy::Cycle => vp_hub::StepBy::Cycle,
+                StepBy::Event => vp_hub::StepBy::Event,
+                StepBy::Layer => vp_hub::StepBy::Layer,
+                StepBy::Access => vp_hub::StepBy::Access,
             };
-            hub::DebugCommand::Step { by, count }
+            vp_hub::DebugCommand::Step { by, count }
         }
         DebugCommand::Break(native::Breakpoint { on, skip, once }) => {
-            hub::DebugCommand::Break(hub::Breakpoint { on: to_on(on), skip, once })
+            vp_hub::DebugCommand::Break(vp_hub::Breakpoint { on: to_on(on), skip, once })
         }
-        DebugCommand::Clear { number } => hub::DebugCommand::Clear { number },
+        DebugCommand::Clear { number } => vp_hub::DebugCommand::Clear { number },
     })
 }
 
-fn to_on(on: BreakOn) -> hub::BreakOn {
+fn to_on(on: BreakOn) -> vp_hub::BreakOn {
     match on {
         BreakOn::Register { address, access, value } => {
-            hub::BreakOn::Register { address, access: to_accesses(access), value }
+            vp_hub::BreakOn::Register { address, access: to_accesses(access), value }
         }
-        BreakOn::Interrupt => hub::BreakOn::Interrupt,
-        BreakOn::Layer { unit, end } => hub::BreakOn::Layer { unit, end },
-        BreakOn::Memory { port, base, size, access } => hub::BreakOn::Memory {
+        BreakOn::Interrupt => vp_hub::BreakOn::Interrupt,
+        BreakOn::Layer { unit, end } => vp_hub::BreakOn::Layer { unit, end },
+        BreakOn::Memory { port, base, size, access } => vp_hub::BreakOn::Memory {
             port: translate::port_index(port),
             range: base..base.saturating_add(size),
             access: to_accesses(access),
         },
-        BreakOn::Time { time } => hub::BreakOn::Time(translate::from_time(time)),
+        BreakOn::Time { time } => vp_hub::BreakOn::Time(translate::from_time(time)),
     }
 }
 
-fn from_on(on: hub::BreakOn) -> BreakOn {
+fn from_on(on: vp_hub::BreakOn) -> BreakOn {
     match on {
-        hub::BreakOn::Register { address, access, value } => {
+        vp_hub::BreakOn::Register { address, access, value } => {
             BreakOn::Register { address, access: from_accesses(access), value }
         }
-        hub::BreakOn::Interrupt => BreakOn::Interrupt,
-        hub::BreakOn::Layer { unit, end } => BreakOn::Layer { unit, end },
-        hub::BreakOn::Memory { port, range, access } => BreakOn::Memory {
+        vp_hub::BreakOn::Interrupt => BreakOn::Interrupt,
+        vp_hub::BreakOn::Layer { unit, end } => BreakOn::Layer { unit, end },
+        vp_hub::BreakOn::Memory { port, range, access } => BreakOn::Memory {
             port: translate::port_id(port),
             base: range.start,
             size: range.end - range.start,
             access: from_accesses(access),
         },
-        hub::BreakOn::Time(time) => BreakOn::Time { time: translate::time(time) },
+        vp_hub::BreakOn::Time(time) => BreakOn::Time { time: translate::time(time) },
     }
 }
 
-fn to_accesses(accesses: Accesses) -> hub::Accesses {
+fn to_accesses(accesses: Accesses) -> vp_hub::Accesses {
     match accesses {
-        Accesses::Read => hub::Accesses::Read,
-        Accesses::Write => hub::Accesses::Write,
-        Accesses::Any => hub::Accesses::Any,
+        Accesses::Read => vp_hub::Accesses::Read,
+        Accesses::Write => vp_hub::Accesses::Write,
+        Accesses::Any => vp_hub::Accesses::Any,
     }
 }
 
-fn from_accesses(accesses: hub::Accesses) -> Accesses {
+fn from_accesses(accesses: vp_hub::Accesses) -> Accesses {
     match accesses {
-        hub::Accesses::Read => Accesses::Read,
-        hub::Accesses::Write => Accesses::Write,
-        hub::Accesses::Any => Accesses::Any,
+        vp_hub::Accesses::Read => Accesses::Read,
+        vp_hub::Accesses::Write => Accesses::Write,
+        vp_hub::Accesses::Any => Accesses::Any,
     }
 }

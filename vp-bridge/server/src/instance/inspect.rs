@@ -1,8 +1,8 @@
 //! Sessions that read the platform's state, and the accesses of debuggers without the buses.
 
 use bytes::Bytes;
-use vp_models::host::{Statistics, Value};
-use vp_models::hub::{self, Activity, Completion, Input, Tag};
+use vp_hub::{Activity, Completion, Input, Tag};
+use vp_models::counters::{Statistics, Value};
 use vp_protocols::native::{
     Attached, Counter, CounterValue, ErrorCode, RegisterPeek, RegisterPoke, Request, RequestId, SessionId,
     StatusReport,
@@ -145,11 +145,11 @@ impl PlatformThread {
         }
         let access = match *request {
             Request::RegisterPoke(RegisterPoke { port, address, value }) => {
-                let operation = hub::Operation::RegisterWrite { address, value };
-                Some(hub::Access { port: translate::port_index(port), at: None, operation })
+                let operation = vp_hub::Operation::RegisterWrite { address, value };
+                Some(vp_hub::Access { port: translate::port_index(port), at: None, operation })
             }
             _ => match translate::command(request, payload, member.capabilities, self.hub.ports()) {
-                Some(hub::PartyCommand::Access(access)) => Some(access),
+                Some(vp_hub::PartyCommand::Access(access)) => Some(access),
                 _ => None,
             },
         };
@@ -163,7 +163,7 @@ impl PlatformThread {
 /// The counters whose names begin with the prefix, in the protocol's form.
 pub(super) fn counters(statistics: &Statistics, prefix: &str) -> Vec<Counter> {
     let chosen = statistics.counters.iter().filter(|counter| counter.name.starts_with(prefix));
-    let counter = |counter: &vp_models::host::Counter| Counter {
+    let counter = |counter: &vp_models::counters::Counter| Counter {
         name: counter.name.clone(),
         unit: counter.unit.clone(),
         value: match &counter.value {

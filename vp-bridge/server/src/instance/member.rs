@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
-use vp_models::hub::Tag;
+use vp_hub::Tag;
 use vp_models::platform::Warnings;
 use vp_protocols::native::{Capabilities, SessionId};
 

@@ -45,7 +45,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use vp_models::hub::{self, Hub, Input, MemoryGuarantees, Tag};
+use vp_hub::{Hub, Input, MemoryGuarantees, Tag};
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, DeviceRegisters, Platform};
 use vp_protocols::native::{ErrorCode, Offer, SessionId, TimeMode};
@@ -224,7 +224,7 @@ struct PlatformThread {
     owners: Owners,
     standing: StalledPartner,
     /// Paced: the clock of the present work, and what simulated time has to do with it.
-    pace: Option<(Instant, hub::Pace)>,
+    pace: Option<(Instant, vp_hub::Pace)>,
     looks: PollSchedule,
     watch: Watch,
     /// Observer that looks on.
@@ -275,15 +275,15 @@ impl PlatformThread {
     /// Arms the server's own faults.
     fn arm_own_faults(&mut self, faults: Option<&str>) -> Result<(), String> {
         /// No session has this number.
-        const OWN: hub::PartyId = hub::PartyId(0);
+        const OWN: vp_hub::PartyId = vp_hub::PartyId(0);
         let Some(faults) = faults else { return Ok(()) };
-        let command = hub::PartyCommand::Inject { faults: faults.to_owned() };
+        let command = vp_hub::PartyCommand::Inject { faults: faults.to_owned() };
         let memory = MemoryGuarantees::default();
         self.hub.handle(Input::Enter { party: OWN, name: "the server".to_owned(), memory });
         self.hub.handle(Input::Command { party: OWN, tag: Tag(0), command });
         self.hub.handle(Input::Leave { party: OWN, why: "the faults are armed".to_owned() });
         while let Some(output) = self.hub.poll() {
-            if let hub::Output::Completed { result: Err(failure), .. } = output {
+            if let vp_hub::Output::Completed { result: Err(failure), .. } = output {
                 return Err(failure.reason);
             }
         }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use vp_core::observe::Warning;
 use vp_core::{Name, Time};
-use vp_models::hub::{self, Output, Severity, Tag};
+use vp_hub::{Output, Severity, Tag};
 use vp_models::platform::{DeviceRegisters, Warned};
 use vp_protocols::native::{
     self, Capabilities, ErrorCode, Notice, PortId, Reply, Request, RequestId, SessionId,
@@ -129,7 +129,7 @@ impl PlatformThread {
     }
 
     /// Tells of the first posted write that fails, and before the next reply of how many have failed by then.
-    fn posted_write_failed(&mut self, session: SessionId, time: Time, failure: &hub::Failure) {
+    fn posted_write_failed(&mut self, session: SessionId, time: Time, failure: &vp_hub::Failure) {
         self.posted_write_refused(session, time, translate::error_code(failure.kind), &failure.reason);
     }
 

@@ -1,6 +1,6 @@
 //! The observers of the platform.
 
-use vp_models::hub::{Input, Output, Severity};
+use vp_hub::{Input, Output, Severity};
 use vp_protocols::native::SessionId;
 
 use super::{PlatformThread, translate};

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use vp_core::Time;
-use vp_models::hub::{self, Input};
+use vp_hub::Input;
 use vp_protocols::native::{Driven, ErrorCode, Promised, SessionId};
 
 use super::message::ToSession;
@@ -56,7 +56,7 @@ impl PlatformThread {
 
     /// A partner promises something.
     pub(super) fn take_promised(&mut self, session: SessionId, promised: Promised) {
-        let promise = hub::Promise {
+        let promise = vp_hub::Promise {
             heard: promised.heard,
             next: promised.next.map_or(Time::MAX, translate::from_time),
         };
@@ -67,9 +67,9 @@ impl PlatformThread {
     pub(super) fn send_driven(
         &mut self,
         session: SessionId,
-        port: hub::PortIndex,
+        port: vp_hub::PortIndex,
         at: Time,
-        event: hub::PortEvent,
+        event: vp_hub::PortEvent,
     ) {
         let (event, payload) = partner_event::to_event(event);
         let driven = Driven { port: translate::port_id(port), at: translate::time(at), event };
@@ -77,8 +77,8 @@ impl PlatformThread {
     }
 
     /// Tells a partner what the platform promises. What follows another promise replaces it.
-    pub(super) fn send_promise(&mut self, session: SessionId, promise: hub::Promise) {
-        let hub::Promise { heard, next } = promise;
+    pub(super) fn send_promise(&mut self, session: SessionId, promise: vp_hub::Promise) {
+        let vp_hub::Promise { heard, next } = promise;
         let next = Some(next).filter(|next| *next < Time::MAX);
         let promised = Promised { heard, next: next.map(translate::time) };
         let Some(member) = self.members.get_mut(session) else { return };
@@ -88,7 +88,7 @@ impl PlatformThread {
     }
 
     /// A partner has broken the contract: its session ends.
-    pub(super) fn expelled(&mut self, session: SessionId, failure: &hub::Failure) {
+    pub(super) fn expelled(&mut self, session: SessionId, failure: &vp_hub::Failure) {
         let code = translate::error_code(failure.kind);
         self.put_out(session, code, &format!("session {}: {}", session.0, failure.reason));
     }
@@ -104,9 +104,9 @@ impl PlatformThread {
     /// session that decides the mode.
     pub(super) fn ask_adapted_partners(&mut self) {
         let asked = match self.hub.mode() {
-            hub::TimeMode::Free if self.hub.are_all_partners() => Vec::new(),
-            hub::TimeMode::Free => self.adapted.ids(),
-            hub::TimeMode::Lockstep => {
+            vp_hub::TimeMode::Free if self.hub.are_all_partners() => Vec::new(),
+            vp_hub::TimeMode::Free => self.adapted.ids(),
+            vp_hub::TimeMode::Lockstep => {
                 self.standing.since().map(|(session, _)| session).into_iter().collect()
             }
         };

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use vp_core::Time;
-use vp_models::hub::{Pace, RunState};
+use vp_hub::{Pace, RunState};
 use vp_protocols::native::TimeMode;
 
 use super::PlatformThread;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use vp_models::hub::{self, DirectMemory, DirectRange, PartyCommand, Tag};
+use vp_hub::{DirectMemory, DirectRange, PartyCommand, Tag};
 use vp_models::platform::PortKind;
 use vp_protocols::native::{
     self, ErrorCode, OpenRing, PortId, RegisterRead, RegisterWrite, Reply, Request, RequestId, SessionId,
@@ -104,7 +104,7 @@ impl PlatformThread {
         let OpenRing { port, line } = open;
         let party = translate::party(session);
         self.hub.initiated(party, translate::port_index(port), &[PortKind::Registers]).map_err(refused)?;
-        if !self.hub.holds(party, translate::port_index(line), hub::Role::Sink) {
+        if !self.hub.holds(party, translate::port_index(line), vp_hub::Role::Sink) {
             let reason = format!("port {} is not attached as sink", line.0);
             return Err((ErrorCode::NotAttached, reason));
         }
@@ -134,8 +134,8 @@ impl PlatformThread {
         let party = translate::party(session);
         let Some(member) = self.members.get_mut(session) else { return };
         let is_held = |ring: &Ring| {
-            self.hub.holds(party, translate::port_index(ring.port), hub::Role::Initiator)
-                && self.hub.holds(party, translate::port_index(ring.line), hub::Role::Sink)
+            self.hub.holds(party, translate::port_index(ring.port), vp_hub::Role::Initiator)
+                && self.hub.holds(party, translate::port_index(ring.line), vp_hub::Role::Sink)
         };
         if member.ring.as_ref().is_some_and(|ring| !is_held(ring)) {
             member.ring = None;
@@ -222,7 +222,7 @@ fn exceeded(exceeded: QuotaExceeded) -> Failure {
     (ErrorCode::QuotaExceeded, exceeded.to_string())
 }
 
-fn refused(failure: hub::Failure) -> Failure {
+fn refused(failure: vp_hub::Failure) -> Failure {
     (translate::error_code(failure.kind), failure.reason)
 }
 

@@ -3,7 +3,6 @@
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
 use vp_models::device::Identity;
-use vp_models::hub;
 use vp_models::platform;
 use vp_protocols::native::{
     self, Access, Activity, Capabilities, DebugEvent, ErrorCode, Hit, MemoryRead, MemoryWrite, Port, PortId,
@@ -11,11 +10,11 @@ use vp_protocols::native::{
     StopWhy, TimeMode, Until, Why,
 };
 
-pub(super) fn party(session: SessionId) -> hub::PartyId {
-    hub::PartyId(session.0)
+pub(super) fn party(session: SessionId) -> vp_hub::PartyId {
+    vp_hub::PartyId(session.0)
 }
 
-pub(super) fn session(party: hub::PartyId) -> SessionId {
+pub(super) fn session(party: vp_hub::PartyId) -> SessionId {
     SessionId(party.0)
 }
 
@@ -27,11 +26,11 @@ pub(super) fn from_time(time: native::Time) -> Time {
     Time::ps(time.0)
 }
 
-pub(super) fn port_index(port: PortId) -> hub::PortIndex {
-    hub::PortIndex(port.0)
+pub(super) fn port_index(port: PortId) -> vp_hub::PortIndex {
+    vp_hub::PortIndex(port.0)
 }
 
-pub(super) fn port_id(port: hub::PortIndex) -> PortId {
+pub(super) fn port_id(port: vp_hub::PortIndex) -> PortId {
     PortId(port.0)
 }
 
@@ -43,7 +42,7 @@ pub(super) fn ports(ports: &[platform::Port]) -> Vec<Port> {
             platform::PortKind::Irq => PortKind::Irq,
             platform::PortKind::Axi | platform::PortKind::Stream => PortKind::Axi,
         };
-        let roles: Vec<Role> = hub::roles(port.kind).iter().map(|&of| role(of)).collect();
+        let roles: Vec<Role> = vp_hub::roles(port.kind).iter().map(|&of| role(of)).collect();
         Port {
             name: port.name.to_owned(),
             kind,
@@ -61,45 +60,45 @@ pub(super) fn device(identity: Identity) -> native::Device {
     native::Device { kind: kind.to_owned(), compatible, register_map: register_map.map(str::to_owned) }
 }
 
-pub(super) fn role(role: hub::Role) -> Role {
+pub(super) fn role(role: vp_hub::Role) -> Role {
     match role {
-        hub::Role::Initiator => Role::Initiator,
-        hub::Role::Target => Role::Target,
-        hub::Role::Source => Role::Source,
-        hub::Role::Sink => Role::Sink,
+        vp_hub::Role::Initiator => Role::Initiator,
+        vp_hub::Role::Target => Role::Target,
+        vp_hub::Role::Source => Role::Source,
+        vp_hub::Role::Sink => Role::Sink,
     }
 }
 
-pub(super) fn from_role(role: Role) -> hub::Role {
+pub(super) fn from_role(role: Role) -> vp_hub::Role {
     match role {
-        Role::Initiator => hub::Role::Initiator,
-        Role::Target => hub::Role::Target,
-        Role::Source => hub::Role::Source,
-        Role::Sink => hub::Role::Sink,
+        Role::Initiator => vp_hub::Role::Initiator,
+        Role::Target => vp_hub::Role::Target,
+        Role::Source => vp_hub::Role::Source,
+        Role::Sink => vp_hub::Role::Sink,
     }
 }
 
 /// The hub's mode of time for a session's mode; the caller that reads the clock does the pacing.
-pub(super) fn time_mode(mode: TimeMode) -> hub::TimeMode {
+pub(super) fn time_mode(mode: TimeMode) -> vp_hub::TimeMode {
     match mode {
-        TimeMode::Lockstep => hub::TimeMode::Lockstep,
-        TimeMode::Free | TimeMode::Paced { .. } => hub::TimeMode::Free,
+        TimeMode::Lockstep => vp_hub::TimeMode::Lockstep,
+        TimeMode::Free | TimeMode::Paced { .. } => vp_hub::TimeMode::Free,
     }
 }
 
-pub(super) fn activity(activity: hub::Activity) -> Activity {
+pub(super) fn activity(activity: vp_hub::Activity) -> Activity {
     match activity {
-        hub::Activity::Running => Activity::Running,
-        hub::Activity::Held => Activity::Held,
-        hub::Activity::Idle => Activity::Idle,
-        hub::Activity::Deadlocked => Activity::Deadlocked,
+        vp_hub::Activity::Running => Activity::Running,
+        vp_hub::Activity::Held => Activity::Held,
+        vp_hub::Activity::Idle => Activity::Idle,
+        vp_hub::Activity::Deadlocked => Activity::Deadlocked,
     }
 }
 
-fn kind(access: Access) -> hub::AccessKind {
+fn kind(access: Access) -> vp_hub::AccessKind {
     match access {
-        Access::Timed => hub::AccessKind::Timed,
-        Access::Debug => hub::AccessKind::Debug,
+        Access::Timed => vp_hub::AccessKind::Timed,
+        Access::Debug => vp_hub::AccessKind::Debug,
     }
 }
 
@@ -114,43 +113,47 @@ pub(super) fn command(
     payload: &Bytes,
     capabilities: Capabilities,
     ports: &[platform::Port],
-) -> Option<hub::PartyCommand> {
+) -> Option<vp_hub::PartyCommand> {
     Some(match *request {
         Request::Attach(attach) => {
             let range = attach.range.map(|range| range.base..range.base.saturating_add(range.size));
-            hub::PartyCommand::Attach { port: port_index(attach.port), role: from_role(attach.role), range }
+            vp_hub::PartyCommand::Attach {
+                port: port_index(attach.port),
+                role: from_role(attach.role),
+                range,
+            }
         }
-        Request::Detach { port } => hub::PartyCommand::Detach { port: port_index(port) },
-        Request::RegisterRead(read) => hub::PartyCommand::Access(register_read(read, capabilities)),
-        Request::RegisterWrite(write) => hub::PartyCommand::Access(register_write(write, capabilities)),
+        Request::Detach { port } => vp_hub::PartyCommand::Detach { port: port_index(port) },
+        Request::RegisterRead(read) => vp_hub::PartyCommand::Access(register_read(read, capabilities)),
+        Request::RegisterWrite(write) => vp_hub::PartyCommand::Access(register_write(write, capabilities)),
         Request::MemoryRead(MemoryRead { port, address, length, access, at, .. }) => {
-            hub::PartyCommand::Access(hub::Access {
+            vp_hub::PartyCommand::Access(vp_hub::Access {
                 port: port_index(port),
                 at: begin(at, capabilities),
-                operation: hub::Operation::MemoryRead { address, length, kind: kind(access) },
+                operation: vp_hub::Operation::MemoryRead { address, length, kind: kind(access) },
             })
         }
         Request::MemoryWrite(write) => {
-            hub::PartyCommand::Access(memory_write(write, payload, capabilities, ports))
+            vp_hub::PartyCommand::Access(memory_write(write, payload, capabilities, ports))
         }
-        Request::Advance { until } => hub::PartyCommand::Advance(match until {
-            Until::Time(time) => hub::Until::Time(from_time(time)),
+        Request::Advance { until } => vp_hub::PartyCommand::Advance(match until {
+            Until::Time(time) => vp_hub::Until::Time(from_time(time)),
             Until::Interrupt { port, limit } => {
-                hub::Until::Interrupt { port: port_index(port), limit: limit.map(from_time) }
+                vp_hub::Until::Interrupt { port: port_index(port), limit: limit.map(from_time) }
             }
-            Until::Idle => hub::Until::Idle,
+            Until::Idle => vp_hub::Until::Idle,
         }),
-        Request::Step { to } => hub::PartyCommand::Step { to: from_time(to) },
+        Request::Step { to } => vp_hub::PartyCommand::Step { to: from_time(to) },
         Request::Clock { reaction, quantum } => {
             let reaction = match reaction {
-                native::Reaction::NextEdge => hub::Reaction::NextEdge,
-                native::Reaction::SameEdge => hub::Reaction::SameEdge,
+                native::Reaction::NextEdge => vp_hub::Reaction::NextEdge,
+                native::Reaction::SameEdge => vp_hub::Reaction::SameEdge,
             };
-            hub::PartyCommand::Clock(hub::Clock { reaction, quantum })
+            vp_hub::PartyCommand::Clock(vp_hub::Clock { reaction, quantum })
         }
-        Request::Reset => hub::PartyCommand::Reset,
+        Request::Reset => vp_hub::PartyCommand::Reset,
         Request::Inject { .. } => {
-            hub::PartyCommand::Inject { faults: String::from_utf8_lossy(payload).into_owned() }
+            vp_hub::PartyCommand::Inject { faults: String::from_utf8_lossy(payload).into_owned() }
         }
         Request::Status
         | Request::Statistics { .. }
@@ -172,23 +175,23 @@ pub(super) fn posted(
     payload: &Bytes,
     capabilities: Capabilities,
     ports: &[platform::Port],
-) -> hub::Access {
+) -> vp_hub::Access {
     match posted {
         Posted::RegisterWrite(write) => register_write(write, capabilities),
         Posted::MemoryWrite(write) => memory_write(write, payload, capabilities, ports),
     }
 }
 
-pub(super) fn register_read(read: RegisterRead, capabilities: Capabilities) -> hub::Access {
+pub(super) fn register_read(read: RegisterRead, capabilities: Capabilities) -> vp_hub::Access {
     let RegisterRead { port, address, at } = read;
-    let operation = hub::Operation::RegisterRead { address };
-    hub::Access { port: port_index(port), at: begin(at, capabilities), operation }
+    let operation = vp_hub::Operation::RegisterRead { address };
+    vp_hub::Access { port: port_index(port), at: begin(at, capabilities), operation }
 }
 
-pub(super) fn register_write(write: RegisterWrite, capabilities: Capabilities) -> hub::Access {
+pub(super) fn register_write(write: RegisterWrite, capabilities: Capabilities) -> vp_hub::Access {
     let RegisterWrite { port, address, value, at } = write;
-    let operation = hub::Operation::RegisterWrite { address, value };
-    hub::Access { port: port_index(port), at: begin(at, capabilities), operation }
+    let operation = vp_hub::Operation::RegisterWrite { address, value };
+    vp_hub::Access { port: port_index(port), at: begin(at, capabilities), operation }
 }
 
 /// Memory is written, and a stream is sent into, by the same message. What writes a stream by strobes is no sending, and
@@ -198,26 +201,26 @@ fn memory_write(
     payload: &Bytes,
     capabilities: Capabilities,
     ports: &[platform::Port],
-) -> hub::Access {
+) -> vp_hub::Access {
     let (data, strobes) = write.split(payload);
     let MemoryWrite { port, address, access, at, .. } = write;
     let is_stream =
         ports.get(usize::from(port.0)).is_some_and(|port| port.kind == platform::PortKind::Stream);
     let kind = kind(access);
     let operation = match is_stream && strobes.is_none() {
-        true => hub::Operation::StreamSend { data, kind },
-        false => hub::Operation::MemoryWrite { address, data, strobes, kind },
+        true => vp_hub::Operation::StreamSend { data, kind },
+        false => vp_hub::Operation::MemoryWrite { address, data, strobes, kind },
     };
-    hub::Access { port: port_index(port), at: begin(at, capabilities), operation }
+    vp_hub::Access { port: port_index(port), at: begin(at, capabilities), operation }
 }
 
 /// Translates an access of the hub into the request to the memory's owner, with its payload.
-pub(super) fn request(port: hub::PortIndex, access: hub::MemoryAccess) -> (Request, Bytes) {
-    let hub::MemoryAccess { address, length, write, kind, axi_id, at } = access;
+pub(super) fn request(port: vp_hub::PortIndex, access: vp_hub::MemoryAccess) -> (Request, Bytes) {
+    let vp_hub::MemoryAccess { address, length, write, kind, axi_id, at } = access;
     let (port, at) = (port_id(port), at.map(time));
     let access = match kind {
-        hub::AccessKind::Timed => Access::Timed,
-        hub::AccessKind::Debug => Access::Debug,
+        vp_hub::AccessKind::Timed => Access::Timed,
+        vp_hub::AccessKind::Debug => Access::Debug,
     };
     let Some((data, strobes)) = write else {
         let read = MemoryRead { port, address, length, access, axi_id, at };
@@ -237,99 +240,99 @@ pub(super) fn request(port: hub::PortIndex, access: hub::MemoryAccess) -> (Reque
 }
 
 /// Translates an owner's reply into an answer for the hub.
-pub(super) fn answer(reply: Reply, payload: Bytes) -> Result<Bytes, hub::Failure> {
+pub(super) fn answer(reply: Reply, payload: Bytes) -> Result<Bytes, vp_hub::Failure> {
     match reply {
         Reply::Failed { code, reason } => {
             let reason = if reason.is_empty() { code.to_string() } else { reason };
-            Err(hub::Failure { kind: failure_kind(code), reason })
+            Err(vp_hub::Failure { kind: failure_kind(code), reason })
         }
         _ => Ok(payload),
     }
 }
 
 /// Translates the end of a command into a reply to its session, with the payload.
-pub(super) fn reply(result: Result<hub::Completion, hub::Failure>) -> (Reply, Bytes) {
+pub(super) fn reply(result: Result<vp_hub::Completion, vp_hub::Failure>) -> (Reply, Bytes) {
     let reply = match result {
-        Ok(hub::Completion::Done) => Reply::Done,
-        Ok(hub::Completion::Value(value)) => Reply::Value { value },
-        Ok(hub::Completion::Data(data)) => return (Reply::Data, data),
-        Ok(hub::Completion::Stepped { next }) => Reply::Stepped { next: next.map(time) },
-        Ok(hub::Completion::Stopped(report)) => Reply::Stopped(Box::new(self::report(report))),
-        Ok(hub::Completion::Reached(why)) => Reply::Reached {
+        Ok(vp_hub::Completion::Done) => Reply::Done,
+        Ok(vp_hub::Completion::Value(value)) => Reply::Value { value },
+        Ok(vp_hub::Completion::Data(data)) => return (Reply::Data, data),
+        Ok(vp_hub::Completion::Stepped { next }) => Reply::Stepped { next: next.map(time) },
+        Ok(vp_hub::Completion::Stopped(report)) => Reply::Stopped(Box::new(self::report(report))),
+        Ok(vp_hub::Completion::Reached(why)) => Reply::Reached {
             why: match why {
-                hub::Why::Time => Why::Time,
-                hub::Why::Interrupt => Why::Interrupt,
-                hub::Why::Idle => Why::Idle,
-                hub::Why::Deadlock { report } => Why::Deadlock { report },
+                vp_hub::Why::Time => Why::Time,
+                vp_hub::Why::Interrupt => Why::Interrupt,
+                vp_hub::Why::Idle => Why::Idle,
+                vp_hub::Why::Deadlock { report } => Why::Deadlock { report },
             },
         },
-        Err(hub::Failure { kind, reason }) => Reply::Failed { code: error_code(kind), reason },
+        Err(vp_hub::Failure { kind, reason }) => Reply::Failed { code: error_code(kind), reason },
     };
     (reply, Bytes::new())
 }
 
-pub(super) fn error_code(kind: hub::FailureKind) -> ErrorCode {
+pub(super) fn error_code(kind: vp_hub::FailureKind) -> ErrorCode {
     match kind {
-        hub::FailureKind::NoSuchPort => ErrorCode::NoSuchPort,
-        hub::FailureKind::WrongRole => ErrorCode::WrongRole,
-        hub::FailureKind::PortBusy => ErrorCode::PortBusy,
-        hub::FailureKind::NotAttached => ErrorCode::NotAttached,
-        hub::FailureKind::BadRange => ErrorCode::BadRange,
-        hub::FailureKind::Misaligned => ErrorCode::Misaligned,
-        hub::FailureKind::DecodeError => ErrorCode::DecodeError,
-        hub::FailureKind::SlaveError | hub::FailureKind::NotAccepted => ErrorCode::SlaveError,
-        hub::FailureKind::WrongTimeMode => ErrorCode::WrongTimeMode,
-        hub::FailureKind::ContractBroken => ErrorCode::ContractBroken,
-        hub::FailureKind::Livelock => ErrorCode::Livelock,
-        hub::FailureKind::Cancelled => ErrorCode::Cancelled,
-        hub::FailureKind::Unsupported => ErrorCode::Unsupported,
-        hub::FailureKind::Internal => ErrorCode::Internal,
-        hub::FailureKind::OutOfMemory => ErrorCode::OutOfMemory,
+        vp_hub::FailureKind::NoSuchPort => ErrorCode::NoSuchPort,
+        vp_hub::FailureKind::WrongRole => ErrorCode::WrongRole,
+        vp_hub::FailureKind::PortBusy => ErrorCode::PortBusy,
+        vp_hub::FailureKind::NotAttached => ErrorCode::NotAttached,
+        vp_hub::FailureKind::BadRange => ErrorCode::BadRange,
+        vp_hub::FailureKind::Misaligned => ErrorCode::Misaligned,
+        vp_hub::FailureKind::DecodeError => ErrorCode::DecodeError,
+        vp_hub::FailureKind::SlaveError | vp_hub::FailureKind::NotAccepted => ErrorCode::SlaveError,
+        vp_hub::FailureKind::WrongTimeMode => ErrorCode::WrongTimeMode,
+        vp_hub::FailureKind::ContractBroken => ErrorCode::ContractBroken,
+        vp_hub::FailureKind::Livelock => ErrorCode::Livelock,
+        vp_hub::FailureKind::Cancelled => ErrorCode::Cancelled,
+        vp_hub::FailureKind::Unsupported => ErrorCode::Unsupported,
+        vp_hub::FailureKind::Internal => ErrorCode::Internal,
+        vp_hub::FailureKind::OutOfMemory => ErrorCode::OutOfMemory,
     }
 }
 
 /// A code that means nothing to the hub is the target's refusal.
-fn failure_kind(code: ErrorCode) -> hub::FailureKind {
+fn failure_kind(code: ErrorCode) -> vp_hub::FailureKind {
     match code {
-        ErrorCode::NoSuchPort => hub::FailureKind::NoSuchPort,
-        ErrorCode::WrongRole => hub::FailureKind::WrongRole,
-        ErrorCode::PortBusy => hub::FailureKind::PortBusy,
-        ErrorCode::NotAttached => hub::FailureKind::NotAttached,
-        ErrorCode::BadRange => hub::FailureKind::BadRange,
-        ErrorCode::Misaligned => hub::FailureKind::Misaligned,
-        ErrorCode::DecodeError => hub::FailureKind::DecodeError,
-        ErrorCode::WrongTimeMode => hub::FailureKind::WrongTimeMode,
-        ErrorCode::Cancelled => hub::FailureKind::Cancelled,
-        ErrorCode::Unsupported => hub::FailureKind::Unsupported,
-        ErrorCode::Internal => hub::FailureKind::Internal,
-        ErrorCode::OutOfMemory => hub::FailureKind::OutOfMemory,
-        _ => hub::FailureKind::SlaveError,
+        ErrorCode::NoSuchPort => vp_hub::FailureKind::NoSuchPort,
+        ErrorCode::WrongRole => vp_hub::FailureKind::WrongRole,
+        ErrorCode::PortBusy => vp_hub::FailureKind::PortBusy,
+        ErrorCode::NotAttached => vp_hub::FailureKind::NotAttached,
+        ErrorCode::BadRange => vp_hub::FailureKind::BadRange,
+        ErrorCode::Misaligned => vp_hub::FailureKind::Misaligned,
+        ErrorCode::DecodeError => vp_hub::FailureKind::DecodeError,
+        ErrorCode::WrongTimeMode => vp_hub::FailureKind::WrongTimeMode,
+        ErrorCode::Cancelled => vp_hub::FailureKind::Cancelled,
+        ErrorCode::Unsupported => vp_hub::FailureKind::Unsupported,
+        ErrorCode::Internal => vp_hub::FailureKind::Internal,
+        ErrorCode::OutOfMemory => vp_hub::FailureKind::OutOfMemory,
+        _ => vp_hub::FailureKind::SlaveError,
     }
 }
 
 /// Translates what a debugger is told of time that stands.
-pub(super) fn report(report: hub::StopReport) -> StopReport {
-    let hub::StopReport { by, time: since, why, hits } = report;
+pub(super) fn report(report: vp_hub::StopReport) -> StopReport {
+    let vp_hub::StopReport { by, time: since, why, hits } = report;
     let why = match why {
-        hub::StopWhy::Asked => StopWhy::Asked,
-        hub::StopWhy::Stepped => StopWhy::Stepped,
-        hub::StopWhy::Breakpoint => StopWhy::Breakpoint,
+        vp_hub::StopWhy::Asked => StopWhy::Asked,
+        vp_hub::StopWhy::Stepped => StopWhy::Stepped,
+        vp_hub::StopWhy::Breakpoint => StopWhy::Breakpoint,
     };
-    let hit = |hub::Hit { breakpoint, time: at, seen }| Hit {
+    let hit = |vp_hub::Hit { breakpoint, time: at, seen }| Hit {
         breakpoint,
         time: time(at),
         seen: match seen {
-            hub::DebugEvent::Register { write, address, value } => {
+            vp_hub::DebugEvent::Register { write, address, value } => {
                 DebugEvent::Register { write, address, value }
             }
-            hub::DebugEvent::Interrupt => DebugEvent::Interrupt,
-            hub::DebugEvent::Layer { end, unit, number, label } => {
+            vp_hub::DebugEvent::Interrupt => DebugEvent::Interrupt,
+            vp_hub::DebugEvent::Layer { end, unit, number, label } => {
                 DebugEvent::Layer { end, unit, number, label }
             }
-            hub::DebugEvent::Burst { port, write, id, address, bytes } => {
+            vp_hub::DebugEvent::Burst { port, write, id, address, bytes } => {
                 DebugEvent::Burst { port: port_id(port), write, id, address, bytes }
             }
-            hub::DebugEvent::Time => DebugEvent::Time,
+            vp_hub::DebugEvent::Time => DebugEvent::Time,
         },
     };
     StopReport { by: session(by), time: time(since), why, hits: hits.into_iter().map(hit).collect() }

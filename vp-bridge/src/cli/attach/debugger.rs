@@ -11,7 +11,7 @@ use vp_client::native::{
 };
 use vp_client::{Client, Error, Handler};
 use vp_core::Time;
-use vp_models::host::{Backlog, warnings_left_out};
+use vp_models::backlog::{Backlog, warnings_left_out};
 use vp_models::platform::DeviceRegisters;
 use vp_transport::Address;
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Config, Editor};
-use vp_models::host::read_line_at_most;
+use vp_models::bounded_file::read_line_at_most;
 use vp_transport::Address;
 
 use super::live::WhichArgs;

@@ -12,11 +12,11 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 
 use vp_core::Time;
-use vp_models::host::trace::player::{self, Outcome, PlayOptions};
-use vp_models::host::trace::{Trace, discover};
-use vp_models::host::{Host, Statistics, Warning};
-use vp_models::hub::{Clock, Hub, LinkedPort, PinEvent, PortIndex, Role, TimeMode};
-use vp_models::local::LocalHost;
+use vp_host::LocalHost;
+use vp_host::trace::player::{self, Outcome, PlayOptions};
+use vp_host::trace::{Trace, discover};
+use vp_host::{Host, Statistics, Warning};
+use vp_hub::{Clock, Hub, LinkedPort, PinEvent, PortIndex, Role, TimeMode};
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform, Port};
 
@@ -187,7 +187,7 @@ fn model(description: &Description, parts: &PartArgs) -> Result<LocalHost, Failu
     for port in parts.memories() {
         let mut memory = description.clone();
         // Nobody else uses it.
-        let outside = OutsideDescription::in_place_of(&memory.device);
+        let outside = memory.device.outside();
         memory.device = DeviceDescription::Outside(Box::new(outside));
         link(&mut host, Platform::build(&memory).map_err(Failure::new)?, vec![(port, Role::Target)])?;
     }

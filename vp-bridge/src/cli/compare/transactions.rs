@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 
 use vp_core::Time;
+use vp_hub::{PinEvent, PortEvent, Role};
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
-use vp_models::hub::{PinEvent, PortEvent, Role};
 use vp_models::platform::{Port, PortKind};
 
 use crate::cli::text::counted;
@@ -346,7 +346,7 @@ impl Bursts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vp_models::hub::PortIndex;
+    use vp_hub::PortIndex;
 
     #[test]
     fn transfers_are_taken_one_an_edge_while_ready_is_high() {

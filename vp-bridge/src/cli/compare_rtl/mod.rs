@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use vp_models::host::trace::{Trace, TraceSource, discover};
+use vp_host::trace::{Trace, TraceSource, discover};
 use vp_study::rtl::distribution::{self, Bounds, Distribution, TableDistribution};
 use vp_study::rtl::log;
 use vp_study::rtl::measurements::Measurements;

@@ -7,9 +7,9 @@ use super::hosts::{HostArgs, OpenedHost, described};
 use super::platform_args::nvdla;
 use super::{Failure, Verdict, terminal};
 use indicatif::ProgressBar;
-use vp_models::host::Statistics;
-use vp_models::host::network::digits::{self, Sample};
-use vp_models::host::network::{Inference, Network, Plan, Runner};
+use vp_host::Statistics;
+use vp_host::network::digits::{self, Sample};
+use vp_host::network::{Inference, Network, Plan, Runner};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -2,7 +2,7 @@
 
 use crate::cli::text::styled;
 use anstyle::{Ansi256Color, Style};
-use vp_models::host::network::digits::Sample;
+use vp_host::network::digits::Sample;
 
 /// The first of the greys among a terminal's 256 colours, from black to white.
 const GREYS: std::ops::RangeInclusive<u8> = 232..=255;

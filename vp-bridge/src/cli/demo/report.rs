@@ -7,9 +7,9 @@ use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, memory};
 use std::io::Write;
 use vp_core::Time;
-use vp_models::host::Statistics;
-use vp_models::host::network::digits;
-use vp_models::host::network::{Inference, NetworkLayer, Operation, Span};
+use vp_host::Statistics;
+use vp_host::network::digits;
+use vp_host::network::{Inference, NetworkLayer, Operation, Span};
 
 /// Images side by side.
 const ACROSS: usize = 8;

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use vp_core::Time;
-use vp_models::hub::{Input, PartyId, Recorded};
+use vp_hub::{Input, PartyId, Recorded};
 use vp_recordings::{ReadError, Reader};
 
 use super::inputs::Names;

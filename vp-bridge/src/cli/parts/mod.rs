@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use vp_client::SilenceLimit;
 use vp_client::native::{Attached, Role, StatusReport};
-use vp_models::hub::PinEvent;
+use vp_hub::PinEvent;
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_remote::{RemoteHost, RemoteOptions};
@@ -316,7 +316,7 @@ impl PartArgs {
     pub(super) fn of(&self, description: &mut Description) -> Result<Parts, Failure> {
         let is_outside = self.device_command.is_some() || self.device.is_some();
         if is_outside && !matches!(description.device, DeviceDescription::Outside(_)) {
-            let outside = OutsideDescription::in_place_of(&description.device);
+            let outside = description.device.outside();
             description.device = DeviceDescription::Outside(Box::new(outside));
         }
         let mut parts = Vec::new();

@@ -3,7 +3,7 @@
 use crate::cli::Failure;
 use crate::cli::text;
 use std::io::Write;
-use vp_models::host::network::{Measured, Plan};
+use vp_host::network::{Measured, Plan};
 use vp_models::platform::Description;
 use vp_study::energy::{Coefficients, Counts, Energy, EnergyPart, said};
 

@@ -6,10 +6,10 @@ use super::MOST_INPUT;
 use super::named::Named;
 use std::path::Path;
 use toml::Table;
+use vp_host::fpga_ai_suite::{Job, Model};
+use vp_host::network::{Network, Options, Plan};
+use vp_host::trace::{TraceSource, discover};
 use vp_models::fpga_ai_suite::ArchitectureFile;
-use vp_models::host::fpga_ai_suite::{Job, Model};
-use vp_models::host::network::{Network, Options, Plan};
-use vp_models::host::trace::{TraceSource, discover};
 use vp_models::suggestion;
 use vp_models::toml_text::TomlText;
 

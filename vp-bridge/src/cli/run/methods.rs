@@ -4,7 +4,7 @@
 use crate::cli::Failure;
 use crate::cli::text::{counted, wrapped};
 use std::io::Write;
-use vp_models::host::network::{Compression, ConvolutionMethod, LayerFigures, Network, Plan, Winograd};
+use vp_host::network::{Compression, ConvolutionMethod, LayerFigures, Network, Plan, Winograd};
 
 /// A mark in the table of layers.
 struct Mark {
@@ -98,7 +98,7 @@ fn direct(network: &Network, plan: &Plan) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::cli::text::COLUMNS;
-    use vp_models::host::network::{Measured, Memories, PlanOptions};
+    use vp_host::network::{Measured, Memories, PlanOptions};
     use vp_models::platform::{Arithmetic, Description};
 
     /// Of a layer on this platform.

@@ -3,7 +3,7 @@
 use super::MOST_INPUT;
 use crate::cli::{Failure, standard};
 use std::path::PathBuf;
-use vp_models::host::network::{Network, Options};
+use vp_host::network::{Network, Options};
 use vp_models::toml_text::TextError;
 
 /// Place of a network, if that is what a person names: one that is built in, a folder with a `network.toml`, a TOML

@@ -12,8 +12,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use vp_core::Time;
-use vp_models::host::network::{LayerFigures, Measured, Memories, Network, Place, Plan, PlanError};
-use vp_models::host::{Bounds, Memory};
+use vp_host::network::{LayerFigures, Measured, Memories, Network, Place, Plan, PlanError};
+use vp_host::{Bounds, Memory};
 use vp_models::platform::{Arithmetic, Description};
 use vp_models::toml_text::TextError;
 use vp_study::energy::Coefficients;
@@ -369,7 +369,7 @@ fn layers(out: &mut impl Write, plan: &Plan, measured: &Measured) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vp_models::host::Bound;
+    use vp_host::Bound;
 
     #[test]
     fn sizes_are_columns_and_lines() {

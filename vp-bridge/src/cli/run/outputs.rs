@@ -4,7 +4,7 @@ use crate::cli::Failure;
 use crate::cli::text::{self, counted};
 use serde_json::{Value, json};
 use std::io::Write;
-use vp_models::host::loadable::{Element, Execution, Output};
+use vp_host::loadable::{Element, Execution, Output};
 
 /// Most values that are shown of an output.
 const MOST: usize = 10;
@@ -65,8 +65,8 @@ pub(super) fn json(execution: &Execution) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vp_models::host::Memory;
-    use vp_models::host::loadable::Tensor;
+    use vp_host::Memory;
+    use vp_host::loadable::Tensor;
 
     fn output(size: [usize; 3], is_half: bool, bytes: &[u8]) -> Output {
         let tensor = Tensor {

@@ -1,8 +1,8 @@
 //! The platform of a trace that is asked to run on none: what its contents say, then its folder and its name.
 
 use super::DEFAULT_PLATFORM;
-use vp_models::host::loadable::fit;
-use vp_models::host::trace::{Body, Trace, TraceSource, configuration_in_name, configuration_of_name};
+use vp_host::loadable::fit;
+use vp_host::trace::{Body, Trace, TraceSource, configuration_in_name, configuration_of_name};
 use vp_models::platform::Description;
 
 /// A platform, and why this one, if that is worth a word.

@@ -8,9 +8,9 @@ use crate::cli::{Failure, Verdict, memory};
 use std::fmt;
 use std::io::Write;
 use vp_core::Time;
-use vp_models::host::Statistics;
-use vp_models::host::loadable::Execution;
-use vp_models::host::trace::player::{self, Left};
+use vp_host::Statistics;
+use vp_host::loadable::Execution;
+use vp_host::trace::player::{self, Left};
 use vp_models::platform::DeviceDescription;
 
 /// The verdict, which stands even if nobody reads the report to its end.

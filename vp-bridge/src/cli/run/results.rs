@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde_json::json;
-use vp_models::host::network::{LayerFigures, Measured, Network, Plan};
-use vp_models::host::{Bounds, Memory, Warning};
+use vp_host::network::{LayerFigures, Measured, Network, Plan};
+use vp_host::{Bounds, Memory, Warning};
 use vp_models::occupancy::Work;
 use vp_models::platform::{Arithmetic, Description};
 use vp_study::energy::Energy;

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
+use vp_host::Statistics;
+use vp_host::fpga_ai_suite::{Driver, Inference, Job, Model};
+use vp_host::network::{Options, digits};
 use vp_models::fpga_ai_suite::Architecture;
-use vp_models::host::Statistics;
-use vp_models::host::fpga_ai_suite::{Driver, Inference, Job, Model};
-use vp_models::host::network::{Options, digits};
 use vp_models::platform::{Description, DeviceDescription};
 
 use super::super::hosts::OpenedHost;

@@ -6,9 +6,9 @@ use super::picture::{self, Picture};
 use crate::cli::standard;
 use crate::cli::text::grouped;
 use std::path::{Path, PathBuf};
-use vp_models::host::loadable::Tensor;
-use vp_models::host::trace::player::Outcome;
-use vp_models::host::trace::{Body, Trace};
+use vp_host::loadable::Tensor;
+use vp_host::trace::player::Outcome;
+use vp_host::trace::{Body, Trace};
 
 /// Gives a loadable its inputs.
 pub(super) fn give(trace: &mut Trace, files: &[PathBuf]) -> Result<(), Failure> {

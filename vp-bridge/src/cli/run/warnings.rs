@@ -4,8 +4,8 @@ use crate::cli::text::{self, styled};
 use crate::cli::{Failure, terminal};
 use std::fmt;
 use std::io::Write;
-use vp_models::host::trace::{Body, Trace};
-use vp_models::host::{Host, Statistics, Warning};
+use vp_host::trace::{Body, Trace};
+use vp_host::{Host, Statistics, Warning};
 use vp_models::nvdla::registers::RegisterMap;
 
 /// The faults that were armed: what each is, and what it has done.

@@ -7,10 +7,10 @@ use crate::cli::run::bound;
 use crate::cli::text::{self, grouped, styled};
 use crate::cli::{Failure, Verdict};
 use std::io::Write;
-use vp_models::host::network::{
+use vp_host::LocalHost;
+use vp_host::network::{
     MeasureError, Measured, Memories, Network, Options, Plan, PlanOptions, Winograd, example_input,
 };
-use vp_models::local::LocalHost;
 use vp_models::platform::{Arithmetic, Description, Platform};
 use vp_study::published::{self, Case, Compared, NETWORKS, PLATFORM, WinogradUse};
 

@@ -6,7 +6,7 @@ use crate::cli::text::{self, counted, grouped, styled, table};
 use crate::cli::{self, Failure, Verdict};
 use std::io::Write;
 use std::path::Path;
-use vp_models::host::Bound;
+use vp_host::Bound;
 use vp_study::report::Page;
 use vp_study::{self as study, Area, Measured, Outcome, Planned, Row, Shard, Store};
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use vp_models::host::read_description;
+use vp_models::bounded_file::read_description;
 use vp_models::suggestion::hint;
 use vp_models::toml_text::{TextError, TomlText};
 

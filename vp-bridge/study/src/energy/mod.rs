@@ -7,7 +7,7 @@ mod coefficients;
 
 pub use coefficients::{Coefficient, Coefficients};
 
-use vp_models::host::network::{LayerFigures, Plan};
+use vp_host::network::{LayerFigures, Plan};
 use vp_models::nvdla::numeric::Precision;
 use vp_models::occupancy::{Work, WorkCounts};
 use vp_models::platform::Description;
@@ -214,7 +214,7 @@ pub fn said(picojoules: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vp_models::host::network::{Measured as Ran, Network};
+    use vp_host::network::{Measured as Ran, Network};
     use vp_models::platform::Arithmetic;
 
     fn counts() -> Counts {

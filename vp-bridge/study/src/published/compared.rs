@@ -4,9 +4,9 @@ use super::Case;
 use super::cause::Cause;
 use super::figure::{Figure, figures};
 use vp_core::Time;
+use vp_host::network::{LayerFigures, Measured, Network, Plan, PlanError, Winograd};
+use vp_host::{Bound, Bounds, Memory};
 use vp_models::device::MemoryInterface;
-use vp_models::host::network::{LayerFigures, Measured, Network, Plan, PlanError, Winograd};
-use vp_models::host::{Bound, Bounds, Memory};
 use vp_models::nvdla::config::Config;
 use vp_models::platform::{Description, MemoryDescription};
 
@@ -236,7 +236,7 @@ impl Compared {
 mod tests {
     use super::*;
     use crate::published::{NETWORKS, frame};
-    use vp_models::host::network::{Operation, Options};
+    use vp_host::network::{Operation, Options};
 
     #[test]
     fn each_figure_is_of_layers_that_our_networks_have() {
@@ -253,7 +253,7 @@ mod tests {
                         .find(|layer| layer.name == *wanted)
                         .unwrap_or_else(|| panic!("{wanted}"))
                 });
-                let macs: u64 = layers.map(vp_models::host::network::NetworkLayer::macs).sum();
+                let macs: u64 = layers.map(vp_host::network::NetworkLayer::macs).sum();
                 // One layer's input is counted with the channels of those after it.
                 let counted = if figure.layers == ["res2a_branch2a"] { 4.0 } else { 1.0 };
                 let off = counted * macs as f64 / figure.macs as f64;

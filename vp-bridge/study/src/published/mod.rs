@@ -10,8 +10,8 @@ mod cause;
 mod compared;
 mod figure;
 
+use vp_host::network::Placement;
 use vp_models::bus::axi::Latency;
-use vp_models::host::network::Placement;
 use vp_models::platform::Description;
 
 pub use cause::Cause;

@@ -9,7 +9,7 @@ use crate::wording::rounded;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 use serde_json::{Value, json};
-use vp_models::host::Bound;
+use vp_host::Bound;
 
 /// A bar: its name, and its parts in the order of [`Bound::ALL`].
 pub(super) struct Bar {

@@ -4,7 +4,7 @@ use super::bars::Bar;
 use crate::measured::{Measured, MeasuredLayer};
 use crate::wording::rounded;
 use maud::{Markup, html};
-use vp_models::host::Bound;
+use vp_host::Bound;
 
 /// A table as it stands behind a picture: names of columns, then rows. Cells that are no numbers begin with a letter or a sign of their own.
 pub(super) type Cells = (Vec<String>, Vec<Vec<String>>);

@@ -4,7 +4,7 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use vp_models::host::Bound;
+use vp_host::Bound;
 
 pub(super) type Error = Box<dyn std::error::Error>;
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -28,7 +28,7 @@ pub(super) const SERIES: [RGBColor; 8] = [
     RGBColor(0xd6, 0x4a, 0x4a),
 ];
 
-/// Colours of bounds, in the order of [`vp_models::host::Bound::ALL`].
+/// Colours of bounds, in the order of [`vp_host::Bound::ALL`].
 pub(super) const BOUNDS: [RGBColor; Bound::COUNT] = [
     RGBColor(0x3a, 0xa0, 0x62),
     RGBColor(0xa3, 0xc9, 0x6a),

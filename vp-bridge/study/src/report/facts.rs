@@ -11,8 +11,8 @@ use crate::rtl::proven::{self, Evidence};
 use crate::wording::rounded;
 use crate::wording::{Unit, short};
 use maud::{Markup, html};
+use vp_host::network::{PlanOptions, Winograd};
 use vp_models::bus::axi::Latency;
-use vp_models::host::network::{PlanOptions, Winograd};
 use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::Description;
 

@@ -3,7 +3,7 @@
 use super::RtlError;
 use std::collections::BTreeMap;
 use std::path::Path;
-use vp_models::host::unpack_text_at_most;
+use vp_models::bounded_file::unpack_text_at_most;
 
 use super::table::{Row, Setting, Table};
 

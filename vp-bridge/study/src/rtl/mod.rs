@@ -22,7 +22,7 @@ pub mod table;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-use vp_models::host::read_description;
+use vp_models::bounded_file::read_description;
 
 /// A file of measurements that is not as its description says, or a row that cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use vp_models::host::trace::Trace;
+use vp_host::trace::Trace;
 use vp_models::nvdla::config::{Config, DataType};
 use vp_models::nvdla::registers::{Group, Located, Unit, cdma, cdp, pdp, rbk, sdp};
 

@@ -9,10 +9,10 @@ use super::RtlError;
 use super::table::{Cells, Setting};
 use std::path::Path;
 use vp_core::Time;
-use vp_models::host::Host;
-use vp_models::host::network::{Network, Options, Plan, RunError, Runner, Work, digits, example_input};
-use vp_models::host::program::address;
-use vp_models::local::LocalHost;
+use vp_host::Host;
+use vp_host::LocalHost;
+use vp_host::network::{Network, Options, Plan, RunError, Runner, Work, digits, example_input};
+use vp_host::program::address;
 use vp_models::nvdla::registers::{Unit, cdma};
 use vp_models::platform::{Description, Platform};
 

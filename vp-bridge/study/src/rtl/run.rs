@@ -6,10 +6,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use vp_core::observe::{Observation, Observer, Stage, What};
 use vp_core::{Sim, Time};
-use vp_models::host::Host as _;
-use vp_models::host::trace::Trace;
-use vp_models::host::trace::player::{self, FailureKind, PlayOptions};
-use vp_models::local::LocalHost;
+use vp_host::Host as _;
+use vp_host::LocalHost;
+use vp_host::trace::Trace;
+use vp_host::trace::player::{self, FailureKind, PlayOptions};
 use vp_models::platform::{Description, Platform};
 
 /// Run of a trace on the model. Cycles count from the first enable.

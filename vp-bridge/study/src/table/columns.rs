@@ -5,7 +5,7 @@ use crate::area::Area;
 use crate::energy::Energy;
 use crate::measured::{Direction, Measured, Outcome};
 use crate::results::Row;
-use vp_models::host::Bound;
+use vp_host::Bound;
 use vp_models::occupancy::Work;
 
 /// A row a point: what varied, what was measured, then everything else that the platform is.

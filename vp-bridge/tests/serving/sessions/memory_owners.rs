@@ -6,7 +6,7 @@ use crate::common::{self, Served, copy, local, run};
 use std::io::Write as _;
 use std::time::Duration;
 use vp_client::{Client, Options as ClientOptions};
-use vp_models::host::{Host as _, Memory};
+use vp_host::{Host as _, Memory};
 use vp_models::platform::Description;
 use vp_protocols::native::{
     Access, Attach, CounterValue, ErrorCode, Event, MemoryRead, MemoryWrite, Notice, PortId, Posted, Range,

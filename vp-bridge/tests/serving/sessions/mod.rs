@@ -7,7 +7,7 @@ mod time;
 use crate::common;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
-use vp_models::host::{Host as _, HostError, Memory};
+use vp_host::{Host as _, HostError, Memory};
 use vp_protocols::native::{
     Access, Activity, Attach, ErrorCode, Event, MemoryRead, MemoryWrite, PortId, Posted, Range, RegisterRead,
     RegisterWrite, Reply, Request, RequestId, Role, Time, TimeMode, Until, Why,

@@ -3,7 +3,7 @@
 use super::{code, read};
 use crate::common::raw::{CSB, DBB, IRQ, Raw};
 use crate::common::{self, Served, copy, fetch_target, local, run, start_copy};
-use vp_models::host::{Host, HostError};
+use vp_host::{Host, HostError};
 use vp_protocols::native::{
     Access, Activity, Attach, ErrorCode, Event, MemoryRead, Notice, Posted, RegisterRead, RegisterWrite,
     Reply, Request, Role, Time, TimeMode, Until, Why,

@@ -190,7 +190,7 @@ impl Interconnect {
 
     /// Puts the pins of a memory outside in the place of the memory behind the interface, or takes them away: for `why` its
     /// bursts then end with errors.
-    pub(crate) fn attach_memory(&self, pins: Result<Rc<ManagerPins>, &str>) {
+    pub fn attach_memory(&self, pins: Result<Rc<ManagerPins>, &str>) {
         let (pins, why) = match pins {
             Ok(pins) => (Some(pins), "another memory has taken its place"),
             Err(why) => (None, why),
@@ -207,7 +207,7 @@ impl Interconnect {
 
     /// Puts the pins of a master outside before the arbiter. Of a master that goes the pins stay until another comes: what
     /// it has asked for ends there.
-    pub(crate) fn attach_master(&self, name: &str, pins: Rc<SubordinatePins>) {
+    pub fn attach_master(&self, name: &str, pins: Rc<SubordinatePins>) {
         let known = self.reads.partners.borrow().master.as_ref().map(|(_, number)| *number);
         let (reader, writer) = match known {
             Some(number) => (number, self.writes.partners.borrow().master.as_ref().map_or(0, |(_, at)| *at)),
@@ -230,7 +230,7 @@ impl Interconnect {
     }
 
     /// The master outside goes.
-    pub(crate) fn detach_master(&self) {
+    pub fn detach_master(&self) {
         if let Some((pins, reader)) = &self.reads.partners.borrow().master {
             pins.go();
             self.reads.forget(*reader);
@@ -250,7 +250,7 @@ impl Interconnect {
     ///
     /// # Errors
     /// It breaks a rule of the interface. The event has no effect.
-    pub(crate) fn drive_from_memory(&self, event: AxiEvent) -> Result<(), AxiViolation> {
+    pub fn drive_from_memory(&self, event: AxiEvent) -> Result<(), AxiViolation> {
         let memory = self.reads.partners.borrow().memory.clone();
         memory.map_or(Ok(()), |memory| memory.drive(self.sim.now(), event))?;
         self.wake_both();
@@ -261,7 +261,7 @@ impl Interconnect {
     ///
     /// # Errors
     /// It breaks a rule of the interface. The event has no effect.
-    pub(crate) fn drive_from_master(&self, event: AxiEvent) -> Result<(), AxiViolation> {
+    pub fn drive_from_master(&self, event: AxiEvent) -> Result<(), AxiViolation> {
         let master = self.reads.partners.borrow().master.clone();
         master.map_or(Ok(()), |(master, _)| master.drive(self.sim.now(), event))?;
         self.wake_both();
@@ -269,7 +269,7 @@ impl Interconnect {
     }
 
     /// Returns the number of bursts that a memory outside owes.
-    pub(crate) fn owed_by_memory(&self) -> usize {
+    pub fn owed_by_memory(&self) -> usize {
         self.reads.partners.borrow().memory.as_ref().map_or(0, |memory| memory.open())
     }
 

@@ -45,7 +45,7 @@ pub use interconnect::Interconnect;
 pub(crate) use latency::LatencySource;
 pub use latency::{Drawn, Latency, LatencyError};
 pub use pins::{AxiChannel, AxiEvent};
-pub(crate) use pins::{AxiSink, AxiViolation, Driven, ManagerPins, SubordinatePins};
+pub use pins::{AxiSink, AxiViolation, Driven, ManagerPins, SubordinatePins};
 pub use read_client::{Request, Requester};
 pub use read_pipeline::ReadPipelineConfig;
 pub use read_stream::{ReadStream, ReadStreamConfig};

@@ -104,7 +104,7 @@ impl OutsideRegisters {
     }
 
     /// A target takes the accesses from now on.
-    pub(crate) fn attach(&self, sink: RegisterSink) {
+    pub fn attach(&self, sink: RegisterSink) {
         let state = &mut *self.state.borrow_mut();
         state.target = Some((sink, Driven::new(state.period)));
         (state.driven, state.is_told, state.gone) = (0, false, None);
@@ -124,7 +124,7 @@ impl OutsideRegisters {
     }
 
     /// The target goes: what it owes fails.
-    pub(crate) fn detach(&self, why: &str) {
+    pub fn detach(&self, why: &str) {
         let state = &mut *self.state.borrow_mut();
         state.target = None;
         state.gone = Some(why.to_owned());
@@ -137,7 +137,7 @@ impl OutsideRegisters {
     }
 
     /// The target takes accesses, or not, from now on.
-    pub(crate) fn set_ready(&self, ready: bool) {
+    pub fn set_ready(&self, ready: bool) {
         if let Some((_, driven)) = &mut self.state.borrow_mut().target {
             driven.set_ready(self.sim.now(), ready);
         }
@@ -147,7 +147,7 @@ impl OutsideRegisters {
     ///
     /// # Errors
     /// There is none, or it has not been taken yet.
-    pub(crate) fn answer(&self, value: u32) -> Result<(), &'static str> {
+    pub fn answer(&self, value: u32) -> Result<(), &'static str> {
         let request = {
             let state = &mut *self.state.borrow_mut();
             let Some((_, driven)) = &mut state.target else { return Ok(()) };

@@ -96,7 +96,7 @@ pub struct DramConfig {
     #[serde(default = "default_refresh")]
     pub refresh: bool,
     /// What controller and wires add to a read.
-    #[serde(default = "default_latency", with = "crate::platform::time_text")]
+    #[serde(default = "default_latency", with = "crate::units::time_text")]
     pub latency: Time,
     /// Figures that differ from the speed grade's, in clocks (`tCK` in picoseconds).
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]

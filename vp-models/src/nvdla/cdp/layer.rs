@@ -9,7 +9,7 @@ use crate::nvdla::cube::{self, Packing, Surface};
 use crate::nvdla::encode::{self, Encoded, Fields};
 use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::{Converter, Precision, wrap};
-use crate::nvdla::place::{LowBits, Place};
+use crate::nvdla::place::{LowBits, PlaceFields};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, RegisterMap, Unit, cdp as reg, cdp_rdma as rdma_reg};
 
@@ -68,7 +68,7 @@ pub struct CdpLayer {
 }
 
 /// Registers of the place that CDP reads.
-const SOURCE: Place = Place {
+const SOURCE: PlaceFields = PlaceFields {
     ram: rdma_reg::D_SRC_DMA_CFG::SRC_RAM_TYPE,
     base: [
         rdma_reg::D_SRC_BASE_ADDR_LOW::SRC_BASE_ADDR_LOW,
@@ -79,7 +79,7 @@ const SOURCE: Place = Place {
 };
 
 /// Registers of the place that CDP writes.
-const DESTINATION: Place = Place {
+const DESTINATION: PlaceFields = PlaceFields {
     ram: reg::D_DST_DMA_CFG::DST_RAM_TYPE,
     base: [reg::D_DST_BASE_ADDR_LOW::DST_BASE_ADDR_LOW, reg::D_DST_BASE_ADDR_HIGH::DST_BASE_ADDR_HIGH],
     line_stride: reg::D_DST_LINE_STRIDE::DST_LINE_STRIDE,

@@ -3,12 +3,12 @@
 use super::layer::{Average, Axis, Hardware, Method, PdpLayer, PdpSource, Strips, line_buffer_columns};
 use crate::nvdla::cube::Packing;
 use crate::nvdla::numeric::Precision;
-use crate::nvdla::place::{LowBits, Place};
+use crate::nvdla::place::{LowBits, PlaceFields};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, pdp as reg, pdp_rdma as rdma_reg};
 
 /// Registers of the place that PDP reads.
-pub(super) const SOURCE: Place = Place {
+pub(super) const SOURCE: PlaceFields = PlaceFields {
     ram: rdma_reg::D_SRC_RAM_CFG::SRC_RAM_TYPE,
     base: [
         rdma_reg::D_SRC_BASE_ADDR_LOW::SRC_BASE_ADDR_LOW,
@@ -19,7 +19,7 @@ pub(super) const SOURCE: Place = Place {
 };
 
 /// Registers of the place that PDP writes.
-pub(super) const DESTINATION: Place = Place {
+pub(super) const DESTINATION: PlaceFields = PlaceFields {
     ram: reg::D_DST_RAM_CFG::DST_RAM_TYPE,
     base: [reg::D_DST_BASE_ADDR_LOW::DST_BASE_ADDR_LOW, reg::D_DST_BASE_ADDR_HIGH::DST_BASE_ADDR_HIGH],
     line_stride: reg::D_DST_LINE_STRIDE::DST_LINE_STRIDE,

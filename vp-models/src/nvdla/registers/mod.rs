@@ -50,4 +50,5 @@ pub use group::Group;
 pub use lut_port::{Direction, LutPort, LutRules, Table};
 pub use map::{Located, RegisterMap, UnitSlot, UnknownMap, UnknownRegister};
 pub(crate) use other_map::OtherMap;
+pub use other_map::maps_that_fit;
 pub use unit::Unit;

@@ -3,7 +3,17 @@
 
 use super::{Access, Family, Grouping, Located, RegisterMap, Unit};
 use crate::checkpoint::{Checkpoint, CheckpointError};
-use crate::host::OTHER_MAPS;
+
+/// Stands in front of the register maps that accesses fit.
+const OTHER_MAPS: &str = "the accesses fit the register map of ";
+
+/// Returns the register maps that a warning names as those that accesses fit, if it is of a driver for another map.
+#[must_use]
+pub fn maps_that_fit(warning: &str) -> Vec<RegisterMap> {
+    let behind = warning.split_once(OTHER_MAPS).map(|(_, behind)| behind.split(';').next());
+    let named = behind.flatten().unwrap_or_default();
+    RegisterMap::ALL.into_iter().filter(|map| named.contains(map.name())).collect()
+}
 
 /// Accesses that several maps of different drivers explain, before it is said without knowing which.
 const UNDECIDED: u32 = 4;

@@ -6,7 +6,7 @@
 use crate::nvdla::config::Config;
 use crate::nvdla::cube::{self, Ram};
 use crate::nvdla::encode::{self, Encoded, Fields};
-use crate::nvdla::place::Place;
+use crate::nvdla::place::PlaceFields;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, RegisterMap, Unit, rbk as reg};
 
@@ -63,7 +63,7 @@ pub struct RubikSurface {
 }
 
 impl RubikSurface {
-    fn decode(group: &Group, place: &Place) -> RubikSurface {
+    fn decode(group: &Group, place: &PlaceFields) -> RubikSurface {
         let [low, high] = place.base;
         RubikSurface {
             ram: Ram::from_field(group.get(place.ram)),
@@ -73,15 +73,15 @@ impl RubikSurface {
         }
     }
 
-    fn address(&self, place: &Place) -> [(FieldRef, u32); 2] {
+    fn address(&self, place: &PlaceFields) -> [(FieldRef, u32); 2] {
         let [low, high] = place.base;
         [(low, self.base as u32), (high, (self.base >> 32) as u32)]
     }
 }
 
 /// Returns the registers of the place that RUBIK reads: a merge reads planes.
-const fn source(mode: Mode) -> Place {
-    Place {
+const fn source(mode: Mode) -> PlaceFields {
+    PlaceFields {
         ram: reg::D_DAIN_RAM_TYPE::DATAIN_RAM_TYPE,
         base: [reg::D_DAIN_ADDR_LOW::DAIN_ADDR_LOW, reg::D_DAIN_ADDR_HIGH::DAIN_ADDR_HIGH],
         line_stride: reg::D_DAIN_LINE_STRIDE::DAIN_LINE_STRIDE,
@@ -93,8 +93,8 @@ const fn source(mode: Mode) -> Place {
 }
 
 /// Returns the registers of the place that RUBIK writes: a split writes planes.
-const fn destination(mode: Mode) -> Place {
-    Place {
+const fn destination(mode: Mode) -> PlaceFields {
+    PlaceFields {
         ram: reg::D_DAOUT_RAM_TYPE::DATAOUT_RAM_TYPE,
         base: [reg::D_DAOUT_ADDR_LOW::DAOUT_ADDR_LOW, reg::D_DAOUT_ADDR_HIGH::DAOUT_ADDR_HIGH],
         line_stride: reg::D_DAOUT_LINE_STRIDE::DAOUT_LINE_STRIDE,

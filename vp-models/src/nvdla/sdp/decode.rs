@@ -11,7 +11,7 @@ use crate::nvdla::cube::{Packing, Surface};
 use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::{Converter, Precision};
 use crate::nvdla::order::Order;
-use crate::nvdla::place::{self, LowBits, Place};
+use crate::nvdla::place::{self, LowBits, PlaceFields};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, sdp as reg, sdp_rdma as rdma_reg};
 
@@ -226,7 +226,7 @@ impl Decoder<'_> {
         Ok(output)
     }
 
-    fn surface(&self, group: &Group, place: &Place, packing: Packing) -> Surface {
+    fn surface(&self, group: &Group, place: &PlaceFields, packing: Packing) -> Surface {
         let atom = self.hardware.atom as u32;
         place.surface(group, (atom, atom), packing, LowBits::OfRegisters)
     }

@@ -1,38 +1,56 @@
 //! The fields of SDP's stages and of their operands in SDP_RDMA, which differ in name only.
 
-use crate::nvdla::place::Place;
+use crate::nvdla::place::PlaceFields;
 use crate::nvdla::registers::{FieldRef, sdp as reg, sdp_rdma as rdma_reg};
 
 /// The fields that the three stages have in common, under different names.
-pub(crate) struct StageFields {
+pub struct StageFields {
+    /// Name of the stage: `BS`, `BN`, `EW`.
     pub(crate) name: &'static str,
-    pub(crate) bypass: FieldRef,
-    pub(crate) alu_bypass: FieldRef,
-    pub(crate) alu_algo: FieldRef,
-    pub(crate) mul_bypass: FieldRef,
-    pub(crate) mul_prelu: FieldRef,
-    pub(crate) alu_source: FieldRef,
-    pub(crate) mul_source: FieldRef,
-    pub(crate) alu_operand: FieldRef,
-    pub(crate) mul_operand: FieldRef,
-    // Of SDP_RDMA:
-    pub(crate) disable: FieldRef,
-    pub(crate) data_use: FieldRef,
-    pub(crate) data_size: FieldRef,
-    pub(crate) data_mode: FieldRef,
-    pub(crate) place: Place,
+    /// Bypass of the whole stage.
+    pub bypass: FieldRef,
+    /// Bypass of its ALU.
+    pub alu_bypass: FieldRef,
+    /// Operation of its ALU.
+    pub alu_algo: FieldRef,
+    /// Bypass of its multiplier.
+    pub mul_bypass: FieldRef,
+    /// Multiplies negative values only.
+    pub mul_prelu: FieldRef,
+    /// Source of the ALU's operand: register or memory.
+    pub alu_source: FieldRef,
+    /// Source of the multiplier's operand: register or memory.
+    pub mul_source: FieldRef,
+    /// The ALU's operand, where it is a register's.
+    pub alu_operand: FieldRef,
+    /// The multiplier's operand, where it is a register's.
+    pub mul_operand: FieldRef,
+    /// SDP_RDMA: nothing is read for the stage.
+    pub disable: FieldRef,
+    /// SDP_RDMA: which of the two operands are in memory.
+    pub data_use: FieldRef,
+    /// SDP_RDMA: bytes of an operand.
+    pub data_size: FieldRef,
+    /// SDP_RDMA: one operand a kernel, or one a point.
+    pub data_mode: FieldRef,
+    /// SDP_RDMA: place of the operands in memory.
+    pub place: PlaceFields,
 }
 
 /// Fields of BS or of BN, which shift.
-pub(crate) struct ShiftFields {
-    pub(crate) stage: StageFields,
-    pub(crate) relu_bypass: FieldRef,
-    pub(crate) alu_shift: FieldRef,
-    pub(crate) mul_shift: FieldRef,
+pub struct ShiftFields {
+    /// What it has in common with EW.
+    pub stage: StageFields,
+    /// Bypass of the rectifier.
+    pub relu_bypass: FieldRef,
+    /// Left shift of the ALU's operand.
+    pub alu_shift: FieldRef,
+    /// Right shift behind the multiplier.
+    pub mul_shift: FieldRef,
 }
 
 /// Registers of the place that SDP reads.
-pub(super) const SOURCE: Place = Place {
+pub(super) const SOURCE: PlaceFields = PlaceFields {
     ram: rdma_reg::D_SRC_DMA_CFG::SRC_RAM_TYPE,
     base: [
         rdma_reg::D_SRC_BASE_ADDR_LOW::SRC_BASE_ADDR_LOW,
@@ -43,14 +61,15 @@ pub(super) const SOURCE: Place = Place {
 };
 
 /// Registers of the place that SDP writes.
-pub(super) const DESTINATION: Place = Place {
+pub(super) const DESTINATION: PlaceFields = PlaceFields {
     ram: reg::D_DST_DMA_CFG::DST_RAM_TYPE,
     base: [reg::D_DST_BASE_ADDR_LOW::DST_BASE_ADDR_LOW, reg::D_DST_BASE_ADDR_HIGH::DST_BASE_ADDR_HIGH],
     line_stride: reg::D_DST_LINE_STRIDE::DST_LINE_STRIDE,
     surface_stride: reg::D_DST_SURFACE_STRIDE::DST_SURFACE_STRIDE,
 };
 
-pub(crate) const BS: ShiftFields = ShiftFields {
+/// Fields of BS.
+pub const BS: ShiftFields = ShiftFields {
     stage: StageFields {
         name: "BS",
         bypass: reg::D_DP_BS_CFG::BS_BYPASS,
@@ -66,7 +85,7 @@ pub(crate) const BS: ShiftFields = ShiftFields {
         data_use: rdma_reg::D_BRDMA_CFG::BRDMA_DATA_USE,
         data_size: rdma_reg::D_BRDMA_CFG::BRDMA_DATA_SIZE,
         data_mode: rdma_reg::D_BRDMA_CFG::BRDMA_DATA_MODE,
-        place: Place {
+        place: PlaceFields {
             ram: rdma_reg::D_BRDMA_CFG::BRDMA_RAM_TYPE,
             base: [
                 rdma_reg::D_BS_BASE_ADDR_LOW::BS_BASE_ADDR_LOW,
@@ -81,7 +100,8 @@ pub(crate) const BS: ShiftFields = ShiftFields {
     mul_shift: reg::D_DP_BS_MUL_CFG::BS_MUL_SHIFT_VALUE,
 };
 
-pub(crate) const BN: ShiftFields = ShiftFields {
+/// Fields of BN.
+pub const BN: ShiftFields = ShiftFields {
     stage: StageFields {
         name: "BN",
         bypass: reg::D_DP_BN_CFG::BN_BYPASS,
@@ -97,7 +117,7 @@ pub(crate) const BN: ShiftFields = ShiftFields {
         data_use: rdma_reg::D_NRDMA_CFG::NRDMA_DATA_USE,
         data_size: rdma_reg::D_NRDMA_CFG::NRDMA_DATA_SIZE,
         data_mode: rdma_reg::D_NRDMA_CFG::NRDMA_DATA_MODE,
-        place: Place {
+        place: PlaceFields {
             ram: rdma_reg::D_NRDMA_CFG::NRDMA_RAM_TYPE,
             base: [
                 rdma_reg::D_BN_BASE_ADDR_LOW::BN_BASE_ADDR_LOW,
@@ -112,7 +132,8 @@ pub(crate) const BN: ShiftFields = ShiftFields {
     mul_shift: reg::D_DP_BN_MUL_CFG::BN_MUL_SHIFT_VALUE,
 };
 
-pub(crate) const EW: StageFields = StageFields {
+/// Fields of EW.
+pub const EW: StageFields = StageFields {
     name: "EW",
     bypass: reg::D_DP_EW_CFG::EW_BYPASS,
     alu_bypass: reg::D_DP_EW_CFG::EW_ALU_BYPASS,
@@ -127,7 +148,7 @@ pub(crate) const EW: StageFields = StageFields {
     data_use: rdma_reg::D_ERDMA_CFG::ERDMA_DATA_USE,
     data_size: rdma_reg::D_ERDMA_CFG::ERDMA_DATA_SIZE,
     data_mode: rdma_reg::D_ERDMA_CFG::ERDMA_DATA_MODE,
-    place: Place {
+    place: PlaceFields {
         ram: rdma_reg::D_ERDMA_CFG::ERDMA_RAM_TYPE,
         base: [
             rdma_reg::D_EW_BASE_ADDR_LOW::EW_BASE_ADDR_LOW,

@@ -23,7 +23,7 @@ pub mod compute;
 mod decode;
 mod encode;
 mod feed;
-pub(crate) mod fields;
+pub mod fields;
 mod float;
 pub mod layer;
 pub mod lut;

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum as _};
-use vp_models::host::{Host as _, Memory};
+use vp_host::{Host as _, Memory};
 use vp_protocols::native::TimeMode;
 use vp_remote::{RemoteHost, RemoteOptions};
 

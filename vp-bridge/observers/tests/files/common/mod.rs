@@ -12,10 +12,10 @@ use std::rc::Rc;
 use fst_reader::{FstFilter, FstHierarchyEntry, FstReader, FstSignalValue};
 use vp_core::Time;
 use vp_core::observe::{Observation, Observer, Transfer, What};
-use vp_models::host::network::{Plan, Runner, digits};
-use vp_models::host::{Bounds, Host as _, Statistics};
-use vp_models::hub::{Hub, TimeMode};
-use vp_models::local::LocalHost;
+use vp_host::LocalHost;
+use vp_host::network::{Plan, Runner, digits};
+use vp_host::{Bounds, Host as _, Statistics};
+use vp_hub::{Hub, TimeMode};
 use vp_models::platform::{Description, Platform};
 use vp_observers::{Files, Finished, LayerNames, TraceFile};
 

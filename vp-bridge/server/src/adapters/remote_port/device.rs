@@ -13,11 +13,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
-use vp_models::bus::axi::Latency;
-use vp_models::hub::{
+use vp_hub::{
     Access as HubAccess, AccessKind, Clock, Completion, Failure, Input, Operation, Output, PartyCommand,
     PartyId, PortEvent, PortIndex, Promise, Role, Tag,
 };
+use vp_models::bus::axi::Latency;
 use vp_models::platform::{Description, Port, PortKind};
 use vp_protocols::remote_port::{
     Access, Answer, Capabilities, Connection, Event, Request, RequestId, ResponseCode, SendError, Transaction,

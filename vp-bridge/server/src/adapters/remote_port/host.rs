@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
-use vp_models::hub::{
+use vp_hub::{
     Access as HubAccess, Completion, Failure, FailureKind, HORIZON, Input, MemoryAccess, Operation, Output,
     PartyCommand, PartyId, RequestId as HubRequest, Role, Tag,
 };
@@ -194,10 +194,7 @@ impl Host {
             }
             Transaction::Sync { time } => match self.at(*time) {
                 Some(at) if at > now => {
-                    self.command(
-                        PartyCommand::Advance(vp_models::hub::Until::Time(at)),
-                        Purpose::Sync(request),
-                    );
+                    self.command(PartyCommand::Advance(vp_hub::Until::Time(at)), Purpose::Sync(request));
                     return Ok(());
                 }
                 _ => Answer::Done,

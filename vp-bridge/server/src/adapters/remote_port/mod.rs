@@ -11,7 +11,7 @@ use device::Device;
 use host::Host;
 
 use vp_core::Time;
-use vp_models::hub::{Failure, FailureKind, HORIZON};
+use vp_hub::{Failure, FailureKind, HORIZON};
 use vp_protocols::native::TimeMode;
 use vp_protocols::remote_port::{
     Answer, Connection, HEADER, Request, RequestId, ResponseCode, SendError, Transaction, Violation, lacking,

@@ -1,6 +1,6 @@
 //! The mapping between channels and the platform's ports, in both directions.
 
-use vp_models::hub::PortIndex;
+use vp_hub::PortIndex;
 use vp_models::platform::{Port, PortKind};
 
 use super::{Channels, PortChannel, SessionEnd};

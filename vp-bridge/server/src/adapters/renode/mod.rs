@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::BytesMut;
 use vp_core::Time;
-use vp_models::hub::{
+use vp_hub::{
     Access, Completion, Failure, FailureKind, HORIZON, Input, Operation, Output, PartyCommand, PartyId,
     PortIndex, Role, Tag, Until,
 };

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
-use vp_models::hub::{MemoryAccess, RequestId};
+use vp_hub::{MemoryAccess, RequestId};
 use vp_protocols::renode::Width;
 
 /// The next access to Renode's bus.
@@ -105,7 +105,7 @@ impl Transfers {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use vp_models::hub::AccessKind;
+    use vp_hub::AccessKind;
 
     fn access(address: u64, length: u32, write: Option<(Bytes, Option<Bytes>)>) -> MemoryAccess {
         MemoryAccess { address, length, write, kind: AccessKind::Timed, axi_id: 0, at: None }

@@ -13,7 +13,7 @@ use crate::report::timeline;
 use crate::wording::rounded;
 use crate::wording::valued;
 use maud::{Markup, html};
-use vp_models::host::Bound;
+use vp_host::Bound;
 
 impl Page<'_> {
     pub(in crate::report) fn bounds(&self) -> Result<Markup, Error> {

@@ -8,7 +8,7 @@ use crate::results::Row;
 use crate::wording::quantity;
 use crate::wording::rounded;
 use maud::{Markup, html};
-use vp_models::host::Bound;
+use vp_host::Bound;
 
 impl Page<'_> {
     pub(in crate::report) fn points(&self) -> Markup {

@@ -43,7 +43,7 @@ impl Ready {
 /// Transfers on a channel, in order: each is valid from a certain edge on, and taken at the first edge from then on at which
 /// ready is high, one an edge.
 #[derive(Debug, Clone)]
-pub(crate) struct Driven {
+pub struct Driven {
     period: Time,
     ready: Ready,
     /// For each transfer that is not known to be taken, the time from which it is valid.

@@ -35,7 +35,7 @@ pub(in crate::bus::axi) struct Beat {
 }
 
 /// The pins of a memory interface whose memory is outside and has a time of its own.
-pub(crate) struct ManagerPins {
+pub struct ManagerPins {
     period: Time,
     width: u32,
     /// True if AW has the address of the first byte, and not that of its beat.
@@ -62,7 +62,7 @@ struct State {
 
 impl ManagerPins {
     /// The pins of an interface of that shape; what it drives goes to `sink`.
-    pub(crate) fn new(config: &AxiConfig, sink: AxiSink) -> ManagerPins {
+    pub fn new(config: &AxiConfig, sink: AxiSink) -> ManagerPins {
         let channel = || Driven::new(config.period);
         ManagerPins {
             period: config.period,

@@ -11,11 +11,11 @@ mod driven;
 mod manager;
 mod subordinate;
 
-pub(crate) use driven::Driven;
-pub(crate) use manager::ManagerPins;
+pub use driven::Driven;
+pub use manager::ManagerPins;
 pub(super) use manager::OpenRead;
 pub(super) use subordinate::Arrived;
-pub(crate) use subordinate::SubordinatePins;
+pub use subordinate::SubordinatePins;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -110,11 +110,11 @@ pub enum AxiEvent {
 }
 
 /// Takes what a side drives, with the edge at which the other one sees it.
-pub(crate) type AxiSink = Box<dyn Fn(Time, AxiEvent)>;
+pub type AxiSink = Box<dyn Fn(Time, AxiEvent)>;
 
 /// A rule of the interface that the other side has broken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum AxiViolation {
+pub enum AxiViolation {
     /// Data of a read that was not requested, or that has all its data.
     #[error("R with id {id}: no read of that id is open")]
     NoRead {

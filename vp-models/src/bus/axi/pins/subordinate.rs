@@ -71,7 +71,7 @@ pub(in crate::bus::axi) struct Arrived {
 }
 
 /// The pins of a master outside, in front of a memory interface of the platform.
-pub(crate) struct SubordinatePins {
+pub struct SubordinatePins {
     period: Time,
     width: u32,
     /// Addresses that may wait.
@@ -109,7 +109,7 @@ const CHANNELS: [AxiChannel; 3] = [AxiChannel::ReadAddress, AxiChannel::WriteAdd
 impl SubordinatePins {
     /// The pins of an interface of that shape, behind a link that delays by so many edges each way; what it drives goes to
     /// `sink`.
-    pub(crate) fn new(config: &AxiConfig, delay: u32, sink: AxiSink) -> SubordinatePins {
+    pub fn new(config: &AxiConfig, delay: u32, sink: AxiSink) -> SubordinatePins {
         SubordinatePins {
             period: config.period,
             width: config.beat_bytes,

@@ -9,7 +9,7 @@ use super::winograd::Winograd;
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::cube::{Packing, Ram};
 use crate::nvdla::numeric::{Converter, Precision};
-use crate::nvdla::place::{self, LowBits, Place};
+use crate::nvdla::place::{self, LowBits, PlaceFields};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, cdma as reg};
 
@@ -33,7 +33,7 @@ pub(super) fn compressed(group: &Group, hardware: &Hardware) -> Result<Option<Co
     }))
 }
 
-const FEATURE: Place = Place {
+const FEATURE: PlaceFields = PlaceFields {
     ram: reg::D_DAIN_RAM_TYPE::DATAIN_RAM_TYPE,
     base: [reg::D_DAIN_ADDR_LOW_0::DATAIN_ADDR_LOW_0, reg::D_DAIN_ADDR_HIGH_0::DATAIN_ADDR_HIGH_0],
     line_stride: reg::D_LINE_STRIDE::LINE_STRIDE,

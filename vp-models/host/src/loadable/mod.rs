@@ -1,0 +1,548 @@
+//! NVDLA's loadables: what the vendor's compiler makes of a network, run without a guest.
+//!
+//! A loadable is a flatbuffer: memory to be allotted and filled, addresses in it, and tasks over them. A task is either
+//! a graph of hardware operations, whose descriptors lie in that memory, or a list of small operations for the CPU.
+//!
+//! ```text
+//! bytes → Loadable::parse → Loadable          memory, addresses, tasks, tensors     (container, mod)
+//!                             Network::read   a task's operations and dependencies  (layout, network)
+//!                             registers::of   an operation's register writes
+//!                             Kernel::run     who is programmed and enabled when    (driver)
+//!                             cpu::run        soft-max, power
+//! run(loadable, inputs, host) → Execution
+//! ```
+//!
+//! Descriptors came in two generations: data cubes of 28 bytes, and since April 2019 of 32 bytes, with an offset. [`Generation`] says
+//! which a loadable has: its own sizes tell (`generation`). What it asks of a platform, and which platforms have that, [`fit`] says.
+
+mod container;
+mod cpu;
+mod driver;
+mod error;
+pub mod fit;
+mod generation;
+mod image;
+mod layout;
+mod network;
+mod places;
+mod registers;
+mod run;
+mod shape;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use vp_models::nvdla::cube::Surface;
+
+pub use super::trace::recording::Element;
+pub use driver::Span;
+pub use error::{CubeAtoms, LoadableError, RunError};
+pub(crate) use image::normal;
+pub use network::Kind;
+pub use run::{Execution, FrameDifference, Output, run, run_frames};
+pub use shape::CubeFault;
+
+/// Most memory that a loadable is given, in bytes: what the vendor's driver has.
+pub const MAX_MEMORY_BYTES: u64 = 1 << 30;
+
+/// Form of the descriptors of a loadable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generation {
+    /// Data cubes of 28 bytes: the vendor's firmware interface up to 0.11, and compilers made for it.
+    Short,
+    /// Data cubes of 32 bytes, with an offset: the vendor's from 0.12 on.
+    Long,
+}
+
+impl Generation {
+    /// Both.
+    pub const ALL: [Generation; 2] = [Generation::Short, Generation::Long];
+
+    /// Size of a data cube.
+    #[must_use]
+    pub const fn cube_bytes(self) -> usize {
+        match self {
+            Generation::Short => 28,
+            Generation::Long => 32,
+        }
+    }
+}
+
+/// A version: major, minor, and below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u8, pub u8, pub u8);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+/// Memory that an entry is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Domain {
+    /// Behind the primary interface.
+    Dram,
+    /// Behind the secondary interface.
+    Sram,
+}
+
+/// A piece of memory that a run needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryEntry {
+    /// Number of the entry.
+    pub id: u16,
+    /// Memory in which it is to be.
+    pub domain: Domain,
+    /// Bytes that it holds at first; zero where the loadable does not say.
+    pub image: Vec<u8>,
+    /// Number of which its address must be a multiple.
+    pub alignment: u64,
+    /// A tensor that the user gives.
+    pub is_input: bool,
+    /// A tensor that the user takes.
+    pub is_output: bool,
+    /// Some of it comes from the loadable.
+    is_filled: bool,
+    tensor: u16,
+    bind: u16,
+}
+
+/// An address that descriptors name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressEntry {
+    /// The number of the memory it is in.
+    pub memory: u16,
+    /// From that memory's first byte.
+    pub offset: u64,
+    /// Bytes from there on that it covers, as far as its memory goes; to the memory's end where the loadable says none.
+    pub size: Option<u64>,
+}
+
+impl AddressEntry {
+    /// Address so many bytes further on.
+    fn from(self, offset: u64) -> AddressEntry {
+        AddressEntry {
+            offset: self.offset.saturating_add(offset),
+            size: self.size.map(|size| size.saturating_sub(offset)),
+            ..self
+        }
+    }
+}
+
+/// Processor that does a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Processor {
+    /// The accelerator.
+    Accelerator,
+    /// The CPU.
+    Cpu,
+}
+
+/// A task: what its descriptors count addresses by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Number of the task.
+    pub id: u16,
+    /// Processor that does it.
+    pub processor: Processor,
+    addresses: Vec<u16>,
+}
+
+/// Layout of a tensor in its memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// Name of the tensor.
+    pub name: String,
+    /// Width, height, channels.
+    pub size: [usize; 3],
+    /// Bytes of an element, if the format is one that is known.
+    pub element_bytes: Option<usize>,
+    /// True if its elements are halves.
+    pub is_half: bool,
+    /// Bytes from a line to the next.
+    pub line_stride: usize,
+    /// Bytes from a surface to the next.
+    pub surface_stride: usize,
+    /// Offset of its first byte in its memory.
+    pub offset: u64,
+    /// Size in memory, in bytes.
+    pub bytes: u64,
+}
+
+/// Bytes of the atoms that surfaces are made of, largest first.
+const ATOMS: [usize; 4] = [64, 32, 16, 8];
+
+impl Tensor {
+    /// Returns the number of its elements.
+    #[must_use]
+    pub fn elements(&self) -> usize {
+        self.size.iter().fold(1, |product, &extent| product.saturating_mul(extent))
+    }
+
+    /// Returns true if its memory has room for its elements: no tensor is larger, whatever its header says.
+    fn has_room(&self) -> bool {
+        let bytes = self.elements().saturating_mul(self.element_bytes.unwrap_or(usize::MAX));
+        bytes as u64 <= self.bytes.min(MAX_MEMORY_BYTES)
+    }
+
+    /// Bytes of its atoms: packed lines are as long as so many pixels, and in lines with room between them there are at least as many.
+    fn atom(&self) -> usize {
+        let [width, ..] = self.size;
+        let packed = ATOMS.into_iter().find(|atom| atom * width == self.line_stride);
+        let roomy = || ATOMS[1..].iter().copied().find(|atom| atom * width <= self.line_stride);
+        packed.or_else(roomy).unwrap_or(ATOMS[1])
+    }
+
+    /// Returns the place of each element in the tensor's memory, in the order channel, line, column; none where its strides and
+    /// its size do not fit together.
+    fn places(&self) -> Option<Vec<usize>> {
+        let mut places = Vec::new();
+        self.each_place(|place| places.push(place))?;
+        Some(places)
+    }
+
+    /// Shows the place of each element as [`places`](Self::places) has them, one after the other.
+    fn each_place(&self, mut show: impl FnMut(usize)) -> Option<()> {
+        let [width, height, channels] = self.size;
+        let element = self.element_bytes.filter(|_| self.has_room())?;
+        if self.elements() == 0 {
+            return Some(());
+        }
+        let atom = self.atom();
+        let [line_stride, surface_stride, pixel, bytes] =
+            [self.line_stride, self.surface_stride, atom, element].map(|size| size as u32);
+        let surface = Surface::within(line_stride, surface_stride, pixel);
+        let end = self.offset.checked_add(self.bytes)?;
+        for channel in 0..channels as u32 {
+            for y in 0..height as u32 {
+                for x in 0..width as u32 {
+                    // There are no more than memory has room for: only the offset may be anything.
+                    let place = self.offset.checked_add(surface.element([x, y, channel], bytes))?;
+                    if place.checked_add(u64::from(bytes))? > end {
+                        return None;
+                    }
+                    show(usize::try_from(place).ok()?);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Puts elements, ordered by channel, line and column, to their places in a memory of that size.
+    #[must_use]
+    pub fn pack(&self, elements: &[u8], memory: usize) -> Option<Vec<u8>> {
+        let (size, places) = (self.element_bytes?, self.places()?);
+        let mut packed = vec![0; memory];
+        for (at, element) in places.iter().zip(elements.chunks_exact(size)) {
+            packed.get_mut(*at..at + size)?.copy_from_slice(element);
+        }
+        (elements.len() == places.len() * size).then_some(packed)
+    }
+
+    /// Takes elements out of their places, ordered by channel, line and column.
+    #[must_use]
+    pub fn unpack(&self, memory: &[u8]) -> Option<Vec<u8>> {
+        let size = self.element_bytes?;
+        let elements: Option<Vec<&[u8]>> =
+            self.places()?.into_iter().map(|at| memory.get(at..at + size)).collect();
+        Some(elements?.concat())
+    }
+}
+
+/// A loadable whose parts fit together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loadable {
+    /// The version of the container.
+    pub version: Version,
+    /// The version of the descriptors in it, if there are any.
+    pub interface: Option<Version>,
+    memories: Vec<MemoryEntry>,
+    addresses: BTreeMap<u16, AddressEntry>,
+    /// In the order in which they are done.
+    tasks: Vec<Task>,
+    /// By the memories that they are in.
+    tensors: BTreeMap<u16, Tensor>,
+    generation: Generation,
+}
+
+impl Loadable {
+    /// Reads a loadable. What descriptors mean is looked at when it is run.
+    ///
+    /// # Errors
+    /// [`LoadableError`] when the container is damaged, or its parts do not fit together.
+    pub fn parse(bytes: &[u8]) -> Result<Loadable, LoadableError> {
+        let damaged =
+            |error: flatbuffers::InvalidFlatbuffer| LoadableError::Container(one_line(&error.to_string()));
+        let container = container::Container::new(bytes);
+        let root = container.root().map_err(damaged)?;
+        let version =
+            root.version().map_or(Version(0, 0, 0), |container::Triple([a, b, c])| Version(a, b, c));
+        let mut blobs = BTreeMap::new();
+        let mut interface = None;
+        for blob in root.blobs().iter().flat_map(flatbuffers::Vector::iter) {
+            blobs.insert(blob.name().unwrap_or_default(), blob.data().map_or(&[][..], |data| data.bytes()));
+            // What the accelerator reads has the interface's version; raw data has too, for want of another.
+            if let Some(container::Triple([a, b, c])) = blob.version() {
+                interface = interface.max(Some(Version(a, b, c)));
+            }
+        }
+        let mut memories = Vec::new();
+        let mut total = 0u64;
+        for memory in root.memories().iter().flat_map(flatbuffers::Vector::iter) {
+            total = total.saturating_add(memory.size().unwrap_or_default());
+            if total > MAX_MEMORY_BYTES {
+                return Err(LoadableError::TooLarge { bytes: total, limit: MAX_MEMORY_BYTES });
+            }
+            memories.push(memory_entry(memory, &blobs)?);
+        }
+        unique("memory", memories.iter().map(|memory| memory.id))?;
+        let mut addresses = BTreeMap::new();
+        for address in root.addresses().iter().flat_map(flatbuffers::Vector::iter) {
+            let id = address.id().unwrap_or_default();
+            let memory = address.memory().unwrap_or_default();
+            if !memories.iter().any(|entry| entry.id == memory) {
+                return Err(dangling("address", id, "memory", memory));
+            }
+            let offset = address.offset().unwrap_or_default();
+            let size = address.size().filter(|size| *size > 0);
+            let entry = AddressEntry { memory, offset, size };
+            if addresses.insert(id, entry).is_some() {
+                return Err(LoadableError::Twice { part: "address", id });
+            }
+        }
+        let described: Vec<_> = root.tensors().iter().flat_map(flatbuffers::Vector::iter).collect();
+        let tensors =
+            memories.iter().filter_map(|memory| Some((memory.id, tensor_of(&described, memory)?))).collect();
+        let tasks = tasks(root, &addresses)?;
+        let generation = Generation::Short;
+        let mut loadable = Loadable { version, interface, memories, addresses, tasks, tensors, generation };
+        loadable.generation = generation::of(&loadable);
+        Ok(loadable)
+    }
+
+    /// The form of its descriptors, as its own sizes tell it.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// Returns the memories of the loadable, in its order.
+    #[must_use]
+    pub fn memories(&self) -> &[MemoryEntry] {
+        &self.memories
+    }
+
+    /// Returns the tasks of the loadable, in the order in which they are done.
+    #[must_use]
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// The tensor that a memory holds, if the loadable describes one.
+    #[must_use]
+    pub fn tensor_of(&self, memory: &MemoryEntry) -> Option<&Tensor> {
+        self.tensors.get(&memory.id)
+    }
+
+    /// The inputs, in the order in which they are bound.
+    #[must_use]
+    pub fn inputs(&self) -> Vec<&MemoryEntry> {
+        self.bound(|memory| memory.is_input)
+    }
+
+    /// The outputs, in the order in which they are bound.
+    #[must_use]
+    pub fn outputs(&self) -> Vec<&MemoryEntry> {
+        self.bound(|memory| memory.is_output)
+    }
+
+    fn bound(&self, wanted: impl Fn(&MemoryEntry) -> bool) -> Vec<&MemoryEntry> {
+        let mut bound: Vec<_> = self.memories.iter().filter(|memory| wanted(memory)).collect();
+        bound.sort_by_key(|memory| memory.bind);
+        bound
+    }
+
+    fn memory(&self, id: u16) -> &MemoryEntry {
+        let found = self.memories.iter().find(|memory| memory.id == id);
+        found.expect("every address names a memory that is there")
+    }
+
+    /// Bytes of memory from an address on. What an entry covers beyond the end of its memory does not count (`loadable.fbs`).
+    fn room(&self, entry: AddressEntry) -> u64 {
+        let rest = (self.memory(entry.memory).image.len() as u64).saturating_sub(entry.offset);
+        entry.size.map_or(rest, |size| rest.min(size))
+    }
+
+    /// Returns the entry that an address of a task names; none for a number that says so.
+    fn address(
+        &self,
+        task: &Task,
+        index: i16,
+        part: &'static str,
+    ) -> Result<Option<AddressEntry>, LoadableError> {
+        let Ok(at) = usize::try_from(index) else { return Ok(None) };
+        let id = task.addresses.get(at).ok_or_else(|| LoadableError::Dangling {
+            part,
+            id: task.id,
+            missing: format!("address {index} of its {}", task.addresses.len()),
+        })?;
+        Ok(self.addresses.get(id).copied())
+    }
+
+    /// Returns the bytes that an address of a task holds at first, to the end of its memory.
+    fn bytes(&self, task: &Task, index: i16, part: &'static str) -> Result<Option<&[u8]>, LoadableError> {
+        let Some(AddressEntry { memory, offset, .. }) = self.address(task, index, part)? else {
+            return Ok(None);
+        };
+        let image = &self.memory(memory).image;
+        let rest = usize::try_from(offset).ok().and_then(|offset| image.get(offset..));
+        rest.map(Some).ok_or_else(|| LoadableError::Outside {
+            what: part.to_owned(),
+            offset,
+            bytes: 1,
+            size: image.len() as u64,
+        })
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn dangling(part: &'static str, id: u16, of: &str, missing: u16) -> LoadableError {
+    LoadableError::Dangling { part, id, missing: format!("{of} {missing}") }
+}
+
+fn unique(part: &'static str, ids: impl Iterator<Item = u16>) -> Result<(), LoadableError> {
+    let mut seen = std::collections::BTreeSet::new();
+    for id in ids {
+        if !seen.insert(id) {
+            return Err(LoadableError::Twice { part, id });
+        }
+    }
+    Ok(())
+}
+
+/// `flags` of a memory entry.
+mod flags {
+    pub(super) const SET: u16 = 2;
+    pub(super) const INPUT: u16 = 4;
+    pub(super) const OUTPUT: u16 = 8;
+}
+
+fn memory_entry(
+    memory: container::Memory<'_>,
+    blobs: &BTreeMap<&str, &[u8]>,
+) -> Result<MemoryEntry, LoadableError> {
+    let id = memory.id().unwrap_or_default();
+    let size = memory.size().unwrap_or_default();
+    let given = memory.flags().unwrap_or_default();
+    let mut image = vec![0; size as usize];
+    let mut is_filled = false;
+    if given & flags::SET != 0 {
+        let names = memory.contents().into_iter().flat_map(|names| names.iter());
+        let mut offsets = memory.offsets().into_iter().flat_map(|offsets| offsets.iter());
+        for name in names {
+            let offset = offsets.next().unwrap_or_default();
+            if name.is_empty() {
+                continue;
+            }
+            let missing =
+                || LoadableError::Dangling { part: "memory", id, missing: format!("blob `{name}`") };
+            let bytes = blobs.get(name).ok_or_else(missing)?;
+            let place =
+                usize::try_from(offset).ok().and_then(|at| image.get_mut(at..at.checked_add(bytes.len())?));
+            let outside = || LoadableError::Outside {
+                what: format!("blob `{name}` of memory {id}"),
+                offset,
+                bytes: bytes.len() as u64,
+                size,
+            };
+            place.ok_or_else(outside)?.copy_from_slice(bytes);
+            is_filled |= !bytes.is_empty();
+        }
+    }
+    Ok(MemoryEntry {
+        id,
+        domain: if memory.domain() == Some(1) { Domain::Sram } else { Domain::Dram },
+        image,
+        alignment: u64::from(memory.alignment().unwrap_or_default()),
+        is_input: given & flags::INPUT != 0,
+        is_output: given & flags::OUTPUT != 0,
+        is_filled,
+        tensor: memory.tensor().unwrap_or_default(),
+        bind: memory.bind().unwrap_or_default(),
+    })
+}
+
+/// The tensor that a memory names. ONNC gives all outputs the same identifier, and each the memory that it is in.
+fn tensor_of(described: &[container::Tensor<'_>], memory: &MemoryEntry) -> Option<Tensor> {
+    let named = || described.iter().filter(|tensor| tensor.id().unwrap_or_default() == memory.tensor);
+    let own = named().find(|tensor| tensor.memory() == Some(memory.id));
+    own.or_else(|| named().next_back()).map(tensor)
+}
+
+fn tensor(tensor: &container::Tensor<'_>) -> Tensor {
+    let count =
+        |number: Option<i32>| number.and_then(|number| usize::try_from(number).ok()).unwrap_or_default();
+    let stride = |bytes: Option<u32>| bytes.unwrap_or_default() as usize;
+    let data_type = tensor.data_type();
+    Tensor {
+        name: tensor.name().unwrap_or_default().to_owned(),
+        size: [count(tensor.width()), count(tensor.height()), count(tensor.channels())],
+        element_bytes: match data_type {
+            Some(2 | 3) => Some(2),
+            Some(4) => Some(1),
+            _ => None,
+        },
+        is_half: data_type == Some(2),
+        line_stride: stride(tensor.line_stride()),
+        surface_stride: stride(tensor.surface_stride()),
+        offset: tensor.offset().unwrap_or_default(),
+        bytes: tensor.size().unwrap_or_default(),
+    }
+}
+
+/// The tasks, in the order in which the submits name them.
+fn tasks(
+    root: container::Root<'_>,
+    addresses: &BTreeMap<u16, AddressEntry>,
+) -> Result<Vec<Task>, LoadableError> {
+    let mut all = BTreeMap::new();
+    for task in root.tasks().iter().flat_map(flatbuffers::Vector::iter) {
+        let id = task.id().unwrap_or_default();
+        let processor = match task.interface().unwrap_or_default() {
+            0 => continue,
+            1 => Processor::Accelerator,
+            2 => Processor::Cpu,
+            interface => {
+                return Err(LoadableError::Descriptor {
+                    place: format!("task {id}"),
+                    field: "interface",
+                    value: interface.into(),
+                    expected: "and only 1 (the accelerator) and 2 (the CPU) are known",
+                });
+            }
+        };
+        let list: Vec<u16> = task.addresses().into_iter().flat_map(|list| list.iter()).collect();
+        if let Some(missing) = list.iter().find(|address| !addresses.contains_key(address)) {
+            return Err(dangling("task", id, "address", *missing));
+        }
+        if all.insert(id, Task { id, processor, addresses: list }).is_some() {
+            return Err(LoadableError::Twice { part: "task", id });
+        }
+    }
+    let mut submits: Vec<_> = root.submits().into_iter().flat_map(|list| list.iter()).collect();
+    submits.sort_by_key(|submit| submit.id());
+    let mut ordered = Vec::new();
+    for submit in submits {
+        for id in submit.tasks().into_iter().flat_map(|list| list.iter()) {
+            let missing = || dangling("submit", submit.id().unwrap_or_default(), "task", id);
+            ordered.push(all.get(&id).ok_or_else(missing)?.clone());
+        }
+    }
+    Ok(ordered)
+}

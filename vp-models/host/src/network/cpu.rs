@@ -1,0 +1,83 @@
+//! Layers that no unit does, and the CPU does between them.
+
+use super::layout::Tensor;
+use super::plan::Cpu;
+use crate::DriverError;
+use crate::bus::Bus;
+use crate::softmax::softmax;
+use vp_models::nvdla::float::{Fp16, Fp32};
+use vp_models::nvdla::numeric::Precision;
+
+/// Reads, computes, writes.
+pub(super) fn run(task: Cpu, from: &Tensor, to: &Tensor, bus: &mut Bus<'_>) -> Result<(), DriverError> {
+    let mut bytes = vec![0; from.bytes() as usize];
+    bus.fetch(from.place.memory, from.place.address, &mut bytes)?;
+    let input = from.unpack(&bytes);
+    let output = match task {
+        Cpu::Upsampling(factor) => upsampled(&input, from, factor),
+        Cpu::SoftMax(scale) => {
+            let pixel = from.shape.channels as usize * from.precision.bytes();
+            input
+                .chunks_exact(pixel.max(1))
+                .flat_map(|scores| shares(scores, from.precision, scale))
+                .collect()
+        }
+    };
+    // Only the tensor's own places: others of its memory may be another's.
+    let mut bytes = vec![0; to.bytes() as usize];
+    bus.fetch(to.place.memory, to.place.address, &mut bytes)?;
+    to.pack_onto(&output, &mut bytes);
+    bus.load(to.place.memory, to.place.address, &bytes)
+}
+
+fn upsampled(input: &[i8], from: &Tensor, factor: u32) -> Vec<i8> {
+    let [width, height, channels, factor] =
+        [from.shape.width, from.shape.height, from.shape.channels, factor].map(|size| size as usize);
+    let pixel = channels * from.precision.bytes();
+    let mut output = Vec::with_capacity(input.len() * factor * factor);
+    for y in 0..height * factor {
+        for x in 0..width * factor {
+            let at = ((y / factor) * width + x / factor) * pixel;
+            output.extend_from_slice(&input[at..at + pixel]);
+        }
+    }
+    output
+}
+
+/// Shares in 127ths, of int16 in 32767ths, of fp16 as they are. A step of int16 means a 256th of what one of int8 does.
+fn shares(scores: &[i8], precision: Precision, scale: u32) -> Vec<i8> {
+    let factor = scale as f32 / 65536.0;
+    let pairs = || scores.chunks_exact(2).map(|pair| [pair[0] as u8, pair[1] as u8]);
+    let values: Vec<f32> = match precision {
+        Precision::Int8 => scores.iter().map(|&score| factor * f32::from(score)).collect(),
+        Precision::Int16 => {
+            pairs().map(|pair| factor * f32::from(i16::from_le_bytes(pair)) / 256.0).collect()
+        }
+        Precision::Fp16 => pairs()
+            .map(|pair| factor * f32::from_bits(Fp16::from_bytes(pair).widened::<8, 23>().bits()))
+            .collect(),
+    };
+    let shares = softmax(&values).into_iter();
+    let two = |bytes: [u8; 2]| bytes.map(u8::cast_signed);
+    match precision {
+        Precision::Int8 => shares.map(|share| (127.0 * share).round() as i8).collect(),
+        Precision::Int16 => {
+            shares.flat_map(|share| two(((32767.0 * share).round() as i16).to_le_bytes())).collect()
+        }
+        Precision::Fp16 => {
+            shares.flat_map(|share| two(Fp32::from_bits(share.to_bits()).to_fp16().to_bytes())).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_a_soft_max_make_one() {
+        let shares = |scores: &[i8], scale| shares(scores, Precision::Int8, scale);
+        assert_eq!(shares(&[3, 3, -128, 3], 65536), [42, 42, 0, 42]);
+        assert_eq!(shares(&[127, -128], 4096 << 16), [127, 0]);
+    }
+}

@@ -1,0 +1,168 @@
+//! Layers that a hardware layer does together, and the order in which they run.
+
+use super::batch::Batch;
+use super::order::{in_order, readers};
+use super::parts::{Part, parts};
+use super::tiles::by_winograd;
+use super::values::Values;
+use crate::network::description::{
+    Activation, Convolution, Function, Network, NetworkLayer, Operation, Pooling, Window, Winograd,
+};
+use crate::network::error::PlanError;
+use crate::network::registers::is_whole;
+use crate::network::winograd::NoWinograd;
+use vp_models::nvdla::config::Config;
+use vp_models::nvdla::pdp::layer::Axis;
+
+/// One layer, or a convolution with the pooling behind it.
+pub(super) struct Task {
+    /// The layer's place.
+    pub(super) layer: usize,
+    /// The pooling that takes on the fly what the convolution makes.
+    pub(super) pooling: Option<usize>,
+    /// A convolution's parts.
+    pub(super) parts: Vec<Part>,
+    /// Frames that run at once.
+    pub(super) cubes: u32,
+    /// Reason why a convolution is computed directly though Winograd's method was asked for.
+    pub(super) no_winograd: Option<NoWinograd>,
+}
+
+impl Task {
+    /// Returns true if the task is a convolution by Winograd's method.
+    pub(super) fn makes_tiles(&self) -> bool {
+        self.parts.iter().any(|part| part.winograd.is_some())
+    }
+}
+
+/// Refuses layers that NVDLA has no operation for, on no configuration.
+pub(super) fn check(network: &Network) -> Result<(), PlanError> {
+    for layer in &network.layers {
+        if let Operation::Pooling(Pooling { window: Window { size: [columns, rows], .. }, .. }) =
+            layer.operation
+            && columns.max(rows) > Axis::MOST_KERNEL
+        {
+            let (layer, most) = (layer.name.clone(), Axis::MOST_KERNEL);
+            return Err(PlanError::PoolingWindow { layer, columns, rows, most });
+        }
+        let refused = match &layer.operation {
+            Operation::Activation(Function::Clamp { .. }) => {
+                Some(("clamp", "of functions it has relu and leaky"))
+            }
+            Operation::Activation(Function::Table(_)) => {
+                Some(("table of int8", "of functions it has relu and leaky"))
+            }
+            Operation::Convolution(Convolution { bias: Some(bias), .. })
+                if bias.values.iter().any(|&value| i16::try_from(value).is_err()) =>
+            {
+                Some(("biases beyond 16 bits", "write them as int16 with a `shift`"))
+            }
+            _ if layer.cycles.is_some() => {
+                Some(("layers of given `cycles`", "leave them out: they follow from the hardware"))
+            }
+            _ => None,
+        };
+        if let Some((what, instead)) = refused {
+            return Err(PlanError::NoOperation { layer: layer.name.clone(), what, instead });
+        }
+    }
+    Ok(())
+}
+
+/// Returns the tasks, in the order in which they run.
+pub(super) fn tasks(
+    network: &Network,
+    values: &Values,
+    batch: &Batch,
+    config: &Config,
+) -> Result<Vec<Task>, PlanError> {
+    for layer in &network.layers {
+        if let Some((unit, parameter)) = lacking(&layer.operation, config) {
+            let (layer, config) = (layer.name.clone(), config.name.clone());
+            return Err(PlanError::NoUnit { layer, unit, config, parameter });
+        }
+    }
+    let readers = readers(network);
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut done = vec![false; network.layers.len()];
+    for (place, layer) in network.layers.iter().enumerate() {
+        if done[place] || matches!(layer.operation, Operation::Concatenation | Operation::Constant(_)) {
+            continue;
+        }
+        let mut task = Task { layer: place, pooling: None, parts: Vec::new(), cubes: 1, no_winograd: None };
+        if let Operation::Convolution(convolution) = &layer.operation {
+            task.cubes = batch.cubes(place);
+            // As many as the convolution buffer holds.
+            task.parts = loop {
+                match parts(network, values, (layer, task.cubes), convolution, config) {
+                    Err(PlanError::ConvolutionBuffer { .. }) if task.cubes > 1 => {
+                        task.cubes = task.cubes.div_ceil(2);
+                    }
+                    parts => break parts?,
+                }
+            };
+            task.pooling = pooling_behind(network, &readers[place], &task);
+            if network.choices.winograd != Winograd::Never {
+                match by_winograd(network, values, (layer, &task), convolution, config) {
+                    // PDP takes lines as they come, and these come four at once.
+                    Ok(parts) => (task.parts, task.pooling) = (parts, None),
+                    Err(reason) => task.no_winograd = Some(reason),
+                }
+            }
+        }
+        if let Some(pooling) = task.pooling {
+            done[pooling] = true;
+        }
+        tasks.push(task);
+    }
+    Ok(in_order(tasks, network, &readers))
+}
+
+/// The cubes that SDP goes over in whole tiles: what convolutions by Winograd's method make, and what is added to it.
+pub(super) fn in_tiles(network: &Network, tasks: &[Task]) -> Vec<Option<usize>> {
+    let by_winograd = tasks.iter().filter(|task| task.makes_tiles());
+    let cubes = by_winograd.flat_map(|task| {
+        let added = network.layers[task.layer].sources.get(1).copied();
+        std::iter::once(Some(task.layer)).chain(added)
+    });
+    cubes.collect()
+}
+
+/// The unit, or stage of SDP, that an operation needs and the configuration was built without; and the parameter that says so.
+fn lacking(operation: &Operation, config: &Config) -> Option<(&'static str, &'static str)> {
+    let (bs, bn) = match operation {
+        Operation::Convolution(Convolution { bias, added, activation, .. }) => {
+            let acts = *activation != Activation::None;
+            (bias.is_some() || acts && added.is_none(), added.is_some())
+        }
+        Operation::Sum(sum) => (sum.scale != 1, true),
+        Operation::Elementwise(_) => (false, true),
+        Operation::Activation(_) => (true, false),
+        _ => (false, false),
+    };
+    let (pdp, cdp) =
+        (matches!(operation, Operation::Pooling(_)), matches!(operation, Operation::Normalisation(_)));
+    [
+        (bs && !config.sdp_bs, "SDP's stage BS", "sdp_bs"),
+        (bn && !config.sdp_bn, "SDP's stage BN", "sdp_bn"),
+        (pdp && !config.pdp, "PDP", "pdp"),
+        (cdp && !config.cdp, "CDP", "cdp"),
+    ]
+    .into_iter()
+    .find_map(|(is_lacking, unit, parameter)| is_lacking.then_some((unit, parameter)))
+}
+
+/// The pooling that can take what a convolution makes as it comes: nobody else wants that, it comes line after line of
+/// the whole cube, windows read all of it, and the line buffer holds it.
+fn pooling_behind(network: &Network, readers: &[usize], task: &Task) -> Option<usize> {
+    let &[reader] = readers else { return None };
+    let NetworkLayer { operation: Operation::Pooling(Pooling { window, .. }), input, output, .. } =
+        &network.layers[reader]
+    else {
+        return None;
+    };
+    let [part] = task.parts.as_slice() else { return None };
+    let lines = part.cuts.iter().all(|cut| cut.outputs.len() as u32 == input.height);
+    let (_, read) = window.ending(*input);
+    (lines && read == *input && is_whole(window, *input, *output)).then_some(reader)
+}

@@ -1,0 +1,561 @@
+//! Steps of a plan: register writes, and who must wait for whom.
+
+use super::batch::Batch;
+use super::hazards::{self, Touched, Touches};
+use super::operands::{OfKernels, Operands};
+use super::operations::Task;
+use super::parts::Part;
+use super::placement::{Copied, Places, Unplaced};
+use super::values::{Value, Values};
+use super::{ConvolutionMethod, Cpu, Step, Work};
+use crate as host;
+use crate::network::cut::Cut;
+use crate::network::description::{
+    Activation, Converter, Convolution, Elementwise, Function, Network, NetworkLayer, Normalisation,
+    Operation, PairMethod, Pooling, Shape, SoftMax, Window,
+};
+use crate::network::error::PlanError;
+use crate::network::layout::{Cube, CubePlace, Form, Place, Tensor, WeightShape};
+use crate::network::registers::{
+    self, Convolve, Cubes, Operand, PlacedWeights, Pool, Process, Stage, StageMethod,
+};
+use crate::program::Program;
+use std::collections::HashMap;
+use std::ops::Range;
+use vp_models::nvdla::config::Config;
+use vp_models::nvdla::encode::Encoded;
+use vp_models::nvdla::glb::InterruptSource;
+use vp_models::nvdla::refused::Refused;
+use vp_models::nvdla::registers::Unit;
+use vp_models::nvdla::{cdp, pdp};
+
+/// Part of a memory that a step touches.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    /// The cubes' memories, and behind them the copies that BDMA makes.
+    pub(super) storage: usize,
+    /// Frames whose copies it touches.
+    pub(super) copies: Range<u32>,
+    pub(super) surfaces: Range<u32>,
+    pub(super) lines: Range<u32>,
+}
+
+/// A step and what it touches.
+pub(super) struct Planned {
+    pub(super) step: Step,
+    pub(super) reads: Vec<Access>,
+    pub(super) writes: Vec<Access>,
+}
+
+/// Makes steps of tasks.
+pub(super) struct Planner<'a> {
+    pub(super) network: &'a Network,
+    pub(super) config: &'a Config,
+    /// Places of each frame's cubes.
+    settled: &'a [Values],
+    pub(super) places: &'a Places,
+    pub(super) constants: &'a [Unplaced],
+    batch: &'a Batch,
+    /// The frame whose steps are made, or the first of those that run together.
+    frame: u32,
+    /// The task's place.
+    pub(super) at: usize,
+    /// Number of frames that run together.
+    cubes: u32,
+    /// The copies that are begun before each task, and the copy of a tensor that a task reads.
+    pub(super) begun: HashMap<usize, Vec<usize>>,
+    pub(super) copy_of_reader: HashMap<(usize, Copied), usize>,
+    pub(super) planned: Vec<Planned>,
+    tables: Vec<Program>,
+}
+
+/// Consumers first (the driver's contract): then against the stream of data.
+const CONVOLUTION: [Unit; 5] = [Unit::Cacc, Unit::CmacA, Unit::CmacB, Unit::Csc, Unit::Cdma];
+
+/// Interrupts that a convolution raises.
+const CONVOLUTION_DONE: [InterruptSource; 3] =
+    [InterruptSource::CdmaData, InterruptSource::CdmaWeight, InterruptSource::Cacc];
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(
+        network: &'a Network,
+        config: &'a Config,
+        settled: &'a [Values],
+        (places, constants): (&'a Places, &'a [Unplaced]),
+        batch: &'a Batch,
+    ) -> Planner<'a> {
+        let (planned, tables) = (Vec::new(), Vec::new());
+        let mut begun: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut copy_of_reader = HashMap::new();
+        for (at, copy) in places.copies.iter().enumerate() {
+            begun.entry(copy.begin).or_default().push(at);
+            for &reader in &copy.readers {
+                copy_of_reader.entry((reader, copy.of)).or_insert(at);
+            }
+        }
+        Planner {
+            network,
+            config,
+            settled,
+            places,
+            constants,
+            batch,
+            frame: 0,
+            at: 0,
+            cubes: 1,
+            begun,
+            copy_of_reader,
+            planned,
+            tables,
+        }
+    }
+
+    /// From here on it is a task's turn for a frame, or from one on.
+    fn at(&mut self, frame: u32, task: usize) {
+        (self.frame, self.at) = (frame, task);
+    }
+
+    pub(super) fn values(&self) -> &'a Values {
+        &self.settled[self.frame as usize]
+    }
+
+    /// The steps of all tasks, and the tables that they load: frame after frame, and then what runs for several frames at once.
+    pub(super) fn steps(
+        mut self,
+        tasks: &[Task],
+        operands: &[Operands],
+    ) -> Result<(Vec<Step>, Vec<Program>), PlanError> {
+        let (last, each): (Vec<_>, Vec<_>) =
+            (0..tasks.len()).partition(|&at| self.batch.is_last(tasks[at].layer));
+        for frame in 0..self.batch.frames {
+            for &at in &each {
+                self.at(frame, at);
+                self.copy(tasks)?;
+                self.task(&tasks[at], &operands[at])?;
+            }
+        }
+        for at in last {
+            for frame in (0..self.batch.frames).step_by(tasks[at].cubes as usize) {
+                self.at(frame, at);
+                if frame == 0 {
+                    self.copy(tasks)?;
+                }
+                self.task(&tasks[at], &operands[at])?;
+            }
+        }
+        Ok(self.finish())
+    }
+
+    /// The steps of a task whose turn it is.
+    fn task(&mut self, task: &Task, operands: &Operands) -> Result<(), PlanError> {
+        self.cubes = task.cubes.min(self.batch.frames - self.frame);
+        let layer = &self.network.layers[task.layer];
+        let named = |refused| PlanError::Register { layer: layer.name.clone(), refused };
+        match &layer.operation {
+            Operation::Convolution(convolution) => {
+                for (part, operands) in task.parts.iter().zip(&operands.0) {
+                    for cut in &part.cuts {
+                        self.convolution(task, layer, convolution, (part, cut), operands).map_err(named)?;
+                    }
+                }
+                Ok(())
+            }
+            Operation::Pooling(pooling) => self.pooling(task, layer, pooling).map_err(named),
+            Operation::Sum(_) | Operation::Elementwise(_) | Operation::Activation(_) => {
+                self.element_by_element(task, layer).map_err(named)
+            }
+            Operation::Normalisation(normalisation) => {
+                self.normalisation(task, layer, normalisation).map_err(named)
+            }
+            Operation::Upsampling(factor) => self.cpu(task, Cpu::Upsampling(*factor)),
+            Operation::SoftMax(SoftMax { scale }) => self.cpu(task, Cpu::SoftMax(*scale)),
+            operation => {
+                debug_assert!(super::is_silent(operation));
+                Ok(())
+            }
+        }
+    }
+
+    fn cpu(&mut self, task: &Task, cpu: Cpu) -> Result<(), PlanError> {
+        let from = self.values().of_source(self.network.layers[task.layer].sources[0]).tensor.clone();
+        let to = self.values().of_layer(task.layer).tensor.clone();
+        self.push(task, Work::Cpu { task: cpu, from, to });
+        Ok(())
+    }
+
+    /// Returns the tensor that a source gives, where the task finds it.
+    fn tensor(&self, source: Option<usize>) -> Tensor {
+        let tensor = self.values().of_source(source).tensor.clone();
+        match self.copy_of(&Copied::Cube(source)) {
+            Some(copy) => Tensor { place: self.places.copies[copy].place, ..tensor },
+            None => tensor,
+        }
+    }
+
+    fn cube(&self, source: Option<usize>) -> Cube {
+        self.tensor(source).cube()
+    }
+
+    /// Returns the place at which the task finds a constant.
+    fn constant(&self, constant: usize) -> Place {
+        match self.copy_of(&Copied::Constant(constant)) {
+            Some(copy) => self.places.copies[copy].place,
+            None => self.places.constants[constant],
+        }
+    }
+
+    fn access(&self, source: Option<usize>, channels: Range<u32>, lines: Range<u32>) -> Access {
+        match self.copy_of(&Copied::Cube(source)) {
+            Some(copy) => self.copy_access(copy),
+            None => self.own_access(source, channels, lines),
+        }
+    }
+
+    /// Returns the access to some channels and lines of a cube, where the task reads no copy of it.
+    fn own_access(&self, source: Option<usize>, channels: Range<u32>, lines: Range<u32>) -> Access {
+        let Value { storage, first_surface, .. } = *self.values().of_source(source);
+        let lanes = self.config.lanes(self.network.precision);
+        let surfaces = first_surface + channels.start / lanes..first_surface + channels.end.div_ceil(lanes);
+        let copies = self.batch.copies(storage, self.frame, self.cubes);
+        Access { storage, copies, surfaces, lines }
+    }
+
+    /// The cubes that run together, as they lie in memory.
+    fn cubes(&self, source: Option<usize>) -> Cubes {
+        match self.cubes {
+            1 => Cubes::ONE,
+            count => {
+                let storage = self.values().of_source(source).storage;
+                Cubes { count, stride: self.batch.stride(self.values(), storage) as u32 }
+            }
+        }
+    }
+
+    /// All of a cube, where the task finds it.
+    fn whole(&self, source: Option<usize>) -> Access {
+        match self.copy_of(&Copied::Cube(source)) {
+            Some(copy) => self.copy_access(copy),
+            None => self.own_whole(source),
+        }
+    }
+
+    /// All of a cube, where it is made.
+    pub(super) fn own_whole(&self, source: Option<usize>) -> Access {
+        let Tensor { shape, form, .. } = &self.values().of_source(source).tensor;
+        let channels = match form {
+            Form::Features { channels, .. } => channels.places(),
+            Form::Pixels { .. } => 1,
+        };
+        self.own_access(source, 0..channels, 0..shape.height)
+    }
+
+    /// A step that reads and writes whole cubes.
+    fn push(&mut self, task: &Task, work: Work) {
+        let reads =
+            self.network.layers[task.layer].sources.iter().map(|source| self.whole(*source)).collect();
+        let writes = self.whole(Some(task.pooling.unwrap_or(task.layer)));
+        self.push_part(task, work, reads, writes);
+    }
+
+    /// Adds a step of an engine and its read DMA, which work alone, as [`push`](Self::push) does.
+    fn push_alone(
+        &mut self,
+        task: &Task,
+        (source, units): (InterruptSource, [Unit; 2]),
+        encoded: &Encoded,
+        table: Option<usize>,
+    ) {
+        let mut program = Program::new(self.config.register_map);
+        program.encoded(encoded);
+        let done = vec![source];
+        self.push(task, Work::Hardware { units: units.into(), program, done, table });
+    }
+
+    /// A step; a convolution adds what the MAC array does in it.
+    fn push_part(&mut self, task: &Task, work: Work, reads: Vec<Access>, writes: Access) {
+        let name = self.network.layers[task.layer].name.clone();
+        let method = ConvolutionMethod::default();
+        let step = Step { layer: task.layer, name, after: Vec::new(), work, mac_cycles: 0, method };
+        self.planned.push(Planned { step, reads, writes: vec![writes] });
+    }
+
+    fn convolution(
+        &mut self,
+        task: &Task,
+        layer: &NetworkLayer,
+        convolution: &Convolution,
+        (part, cut): (&Part, &Cut),
+        operands: &[OfKernels],
+    ) -> Result<(), Refused> {
+        let found = operands.iter().find(|of| of.kernels == cut.kernels);
+        let Some(of_kernels) = found else { return Ok(()) };
+        let OfKernels { weights, bias, .. } = of_kernels;
+        let (weights, bias) =
+            (weights.placed(|constant| self.constant(constant)), bias.map(|bias| self.constant(bias)));
+        let (inputs, outputs) = (cut.inputs.clone(), cut.outputs.clone());
+        let kernels = part.kernels.start + cut.kernels.start..part.kernels.start + cut.kernels.end;
+        let count = kernels.len() as u32;
+        let convolve = self.convolve(layer, convolution, (part, cut), weights);
+        let output = convolve.output;
+        let made = task.pooling.unwrap_or(task.layer);
+        let destination = self.cube(Some(made)).channels(kernels.start, count);
+        let added = convolution.added.map(|shift| {
+            let cube = self.cube(layer.sources[1]).channels(kernels.start, count);
+            Operand::Elements { at: cube.at_line(outputs.start), shift }
+        });
+        let process = Process {
+            precision: self.network.precision,
+            output,
+            source: None,
+            stages: stages(convolution, part, bias, added),
+            converter: convolution.converter,
+            destination: task.pooling.is_none().then(|| destination.at_line(outputs.start)),
+            cubes: self.cubes(Some(made)),
+            tiles: part.winograd.is_some(),
+        };
+        let mut program = Program::new(self.config.register_map);
+        let (mut units, mut done) = (Vec::new(), CONVOLUTION_DONE.to_vec());
+        if let Some(pooling) = task.pooling {
+            let NetworkLayer {
+                operation: Operation::Pooling(Pooling { method, window }),
+                output: pooled,
+                ..
+            } = self.network.layers[pooling]
+            else {
+                unreachable!("a pooling was found behind the convolution")
+            };
+            let pool = Pool {
+                precision: self.network.precision,
+                input: output,
+                output: Shape { channels: count, ..pooled },
+                method,
+                window: window.ending(output).0,
+                source: None,
+                destination: destination.at_line(0),
+            };
+            program.encoded(&self.pooling_registers(&pool)?);
+            units.push(Unit::Pdp);
+            done.push(InterruptSource::Pdp);
+        }
+        let sdp = process.layer(self.config.memory_atom);
+        program.encoded(&sdp.encode(self.config.register_map, &self.config.into())?);
+        program.encoded(&convolve.encode(self.config)?);
+        units.extend(sdp.uses_rdma().then_some(Unit::SdpRdma));
+        units.extend([Unit::Sdp].into_iter().chain(CONVOLUTION));
+        done.push(InterruptSource::Sdp);
+        let positions = u64::from(output.width) * u64::from(output.height) * u64::from(self.cubes);
+        let mac_cycles = part.mac_cycles(positions, count, self.config);
+        let method = ConvolutionMethod {
+            winograd_products: part.winograd_products(positions, count),
+            is_compressed: cut.buffer.compressed,
+        };
+        let seen = if part.pixels.is_some() { 0..1 } else { part.channels.clone() };
+        let mut reads = vec![self.access(layer.sources[0], seen, inputs)];
+        if let (Some(_), Some(added)) = (convolution.added, layer.sources.get(1)) {
+            reads.push(self.access(*added, kernels.clone(), outputs.clone()));
+        }
+        let copied = of_kernels.constants().filter_map(|at| self.copy_of(&Copied::Constant(at)));
+        reads.extend(copied.map(|copy| self.copy_access(copy)));
+        let lines = if task.pooling.is_some() { 0..self.network.layers[made].output.height } else { outputs };
+        let writes = self.access(Some(made), kernels, lines);
+        let work = Work::Hardware { units, program, done, table: None };
+        self.push_part(task, work, reads, writes);
+        if let Some(Planned { step, .. }) = self.planned.last_mut() {
+            (step.mac_cycles, step.method) = (mac_cycles, method);
+        }
+        Ok(())
+    }
+
+    /// Returns one hardware layer of a convolution, up to its sums.
+    fn convolve(
+        &self,
+        layer: &NetworkLayer,
+        convolution: &Convolution,
+        (part, cut): (&Part, &Cut),
+        weights: PlacedWeights,
+    ) -> Convolve {
+        let first = cut.inputs.start;
+        let source = self.tensor(layer.sources[0]);
+        let (place, channels) = match source.form {
+            Form::Pixels { line_stride, .. } => {
+                let place = source.place.plus(u64::from(first) * u64::from(line_stride));
+                (CubePlace { place, line_stride, surface_stride: 0 }, part.channels.end)
+            }
+            Form::Features { .. } => {
+                let channels = part.channels.len() as u32;
+                (source.cube().channels(part.channels.start, channels).at_line(first), channels)
+            }
+        };
+        let (window, kernels) = (convolution.window, cut.kernels.len() as u32);
+        Convolve {
+            input: Shape { height: cut.inputs.len() as u32, channels, ..layer.input },
+            output: Shape { width: part.columns(layer), height: cut.outputs.len() as u32, channels: kernels },
+            window: Window {
+                before: [window.before[0], cut.before],
+                after: [window.after[0], cut.after],
+                ..window
+            },
+            source: place,
+            pixels: part.pixels,
+            entries: part.entries,
+            weights,
+            weight_shape: WeightShape { kernels, ..part.weights },
+            truncate: part.winograd.map_or(convolution.truncate, |scaling| scaling.sums),
+            winograd: part.winograd.map(|scaling| scaling.features),
+            buffer: cut.buffer,
+            cubes: self.cubes(layer.sources[0]),
+        }
+    }
+
+    /// A pooling from memory to memory.
+    fn pooling(&mut self, task: &Task, layer: &NetworkLayer, pooling: &Pooling) -> Result<(), Refused> {
+        let &Pooling { method, window } = pooling;
+        let (source, made) = (self.cube(layer.sources[0]), self.cube(Some(task.layer)));
+        // Columns behind the last window do no harm.
+        let (window, Shape { height, .. }) = window.ending(source.shape);
+        let pool = Pool {
+            precision: self.network.precision,
+            input: Shape { height, ..source.shape },
+            output: made.shape,
+            method,
+            window,
+            source: Some(source.at_line(0)),
+            destination: made.at_line(0),
+        };
+        let encoded = self.pooling_registers(&pool)?;
+        self.push_alone(task, (InterruptSource::Pdp, [Unit::PdpRdma, Unit::Pdp]), &encoded, None);
+        Ok(())
+    }
+
+    fn pooling_registers(&self, pool: &Pool) -> Result<Encoded, Refused> {
+        let hardware = pdp::layer::Hardware::from(self.config);
+        pool.layer(self.config.memory_atom).encode(self.config.register_map, &hardware)
+    }
+
+    /// A normalisation from memory to memory.
+    fn normalisation(
+        &mut self,
+        task: &Task,
+        layer: &NetworkLayer,
+        normalisation: &Normalisation,
+    ) -> Result<(), Refused> {
+        let (map, hardware) = (self.config.register_map, cdp::layer::Hardware::from(self.config));
+        let (source, made) = (self.cube(layer.sources[0]), self.cube(Some(task.layer)));
+        let places = [source, made].map(|cube| cube.at_line(0));
+        let cdp = registers::normalisation(
+            source.shape,
+            normalisation,
+            places,
+            (self.network.precision, self.config.memory_atom),
+        );
+        let encoded = cdp.encode(map, &hardware)?;
+        let mut table = Program::new(map);
+        table.encoded(&cdp::lut::load(&cdp.lut, &registers::tables(normalisation)));
+        let number = self.tables.iter().position(|known| *known == table);
+        let number = number.unwrap_or_else(|| {
+            self.tables.push(table);
+            self.tables.len() - 1
+        });
+        self.push_alone(task, (InterruptSource::Cdp, [Unit::CdpRdma, Unit::Cdp]), &encoded, Some(number));
+        Ok(())
+    }
+
+    /// One cube or two through SDP, from memory to memory.
+    fn element_by_element(&mut self, task: &Task, layer: &NetworkLayer) -> Result<(), Refused> {
+        let sources: Vec<CubePlace> =
+            layer.sources.iter().map(|source| self.cube(*source).at_line(0)).collect();
+        let made = self.cube(Some(task.layer));
+        let (stages, converter) = stages_of_elements(&layer.operation, sources.get(1).copied());
+        let process = Process {
+            precision: self.network.precision,
+            output: made.shape,
+            source: sources.first().copied(),
+            stages,
+            converter,
+            destination: Some(made.at_line(0)),
+            cubes: Cubes::ONE,
+            tiles: false,
+        };
+        let sdp = process.layer(self.config.memory_atom);
+        let encoded = sdp.encode(self.config.register_map, &self.config.into())?;
+        self.push_alone(task, (InterruptSource::Sdp, [Unit::SdpRdma, Unit::Sdp]), &encoded, None);
+        Ok(())
+    }
+
+    /// The steps, each with those that it waits for, and the tables.
+    fn finish(self) -> (Vec<Step>, Vec<Program>) {
+        let values = self.values();
+        let Planner { batch, mut planned, places, tables, .. } = self;
+        let copies_from = values.storages.len();
+        let place = |storage: usize| match storage.checked_sub(copies_from) {
+            Some(copy) => places.copies[copy].place,
+            None => places.storages[storage],
+        };
+        let memory_of = |&Access { storage, ref copies, .. }: &Access| {
+            let Place { address, .. } = place(storage);
+            if let Some(copy) = storage.checked_sub(copies_from) {
+                return address..address + places.copies[copy].bytes;
+            }
+            let copy = |copy: u32| address + u64::from(copy) * batch.stride(values, storage);
+            copy(copies.start)..copy(copies.end - 1) + values.storages[storage].bytes
+        };
+        let touched = |accesses: &[Access]| -> Vec<Touched> {
+            let one = |access: &Access| {
+                let memory = usize::from(place(access.storage).memory == host::Memory::Secondary);
+                Touched { access: access.clone(), memory, addresses: memory_of(access) }
+            };
+            accesses.iter().map(one).collect()
+        };
+        let touches: Vec<Touches> = planned
+            .iter()
+            .map(|Planned { reads, writes, .. }| Touches { reads: touched(reads), writes: touched(writes) })
+            .collect();
+        let after = hazards::after(&touches);
+        for (planned, after) in planned.iter_mut().zip(after) {
+            planned.step.after = after;
+        }
+        (planned.into_iter().map(|planned| planned.step).collect(), tables)
+    }
+}
+
+/// Returns the stages of SDP for elements from memory: BS has factors and activations of one cube, BN the second cube.
+fn stages_of_elements(operation: &Operation, second: Option<CubePlace>) -> ([Stage; 2], Converter) {
+    let joined = |method, shift| {
+        let operand = second.map(|at| Operand::Elements { at, shift });
+        Stage { operand, method, ..Stage::default() }
+    };
+    let alone = |activation| [Stage { activation, ..Stage::default() }, Stage::default()];
+    match operation {
+        Operation::Sum(sum) => {
+            let factor = (sum.scale != 1).then_some(sum.scale);
+            let added = Stage { activation: sum.activation, ..joined(StageMethod::Sum, sum.shift) };
+            ([Stage { factor, ..Stage::default() }, added], sum.converter)
+        }
+        Operation::Elementwise(Elementwise { method, converter }) => {
+            let method = match method {
+                PairMethod::Multiply => StageMethod::Product,
+                PairMethod::Maximum => StageMethod::Maximum,
+            };
+            ([Stage::default(), joined(method, 0)], *converter)
+        }
+        Operation::Activation(Function::Leaky { scale, shift }) => {
+            (alone(Activation::Leaky { scale: *scale, shift: *shift }), Converter::NONE)
+        }
+        _ => (alone(Activation::Relu), Converter::NONE),
+    }
+}
+
+/// Returns the stages of SDP for a convolution's sums: BS adds the bias, BN the other cube.
+fn stages(convolution: &Convolution, part: &Part, bias: Option<Place>, added: Option<Operand>) -> [Stage; 2] {
+    let shift = convolution.bias.as_ref().map_or(0, |bias| bias.shift);
+    let missing = part.winograd.map_or(0, |scaling| scaling.missing);
+    let bias = bias.map(|at| Operand::Channels { at, shift: shift.saturating_sub(missing) });
+    let activation = convolution.activation;
+    // Sums that are too small become what they should be when the bias has come.
+    let factor = (missing > 0).then(|| 1 << missing.min(14));
+    let plain = Stage { operand: bias, factor, ..Stage::default() };
+    match (added, factor) {
+        (None, None) => [Stage { activation, ..plain }, Stage::default()],
+        (operand, _) => [plain, Stage { operand, activation, ..Stage::default() }],
+    }
+}

@@ -1,0 +1,65 @@
+//! Information for a log of register accesses that the bus does not report: who made them, and what was loaded
+//! into memories.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use super::{Hub, PartyId};
+use vp_models::bus::register::RegisterAccess;
+
+/// The party that has made a register access, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessOrigin {
+    /// Name of the party in messages to people.
+    pub name: String,
+    /// True if the access is a write without an answer.
+    pub is_posted: bool,
+}
+
+/// The makers of register accesses that the bus has not reported, in the order in which it will.
+#[derive(Debug, Clone, Default)]
+pub struct AccessOrigins(Rc<RefCell<VecDeque<AccessOrigin>>>);
+
+impl AccessOrigins {
+    /// The maker of the access that is reported next: to be called once for each report, by the observer of the
+    /// register bus. `None`: the access was under way before the log began.
+    pub fn next(&self) -> Option<AccessOrigin> {
+        self.0.borrow_mut().pop_front()
+    }
+
+    pub(super) fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+}
+
+/// Called with bytes that were loaded: into which memory, from which address on.
+pub type LoadListener = Box<dyn Fn(&str, u64, &[u8])>;
+
+impl Hub {
+    /// Notes from now on who makes register accesses.
+    pub fn askers(&mut self) -> AccessOrigins {
+        self.askers.get_or_insert_default().clone()
+    }
+
+    /// Calls this from now on with what parties write into memories inside the platform without the bus.
+    pub fn on_load(&mut self, told: LoadListener) {
+        self.load_listener = Some(told);
+    }
+
+    /// A request goes to the register bus.
+    pub(super) fn note_asker(&self, party: PartyId, access: RegisterAccess) {
+        if let Some(askers) = &self.askers {
+            let (name, is_posted) = (self.parties.name(party), !access.is_answered());
+            askers.0.borrow_mut().push_back(AccessOrigin { name, is_posted });
+        }
+    }
+
+    /// An access is reported before all that is under way.
+    pub(super) fn note_asker_beside(&self, party: PartyId) {
+        if let Some(askers) = &self.askers {
+            let name = format!("{}, beside the bus", self.parties.name(party));
+            askers.0.borrow_mut().push_front(AccessOrigin { name, is_posted: false });
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! The hub: the layer between a platform and everything outside it.
+//!
+//! Adapters (a session of a server, a CPU in the same process, a recording) convert their messages to
+//! [`Input`]s and pass on the [`Output`]s. All rules of time, and of who may do what at which port, are here
+//! and nowhere else.
+//!
+//! ```text
+//! handle(Input) → run(until) → poll() → Output
+//! ```
+//!
+//! [`Hub::handle`] takes an input at the present simulated time, [`Hub::run`] lets time move as far as the
+//! rules allow, and [`Hub::poll`] returns the outputs of both, in order. The hub has no sockets, threads, wall
+//! clock or wire format: the same inputs at the same times give the same outputs and the same event hash. So a
+//! list of [`Recorded`] inputs is all that is needed to repeat a run.
+//!
+//! ```
+//! use vp_core::Time;
+//! use vp_hub::{Access, Completion, Hub, Input, MemoryGuarantees, Operation, Output};
+//! use vp_hub::{PartyCommand, PartyId, PortIndex, Role, Tag, TimeMode};
+//! use vp_models::platform::{Description, Platform};
+//!
+//! let platform = Platform::build(&Description::named("nv_small")?)?;
+//! let mut hub = Hub::new(platform, TimeMode::Lockstep);
+//! let (cpu, csb) = (PartyId(1), PortIndex(0));
+//! hub.handle(Input::Enter { party: cpu, name: "the CPU".into(), memory: MemoryGuarantees::default() });
+//! let attach = PartyCommand::Attach { port: csb, role: Role::Initiator, range: None };
+//! hub.handle(Input::Command { party: cpu, tag: Tag(1), command: attach });
+//! let read = Access { port: csb, at: None, operation: Operation::RegisterRead { address: 0x1000 } };
+//! hub.handle(Input::Command { party: cpu, tag: Tag(2), command: PartyCommand::Access(read) });
+//! hub.run(Time::MAX);
+//! let outputs: Vec<Output> = std::iter::from_fn(|| hub.poll()).collect();
+//! assert!(matches!(outputs[1], Output::Completed { tag: Tag(2), result: Ok(Completion::Value(_)), .. }));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod access;
+mod access_origins;
+mod current_job;
+mod debug;
+mod debugger;
+mod faults;
+mod holdings;
+mod ids;
+mod input;
+mod job;
+mod jobs;
+mod linked;
+mod memory;
+mod output;
+mod outside;
+mod partner;
+mod party;
+mod ports;
+mod record;
+mod replay;
+mod results;
+mod saving;
+mod time;
+mod time_mode;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+use vp_core::{Simulation, Time};
+use vp_models::platform::{Platform, Port};
+
+pub use access::{Access, AccessKind, Operation};
+pub use access_origins::{AccessOrigin, AccessOrigins, LoadListener};
+pub use debug::MOST_REGISTERS;
+pub use debugger::{
+    Accesses, BreakOn, Breakpoint, DebugCommand, DebugEvent, Hit, MOST_BREAKPOINTS, SetBreakpoint, StepBy,
+    StopReport, StopWhy,
+};
+pub use ids::{PartyId, PortIndex, RequestId, Role, Tag};
+pub use input::{Input, MemoryGuarantees, PartyCommand, Until};
+pub use linked::{LinkedHub, LinkedPort};
+pub use output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity, Why};
+pub use outside::{DirectMemory, DirectRange};
+pub use partner::{Clock, PinEvent, PortEvent, PortSide, Promise, Reaction};
+pub use ports::roles;
+pub use record::{Position, Recorded, Recorder};
+pub use replay::{Replay, ReplayError, replay};
+pub use time::{Activity, Pace, RunState};
+pub use time_mode::TimeMode;
+pub use vp_models::units::HORIZON;
+
+use current_job::CurrentJob;
+use debugger::Debugging;
+use holdings::Holdings;
+use job::BusAccess;
+use outside::{OrderedOwner, Requests};
+use partner::{DrivenEvents, Partner, PinWatcher, ResetRound};
+use party::{Parties, Party};
+use record::Recording;
+use vp_models::bus::register::{RegisterError, RegisterResponse};
+use vp_models::counters::Statistics;
+
+/// Outcome at the platform's ports during a run; outcomes are kept in order.
+enum PortOutcome {
+    Level {
+        level: bool,
+        time: Time,
+    },
+    Answer {
+        bus_tag: u64,
+        result: Result<u32, RegisterError>,
+        time: Time,
+    },
+    /// An answer will be on the bus at that edge.
+    AnswerDriven {
+        bus_tag: u64,
+        result: Result<u32, RegisterError>,
+        at: Time,
+    },
+    /// The moment of a partner's fault, by its number, has come.
+    Fault {
+        number: usize,
+    },
+}
+
+/// A platform with its parties.
+pub struct Hub {
+    platform: Platform,
+    ports: Vec<Port>,
+    mode: TimeMode,
+    /// Free mode: time moves no further.
+    granted: Time,
+    port_events: Rc<RefCell<VecDeque<PortOutcome>>>,
+    /// The number of times that something at a port has ended a run.
+    stops: Rc<Cell<u64>>,
+    requests: Rc<RefCell<Requests>>,
+    holdings: Holdings,
+    parties: Parties,
+    /// The parties that have a clock.
+    partners: BTreeMap<PartyId, Partner>,
+    /// Parties whose messages a fault suppresses.
+    silent: BTreeSet<PartyId>,
+    driven: Rc<DrivenEvents>,
+    reset_round: ResetRound,
+    /// Number of events of partners that have taken effect.
+    applied: u64,
+    /// True if no more parties come.
+    is_closed: bool,
+    on_bus: VecDeque<BusAccess>,
+    next_bus_tag: u64,
+    /// Number of commands that have begun.
+    begun: u64,
+    /// Register accesses of a partner that are not answered: by the bus's tag.
+    driven_accesses: VecDeque<(u64, PartyId, PortIndex)>,
+    /// Lockstep: the job for which time moves.
+    current: Option<CurrentJob>,
+    /// Party at which the next round over the parties' jobs begins, so that none waits for ever.
+    turn: PartyId,
+    /// The number of delta cycles of one instant after which its run is ended.
+    delta_limit: u64,
+    /// The instant with many delta cycles, and how many of them are over.
+    long_instant: (Time, u64),
+    /// Reason for which simulated time does not move any more until a reset, if so.
+    standstill: Option<Failure>,
+    /// Free mode: when the bus, which is full, is looked at for room again; [`Time::MAX`] if nothing moves there.
+    room_at: Option<Time>,
+    /// True if a memory owner's answer is needed before time may move on.
+    is_held: bool,
+    /// The state of debuggers, while there are any.
+    debugging: Option<Box<Debugging>>,
+    outputs: VecDeque<Output>,
+    /// Number of outputs that have been polled.
+    polled: u64,
+    recording: Recording,
+    pin_watcher: Option<PinWatcher>,
+    askers: Option<AccessOrigins>,
+    load_listener: Option<LoadListener>,
+    /// True if the present instant is done, unless new input comes.
+    is_instant_over: bool,
+}
+
+impl Hub {
+    /// A hub around a platform at the beginning of its time.
+    #[must_use]
+    pub fn new(platform: Platform, mode: TimeMode) -> Hub {
+        let ports = platform.ports();
+        let mut hub = Hub {
+            platform,
+            ports,
+            mode,
+            granted: Time::MAX,
+            port_events: Rc::default(),
+            stops: Rc::default(),
+            requests: Rc::default(),
+            holdings: Holdings::default(),
+            parties: Parties::default(),
+            partners: BTreeMap::new(),
+            silent: BTreeSet::new(),
+            driven: Rc::default(),
+            reset_round: ResetRound::default(),
+            applied: 0,
+            is_closed: false,
+            on_bus: VecDeque::new(),
+            next_bus_tag: 0,
+            begun: 0,
+            driven_accesses: VecDeque::new(),
+            current: None,
+            turn: PartyId(0),
+            delta_limit: Simulation::DELTA_LIMIT,
+            long_instant: (Time::ZERO, 0),
+            standstill: None,
+            room_at: None,
+            is_held: false,
+            debugging: None,
+            outputs: VecDeque::new(),
+            polled: 0,
+            recording: Recording::default(),
+            pin_watcher: None,
+            askers: None,
+            load_listener: None,
+            is_instant_over: true,
+        };
+        hub.listen();
+        hub.set_delta_limit(Simulation::DELTA_LIMIT);
+        hub
+    }
+
+    /// Listens to the ports of a platform that was just built, or reset.
+    fn listen(&self) {
+        let (sim, happened) = (self.platform.sim(), self.happened());
+        self.platform.registers().on_response(Box::new(move |RegisterResponse { tag: bus_tag, result }| {
+            happened(PortOutcome::Answer { bus_tag, result, time: sim.now() });
+        }));
+        let happened = self.happened();
+        self.platform.irq().connect(move |level, time| happened(PortOutcome::Level { level, time }));
+        let happened = self.happened();
+        self.platform.faults().on_partner(Box::new(move |number| happened(PortOutcome::Fault { number })));
+    }
+
+    /// Takes what happens at ports, and ends the run.
+    fn happened(&self) -> impl Fn(PortOutcome) + use<> {
+        let (events, stops, sim) = (self.port_events.clone(), self.stops.clone(), self.platform.sim());
+        move |what| {
+            events.borrow_mut().push_back(what);
+            stops.set(stops.get() + 1);
+            sim.stop();
+        }
+    }
+
+    /// A partner is the CPU: answers are driven for it when they are known.
+    fn listen_to_answers(&self) {
+        let happened = self.happened();
+        let told = move |at, RegisterResponse { tag: bus_tag, result }| {
+            happened(PortOutcome::AnswerDriven { bus_tag, result, at });
+        };
+        self.platform.registers().on_answer(Some(Box::new(told)));
+    }
+
+    /// The platform.
+    #[must_use]
+    pub fn platform(&self) -> &Platform {
+        &self.platform
+    }
+
+    /// The platform's ports; a [`PortIndex`] is a position among them.
+    #[must_use]
+    pub fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// The rules of time in force.
+    #[must_use]
+    pub fn mode(&self) -> TimeMode {
+        self.mode
+    }
+
+    /// The platform's counters, and the parties that let its time move.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = self.platform.statistics();
+        statistics.note("time.mode", self.mode.name());
+        statistics
+    }
+
+    /// The simulated time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.platform.simulation().now()
+    }
+
+    /// The time of the next event, if there is one.
+    #[must_use]
+    pub fn next_time(&self) -> Option<Time> {
+        let job = self.next_job_time().filter(|_| self.mode == TimeMode::Free);
+        self.platform.simulation().next_time().into_iter().chain(job).chain(self.next_driven()).min()
+    }
+
+    /// Returns the number of parties.
+    #[must_use]
+    pub fn parties(&self) -> usize {
+        self.parties.len()
+    }
+
+    /// Returns true if all parties are partners, or there are none.
+    #[must_use]
+    pub fn are_all_partners(&self) -> bool {
+        // Who has a clock is a party.
+        self.partners.len() == self.parties.len()
+    }
+
+    /// Returns true if a party is here.
+    #[must_use]
+    pub fn has_party(&self, party: PartyId) -> bool {
+        self.parties.contains(party)
+    }
+
+    /// No more parties join: partners need not expect accesses of one without a clock.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// Gives the next output, if there is one.
+    pub fn poll(&mut self) -> Option<Output> {
+        if !self.outputs.is_empty() {
+            self.commit_recording();
+        }
+        let output = self.outputs.pop_front()?;
+        self.polled += 1;
+        Some(output)
+    }
+
+    /// Takes an input. It takes effect at the present simulated time.
+    pub fn handle(&mut self, input: Input) {
+        self.record(&input);
+        if self.is_lost(&input) {
+            return;
+        }
+        match input {
+            Input::Enter { party, name, memory } => {
+                // To who comes, what repeats is new.
+                self.platform.sum_up_warnings();
+                self.collect();
+                self.parties.insert(party, Party::new(name, memory));
+                self.review_trust();
+            }
+            Input::SumUp => self.platform.sum_up_warnings(),
+            Input::Warn { text } => self.warn(Severity::Warning, text),
+            Input::Mode(mode) => {
+                if self.are_all_partners() {
+                    self.mode = mode;
+                }
+            }
+            Input::Leave { party, why } => self.leave(party, &why),
+            Input::Command { party, tag, command } => {
+                if self.parties.contains(party) {
+                    self.command(party, tag, command);
+                }
+            }
+            Input::Posted { party, access } => {
+                if self.parties.contains(party) {
+                    self.take_access(party, None, access);
+                }
+            }
+            Input::Debug { party, tag, access } => self.debug(party, tag, access),
+            Input::Debugger { party, tag, command } => self.debugger_command(party, tag, command),
+            Input::Answer { party, request, result } => {
+                if let Some(news) = Requests::answer(&self.requests, party, request, result) {
+                    self.deliver(news);
+                }
+            }
+            // What a partner drives or promises waits for its edge: nothing else follows from it yet.
+            Input::Driven { party, port, at, event } => {
+                if self.take_driven(party, (port, at), event) {
+                    return;
+                }
+            }
+            Input::Promised { party, promise } => {
+                if self.take_promise(party, promise) {
+                    return;
+                }
+            }
+            Input::Settle { limit } => self.run_until_idle(limit),
+        }
+        self.settle();
+        self.collect();
+        self.halt_if_out_of_memory();
+    }
+
+    fn command(&mut self, party: PartyId, tag: Tag, command: PartyCommand) {
+        let done = match command {
+            PartyCommand::Clock(clock) => self.set_clock(party, clock),
+            PartyCommand::Attach { port, role, range } => self.attach(party, port, role, range),
+            PartyCommand::Detach { port } => self.detach(party, port),
+            PartyCommand::Reset => self.may_control_time(party).and_then(|()| self.reset(None)),
+            PartyCommand::Access(access) => return self.take_access(party, Some(tag), access),
+            PartyCommand::Inject { faults } => return self.take_faults(party, tag, faults),
+            PartyCommand::Advance(_) | PartyCommand::Step { .. } => {
+                return self.take_time_command(party, tag, &command);
+            }
+        };
+        self.complete(party, tag, done.map(|()| Completion::Done));
+    }
+
+    fn leave(&mut self, party: PartyId, why: &str) {
+        self.debugger_leaves(party);
+        if !self.parties.contains(party) {
+            self.requests.borrow_mut().forget_party(party);
+            return;
+        }
+        self.platform.sum_up_warnings();
+        self.end_current_of(party);
+        let held: Vec<PortIndex> = (self.holdings.iter())
+            .filter(|holding| holding.party == party)
+            .map(|holding| holding.port)
+            .collect();
+        self.requests.borrow_mut().forget_party(party);
+        for port in held {
+            self.release(party, port, why);
+        }
+        self.parties.remove(party);
+        self.partners.remove(&party);
+        self.silent.remove(&party);
+        self.review_trust();
+    }
+
+    /// Decides whose memory need not be waited for: that of the only party, if it does everything in order.
+    fn review_trust(&mut self) {
+        let mut parties = self.parties.iter();
+        let only = parties.next().filter(|_| parties.next().is_none());
+        let ordered = only
+            .and_then(|(party, only)| Some(OrderedOwner { party, at_once: only.memory.in_order? as usize }));
+        self.requests.borrow_mut().trust(ordered);
+    }
+
+    /// Resets everything to power-on, for a partner that is reset itself or for another party. Time goes on,
+    /// ports stay attached, open requests fail.
+    fn reset(&mut self, by: Option<PartyId>) -> Result<(), Failure> {
+        let now = self.now();
+        let was_high = self.platform.irq().level();
+        self.cancel_all(&Failure::new(FailureKind::Cancelled, "the platform was reset"));
+        (self.standstill, self.long_instant, self.room_at) = (None, (Time::ZERO, 0), None);
+        self.platform.take_shortage();
+        self.platform.sum_up_warnings();
+        self.collect();
+        self.requests.borrow_mut().forget_bursts();
+        self.port_events.borrow_mut().clear();
+        if let Some(askers) = &self.askers {
+            askers.clear();
+        }
+        self.platform.reset().map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+        self.listen();
+        self.review_watcher();
+        for holding in self.holdings.iter() {
+            match holding.is_timed {
+                true => self.connect_partner(holding),
+                false => self.connect_memory(holding),
+            }
+        }
+        self.reset_partners(by);
+        if was_high {
+            self.tell_level(false, now);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! A reset of a platform with partners.
+//!
+//! The platform drives a reset at each port that a partner holds. From then on all that was in flight there, in
+//! both directions, is void. What the platform drives next is driven at a port as at the beginning, and what
+//! the partner has driven before it drives the reset back is ignored. Promises, and counts of events, stay as
+//! they are.
+
+use vp_core::Time;
+
+use super::{Broken, PortEvent};
+use crate::Hub;
+use crate::ids::{PartyId, PortIndex};
+
+/// The ports of this platform at which the reset came that put it back last, and when.
+#[derive(Default)]
+pub(crate) struct ResetRound {
+    at: Time,
+    ports: Vec<PortIndex>,
+}
+
+impl ResetRound {
+    /// A reset comes at a port; tells whether it is another one than that which the other ports have seen.
+    fn is_new(&mut self, at: Time, port: PortIndex) -> bool {
+        let is_new = self.at != at || self.ports.is_empty() || self.ports.contains(&port);
+        if is_new {
+            (self.at, self.ports) = (at, Vec::new());
+        }
+        self.ports.push(port);
+        is_new
+    }
+}
+
+impl Hub {
+    /// Takes a party for the platform that this one is a part of: its resets are obeyed.
+    pub(crate) fn follow(&mut self, leader: PartyId) {
+        if let Some(partner) = self.partners.get_mut(&leader) {
+            partner.is_leader = true;
+        }
+    }
+
+    pub(super) fn is_leader(&self, party: PartyId) -> bool {
+        self.partners.get(&party).is_some_and(|partner| partner.is_leader)
+    }
+
+    /// Returns true if a reset of the platform that this one is a part of has come, and not taken effect.
+    pub(crate) fn has_reset_ahead(&self) -> bool {
+        let mut queues = self.partners.values().map(|partner| &partner.queue);
+        queues.any(|queue| queue.iter().any(|(.., event)| *event == PortEvent::Reset))
+    }
+
+    /// The platform that this one is a part of was reset, as a port sees it now.
+    pub(super) fn follow_reset(&mut self, party: PartyId, port: PortIndex) -> Result<(), Broken> {
+        let now = self.now();
+        if self.reset_round.is_new(now, port) {
+            self.reset(Some(party)).map_err(|failure| Broken::Pins(failure.reason))?;
+        }
+        // As every output does, it follows its input an edge later.
+        let next = now + self.platform.description().period;
+        self.send_driven(party, port, next, PortEvent::Reset);
+        Ok(())
+    }
+
+    /// Tells partners that the platform was put back, but for the one that has asked for it.
+    pub(crate) fn reset_partners(&mut self, by: Option<PartyId>) {
+        let now = self.now();
+        self.driven.events.borrow_mut().clear();
+        self.driven_accesses.clear();
+        let timed = self.holdings.iter().filter(|held| held.is_timed && Some(held.party) != by);
+        let timed: Vec<(PartyId, PortIndex)> = timed.map(|held| (held.party, held.port)).collect();
+        for (party, port) in timed {
+            if let Some(partner) = self.partners.get_mut(&party) {
+                partner.queue.clear();
+                *partner.resets.entry(port).or_default() += 1;
+            }
+            self.send_driven(party, port, now, PortEvent::Reset);
+        }
+    }
+}
