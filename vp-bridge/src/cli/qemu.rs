@@ -55,19 +55,18 @@ pub(super) struct Args {
     #[command(flatten)]
     parts: PartArgs,
 
-    /// Where the platform is served, to QEMU and to others who look in or take part: unix:PATH or tcp:HOST:PORT. Left out: an address of
-    /// its own
+    /// Address at which the platform is served to QEMU and to other programs: unix:PATH or tcp:HOST:PORT [default: a new Unix socket]
     #[arg(long, value_name = "ADDR")]
     listen: Option<Address>,
 
     #[command(flatten)]
     faults: FaultArgs,
 
-    /// The QEMU to start
+    /// QEMU to start
     #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-aarch64")]
     qemu: PathBuf,
 
-    /// What QEMU loads; beside this program, or in ../lib, if left out
+    /// Plugin that QEMU loads [default: the one beside this program, or in ../lib]
     #[arg(long, value_name = "FILE")]
     plugin: Option<PathBuf>,
 

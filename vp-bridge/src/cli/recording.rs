@@ -16,7 +16,7 @@ use super::Failure;
 /// The option that has a platform's inputs recorded.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct RecordArgs {
-    /// Record all that enters the platform, for `vp replay`, such as in run.vprec; of further platforms in run-2.vprec, …
+    /// Record everything that enters the platform, for `vp replay`, such as in run.vprec; further platforms in run-2.vprec, …
     #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     record: Option<PathBuf>,
 

@@ -44,7 +44,7 @@ pub struct Description {
     /// Threads of the host that may share the arithmetic of a convolution, where it is long enough to pay for them.
     /// No result and no time depends on it.
     pub threads: NonZeroUsize,
-    /// Whether results are computed. No time depends on it.
+    /// Arithmetic: results are computed, or skipped. No time depends on it.
     pub arithmetic: Arithmetic,
     /// The device.
     pub device: DeviceDescription,
@@ -137,9 +137,9 @@ impl From<Description> for Sections<MemoryDescription> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "toml::Table")]
 pub struct NvdlaDescription {
-    /// Which of the published RTL trees its timing follows.
+    /// Published RTL tree that the timing follows.
     pub rtl: RtlTree,
-    /// Which words its capability ROM holds.
+    /// Words of the capability ROM.
     pub capability_rom: CapabilityRom,
     /// The hardware configuration: `base`, and the parameters that differ from it.
     #[serde(flatten)]
@@ -163,9 +163,9 @@ impl TryFrom<toml::Table> for NvdlaDescription {
 /// A memory and the way to it. A description may leave out any of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MemoryDescription {
-    /// Its first address.
+    /// First address.
     pub base: u64,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Cycles from a read's acceptance to its first data; the configuration's own figure if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,12 +179,12 @@ pub struct MemoryDescription {
     /// Bytes a second the memory can move, reads and writes together; as much as the bus if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<u64>,
-    /// Whether it moves as much of reads, and beside them as much of writes.
+    /// True if reads and writes have the whole bandwidth each.
     #[serde(skip_serializing_if = "is_false")]
     pub duplex: bool,
-    /// Where drawn latencies start.
+    /// Seed of the random latencies.
     pub seed: u64,
-    /// What says when its data comes, if that is not only a latency.
+    /// Model of the memory's timing beyond a latency: a cache, a DRAM, other traffic.
     #[serde(flatten)]
     pub model: MemoryModel,
 }
