@@ -80,13 +80,13 @@ pub struct vp_breakpoint {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum vp_step_by {
-    /// To the next clock edge.
+    /// A step to the next clock edge.
     Cycle = 0,
-    /// Over the next instant at which something happens.
+    /// A step over the next instant at which something happens.
     Event = 1,
-    /// Until a unit has ended a layer.
+    /// A step until a unit has ended a layer.
     Layer = 2,
-    /// Until a register has been accessed over its bus.
+    /// A step until a register has been accessed over its bus.
     Access = 3,
 }
 

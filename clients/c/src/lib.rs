@@ -35,9 +35,9 @@ pub enum vp_status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(non_camel_case_types, reason = "as C names types")]
 pub enum vp_reaction {
-    /// At the next edge: all outputs are registers. At each edge pins are sampled first, and seen then.
+    /// The next edge: all outputs are registers. At each edge pins are sampled first, and seen then.
     NextEdge = 0,
-    /// Some depend on inputs of the same edge. At each edge pins are seen first, and sampled then.
+    /// The edge of the inputs, for some outputs. At each edge pins are seen first, and sampled then.
     SameEdge = 1,
 }
 

@@ -20,7 +20,7 @@ impl MemoryArgs {
         self.memory_limit.unwrap_or_else(usual)
     }
 
-    /// That of one platform.
+    /// Budget of one platform.
     pub(super) fn budget(&self) -> MemoryBudget {
         MemoryBudget::new(self.limit())
     }

@@ -53,7 +53,7 @@ use std::process::ExitCode;
 use vp_models::platform::EVENT_HASH_VERSION;
 use vp_models::printable;
 
-/// This program's version.
+/// Version of this program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The commit that this program was built of, if it is a release.

@@ -182,7 +182,7 @@ fn set(description: &Description, settings: &[String]) -> Result<Description, Fa
     changed.map_err(|error| Failure::new(format!("--set {error}")))
 }
 
-/// The same. A value of a memory that the device has no port to would change nothing, and is refused.
+/// A platform with its values changed by `--set`. A value of a memory that the device has no port to would change nothing, and is refused.
 pub(super) fn changed(description: &Description, settings: &[String]) -> Result<Description, Failure> {
     let changed = set(description, settings)?;
     let is_of_second = |setting: &&String| setting.trim_start().starts_with("sram0");

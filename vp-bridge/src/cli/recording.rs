@@ -69,7 +69,7 @@ impl RecordArgs {
     }
 }
 
-/// This program, as a recording names it.
+/// Name and version of this program, as a recording has them.
 pub(super) fn program() -> String {
     format!("vp {}", env!("CARGO_PKG_VERSION"))
 }
@@ -81,7 +81,7 @@ pub(super) fn build() -> Option<String> {
 }
 
 fn hash_of_program() -> io::Result<String> {
-    /// So much of each part is looked at.
+    /// Bytes of each part that are looked at.
     const SAMPLE: usize = 1 << 12;
     const PART: u64 = 1 << 18;
     let mut file = File::open(std::env::current_exe()?)?;

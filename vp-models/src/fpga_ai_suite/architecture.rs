@@ -173,7 +173,7 @@ impl Architecture {
     pub const NAMES: [&'static str; 3] =
         ["fpga-ai-suite", "fpga-ai-suite-streaming", "fpga-ai-suite-ddr-free"];
 
-    /// That of a built-in platform.
+    /// Returns the architecture of a built-in platform.
     pub fn named(name: &str) -> Option<Architecture> {
         let plain = Architecture::default();
         match name {

@@ -336,7 +336,7 @@ pub enum DescriptionError {
         /// Name that was asked for.
         name: String,
     },
-    /// There is no such hardware configuration, or its parameters contradict each other.
+    /// No such hardware configuration exists, or its parameters contradict each other.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// An architecture that cannot be built.

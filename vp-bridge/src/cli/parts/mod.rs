@@ -31,7 +31,7 @@ pub(super) use server::own_address;
 
 /// Interval at which it is looked whether the parts are attached.
 const LOOK: Duration = Duration::from_millis(5);
-/// After how many looks without all of them a person is told what is waited for.
+/// Number of looks without all of them after which a person is told what is waited for.
 const LOOKS_IN_SILENCE: u32 = 200;
 
 /// Options that say which parts of a platform other programs are.

@@ -130,7 +130,7 @@ impl Ran {
         Ok(Ran { name, case, sram_bytes: several.sram_bytes, batch, measured, compared })
     }
 
-    /// Their cycles of a frame, and ours.
+    /// Cycles of a frame, the published ones and ours.
     fn cycles(&self) -> [f64; 2] {
         let theirs = self.compared.iter().filter_map(|row| Some(row.figure.as_ref()?.cycles)).sum();
         [theirs, self.measured.cycles() as f64 / self.measured.frames.max(1) as f64]

@@ -37,7 +37,7 @@ pub struct LogHeader {
 }
 
 impl LogHeader {
-    /// That of a platform.
+    /// Header of a platform's log.
     #[must_use]
     pub fn of(platform: &crate::platform::Description) -> LogHeader {
         LogHeader {
