@@ -36,7 +36,7 @@ impl Progress {
         self.at.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// This thread's.
+    /// Returns the progress of this thread.
     pub fn of_thread() -> Arc<Progress> {
         thread_local!(static OWN: Arc<Progress> = Arc::default());
         OWN.with(Arc::clone)

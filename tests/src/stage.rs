@@ -70,7 +70,7 @@ pub enum Act {
     Debugger(u8, u16),
 }
 
-/// So many cycles.
+/// Time after so many cycles.
 fn after(cycles: u16) -> Time {
     CYCLE * u64::from(cycles)
 }

@@ -28,7 +28,7 @@ use watchdog::Watchdog;
 
 pub(crate) struct Kernel {
     now: Cell<u64>,
-    /// Up to when the present run may go.
+    /// Time up to which the present run may go.
     limit: Cell<u64>,
     /// Delta cycles until the watchdog's next look, and their number then: what is counted down to zero need not be compared.
     delta_left: Cell<u64>,

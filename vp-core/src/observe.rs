@@ -123,7 +123,7 @@ impl What<'_> {
 /// process has anything to do ([`crate::Sim::quiet_until`]). The times of one source never decrease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation<'a> {
-    /// When.
+    /// Simulated time.
     pub time: Time,
     /// The delta cycle in which it was reported, counted from the start.
     pub delta: u64,

@@ -27,23 +27,23 @@ pub enum CheckpointError {
     /// A part is in the middle of something.
     #[error("{part}: {what}")]
     Busy {
-        /// What.
+        /// Name of the part.
         part: String,
-        /// In the middle of what.
+        /// Work that it is in the middle of.
         what: String,
     },
-    /// That is never saved.
+    /// State that is never saved.
     #[error("{0}")]
     Unsupported(String),
     /// The state that is read is not that of what is there.
     #[error("the state of {part} is damaged, or that of another version: {why}")]
     Damaged {
-        /// Of what.
+        /// Name of the part.
         part: String,
         /// Description of what is wrong.
         why: String,
     },
-    /// There is no memory for it.
+    /// No memory is left for the state.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
     /// The state cannot be written, or read.

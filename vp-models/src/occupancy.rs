@@ -47,7 +47,7 @@ impl Spans {
         self.0.back().map(|&(_, until)| until)
     }
 
-    /// There are none.
+    /// Returns true if there are no spans.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -85,7 +85,7 @@ impl Spans {
         (inside, outside)
     }
 
-    /// These and the other ones.
+    /// Returns these spans and the other ones.
     #[must_use]
     pub fn joined(&self, other: &Spans) -> Spans {
         let mut joined = Spans::default();
@@ -202,13 +202,13 @@ type OnBusy = Box<dyn Fn(Datapath, Time, Time)>;
 /// Times at which each datapath had work, and listeners that are told of it, of the buffer and of FIFOs.
 #[derive(Default)]
 pub struct Occupancy {
-    /// Somebody wants to know when the datapaths have work,
+    /// True if somebody wants to know when the datapaths have work.
     watched: Cell<bool>,
-    /// and wants it kept,
+    /// True if that is kept.
     kept: Cell<bool>,
     busy: RefCell<[Spans; Datapath::COUNT]>,
     held: RefCell<[Spans; Datapath::COUNT]>,
-    /// or told.
+    /// Listeners that are told when the datapaths have work.
     on_busy: RefCell<Vec<OnBusy>>,
     /// Amount of work done since the last look.
     work: [Cell<u64>; Work::COUNT],
@@ -248,7 +248,7 @@ impl Occupancy {
         }
     }
 
-    /// So much of it was done.
+    /// Counts so much work as done.
     #[inline]
     pub(crate) fn count(&self, work: Work, amount: u64) {
         let count = &self.work[work as usize];

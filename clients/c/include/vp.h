@@ -14,15 +14,15 @@
 // Bytes of the widest data bus.
 #define VP_WIDEST 64
 
-// When the outputs of the hardware follow its inputs.
+// Edge at which the outputs of the hardware follow its inputs.
 typedef enum {
-  // At the next edge: all outputs are registers. At each edge pins are sampled first, and seen then.
+  // The next edge: all outputs are registers. At each edge pins are sampled first, and seen then.
   VP_REACTION_NEXT_EDGE = 0,
-  // Some depend on inputs of the same edge. At each edge pins are seen first, and sampled then.
+  // The edge of the inputs, for some outputs. At each edge pins are seen first, and sampled then.
   VP_REACTION_SAME_EDGE = 1,
 } vp_reaction;
 
-// What came of a call.
+// Result of a call.
 typedef enum {
   // All is well.
   VP_STATUS_OK = 0,
@@ -32,31 +32,31 @@ typedef enum {
   VP_STATUS_ERROR = -1,
 } vp_status;
 
-// Why time stands.
+// Reason for which time is stopped.
 typedef enum {
-  // It does not.
+  // None: time runs.
   VP_STOP_WHY_RUNS = 0,
-  // A debugger has said so.
+  // A debugger's request.
   VP_STOP_WHY_ASKED = 1,
-  // A step is over.
+  // The end of a step.
   VP_STOP_WHY_STEPPED = 2,
-  // A breakpoint is hit.
+  // A breakpoint.
   VP_STOP_WHY_BREAKPOINT = 3,
 } vp_stop_why;
 
-// What time goes on by.
+// Length of a step.
 typedef enum {
-  // To the next clock edge.
+  // A step to the next clock edge.
   VP_STEP_BY_CYCLE = 0,
-  // Over the next instant at which something happens.
+  // A step over the next instant at which something happens.
   VP_STEP_BY_EVENT = 1,
-  // Until a unit has ended a layer.
+  // A step until a unit has ended a layer.
   VP_STEP_BY_LAYER = 2,
-  // Until a register has been accessed over its bus.
+  // A step until a register has been accessed over its bus.
   VP_STEP_BY_ACCESS = 3,
 } vp_step_by;
 
-// What time stands at.
+// Kind of event at which time stops.
 typedef enum {
   // An access to a register.
   VP_BREAK_ON_REGISTER = 0,
@@ -72,7 +72,7 @@ typedef enum {
   VP_BREAK_ON_TIME = 5,
 } vp_break_on;
 
-// Which accesses.
+// Direction of accesses.
 typedef enum {
   // Reads and writes.
   VP_ACCESSES_ANY = 0,
@@ -88,41 +88,41 @@ typedef struct vp_debugger vp_debugger;
 // A partner of a platform.
 typedef struct vp_partner vp_partner;
 
-// That time stands.
+// State of simulated time: running, or stopped with the reason.
 typedef struct {
-  // Why.
+  // Reason.
   vp_stop_why why;
-  // When, in ps; 0 where time runs.
+  // Time of the stop in ps; 0 where time runs.
   uint64_t time;
-  // The session that has it stand; 0: nobody, from the beginning on.
+  // Session that has stopped time; 0: none, it is stopped since the start.
   uint64_t by;
   // The first breakpoint that was hit; 0: none.
   uint32_t breakpoint;
 } vp_stop;
 
-// A breakpoint. What does not belong to `on` is not looked at.
+// A breakpoint. Fields that do not belong to `on` are ignored.
 typedef struct {
-  // What has to happen.
+  // Kind of event.
   vp_break_on on;
-  // `REGISTER`, `MEMORY`: by which accesses.
+  // `REGISTER`, `MEMORY`: direction of the accesses.
   vp_accesses access;
   // `REGISTER`: its byte address. `MEMORY`: the first byte. `TIME`: the time in ps.
   uint64_t at;
-  // `MEMORY`: how many bytes from there.
+  // `MEMORY`: number of bytes from `at` on.
   uint64_t size;
   // `LAYER_BEGIN`, `LAYER_END`: the unit, such as `sdp`, NULL for any. `MEMORY`: the port, such as `dbb0`.
   const char *name;
-  // `REGISTER`: only an access with `value`.
+  // `REGISTER`: true if only accesses with `value` count.
   bool has_value;
   // `REGISTER`: that value.
   uint32_t value;
-  // How often it passes before time stands.
+  // Number of hits that are ignored before time stops.
   uint32_t skip;
-  // It goes when it is hit.
+  // True if the breakpoint is removed when it is hit.
   bool once;
 } vp_breakpoint;
 
-// Where a memory keeps its bytes, if not in the library. Both functions access `length` bytes from an address on at once, and give how
+// Functions that access a memory's bytes, if they are not in the library. Both access `length` bytes from an address on at once, and return how
 // many of them they could; they are called while the edge is seen, and call nothing of this library.
 typedef struct {
   // The functions' first argument.
@@ -225,7 +225,7 @@ typedef struct {
 typedef struct {
   // The access is there.
   bool valid;
-  // It writes.
+  // The access is a write.
   bool write;
   // A write that is not answered.
   bool posted;
@@ -266,7 +266,7 @@ vp_partner *vp_connect(const char *address,
 // `partner` comes from `vp_connect`, and is not used afterwards.
 void vp_close(vp_partner *partner);
 
-// What was wrong last, in a sentence; with NULL, why there is no partner. It stays valid until the next call that fails.
+// The last error, as a sentence; with NULL, the reason for which there is no partner. The text stays valid until the next call that fails.
 //
 // # Safety
 // `partner` is NULL or comes from `vp_connect`.
@@ -320,13 +320,13 @@ vp_debugger *vp_debugger_connect(const char *address,
 // `debugger` comes from `vp_debugger_connect`, and is not used afterwards.
 void vp_debugger_close(vp_debugger *debugger);
 
-// What was wrong last, in a sentence; with NULL, why there is no debugger. It stays valid until the next call that fails.
+// The last error, as a sentence; with NULL, the reason for which there is no debugger. The text stays valid until the next call that fails.
 //
 // # Safety
 // `debugger` is NULL or comes from `vp_debugger_connect`.
 const char *vp_debugger_error(const vp_debugger *debugger);
 
-// Whether time stands, and why.
+// Tells whether time is stopped, and why.
 //
 // # Safety
 // `debugger` comes from `vp_debugger_connect`, `into` is NULL or can be written.
@@ -376,7 +376,7 @@ vp_status vp_debugger_break(vp_debugger *debugger,
 // `debugger` comes from `vp_debugger_connect`.
 vp_status vp_debugger_clear(vp_debugger *debugger, uint32_t number);
 
-// What a register holds, without what reads do besides: in that group, 0 or 1, or, with -1, in the one that accesses go to.
+// Returns a register's value without the side effects of a read: in group 0 or 1, or, with -1, in the one that accesses go to.
 //
 // # Safety
 // `debugger` comes from `vp_debugger_connect`, `value` is NULL or can be written.
@@ -395,7 +395,7 @@ vp_status vp_debugger_memory(vp_debugger *debugger,
                              uint8_t *bytes,
                              size_t length);
 
-// How things stand: sessions and what each waits for, ports, units, the interrupt line, the last register accesses, what is unfinished. A line each,
+// Returns the platform's state: sessions and what each waits for, ports, units, the interrupt line, the last register accesses, and unfinished work. A line each,
 // a name, a space and what is known of it, as `vp status --json` has them (docs/inside.md). Of the server's reports of stops that no
 // call has wanted the latest 64 are kept; `stops.left_out` is there if there were more, with their number since the last call.
 // NULL: `vp_debugger_error` says why. The text stays valid until the next call of this function.
@@ -573,7 +573,7 @@ vp_status vp_line_sink_sample(vp_partner *partner, int32_t port);
 // `partner` comes from `vp_connect`.
 uint32_t vp_width(vp_partner *partner, int32_t port);
 
-// Whether the hardware at a port is to be in reset, because the platform was put back.
+// Returns true if the hardware at a port has to be in reset, because the platform was put back.
 //
 // # Safety
 // `partner` comes from `vp_connect`.

@@ -22,7 +22,7 @@ pub struct vp_debugger {
     standing: CString,
 }
 
-/// Which accesses.
+/// Direction of accesses.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum vp_accesses {
@@ -34,7 +34,7 @@ pub enum vp_accesses {
     Write = 2,
 }
 
-/// What time stands at.
+/// Kind of event at which time stops.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum vp_break_on {
@@ -52,67 +52,67 @@ pub enum vp_break_on {
     Time = 5,
 }
 
-/// A breakpoint. What does not belong to `on` is not looked at.
+/// A breakpoint. Fields that do not belong to `on` are ignored.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct vp_breakpoint {
-    /// What has to happen.
+    /// Kind of event.
     pub on: vp_break_on,
-    /// `REGISTER`, `MEMORY`: by which accesses.
+    /// `REGISTER`, `MEMORY`: direction of the accesses.
     pub access: vp_accesses,
     /// `REGISTER`: its byte address. `MEMORY`: the first byte. `TIME`: the time in ps.
     pub at: u64,
-    /// `MEMORY`: how many bytes from there.
+    /// `MEMORY`: number of bytes from `at` on.
     pub size: u64,
     /// `LAYER_BEGIN`, `LAYER_END`: the unit, such as `sdp`, NULL for any. `MEMORY`: the port, such as `dbb0`.
     pub name: *const c_char,
-    /// `REGISTER`: only an access with `value`.
+    /// `REGISTER`: true if only accesses with `value` count.
     pub has_value: bool,
     /// `REGISTER`: that value.
     pub value: u32,
-    /// How often it passes before time stands.
+    /// Number of hits that are ignored before time stops.
     pub skip: u32,
-    /// It goes when it is hit.
+    /// True if the breakpoint is removed when it is hit.
     pub once: bool,
 }
 
-/// What time goes on by.
+/// Length of a step.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum vp_step_by {
-    /// To the next clock edge.
+    /// A step to the next clock edge.
     Cycle = 0,
-    /// Over the next instant at which something happens.
+    /// A step over the next instant at which something happens.
     Event = 1,
-    /// Until a unit has ended a layer.
+    /// A step until a unit has ended a layer.
     Layer = 2,
-    /// Until a register has been accessed over its bus.
+    /// A step until a register has been accessed over its bus.
     Access = 3,
 }
 
-/// Why time stands.
+/// Reason for which time is stopped.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum vp_stop_why {
-    /// It does not.
+    /// None: time runs.
     Runs = 0,
-    /// A debugger has said so.
+    /// A debugger's request.
     Asked = 1,
-    /// A step is over.
+    /// The end of a step.
     Stepped = 2,
-    /// A breakpoint is hit.
+    /// A breakpoint.
     Breakpoint = 3,
 }
 
-/// That time stands.
+/// State of simulated time: running, or stopped with the reason.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct vp_stop {
-    /// Why.
+    /// Reason.
     pub why: vp_stop_why,
-    /// When, in ps; 0 where time runs.
+    /// Time of the stop in ps; 0 where time runs.
     pub time: u64,
-    /// The session that has it stand; 0: nobody, from the beginning on.
+    /// Session that has stopped time; 0: none, it is stopped since the start.
     pub by: u64,
     /// The first breakpoint that was hit; 0: none.
     pub breakpoint: u32,
@@ -299,7 +299,7 @@ pub unsafe extern "C" fn vp_debugger_close(debugger: *mut vp_debugger) {
     }
 }
 
-/// What was wrong last, in a sentence; with NULL, why there is no debugger. It stays valid until the next call that fails.
+/// The last error, as a sentence; with NULL, the reason for which there is no debugger. The text stays valid until the next call that fails.
 ///
 /// # Safety
 /// `debugger` is NULL or comes from `vp_debugger_connect`.
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn vp_debugger_error(debugger: *const vp_debugger) -> *con
     }
 }
 
-/// Whether time stands, and why.
+/// Tells whether time is stopped, and why.
 ///
 /// # Safety
 /// `debugger` comes from `vp_debugger_connect`, `into` is NULL or can be written.
@@ -444,7 +444,7 @@ pub unsafe extern "C" fn vp_debugger_clear(debugger: *mut vp_debugger, number: u
     debugger.call(|session| session.debug_clear(number), drop)
 }
 
-/// What a register holds, without what reads do besides: in that group, 0 or 1, or, with -1, in the one that accesses go to.
+/// Returns a register's value without the side effects of a read: in group 0 or 1, or, with -1, in the one that accesses go to.
 ///
 /// # Safety
 /// `debugger` comes from `vp_debugger_connect`, `value` is NULL or can be written.
@@ -504,7 +504,7 @@ pub unsafe extern "C" fn vp_debugger_memory(
     debugger.call(|session| session.read_memory(port, address, into), drop)
 }
 
-/// How things stand: sessions and what each waits for, ports, units, the interrupt line, the last register accesses, what is unfinished. A line each,
+/// Returns the platform's state: sessions and what each waits for, ports, units, the interrupt line, the last register accesses, and unfinished work. A line each,
 /// a name, a space and what is known of it, as `vp status --json` has them (docs/inside.md). Of the server's reports of stops that no
 /// call has wanted the latest 64 are kept; `stops.left_out` is there if there were more, with their number since the last call.
 /// NULL: `vp_debugger_error` says why. The text stays valid until the next call of this function.

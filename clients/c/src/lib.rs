@@ -17,7 +17,7 @@ use ::vp_partner::{Partner, PartnerError, PartnerOptions, Place};
 use pins::AnyHandle;
 use vp_hub::{Clock, Reaction};
 
-/// What came of a call.
+/// Result of a call.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(non_camel_case_types, reason = "as C names types")]
@@ -30,14 +30,14 @@ pub enum vp_status {
     Error = -1,
 }
 
-/// When the outputs of the hardware follow its inputs.
+/// Edge at which the outputs of the hardware follow its inputs.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(non_camel_case_types, reason = "as C names types")]
 pub enum vp_reaction {
-    /// At the next edge: all outputs are registers. At each edge pins are sampled first, and seen then.
+    /// The next edge: all outputs are registers. At each edge pins are sampled first, and seen then.
     NextEdge = 0,
-    /// Some depend on inputs of the same edge. At each edge pins are seen first, and sampled then.
+    /// The edge of the inputs, for some outputs. At each edge pins are seen first, and sampled then.
     SameEdge = 1,
 }
 
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn vp_close(partner: *mut vp_partner) {
     }
 }
 
-/// What was wrong last, in a sentence; with NULL, why there is no partner. It stays valid until the next call that fails.
+/// The last error, as a sentence; with NULL, the reason for which there is no partner. The text stays valid until the next call that fails.
 ///
 /// # Safety
 /// `partner` is NULL or comes from `vp_connect`.

@@ -60,7 +60,7 @@ pub unsafe extern "C" fn vp_memory_write(
     partner.done(written)
 }
 
-/// Where a memory keeps its bytes, if not in the library. Both functions access `length` bytes from an address on at once, and give how
+/// Functions that access a memory's bytes, if they are not in the library. Both access `length` bytes from an address on at once, and return how
 /// many of them they could; they are called while the edge is seen, and call nothing of this library.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]

@@ -109,7 +109,7 @@ pub struct vp_axi_subordinate_pins {
 pub struct vp_register_initiator_pins {
     /// The access is there.
     pub valid: bool,
-    /// It writes.
+    /// The access is a write.
     pub write: bool,
     /// A write that is not answered.
     pub posted: bool,

@@ -334,7 +334,7 @@ pub unsafe extern "C" fn vp_width(partner: *mut vp_partner, port: i32) -> u32 {
     partner.width::<Subordinate>(port).max(partner.width::<Manager>(port)) as u32
 }
 
-/// Whether the hardware at a port is to be in reset, because the platform was put back.
+/// Returns true if the hardware at a port has to be in reset, because the platform was put back.
 ///
 /// # Safety
 /// `partner` comes from `vp_connect`.

@@ -20,7 +20,7 @@ pub(crate) struct Control(Mutex<State>);
 
 struct State {
     error: Option<PyErr>,
-    /// Until when a call over a socket waits for its answer, once there is an error.
+    /// Time until which a call over a socket waits for its answer, once there is an error.
     patience: Option<Instant>,
     until: Time,
     looked: Instant,
@@ -61,7 +61,7 @@ impl Control {
         state.error.take()
     }
 
-    /// Up to when the run goes on before this is asked again; `None`: it ends.
+    /// Time up to which the run goes on before this is asked again; `None`: it ends.
     pub(crate) fn goes_on(&self, now: Time) -> Option<Time> {
         let mut state = self.0.lock();
         if state.error.is_none() && now < state.until {

@@ -163,12 +163,12 @@ impl Host {
         self.call(py, |session| Ok(session.host().now()?.as_ps()))
     }
 
-    /// When something happens next; `None`: nothing does.
+    /// Time of the next event, or `None`.
     fn next_time(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         self.call(py, |session| Ok(session.local()?.platform().simulation().next_time().map(Time::as_ps)))
     }
 
-    /// Whether the interrupt line is high.
+    /// True if the interrupt line is high.
     fn interrupt(&self, py: Python<'_>) -> PyResult<bool> {
         self.call(py, |session| {
             Ok(match &session.way {
@@ -217,7 +217,7 @@ impl Host {
         Ok((values, units))
     }
 
-    /// What the platform had to say since the last call.
+    /// The platform's warnings since the last call.
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
         self.call(py, |session| {
             let warnings = session.host().warnings();
@@ -283,12 +283,12 @@ impl Host {
         })
     }
 
-    /// What the platform is, as TOML.
+    /// The platform's description as TOML.
     fn description(&self, py: Python<'_>) -> PyResult<String> {
         self.run(py, |session| Ok(session.description()?.0.to_toml()))
     }
 
-    /// Its name, and the kind of its device.
+    /// The platform's name, and the kind of its device.
     fn identity(&self, py: Python<'_>) -> PyResult<(String, String)> {
         self.call(py, |session| {
             let name = match &session.way {
@@ -335,7 +335,7 @@ impl Host {
         native_registers::of_unit(py, &registers, unit)
     }
 
-    /// Why there is no register of that name: what would be right.
+    /// Reason for which there is no register of that name, with a name that would be right.
     fn no_register(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         self.call(py, |session| {
             let named = session.description()?.1.named(name);
@@ -343,7 +343,7 @@ impl Host {
         })
     }
 
-    /// Why `REGISTER=VALUE` or `REGISTER.FIELD=VALUE` is refused: what would be right.
+    /// Reason for which `REGISTER=VALUE` or `REGISTER.FIELD=VALUE` is refused, with a text that would be right.
     fn no_assignment(&self, py: Python<'_>, text: &str) -> PyResult<String> {
         self.call(py, |session| {
             let refused = session.description()?.1.assignment(text).err();
@@ -375,7 +375,7 @@ impl Host {
         })
     }
 
-    /// What ends the call that the platform's thread makes, from other threads.
+    /// Handle by which other threads end the call that the platform's thread makes.
     fn interrupter(&self, py: Python<'_>) -> PyResult<Interrupter> {
         self.call(py, |session| Ok(Interrupter { control: session.control.clone() }))
     }

@@ -23,7 +23,7 @@ mod study;
 
 use pyo3::prelude::*;
 
-/// This program and its version, as servers' logs and recordings show them.
+/// Name and version of this program, as servers' logs and recordings show them.
 const AGENT: &str = concat!("vp for Python ", env!("CARGO_PKG_VERSION"));
 
 /// The native part of `vp`.

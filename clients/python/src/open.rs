@@ -309,7 +309,7 @@ pub(crate) fn all_registers<'py>(py: Python<'py>, platform: &str) -> PyResult<Ve
     units.map(|unit| Ok((unit, native_registers::of_unit(py, &registers, unit)?))).collect()
 }
 
-/// This process is the child of a fork.
+/// Notes that this process is the child of a fork.
 #[pyfunction]
 pub(crate) fn forked() {
     owned::count_fork();

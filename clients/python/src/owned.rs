@@ -11,7 +11,7 @@ use crate::errors;
 /// Number of forks that have led to this process: Python tells ([`count_fork`]).
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
-/// This process is the child of a fork from now on.
+/// Counts a fork, of which this process is the child from now on.
 pub(crate) fn count_fork() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }

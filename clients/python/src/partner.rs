@@ -182,7 +182,7 @@ impl Partner {
         })
     }
 
-    /// Whether the design is to be in reset, because the platform was put back.
+    /// True if the design has to be in reset, because the platform was put back.
     fn is_in_reset(&self, py: Python<'_>) -> PyResult<bool> {
         self.call(py, |inner| {
             let partner = &mut inner.partner;
@@ -262,7 +262,7 @@ impl Partner {
         Ok(((ar_ready, aw_ready, w_ready), r, b.map(|Response { id, error }| (id, error))))
     }
 
-    /// Whether it takes an access, the word read, and whether a write is over.
+    /// Samples the target's pins: ready for an access, the word read, and the end of a write.
     fn sample_target(
         &self,
         py: Python<'_>,
@@ -291,7 +291,7 @@ impl Partner {
         self.call(py, |inner| inner.partner.sample(inner.initiator(port)?, &pins).map_err(wrong))
     }
 
-    /// Whether the access is taken, the word read, and whether a write is over.
+    /// Pins that the initiator sees: the access is taken, the word read, and the end of a write.
     fn see_initiator(&self, py: Python<'_>, port: usize) -> PyResult<(bool, Option<u32>, bool)> {
         let seen = self.call(py, |inner| inner.partner.seen(inner.initiator(port)?).map_err(wrong))?;
         Ok((seen.ready, seen.read, seen.write_complete))
@@ -327,7 +327,7 @@ impl Partner {
         self.call(py, |inner| Ok((inner.partner.period().as_ps(), inner.partner.now().as_ps())))
     }
 
-    /// What the platform warns of, since the last call.
+    /// The platform's warnings since the last call.
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
         self.call(py, |inner| {
             let warnings = std::iter::from_fn(|| inner.partner.next_warning());

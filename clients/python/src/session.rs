@@ -24,20 +24,20 @@ const REQUEST: Duration = Duration::from_millis(10);
 
 /// Place of the platform.
 pub(crate) enum Way {
-    /// In this process.
+    /// Platform in this process.
     Local(Box<LocalHost>),
-    /// Behind a socket.
+    /// Platform behind a socket.
     Remote(Box<RemoteHost>),
 }
 
-/// Up to when time is to pass.
+/// Goal up to which time is to pass.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
-    /// To this time.
+    /// A time.
     Time(Time),
-    /// To the interrupt, at once if the line is high.
+    /// The interrupt, at once if the line is high.
     Interrupt,
-    /// To where nothing is left to do.
+    /// The end of all work.
     Idle,
 }
 

@@ -17,7 +17,7 @@ use crate::{Answer, Client, Error, Handler, Ring};
 const COLLECTED: usize = 64 << 10;
 /// Bytes of memory in a request, at most: several are to be in flight, and each is to stay in the caches on its way.
 const PIECE: usize = 256 << 10;
-/// Such requests without an answer, at most.
+/// Limit of requests under way that have no answer.
 const IN_FLIGHT: usize = 4;
 
 /// Counters of a platform that are read, at most: some have hundreds.

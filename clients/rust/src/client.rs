@@ -33,7 +33,7 @@ const READS: u32 = 64;
 /// Kind of session that is wanted.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// This program and its version, as the server's log shows them.
+    /// Name and version of the program, as the server's log shows them.
     pub agent: String,
     /// The name of a shared platform; without it a new platform.
     pub platform: Option<String>,

@@ -23,7 +23,7 @@ pub const KEY: &str = "VP_KEY";
 /// The credentials of a client. [`Debug`] shows nothing of them.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
-    /// For servers that ask for authentication.
+    /// Token for servers that ask for authentication.
     pub token: Option<Token>,
     /// The authority that it trusts with TLS, and its own certificate.
     pub tls: Option<tls::Client>,
@@ -37,7 +37,7 @@ pub enum CredentialsError {
     Token {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         source: io::Error,
     },
     /// A file that TLS needs.
@@ -50,7 +50,7 @@ pub enum CredentialsError {
     Half {
         /// The variable that is set.
         there: &'static str,
-        /// That which is not.
+        /// The variable that is not set.
         missing: &'static str,
     },
 }

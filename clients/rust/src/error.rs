@@ -32,7 +32,7 @@ pub enum ConnectError {
     Ended {
         /// The server.
         peer: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// The peer speaks another protocol, or breaks this one.

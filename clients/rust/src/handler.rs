@@ -8,9 +8,9 @@ use vp_protocols::native::{
 /// Reason for which a request of the platform is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// For programs.
+    /// Code of the error, for programs.
     pub code: ErrorCode,
-    /// For people: what, where, what would be right.
+    /// Reason for people: what, where, what would be right.
     pub reason: String,
 }
 

@@ -26,10 +26,10 @@ pub struct SilenceLimit(Option<Duration>);
 impl SilenceLimit {
     /// The environment variable for programs that have no option for it.
     pub const VARIABLE: &str = "VP_HEARTBEAT";
-    /// For ever.
+    /// No limit.
     pub const NONE: Self = Self(None);
 
-    /// So long.
+    /// Limit of this length.
     pub const fn of(limit: Duration) -> Self {
         Self(Some(limit))
     }
@@ -94,7 +94,7 @@ pub(crate) enum Due {
     Wait(Duration),
     /// Send a Ping now, unless one is unanswered.
     Ask,
-    /// To take it for gone.
+    /// Taking the server for gone.
     GiveUp,
 }
 

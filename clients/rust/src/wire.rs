@@ -31,12 +31,12 @@ pub(crate) struct Wire {
     landing: Box<[u8]>,
     /// The server's silence since something last came.
     pub(crate) silence: Silence,
-    /// Since when the server has had no room, and how much it has taken since then.
+    /// Time since which the server has had no room, and bytes that it has taken since then.
     stuck: Option<(Instant, usize)>,
     /// True if nothing was written yet in the present call. What the server has read between two calls is not known.
     is_new_call: bool,
     patience: Option<Duration>,
-    /// Until when writing may take.
+    /// Time until which writing may take.
     pub(crate) deadline: Option<Instant>,
 }
 

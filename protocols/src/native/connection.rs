@@ -129,7 +129,7 @@ pub enum Event {
     Refused(Refused),
     /// Answer with [`Connection::reply`].
     Request {
-        /// For the reply.
+        /// Number of the request, for the reply.
         id: RequestId,
         /// Request to carry out.
         request: Request,
@@ -188,7 +188,7 @@ pub enum Violation {
     Limit {
         /// `max_payload` or `max_in_flight`.
         field: &'static str,
-        /// As found.
+        /// Value that was found.
         value: u32,
         /// Least that would do.
         low: u32,
@@ -202,7 +202,7 @@ pub enum Violation {
         message: &'static str,
         /// `client` or `server`.
         recipient: &'static str,
-        /// In which state the session was.
+        /// State in which the session was.
         moment: &'static str,
     },
     /// A rule about requests and replies.
@@ -250,7 +250,7 @@ pub enum SendError {
     NotNow {
         /// Message that was to be sent.
         message: &'static str,
-        /// In which state the session is.
+        /// State in which the session is.
         moment: &'static str,
     },
     /// The other side sends these.

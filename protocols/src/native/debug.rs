@@ -12,21 +12,21 @@ pub enum DebugCommand {
     /// Asks whether time is stopped, and which breakpoints there are.
     /// [`Reply::DebugState`](super::Reply::DebugState).
     State,
-    /// That time stands from now on. [`Reply::Stopped`](super::Reply::Stopped).
+    /// Stops time. [`Reply::Stopped`](super::Reply::Stopped).
     Stop,
-    /// That it goes on. [`Reply::Done`](super::Reply::Done).
+    /// Lets time go on. [`Reply::Done`](super::Reply::Done).
     Continue,
     /// Lets time go on for so many steps. [`Reply::Stopped`](super::Reply::Stopped), when it is stopped again,
     /// for whatever reason.
     Step {
-        /// By what.
+        /// Length of a step.
         by: StepBy,
         /// Number of steps; at least 1.
         count: u32,
     },
     /// Makes time stop at an event. [`Reply::Value`](super::Reply::Value): the breakpoint's number.
     Break(Breakpoint),
-    /// That a breakpoint goes. [`Reply::Done`](super::Reply::Done).
+    /// Removes a breakpoint. [`Reply::Done`](super::Reply::Done).
     Clear {
         /// Number of the breakpoint.
         number: u32,
@@ -36,13 +36,13 @@ pub enum DebugCommand {
 /// Length of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StepBy {
-    /// To the next clock edge.
+    /// A step to the next clock edge.
     Cycle,
-    /// Over the next instant at which something happens.
+    /// A step over the next instant at which something happens.
     Event,
-    /// Until a unit has ended a layer.
+    /// A step until a unit has ended a layer.
     Layer,
-    /// Until a register has been accessed over its bus.
+    /// A step until a register has been accessed over its bus.
     Access,
 }
 
@@ -64,9 +64,9 @@ pub enum BreakOn {
     Register {
         /// Byte address.
         address: u64,
-        /// How.
+        /// Direction of the accesses.
         access: Accesses,
-        /// Only with this value.
+        /// Value that the access must have, if not any.
         value: Option<u32>,
     },
     /// The interrupt line goes high.
@@ -80,13 +80,13 @@ pub enum BreakOn {
     },
     /// A burst of the device touches a memory.
     Memory {
-        /// Which.
+        /// Port of the memory.
         port: PortId,
         /// The first byte.
         base: u64,
         /// Number of bytes.
         size: u64,
-        /// How.
+        /// Direction of the accesses.
         access: Accesses,
     },
     /// A time comes.
@@ -103,7 +103,7 @@ pub enum Accesses {
     Read,
     /// Writes.
     Write,
-    /// Both.
+    /// Reads and writes.
     Any,
 }
 
@@ -123,20 +123,20 @@ pub struct SetBreakpoint {
 /// Debugging state of a platform: whether time is stopped, and the breakpoints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DebugState {
-    /// That time is stopped, and why.
+    /// Report of the stop, if time is stopped.
     pub stopped: Option<StopReport>,
     /// All breakpoints, in the order of their numbers.
     pub breakpoints: Vec<SetBreakpoint>,
 }
 
-/// That time stands, and why.
+/// Report of a stop: time is stopped, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopReport {
     /// The session that stopped time, stepped, or set the breakpoint.
     pub by: SessionId,
     /// Simulated time of the stop.
     pub time: Time,
-    /// Why.
+    /// Reason of the stop.
     pub why: StopWhy,
     /// Events that have happened: the first few.
     pub hits: Vec<Hit>,
@@ -160,7 +160,7 @@ pub struct Hit {
     pub breakpoint: Option<u32>,
     /// Time at which the event happened: not later than the time of the stop.
     pub time: Time,
-    /// What.
+    /// Event that was seen.
     pub seen: DebugEvent,
 }
 

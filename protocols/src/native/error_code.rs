@@ -48,7 +48,7 @@ codes! {
     UnsupportedVersion = 1, "no common protocol version";
     /// An offered limit is below what the protocol needs.
     BadLimits = 2, "unusable limits";
-    /// This platform does not support the requested time mode.
+    /// The requested time mode is not supported by this platform.
     TimeModeUnavailable = 3, "time mode unavailable";
     /// The platform with that name does not exist and cannot be created, or may not be joined.
     PlatformUnavailable = 4, "platform unavailable";
@@ -84,7 +84,7 @@ codes! {
     /// The peer has not authenticated, or is not known here. Also for one request: it comes before
     /// [`Authenticate`](super::Request::Authenticate), or the token is not known.
     NotAuthenticated = 28, "not authenticated";
-    /// There was no activity for as long as the server lets a session be idle.
+    /// The session was idle for longer than the server lets it be.
     Idle = 29, "session idle";
 
     // 32..: one request failed, the session goes on.

@@ -48,9 +48,9 @@ pub enum Breach {
     WrongLength {
         /// The request's id.
         id: RequestId,
-        /// In bytes.
+        /// Length in bytes.
         length: usize,
-        /// In bytes.
+        /// Length that was asked for, in bytes.
         asked: u32,
     },
     /// A register reply before that of an earlier register request of the same port.

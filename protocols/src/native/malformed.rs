@@ -21,23 +21,23 @@ pub enum FrameRule {
     /// The prefix's flags are not 0.
     #[error("flags are {flags:#06x}; version 1 has none")]
     FlagsNotZero {
-        /// As found.
+        /// Flags that were found.
         flags: u16,
     },
     /// The header is longer than this phase of a session allows.
     #[error("header of {length} bytes; at most {limit} here")]
     HeaderTooLong {
-        /// In bytes.
+        /// Length in bytes.
         length: usize,
-        /// In bytes.
+        /// Limit in bytes.
         limit: usize,
     },
     /// The payload is longer than this phase of a session allows.
     #[error("payload of {length} bytes; at most {limit} here")]
     PayloadTooLong {
-        /// In bytes.
+        /// Length in bytes.
         length: u64,
-        /// In bytes.
+        /// Limit in bytes.
         limit: u32,
     },
     /// The header ends inside a field, or is empty.
@@ -61,7 +61,7 @@ pub enum FrameRule {
     /// No message has this number.
     #[error("no message has the number {number}")]
     UnknownMessage {
-        /// As found.
+        /// Number that was found.
         number: u32,
     },
     /// An enum inside a message has an unknown number.
@@ -85,15 +85,15 @@ pub enum FrameRule {
     /// The message carries no payload.
     #[error("payload of {length} bytes on a message without one")]
     UnexpectedPayload {
-        /// In bytes.
+        /// Length in bytes.
         length: u64,
     },
     /// The header gives another length than the payload has.
     #[error("payload of {length} bytes; the header calls for {expected}")]
     PayloadLength {
-        /// In bytes.
+        /// Length in bytes.
         length: u64,
-        /// In bytes.
+        /// Expected length in bytes.
         expected: u64,
     },
     /// A memory access of no bytes.
@@ -102,15 +102,15 @@ pub enum FrameRule {
     /// A memory access that is larger than any payload.
     #[error("memory access of {length} bytes; at most {limit} here")]
     LengthBeyondLimit {
-        /// In bytes.
+        /// Length in bytes.
         length: u32,
-        /// In bytes.
+        /// Limit in bytes.
         limit: u32,
     },
     /// A beat of a width that no bus has.
     #[error("beat of {length} bytes; a beat has 1 to {MAX_BEAT}")]
     BeatLength {
-        /// In bytes.
+        /// Length in bytes.
         length: u64,
     },
     /// A strobe bit for a byte that is not there.

@@ -37,16 +37,16 @@ pub enum Message {
     Welcome(Box<Welcome>),
     /// Server → client: there will be no session.
     Refused(Refused),
-    /// In both directions: the last frame of its sender. Open requests are dropped.
+    /// Last frame of its sender, in both directions. Open requests are dropped.
     Bye(Bye),
-    /// In both directions: a request, answered by exactly one reply.
+    /// Request in either direction, answered by exactly one reply.
     Request {
         /// Chosen by the sender, different from those of its open requests.
         id: RequestId,
         /// Request to carry out.
         request: Request,
     },
-    /// Either way: the answer to a request.
+    /// Answer to a request, either way.
     Reply {
         /// The request's.
         id: RequestId,
@@ -55,14 +55,14 @@ pub enum Message {
         /// The answer.
         reply: Reply,
     },
-    /// In both directions: a write that is never answered.
+    /// Write that is never answered, in both directions.
     Posted(Posted),
-    /// Either way: something that happened.
+    /// Event, either way.
     Notice(Notice),
-    /// In both directions: what a side of a timed port drives. Needs
+    /// Event that a side of a timed port drives, in both directions. Needs
     /// [`Capabilities::PARTNERS`](super::Capabilities::PARTNERS).
     Driven(Driven),
-    /// In both directions: a partner's promise, or one to a partner. Needs
+    /// Promise of a partner, or to one. Needs
     /// [`Capabilities::PARTNERS`](super::Capabilities::PARTNERS).
     Promised(Promised),
 }
@@ -105,12 +105,12 @@ pub enum Request {
     Status,
     /// Client → server: counters. [`Reply::Statistics`].
     Statistics {
-        /// Only counters whose name starts with this; empty for all.
+        /// Beginning of the counters' names; empty for all.
         prefix: String,
         /// Number of counters to skip: to read on when they do not fit one payload.
         first: u32,
     },
-    /// In both directions: asks for a sign of life. [`Reply::Pong`], at once and without moving time.
+    /// Asks for a sign of life, in both directions. [`Reply::Pong`], at once and without moving time.
     Ping,
     /// Client → server: the memory of which I am the target, for the server to access directly.
     /// [`Reply::Done`].
@@ -142,7 +142,7 @@ pub enum Request {
     /// Client → server: the present state of the platform, or of the server. [`Reply::Statistics`]. Needs
     /// [`Capabilities::INSPECTION`](super::Capabilities::INSPECTION).
     Inspect {
-        /// As in [`Request::Statistics`].
+        /// Number of the first, as in [`Request::Statistics`].
         first: u32,
     },
     /// Client → server: the contents of registers, without the side effects of a read. [`Reply::Data`]: the
@@ -160,7 +160,7 @@ pub enum Request {
     /// Client → server: a debugger's command; the command says which reply it has. Needs
     /// [`Capabilities::DEBUGGING`](super::Capabilities::DEBUGGING).
     Debug {
-        /// What.
+        /// Command to do.
         command: DebugCommand,
     },
     /// Client → server: the bytes of a saved platform. [`Reply::Saved`], with as many of the bytes as fit its
@@ -301,7 +301,7 @@ pub struct RegisterWrite {
     pub address: u64,
     /// The word.
     pub value: u32,
-    /// As in [`RegisterRead::at`].
+    /// Earliest time, as [`RegisterRead::at`].
     pub at: Option<Time>,
 }
 
@@ -318,7 +318,7 @@ pub struct MemoryRead {
     pub access: Access,
     /// The bus's transaction id. 0 when the initiator has none.
     pub axi_id: u16,
-    /// As in [`RegisterRead::at`].
+    /// Earliest time, as [`RegisterRead::at`].
     pub at: Option<Time>,
 }
 
@@ -340,7 +340,7 @@ pub struct MemoryWrite {
     pub axi_id: u16,
     /// True if strobes follow the data. Needs [`Capabilities::STROBES`](super::Capabilities::STROBES).
     pub strobes: bool,
-    /// As in [`RegisterRead::at`].
+    /// Earliest time, as [`RegisterRead::at`].
     pub at: Option<Time>,
 }
 
@@ -371,16 +371,16 @@ pub enum Access {
 /// End up to which time should move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Until {
-    /// To this time, also when nothing happens.
+    /// A time, also when nothing happens.
     Time(Time),
-    /// Until the line rises, or at once if it is high.
+    /// The line's rise, or at once if it is high.
     Interrupt {
         /// An interrupt port that this session is attached to as sink.
         port: PortId,
         /// Give up then.
         limit: Option<Time>,
     },
-    /// Until nothing is left to do.
+    /// The end of all work.
     Idle,
 }
 
@@ -436,7 +436,7 @@ pub enum Reply {
         /// The number of counters in the payload, starting with the first requested one.
         count: u32,
     },
-    /// Here I am.
+    /// Answer to a Ping.
     Pong,
     /// Everything up to this moment is done, and the memories outside have answered their requests.
     Stepped {
@@ -476,7 +476,7 @@ pub struct StatusReport {
 pub enum Activity {
     /// Time moves.
     Running,
-    /// There is work, and time does not move until a session advances it.
+    /// Work is left, and time does not move until a session advances it.
     Held,
     /// Nothing to do until a request comes.
     Idle,
@@ -519,7 +519,7 @@ pub enum Notice {
     },
     /// Server → client: something a person should know. Needs [`Capabilities::WARNINGS`](super::Capabilities::WARNINGS).
     Warning {
-        /// When.
+        /// Simulated time.
         time: Time,
         /// Text of the warning: what, where, what would be right.
         text: String,

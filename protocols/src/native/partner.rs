@@ -11,7 +11,7 @@ use super::{FrameRule, MAX_BEAT, PortId, Time};
 /// Edge at which a partner's outputs follow its inputs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reaction {
-    /// At the next edge at the earliest: all outputs are registers.
+    /// The next edge at the earliest: all outputs are registers.
     #[default]
     NextEdge,
     /// Some outputs depend on inputs of the same edge.
@@ -25,7 +25,7 @@ pub struct Driven {
     pub port: PortId,
     /// The clock edge at which the other side sees it for the first time.
     pub at: Time,
-    /// What.
+    /// Event that is driven.
     pub event: PortEvent,
 }
 
@@ -86,12 +86,12 @@ pub enum PortEvent {
     },
     /// The ready of an AXI channel on which the other side drives. High at the beginning.
     Ready {
-        /// Which.
+        /// Channel of the bus.
         channel: AxiChannel,
         /// Level of the ready from then on.
         ready: bool,
     },
-    /// At a register port, from the initiator: one access, which stays until it is taken.
+    /// Access from the initiator at a register port; it stays until it is taken.
     Register {
         /// Byte address.
         address: u64,
@@ -100,22 +100,22 @@ pub enum PortEvent {
         /// A write that is not answered.
         posted: bool,
     },
-    /// At a register port, from the target: whether it takes an access. High at the beginning.
+    /// Ready of the target at a register port, high at the beginning: it takes an access.
     RegisterReady {
         /// Level of the ready from then on.
         ready: bool,
     },
-    /// At a register port, from the target: the answer to the oldest access that has none.
+    /// Answer of the target at a register port to the oldest access that has none.
     RegisterAnswer {
         /// The word read; 0 for a write.
         value: u32,
     },
-    /// At an interrupt line, from its source.
+    /// Level of an interrupt line, from its source.
     Level {
         /// True if the line is high from then on.
         level: bool,
     },
-    /// At any port, from the server: all that was in flight there, in both directions, is void, and the port is
+    /// Reset of any port, from the server: all that was in flight there, in both directions, is void, and the port is
     /// as at the beginning. From the client, once for each of the server's: its side is reset too, and what it
     /// has driven before is void.
     Reset,

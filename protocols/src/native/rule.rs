@@ -49,7 +49,7 @@ rule_table! {
 }
 
 impl FrameRule {
-    /// By number.
+    /// Returns the rule by its number.
     pub fn number(self) -> Rule {
         match self {
             Self::FlagsNotZero { .. } => Rule::Flags,

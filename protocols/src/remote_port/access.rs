@@ -110,13 +110,13 @@ impl Attributes {
 /// A read or a write, or the response to one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
-    /// In nanoseconds of the sender's virtual time. An answer of QEMU repeats the request's.
+    /// Time in nanoseconds of the sender's virtual time. An answer of QEMU repeats the request's.
     pub time: i64,
-    /// How; in a response also whether it was done.
+    /// Attributes of the access; in a response also its result.
     pub attributes: Attributes,
-    /// Of the first byte, in the address space of the channel.
+    /// Address of the first byte, in the address space of the channel.
     pub address: u64,
-    /// In bytes, at most [`MAX_DATA`].
+    /// Length in bytes, at most [`MAX_DATA`].
     pub length: u32,
     /// The number of bytes after which the address starts again; [`length`](Self::length) for an ordinary
     /// access. At least 1.
@@ -257,7 +257,7 @@ impl Access {
         Ok(())
     }
 
-    /// That it can be sent: what [`decode`](Self::decode) would refuse is refused.
+    /// Checks that the access can be sent: what [`decode`](Self::decode) would refuse is refused.
     fn check(&self, carries: Carries) -> Result<(), Malformed> {
         let refuse = |rule, found: usize| Err(Malformed::new(rule, found as u64));
         let expected = if carries == Carries::Data { self.length as usize } else { 0 };

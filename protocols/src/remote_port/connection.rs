@@ -78,9 +78,9 @@ impl Request {
 /// The answer to a request of the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer<'a> {
-    /// To a read: the bytes, as many as requested.
+    /// Bytes, as many as requested: the answer to a read.
     Data(&'a [u8]),
-    /// To a translation request: rights, physical address, bytes from there.
+    /// Rights, physical address, bytes from there: the answer to a translation request.
     Translated {
         /// Rights granted: 1 execute, 2 read, 4 write.
         rights: u64,
@@ -89,9 +89,9 @@ pub enum Answer<'a> {
         /// The number of bytes from there for which it is valid.
         length: u64,
     },
-    /// To all others: it was done.
+    /// Done: the answer to all others.
     Done,
-    /// To a read, a write or a translation request: it was not done. A read gets zeros, because peers take the
+    /// Not done: the answer to a read, a write or a translation request. A read gets zeros, because peers take the
     /// requested number of bytes without checking the code. A translation request has no code.
     Failed(ResponseCode),
 }
@@ -127,7 +127,7 @@ pub enum SendError {
         /// Packet that was to be sent.
         what: &'static str,
     },
-    /// Only writes and interrupts can be posted.
+    /// A request that cannot be posted, as only writes and interrupts can.
     #[error("{} cannot be posted: only write and interrupt can", .command.name())]
     NotPostable {
         /// Command that was to be posted.
@@ -140,7 +140,7 @@ pub enum SendError {
     /// values up to 0xfffe are allowed.
     #[error("master id {master:#x}: at most 0xfffe for a peer without the extended layout")]
     MasterId {
-        /// As given.
+        /// Master that was given.
         master: u64,
     },
     /// An answer that the request cannot have.

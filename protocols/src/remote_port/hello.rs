@@ -41,7 +41,7 @@ impl Capabilities {
         bits.map(Self::from_bits_retain).collect()
     }
 
-    /// Their numbers, in order.
+    /// Returns the capabilities' numbers, in order.
     pub fn numbers(self) -> Vec<u32> {
         (1..=4).filter(|number| self.0 & 1 << number != 0).collect()
     }

@@ -8,7 +8,7 @@ use super::{Access, Command, MAX_IN_FLIGHT, Malformed, Rule, Transaction};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Expected {
     command: Command,
-    /// Of an access, what its response repeats.
+    /// Fields of an access that its response repeats.
     echo: Option<Echo>,
 }
 

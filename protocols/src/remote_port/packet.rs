@@ -20,7 +20,7 @@ mod fields {
     pub(super) const INTERRUPT: usize = 21;
     pub(super) const SYNC: usize = 8;
     pub(super) const ATS: usize = 68;
-    /// Of [`ATS`], those at the end without meaning.
+    /// Bits of [`ATS`] at its end, without meaning.
     pub(super) const ATS_RESERVED: usize = 32;
 }
 
@@ -128,7 +128,7 @@ impl Flags {
 /// An option of the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cfg {
-    /// Which; 0 is the quantum.
+    /// Number of the option; 0 is the quantum.
     pub option: u32,
     /// Value of the option.
     pub value: u8,
@@ -137,7 +137,7 @@ pub struct Cfg {
 /// A wire has a new level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interrupt {
-    /// In nanoseconds of the sender's virtual time.
+    /// Time in nanoseconds of the sender's virtual time.
     pub time: i64,
     /// Always 0 as sent.
     pub vector: u64,
@@ -151,7 +151,7 @@ pub struct Interrupt {
 /// Services).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ats {
-    /// In nanoseconds of the sender's virtual time. In answers of QEMU its bytes are in the wrong order.
+    /// Time in nanoseconds of the sender's virtual time. In answers of QEMU its bytes are in the wrong order.
     pub time: i64,
     /// Rights wanted or granted: 1 execute, 2 read, 4 write.
     pub rights: u64,
@@ -159,7 +159,7 @@ pub struct Ats {
     pub address: u64,
     /// Number of bytes from there; in an answer, those for which the translation is valid.
     pub length: u64,
-    /// In an answer 0: translated, 1: not.
+    /// Result, in an answer 0: translated, 1: not.
     pub result: u32,
 }
 
@@ -174,7 +174,7 @@ pub enum Transaction {
     Interrupt(Interrupt),
     /// Tells a time.
     Sync {
-        /// In nanoseconds of the sender's virtual time. An answer's time may be before or after the request's.
+        /// Time in nanoseconds of the sender's virtual time. An answer's time may be before or after the request's.
         time: i64,
     },
     /// Asks a host for a translation.

@@ -69,7 +69,7 @@ pub enum Event {
     /// Time passes. When the peripheral has reached the end of the tick, and has sent its interrupts, answer
     /// with [`Connection::ticked`].
     Tick {
-        /// In units of Renode's choice.
+        /// Ticks, in units of Renode's choice.
         ticks: u64,
     },
     /// Reset to the initial state. No answer.
@@ -88,11 +88,11 @@ pub enum Event {
 /// The answer to a read, a write or an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// To a read.
+    /// Value: the answer to a read.
     Value(u64),
-    /// To a write or an input.
+    /// Done: the answer to a write or an input.
     Done,
-    /// To all: Renode logs a warning, and reads 0.
+    /// Failed: Renode logs a warning, and reads 0.
     Failed,
 }
 

@@ -35,7 +35,7 @@ pub enum EmulatorEvent {
     Get {
         /// Width of the access.
         width: Width,
-        /// On Renode's bus.
+        /// Address on Renode's bus.
         address: u64,
         /// Index of the peripheral that reads.
         index: i32,
@@ -44,7 +44,7 @@ pub enum EmulatorEvent {
     Push {
         /// Width of the access.
         width: Width,
-        /// On Renode's bus.
+        /// Address on Renode's bus.
         address: u64,
         /// The value, no wider than `width`.
         data: u64,
@@ -55,7 +55,7 @@ pub enum EmulatorEvent {
     Log {
         /// -1 noisy, 0 debug, 1 info, 2 warning, 3 error.
         level: i64,
-        /// As it came.
+        /// Text as it came.
         text: Bytes,
     },
     /// The peripheral has given up. The session is over.

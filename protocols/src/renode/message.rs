@@ -34,7 +34,7 @@ impl Width {
     /// All, narrowest first.
     pub const ALL: [Self; 4] = [Self::Byte, Self::Word, Self::DoubleWord, Self::QuadWord];
 
-    /// In bytes.
+    /// Width in bytes.
     pub fn bytes(self) -> u32 {
         match self {
             Self::Byte => 1,
@@ -82,21 +82,21 @@ macro_rules! actions {
 actions! {
     /// Nothing: ignored.
     Invalid = 0, "invalid";
-    /// From Renode: so much time has passed. Back: it is done.
+    /// Passage of so much time, from Renode. Back: it is done.
     TickClock = 1, "tick clock";
-    /// From Renode: the answer to a get. In old versions: a write of 32 bits.
+    /// Answer to a get, from Renode. In old versions: a write of 32 bits.
     WriteToBus = 2, "write to bus";
     /// The answer to a read. In old versions, from Renode: a read of 32 bits.
     ReadFromBus = 3, "read from bus";
-    /// From Renode, without an answer.
+    /// Reset, from Renode, without an answer.
     ResetPeripheral = 4, "reset peripheral";
     /// A text follows: address is its length, data its level.
     LogMessage = 5, "log message";
     /// A level of a line: address is its number. From Renode: an input.
     Interrupt = 6, "interrupt";
-    /// From Renode: the end.
+    /// End, from Renode.
     Disconnect = 7, "disconnect";
-    /// On main: a request failed. On async: the peripheral gives up.
+    /// Failure, on main of a request; on async the peripheral gives up.
     Error = 8, "error";
     /// The answer to writes, inputs and the end.
     Ok = 9, "ok";
@@ -114,13 +114,13 @@ actions! {
     PushByte = 15, "push byte";
     /// Reads 8 bits from Renode's bus.
     GetByte = 16, "get byte";
-    /// Of CPUs.
+    /// Halt state of a CPU.
     IsHalted = 17, "is halted";
-    /// Of CPUs.
+    /// Register read of a CPU.
     RegisterGet = 18, "register get";
-    /// Of CPUs.
+    /// Register write of a CPU.
     RegisterSet = 19, "register set";
-    /// Of CPUs.
+    /// Single-step mode of a CPU.
     SingleStepMode = 20, "single step mode";
     /// Reads 8 bits.
     ReadByte = 21, "read byte";
@@ -142,9 +142,9 @@ actions! {
     PushQuadWord = 29, "push quad word";
     /// Reads 64 bits from Renode's bus.
     GetQuadWord = 30, "get quad word";
-    /// From Renode: the answer to a push.
+    /// Answer to a push, from Renode.
     PushConfirmation = 31, "push confirmation";
-    /// Of CPUs.
+    /// Step of a CPU.
     Step = 100, "step";
 }
 
@@ -216,17 +216,17 @@ pub enum LogLevel {
 pub struct Message {
     /// Action that the message is for.
     pub action: Action,
-    /// For an access: the offset in the peripheral's window, or on Renode's bus. Otherwise a line, a length, or
+    /// Offset in the peripheral's window, or on Renode's bus, for an access. Otherwise a line, a length, or
     /// 0.
     pub address: u64,
-    /// For an access: the value. Otherwise ticks, a level, or 0.
+    /// Value of an access. Otherwise ticks, a level, or 0.
     pub data: u64,
     /// Index of one of the connection's peripherals; [`NO_INDEX`]: none in particular.
     pub index: i32,
 }
 
 impl Message {
-    /// For no peripheral in particular, and with no numbers.
+    /// Message for no peripheral in particular, and with no numbers.
     pub fn plain(action: Action) -> Self {
         Self { action, address: 0, data: 0, index: NO_INDEX }
     }

@@ -75,7 +75,7 @@ impl fmt::Display for Violation {
 /// The message cannot be sent. Nothing was sent; the session is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SendError {
-    /// Before the handshake, or after the end.
+    /// A message before the handshake, or after the end.
     #[error("there is no session")]
     NoSession,
     /// One request is unanswered at a time.

@@ -547,7 +547,7 @@ proptest! {
     }
 }
 
-/// Both sides of an open session.
+/// Returns both sides of an open session.
 fn open() -> (Connection, Connection) {
     let mut client = Connection::client(Connection::hello("client", None, TimeMode::Free)).unwrap();
     let mut server = Connection::server(Terms::default());

@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 pub(crate) enum Cores {
     /// Each has its own.
     Apart { near: usize, far: usize },
-    /// Both have the same.
+    /// One core for both.
     Together(usize),
     /// Wherever the system puts them.
     Anywhere,

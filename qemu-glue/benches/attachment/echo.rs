@@ -34,12 +34,12 @@ impl Socket for TcpStream {
     }
 }
 
-/// Both ends of a stream.
+/// Returns both ends of a stream over a Unix socket.
 pub(crate) fn unix() -> (UnixStream, UnixStream) {
     UnixStream::pair().expect("a pair of sockets")
 }
 
-/// Both ends of a stream.
+/// Returns both ends of a stream over TCP.
 pub(crate) fn tcp() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let near = TcpStream::connect(listener.local_addr().expect("its address")).expect("a connection");
@@ -66,7 +66,7 @@ fn take<S: Socket>(socket: &mut S, into: &mut [u8]) -> bool {
     true
 }
 
-/// This program as an echo's far end: it is started with these words and what the near end is called.
+/// Argument that makes this program an echo's far end; the near end's address follows.
 pub(crate) const AT_TCP: &str = "echo-at-tcp";
 pub(crate) const AT_UNIX: &str = "echo-at-unix";
 

@@ -66,7 +66,7 @@ pub(crate) enum NoAccess {
     /// The machine has no RAM there, or not for all of the access.
     #[error("the guest has no memory there")]
     NoMemory,
-    /// There is RAM, which the user has not given to the server.
+    /// RAM exists that the user has not given to the server.
     #[error("ranges= does not let the device access the guest's memory there")]
     OutsideRanges,
     /// A PCI function whose driver has not set the bus master bit.
@@ -447,7 +447,7 @@ impl Session {
         self.exchange_within(self.shared.timeout, words)
     }
 
-    /// The same; what the server does not read within this time ends the session.
+    /// Has the session as [`Self::exchange`] does; what the server does not read within this time ends the session.
     fn exchange_within<T>(
         &self,
         limit: Duration,

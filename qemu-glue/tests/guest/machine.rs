@@ -356,7 +356,7 @@ impl Machine {
         self.tells();
     }
 
-    /// The same. Gives what was told.
+    /// Waits for that end, and gives what was told.
     pub(crate) fn tells(mut self) -> String {
         let status = self.child.wait().expect("QEMU ends");
         let told = self.end();

@@ -34,7 +34,7 @@ const NUMBERS: [&str; 16] = [
 pub enum Form {
     /// Any bytes.
     Bytes,
-    /// So many bytes, and then pieces of a stream ([`Choices::piece`]).
+    /// A number of bytes, and then pieces of a stream ([`Choices::piece`]).
     Pieces {
         /// Bytes before the first piece.
         head: usize,

@@ -50,7 +50,7 @@ pub fn feed(case: &[u8], seen: &mut FuzzCounts) {
     }
 }
 
-/// Both sides, which mostly have greeted each other.
+/// Returns both sides, which mostly have greeted each other.
 fn open(random: &mut SmallRng) -> (Emulator, Connection) {
     let (mut renode, mut peripheral) = (Emulator::new(), Connection::new());
     if random.random_range(0..4) > 0 {

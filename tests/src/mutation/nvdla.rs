@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::random::{Draw, Kind};
 use crate::reference::ConvInput;
 
-/// Their programs have no maker here: they are random words, small ones mostly, and addresses in memory.
+/// Units whose programs have no maker here: they are random words, small ones mostly, and addresses in memory.
 const WITHOUT_MAKER: [Unit; 5] = [Unit::Bdma, Unit::Rbk, Unit::Mcif, Unit::Cvif, Unit::Glb];
 
 const KINDS: [Kind; 4] = [Kind::Feature, Kind::Image, Kind::Batches, Kind::Winograd];

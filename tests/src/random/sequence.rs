@@ -112,9 +112,9 @@ impl Layer {
 /// State that a layer may leave behind for the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// Only what the next layer takes: the references' bytes come out.
+    /// State that the next layer takes, and no other: the references' bytes come out.
     WhatIsTaken,
-    /// Also weights in units of 128 bytes, and input and weights that are kept for nobody: what comes out is the hardware's.
+    /// Any state, with weights in units of 128 bytes, and input and weights that are kept for nobody: what comes out is the hardware's.
     Anything,
 }
 
@@ -127,7 +127,7 @@ pub struct Sequence {
 }
 
 impl Draw {
-    /// So many layers or one more, of any engine the configuration has.
+    /// Draws `count` layers or one more, of any engine the configuration has.
     ///
     /// # Panics
     /// When they make no trace, which is a mistake in here.

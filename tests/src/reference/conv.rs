@@ -129,7 +129,7 @@ pub struct WeightOrder {
     pub group: u32,
     /// Channels of a block.
     pub block: u32,
-    /// Their length in memory is a multiple of so many bytes: an entry of the convolution buffer, if the next layer is to find
+    /// Unit of the weights' length in memory, in bytes: an entry of the convolution buffer, if the next layer is to find
     /// its own weights there.
     pub unit: u32,
 }

@@ -19,7 +19,7 @@ pub struct LutTable {
     pub above: (i16, i32),
 }
 
-/// Both tables and how one of them is chosen. The default holds zeros.
+/// Tables of a lookup, and how one of them is chosen. The default holds zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lut {
     /// The first table.

@@ -98,7 +98,7 @@ pub struct Stage {
 pub struct StageAlu {
     /// Operation of the ALU.
     pub operation: Alu,
-    /// With what.
+    /// Operand of the operation.
     pub operand: Operand,
     /// The operand is shifted left by this, 0 to 63.
     pub shift: u32,
@@ -127,7 +127,7 @@ pub enum Carries {
 /// Operands in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operands {
-    /// Which.
+    /// Operands that the stream carries.
     pub carries: Carries,
     /// Bytes of one: 1 or 2.
     pub bytes: u32,
@@ -215,7 +215,7 @@ pub struct ElementwiseMultiplier {
 pub struct ElementwiseAlu {
     /// Operation of the ALU.
     pub operation: Alu,
-    /// With what.
+    /// Operand of the operation.
     pub operand: ElementwiseOperand,
 }
 

@@ -104,7 +104,7 @@ fn load_input(script: &mut Script, layer: &ConvLayer) {
     load_weights(script, layer);
 }
 
-/// So many cubes, that many bytes apart.
+/// Loads `count` cubes, `stride` bytes apart.
 pub(super) fn load_features(script: &mut Script, layer: &ConvLayer, count: u32, stride: u32) {
     let ([width, height], channels) = (layer.size, layer.channels);
     let ConvInput::Feature(place) = &layer.input else { unreachable!("a feature cube") };

@@ -98,7 +98,7 @@ fn with_ports_elsewhere(
     host
 }
 
-/// Both are elsewhere, each at another place.
+/// Platform with device and memories elsewhere, each at another place.
 fn with_all_elsewhere(description: &Description, memories: &[&str], clock: Clock) -> LocalHost {
     let mut host = with_device_elsewhere(description, memories, clock);
     let there = built(description);
@@ -306,7 +306,7 @@ fn device_and_memory_may_be_at_different_places() {
     });
 }
 
-/// Then the platform's outputs go first, and the edges alternate.
+/// Runs with partners after whose inputs the platform's outputs go first, and the edges alternate.
 #[test]
 fn partners_whose_outputs_depend_on_inputs_of_the_same_edge_take_the_same_cycles() {
     let clock = Clock { reaction: Reaction::SameEdge, quantum: 0 };

@@ -125,7 +125,7 @@ enum Act {
     Run(u16),
     /// The partner goes on.
     Partner,
-    /// So much of what the partner has said arrives.
+    /// Arrival of a share of what the partner has said.
     Arrive(u8),
 }
 

@@ -75,7 +75,7 @@ proptest! {
         leaves(&draw, write, CDP_0, &expected, &format!("{platform}: {layer:?} {lut:?}"));
     }
 
-    /// Both share the tables; the second is programmed while the first runs.
+    /// Runs two layers that share the tables; the second is programmed while the first runs.
     #[test]
     fn cdp_runs_two_layers_in_turn(platform in platforms(), seed: u64) {
         let mut draw = Draw::new(platform, seed);

@@ -112,7 +112,7 @@ fn a_network_of_all_kinds_of_layers_leaves_the_references_output_on_every_config
     }
 }
 
-/// Also with tasks of the CPU between, which read and write its memory.
+/// Runs a network with tasks of the CPU in between, which read and write its memory.
 #[test]
 fn a_network_of_all_kinds_of_layers_is_the_same_run_wherever_platform_and_memory_are() {
     let text = include_str!("../../data/networks/all_kinds.toml");

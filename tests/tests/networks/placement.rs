@@ -95,7 +95,7 @@ fn all_kinds_of_layers_leave_the_same_with_tensors_in_sram() {
     with_sram().iter().for_each(|description| check(&network, description, &SIZES));
 }
 
-/// Both memories have the same addresses here.
+/// Runs on a platform whose memories have the same addresses.
 #[test]
 fn addresses_of_both_memories_may_be_the_same() {
     let mut nv_large = Description::named("nv_large").unwrap();

@@ -29,7 +29,7 @@ pub struct Check {
     pub address: u64,
     /// Token that is shown to a server that wants to know who comes.
     pub token: Option<Token>,
-    /// Whom to trust at an address for TLS.
+    /// Authorities that are trusted at an address for TLS.
     pub tls: Option<tls::Client>,
     /// True if a client on another host may connect.
     pub insecure: bool,

@@ -52,7 +52,7 @@ pub enum Verdict {
     },
     /// The rule was not kept.
     Broken {
-        /// How.
+        /// Fault of the peer.
         what: String,
         /// The last bytes that the peer had been sent by then, in hexadecimal.
         sent: String,

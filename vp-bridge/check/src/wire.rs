@@ -23,17 +23,17 @@ pub enum MeetError {
     /// Nobody listens there.
     #[error("nobody can be reached at {address}: {source}")]
     Connect {
-        /// Where.
+        /// Address that was tried.
         address: Address,
-        /// Why.
+        /// Reason.
         source: io::Error,
     },
     /// The check cannot listen there.
     #[error("cannot listen at {address}: {source}")]
     Listen {
-        /// Where.
+        /// Address that was tried.
         address: Address,
-        /// Why.
+        /// Reason.
         source: io::Error,
     },
     /// Other hosts could connect, and nobody is asked who they are.
@@ -42,7 +42,7 @@ pub enum MeetError {
          listen at tcp:127.0.0.1:PORT or unix:PATH, or pass --insecure"
     )]
     Open {
-        /// Where.
+        /// Address to listen at.
         address: Address,
     },
     /// The server wants a token, which others on the network could read.
@@ -64,7 +64,7 @@ pub enum MeetError {
     /// Nobody has connected.
     #[error("nobody has connected to {address} in {} s", .waited.as_secs_f64())]
     Nobody {
-        /// Where.
+        /// Address that was listened at.
         address: Address,
         /// Time for which a connection was waited for.
         waited: Duration,

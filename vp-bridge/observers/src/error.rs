@@ -22,7 +22,7 @@ pub enum ObserveError {
     /// An option names something that does not exist.
     #[error("{option} {given}: {why}")]
     Option {
-        /// Such as `--trace-start`.
+        /// Name of the option, such as `--trace-start`.
         option: &'static str,
         /// Value that was given to the option.
         given: String,
@@ -32,7 +32,7 @@ pub enum ObserveError {
     /// A run has ended before the file could begin.
     #[error("{option} {given} has not come by the end, at {end}: {} is not written", path.display())]
     NeverCame {
-        /// Such as `--trace-start`.
+        /// Name of the option, such as `--trace-start`.
         option: &'static str,
         /// The trigger, as it was given.
         given: String,

@@ -92,7 +92,7 @@ impl Trigger {
         }
     }
 
-    /// There is a source.
+    /// Notes a source that was announced.
     pub(crate) fn announced(&mut self, source: &Announced) {
         match source.kind {
             SourceKind::LINE if source.name.starts_with("irq") => self.line = Some(source.number),

@@ -13,9 +13,9 @@ const CONNECT: &str = "VP_CONNECT";
 /// Place of a platform.
 #[derive(Debug, Clone)]
 pub enum Place {
-    /// To be built, in this process.
+    /// Platform to be built, in this process.
     Here(Box<Description>),
-    /// Behind a server.
+    /// Platform behind a server.
     Server(Address),
 }
 

@@ -6,7 +6,7 @@ use vp_core::Time;
 /// Reason for which a partner cannot go on, or cannot be one.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PartnerError {
-    /// There is no way to the platform.
+    /// The platform cannot be reached.
     #[error("{0}")]
     Connect(String),
     /// The platform has ended, as platforms do: all is well.
@@ -51,9 +51,9 @@ pub enum PartnerError {
     Platform {
         /// The port.
         port: String,
-        /// When.
+        /// Time at which it drives.
         time: Time,
-        /// What.
+        /// Event that it drives, in words.
         what: String,
     },
 }

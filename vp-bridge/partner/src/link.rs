@@ -12,7 +12,7 @@ use crate::PartnerError;
 /// A port of the platform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkPort {
-    /// Such as `csb0`, `irq0`, `dbb0`, `sram0`.
+    /// Name of the port, such as `csb0`, `irq0`, `dbb0` or `sram0`.
     pub name: String,
     /// Kind of the port.
     pub kind: PortKind,
@@ -29,11 +29,11 @@ pub struct LinkPort {
 pub enum FromPlatform {
     /// A port drives something, seen at that edge.
     Driven {
-        /// Where.
+        /// Port that is driven.
         port: PortIndex,
         /// The edge.
         at: Time,
-        /// What.
+        /// Event that is driven.
         event: PortEvent,
     },
     /// The platform promises to be silent.
@@ -42,11 +42,11 @@ pub enum FromPlatform {
     Debug {
         /// Answers go by this.
         request: u64,
-        /// Where.
+        /// Port of the memory.
         port: PortIndex,
         /// Byte address.
         address: u64,
-        /// What.
+        /// Access to do.
         access: DebugAccess,
     },
     /// Something that a person should know.
@@ -56,7 +56,7 @@ pub enum FromPlatform {
 /// An access to memory beside the bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DebugAccess {
-    /// So many bytes are wanted.
+    /// Read of so many bytes.
     Read(u32),
     /// Bytes are given; byte *i* is written if bit *i* mod 8 of strobe byte ⌊*i*/8⌋ is set, or without strobes.
     Write(Bytes, Option<Bytes>),

@@ -32,7 +32,7 @@ const EDGES_IN_SILENCE: u64 = 4096;
 pub struct PartnerOptions {
     /// Clock that says when the partner's outputs follow its inputs, and how much later than they are driven things are seen.
     pub clock: Clock,
-    /// For how many edges it is in reset when the platform is put back: at least 1.
+    /// Edges for which it is in reset when the platform is put back: at least 1.
     pub reset_edges: u64,
     /// Most bytes of this host's memory that the memories which it is take together, where they are in [`Partner::memory`]: a write of
     /// the platform that needs more is refused. Half of what this process can have unless it is set: the platform decides how

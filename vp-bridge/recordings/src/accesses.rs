@@ -7,9 +7,9 @@ use vp_hub::Recorded;
 
 /// First byte of an entry of accesses: the number of [`Recorded::Accessed`].
 pub(crate) const NUMBER: u8 = 3;
-/// Accesses that have so much data are an entry.
+/// Bytes of data from which on accesses are an entry.
 const MUCH: usize = 1 << 15;
-/// So many accesses are, too.
+/// Number of accesses from which on they are an entry.
 const MANY: u64 = 1 << 14;
 
 /// Results of accesses, in their order.

@@ -53,7 +53,7 @@ impl Header {
         }
     }
 
-    /// That of a reader which has not read it yet.
+    /// Header of a reader which has not read it yet.
     pub(crate) fn none() -> Header {
         let (program, platform) = (String::new(), String::new());
         Header { program, build: None, mode: Mode::Lockstep, delta_limit: 0, memory_limit: None, platform }

@@ -44,7 +44,7 @@ pub enum ReadError {
         /// Fault of the header.
         why: String,
     },
-    /// Not what its writer has written. What is before can be read.
+    /// Bytes that its writer has not written. Those before can be read.
     #[error("the recording is damaged at byte {at}: {why}; what is before, {entries} entries, is whole")]
     Damaged {
         /// Offset of the damage in the file, in bytes.
@@ -59,14 +59,14 @@ pub enum ReadError {
 /// End of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// With the run.
+    /// The end of the run.
     Whole,
-    /// Before the run's end.
+    /// An end before the run's.
     Early {
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// In the middle: its program was ended, or its disk was full.
+    /// A cut in the middle: its program was ended, or its disk was full.
     CutOff {
         /// Bytes, a part of a block, behind the last whole one.
         bytes: u64,

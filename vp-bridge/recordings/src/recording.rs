@@ -30,7 +30,7 @@ pub enum RecordError {
     Begun {
         /// The file.
         path: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// Another program writes to the file.
@@ -44,7 +44,7 @@ pub enum RecordError {
     Early {
         /// The file.
         path: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
 }

@@ -14,7 +14,7 @@ use super::numbers::Numbers;
 
 /// Data of so many bytes, or more, is not compressed if that would gain little.
 const LONG: usize = 4096;
-/// So many of its bytes are looked at to find out.
+/// Number of bytes that are looked at to find that out.
 const SAMPLES: usize = 1024;
 /// If they have more values than this, it would.
 const MANY_VALUES: usize = 80;

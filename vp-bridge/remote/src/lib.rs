@@ -38,7 +38,7 @@ pub enum MemoryPlace {
     /// The platform, or another session of it.
     #[default]
     Inside,
-    /// This side: its RAM answers the device's bursts.
+    /// RAM on this side: it answers the device's bursts.
     Client,
 }
 
@@ -48,7 +48,7 @@ pub enum SessionPart {
     /// The platform's CPU: registers, the interrupt, the memories, and the input stream if there is one.
     #[default]
     Cpu,
-    /// Only who sends into its input stream, beside a CPU in another session of a shared platform.
+    /// A sender into its input stream only, beside a CPU in another session of a shared platform.
     Sender,
 }
 
@@ -57,7 +57,7 @@ pub enum SessionPart {
 pub struct RemoteOptions {
     /// Part that this side has.
     pub seat: SessionPart,
-    /// Whose memory.
+    /// Place of the memory.
     pub memory: MemoryPlace,
     /// Most bytes that the RAM on this side takes, unless it is shared: a write of the platform that needs more is refused. Half of
     /// what this process can have ([`usual_limit`]) unless it is set: the server decides how large a port is, and what is written.
@@ -66,7 +66,7 @@ pub struct RemoteOptions {
     pub time_mode: TimeMode,
     /// The shared platform of that name; a fresh one without.
     pub platform: Option<String>,
-    /// This program and its version, as the server's log shows them.
+    /// Name and version of the program, as the server's log shows them.
     pub agent: String,
     /// Time to wait for the connection and for the welcome.
     pub timeout: Duration,

@@ -84,7 +84,7 @@ pub(super) enum Unserved {
     /// The bytes are not in the memory.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
-    /// There is no room for them on this host.
+    /// The host has no room for the bytes.
     #[error("{0}")]
     OutOfMemory(WriteError),
     /// The caller says so.

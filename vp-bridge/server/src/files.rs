@@ -40,7 +40,7 @@ pub fn allow_files_for(sessions: usize, address: &Address) {
     }
 }
 
-/// So many sessions at an address, or as many as this process may have files for, with a message; and the
+/// Returns the number of sessions at an address, or as many as this process may have files for, with a message; and the
 /// number of new connections besides them.
 pub(crate) fn sessions_and_handshakes_within_limit(asked: usize, address: &Address) -> (usize, usize) {
     let limit = getrlimit(Resource::Nofile).current;

@@ -15,7 +15,7 @@ use crate::session_end::SHUTDOWN;
 /// A session that has joined its platform. However it ends, the platform learns of it.
 pub(crate) struct JoinedSession<'a> {
     pub(crate) context: &'a ServerContext,
-    /// As what it has joined; an observer has not.
+    /// Request with which it has joined; an observer has none.
     pub(crate) request: Option<PlatformRequest<'a>>,
     pub(crate) instance: &'a Instance,
     pub(crate) id: SessionId,

@@ -105,7 +105,7 @@ pub(crate) struct WorkPeriod {
 }
 
 impl WorkPeriod {
-    /// There is more to do: waits until that may be done, after each pass of the thread's loop.
+    /// Notes that there is more to do: waits until that may be done, after each pass of the thread's loop.
     pub(crate) fn go_on(&mut self) {
         self.passes = self.passes.saturating_add(1);
         if self.passes < FEW {

@@ -16,7 +16,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// Why.
+    /// Reason of the end.
     pub(crate) fn why(&self) -> &str {
         let (Self::Fine(why) | Self::Wrong(why)) = self;
         why

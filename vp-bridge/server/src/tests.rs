@@ -111,7 +111,7 @@ async fn who_waits_for_an_interrupt_in_free_mode_is_told_that_time_stands_still(
     }
 }
 
-/// There is no limit of delta cycles: nothing but the client's going ends the run.
+/// Has no limit of delta cycles: nothing but the client's going ends the run.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_platform_whose_time_stands_still_ends_when_its_last_session_has_gone() {
     for model in [spin, spin_in_place] {

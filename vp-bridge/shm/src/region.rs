@@ -27,11 +27,11 @@ pub enum RegionError {
     /// The file ends before the region does.
     #[error("{size} bytes from 0x{offset:x} on are not inside a file of {length}")]
     Outside {
-        /// Of the region.
+        /// Offset of the region.
         offset: u64,
-        /// Of the region.
+        /// Size of the region.
         size: u64,
-        /// Of the file.
+        /// Length of the file.
         length: u64,
     },
     /// The system refuses.
@@ -71,7 +71,7 @@ impl Region {
         }
     }
 
-    /// In bytes.
+    /// Size in bytes.
     pub fn size(&self) -> u64 {
         self.memory.size() as u64
     }

@@ -42,9 +42,9 @@ use crate::RegionError;
 pub enum Access {
     /// The value of a register.
     Read,
-    /// To store a value, and to hear of it.
+    /// Store of a value, with an answer.
     Write(u32),
-    /// To store a value.
+    /// Store of a value, without an answer.
     Posted(u32),
 }
 
@@ -55,7 +55,7 @@ pub struct Request {
     pub access: Access,
     /// Byte address.
     pub address: u64,
-    /// Not before this time, in picoseconds.
+    /// Earliest time, in picoseconds.
     pub at: Option<u64>,
 }
 

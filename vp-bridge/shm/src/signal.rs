@@ -52,11 +52,11 @@ pub(crate) struct Signaller {
     empty: OwnedFd,
 }
 
-/// That of this process, and the process: a child does not have its parent's.
+/// Signaller of this process, and the process: a child does not have its parent's.
 static OURS: Mutex<Option<(u32, &'static Signaller)>> = Mutex::new(None);
 
 impl Signaller {
-    /// This process's, for as long as it lives.
+    /// Returns this process's signaller, for as long as it lives.
     ///
     /// # Errors
     /// What the system says: it may have no asynchronous I/O, or none for this process.

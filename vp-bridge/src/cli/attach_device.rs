@@ -1,4 +1,4 @@
-//! `vp attach-device`: is a part of a platform that a server offers, in a process of its own.
+//! `vp attach-device`: connects an outside device or memory, in a process of its own, to a served platform.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -23,11 +23,11 @@ use crate::cli::out;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Where the platform is: tcp:HOST:PORT, tls:HOST:PORT or unix:PATH
+    /// Address of the server: tcp:HOST:PORT, tls:HOST:PORT or unix:PATH
     #[arg(value_name = "ADDR", env = CONNECT)]
     address: Address,
 
-    /// Which part: `device`, all of it but the memories, or `memory:dbb0`, `memory:sram0`, one memory with its times
+    /// Part to connect: `device`, which is everything but the memories, or one memory with its timing, `memory:dbb0` or `memory:sram0`
     #[arg(long = "as", value_name = "PART", default_value = "device")]
     part: Part,
 
@@ -37,11 +37,11 @@ pub(super) struct Args {
     #[command(flatten)]
     memory: MemoryArgs,
 
-    /// The shared platform of that name. Left out where its device is outside: then all sessions have one
+    /// Name of the shared platform [default: the server's only one, where its device is outside]
     #[arg(long, value_name = "NAME")]
     shared: Option<String>,
 
-    /// Clock edges by which all that crosses the ports is seen later, each way: fewer messages, but more cycles
+    /// Clock cycles by which everything that crosses the ports is delayed, each way: more cycles, but fewer messages
     #[arg(long, value_name = "N", default_value_t = 0)]
     quantum: u32,
 }

@@ -14,66 +14,66 @@ use crate::cli::out;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Where the peer is met: tcp:HOST:PORT or unix:PATH. A server of the native protocol listens there. Its clients, and
-    /// peripherals of Renode, connect there. Of Remote-Port either side may listen: `listen:` or `connect:` in front says which
+    /// Address at which the peer is met: tcp:HOST:PORT or unix:PATH. A server of the native protocol listens there; its clients, and
+    /// peripherals of Renode, connect there. With Remote-Port either side may listen; `listen:` or `connect:` in front chooses one
     #[arg(value_name = "ADDR")]
     place: MeetingPlace,
 
-    /// What the peer speaks
+    /// Protocol that the peer speaks
     #[arg(long)]
     protocol: Protocol,
 
-    /// What the peer is in a platform
+    /// Role of the peer in a platform
     #[arg(long = "as", value_name = "ROLE", default_value = "device")]
     role: Role,
 
-    /// A register of a device that may be read, and written with what was read; of a memory at Remote-Port, 64 bytes that may be
-    /// written
+    /// Address to access: of a device, a register that can be read, and written with the value read; of a memory at Remote-Port, 64
+    /// bytes that can be overwritten
     #[arg(long, value_name = "ADDRESS", default_value = "0", value_parser = number)]
     address: u64,
 
-    /// The channel of a device's registers or of a memory at Remote-Port. Left out: 9 and 0, as on QEMU's board virt-cosim
+    /// Remote-Port channel of a device's registers or of a memory [default: 9 or 0, as on QEMU's board virt-cosim]
     #[arg(long, value_name = "CHANNEL")]
     channel: Option<u32>,
 
-    /// Announce nothing to a peer at Remote-Port, which then uses the basic layout and no byte enables
+    /// Announce no capabilities to a peer at Remote-Port, which then uses the basic layout and no byte enables
     #[arg(long)]
     announce_nothing: bool,
 
-    /// Where a peripheral of Renode connects for its own requests. Left out: one port behind ADDR
+    /// Address to which a peripheral of Renode connects for its own requests [default: the port after ADDR's]
     #[arg(long = "async", value_name = "ADDR")]
     asynchronous: Option<Address>,
 
-    /// Listen where other hosts can connect: whoever connects first is checked
+    /// Allow listening where other hosts can connect: the first to connect is checked
     #[arg(long)]
     insecure: bool,
 
-    /// How long to wait for the peer, and for each answer, in seconds
+    /// Seconds to wait for the peer, and for each answer
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
     timeout: Duration,
 
-    /// Write the findings as JSON to a file, or to standard output (`-`) in place of the text
+    /// Write the findings as JSON to a file, or with `-` to standard output in place of the text
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Protocol {
-    /// The platform's own, docs/protocol.md
+    /// The platform's own protocol (docs/protocol.md)
     Native,
-    /// Of Xilinx's QEMU and SystemC library
+    /// The protocol of Xilinx's QEMU and SystemC library
     RemotePort,
-    /// Of Renode's co-simulated peripherals
+    /// The protocol of Renode's co-simulated peripherals
     Renode,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Role {
-    /// It accesses registers; of the native protocol, a client
+    /// Accesses registers; with the native protocol, a client
     Cpu,
-    /// It answers accesses to memory; of the native protocol, a client that attaches as a memory
+    /// Answers memory accesses; with the native protocol, a client that attaches as a memory
     Memory,
-    /// It answers accesses to registers; of the native protocol, a server
+    /// Answers register accesses; with the native protocol, a server
     Device,
 }
 

@@ -12,7 +12,7 @@ use super::{Failure, standard};
 /// Options that have things go wrong.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct FaultArgs {
-    /// Have things go wrong, as a TOML file of faults says (docs/inside.md, "Fault injection")
+    /// Inject the faults that a TOML file describes (docs/inside.md, "Fault injection")
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
 }

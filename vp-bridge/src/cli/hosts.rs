@@ -29,11 +29,11 @@ pub(super) struct HostArgs {
     #[arg(long, value_name = "ADDR", help_heading = "Server")]
     pub(super) connect: Option<Address>,
 
-    /// The server's shared platform of that name, in place of one of its own
+    /// Name of a shared platform of the server [default: a new platform of this program's own]
     #[arg(long, value_name = "NAME", requires = "connect", help_heading = "Server")]
     pub(super) shared: Option<String>,
 
-    /// Give up when this much simulated time has passed, such as `10 ms`
+    /// Give up after this much simulated time, such as `10 ms` [default: none]
     #[arg(long, value_name = "TIME")]
     pub(super) limit: Option<Time>,
 
@@ -43,12 +43,12 @@ pub(super) struct HostArgs {
     #[command(flatten)]
     pub(super) parts: PartArgs,
 
-    /// Where parts that somebody else starts attach, such as with `vp attach-device ADDR`: tcp:HOST:PORT or unix:PATH. Left out:
-    /// an address of its own, which is said
+    /// Address at which parts that are started by hand attach, as with `vp attach-device ADDR`: tcp:HOST:PORT or unix:PATH [default: a
+    /// new Unix socket, which is printed]
     #[arg(long, value_name = "ADDR", conflicts_with = "connect", help_heading = "Parts in other programs")]
     pub(super) listen: Option<Address>,
 
-    /// How simulated time moves at the server: lockstep is reproducible, free is not
+    /// Way in which simulated time advances at the server: lockstep is reproducible, free is not
     #[arg(
         long,
         value_name = "MODE",
@@ -58,21 +58,21 @@ pub(super) struct HostArgs {
     )]
     pub(super) time_mode: WantedTimeMode,
 
-    /// Keep the RAM on this side of the connection: the device's DMA crosses it
+    /// Keep the RAM in this program: the device's DMA crosses the connection
     #[arg(long, requires = "connect", help_heading = "Server")]
     pub(super) own_memory: bool,
 
-    /// How long the server may be silent while it is waited for: seconds, or `none`, such as for a server in a debugger
+    /// Seconds after which a silent server counts as gone, or `none`, such as for a server in a debugger
     #[arg(long, value_name = "SECONDS", default_value_t, env = SilenceLimit::VARIABLE, help_heading = "Server")]
     pub(super) heartbeat: SilenceLimit,
 }
 
-/// How simulated time is to move at a server. A shared platform that is there already keeps its own way.
+/// Way in which simulated time is to advance at a server. A shared platform that is there already keeps its own way.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(super) enum WantedTimeMode {
-    /// With the requests of this program only: the same run each time
+    /// With this program's requests only: the same run each time
     Lockstep,
-    /// Whenever the platform has work: times differ from run to run
+    /// On its own, whenever the platform has work: times differ from run to run
     Free,
 }
 

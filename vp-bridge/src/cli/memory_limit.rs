@@ -8,8 +8,8 @@ pub(super) use vp_models::units::parse_size as bytes;
 /// The option that says it.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct MemoryArgs {
-    /// Most that the RAM of platforms takes of this machine's memory, all together, such as 2G; a write that needs more is
-    /// refused. Left out: half of what this process can have
+    /// Limit of this machine's memory that the RAM of all platforms together may take, such as 2G; a write that needs more is refused
+    /// [default: half of the memory that this process may use]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Platform")]
     memory_limit: Option<u64>,
 }
@@ -20,7 +20,7 @@ impl MemoryArgs {
         self.memory_limit.unwrap_or_else(usual)
     }
 
-    /// That of one platform.
+    /// Budget of one platform.
     pub(super) fn budget(&self) -> MemoryBudget {
         MemoryBudget::new(self.limit())
     }

@@ -10,6 +10,7 @@ mod certificates;
 mod check_peer;
 #[cfg(target_os = "linux")]
 mod child;
+mod commands;
 mod compare;
 mod compare_rtl;
 mod demo;
@@ -44,7 +45,7 @@ mod study;
 mod terminal;
 mod text;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use nix::sys::signal::{SigSet, Signal};
 use std::ffi::OsString;
 use std::fmt;
@@ -52,7 +53,7 @@ use std::process::ExitCode;
 use vp_models::platform::EVENT_HASH_VERSION;
 use vp_models::printable;
 
-/// This program's version.
+/// Version of this program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The commit that this program was built of, if it is a release.
@@ -69,63 +70,14 @@ fn long_version() -> String {
 /// A virtual platform for NVDLA: runs layers, serves registers and memory over sockets, counts cycles.
 #[derive(Debug, Parser)]
 #[command(name = "vp", version = VERSION, long_version = long_version(), max_term_width = 110)]
+#[command(help_template = commands::help_template())]
+#[command(after_help = "`vp help COMMAND` or `vp COMMAND --help` shows a command's options.")]
 struct Cli {
     #[command(flatten)]
     terminal: terminal::TerminalArgs,
 
     #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Classify handwritten digits with a small network, and show where the time goes
-    Demo(demo::Args),
-    /// Run traces of register writes and check what they leave in memory
-    Run(run::Args),
-    /// Serve a platform to programs that connect
-    Serve(serve::Args),
-    /// Save a served platform where it next comes to rest: `vp serve --restore` goes on from there
-    Save(save::Args),
-    /// Be a part of a served platform: its device, or a memory with its times
-    AttachDevice(attach_device::Args),
-    /// Debug a served platform: look at it, stop its time, step it, have it stop where something happens
-    Attach(attach::Args),
-    /// Show where a served platform's driver waits, and what its device waits for
-    Where(attach::whereabouts::Args),
-    /// Check which rules of a protocol another program keeps, rule by rule
-    CheckPeer(check_peer::Args),
-    /// Start QEMU with a platform's device in its guest
-    #[cfg(target_os = "linux")]
-    Qemu(qemu::Args),
-    /// Be a co-simulated peripheral of Renode, which starts this program
-    Renode(renode::Args),
-    /// Run a recording again, without those who took part, and check that it goes as it went
-    Replay(replay::Args),
-    /// Show the first difference of two recordings or register logs, with what is around it on both sides
-    Diff(diff::Args),
-    /// Show the register map, whole or what matches, or what registers of a served platform hold
-    Regs(regs::Args),
-    /// Show what goes on at a server's platforms: sessions, ports, units, time
-    Status(live::status::Args),
-    /// Show the counters of a served platform
-    Stats(live::stats::Args),
-    /// Show bytes of a served platform's memory
-    Peek(live::memory::Args),
-    /// Set bytes of a served platform's memory, or one of its registers
-    Poke(live::poke::Args),
-    /// Run traces with a part of the platform in another program and with the model, and name the first transaction that differs
-    Compare(compare::Args),
-    /// Compare the model's cycles and memory traffic with measurements of the vendor's RTL
-    CompareRtl(compare_rtl::Args),
-    /// Ask a question at many points: sweeps of platforms, memories and networks, with tables and a report
-    Study(study::Args),
-    /// List, describe, check and print platforms
-    Platform(platform::Args),
-    /// Print the script by which a shell completes commands and options
-    Completions(shell::CompletionsArgs),
-    /// Write the manual's pages into a folder
-    Man(shell::ManArgs),
+    command: commands::Command,
 }
 
 /// Reason for which a command could not do its work, as a person is told it.
@@ -213,33 +165,7 @@ pub(super) fn main() -> ExitCode {
     let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
     let Cli { terminal, command } = parse();
     terminal.apply();
-    let result = match command {
-        Command::Demo(args) => demo::main(&args),
-        Command::Run(args) => run::main(&args),
-        Command::Serve(args) => serve::main(&args),
-        Command::Save(args) => save::main(&args),
-        Command::CheckPeer(args) => check_peer::main(&args),
-        Command::Attach(args) => attach::main(&args),
-        Command::Where(args) => attach::whereabouts::main(&args),
-        Command::AttachDevice(args) => attach_device::main(&args),
-        #[cfg(target_os = "linux")]
-        Command::Qemu(args) => qemu::main(&args),
-        Command::Renode(args) => renode::main(&args),
-        Command::Replay(args) => replay::main(&args),
-        Command::Diff(args) => diff::main(&args).map_err(Failure::of_comparison),
-        Command::Regs(args) => regs::main(&args),
-        Command::Status(args) => live::status::main(&args),
-        Command::Stats(args) => live::stats::main(&args),
-        Command::Peek(args) => live::memory::main(&args),
-        Command::Poke(args) => live::poke::main(&args),
-        Command::Compare(args) => compare::main(&args).map_err(Failure::of_comparison),
-        Command::CompareRtl(args) => compare_rtl::main(&args).map_err(Failure::of_comparison),
-        Command::Study(args) => study::main(&args),
-        Command::Platform(args) => platform::main(&args),
-        Command::Completions(args) => shell::completions(&args),
-        Command::Man(args) => shell::man(&args),
-    };
-    match result {
+    match command.main() {
         Ok(Verdict::Right) => ExitCode::SUCCESS,
         Ok(Verdict::Wrong) => ExitCode::FAILURE,
         Err(failure) if failure.is_broken_pipe => ExitCode::SUCCESS,

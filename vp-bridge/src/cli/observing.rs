@@ -21,22 +21,22 @@ use crate::cli::out;
 pub(super) struct ObserveArgs {
     #[command(flatten)]
     recording: RecordArgs,
-    /// Write a waveform of buses, units, lines and buffers, for GTKWave or Surfer: an .fst file, or .vcd. Of several platforms, each
-    /// has its file: of FILE run.fst the second has run-2.fst
+    /// Write a waveform of buses, units, lines and buffers, for GTKWave or Surfer: an .fst or .vcd file. With several platforms each
+    /// has its own file: run.fst, run-2.fst, …
     #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     trace: Option<PathBuf>,
 
-    /// Begin the waveform there: a time such as `10 us`, register:NAME[=VALUE] (an access), interrupt, address:HEX[..HEX] (a burst),
-    /// or layer:N, layer:UNIT.N (counted from 1), layer:NAME (of a network)
+    /// Start the waveform at a time such as `10 us`, or at the first register:NAME[=VALUE] (access), interrupt, address:HEX[..HEX]
+    /// (burst), layer:N, layer:UNIT.N (counted from 1) or layer:NAME (of a network)
     #[arg(long, value_name = "WHEN", requires = "trace")]
     trace_start: Option<String>,
 
-    /// End the waveform there, in the same forms; a layer with its end
+    /// Stop the waveform at a time or event, written as for --trace-start; with a layer, at its end
     #[arg(long, value_name = "WHEN", requires = "trace")]
     trace_stop: Option<String>,
 
-    /// Write a timeline for Perfetto (ui.perfetto.dev): units and their layers, stalls, memory traffic, interrupts, register accesses. Of
-    /// several platforms, each has its file
+    /// Write a timeline for Perfetto (ui.perfetto.dev): units and their layers, stalls, memory traffic, interrupts, register accesses.
+    /// With several platforms each has its own file
     #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     timeline: Option<PathBuf>,
 
@@ -44,12 +44,12 @@ pub(super) struct ObserveArgs {
     #[arg(skip)]
     layers: Arc<OnceLock<LayerNames>>,
 
-    /// Write each register access to this file, with time, name, fields, and who asked: as JSON (.jsonl), which `vp run FILE.jsonl` plays
-    /// again, or as text (.txt, .log)
+    /// Write each register access to a file, with time, name, fields and session: as JSON (.jsonl), which `vp run FILE.jsonl` can run,
+    /// or as text (.txt, .log)
     #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     registers: Option<PathBuf>,
 
-    /// What came of the files of all platforms.
+    /// Outcome of writing the files of all platforms.
     #[arg(skip)]
     outcome: Arc<Outcome>,
 }

@@ -21,33 +21,33 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// The built-in platforms, a line each (also without a subcommand)
+    /// List the built-in platforms, a line each (also without a subcommand)
     List {
-        /// Print them as JSON in place of text
+        /// Print JSON in place of text
         #[arg(long)]
         json: bool,
     },
-    /// What a platform consists of: device, ports, memories
+    /// Show a platform's device, ports and memories
     Describe {
-        /// A built-in platform or a TOML file
+        /// Built-in platform, or a TOML file
         platform: String,
-        /// Print it as JSON in place of text
+        /// Print JSON in place of text
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         change: Change,
     },
-    /// Whether a platform can be built; says what is wrong with it and where
+    /// Check that platforms can be built, and show errors with their places
     Check {
-        /// TOML files, or built-in platforms
+        /// Built-in platforms, or TOML files
         #[arg(required = true)]
         platforms: Vec<String>,
         #[command(flatten)]
         change: Change,
     },
-    /// A platform as TOML, to start one's own from
+    /// Print a platform as TOML, to start your own from
     Print {
-        /// A built-in platform or a TOML file
+        /// Built-in platform, or a TOML file
         platform: String,
         #[command(flatten)]
         change: Change,
@@ -56,8 +56,7 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct Change {
-    /// Change any value of the platform, by its name in the TOML file, such as dbb0.dram.standard=DDR4-2400R; may be
-    /// given more than once
+    /// Set any value of the platform by its name in the TOML file, such as dbb0.dram.standard=DDR4-2400R; may be given more than once
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
 }

@@ -20,36 +20,35 @@ use vp_models::units::{cycles, parse_rate};
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Platform")]
 pub(super) struct PlatformArgs {
-    /// A built-in platform (see `vp platform`) or a TOML file
+    /// Built-in platform (see `vp platform`), or a TOML file [default: nv_small; nv_large for a network, fpga-ai-suite for a job]
     #[arg(long, value_name = "NAME|FILE")]
     pub(super) platform: Option<String>,
 
-    /// From a read's acceptance to its first data, on DBBIF: cycles, or a time such as 400ns
+    /// Read latency of DBBIF, from a read's acceptance to its first data: cycles, or a time such as 400ns [default: the platform's]
     #[arg(long, value_name = "CYCLES|TIME")]
     dbb_latency: Option<Delay>,
 
-    /// From a write's last data to its acknowledgement, on DBBIF: cycles, or a time
+    /// Write latency of DBBIF, from a write's last data to its response: cycles, or a time [default: the platform's]
     #[arg(long, value_name = "CYCLES|TIME")]
     dbb_write_latency: Option<Delay>,
 
-    /// Reads, and writes, that DBBIF's memory keeps outstanding at most (1 to 256)
+    /// Limit of outstanding reads, and of outstanding writes, of DBBIF's memory, from 1 to 256 [default: the platform's]
     #[arg(long, value_name = "N")]
     outstanding: Option<u32>,
 
-    /// Bytes a second that DBBIF's memory can move, or a rate such as 10GB/s; as much as the bus if left out
+    /// Bandwidth of DBBIF's memory: bytes a second, or a rate such as 10GB/s [default: the platform's]
     #[arg(long, value_name = "BYTES|RATE", value_parser = parse_rate)]
     dbb_bandwidth: Option<u64>,
 
-    /// The DRAM behind DBBIF, by its speed grade, such as DDR4-2400R or LPDDR4-3200
+    /// DRAM behind DBBIF, by its speed grade, such as DDR4-2400R or LPDDR4-3200 [default: the platform's]
     #[arg(long, value_name = "GRADE")]
     dram: Option<Standard>,
 
-    /// Change any value of the platform, by its name in the TOML file, such as dbb0.cache.sets=256; may be given more
-    /// than once
+    /// Set any value of the platform by its name in the TOML file, such as dbb0.cache.sets=256; may be given more than once
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
 
-    /// The published RTL tree that the timing follows: nv_small, nvdlav1 or master
+    /// RTL tree that the timing follows: nv_small, nvdlav1 or master [default: the platform's]
     #[arg(long, value_name = "TREE", value_parser = rtl_tree)]
     rtl: Option<RtlTree>,
 
@@ -183,7 +182,7 @@ fn set(description: &Description, settings: &[String]) -> Result<Description, Fa
     changed.map_err(|error| Failure::new(format!("--set {error}")))
 }
 
-/// The same. A value of a memory that the device has no port to would change nothing, and is refused.
+/// A platform with its values changed by `--set`. A value of a memory that the device has no port to would change nothing, and is refused.
 pub(super) fn changed(description: &Description, settings: &[String]) -> Result<Description, Failure> {
     let changed = set(description, settings)?;
     let is_of_second = |setting: &&String| setting.trim_start().starts_with("sram0");

@@ -55,19 +55,18 @@ pub(super) struct Args {
     #[command(flatten)]
     parts: PartArgs,
 
-    /// Where the platform is served, to QEMU and to others who look in or take part: unix:PATH or tcp:HOST:PORT. Left out: an address of
-    /// its own
+    /// Address at which the platform is served to QEMU and to other programs: unix:PATH or tcp:HOST:PORT [default: a new Unix socket]
     #[arg(long, value_name = "ADDR")]
     listen: Option<Address>,
 
     #[command(flatten)]
     faults: FaultArgs,
 
-    /// The QEMU to start
+    /// QEMU to start
     #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-aarch64")]
     qemu: PathBuf,
 
-    /// What QEMU loads; beside this program, or in ../lib, if left out
+    /// Plugin that QEMU loads [default: the one beside this program, or in ../lib]
     #[arg(long, value_name = "FILE")]
     plugin: Option<PathBuf>,
 
@@ -268,12 +267,20 @@ fn find_plugin() -> Result<PathBuf, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cli, Command as Commands};
+    use super::super::Cli;
+    use super::super::commands::{Command as Commands, Serve};
     use super::*;
     use clap::Parser as _;
 
+    fn parsed(line: &[&str]) -> Args {
+        match Cli::parse_from(line).command {
+            Commands::Serve(Serve::Qemu(args)) => args,
+            _ => panic!("another command"),
+        }
+    }
+
     fn started(line: &[&str]) -> Vec<String> {
-        let Commands::Qemu(args) = Cli::parse_from(line).command else { panic!("another command") };
+        let args = parsed(line);
         let device = args.platform.clone().take_settings(&DEVICE_OPTIONS);
         let command = command(&args, &device, Path::new("/lib/a,b.so"), &Address::Unix("/tmp/s".into()));
         command.as_std().get_args().map(|arg| arg.to_string_lossy().into_owned()).collect()
@@ -301,9 +308,7 @@ mod tests {
     #[test]
     fn a_machine_of_pcs_is_refused_with_the_qemu_that_has_it() {
         let refused = |line: &[&str]| {
-            let Commands::Qemu(args) = Cli::parse_from([&["vp", "qemu"], line].concat()).command else {
-                panic!("another command")
-            };
+            let args = parsed(&[&["vp", "qemu"], line].concat());
             check_machine(&args).err()
         };
         let failure = refused(&["--", "-m", "1G", "-M", "microvm"]).unwrap();
@@ -326,7 +331,7 @@ mod tests {
     fn a_mistyped_option_of_the_device_is_refused_with_those_that_there_are() {
         let refused = |setting: &str| {
             let line = ["vp", "qemu", "--set", setting];
-            let Commands::Qemu(args) = Cli::parse_from(line).command else { panic!("another command") };
+            let args = parsed(&line);
             let mut platform = args.platform.clone();
             assert!(platform.take_settings(&DEVICE_OPTIONS).is_empty());
             let failure = platform.description("nv_small").unwrap_err();

@@ -16,7 +16,7 @@ use super::Failure;
 /// The option that has a platform's inputs recorded.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct RecordArgs {
-    /// Record all that enters the platform, for `vp replay`, such as in run.vprec; of further platforms in run-2.vprec, …
+    /// Record everything that enters the platform, for `vp replay`, such as in run.vprec; further platforms in run-2.vprec, …
     #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     record: Option<PathBuf>,
 
@@ -69,7 +69,7 @@ impl RecordArgs {
     }
 }
 
-/// This program, as a recording names it.
+/// Name and version of this program, as a recording has them.
 pub(super) fn program() -> String {
     format!("vp {}", env!("CARGO_PKG_VERSION"))
 }
@@ -81,7 +81,7 @@ pub(super) fn build() -> Option<String> {
 }
 
 fn hash_of_program() -> io::Result<String> {
-    /// So much of each part is looked at.
+    /// Bytes of each part that are looked at.
     const SAMPLE: usize = 1 << 12;
     const PART: u64 = 1 << 18;
     let mut file = File::open(std::env::current_exe()?)?;

@@ -35,8 +35,8 @@ pub(super) struct Args {
     #[command(flatten)]
     memory: MemoryArgs,
 
-    /// The memory interfaces that are masters on Renode's bus: dbb0, sram0, both with a comma between, or none. The others have
-    /// the platform's own memory. Left out: all that are no part in another program
+    /// Memory interfaces that are masters on Renode's bus: dbb0, sram0, both with a comma between, or none; the others have the
+    /// platform's own memory [default: all that are not a part in another program]
     #[arg(long, value_name = "PORTS")]
     bus_masters: Option<String>,
 

@@ -1,4 +1,4 @@
-//! `vp replay`: runs a recording again, without those who took part in it, and checks that it goes as it went.
+//! `vp replay`: runs a recording again, without those who took part in it, and checks that the platform does the same.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
@@ -24,15 +24,15 @@ use crate::cli::out;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A recording, which `--record` has made
+    /// Recording, as --record writes it
     #[arg(value_name = "FILE", value_parser = super::standard::named())]
     recording: PathBuf,
 
-    /// Stop behind all that happens up to this simulated time, such as `1.5 ms`
+    /// Stop after this simulated time, such as `1.5 ms`
     #[arg(long, value_name = "TIME")]
     until: Option<Time>,
 
-    /// Stop behind the first access to this register, or the first with this value: SDP.D_OP_ENABLE=1, 0xb038
+    /// Stop after the first access to a register, or the first with a value, such as SDP.D_OP_ENABLE=1 or 0xb038
     #[arg(long = "break", value_name = "REGISTER[=VALUE]")]
     stop_at: Option<String>,
 

@@ -15,24 +15,24 @@ use crate::cli::out;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Where the platform is: tcp:HOST:PORT, tls:HOST:PORT or unix:PATH
+    /// Address of the server: tcp:HOST:PORT, tls:HOST:PORT or unix:PATH
     #[arg(long, value_name = "ADDR")]
     connect: Address,
 
-    /// The shared platform of that name. Left out where all sessions of the server have one
+    /// Name of the shared platform [default: the server's only one]
     #[arg(long, value_name = "NAME")]
     shared: Option<String>,
 
-    /// How long to wait for a platform that is in the middle of something, in seconds
+    /// Seconds to wait until no transaction is under way
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     wait: u64,
 
-    /// Most bytes that the file may have, such as 16G: a server that has more to send is refused before anything is written. What was
-    /// written in the platform's memories is in it, compressed; those of the built-in platforms have 2 GiB
+    /// Limit of the file's size, such as 16G; a larger platform is refused, and nothing is written. The file has the memory that was
+    /// written, compressed; built-in platforms have 2 GiB of memory
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = memory_limit::bytes)]
     max_size: u64,
 
-    /// Where to write it. What is there stays until all of it has come
+    /// File to write; an existing file is replaced when all of the platform has arrived
     #[arg(value_name = "FILE", value_parser = super::standard::named())]
     file: PathBuf,
 }

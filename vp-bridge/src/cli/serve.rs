@@ -33,73 +33,73 @@ pub(super) struct Args {
     #[command(flatten)]
     platform: PlatformArgs,
 
-    /// Where to listen: tls:HOST:PORT, tcp:HOST:PORT (port 0 for any free one) or unix:PATH
+    /// Address to listen at: tls:HOST:PORT, tcp:HOST:PORT (port 0: any free port) or unix:PATH
     #[arg(long, value_name = "ADDR", default_value = "tcp:127.0.0.1:7700")]
     listen: Address,
 
-    /// Let each platform go on from one that was saved, in place of power-on: a file of `vp save`. The platform is that one; options that
-    /// describe one must describe the same
+    /// Start each platform from a file that `vp save` wrote, in place of power-on. The platform is the saved one; options that describe
+    /// a platform must match it
     #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     restore: Option<PathBuf>,
 
-    /// Let the memory interfaces reach every address: the memory is that of a guest, whose emulator serves it
+    /// Let the memory interfaces access every address, because an emulator serves its guest's memory
     #[arg(long)]
     guest_memory: bool,
 
-    /// Sessions at a time, at most. Messages under way take some 6 MiB of each at worst, 36 MiB where it owns a
-    /// memory or has a clock, beside --memory-limit
+    /// Limit of sessions at a time. Each takes up to 6 MiB for messages, or 36 MiB if it owns a memory or has a clock, beside
+    /// --memory-limit
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sessions)]
     max_sessions: usize,
 
     #[command(flatten)]
     memory: MemoryArgs,
 
-    /// The same of each platform. Left out: a quarter of the limit for all
+    /// Limit of the memory that one platform's RAM may take [default: a quarter of --memory-limit]
     #[arg(long, value_name = "SIZE", value_parser = memory_limit::size, help_heading = "Platform")]
     platform_memory_limit: Option<u64>,
-    /// How long the host of a client may be out of reach, and a client that has promised to answer at any time, such as QEMU,
-    /// say nothing: seconds, or `none`, such as for one in a debugger. It is disconnected then
+    /// Seconds after which a client is disconnected if its host cannot be reached, or if it has promised to answer at any time, as QEMU
+    /// does, and is silent; or `none`, such as for a client in a debugger
     #[arg(long, value_name = "SECONDS", default_value_t, env = SilenceLimit::VARIABLE)]
     heartbeat: SilenceLimit,
 
-    /// How long a session may ask and be told nothing: seconds, or `none`. It is disconnected then
+    /// Seconds without a message in either direction after which a session is disconnected, or `none`
     #[arg(long, value_name = "SECONDS", default_value_t = SilenceLimit::NONE)]
     idle_timeout: SilenceLimit,
-    /// With TLS: the server's certificate, a file in PEM
-    #[arg(long, value_name = "FILE", requires = "key", help_heading = "Who may come in")]
+    /// Server's certificate for TLS, a PEM file
+    #[arg(long, value_name = "FILE", requires = "key", help_heading = "Access")]
     certificate: Option<PathBuf>,
 
-    /// With TLS: the file of its key, which not everybody may read
-    #[arg(long, value_name = "FILE", requires = "certificate", help_heading = "Who may come in")]
+    /// Private key of the certificate, a PEM file that only its owner may read
+    #[arg(long, value_name = "FILE", requires = "certificate", help_heading = "Access")]
     key: Option<PathBuf>,
 
-    /// With TLS: let in clients with certificates of this authority, a file in PEM, without a token
-    #[arg(long, value_name = "FILE", requires = "certificate", help_heading = "Who may come in")]
+    /// Authority, a PEM file, whose client certificates are accepted in place of a token
+    #[arg(long, value_name = "FILE", requires = "certificate", help_heading = "Access")]
     client_ca: Option<PathBuf>,
 
-    /// Make certificates and a token for a lab, in a new folder, and do nothing else: for a server at --listen
-    #[arg(long, value_name = "DIR", help_heading = "Who may come in")]
+    /// Write certificates and a token for a lab's server at --listen to a new folder, and exit
+    #[arg(long, value_name = "DIR", help_heading = "Access")]
     make_certificates: Option<PathBuf>,
 
-    /// Let the users of this group in at Unix sockets, besides this user and root
-    #[arg(long, value_name = "NAME", value_parser = UserGroup::named, help_heading = "Who may come in")]
+    /// Accept users of this group at Unix sockets, besides this user and root
+    #[arg(long, value_name = "NAME", value_parser = UserGroup::named, help_heading = "Access")]
     group: Option<UserGroup>,
 
-    /// Whom to let in, and what each may do: a TOML file of tokens (docs/security.md). Left out: who shows the token in VP_TOKEN or in
-    /// the file VP_TOKEN_FILE may do everything; without either, everybody who can connect
-    #[arg(long, value_name = "FILE", help_heading = "Who may come in")]
+    /// TOML file of tokens, each with what its owner may do (docs/security.md) [default: the token in VP_TOKEN or in the file
+    /// VP_TOKEN_FILE, with all rights; if there is none, everybody who can connect]
+    #[arg(long, value_name = "FILE", help_heading = "Access")]
     tokens: Option<PathBuf>,
 
-    /// Also meet a CPU that speaks Remote-Port, such as Xilinx's QEMU or a SystemC platform: it connects there, or listens
-    /// already. unix:PATH or tcp:HOST:PORT, behind `listen:` or `connect:` if only one of both should be tried
+    /// Connect also a CPU that speaks Remote-Port, such as Xilinx's QEMU or a SystemC platform: unix:PATH or tcp:HOST:PORT. Either side
+    /// may listen; `listen:` or `connect:` in front chooses one
     #[arg(long, value_name = "PLACE")]
     remote_port: Vec<MeetingPlace>,
 
-    /// What lets simulated time move for such a CPU: the platform's own work, or the peer's times
+    /// Source of simulated time for a CPU that speaks Remote-Port
     #[arg(long, value_name = "SOURCE", default_value = "free")]
     remote_port_time: RemotePortTime,
 
-    /// Have time stand on each platform from its beginning on, until a debugger (`vp attach`) lets it go on
+    /// Stop simulated time at the start of each platform, until a debugger (`vp attach`) continues it
     #[arg(long)]
     stopped: bool,
 
@@ -117,7 +117,7 @@ pub(super) struct Args {
 enum RemotePortTime {
     /// The platform's own work: as fast as it can
     Free,
-    /// The times of the peer's packets: those of its syncs, and of accesses between them
+    /// The times of the peer's packets: of its syncs, and of accesses between them
     Peer,
 }
 

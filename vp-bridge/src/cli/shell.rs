@@ -12,13 +12,13 @@ use super::{Cli, Failure, Verdict};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CompletionsArgs {
-    /// For which shell
+    /// Shell that the script is for
     shell: Shell,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ManArgs {
-    /// The folder for vp.1, vp-run.1 and so on, made if it is not there, such as ~/.local/share/man/man1
+    /// Folder for vp.1, vp-run.1 and so on, such as ~/.local/share/man/man1; created if missing
     folder: PathBuf,
 }
 

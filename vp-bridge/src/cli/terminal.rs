@@ -23,10 +23,10 @@ pub(super) struct TerminalArgs {
     said: Verbosity,
 }
 
-/// How much is said.
+/// Amount of text beside results.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 struct Verbosity {
-    /// Say more: all warnings of a run, and where there is a log (`serve`, `qemu`, `renode`, `attach-device`) each request
+    /// Show more: all warnings of a run; in the log of `serve`, `qemu`, `renode` and `attach-device` each request
     #[arg(long, short, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
 

@@ -54,7 +54,7 @@ pub struct LayerDifference {
     pub name: String,
     /// Cycles of the layer.
     pub cycles: [f64; 2],
-    /// Why.
+    /// Causes of the difference.
     pub causes: Vec<Cause>,
 }
 
@@ -80,9 +80,9 @@ pub enum Cause {
     },
     /// More or less of the time goes into something.
     Bound {
-        /// Into what.
+        /// Bound that the time goes into.
         bound: Bound,
-        /// By how many cycles a frame.
+        /// Difference in cycles a frame.
         change: f64,
     },
 }

@@ -11,7 +11,7 @@ pub enum Trend {
     Falls,
     /// Up: bandwidth, room, limits.
     Rises,
-    /// Neither: the first and the last point of each differ by less than a hundredth.
+    /// No bound: the first and the last point of each differ by less than a hundredth.
     Flat,
 }
 
@@ -30,7 +30,7 @@ pub struct Ideal {
 }
 
 impl Ideal {
-    /// That of a chart; none if nothing of it ran. Over words it is the highest point of all.
+    /// Ideal of a chart; none if nothing of it ran. Over words it is the highest point of all.
     pub fn of(panel: &Panel, rows: &[Row<'_>], words: bool) -> Option<Ideal> {
         let curves: Vec<Vec<(f64, f64)>> = panel.curves.iter().map(|it| curve(it, rows)).collect();
         let among = Ideal::among(&curves, words)?;

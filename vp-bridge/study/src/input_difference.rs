@@ -1,4 +1,4 @@
-//! In what two runs of a point differ before anything runs: a cause of what moved between them.
+//! Inputs in which two runs of a point differ before anything runs: a cause of differences between their results.
 
 use super::store::Finished;
 use std::collections::{BTreeSet, HashMap};
@@ -7,11 +7,11 @@ use vp_models::nvdla::numeric::Precision;
 /// A value that was not the same in two results. A value that one of them does not have is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputDifference {
-    /// Which: a parameter of a study, a value of a platform's file, or in words what has no name.
+    /// Name of the value: a parameter of a study, a key of a platform's file, or words for a value without a name.
     pub key: String,
     /// The first result's, and the second's.
     pub values: [Option<String>; 2],
-    /// At how many points.
+    /// Number of points.
     pub points: usize,
 }
 
@@ -39,7 +39,7 @@ impl InputDifferences {
     }
 }
 
-/// In what two runs of a point differ; nothing is known of those that could not be planned, or that older programs have kept.
+/// Inputs in which two runs of a point differ; nothing is known of those that could not be planned, or that older programs have kept.
 pub(super) fn differences(first: &Finished, second: &Finished) -> Vec<InputDifference> {
     let (Some(a), Some(b)) = (&first.inputs, &second.inputs) else { return Vec::new() };
     let of = |key: &str, values: [Option<&String>; 2]| {

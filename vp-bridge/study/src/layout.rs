@@ -242,7 +242,7 @@ impl Layout {
         Layout { x, area: Some(area), names: Vec::new(), curves, panels, others: Vec::new() }
     }
 
-    /// This one and those of the points that it leaves out.
+    /// Returns this layout and those of the points that it leaves out.
     pub fn all(&self) -> Vec<&Layout> {
         std::iter::once(self).chain(self.others.iter().flat_map(Layout::all)).collect()
     }

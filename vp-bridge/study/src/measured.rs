@@ -57,7 +57,7 @@ pub struct Measured {
 pub struct Machine {
     /// Multiplications a cycle, in the network's format.
     pub macs: u64,
-    /// That format; of results that do not say it int8.
+    /// Format of features; of results that do not say it int8.
     #[serde(default)]
     pub data_type: Option<DataType>,
     /// Bytes that DBBIF can read a cycle, by its width or its memory's bandwidth.
@@ -169,7 +169,7 @@ pub struct MeasuredLayer {
     pub work: WorkCounts,
 }
 
-/// So many numbers, or zeros: of a program that told other ones they are not known.
+/// Reads N numbers, or zeros: of a program that told other ones they are not known.
 fn as_many<'de, D: Deserializer<'de>, const N: usize>(deserializer: D) -> Result<[u64; N], D::Error> {
     let numbers = Vec::<u64>::deserialize(deserializer)?;
     Ok(numbers.try_into().unwrap_or([0; N]))
@@ -206,7 +206,7 @@ pub struct Timeline {
 /// A level over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Levels {
-    /// Of what.
+    /// Name of the level.
     pub name: String,
     /// Mean of the level in each span.
     pub means: Vec<f64>,

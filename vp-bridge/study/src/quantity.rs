@@ -4,7 +4,7 @@ use toml::Value;
 use vp_core::Time;
 use vp_models::units::{parse_rate, parse_size};
 
-/// In what a quantity is counted.
+/// Unit in which a quantity is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Whole numbers, and bytes of sizes.

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 pub struct Shard {
     /// Number of the shard, from one.
     pub index: usize,
-    /// Of how many.
+    /// Number of shards.
     pub of: usize,
 }
 

@@ -34,9 +34,9 @@ pub enum Wanted {
 /// Goal that is to be reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
-    /// So many frames a second.
+    /// A number of frames a second.
     FramesPerSecond(f64),
-    /// This share of the frames/s at the good end of the range.
+    /// A share of the frames/s at the good end of the range.
     Share(f64),
 }
 
@@ -81,7 +81,7 @@ pub struct Progress {
 /// State of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum State {
-    /// These places are to be run.
+    /// Places that are to be run.
     Needs(Vec<u64>),
     /// The search is over.
     Done(SearchEnd),
@@ -112,7 +112,7 @@ pub enum SearchEnd {
     Failed {
         /// Place of the point.
         place: u64,
-        /// Why.
+        /// Reason.
         why: String,
     },
 }

@@ -3,7 +3,7 @@
 use super::quantity::size;
 use vp_models::units::grouped;
 
-/// In what a parameter is counted.
+/// Unit in which a parameter is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// A number of something that its name says, or of nothing.
@@ -25,7 +25,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// That of a parameter whose values have none of their own.
+    /// Unit of a parameter whose values have none of their own.
     pub(crate) fn of(name: &str) -> Unit {
         match name.rsplit('.').next() {
             Some("read_latency" | "write_latency" | "latency") => Unit::Cycles,

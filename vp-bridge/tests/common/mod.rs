@@ -140,7 +140,7 @@ pub fn copy_registers(width: u32, height: u32, channels: u32) -> Vec<(&'static s
     writes
 }
 
-/// That copy as a trace.
+/// Returns that copy as a trace.
 pub fn copy(width: u32, height: u32, channels: u32) -> Trace {
     let bytes = pattern((width * height * channels) as usize);
     let mut trace = TraceBuilder::new("copy").place(Memory::Primary, u64::from(SOURCE), "input.dat", &bytes);

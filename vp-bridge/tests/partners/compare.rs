@@ -64,7 +64,7 @@ fn another_latency_differs_where_times_count() {
     assert_eq!(status, Some(1), "{said}");
 }
 
-/// Here the interrupt comes later than the program waits for it.
+/// Delays the interrupt beyond the time for which the program waits for it.
 #[test]
 fn a_program_that_does_not_come_to_its_end_differs_in_what_is_missing() {
     let (status, said) = compare(&["--limit", "3 us"], "--memory-command", "--dbb-latency 900");

@@ -138,7 +138,7 @@ fn shared() -> Option<PathBuf> {
     }
 }
 
-/// Such a device has no layers and raises no interrupts for the ones that it is asked for.
+/// Asks a device for layers that it does not have, and for whose interrupts it waits in vain.
 #[test]
 fn a_device_in_rtl_that_is_another_one_differs_at_the_first_answer() {
     let test = "a device in RTL, compared";

@@ -14,7 +14,7 @@ use vp_transport::Address;
 struct Server(Child);
 
 impl Server {
-    /// Of how much memory the process has pages, in MiB.
+    /// Memory of which the process has pages, in MiB.
     fn resident(&self) -> u64 {
         let status = self.status();
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();

@@ -356,7 +356,7 @@ fn sessions_are_told_when_the_disk_of_a_served_recording_is_full_and_the_run_goe
     assert!((16..64).contains(&kept), "{kept}");
 }
 
-/// As where a disk is full when a further platform begins: each session is told before its first answer.
+/// Serves as where a disk is full when a further platform begins: each session is told before its first answer.
 #[test]
 fn sessions_are_told_of_a_served_recording_that_cannot_begin() {
     let server = ServeProgram::start(&["--record", "/dev/full"]);

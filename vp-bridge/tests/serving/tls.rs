@@ -82,7 +82,7 @@ impl Drop for Serving {
     }
 }
 
-/// Whom a client trusts, and what it shows.
+/// Credentials of a client: whom it trusts, and what it shows.
 fn credentials(lab: &Path, token: Option<&str>) -> Credentials {
     let tls = tls::Client::new(&lab.join("ca.pem"), None).unwrap();
     Credentials { token: token.map(vp_client::native::Token::new), tls: Some(tls) }

@@ -27,7 +27,7 @@ pub enum Address {
     /// `tls:HOST:PORT`: TLS over TCP. A client checks that the server's certificate has the host's name or IP
     /// address.
     Tls {
-        /// As with TCP.
+        /// Host, as with TCP.
         host: String,
         /// Port number.
         port: u16,

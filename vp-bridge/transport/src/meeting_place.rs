@@ -11,7 +11,7 @@ pub enum Order {
     /// The peer listens, if it does so already; otherwise this side.
     #[default]
     Either,
-    /// This side.
+    /// Listening on this side.
     Listen,
     /// The peer; it is waited for.
     Connect,
@@ -29,7 +29,7 @@ pub enum Order {
 pub struct MeetingPlace {
     /// Order that says which side listens.
     pub order: Order,
-    /// Where.
+    /// Address of the place.
     pub address: Address,
 }
 

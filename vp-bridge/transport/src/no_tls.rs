@@ -8,16 +8,16 @@ use std::path::Path;
 use bytes::{Buf, BytesMut};
 use thiserror::Error;
 
-/// There is no TLS.
+/// Error of a build without TLS.
 #[derive(Debug, Error)]
 #[error("this program is built without TLS: build it with the feature `tls`")]
 pub struct TlsError;
 
-/// There is none.
+/// Client of a build without TLS: none can be made.
 #[derive(Debug, Clone)]
 pub enum Client {}
 
-/// There is none.
+/// Socket of a build without TLS: none can be made.
 #[derive(Debug)]
 pub enum TlsSocket {}
 

@@ -10,7 +10,7 @@ use crate::{Socket, Stream};
 /// Route of a stream to its other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
-    /// Within this process, through a Unix socket, or by TCP to an address of this host.
+    /// Connection within this process, through a Unix socket, or by TCP to an address of this host.
     WithinHost,
     /// TLS over TCP.
     Tls,

@@ -24,11 +24,11 @@ const WAITING: usize = 256 << 10;
 /// A connected, non-blocking socket: an operation that cannot be done now gives `None`.
 #[derive(Debug)]
 pub enum Socket {
-    /// Over TCP.
+    /// TCP socket.
     Tcp(TcpStream),
     /// TLS over TCP.
     Tls(TlsSocket),
-    /// Over a Unix socket.
+    /// Unix socket.
     Unix(UnixStream),
 }
 

@@ -23,9 +23,9 @@ pub enum Readiness {
 /// blocks. Dropping it ends it.
 #[derive(Debug)]
 pub enum Stream {
-    /// Over a socket of the system.
+    /// Socket of the system.
     Socket(Socket),
-    /// To another thread of this process.
+    /// Stream to another thread of this process.
     InProcess(End),
 }
 

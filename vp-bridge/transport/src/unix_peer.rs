@@ -90,7 +90,7 @@ pub enum UntrustedServer {
         uid: u32,
         /// The folder of the socket, or one on the way to it.
         folder: PathBuf,
-        /// Whose it is.
+        /// Owner of the folder.
         owner: u32,
     },
     /// The socket's path is not known, or cannot be looked at.

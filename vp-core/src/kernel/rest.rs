@@ -109,7 +109,7 @@ impl Rest {
 }
 
 impl Simulation {
-    /// Since when nothing has happened, as far as runs that are over tell.
+    /// Time since which nothing has happened, as far as runs that are over tell.
     ///
     /// ```
     /// use vp_core::{Simulation, Time};

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 
 /// Waits of one activation that returned at once, between two looks at whether it ever ends.
 const AT_ONCE: u64 = 1 << 18;
-/// Such looks that count as much as the limit of delta cycles.
+/// Number of such looks that count as much as the limit of delta cycles.
 const LOOKS: u64 = 8;
 /// Delta cycles, or activations of one phase, in which the running processes are noted.
 const SEEN: usize = 16;

@@ -28,7 +28,7 @@ bitflags::bitflags! {
         const COUNTS = 1 << 4;
         /// [`crate::observe::What::Warning`].
         const WARNINGS = 1 << 5;
-        /// Up to when observations are complete ([`crate::observe::Observer::complete_until`]).
+        /// Times up to which observations are complete ([`crate::observe::Observer::complete_until`]).
         const WATERMARKS = 1 << 6;
     }
 }

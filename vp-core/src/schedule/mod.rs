@@ -126,7 +126,7 @@ pub(crate) struct EventSlot {
     /// The method that is sensitive for good, in the common case of one.
     listener: u32,
     pending: Pending,
-    /// There are more that wait or are sensitive; the details have them.
+    /// True if more wait or are sensitive; the details have them.
     crowded: bool,
     /// Announces work: a server that waits for it is at rest.
     pub(crate) work: bool,
@@ -160,7 +160,7 @@ pub(crate) struct Schedule {
     pub(crate) runnable: Vec<u32>,
     /// Number of runnable processes that have run.
     run: usize,
-    /// With how many of them it is time for a look at whether the phase ever ends; see [`Schedule::check_phase`].
+    /// Number of them with which it is time for a look at whether the phase ever ends; see [`Schedule::check_phase`].
     look_after: usize,
     pub(crate) next_delta: Vec<Target>,
     /// The channels that asked for the update phase.

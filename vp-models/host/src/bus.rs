@@ -47,7 +47,7 @@ impl<'h> Bus<'h> {
         Bus { host, map, place: place.to_owned(), writes: 0, reads: 0, interrupts: 0 }
     }
 
-    /// This is what errors are about from here on, and what whoever shows how far a run is sees.
+    /// Names the place that errors are about from here on, and that is shown as progress of a run.
     pub(super) fn at(&mut self, place: &str) {
         place.clone_into(&mut self.place);
         self.host.doing(place);

@@ -165,9 +165,9 @@ impl Warning {
 /// The two memories an NVDLA can reach; separate address spaces, no translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Memory {
-    /// Behind the primary interface (DBBIF, served by MCIF): the system's DRAM.
+    /// Memory behind the primary interface (DBBIF, served by MCIF): the system's DRAM.
     Primary,
-    /// Behind the secondary interface (SRAMIF, served by CVIF): on-chip SRAM.
+    /// Memory behind the secondary interface (SRAMIF, served by CVIF): on-chip SRAM.
     Secondary,
 }
 

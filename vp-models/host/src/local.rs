@@ -32,7 +32,7 @@ pub struct LocalHost {
     warnings: Backlog<Warning>,
     linked: Vec<LinkedHub>,
     goes_on: Option<GoesOn>,
-    /// Up to when nobody is asked whether a call goes on.
+    /// Time up to which nobody is asked whether a call goes on.
     unasked: Time,
 }
 

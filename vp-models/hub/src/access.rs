@@ -11,7 +11,7 @@ use super::ids::PortIndex;
 pub struct Access {
     /// The port.
     pub port: PortIndex,
-    /// Not earlier than this.
+    /// Earliest time.
     pub at: Option<Time>,
     /// Operation that is done there.
     pub operation: Operation,

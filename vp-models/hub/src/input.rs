@@ -41,7 +41,7 @@ pub enum Input {
         party: PartyId,
         /// The tag of the completion; different from those of open commands.
         tag: Tag,
-        /// What.
+        /// Command to do.
         command: PartyCommand,
     },
     /// A write without completion. If it fails, its party gets a warning.
@@ -64,18 +64,18 @@ pub enum Input {
     Driven {
         /// The owner that answers.
         party: PartyId,
-        /// Where.
+        /// Port that is driven.
         port: PortIndex,
         /// The edge at which the platform sees it.
         at: Time,
-        /// What.
+        /// Event that is driven.
         event: PortEvent,
     },
     /// A partner promises to be silent.
     Promised {
         /// The partner that drives.
         party: PartyId,
-        /// What.
+        /// Promise that is made.
         promise: Promise,
     },
     /// Reports how often repeated warnings have occurred; if one occurs again, it is reported anew.
@@ -83,7 +83,7 @@ pub enum Input {
     /// Warns everybody of a problem outside the platform, for example that a file about its run cannot be
     /// written.
     Warn {
-        /// What.
+        /// Text of the warning.
         text: String,
     },
     /// A debug access to registers or memory, at once and without the buses. The sender need not be a party.
@@ -93,9 +93,9 @@ pub enum Input {
     Debug {
         /// The sender.
         party: PartyId,
-        /// By which name the completion comes.
+        /// Tag of the completion.
         tag: Tag,
-        /// What; its `at` is not looked at.
+        /// Access to do; its `at` is not looked at.
         access: Access,
     },
     /// A debugger's command. The debugger need not be a party. One
@@ -103,9 +103,9 @@ pub enum Input {
     Debugger {
         /// The debugger.
         party: PartyId,
-        /// By which name the completion comes.
+        /// Tag of the completion.
         tag: Tag,
-        /// What.
+        /// Command to do.
         command: DebugCommand,
     },
     /// Prepares saving the platform: time moves on to where it can be saved, if that is near and no other party
@@ -131,7 +131,7 @@ pub enum PartyCommand {
     /// Becomes a partner, with a clock. Ports that it attaches from then on are timed, and simulated time waits
     /// for its promises.
     Clock(Clock),
-    /// To take a role at a port.
+    /// Takes a role at a port.
     Attach {
         /// The port.
         port: PortIndex,
@@ -140,7 +140,7 @@ pub enum PartyCommand {
         /// The addresses that a memory outside takes; `None`: all of the port's.
         range: Option<Range<u64>>,
     },
-    /// To give up a port.
+    /// Gives up a port.
     Detach {
         /// The port.
         port: PortIndex,
@@ -166,15 +166,15 @@ pub enum PartyCommand {
 /// Condition until which time should move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Until {
-    /// To this time, also when nothing happens.
+    /// A time, also when nothing happens.
     Time(Time),
-    /// Until the line rises, or is high already.
+    /// The line's rise, or at once if it is high.
     Interrupt {
         /// An interrupt port.
         port: PortIndex,
-        /// Not beyond this.
+        /// Time beyond which it does not go.
         limit: Option<Time>,
     },
-    /// Until nothing is left to do.
+    /// The end of all work.
     Idle,
 }

@@ -22,7 +22,7 @@ pub struct LinkedPort {
     pub there: PortIndex,
     /// Role of this hub at it.
     pub role: Role,
-    /// This hub's own port.
+    /// Port of this hub.
     pub here: PortIndex,
 }
 
@@ -94,7 +94,7 @@ impl LinkedHub {
         self.broken.as_ref()
     }
 
-    /// This hub's party number in the other hub.
+    /// Number of this hub's party in the other hub.
     #[must_use]
     pub fn party(&self) -> PartyId {
         self.party

@@ -17,7 +17,7 @@ pub enum Output {
     Completed {
         /// The party of the command.
         party: PartyId,
-        /// Which.
+        /// Tag of the command.
         tag: Tag,
         /// Time at which it took effect.
         time: Time,
@@ -43,16 +43,16 @@ pub enum Output {
         port: PortIndex,
         /// True if it is high.
         level: bool,
-        /// Since when.
+        /// Time since which it has the level.
         time: Time,
     },
     /// A posted write was not done.
     PostedFailed {
         /// The party that wrote.
         party: PartyId,
-        /// When.
+        /// Time of the failure.
         time: Time,
-        /// Why.
+        /// Reason.
         failure: Failure,
     },
     /// A port drives something for a partner.
@@ -63,21 +63,21 @@ pub enum Output {
         port: PortIndex,
         /// The edge at which the partner sees it.
         at: Time,
-        /// What.
+        /// Event that is driven.
         event: PortEvent,
     },
     /// The platform promises a partner to be silent.
     Promised {
         /// The partner.
         party: PartyId,
-        /// What.
+        /// Promise that is made.
         promise: Promise,
     },
     /// A party has broken the contract of time, or the rules of a port. It holds no ports any more.
     Expelled {
         /// The party that broke the contract.
         party: PartyId,
-        /// When.
+        /// Time of the break.
         time: Time,
         /// Failure that names the port and the rule.
         failure: Failure,
@@ -122,7 +122,7 @@ impl Output {
 /// Severity of a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Severity {
-    /// As it should be; only good to know.
+    /// A note: all is as it should be.
     Note,
     /// Something is lost, or was not done.
     Warning,
@@ -186,9 +186,9 @@ pub enum Why {
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[error("{reason}")]
 pub struct Failure {
-    /// For programs.
+    /// Kind of the failure, for programs.
     pub kind: FailureKind,
-    /// For people: what was wrong, and what would be right.
+    /// Reason for people: what was wrong, and what would be right.
     pub reason: String,
 }
 
@@ -203,7 +203,7 @@ impl Failure {
 /// The kinds of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FailureKind {
-    /// There is no such port.
+    /// A port that does not exist.
     NoSuchPort,
     /// The port does not have that role, or the role does not allow this command.
     WrongRole,
@@ -221,7 +221,7 @@ pub enum FailureKind {
     SlaveError,
     /// The stream has no room for the bytes now, or the device does not listen to it; no byte was accepted.
     NotAccepted,
-    /// Not in this time mode.
+    /// A request that does not suit the time mode.
     WrongTimeMode,
     /// A partner does not keep to the contract of time, or to the rules of its port.
     ContractBroken,
@@ -229,7 +229,7 @@ pub enum FailureKind {
     Livelock,
     /// The command was cancelled by a reset, or because a party left.
     Cancelled,
-    /// This platform or port cannot do that.
+    /// A request that this platform or port cannot do.
     Unsupported,
     /// The platform's own fault.
     Internal,

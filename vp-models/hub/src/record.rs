@@ -28,7 +28,7 @@ pub enum Recorded {
     Direct {
         /// The party that owns the memory.
         party: PartyId,
-        /// Behind which port.
+        /// Port of the memory.
         port: PortIndex,
         /// The addresses of each part.
         ranges: Vec<Range<u64>>,

@@ -55,7 +55,7 @@ pub enum ReplayError {
         time: Time,
         /// The hash of this run.
         hash: u64,
-        /// That of the recorded one.
+        /// Hash of the recorded run.
         recorded: u64,
     },
     /// A memory that was accessed directly does not exist.

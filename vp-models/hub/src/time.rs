@@ -17,7 +17,7 @@ const CYCLES_AT_ONCE: u64 = 20_000;
 /// State that a run came back with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunState {
-    /// There may be more to do at once.
+    /// More may have to be done at once.
     Again,
     /// Many delta cycles of one instant are over, and there is more to do at once. Input that comes before the
     /// instant's end takes effect within it.
@@ -33,7 +33,7 @@ pub enum RunState {
 pub enum Activity {
     /// Time moves.
     Running,
-    /// There is work, but time does not move until a party lets it move.
+    /// Work is left, but time does not move until a party lets it move.
     Held,
     /// Nothing to do until an input comes.
     Idle,

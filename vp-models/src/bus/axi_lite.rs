@@ -14,9 +14,9 @@ use super::register::{
 /// Delays of the bus, in clock cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AxiLiteTiming {
-    /// From the acceptance of a request to its effect in the registers.
+    /// Cycles from the acceptance of a request to its effect in the registers.
     pub effect: u32,
-    /// From the effect to the cycle in which the CPU can act on the answer.
+    /// Cycles from the effect to the one in which the CPU can act on the answer.
     pub answer: u32,
 }
 

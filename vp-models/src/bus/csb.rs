@@ -22,13 +22,13 @@ use vp_core::{Sim, Time};
 pub struct CsbTiming {
     /// Requests in a group.
     pub group: u32,
-    /// From the acceptance of a request to that of the request one group later, at least.
+    /// Cycles from the acceptance of a request to that of the request one group later, at least.
     pub group_period: u32,
     /// Cycles by which the last request of a group takes effect later than the others.
     pub group_delay: u32,
-    /// From the acceptance of a request to its effect in the register file.
+    /// Cycles from the acceptance of a request to its effect in the register file.
     pub effect: u32,
-    /// From the effect to the cycle in which the CPU can act on the answer, which is on the bus in the previous
+    /// Cycles from the effect to the one in which the CPU can act on the answer, which is on the bus in the previous
     /// cycle.
     pub answer: u32,
 }

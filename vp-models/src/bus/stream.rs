@@ -22,7 +22,7 @@ pub enum StreamError {
         /// The stream.
         name: String,
     },
-    /// There is no room.
+    /// No room is left.
     #[error("{name} has room for {room} bytes more, and not for {bytes}: let time pass")]
     Full {
         /// The stream.

@@ -29,7 +29,7 @@ pub(crate) enum FaultKind {
     RegisterFlip { name: String, address: u32, group: usize, bit: u8 },
     /// Nothing comes any more of who holds a port with a clock, or as the owner of its memory.
     SilentPartner { port: &'static str },
-    /// That one is put out, as if it had broken a rule.
+    /// The holder of a port is disconnected, as if it had broken a rule.
     FailingPartner { port: &'static str },
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum FaultKind {
 pub enum PartnerFault {
     /// Nothing comes any more of it.
     Silent,
-    /// It is put out, as if it had broken a rule.
+    /// Put out, as if it had broken a rule.
     Failing,
 }
 
@@ -222,7 +222,7 @@ pub(crate) struct Trigger {
 }
 
 impl Trigger {
-    /// That of a fault; each of a platform's faults, by its number, has a sequence of its own.
+    /// Trigger of a fault; each of a platform's faults, by its number, has a sequence of its own.
     pub(crate) fn new(fault: &Fault, number: usize) -> Trigger {
         let seed = match fault.when {
             When::Drawn { seed, .. } => seed,

@@ -21,9 +21,9 @@ pub(crate) struct FaultyLine {
     is_spurious: Cell<bool>,
     /// Fires when what was late is seen.
     late: Event,
-    /// A spurious interrupt begins…
+    /// Event at which a spurious interrupt begins.
     begin: Event,
-    /// …and is over.
+    /// Event at which a spurious interrupt ends.
     end: Event,
     next_cycles: Cell<u64>,
     /// Faults that strike a rise, and a fall.

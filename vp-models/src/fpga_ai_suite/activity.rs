@@ -30,7 +30,7 @@ impl Activity {
         self.active
     }
 
-    /// Both counts up to now.
+    /// Returns both counts up to now.
     pub(super) fn clocks(&self, now: Time, cycle: Time) -> [u64; 2] {
         let passed = now.since(self.since);
         let any = if self.active > 0 { self.any + passed } else { self.any };

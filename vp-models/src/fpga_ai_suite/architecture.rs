@@ -59,18 +59,18 @@ pub struct Architecture {
     pub jobs_in_flight: u32,
     /// Cycles after which the debug network answers.
     pub debug_latency: u32,
-    /// Whether inputs come over the input stream.
+    /// True if inputs come over the input stream.
     pub streaming: bool,
     /// Bytes that the input stream's FIFO holds.
     #[serde(deserialize_with = "crate::units::size")]
     pub stream_buffer: u32,
-    /// Whether the model is on the chip, loaded through the model update registers.
+    /// True if the model is on the chip, loaded through the model update registers.
     pub ddr_free: bool,
     /// DDR-free: words of 64 bits in the configuration memory.
     pub configuration_words: u32,
     /// DDR-free: memory words in the scratchpad, which holds filters and biases.
     pub scratchpad_words: u32,
-    /// Whether the IP is licensed.
+    /// True if the IP is licensed.
     pub licensed: bool,
     /// Requests that an unlicensed IP takes.
     pub inference_limit: u64,
@@ -173,7 +173,7 @@ impl Architecture {
     pub const NAMES: [&'static str; 3] =
         ["fpga-ai-suite", "fpga-ai-suite-streaming", "fpga-ai-suite-ddr-free"];
 
-    /// That of a built-in platform.
+    /// Returns the architecture of a built-in platform.
     pub fn named(name: &str) -> Option<Architecture> {
         let plain = Architecture::default();
         match name {

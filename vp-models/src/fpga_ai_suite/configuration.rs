@@ -36,7 +36,7 @@ pub struct Refused {
 /// Error of a configuration word.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WordError {
-    /// There is no such instruction.
+    /// An instruction that does not exist.
     #[error("no instruction {0:#x}")]
     Instruction(u32),
     /// The instruction does not belong here.

@@ -50,19 +50,19 @@ pub enum Target {
 /// Request that a write makes of the IP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CsrRequest {
-    /// To queue a request.
+    /// Queues a request.
     Job(Descriptor),
-    /// To reset.
+    /// Resets the IP.
     Reset,
-    /// To begin descriptors and listen to the input stream, or to stop.
+    /// Begins descriptors and listens to the input stream, or stops.
     Streaming(bool),
-    /// To look something up.
+    /// Looks something up.
     Debug(u32),
-    /// To write a word of the model.
+    /// Writes a word of the model.
     Update {
-        /// Where.
+        /// Memory to write.
         target: Target,
-        /// At which word.
+        /// Address of the word.
         address: u32,
         /// The word, its lowest bits first.
         word: Box<[u32; UPDATE_WORDS]>,

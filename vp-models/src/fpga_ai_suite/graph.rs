@@ -85,7 +85,7 @@ impl Window {
     }
 }
 
-/// From sums to int8: `(x - offset) * scale`, shifted right to the nearest with ties away from zero, then saturated.
+/// Converter from sums to int8: `(x - offset) * scale`, shifted right to the nearest with ties away from zero, then saturated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Converter {
     /// Taken off first.
@@ -107,7 +107,7 @@ pub struct Sums {
     pub bias: Option<u32>,
     /// True if negative sums become zero.
     pub relu: bool,
-    /// From sums to int8.
+    /// Converter from sums to int8.
     pub converter: Converter,
 }
 
@@ -118,16 +118,16 @@ pub enum Pooling {
     Max,
     /// The smallest; padding takes no part.
     Min,
-    /// Their sum over the window's size, where padding counts as zeros, to the nearest with ties away from zero.
+    /// The operands' sum over the window's size, where padding counts as zeros, to the nearest with ties away from zero.
     Average,
 }
 
 /// Operation on two elements in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pair {
-    /// Their sum, converted.
+    /// Sum of both operands, converted.
     Add,
-    /// Their product, converted.
+    /// Product of both operands, converted.
     Multiply,
     /// The larger one, converted.
     Maximum,
@@ -145,7 +145,7 @@ pub enum Activation {
         /// Right shift.
         shift: u32,
     },
-    /// Between two bounds.
+    /// Limitation to two bounds.
     Clamp {
         /// The lower one.
         low: i8,

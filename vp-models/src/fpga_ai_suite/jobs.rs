@@ -31,7 +31,7 @@ enum End {
 }
 
 impl End {
-    /// That of a job whose part does not lie in memory as a whole, or that is not wanted.
+    /// End of a job whose part does not lie in memory as a whole, or that is not wanted.
     fn of(cut: Cut, part: &str) -> End {
         match cut {
             Cut::Unwanted => End::Reset,

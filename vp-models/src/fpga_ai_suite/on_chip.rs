@@ -13,7 +13,7 @@ pub(super) struct OnChip {
 }
 
 impl OnChip {
-    /// Both, all zero; none if the model is in memory.
+    /// Returns both memories, all zero; none if the model is in memory.
     pub(super) fn new(architecture: &Architecture) -> OnChip {
         let word = architecture.memory_word as usize;
         let sizes =

@@ -39,7 +39,7 @@ registers! {
     /// Discovery ROM: bytes 28 to 31 of the version string.
     VERSION_7 @ 0x02c single ro { TEXT [31:0] = 0: "The first byte in the lowest bits." }
 
-    /// What has happened.
+    /// Interrupt causes that have occurred.
     INTERRUPT_CONTROL @ 0x200 single w1c {
         /// An error: a request was refused, or a job ended without its output.
         ERROR [0] = 0;
@@ -47,21 +47,21 @@ registers! {
         COMPLETE [1] = 0;
     }
 
-    /// What interrupts.
+    /// Interrupt causes that raise the line.
     INTERRUPT_MASK @ 0x204 single rw {
-        /// An error does.
+        /// Errors.
         ERROR [0] = 0;
-        /// A complete inference does.
+        /// Complete inferences.
         COMPLETE [1] = 0;
     }
 
-    /// Where a job finds its configuration and its filters.
+    /// Address of a job's configuration and filters.
     CONFIG_BASE @ 0x210 single rw { ADDRESS [31:0] = 0: "Byte address, a multiple of the memory word." }
 
-    /// How long the configuration is.
+    /// Length of the configuration.
     CONFIG_WORDS @ 0x214 single rw { COUNT [31:0] = 0: "Words of 64 bits, minus two." }
 
-    /// Where a job finds its input and puts its output; a write queues a descriptor.
+    /// Address of a job's input and output; a write queues a descriptor.
     IO_BASE @ 0x218 single rw { ADDRESS [31:0] = 0: "Byte address, a multiple of the memory word." }
 
     /// State of the descriptor queue.
@@ -74,10 +74,10 @@ registers! {
         LIMIT [2] = 0;
     }
 
-    /// Where features go that the IP has no room for.
+    /// Address for features that the IP has no room for.
     INTERMEDIATE_BASE @ 0x220 single rw { ADDRESS [31:0] = 0: "Byte address, a multiple of the memory word." }
 
-    /// How many inferences are complete.
+    /// Number of complete inferences.
     COMPLETION_COUNT @ 0x224 single ro { COUNT [31:0] = 0: "Since reset, modulo 2^32." }
 
     /// Resets the IP.
@@ -102,16 +102,16 @@ registers! {
     JOB_CLOCKS_HIGH @ 0x24c single ro { COUNT [31:0] = 0: "Bits 63:32." }
 
     /// Asks the debug network.
-    DEBUG_ADDRESS @ 0x250 single rw { ADDRESS [31:0] = 0: "What for." }
+    DEBUG_ADDRESS @ 0x250 single rw { ADDRESS [31:0] = 0: "Address to read there." }
 
-    /// Whether the debug network has answered.
+    /// Flag for an answer of the debug network.
     DEBUG_VALID @ 0x254 single ro { VALID [0] = 0: "DEBUG_DATA is the answer." }
 
-    /// What the debug network has answered.
+    /// Answer of the debug network.
     DEBUG_DATA @ 0x258 single ro { DATA [31:0] = 0: "The word." }
 
-    /// Whether the IP is licensed.
-    LICENCE @ 0x260 single ro { LICENSED [0] = 0: "It is." }
+    /// Licence of the IP.
+    LICENCE @ 0x260 single ro { LICENSED [0] = 0: "The IP is licensed." }
 
     /// Lower half of the memory words of input features read.
     INPUT_WORDS_LOW @ 0x264 single ro { COUNT [31:0] = 0: "Bits 31:0." }
@@ -132,106 +132,106 @@ registers! {
     OUTPUT_WORDS_HIGH @ 0x278 single ro { COUNT [31:0] = 0: "Bits 63:32." }
 
     /// Bits 31:0 of the word that a model update writes.
-    UPDATE_0 @ 0x300 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_0 @ 0x300 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 63:32 of the word that a model update writes.
-    UPDATE_1 @ 0x304 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_1 @ 0x304 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 95:64 of the word that a model update writes.
-    UPDATE_2 @ 0x308 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_2 @ 0x308 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 127:96 of the word that a model update writes.
-    UPDATE_3 @ 0x30c single wo { WORD [31:0] = 0: "They." }
+    UPDATE_3 @ 0x30c single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 159:128 of the word that a model update writes.
-    UPDATE_4 @ 0x310 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_4 @ 0x310 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 191:160 of the word that a model update writes.
-    UPDATE_5 @ 0x314 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_5 @ 0x314 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 223:192 of the word that a model update writes.
-    UPDATE_6 @ 0x318 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_6 @ 0x318 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 255:224 of the word that a model update writes.
-    UPDATE_7 @ 0x31c single wo { WORD [31:0] = 0: "They." }
+    UPDATE_7 @ 0x31c single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 287:256 of the word that a model update writes.
-    UPDATE_8 @ 0x320 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_8 @ 0x320 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 319:288 of the word that a model update writes.
-    UPDATE_9 @ 0x324 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_9 @ 0x324 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 351:320 of the word that a model update writes.
-    UPDATE_10 @ 0x328 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_10 @ 0x328 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 383:352 of the word that a model update writes.
-    UPDATE_11 @ 0x32c single wo { WORD [31:0] = 0: "They." }
+    UPDATE_11 @ 0x32c single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 415:384 of the word that a model update writes.
-    UPDATE_12 @ 0x330 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_12 @ 0x330 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 447:416 of the word that a model update writes.
-    UPDATE_13 @ 0x334 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_13 @ 0x334 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 479:448 of the word that a model update writes.
-    UPDATE_14 @ 0x338 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_14 @ 0x338 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 511:480 of the word that a model update writes.
-    UPDATE_15 @ 0x33c single wo { WORD [31:0] = 0: "They." }
+    UPDATE_15 @ 0x33c single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 543:512 of the word that a model update writes.
-    UPDATE_16 @ 0x340 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_16 @ 0x340 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 575:544 of the word that a model update writes.
-    UPDATE_17 @ 0x344 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_17 @ 0x344 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 607:576 of the word that a model update writes.
-    UPDATE_18 @ 0x348 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_18 @ 0x348 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 639:608 of the word that a model update writes.
-    UPDATE_19 @ 0x34c single wo { WORD [31:0] = 0: "They." }
+    UPDATE_19 @ 0x34c single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 671:640 of the word that a model update writes.
-    UPDATE_20 @ 0x350 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_20 @ 0x350 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 703:672 of the word that a model update writes.
-    UPDATE_21 @ 0x354 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_21 @ 0x354 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 735:704 of the word that a model update writes.
-    UPDATE_22 @ 0x358 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_22 @ 0x358 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 767:736 of the word that a model update writes.
-    UPDATE_23 @ 0x35c single wo { WORD [31:0] = 0: "They." }
+    UPDATE_23 @ 0x35c single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 799:768 of the word that a model update writes.
-    UPDATE_24 @ 0x360 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_24 @ 0x360 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 831:800 of the word that a model update writes.
-    UPDATE_25 @ 0x364 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_25 @ 0x364 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 863:832 of the word that a model update writes.
-    UPDATE_26 @ 0x368 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_26 @ 0x368 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 895:864 of the word that a model update writes.
-    UPDATE_27 @ 0x36c single wo { WORD [31:0] = 0: "They." }
+    UPDATE_27 @ 0x36c single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 927:896 of the word that a model update writes.
-    UPDATE_28 @ 0x370 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_28 @ 0x370 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 959:928 of the word that a model update writes.
-    UPDATE_29 @ 0x374 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_29 @ 0x374 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 991:960 of the word that a model update writes.
-    UPDATE_30 @ 0x378 single wo { WORD [31:0] = 0: "They." }
+    UPDATE_30 @ 0x378 single wo { WORD [31:0] = 0: "The bits." }
 
     /// Bits 1023:992 of the word that a model update writes.
-    UPDATE_31 @ 0x37c single wo { WORD [31:0] = 0: "They." }
+    UPDATE_31 @ 0x37c single wo { WORD [31:0] = 0: "The bits." }
 
     /// Writes the word.
     UPDATE_CONTROL @ 0x380 single wo {
-        /// Its place, in words of its kind.
+        /// Address in the memory, in words of its kind.
         ADDRESS [30:0] = 0;
-        /// Which memory it is for.
+        /// Memory to write.
         KIND [31] = 0 { CONFIGURATION = 0, SCRATCHPAD = 1 };
     }
 }

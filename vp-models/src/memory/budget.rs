@@ -22,12 +22,12 @@ pub enum OutOfMemory {
         /// The limit in bytes.
         limit: u64,
     },
-    /// That of all platforms which share a pool.
+    /// The limit of all platforms which share a pool is reached.
     #[error("the limit of {limit} bytes for the memory of {of} together is reached")]
     Pool {
         /// The limit in bytes.
         limit: u64,
-        /// Whose pool it is, such as `all platforms`.
+        /// Owner of the pool, such as `all platforms`.
         of: &'static str,
     },
 }

@@ -42,9 +42,9 @@ pub struct CacheConfig {
     pub mshrs: u32,
     /// Cycles from a request to its data, if the line is present.
     pub hit_latency: u32,
-    /// Which line makes room.
+    /// Rule by which the line to replace is chosen.
     pub replacement: Replacement,
-    /// Where random replacement starts.
+    /// Seed of random replacement.
     pub seed: u64,
 }
 

@@ -20,7 +20,7 @@ const ENTRY: u64 = 64;
 /// The pages that were written.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
-    /// Their places by their numbers.
+    /// Places of the pages by their numbers.
     places: FxHashMap<u64, usize>,
     pages: Vec<Page>,
     /// Number and place of the last page used, which is mostly the next one as well.
@@ -74,7 +74,7 @@ impl Sparse {
         self.places[blocks].iter().filter(|place| **place == 0).count()
     }
 
-    /// Whose blocks are no more than [`MOST_BLOCKS`] with those.
+    /// Adds blocks, which together are no more than [`MOST_BLOCKS`].
     fn add(&mut self, blocks: Range<usize>) {
         let total = self.blocks.len() + self.lacking(blocks.clone());
         self.blocks.reserve_exact(room(total) - self.blocks.len());

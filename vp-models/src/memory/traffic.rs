@@ -28,21 +28,21 @@ pub enum Pattern {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficConfig {
-    /// Its name: its statistics are those of `dbb0.NAME`.
+    /// Name of the generator: its counters are those of `dbb0.NAME`.
     pub name: String,
     /// Bytes a second that it requests, if the memory keeps up.
     #[serde(deserialize_with = "crate::units::rate")]
     pub rate: u64,
-    /// Which addresses.
+    /// Order of the addresses.
     #[serde(default)]
     pub pattern: Pattern,
-    /// From one burst to the next, if strided.
+    /// Bytes from one burst to the next, if strided.
     #[serde(default = "default_stride", deserialize_with = "crate::units::size")]
     pub stride: u64,
-    /// First byte of its range, from the start of the memory.
+    /// First byte of the range, from the start of the memory.
     #[serde(default, deserialize_with = "crate::units::size")]
     pub offset: u64,
-    /// Bytes of its range.
+    /// Bytes of the range.
     #[serde(default = "default_range", deserialize_with = "crate::units::size")]
     pub range: u64,
     /// Bytes of a burst: a power of two.
@@ -57,7 +57,7 @@ pub struct TrafficConfig {
     /// Cycles without a transfer of NVDLA after which it pauses, until there is one.
     #[serde(default = "default_rest")]
     pub rest: u32,
-    /// Where what it draws starts.
+    /// Seed of random addresses and directions.
     #[serde(default = "default_seed")]
     pub seed: u64,
 }

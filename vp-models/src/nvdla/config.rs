@@ -199,7 +199,7 @@ pub enum ConfigError {
         /// Name that was asked for.
         name: String,
     },
-    /// Neither a base nor this parameter is given.
+    /// No base is given, nor this parameter.
     #[error("parameter `{parameter}` is missing; give it, or a `base` to start from: {}", Config::NAMES.join(", "))]
     Missing {
         /// The parameter.

@@ -43,7 +43,7 @@ impl Control {
         })
     }
 
-    /// Such as `nvdla.sdp`.
+    /// Returns the unit's name, such as `nvdla.sdp`.
     pub(crate) fn name(&self) -> Name {
         self.name.clone()
     }

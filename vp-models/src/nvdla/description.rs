@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "toml::Table")]
 pub struct NvdlaDescription {
-    /// Which of the published RTL trees its timing follows.
+    /// Published RTL tree that the timing follows.
     pub rtl: RtlTree,
-    /// Which words its capability ROM holds.
+    /// Words of the capability ROM.
     pub capability_rom: CapabilityRom,
     /// The hardware configuration: `base`, and the parameters that differ from it.
     #[serde(flatten)]

@@ -60,9 +60,9 @@ pub(crate) struct Common<Layer> {
     busy: Cell<bool>,
     /// The earliest start of the present layer's first atom.
     start: Cell<Time>,
-    /// Layers that have streamed, whose writes may not all be acknowledged…
+    /// Layers that have streamed, whose writes may not all be acknowledged.
     streamed: DelayLine<FinishingLayer<Layer>>,
-    /// …and those whose are, on the way to their interrupt.
+    /// Layers whose writes are acknowledged, on the way to their interrupt.
     done: DelayLine<FinishingLayer<Layer>>,
 }
 

@@ -10,7 +10,7 @@ use super::registers::{FieldRef, Group};
 /// The registers of a cube's place.
 #[derive(Clone, Copy)]
 pub struct PlaceFields {
-    /// Which memory.
+    /// Memory that it is in.
     pub ram: FieldRef,
     pub base: [FieldRef; 2],
     pub line_stride: FieldRef,

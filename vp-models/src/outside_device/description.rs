@@ -36,9 +36,9 @@ pub struct OutsideDescription {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutsideInterface {
-    /// Width of its data bus in bits: 32 to 512, a power of two.
+    /// Width of the data bus in bits: 32 to 512, a power of two.
     pub width_bits: u32,
-    /// Its longest burst in beats: 1 to 16, a power of two.
+    /// Longest burst in beats: 1 to 16, a power of two.
     pub longest_burst: u32,
 }
 
@@ -59,10 +59,10 @@ struct Written {
     /// The names by which drivers find it in a device tree, the most special first.
     #[serde(skip_serializing_if = "Option::is_none")]
     compatible: Option<Vec<String>>,
-    /// Its first memory port.
+    /// First memory port.
     #[serde(skip_serializing_if = "Option::is_none")]
     dbb0: Option<OutsideInterface>,
-    /// Its second one, if it has it.
+    /// Second memory port, if the device has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     sram0: Option<OutsideInterface>,
 }

@@ -20,11 +20,11 @@ struct Direction {
     /// Bytes asked for since the last look.
     bytes: u64,
     outstanding: u64,
-    /// Since when something is outstanding.
+    /// Time since which something is outstanding.
     since: Time,
-    /// Spans in which something was outstanding…
+    /// Spans in which something was outstanding.
     pending: Spans,
-    /// …and in which data moved.
+    /// Spans in which data moved.
     moving: Spans,
 }
 

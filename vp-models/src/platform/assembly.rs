@@ -456,7 +456,7 @@ impl Platform {
 }
 
 impl Platform {
-    /// Since when nothing has happened in it, as far as runs that are over tell.
+    /// Time since which nothing has happened in it, as far as runs that are over tell.
     pub fn active_until(&self) -> Time {
         self.simulation.active_until()
     }

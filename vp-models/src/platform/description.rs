@@ -45,7 +45,7 @@ pub struct Description {
     /// Threads of the host that may share the arithmetic of a convolution, where it is long enough to pay for them.
     /// No result and no time depends on it.
     pub threads: NonZeroUsize,
-    /// Whether results are computed. No time depends on it.
+    /// Arithmetic: results are computed, or skipped. No time depends on it.
     pub arithmetic: Arithmetic,
     /// The device.
     pub device: DeviceDescription,
@@ -137,9 +137,9 @@ impl From<Description> for Sections<MemoryDescription> {
 /// A memory and the way to it. A description may leave out any of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MemoryDescription {
-    /// Its first address.
+    /// First address.
     pub base: u64,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Cycles from a read's acceptance to its first data; the configuration's own figure if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,12 +153,12 @@ pub struct MemoryDescription {
     /// Bytes a second the memory can move, reads and writes together; as much as the bus if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<u64>,
-    /// Whether it moves as much of reads, and beside them as much of writes.
+    /// True if reads and writes have the whole bandwidth each.
     #[serde(skip_serializing_if = "is_false")]
     pub duplex: bool,
-    /// Where drawn latencies start.
+    /// Seed of the random latencies.
     pub seed: u64,
-    /// What says when its data comes, if that is not only a latency.
+    /// Model of the memory's timing beyond a latency: a cache, a DRAM, other traffic.
     #[serde(flatten)]
     pub model: MemoryModel,
 }
@@ -310,7 +310,7 @@ pub enum DescriptionError {
         /// Name that was asked for.
         name: String,
     },
-    /// There is no such hardware configuration, or its parameters contradict each other.
+    /// No such hardware configuration exists, or its parameters contradict each other.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// An architecture that cannot be built.

@@ -12,9 +12,9 @@ use vp_core::Sim;
 struct Switch {
     ram: Rc<Ram>,
     outside: RefCell<Option<Rc<dyn AxiTarget>>>,
-    /// Faults of the memory…
+    /// Faults of the memory.
     faults: RefCell<Option<Rc<BurstFaults>>>,
-    /// …and whether there are any.
+    /// True if there are faults.
     has_faults: Cell<bool>,
 }
 

@@ -53,7 +53,7 @@ pub(super) struct UnitRecord {
     pub(super) busy: Time,
     /// Layers that it has not ended.
     open: u32,
-    /// Since when it has one.
+    /// Time since which it has one.
     since: Time,
 }
 

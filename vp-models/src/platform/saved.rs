@@ -80,7 +80,7 @@ pub enum RestoreError {
     /// The saved platform's description is refused.
     #[error("the saved platform's description: {0}")]
     Description(#[from] DescriptionError),
-    /// There is no memory for it.
+    /// No memory is left for the platform.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
     /// The saved platform cannot be read.
@@ -127,7 +127,7 @@ fn is_of_data(error: &io::Error) -> bool {
 }
 
 impl Platform {
-    /// From when on it can be saved, if nothing happens before and nothing is under way.
+    /// Time from which on it can be saved, if nothing happens before and nothing is under way.
     #[must_use]
     pub fn settled_from(&self) -> Time {
         self.active_until() + self.description().period * SETTLED

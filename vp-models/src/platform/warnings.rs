@@ -16,11 +16,11 @@ const MOST_CAUSES: usize = 256;
 /// Something a person should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warned {
-    /// When.
+    /// Time of the warning.
     pub time: Time,
     /// Source that says it.
     pub source: Name,
-    /// What.
+    /// Text of the warning.
     pub text: String,
 }
 
@@ -32,7 +32,7 @@ enum Cause {
 }
 
 impl Cause {
-    /// That of a warning which may repeat.
+    /// Cause of a warning which may repeat.
     fn of(warning: &Warning<'_>) -> Option<Cause> {
         match *warning {
             Warning::Once(_) => None,

@@ -1261,21 +1261,21 @@ class _CSR_VERSION_7(Register):
     """Discovery ROM: bytes 28 to 31 of the version string."""
     TEXT: _ReadOnly
 class _CSR_INTERRUPT_CONTROL(Register):
-    """What has happened."""
+    """Interrupt causes that have occurred."""
     ERROR: _Number
     COMPLETE: _Number
 class _CSR_INTERRUPT_MASK(Register):
-    """What interrupts."""
+    """Interrupt causes that raise the line."""
     ERROR: _Number
     COMPLETE: _Number
 class _CSR_CONFIG_BASE(Register):
-    """Where a job finds its configuration and its filters."""
+    """Address of a job's configuration and filters."""
     ADDRESS: _Number
 class _CSR_CONFIG_WORDS(Register):
-    """How long the configuration is."""
+    """Length of the configuration."""
     COUNT: _Number
 class _CSR_IO_BASE(Register):
-    """Where a job finds its input and puts its output; a write queues a descriptor."""
+    """Address of a job's input and output; a write queues a descriptor."""
     ADDRESS: _Number
 class _CSR_DIAGNOSTICS(Register):
     """State of the descriptor queue."""
@@ -1283,10 +1283,10 @@ class _CSR_DIAGNOSTICS(Register):
     ALMOST_FULL: _ReadOnly
     LIMIT: _ReadOnly
 class _CSR_INTERMEDIATE_BASE(Register):
-    """Where features go that the IP has no room for."""
+    """Address for features that the IP has no room for."""
     ADDRESS: _Number
 class _CSR_COMPLETION_COUNT(Register):
-    """How many inferences are complete."""
+    """Number of complete inferences."""
     COUNT: _ReadOnly
 class _CSR_IP_RESET(Register):
     """Resets the IP."""
@@ -1310,13 +1310,13 @@ class _CSR_DEBUG_ADDRESS(Register):
     """Asks the debug network."""
     ADDRESS: _Number
 class _CSR_DEBUG_VALID(Register):
-    """Whether the debug network has answered."""
+    """Flag for an answer of the debug network."""
     VALID: _ReadOnly
 class _CSR_DEBUG_DATA(Register):
-    """What the debug network has answered."""
+    """Answer of the debug network."""
     DATA: _ReadOnly
 class _CSR_LICENCE(Register):
-    """Whether the IP is licensed."""
+    """Licence of the IP."""
     LICENSED: _ReadOnly
 class _CSR_INPUT_WORDS_LOW(Register):
     """Lower half of the memory words of input features read."""
@@ -1725,25 +1725,25 @@ class _PDP_D_POOLING_PADDING_CFG(Register):
     PAD_RIGHT: _Number
     PAD_BOTTOM: _Number
 class _PDP_D_POOLING_PADDING_VALUE_1_CFG(Register):
-    """What one padded position adds to a window."""
+    """Value that one padded position adds to a window."""
     PAD_VALUE_1X: _Number
 class _PDP_D_POOLING_PADDING_VALUE_2_CFG(Register):
-    """What 2 padded positions add to a window."""
+    """Value that 2 padded positions add to a window."""
     PAD_VALUE_2X: _Number
 class _PDP_D_POOLING_PADDING_VALUE_3_CFG(Register):
-    """What 3 padded positions add to a window."""
+    """Value that 3 padded positions add to a window."""
     PAD_VALUE_3X: _Number
 class _PDP_D_POOLING_PADDING_VALUE_4_CFG(Register):
-    """What 4 padded positions add to a window."""
+    """Value that 4 padded positions add to a window."""
     PAD_VALUE_4X: _Number
 class _PDP_D_POOLING_PADDING_VALUE_5_CFG(Register):
-    """What 5 padded positions add to a window."""
+    """Value that 5 padded positions add to a window."""
     PAD_VALUE_5X: _Number
 class _PDP_D_POOLING_PADDING_VALUE_6_CFG(Register):
-    """What 6 padded positions add to a window."""
+    """Value that 6 padded positions add to a window."""
     PAD_VALUE_6X: _Number
 class _PDP_D_POOLING_PADDING_VALUE_7_CFG(Register):
-    """What 7 padded positions add to a window."""
+    """Value that 7 padded positions add to a window."""
     PAD_VALUE_7X: _Number
 class _PDP_D_SRC_BASE_ADDR_LOW(Register):
     """Source address, low word."""

@@ -13,7 +13,7 @@ use vp_tests::progress::Progress;
 
 /// A case that makes no progress while its thread runs for so long hangs.
 const HANGS: Duration = Duration::from_secs(1);
-/// So does one whose thread waits for so long. It is far from what a machine with other work makes threads wait.
+/// Time after which a case whose thread waits hangs, far above what a machine with other work makes threads wait.
 const WAITS: Duration = Duration::from_secs(60);
 
 /// Condition at which to stop.
@@ -45,7 +45,7 @@ impl Worker {
         Worker { thread: std::thread::current().id(), kernel: rustix::thread::gettid() }
     }
 
-    /// For how long it has run on a processor (proc(5), `schedstat`); none where the kernel does not tell.
+    /// Time that it has run on a processor (proc(5), `schedstat`); none where the kernel does not tell.
     fn has_run(self) -> Option<Duration> {
         let path = format!("/proc/self/task/{}/schedstat", self.kernel);
         let nanoseconds = std::fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()?;

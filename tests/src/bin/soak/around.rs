@@ -20,7 +20,7 @@ pub(crate) struct Around<'a> {
     pub(crate) reference: &'a Reference,
     pub(crate) layers: &'a [Layer],
     pub(crate) tally: &'a Tally,
-    /// Until when clients begin something new.
+    /// Time until which clients begin something new.
     pub(crate) until: Instant,
 }
 

@@ -63,7 +63,7 @@ use witness::Witness;
 struct Arguments {
     #[command(subcommand)]
     role: Option<Role>,
-    /// For how long
+    /// Seconds to run
     #[arg(long, default_value_t = 120)]
     seconds: u64,
     /// The program under test [default: `vp` beside this program]
@@ -72,12 +72,12 @@ struct Arguments {
     /// Clients at a time, for each server
     #[arg(long, default_value_t = 2)]
     clients: usize,
-    /// What is done is drawn from this number
+    /// Seed of the random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
-/// What this program is in place of all that.
+/// Other tasks of this program.
 #[derive(Debug, Subcommand)]
 enum Role {
     /// Measure a good client beside many bad ones, which run only when nothing else does (SCHED_IDLE): in life they are on other hosts

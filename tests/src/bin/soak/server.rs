@@ -77,7 +77,7 @@ impl Place {
         Place { is_for_guests: true, ..Place::default() }
     }
 
-    /// And for peers with Remote-Port, at this socket.
+    /// Adds a socket for peers with Remote-Port.
     pub(crate) fn meeting(mut self, socket: PathBuf) -> Place {
         self.remote_port = Some(socket);
         self

@@ -90,7 +90,7 @@ struct State {
     wrong: u64,
 }
 
-/// So much being wrong, more of it says nothing new.
+/// Number of wrong results above which more of them say nothing new.
 const HOPELESS: u64 = 20;
 
 /// Counts of what has been done since a time.

@@ -114,7 +114,7 @@ impl Packets {
         Ok(())
     }
 
-    /// That is all: gives the file its name.
+    /// Ends the file, and gives it its name.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.complete_until(Time::MAX)?;
         self.file.write_all(&self.block)?;

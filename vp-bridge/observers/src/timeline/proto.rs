@@ -47,7 +47,7 @@ pub const INCREMENTAL_STATE_CLEARED: u32 = 1;
 /// A line of the timeline.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackDescriptor {
-    /// By which others name it.
+    /// Number by which others name it.
     #[prost(uint64, optional, tag = "1")]
     pub uuid: Option<u64>,
     /// Name of the track.
@@ -73,18 +73,18 @@ pub struct TrackDescriptor {
 pub enum Ordering {
     /// As the viewer likes.
     Unknown = 0,
-    /// By their names.
+    /// Order of the names.
     Lexicographic = 1,
-    /// By when they have something.
+    /// Order of their first events.
     Chronological = 2,
-    /// By their ranks.
+    /// Order of their ranks.
     Explicit = 3,
 }
 
 /// Description of the values of a track.
 #[derive(Clone, PartialEq, Message)]
 pub struct CounterDescriptor {
-    /// Such as `bytes/s`.
+    /// Name of the unit, such as `bytes/s`.
     #[prost(string, optional, tag = "6")]
     pub unit_name: Option<String>,
 }
@@ -92,10 +92,10 @@ pub struct CounterDescriptor {
 /// Something that happens on a track.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackEvent {
-    /// What.
+    /// Kind of the event.
     #[prost(enumeration = "EventType", optional, tag = "9")]
     pub r#type: Option<i32>,
-    /// Where.
+    /// Track of the event.
     #[prost(uint64, optional, tag = "11")]
     pub track_uuid: Option<u64>,
     /// Name of the event.
@@ -137,10 +137,10 @@ pub struct DebugAnnotation {
     /// Name of the annotation.
     #[prost(string, optional, tag = "10")]
     pub name: Option<String>,
-    /// A number…
+    /// Value, if it is a number.
     #[prost(uint64, optional, tag = "3")]
     pub uint_value: Option<u64>,
-    /// …or a text.
+    /// Value, if it is a text.
     #[prost(string, optional, tag = "6")]
     pub string_value: Option<String>,
 }

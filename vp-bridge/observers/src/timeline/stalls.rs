@@ -37,7 +37,7 @@ pub(super) struct Stalls {
     /// Layers that have not ended, and since when there are any.
     open: u64,
     since: Time,
-    /// Up to when it was looked at.
+    /// Time up to which it was looked at.
     until: Time,
 }
 
@@ -91,7 +91,7 @@ impl Stalls {
         self.layer_ends(time);
     }
 
-    /// Up to when it was looked at.
+    /// Time up to which it was looked at.
     pub(super) fn looked_at_until(&self) -> Time {
         self.until
     }

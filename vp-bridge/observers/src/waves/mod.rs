@@ -22,7 +22,7 @@ pub(crate) enum FileKind {
 }
 
 impl FileKind {
-    /// That of a file, by its ending.
+    /// Returns the kind of a file, by its ending.
     pub(crate) fn of(path: &Path) -> Result<FileKind, ObserveError> {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("fst") => Ok(FileKind::Fst),
@@ -64,7 +64,7 @@ trait Format: Send {
     /// The variable of that number has a new text, which fits.
     fn text(&mut self, variable: usize, text: &str) -> std::io::Result<()>;
 
-    /// That is all up to that time: gives the file its name.
+    /// Ends the file at that time, and gives it its name.
     fn finish(self: Box<Self>, picoseconds: u64) -> std::io::Result<()>;
 }
 

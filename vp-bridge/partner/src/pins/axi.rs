@@ -99,7 +99,7 @@ fn unknown(event: &PortEvent) -> String {
     format!("{event:?}, which this end of the port has no pins for")
 }
 
-/// This side is the subordinate: the memory behind a port of the platform.
+/// Subordinate on this side: the memory behind a port of the platform.
 #[derive(Default)]
 pub struct Subordinate {
     width: usize,
@@ -185,7 +185,7 @@ impl PinState for Subordinate {
     }
 }
 
-/// This side is the manager: a master of bursts to the platform's memory.
+/// Manager on this side: a master of bursts to the platform's memory.
 #[derive(Default)]
 pub struct Manager {
     width: usize,

@@ -8,7 +8,7 @@ use vp_models::platform::PortKind;
 
 use super::{Attached, PinState, Ports, Violation};
 
-/// This side drives the line.
+/// Source of a line, on this side.
 #[derive(Default)]
 pub struct LineSource {
     level: bool,
@@ -41,7 +41,7 @@ impl PinState for LineSource {
     }
 }
 
-/// This side sees the line.
+/// Sink of a line, on this side.
 #[derive(Default)]
 pub struct LineSink {
     level: bool,

@@ -39,7 +39,7 @@ fn unknown(event: &PortEvent) -> String {
     format!("{event:?}, which this end of the port has no pins for")
 }
 
-/// This side is the target: the device.
+/// Target on this side: the device.
 #[derive(Default)]
 pub struct RegisterTarget {
     access: Incoming<RegisterAccess>,
@@ -100,7 +100,7 @@ impl PinState for RegisterTarget {
     }
 }
 
-/// This side is the initiator: the CPU.
+/// Initiator on this side: the CPU.
 #[derive(Default)]
 pub struct RegisterInitiator {
     access: Outgoing<RegisterAccess>,

@@ -3,7 +3,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-/// Such a stream, around another one.
+/// A stream that moves less than is asked for, around another one.
 pub(crate) struct Reluctant<T> {
     inner: T,
     most: usize,

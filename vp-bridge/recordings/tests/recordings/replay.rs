@@ -195,7 +195,7 @@ fn a_recording_replaces_another_one_when_its_beginning_is_there() {
     assert_eq!(names, ["run.vprec"]);
 }
 
-/// As where a disk is full: nothing of that name is there, and nothing else.
+/// Fails as where a disk is full: nothing of that name is there, and nothing else.
 #[test]
 fn a_recording_that_cannot_begin_leaves_nothing() {
     let mut hub =

@@ -208,7 +208,7 @@ fn a_recording_cut_off_anywhere_has_all_that_was_handed_to_the_file_before() {
     assert_eq!(read(&file).1.unwrap(), End::Whole);
 }
 
-/// Such as of bursts on a narrow bus, each of which is recorded.
+/// Records accesses as of bursts on a narrow bus, each of which is an entry.
 #[test]
 fn accesses_to_mapped_memory_cost_little_more_than_their_data() {
     let mut entries = Vec::new();

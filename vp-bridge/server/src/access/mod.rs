@@ -52,7 +52,7 @@ pub struct UserGroup {
     id: Gid,
 }
 
-/// There is no such group.
+/// Error of a group that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("there is no group `{0}` on this host")]
 pub struct NoSuchGroup(String);

@@ -29,7 +29,7 @@ const SILENCE: Duration = Duration::from_millis(1);
 pub(super) struct AdaptedSession {
     /// Name of the session in the log.
     pub(super) name: String,
-    /// Since when it is here.
+    /// Time since which it is here.
     pub(super) since: Instant,
     streams: Vec<AdaptedStream>,
     adapter: Box<dyn Adapter>,
@@ -38,7 +38,7 @@ pub(super) struct AdaptedSession {
     heard: Instant,
     /// True if something has passed since the last look, in either direction.
     has_passed: bool,
-    /// For how long nothing has, and nothing was under way, as of the last look.
+    /// Time for which nothing has, and nothing was under way, as of the last look.
     idle: Duration,
     /// The rule that the peer broke: the session ends when earlier requests are answered.
     broken: Option<End>,

@@ -27,7 +27,7 @@ pub(super) struct Member {
     /// Name of the session in the log, and what it calls itself.
     pub(super) name: String,
     pub(super) agent: String,
-    /// Since when it is here.
+    /// Time since which it is here.
     pub(super) since: Instant,
     /// True if the session only looks, and is not a party of the platform.
     pub(super) is_observer: bool,
@@ -39,7 +39,7 @@ pub(super) struct Member {
     pub(super) silence: Silence,
     pub(super) account: CommandCosts,
     pub(super) ring: Option<Ring>,
-    /// There is one in a session's life.
+    /// True if the session has had its ring: it gets one in its life.
     pub(super) has_had_ring: bool,
     /// Of the requests that the hub has not completed.
     pub(super) held_permits: FxHashMap<Tag, Permit>,

@@ -213,7 +213,7 @@ struct PlatformThread {
     postponed: Vec<(SessionId, SessionCommand)>,
     hub: Hub,
     mode: TimeMode,
-    /// Since when there is the platform.
+    /// Time of the platform's start.
     began: Instant,
     patience: TimeLimits,
     members: Members,

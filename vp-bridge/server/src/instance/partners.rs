@@ -12,7 +12,7 @@ use super::message::ToSession;
 use super::{PlatformThread, translate};
 use vp_native_values::partner_event;
 
-/// For which partner simulated time stands, at which promise, and since when by the wall clock.
+/// Partner for which simulated time stands, the promise, and the wall clock's time since when.
 #[derive(Default)]
 pub(super) struct StalledPartner(Option<(SessionId, Time, Instant)>);
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
 
-/// So much of each.
+/// Amount of each resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Usage {
     pub(super) regions: u64,
@@ -26,7 +26,7 @@ const OF_SESSION: Usage = Usage { regions: 512, bytes: 4 << 40, files: 64 };
 /// a quarter of the addresses that a process of 47 bits has.
 const OF_ALL: Usage = Usage { regions: 32_768, bytes: 32 << 40, files: 4096 };
 
-/// That of all sessions of the process.
+/// Quota of all sessions of the process.
 static ALL: LazyLock<Arc<Quota>> = LazyLock::new(|| {
     let mappings = std::fs::read_to_string("/proc/sys/vm/max_map_count");
     let mappings = mappings.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX);
@@ -59,7 +59,7 @@ struct Quota {
     taken: Mutex<Usage>,
 }
 
-/// So much of a quota, until it is dropped.
+/// Part of a quota, taken until it is dropped.
 #[derive(Debug)]
 pub(super) struct Taken {
     quota: Arc<Quota>,

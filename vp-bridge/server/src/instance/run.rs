@@ -42,7 +42,7 @@ impl PollSchedule {
     }
 }
 
-/// Until when to sleep; without a time, until a command comes.
+/// Time until which to sleep; without one, until a command comes.
 pub(super) struct Wake(pub(super) Option<Instant>);
 
 impl PlatformThread {

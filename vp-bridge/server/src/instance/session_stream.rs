@@ -50,7 +50,7 @@ const BATCH: usize = 64;
 pub(super) struct ActivityFlags {
     /// Something came, or could not come, since the stream is not read.
     pub(super) is_heard: bool,
-    /// There were messages, other than Pings, or something is under way.
+    /// True if there were messages, other than Pings, or something is under way.
     pub(super) is_busy: bool,
 }
 

@@ -77,7 +77,7 @@ impl Bell {
     }
 }
 
-/// Both ends of a ring.
+/// Returns both ends of a ring.
 fn pair() -> (Client, Server) {
     let memory = std::sync::Arc::new(Memory(Mapping::new()));
     let (at_server, at_client) = (Bell::new(), Bell::new());

@@ -1,4 +1,4 @@
-//! For how long a client looks at a ring before it sleeps.
+//! Time for which a client looks at a ring before it sleeps.
 
 use std::time::{Duration, Instant};
 

@@ -56,25 +56,25 @@ const fn described(name: &'static str, usage: &'static str, what: &'static str) 
 
 /// All commands, as `help` lists them.
 pub(super) const ALL: &[Described] = &[
-    described("status", "", "sessions, units, the interrupt line, whether time stands"),
-    described("where", "", "where the driver waits, and what the device waits for"),
+    described("status", "", "sessions, units, the interrupt line, whether time is stopped"),
+    described("where", "", "what the driver and the device wait for"),
     described("regs", "[NAME]", "registers with their fields: a unit, a part of a name, 0x…"),
     described("set", "REG[.FIELD]=VALUE", "write a register now, beside the bus"),
     described("mem", "PORT ADDRESS [LENGTH]", "bytes of a memory"),
-    described("units", "", "what each unit does, and what is unfinished"),
+    described("units", "", "each unit's state, and unfinished work"),
     described("break", "REG [read|write] [=VALUE]", "stop where a register is accessed"),
     described("", "irq", "stop where the interrupt line goes high"),
     described("", "layer [UNIT] [begin|end]", "stop where a unit begins or ends a layer"),
     described("", "mem PORT ADDRESS [LENGTH] [read|write]", "stop at a burst of the device"),
-    described("", "time TIME", "stop at a time; all of them: skip N, once"),
-    described("breaks", "", "the breakpoints"),
-    described("delete", "[NUMBER]", "take a breakpoint away; all of them"),
-    described("stop", "", "have time stand; so does Ctrl-C"),
-    described("continue", "[until TIME]", "let time go on, and wait for a breakpoint if there is one"),
-    described("wait", "", "wait until time stands"),
-    described("step", "[cycle|event|layer|access] [N]", "let time go on so far; event unless said"),
-    described("help", "[COMMAND]", "this"),
-    described("quit", "", "leave: breakpoints go, time goes on"),
+    described("", "time TIME", "stop at a time; options of each form: skip N, once"),
+    described("breaks", "", "list the breakpoints"),
+    described("delete", "[NUMBER]", "remove a breakpoint, or all"),
+    described("stop", "", "stop simulated time, as Ctrl-C does"),
+    described("continue", "[until TIME]", "continue, and wait for a breakpoint if there is one"),
+    described("wait", "", "wait until time is stopped"),
+    described("step", "[cycle|event|layer|access] [N]", "continue for N (1) of these; default: event"),
+    described("help", "[COMMAND]", "list the commands"),
+    described("quit", "", "leave: breakpoints are removed, time continues"),
 ];
 
 /// Letters that are enough.

@@ -258,7 +258,7 @@ impl Debugger {
         }
     }
 
-    /// That time stands, in a line.
+    /// Report of a stop, in a line.
     fn stop_line(&self, report: &StopReport) -> String {
         let StopReport { by, time, why, hits } = report;
         let mut text = format!("stopped at {}", Time::ps(time.0));

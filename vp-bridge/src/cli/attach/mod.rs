@@ -28,23 +28,23 @@ use debugger::{After, Debugger};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-`help` at the prompt lists the commands. Ctrl-C while the platform runs has simulated time stand; `quit`, or Ctrl-D, leaves:
-breakpoints go and time goes on. In lockstep time moves only for what other sessions ask; a step waits for them.
+`help` at the prompt lists the commands. Ctrl-C stops simulated time. `quit` or Ctrl-D leaves: breakpoints are
+removed, and time continues. In lockstep time advances only on requests of other sessions; a step waits for them.
 
   vp attach unix:/tmp/vp.sock -c 'break irq; continue; regs GLB; where'")]
 pub(super) struct Args {
-    /// The server's address: tcp:HOST:PORT, tls:HOST:PORT or unix:PATH
+    /// Address of the server: tcp:HOST:PORT, tls:HOST:PORT or unix:PATH
     #[arg(value_name = "ADDR")]
     address: Address,
 
     #[command(flatten)]
     which: WhichArgs,
 
-    /// Commands, apart by `;`, in place of a prompt. The first that fails ends them
+    /// Commands to run in place of a prompt, separated by `;`. The first that fails ends them
     #[arg(short, long = "command", value_name = "COMMANDS")]
     commands: Vec<String>,
 
-    /// Give up when a breakpoint, or the end of a step, has not come for so many seconds
+    /// Seconds after which to give up waiting for a breakpoint or the end of a step [default: none]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
 }

@@ -61,7 +61,7 @@ impl Accessed {
 pub(super) struct Whereabouts {
     now: Time,
     is_high: bool,
-    /// Since when the line is as it is.
+    /// Time since which the line is as it is.
     since: Time,
     /// Pending interrupts, ends that have not been cleared: the name in the status register, and whether it is masked.
     pending: Vec<(String, bool)>,

@@ -32,10 +32,10 @@ pub(super) use transactions::Content;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Trace scripts, or folders of them at any depth. Left out: a layer that is built in
+    /// Trace scripts, or folders with them at any depth [default: a built-in layer]
     ///
-    /// The exit status is 0 if all transactions are the same, in each stream: accesses to registers, levels of the interrupt line, and
-    /// of a memory port the bursts of each id and direction; 1 if some differ, 2 if nothing can be compared.
+    /// The exit status is 0 if all transactions are the same, 1 if some differ, and 2 if nothing can be compared. Compared are register
+    /// accesses, levels of the interrupt line, and at a memory port the bursts of each id and direction.
     #[arg(value_name = "TRACE")]
     traces: Vec<PathBuf>,
 
@@ -45,15 +45,15 @@ pub(super) struct Args {
     #[command(flatten)]
     parts: PartArgs,
 
-    /// Times count as well: each transfer at the same clock edge, and so bursts of all ids in the same order
+    /// Compare times as well: each transfer must be at the same clock edge, and bursts of all ids in the same order
     #[arg(long)]
     cycles: bool,
 
-    /// Write every transaction of both runs, with the clock edges at which it began
+    /// Write every transaction of both runs as CSV, with the clock edges at which it began
     #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     csv: Option<PathBuf>,
 
-    /// Give up when this much simulated time has passed, such as `10 ms` [default: ten times what the model takes, and 100 us]
+    /// Give up after this much simulated time, such as `10 ms` [default: 100 us and ten times what the model takes]
     #[arg(long, value_name = "TIME")]
     limit: Option<Time>,
 }

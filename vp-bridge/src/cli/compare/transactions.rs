@@ -298,7 +298,7 @@ impl Driven {
 /// Bursts in the order of their addresses.
 struct Bursts {
     all: Vec<(u16, Transaction)>,
-    /// Of each id: those that are open, and steps that each is still to get.
+    /// Open transactions of each id, and steps that each is still to get.
     open: HashMap<u16, VecDeque<(usize, u16)>>,
 }
 

@@ -20,19 +20,19 @@ use vp_study::rtl::table::{Row, Setting, Table};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The folder with the tables: CONFIG.csv and CONFIG.master.csv, and `logs`; networks lie there or in its `networks`
+    /// Folder with the tables: CONFIG.csv, CONFIG.master.csv and `logs`; networks are in it or in its folder `networks`
     #[arg(value_name = "DIR")]
     tables: PathBuf,
 
-    /// The folder with the traces that were run [default: `traces` beside DIR]
+    /// Folder with the traces that were measured [default: `traces` beside DIR]
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
 
-    /// Only what was measured on this configuration, or only this table: nv_small, nv_small.master
+    /// Compare only this configuration or table, such as nv_small or nv_small.master
     #[arg(long, value_name = "NAME")]
     config: Option<String>,
 
-    /// Only tests and networks whose name contains this text
+    /// Compare only tests and networks whose name contains this text
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
 
@@ -40,7 +40,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", value_parser = standard::named())]
     svg: Option<PathBuf>,
 
-    /// Write every row, with what each side took
+    /// Write every row as CSV, with the cycles and traffic of both sides
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 

@@ -13,7 +13,7 @@ use vp_host::network::{Inference, Network, Plan, Runner};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Classify the first N samples; all of them if left out
+    /// Number of samples to classify [default: all]
     #[arg(long, value_name = "N")]
     images: Option<usize>,
 

@@ -21,13 +21,13 @@ use crate::cli::out;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A recording, or a log of registers
+    /// Recording or register log
     #[arg(value_name = "A", value_parser = super::standard::named())]
     one: PathBuf,
 
-    /// Another one
+    /// Recording or register log to compare it with
     ///
-    /// The exit status is that of diff(1): 0 if both have the same, 1 if not, 2 if they cannot be compared.
+    /// The exit status is that of diff(1): 0 if both are the same, 1 if they differ, 2 if they cannot be compared.
     #[arg(value_name = "B", value_parser = super::standard::named())]
     other: PathBuf,
 }

@@ -15,21 +15,21 @@ const PIECE: usize = 16 << 20;
 
 #[derive(Debug, clap::Args)]
 pub(in super::super) struct Args {
-    /// The memory's port: `dbb0`, or `sram0`
+    /// Port of the memory: `dbb0` or `sram0`
     port: String,
 
-    /// The first byte's address
+    /// Address of the first byte
     #[arg(value_parser = number)]
     address: u64,
 
-    /// How many bytes
+    /// Number of bytes
     #[arg(value_parser = number, default_value = "256")]
     length: u64,
 
     #[command(flatten)]
     look: LookArgs,
 
-    /// Into this file, as they are, in place of showing them
+    /// Write the bytes to a file, in place of showing them
     #[arg(long, value_name = "FILE", value_parser = crate::cli::standard::named())]
     out: Option<PathBuf>,
 }

@@ -17,7 +17,7 @@ use vp_transport::Address;
 /// Options that say where to look.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct LookArgs {
-    /// The server's address: tcp:HOST:PORT, tls:HOST:PORT or unix:PATH
+    /// Address of the server: tcp:HOST:PORT, tls:HOST:PORT or unix:PATH
     #[arg(long, value_name = "ADDR")]
     pub(super) connect: Address,
 
@@ -28,12 +28,11 @@ pub(super) struct LookArgs {
 /// Options that say at which of a server's platforms.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct WhichArgs {
-    /// The platform of that name, or, for one that is a session's own, `#` and the session's number, as `vp status` lists them. Left
-    /// out: the only one there is
+    /// Name of the platform, or `#` and the session's number for a session's own one, as `vp status` lists them [default: the only one]
     #[arg(long, value_name = "NAME")]
     pub(super) shared: Option<String>,
 
-    /// How long the server may be silent while it is waited for: seconds, or `none`, such as for a server in a debugger
+    /// Seconds after which a silent server counts as gone, or `none`, such as for a server in a debugger
     #[arg(long, value_name = "SECONDS", default_value_t, env = SilenceLimit::VARIABLE)]
     pub(super) heartbeat: SilenceLimit,
 }

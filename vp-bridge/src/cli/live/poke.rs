@@ -9,21 +9,20 @@ use vp_client::native::Port;
 
 #[derive(Debug, clap::Args)]
 pub(in super::super) struct Args {
-    /// A register and its value, `SDP.S_POINTER=1` or `SDP.S_POINTER.PRODUCER=1`: written at once, with all that a CPU's write does.
-    /// Or a memory's port, `dbb0`
+    /// Register and value, `SDP.S_POINTER=1` or `SDP.S_POINTER.PRODUCER=1`, written at once as a CPU would; or a memory's port, `dbb0`
     what: String,
 
-    /// The first byte's address
+    /// Address of the first byte in the memory
     #[arg(value_parser = number)]
     address: Option<u64>,
 
-    /// The bytes in hexadecimal, such as `01020304` or `01 02 03 04`
+    /// Bytes in hexadecimal, such as `01020304` or `01 02 03 04`
     bytes: Vec<String>,
 
     #[command(flatten)]
     look: LookArgs,
 
-    /// The bytes of this file
+    /// File with the bytes to write
     #[arg(long, value_name = "FILE", conflicts_with = "bytes")]
     file: Option<PathBuf>,
 }

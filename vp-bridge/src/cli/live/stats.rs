@@ -10,22 +10,22 @@ use vp_models::counters::explanation;
 
 #[derive(Debug, clap::Args)]
 pub(in super::super) struct Args {
-    /// Only counters whose names begin so, such as `dbb0.read`
-    #[arg(default_value = "")]
+    /// Beginning of the names to show, such as `dbb0.read`; all counters if left out
+    #[arg(default_value = "", hide_default_value = true)]
     prefix: String,
 
     #[command(flatten)]
     look: LookArgs,
 
-    /// Again after so many seconds, until the platform ends, with how much more each counter has come to
+    /// Seconds after which to show them again, with the increase of each counter, until the platform ends
     #[arg(long, value_name = "SECONDS", value_parser = interval)]
     watch: Option<Duration>,
 
-    /// As JSON: one object, and with --watch one in each line
+    /// Print JSON in place of text: one object, and with --watch one in each line
     #[arg(long)]
     json: bool,
 
-    /// Say what each counter counts
+    /// Show what each counter counts
     #[arg(long, conflicts_with = "json")]
     explain: bool,
 }

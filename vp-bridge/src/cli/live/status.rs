@@ -12,7 +12,7 @@ pub(in super::super) struct Args {
     #[command(flatten)]
     look: LookArgs,
 
-    /// As JSON: an object for each platform
+    /// Print JSON in place of text: an object for each platform
     #[arg(long)]
     json: bool,
 }

@@ -31,45 +31,44 @@ pub(super) use server::own_address;
 
 /// Interval at which it is looked whether the parts are attached.
 const LOOK: Duration = Duration::from_millis(5);
-/// After how many looks without all of them a person is told what is waited for.
+/// Number of looks without all of them after which a person is told what is waited for.
 const LOOKS_IN_SILENCE: u32 = 200;
 
 /// Options that say which parts of a platform other programs are.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Parts in other programs")]
 pub(super) struct PartArgs {
-    /// A program that is the platform's device, such as a simulator of its RTL. It is started with the platform's address in
-    /// VP_CONNECT, and ended with the platform
+    /// Program to start as the platform's device, such as a simulator of its RTL. VP_CONNECT tells it the platform's address; it is
+    /// ended with the platform
     #[arg(long, value_name = "COMMAND")]
     device_command: Option<String>,
 
-    /// A program that is the memory behind a port, with times of its own: dbb0=COMMAND or sram0=COMMAND. Started in the same
-    /// way
+    /// Program to start as the memory behind a port, with its own timing: dbb0=COMMAND or sram0=COMMAND
     #[arg(long, value_name = "PORT=COMMAND")]
     memory_command: Vec<MemoryCommand>,
 
-    /// A device that a peer with another protocol is: remote-port:PLACE. The peer connects there, or listens already:
-    /// unix:PATH or tcp:HOST:PORT, behind `listen:` or `connect:` if only one of both should be tried
+    /// Device in a program that speaks another protocol: remote-port:PLACE, with PLACE unix:PATH or tcp:HOST:PORT. Either side may
+    /// listen; `listen:` or `connect:` before PLACE chooses one
     #[arg(long, value_name = "PROTOCOL:PLACE", conflicts_with = "device_command")]
     device: Option<PeerPlace>,
 
-    /// A memory behind a port that such a peer is: dbb0=remote-port:PLACE or sram0=remote-port:PLACE
+    /// Memory behind a port in a program that speaks another protocol: dbb0=remote-port:PLACE or sram0=remote-port:PLACE
     #[arg(long, value_name = "PORT=PROTOCOL:PLACE")]
     memory: Vec<PeerMemory>,
 
     #[command(flatten)]
     remote_port: RemotePortArgs,
 
-    /// How long a part may take for a promise, or the owner of a memory for an answer: seconds, or `none`, such as for a
-    /// simulator that is stopped in a debugger. It is disconnected then
+    /// Seconds after which a part is disconnected if it is late with a promise of time, or with a memory's answer; or `none`, such as
+    /// for a simulator in a debugger
     #[arg(long, value_name = "SECONDS", default_value = "30")]
     owner_timeout: OwnerTimeout,
 
-    /// How long a peer with another protocol may take to come: seconds, or `none`
+    /// Seconds to wait until a peer with another protocol connects, or `none`
     #[arg(long, value_name = "SECONDS", default_value = "10")]
     attach_timeout: OwnerTimeout,
 
-    /// Listen where other hosts can connect though nobody is asked who they are: whoever can reach it may do everything
+    /// Allow listening where other hosts can connect though there is no authentication: everybody who reaches the port has all rights
     #[arg(long)]
     insecure: bool,
 }
@@ -77,13 +76,12 @@ pub(super) struct PartArgs {
 /// Options about peers that speak Remote-Port.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct RemotePortArgs {
-    /// The channel of Remote-Port that each port is: PORT=CHANNEL, a base address of the channel behind @, the wire of a
-    /// line behind a dot. The default is that of QEMU's board virt-cosim
+    /// Remote-Port channel of each port: PORT=CHANNEL, with the channel's base address behind @, and a line's wire behind a dot. The
+    /// default suits QEMU's board virt-cosim
     #[arg(long, value_name = "CHANNELS", default_value_t = Channels::default())]
     pub(super) remote_port_channels: Channels,
 
-    /// How many clock cycles a device that speaks Remote-Port simulates by itself: what it does is seen so much later, at
-    /// most
+    /// Clock cycles that a device at Remote-Port simulates on its own; the platform sees its actions up to that much later
     #[arg(long, value_name = "CYCLES", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     remote_port_quantum: u32,
 }

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use vp_models::platform::{NamedKind, NamedRegister};
 use vp_models::registers::{Access, Encoding, Family, FieldRef, Grouping};
 
-/// How the map is written.
+/// Format in which the map is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// As people read it
+    /// Text to read
     Text,
-    /// Addresses, values after reset, and shift, mask and values of each field, as macros
+    /// C macros: addresses, reset values, and shift, mask and values of each field
     CHeader,
-    /// All of the table
+    /// The whole table
     Json,
     /// SystemRDL 2.0, for generators of documents, headers and register files
     Systemrdl,

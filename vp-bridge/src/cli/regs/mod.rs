@@ -15,34 +15,35 @@ use vp_transport::Address;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Part of a register's or field's name (`D_POOLING`), a unit (`SDP`), a byte address (`0xb040`), with the base of a register window or
-    /// not (`0x1020b040`), or one that counts words, as in `.txn` scripts (`0xffff2c10`); everything if left out
+    /// Registers to show: part of a register's or field's name (`D_POOLING`), a unit (`SDP`), or an address (`0xb040`), also with the
+    /// base of a register window (`0x1020b040`) or in words, as in `.txn` scripts (`0xffff2c10`) [default: all]
     pattern: Option<String>,
 
-    /// Whose map: a built-in platform or a TOML file [default: nv_small; of an address where that has nothing, nv_large or nv_full]
+    /// Platform whose map is shown: a built-in platform or a TOML file [default: nv_small; nv_large or nv_full for an address that
+    /// nv_small does not have]
     #[arg(long, value_name = "NAME|FILE")]
     platform: Option<String>,
 
-    /// In which form
+    /// Format of the map
     #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with_all = ["brief", "connect"])]
     format: Format,
 
-    /// One line a register, without its fields
+    /// Show each register in one line, without its fields
     #[arg(long, short)]
     brief: bool,
 
-    /// What the registers hold of the platform that `vp serve` offers at this address, in both groups. Looking changes nothing
+    /// Show the register values, in both groups, of the platform that `vp serve` offers at this address; nothing is changed
     #[arg(long, value_name = "ADDR", conflicts_with = "platform", help_heading = "Server")]
     connect: Option<Address>,
 
     #[command(flatten, next_help_heading = "Server")]
     which: WhichArgs,
 
-    /// Also registers that are as after reset
+    /// Show also registers with their reset values
     #[arg(long, requires = "connect", help_heading = "Server")]
     all: bool,
 
-    /// As JSON
+    /// Print the values as JSON in place of text
     #[arg(long, requires = "connect", help_heading = "Server")]
     json: bool,
 }

@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Traces(Vec<TraceSource>),
 }
 
-/// For which device a TOML file is.
+/// Device that a TOML file is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
     /// NVDLA.
@@ -94,7 +94,7 @@ pub(super) fn of(path: &Path, asked: impl Fn() -> Result<Option<Device>, Failure
     }
 }
 
-/// For which device a TOML file is; `None`: for none.
+/// Device that a TOML file is for, if any.
 fn of_toml(
     path: &Path,
     table: &Table,
@@ -132,7 +132,7 @@ fn able(path: &Path) -> Device {
     if is_foreign { Device::Suite } else { Device::Nvdla }
 }
 
-/// There is no such file, and no built-in network of that name.
+/// Failure of a name that is no file and no built-in network.
 fn nothing_there(path: &Path) -> Failure {
     let name = path.to_string_lossy();
     let is_path = path.extension().is_some() || path.components().count() > 1;

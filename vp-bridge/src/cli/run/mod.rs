@@ -43,13 +43,15 @@ const MOST_INPUT: u64 = 1 << 30;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Trace scripts (.cfg, .txn), recordings of a driver (.trace), logs of registers (.jsonl; sc.log of the vendor's virtual platform),
-    /// loadables of the vendor's compiler (.nvdla, …_fbuf), or folders of them at any depth. Or a network: one that is built in (digits, lenet, alexnet, googlenet,
-    /// resnet50, mobilenet_v1, yolov3_tiny), a folder with a network.toml, such a file, or a sheet of layers (.csv). Or a job
-    /// (.toml) for an FPGA AI Suite IP. Without --platform a loadable runs where it fits. Left out: a layer that is built in, or on an FPGA AI Suite IP the digits network
+    /// Traces, loadables, networks or jobs to run [default: a built-in layer; on an FPGA AI Suite IP the digits network]
     ///
-    /// The exit status is 0 if something passed and nothing failed. What the platform lacks is counted apart: it
-    /// neither passes nor fails. A script that compares nothing has an exit status of 0 when it comes to its end.
+    /// Traces: scripts (.cfg, .txn), recordings of a driver (.trace), register logs (.jsonl, or sc.log of the vendor's virtual
+    /// platform), and folders with them at any depth. Loadables of the vendor's compiler (.nvdla, …_fbuf): without --platform each runs
+    /// on a platform that it fits. A network: built-in (digits, lenet, alexnet, googlenet, resnet50, mobilenet_v1, yolov3_tiny), a
+    /// folder with a network.toml, such a file, or a sheet of layers (.csv). A job (.toml) for an FPGA AI Suite IP.
+    ///
+    /// The exit status is 0 if something passed and nothing failed. A test that needs something the platform does not have neither
+    /// passes nor fails, and is counted on its own. A script that compares nothing has an exit status of 0 when it comes to its end.
     #[arg(value_name = "TRACE")]
     traces: Vec<PathBuf>,
 
@@ -59,39 +61,39 @@ pub(super) struct Args {
     #[command(flatten)]
     faults: FaultArgs,
 
-    /// A table of RTL cycles to compare with; found by itself in `rtl-golden` beside a folder named `traces`
+    /// Table of RTL cycles to compare with [default: found in `rtl-golden` beside a folder named `traces`]
     #[arg(long, value_name = "CSV")]
     rtl_table: Option<PathBuf>,
 
-    /// A loadable's input: an image (PGM, PPM, PNG, JPEG) of the tensor's size, or its elements, ordered by channel,
-    /// line and column, or its memory as it is. Left out: zero. On an FPGA AI Suite IP: inputs one behind the other, ordered by
-    /// row, column and channel
+    /// Input of a loadable: an image (PGM, PPM, PNG, JPEG) of the tensor's size, its elements ordered by channel, line and column, or
+    /// its memory as it is [default: zeros]. On an FPGA AI Suite IP: inputs one after the other, ordered by row, column and channel
     #[arg(long, value_name = "FILE")]
     input: Vec<PathBuf>,
 
-    /// Where a loadable's output goes: .dimg as the vendor's runtime writes it, else its elements, ordered by channel,
-    /// line and column. Of a network: its elements, ordered by line, column and channel, frame after frame
+    /// File for a loadable's output: .dimg as the vendor's runtime writes it, else its elements ordered by channel, line and column;
+    /// for a network's output: its elements ordered by line, column and channel, frame after frame
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// A network's cycles only: the arithmetic is left out, and what comes out is zeros
+    /// Run a network without its arithmetic, for its cycles only; its output is zeros
     #[arg(long)]
     timed: bool,
 
     #[command(flatten)]
     reading: ReadingArgs,
 
-    /// Runs a network or a loadable on its input so often, one frame after the other without a reset; figures are of all of them
+    /// Number of frames for which a network or a loadable runs on its input, one after the other without a reset; results are of all
+    /// together [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frames: Option<u32>,
 
-    /// Frames that a network takes at once: fully connected layers at its end run once for all of them, and read their weights once.
-    /// Runs as many frames as `--frames` says, or more up to a multiple
+    /// Number of frames that a network takes at once: fully connected layers at its end run once for all of them, and read their
+    /// weights once. --frames is rounded up to a multiple [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     batch: Option<u32>,
 
-    /// Estimate what energy a network takes, by what operations cost: a file of coefficients, or `default`; `vp study energy` shows
-    /// the built-in file, with its sources
+    /// Estimate a network's energy from a file of coefficients, or `default`; `vp study energy` prints the default file, with its
+    /// sources
     #[arg(long, value_name = "FILE")]
     energy: Option<PathBuf>,
 
@@ -102,24 +104,24 @@ pub(super) struct Args {
     results: results::ResultArgs,
 }
 
-/// What of a network is otherwise than its file says.
+/// Options that change a network from what its file says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, clap::Args)]
 pub(super) struct ReadingArgs {
     /// Columns and lines of a network's input, in place of its own
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = network::size)]
     input_size: Option<[u32; 2]>,
 
-    /// The format of a network's features and weights, in place of its own: int8, int16 or fp16. Tensors in files must have it
+    /// Format of a network's features and weights, in place of its own: int8, int16 or fp16. Tensors in files must have it
     #[arg(long, value_name = "FORMAT")]
     precision: Option<Precision>,
 
-    /// The share of a network's made-up weights that is zero, from 0 to 1, in place of its own. Where that moves fewer bytes, weights lie in
-    /// memory without their zeros
+    /// Share of zeros in a network's made-up weights, from 0 to 1, in place of its own. Weights are stored compressed, without their
+    /// zeros, where that moves fewer bytes
     #[arg(long, value_name = "SHARE")]
     zeros: Option<Share>,
 
-    /// Whether a network's convolutions of 3x3 are computed by Winograd's method, in place of what its file says: never, where it is
-    /// estimated to be faster (auto), or wherever it can be (always). Results then differ from those of the direct method
+    /// Use of Winograd's method for a network's 3x3 convolutions, in place of its own: never, auto (where it is estimated to be faster)
+    /// or always (wherever possible). Results differ from those of the direct method
     #[arg(long, value_name = "WHEN")]
     winograd: Option<Winograd>,
 }
@@ -136,11 +138,11 @@ impl ReadingArgs {
     }
 }
 
-/// What a network keeps in SRAM.
+/// Options about the data that a network keeps in SRAM.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(super) struct PlacementArgs {
-    /// What a network keeps in SRAM (`sram0`) beside what its file demands there: nothing (dram), what its layers make, by the traffic
-    /// that it saves (activations), or in what is left weights too (all) [default: dram]
+    /// Data that a network keeps in SRAM (`sram0`), besides data that its file demands there: dram (nothing), activations (layers'
+    /// outputs, by the traffic saved) or all (weights too, in the room that is left) [default: dram]
     #[arg(long, value_name = "WHAT")]
     placement: Option<Placement>,
 
@@ -148,8 +150,8 @@ pub(super) struct PlacementArgs {
     #[arg(long, value_name = "SIZE", value_parser = memory_limit::bytes)]
     placement_limit: Option<u64>,
 
-    /// Whether BDMA copies into SRAM what a network's layers read several times from DRAM: where that moves fewer bytes there (auto),
-    /// or not at all (never) [default: auto where something is placed in SRAM and the platform has BDMA]
+    /// Use of BDMA to copy data into SRAM that a network's layers read several times from DRAM: auto (where that moves fewer bytes over
+    /// DBBIF) or never [default: auto where something is placed in SRAM and the platform has BDMA]
     #[arg(long, value_name = "WHEN")]
     copies: Option<Copies>,
 }

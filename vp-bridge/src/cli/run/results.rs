@@ -25,11 +25,11 @@ pub(super) struct ResultArgs {
     #[arg(long)]
     pub(super) json: bool,
 
-    /// Write the table to this file as CSV: a line a trace, or a line a layer of a network
+    /// Write the table as CSV: a line for each trace, or for each layer of a network
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Write what passed and what failed to this file as JUnit does, a case a trace or network
+    /// Write passes and failures as JUnit XML, a case for each trace or network
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 }

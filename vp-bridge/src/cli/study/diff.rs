@@ -14,24 +14,24 @@ use vp_study::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The folder of results that is compared with, or its points.jsonl
+    /// Folder of results to compare with, or its points.jsonl
     #[arg(value_name = "A")]
     first: PathBuf,
 
-    /// The folder that is compared. A folder counts as what the build of vp that ran last in it has run; where A and B are the same
-    /// folder, A is what the build before that has run
+    /// Folder of results to compare. A folder stands for the results of the build of vp that ran last in it; if A and B are the same
+    /// folder, A stands for those of the build before
     #[arg(value_name = "B")]
     second: PathBuf,
 
-    /// A point has moved if its cycles differ by more than this: a share such as 0.01, or 1%
+    /// Share of a point's cycles, such as 0.01 or 1%, above which a difference counts
     #[arg(long, value_name = "SHARE", default_value = "0")]
     threshold: Share,
 
-    /// Points that take fewer cycles are no reason to fail
+    /// Exit with 0 where points only became faster
     #[arg(long)]
     allow_faster: bool,
 
-    /// Layers to show of a point, those that moved most
+    /// Number of layers to show for each point, those that changed most first
     #[arg(long, value_name = "N", default_value_t = 5)]
     layers: usize,
 
@@ -39,7 +39,7 @@ pub(super) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Write a line for each layer that moved
+    /// Write each layer that changed as a line of CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }

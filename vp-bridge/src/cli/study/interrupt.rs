@@ -51,7 +51,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// So many points are kept, of all that there are up to now.
+    /// Notes that so many points are kept, of all that there are up to now.
     pub(super) fn stands_at(&self, kept: usize, all: usize, bar: ProgressBar) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
             Standing { kept, all, bar: Some(bar), is_running: true };

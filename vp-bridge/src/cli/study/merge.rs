@@ -10,18 +10,18 @@ use vp_study::{Finished, Store};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The study
+    /// File of the study
     #[arg(value_name = "FILE", value_parser = crate::cli::standard::named())]
     file: PathBuf,
 
-    /// What shards have kept (points-I-of-N.jsonl), or folders with it [default: the study's folder of results]
+    /// Results of the shards (points-I-of-N.jsonl), or folders with them [default: the study's folder of results]
     #[arg(value_name = "SHARD")]
     shards: Vec<PathBuf>,
 
     #[command(flatten)]
     place: OutputArgs,
 
-    /// As the shards had them
+    // As the shards had them.
     #[command(flatten)]
     parts: PartArgs,
 }

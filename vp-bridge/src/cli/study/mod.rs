@@ -35,14 +35,14 @@ pub(super) struct Args {
 enum Command {
     /// Write a commented study to start from
     New(NewArgs),
-    /// Write the coefficients of energy that are built in, with their sources
+    /// Write the built-in energy coefficients, with their sources
     Energy(NewArgs),
-    /// Bring the shards of a study together: tables and report of the whole
+    /// Merge the shards of a study into the tables and report of the whole
     Merge(merge::Args),
-    /// Show what moved between two folders of results, by layer, and why
+    /// Show which points changed between two folders of results, by layer, and why
     ///
-    /// The exit status is 0 if nothing moved by more than the threshold, 1 if something did, runs no more or is only in A, and 2 if the
-    /// two cannot be compared: a folder cannot be read, or they have run other networks.
+    /// The exit status is 0 if no point changed by more than the threshold; 1 if one did, cannot run any more, or is only in A; and 2
+    /// if the two cannot be compared: a folder cannot be read, or they have run different networks.
     Diff(diff::Args),
     /// Compare with NVIDIA's published estimates, layer by layer
     Published(published::Args),
@@ -50,7 +50,7 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct RunArgs {
-    /// The study; `vp study new` writes one to start from
+    /// File of the study; `vp study new` writes one to start from
     #[arg(value_name = "FILE", required = true, value_parser = super::standard::named())]
     file: Option<PathBuf>,
 
@@ -60,35 +60,35 @@ struct RunArgs {
     #[command(flatten)]
     parts: PartArgs,
 
-    /// Run only every N-th point, from the I-th; `vp study merge` brings the shards together
+    /// Run only every N-th point, from the I-th; `vp study merge` merges the shards
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
 
-    /// Run this point alone, and show its layers; nothing is kept
+    /// Run only this point, and show its layers; nothing is saved
     #[arg(long, value_name = "N", conflicts_with = "shard")]
     point: Option<usize>,
 
-    /// Points that run at the same time [default: as many as there are cores]
+    /// Number of points that run at the same time [default: the number of cores]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
 
-    /// Forget what has been run
+    /// Discard earlier results, and run all points
     #[arg(long)]
     fresh: bool,
 
-    /// Run points that failed again
+    /// Run failed points again
     #[arg(long)]
     retry: bool,
 
-    /// Run what can be run where values are wrong: points with those fail
+    /// Run the other points if values are wrong: points with those fail
     #[arg(long)]
     keep_going: bool,
 }
 
-/// Where results go.
+/// Folder of results.
 #[derive(Debug, clap::Args)]
 struct OutputArgs {
-    /// The folder for results [default: FILE with .results for .toml]
+    /// Folder for results [default: FILE with .results for .toml]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
@@ -101,7 +101,7 @@ impl OutputArgs {
 
 #[derive(Debug, clap::Args)]
 struct NewArgs {
-    /// Where to write it; shown if left out
+    /// File to write [default: standard output]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }

@@ -16,17 +16,17 @@ use vp_study::published::{self, Case, Compared, NETWORKS, PLATFORM, WinogradUse}
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Only these networks: alexnet, googlenet, resnet50
+    /// Networks to compare: alexnet, googlenet, resnet50 [default: all]
     #[arg(value_name = "NETWORK")]
     networks: Vec<String>,
 
-    /// Frames that share what fully connected layers read [default: as the figures count, 16 of AlexNet and one of the others, or as many as
-    /// the configuration takes]
+    /// Frames for which fully connected layers read their weights once [default: as in the estimates, 16 for AlexNet and 1 for the
+    /// others, or as many as the configuration can]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     batch: Option<u32>,
 
-    /// Whether convolutions of 3x3 are computed by Winograd's method, as the figures count them: never, where it is estimated to be faster
-    /// (auto), or wherever it can be (always). Results then differ from those of the direct method
+    /// Use of Winograd's method for 3x3 convolutions: never (as in the estimates), auto (where it is estimated to be faster) or always
+    /// (wherever possible). Results differ from those of the direct method
     #[arg(long, value_name = "WHEN", default_value = "never")]
     winograd: Winograd,
 
@@ -130,7 +130,7 @@ impl Ran {
         Ok(Ran { name, case, sram_bytes: several.sram_bytes, batch, measured, compared })
     }
 
-    /// Their cycles of a frame, and ours.
+    /// Cycles of a frame, the published ones and ours.
     fn cycles(&self) -> [f64; 2] {
         let theirs = self.compared.iter().filter_map(|row| Some(row.figure.as_ref()?.cycles)).sum();
         [theirs, self.measured.cycles() as f64 / self.measured.frames.max(1) as f64]

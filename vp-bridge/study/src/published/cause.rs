@@ -21,9 +21,9 @@ pub enum Cause {
     Pdp,
     /// CDP works alone.
     Cdp,
-    /// We move more bytes.
+    /// The model moves more bytes.
     Bytes,
-    /// We move fewer bytes.
+    /// The model moves fewer bytes.
     FewerBytes,
     /// Input is read before products begin, and not while they are made.
     Turns,
@@ -31,7 +31,7 @@ pub enum Cause {
     Latency,
     /// Registers are written and interrupts taken.
     Registers,
-    /// Their cycles are not what their own products and bytes come to.
+    /// The published cycles are not what their own products and bytes come to.
     Sheet,
     /// No mechanism by itself makes out as much as is worth an explanation.
     None,

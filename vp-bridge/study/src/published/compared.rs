@@ -16,7 +16,7 @@ const FAR: f64 = 0.15;
 /// A figure beside what our run gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared {
-    /// Theirs; none of layers that they leave out.
+    /// Published figure; none of layers that they leave out.
     pub figure: Option<Figure>,
     /// The layers.
     pub name: String,
@@ -153,7 +153,7 @@ pub fn compare(
 }
 
 impl Compared {
-    /// By how much ours is above theirs, as a part of theirs.
+    /// Difference of ours to theirs, as a part of theirs.
     #[must_use]
     pub fn difference(&self) -> Option<f64> {
         self.figure.as_ref().map(|figure| self.cycles / figure.cycles - 1.0)
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(compared(&fc, fc.cycles * 1.03, 1000.0, 1000.0, 2005.0).causes(), [Cause::Sheet]);
     }
 
-    /// Their fully connected layers have weights of 1000 and 2000 KiB, which they count with 100 000 and 200 000 cycles without SRAM, and with
+    /// Fully connected layers of the sheet have weights of 1000 and 2000 KiB, which it counts with 100 000 and 200 000 cycles without SRAM, and with
     /// it, though they still come from DRAM, with a sixteenth of that.
     #[test]
     fn with_sram_two_rows_read_a_sixteenth_of_their_weights_and_contradict_themselves() {

@@ -113,7 +113,7 @@ impl Figure {
         self.mac_cycles.max(self.memory_cycles())
     }
 
-    /// By how much its cycles are above what its rule makes of its own products and bytes.
+    /// Cycles above those that its rule makes of its own products and bytes.
     #[must_use]
     pub fn contradiction(&self) -> f64 {
         self.cycles - self.own_sum()

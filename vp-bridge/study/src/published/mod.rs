@@ -41,12 +41,12 @@ const SRAM: (u64, u64) = (4 << 20, 25_000_000_000);
 pub enum Case {
     /// All lies in DRAM.
     Dram,
-    /// There is an SRAM beside it.
+    /// An SRAM beside the DRAM.
     Sram,
 }
 
 impl Case {
-    /// Both.
+    /// Both cases.
     pub const ALL: [Case; 2] = [Case::Dram, Case::Sram];
 
     /// Returns what ours keeps in SRAM.

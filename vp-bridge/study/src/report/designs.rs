@@ -33,7 +33,7 @@ pub(super) struct Design {
 pub(super) struct Designs<'a> {
     /// Name of what stands for area.
     pub(super) area: &'a str,
-    /// In what that is counted.
+    /// Unit in which that is counted.
     pub(super) unit: Unit,
     /// Name of what tells curves apart, and their labels.
     pub(super) title: &'a str,

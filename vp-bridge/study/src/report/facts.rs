@@ -156,7 +156,7 @@ impl Page<'_> {
         range(own.map(placement).filter(|placement| !placement.is_empty()))
     }
 
-    /// By how much results differ where Winograd's method may compute a layer. `networks/README.md`, "Winograd's method", has where the
+    /// Differences of results where Winograd's method may compute a layer. `networks/README.md`, "Winograd's method", has where the
     /// figures are from.
     fn winograd_note(&self) -> Option<String> {
         let has_it = |job: &&Job| {

@@ -105,7 +105,7 @@ pub(super) fn scripts() -> Markup {
     }
 }
 
-/// Whose the script is that the page carries, and under which licence.
+/// Owner and licence of the script that the page carries.
 pub(super) fn licence() -> Markup {
     html! {
         details.licence {

@@ -53,7 +53,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Both in one.
+    /// Returns both in one.
     pub fn sentence(&self) -> String {
         format!("{}. {}", self.head, self.rest).trim_end().to_owned()
     }
@@ -218,7 +218,7 @@ impl Page<'_> {
         self.rows.iter().find_map(|row| row.point.get(x)).is_some_and(is_time)
     }
 
-    /// In what is counted what is along the axes.
+    /// Unit of the values along the axes.
     pub(super) fn x_unit(&self) -> Unit {
         match (self.layout.names.is_empty(), self.x_is_time()) {
             (false, _) => Unit::Plain,

@@ -17,7 +17,7 @@ pub(super) struct Axis {
     ends: (f64, f64),
     log: bool,
     ticks: Vec<f64>,
-    /// In what its ticks are told.
+    /// Unit of its ticks.
     unit: Unit,
     /// Pixels for names between it and what it is of.
     room: u32,

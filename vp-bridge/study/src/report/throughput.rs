@@ -17,7 +17,7 @@ pub(super) struct Curves<'a> {
     pub(super) title: &'a str,
     /// Name of what is along the axis.
     pub(super) x: String,
-    /// In what that is counted.
+    /// Unit in which that is counted.
     pub(super) unit: Unit,
     /// The words along it, if it has any: places are their indices.
     pub(super) names: Vec<&'a str>,

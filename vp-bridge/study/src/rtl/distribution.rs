@@ -16,7 +16,7 @@ pub fn error_ppm(model: u64, rtl: u64) -> u64 {
 pub struct Distribution {
     /// Number of rows.
     pub rows: usize,
-    /// In how many the cycles are equal.
+    /// Number of runs whose cycles are equal.
     pub exact: usize,
     /// The median error, in parts per million.
     pub median: u64,
@@ -44,7 +44,7 @@ impl Distribution {
         }
     }
 
-    /// In what it is worse than an earlier one of the same rows.
+    /// Figures in which it is worse than an earlier one of the same rows.
     #[must_use]
     pub fn worse_than(&self, earlier: &Distribution) -> Vec<String> {
         let fewer = [("rows", self.rows, earlier.rows), ("exact rows", self.exact, earlier.exact)];
@@ -97,7 +97,7 @@ pub struct TableDistribution {
     pub table: String,
     /// Rows of the table: `all`, or those of a memory.
     pub group: String,
-    /// Their errors.
+    /// Distribution of the errors.
     pub distribution: Distribution,
 }
 

@@ -37,7 +37,7 @@ pub struct Evidence {
     pub goldens: usize,
     /// Runs of the RTL whose cycles were measured: a trace under a memory.
     pub rows: usize,
-    /// In how many the model takes the same.
+    /// Number of runs for which the model takes the same cycles.
     pub exact: usize,
     /// The largest difference, in parts per million of the RTL's cycles.
     pub largest: u64,

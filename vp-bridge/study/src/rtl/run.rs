@@ -88,7 +88,7 @@ impl Run {
         self.cycles as i64 - row.cycles as i64
     }
 
-    /// In what the traffic differs from the RTL's. Bursts and bytes must be equal; the most reads and writes outstanding
+    /// Figures in which the traffic differs from the RTL's. Bursts and bytes must be equal; the most reads and writes outstanding
     /// may differ by a tenth.
     #[must_use]
     pub fn traffic_differences(&self, row: &Row) -> Vec<String> {

@@ -27,7 +27,7 @@ pub enum TlsError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         source: io::Error,
     },
     /// The file has no certificate, or no key, or one that cannot be used.
@@ -35,7 +35,7 @@ pub enum TlsError {
     Unfit {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         what: String,
     },
 }

@@ -70,7 +70,7 @@ pub enum DriverError {
         /// Architecture that the discovery ROM shows.
         found: Hash,
     },
-    /// There is no room.
+    /// No room is left in memory.
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// An input is of another size.

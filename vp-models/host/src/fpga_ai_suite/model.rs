@@ -36,7 +36,7 @@ pub struct Model {
     pub name: String,
     /// Layers of the model.
     pub graph: Graph,
-    /// Their filters, biases and tables.
+    /// Filters, biases and tables of the steps.
     pub filters: Vec<u8>,
 }
 

@@ -30,7 +30,7 @@ pub enum LoadableError {
     Twice {
         /// Kind of the parts.
         part: &'static str,
-        /// Their number.
+        /// Number of both parts.
         id: u16,
     },
     /// Bytes lie outside of where they belong.

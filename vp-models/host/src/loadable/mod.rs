@@ -57,7 +57,7 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// Both.
+    /// Both generations.
     pub const ALL: [Generation; 2] = [Generation::Short, Generation::Long];
 
     /// Size of a data cube.
@@ -83,9 +83,9 @@ impl fmt::Display for Version {
 /// Memory that an entry is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Domain {
-    /// Behind the primary interface.
+    /// Memory behind the primary interface.
     Dram,
-    /// Behind the secondary interface.
+    /// Memory behind the secondary interface.
     Sram,
 }
 
@@ -115,7 +115,7 @@ pub struct MemoryEntry {
 pub struct AddressEntry {
     /// The number of the memory it is in.
     pub memory: u16,
-    /// From that memory's first byte.
+    /// Offset from that memory's first byte.
     pub offset: u64,
     /// Bytes from there on that it covers, as far as its memory goes; to the memory's end where the loadable says none.
     pub size: Option<u64>,

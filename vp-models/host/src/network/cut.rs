@@ -52,7 +52,7 @@ pub(super) struct Cut {
     pub(super) before: u32,
     /// Lines of padding below.
     pub(super) after: u32,
-    /// Their use of the buffer.
+    /// Use of the convolution buffer.
     pub(super) buffer: BufferUse,
     /// Bytes that are read for them.
     pub(super) read: u64,

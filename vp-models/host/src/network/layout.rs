@@ -28,7 +28,7 @@ impl Place {
         Place { memory: Memory::Primary, address }
     }
 
-    /// So many bytes further on.
+    /// Returns the place so many bytes further on.
     #[must_use]
     pub const fn plus(self, bytes: u64) -> Place {
         Place { address: self.address + bytes, ..self }

@@ -20,7 +20,7 @@ pub struct Measured {
     pub frames: usize,
     /// Output, frame after frame; all zeros if the platform skips the arithmetic.
     pub output: Vec<i8>,
-    /// From the first register write after the first input was there to the last layer's last interrupt.
+    /// Time from the first register write after the first input was there to the last layer's last interrupt.
     pub time: Time,
     /// One cycle of the device.
     pub period: Time,

@@ -32,7 +32,7 @@ pub struct Inference {
 }
 
 impl Inference {
-    /// From the first layer's enable to the last layer's interrupt.
+    /// Time from the first layer's enable to the last layer's interrupt.
     pub fn time(&self) -> Time {
         let first = self.steps.iter().map(|span| span.enabled).min().unwrap_or_default();
         self.steps.iter().map(|span| span.done).max().unwrap_or_default() - first

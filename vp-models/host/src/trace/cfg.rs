@@ -150,7 +150,7 @@ pub enum CfgCommand {
 /// Number of bytes that a `mem_init` fills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// So many.
+    /// A number of bytes.
     Bytes(u64),
     /// As many as this surface file reaches to.
     File(String),

@@ -110,7 +110,7 @@ pub(super) fn blanks(input: &mut Input<'_>) -> Result<(), Fault> {
     take_while(0.., char::is_whitespace).void().parse_next(input)
 }
 
-/// So many characters of a word, behind blanks.
+/// Takes so many characters of a word, behind blanks.
 pub(super) fn word<'a>(
     length: impl Into<winnow::stream::Range>,
     belongs: impl Fn(char) -> bool,

@@ -109,7 +109,7 @@ pub enum TraceErrorKind {
         /// Text that is there, quoted, or `end of line`.
         found: String,
     },
-    /// Too few or too many arguments.
+    /// A number of arguments that is too small or too large.
     #[error("{found} arguments do not fit `{shape}`")]
     ArgumentCount {
         /// The command as it should look.

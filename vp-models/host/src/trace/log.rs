@@ -38,7 +38,7 @@ pub struct LogHeader {
 }
 
 impl LogHeader {
-    /// That of a platform.
+    /// Header of a platform's log.
     #[must_use]
     pub fn of(platform: &vp_models::platform::Description) -> LogHeader {
         LogHeader {

@@ -31,13 +31,13 @@ const MOST_UNIT: usize = 32;
 /// Command of a debugger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DebugCommand {
-    /// That time stands, from now on.
+    /// Stops time, from now on.
     Stop,
     /// Lets time move again, as far as the other parties let it.
     Continue,
     /// Lets time move by so many steps, and stops it again. Completed when it stops, for whatever reason.
     Step {
-        /// By what.
+        /// Length of a step.
         by: StepBy,
         /// Number of steps; at least 1.
         count: u32,
@@ -54,13 +54,13 @@ pub enum DebugCommand {
 /// Unit of a step: how far it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepBy {
-    /// To the next clock edge.
+    /// A step to the next clock edge.
     Cycle,
-    /// Over the next instant at which something happens.
+    /// A step over the next instant at which something happens.
     Event,
-    /// Until a unit has ended a layer.
+    /// A step until a unit has ended a layer.
     Layer,
-    /// Until a register has been read or written over its bus.
+    /// A step until a register has been read or written over its bus.
     Access,
 }
 
@@ -82,9 +82,9 @@ pub enum BreakOn {
     Register {
         /// Byte address.
         address: u64,
-        /// How.
+        /// Direction of the accesses.
         access: Accesses,
-        /// Only with this value; `None`: with any.
+        /// Value that the access must have, if not any.
         value: Option<u32>,
     },
     /// The interrupt line goes high.
@@ -103,10 +103,10 @@ pub enum BreakOn {
         port: PortIndex,
         /// The bytes.
         range: Range<u64>,
-        /// How.
+        /// Direction of the accesses.
         access: Accesses,
     },
-    /// That time, or the next clock edge after it. Everything that is due at it is done.
+    /// A time, or the next clock edge after it. Everything that is due at it is done.
     Time(Time),
 }
 
@@ -117,7 +117,7 @@ pub enum Accesses {
     Read,
     /// Writes.
     Write,
-    /// Both.
+    /// Reads and writes.
     Any,
 }
 
@@ -144,14 +144,14 @@ pub struct SetBreakpoint {
     pub hits: u32,
 }
 
-/// That time stands, and why.
+/// Report of a stop: time is stopped, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopReport {
     /// The debugger that stopped time, stepped, or set the breakpoint.
     pub by: PartyId,
     /// Simulated time at which time stands.
     pub time: Time,
-    /// Why.
+    /// Reason of the stop.
     pub why: StopWhy,
     /// Events that have happened: the first few.
     pub hits: Vec<Hit>,
@@ -175,7 +175,7 @@ pub struct Hit {
     pub breakpoint: Option<u32>,
     /// Time at which it happened: not later than the time of the stop.
     pub time: Time,
-    /// What.
+    /// Event that was seen.
     pub seen: DebugEvent,
 }
 

@@ -324,7 +324,7 @@ impl Hub {
         bound
     }
 
-    /// Up to where time may go for a step, and for breakpoints at times.
+    /// Time up to which a step, and breakpoints at times, let the run go.
     pub(crate) fn next_bound(&self) -> Option<Time> {
         let debugging = self.debugging.as_ref()?;
         let breakpoints = debugging.watcher.breakpoints.borrow();

@@ -32,9 +32,9 @@ pub(super) use reset::ResetRound;
 pub use watched::PinEvent;
 pub(super) use watched::PinWatcher;
 
-/// Events that a partner may have driven ahead, at most: its memory is ours…
+/// Limit of events that a partner may have driven ahead: its memory is ours.
 const MOST_AHEAD: usize = 65_536;
-/// …and so many more for each edge of its quantum, which lie on the way.
+/// Limit of further events ahead for each edge of a partner's quantum, which lie on the way.
 const MOST_AN_EDGE: usize = 64;
 
 /// The longest quantum.
@@ -64,7 +64,7 @@ impl Clock {
 /// Edge at which outputs follow inputs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reaction {
-    /// At the next edge at the earliest: all outputs are registers.
+    /// The next edge at the earliest: all outputs are registers.
     #[default]
     NextEdge,
     /// Some outputs depend on inputs of the same edge.
@@ -74,9 +74,9 @@ pub enum Reaction {
 /// Event that is driven at a port by a partner, or for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PortEvent {
-    /// At a memory port.
+    /// Event at a memory port.
     Axi(AxiEvent),
-    /// At a register port, from the initiator: one access, which stays until it is taken.
+    /// Access from the initiator at a register port; it stays until it is taken.
     Register {
         /// Byte address.
         address: u32,
@@ -85,13 +85,13 @@ pub enum PortEvent {
         /// A write that is not answered.
         posted: bool,
     },
-    /// At a register port, from the target: whether it takes an access. High at the beginning.
+    /// Ready of the target at a register port, high at the beginning: it takes an access.
     RegisterReady(bool),
-    /// At a register port, from the target: the answer to the oldest access that has none; zero for a write.
+    /// Answer of the target at a register port to the oldest access that has none; zero for a write.
     RegisterAnswer(u32),
-    /// At an interrupt line: its level.
+    /// Level of an interrupt line.
     Level(bool),
-    /// At any port, from the platform: all that was in flight there, in both directions, is void, and the port
+    /// Reset of any port, from the platform: all that was in flight there, in both directions, is void, and the port
     /// is as at the beginning. The partner drives it back when its side is reset, too: what it has driven
     /// before that is void.
     Reset,
@@ -149,7 +149,7 @@ pub(super) struct Partner {
     promise: Promise,
     /// Number of events that it was sent.
     sent: u64,
-    /// For the events that it has not taken into account, the edge at which it may react to each.
+    /// Edges at which it may react to each of the events that it has not taken into account.
     reactions: VecDeque<Time>,
     /// Number of events that it has driven.
     driven: u64,
@@ -160,9 +160,9 @@ pub(super) struct Partner {
     is_leader: bool,
     /// Events that it has driven and that have not taken effect, in the order of the edges.
     queue: VecDeque<(Time, PortIndex, PortEvent)>,
-    /// Promise that it was given last…
+    /// Promise that the partner was given last.
     told: Promise,
-    /// …and the earliest reaction to what it has driven since.
+    /// Earliest reaction to what the partner has driven since.
     floor: Time,
 }
 
@@ -207,7 +207,7 @@ impl Partner {
         if at_once { seen } else { later(seen, self.period) }
     }
 
-    /// Up to where the simulation may come.
+    /// Time up to which the simulation may come.
     fn horizon(&self) -> Time {
         self.promised()
     }

@@ -33,7 +33,7 @@ pub struct Interconnect {
     writes: Writes,
     /// Times at which there is something to do: for reads, and for writes.
     due: [Cell<Time>; 2],
-    /// There is something to do.
+    /// Event for work at a port.
     work: Event,
     /// The time for which `work` is set to fire; [`Time::ZERO`] while the process runs.
     next: Cell<Time>,
@@ -314,7 +314,7 @@ impl Interconnect {
         self.wake(WRITES, at);
     }
 
-    /// There is something to do for a direction at `at`.
+    /// Wakes a direction for work at `at`.
     fn wake(&self, direction: usize, at: Time) {
         let due = &self.due[direction];
         due.set(due.get().min(at));

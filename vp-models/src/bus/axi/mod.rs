@@ -76,9 +76,9 @@ pub struct AxiConfig {
     pub read_pipeline: ReadPipelineConfig,
     /// Writes accepted and not yet acknowledged, at most.
     pub write_outstanding: u32,
-    /// From the acceptance of a read's address to its first data.
+    /// Latency from the acceptance of a read's address to its first data.
     pub read_latency: Latency,
-    /// From a write's last data to its acknowledgement.
+    /// Latency from a write's last data to its acknowledgement.
     pub write_latency: Latency,
     /// Bytes a second that the memory can move, reads and writes together; the bus's own rate if `None`.
     pub bandwidth: Option<u64>,

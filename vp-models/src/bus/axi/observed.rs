@@ -17,9 +17,9 @@ pub(super) struct Observed {
 struct PendingReports {
     /// Transfers that are seen as they happen, each with its time.
     single: Vec<(Time, Transfer)>,
-    /// Reads for which it is known when their data will be on the bus, in that order…
+    /// Reads for which it is known when their data will be on the bus, in that order.
     reads: Vec<Read>,
-    /// …and for how many of them the request, the beginning and the end were reported.
+    /// Numbers of these reads whose request, beginning and end were reported.
     told: [usize; 3],
 }
 

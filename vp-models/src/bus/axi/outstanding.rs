@@ -3,7 +3,7 @@
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use vp_core::Time;
 
-/// From when on the places of the last so many can be used again, in order.
+/// Times from which on the places of the last so many can be used again, in order.
 struct Places {
     /// As many as a power of two. Those that nothing ever took can be used from the start.
     last: Vec<Time>,
@@ -23,7 +23,7 @@ impl Places {
         self.count = self.count.wrapping_add(1);
     }
 
-    /// From when on that of the last but so many can be used; 1 is the last.
+    /// Time from which on the place of the last but so many can be used; 1 is the last.
     #[inline]
     fn back(&self, from_back: usize) -> Time {
         self.last[self.count.wrapping_sub(from_back) & (self.last.len() - 1)]
@@ -41,7 +41,7 @@ impl Places {
 
 /// Transactions, of which so many have a place at the same time.
 pub(super) struct Outstanding {
-    /// From a transaction's end until another one can use its place.
+    /// Time from a transaction's end until another one can use its place.
     lag: Time,
     most: u32,
     limit: u32,
@@ -83,7 +83,7 @@ impl Outstanding {
         self.open == 0 && self.places.back(1) <= now + self.lag
     }
 
-    /// From when on there is room. [`Time::MAX`] if that is not known yet.
+    /// Time from which on there is room. [`Time::MAX`] if that is not known yet.
     #[inline]
     pub(super) fn room(&self) -> Time {
         match (self.limit as usize).checked_sub(self.open) {
@@ -95,7 +95,7 @@ impl Outstanding {
 
 /// Beats of reads that the device has asked for and not seen come.
 pub(super) struct Beats {
-    /// From a beat on the bus to the first address that may use its place: it is registered, counted, and the
+    /// Time from a beat on the bus to the first address that may use its place: it is registered, counted, and the
     /// address goes out (RTL, `NV_NVDLA_MCIF_READ_IG_cvt.v`, `os_cnt`).
     lag: Time,
     period: Time,
@@ -145,7 +145,7 @@ impl Beats {
         self.add(beats, first, last);
     }
 
-    /// From when on there is room for a burst; one that is larger than the limit may pass alone. [`Time::MAX`] if that is
+    /// Time from which on there is room for a burst; one that is larger than the limit may pass alone. [`Time::MAX`] if that is
     /// not known yet.
     #[inline]
     pub(super) fn room(&self, beats: u32) -> Time {

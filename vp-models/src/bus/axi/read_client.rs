@@ -74,9 +74,9 @@ pub(super) struct ReadClient {
     beat_bytes: u32,
     cut: Cut,
     period: Time,
-    /// Runs of bytes that wait for the arbiter…
+    /// Runs of bytes that wait for the arbiter.
     queue: RefCell<Ring<Run>>,
-    /// …in so many bursts.
+    /// Number of bursts of these runs.
     waiting: Cell<usize>,
     making: RefCell<Option<RequesterState>>,
     /// The time at which its requester makes the next read; [`Time::MAX`] if there is no room for its data.
@@ -85,9 +85,9 @@ pub(super) struct ReadClient {
     pub(super) made: Event,
     /// For a client with a latency FIFO: how long its requests wait.
     pub(super) path: RefCell<Option<RequestPath>>,
-    /// For a client whose data may have to wait on the bus: the places behind it…
+    /// Places behind the bus, for a client whose data may have to wait on it.
     pub(super) intake: RefCell<Option<Intake>>,
-    /// …and when the requested beats will be on the bus.
+    /// Times at which the requested beats will be on the bus.
     expected: RefCell<Ring<Time>>,
     /// The next request to the memory, and how many bytes the memory has there.
     reading: Cell<(Run, u64)>,
@@ -102,9 +102,9 @@ pub(super) struct ReadClient {
     pub(super) arrived: Event,
     /// Bytes that the engine waits for; 0 if it does not.
     pub(super) wanted: Cell<usize>,
-    /// The arbiter has taken a request…
+    /// Event at which the arbiter has taken a request.
     pub(super) granted: Event,
-    /// …for which a process waits.
+    /// True if a process waits for `granted`.
     pub(super) awaits_grant: Cell<bool>,
     /// The first burst that was answered with an error, among those since the last call that asks for it.
     pub(super) refused: RefCell<Option<Unmapped>>,
@@ -506,7 +506,7 @@ impl ReadClient {
         self.count_come(bytes);
     }
 
-    /// So many bytes enter the latency FIFO at that time, or leave it.
+    /// Notes that so many bytes enter the latency FIFO at that time, or leave it.
     #[inline]
     fn enter(&self, time: Time, bytes: i64) {
         if let Some(level) = &self.level {

@@ -21,9 +21,9 @@ use vp_core::Time;
 /// The number of reads that the registers between the arbiter and AR hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadPipelineConfig {
-    /// In front of the beat counter; at least one.
+    /// Stages in front of the beat counter; at least one.
     pub before_count: u32,
-    /// Behind the beat counter, including the one that is on AR; at least one.
+    /// Stages behind the beat counter, including the one that is on AR; at least one.
     pub behind_count: u32,
 }
 

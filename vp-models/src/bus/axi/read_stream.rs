@@ -17,7 +17,7 @@ pub struct ReadStreamConfig {
     pub capacity: u32,
     /// Requests ([`ReadStream::request`]) whose last byte is not taken, at most.
     pub lines: u32,
-    /// From the taking of data to the first request that may use its room, or the place of its request.
+    /// Time from the taking of data to the first request that may use its room, or the place of its request.
     pub credit_return: Time,
 }
 
@@ -260,7 +260,7 @@ impl ReadStream {
         }
     }
 
-    /// Of how many requests these bytes are the last.
+    /// Number of requests of which these bytes are the last.
     fn lines_taken(&self, mut bytes: u32) -> u32 {
         let (mut lines, mut taken) = (self.lines.borrow_mut(), 0);
         while let Some(left) = lines.front_mut() {

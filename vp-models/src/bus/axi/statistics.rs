@@ -106,11 +106,11 @@ pub struct Traffic {
     most_outstanding: u64,
     /// Bursts that are over.
     pub completed: u64,
-    /// From request to first data (reads) or to acknowledgement (writes): the sum over completed bursts…
+    /// Latency from request to first data (reads) or to acknowledgement (writes): the sum over completed bursts.
     pub latency_sum: Time,
-    /// …the shortest…
+    /// Shortest latency.
     pub latency_min: Option<Time>,
-    /// …and the longest.
+    /// Longest latency.
     pub latency_max: Time,
     latencies: Latencies,
     outstanding: u64,

@@ -22,7 +22,7 @@ pub(super) struct WriteClient {
     pub(super) name: Name,
     pub(super) id: u32,
     pub(super) weight: Cell<u32>,
-    /// From the time when its buffer is free until a burst of one beat is in it.
+    /// Time from when its buffer is free until a burst of one beat is in it.
     enters: Time,
     period: Time,
     /// Bursts announced and not yet complete, in order.
@@ -39,9 +39,9 @@ pub(super) struct WriteClient {
     data: RefCell<Bytes>,
     /// Time at which its last burst has left its buffer: only then the next one enters, one beat a cycle.
     buffer_free: Cell<Time>,
-    /// Pieces that were put and do not wait for the arbiter yet…
+    /// Pieces that were put and do not wait for the arbiter yet.
     under_way: Cell<u64>,
-    /// …and of those, the ones that end in an incomplete burst.
+    /// Number of these pieces that end in an incomplete burst.
     incomplete: Cell<u64>,
     last_granted: Cell<Time>,
     /// Time for which complete bursts have waited.
@@ -207,7 +207,7 @@ impl WriteClient {
         }
     }
 
-    /// So many bytes enter the FIFO in front of the arbiter at that time, or leave it.
+    /// Notes that so many bytes enter the FIFO in front of the arbiter at that time, or leave it.
     fn enter(&self, time: Time, bytes: i64) {
         if let Some(level) = &self.level {
             level.change(time, bytes);
@@ -222,7 +222,7 @@ impl WriteClient {
 
     // What the interface does.
 
-    /// From when on it asks for its next burst: when the whole burst is in its buffer at the arbiter.
+    /// Time from which on it asks for its next burst: when the whole burst is in its buffer at the arbiter.
     pub(super) fn asks(&self) -> Option<Time> {
         if let Some(outside) = &self.outside {
             return outside.get().1;

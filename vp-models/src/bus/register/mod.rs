@@ -46,7 +46,7 @@ pub trait RegisterTarget {
 pub enum RegisterAccess {
     /// The value of a register.
     Read,
-    /// To store a value, with an answer only if it is not posted.
+    /// Store of a value, with an answer only if it is not posted.
     Write {
         /// The value.
         value: u32,

@@ -36,7 +36,7 @@ pub struct OutsideRegisters {
     answer_listener: RefCell<Option<AnswerListener>>,
     /// Answers that were on the bus and that the CPU gets an edge later.
     answers: DelayLine<RegisterResponse>,
-    /// There are accesses that will not be answered.
+    /// Event for accesses that will not be answered.
     lost: Event,
     /// The open access has waited too long for its answer.
     overdue: Event,

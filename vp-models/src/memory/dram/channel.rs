@@ -33,7 +33,7 @@ pub(super) struct Channel {
     banks_in_group: u32,
     state: RefCell<State>,
     arrived: Event,
-    /// There was nothing to do at the last look, and nothing has arrived since.
+    /// True if there was nothing to do at the last look, and nothing has arrived since.
     rests: Cell<bool>,
     answers: Rc<Answers>,
     room: Event,

@@ -71,31 +71,31 @@ pub struct DramConfig {
     /// Parts of an address from the most significant down.
     #[serde(default = "default_mapping")]
     pub mapping: String,
-    /// What happens to open rows.
+    /// Policy for open rows.
     #[serde(default)]
     pub page: PagePolicy,
-    /// Who is served first.
+    /// Order in which accesses are served.
     #[serde(default)]
     pub scheduler: Scheduler,
     /// Row hits that may overtake the oldest access to their bank, one after the other.
     #[serde(default = "default_overtake")]
     pub overtake: u32,
-    /// Bursts of the DRAM that wait in a channel to be read…
+    /// Bursts of the DRAM that may wait in a channel to be read.
     #[serde(default = "default_queue")]
     pub read_queue: u32,
-    /// …and to be written.
+    /// Bursts of the DRAM that may wait in a channel to be written.
     #[serde(default = "default_queue")]
     pub write_queue: u32,
-    /// Waiting writes at which they go before reads…
+    /// Number of waiting writes from which on writes go before reads.
     #[serde(default = "default_high")]
     pub writes_high: u32,
-    /// …and at which reads come first again.
+    /// Number of waiting writes from which down reads go first again.
     #[serde(default = "default_low")]
     pub writes_low: u32,
-    /// Whether it is refreshed.
+    /// True if the DRAM is refreshed.
     #[serde(default = "default_refresh")]
     pub refresh: bool,
-    /// What controller and wires add to a read.
+    /// Time that controller and wires add to a read.
     #[serde(default = "default_latency", with = "crate::units::time_text")]
     pub latency: Time,
     /// Figures that differ from the speed grade's, in clocks (`tCK` in picoseconds).

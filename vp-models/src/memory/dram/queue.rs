@@ -14,7 +14,7 @@ pub(super) struct Entry {
     pub(super) at: Location,
     /// Bytes of the burst that are accessed: first and end.
     pub(super) bytes: (u32, u32),
-    /// In the order of arrival.
+    /// Number in the order of arrival.
     pub(super) number: u64,
     /// An older one of the other direction, to the same burst, that must be served before.
     pub(super) after: Option<u64>,
@@ -26,7 +26,7 @@ pub(super) struct Entry {
 /// Next action of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// This command, now. A column command is for the entry of that number; a row command is on its behalf.
+    /// A command, now. A column command is for the entry of that number; a row command is on its behalf.
     Give(DramCommand, u64),
     /// Nothing before that clock.
     NotBefore(u64),
@@ -41,7 +41,7 @@ pub(super) struct Queues {
     writes: Vec<Entry>,
     /// True if writes are being served.
     writing: bool,
-    /// For each bank, how many row hits have overtaken an older entry.
+    /// Number of row hits of each bank that have overtaken an older entry.
     overtaken: Vec<u32>,
     count: u64,
 }

@@ -238,7 +238,7 @@ pub struct Timing {
     pub tPPD: u64,
     /// REF to ACT or REF.
     pub tRFC: u64,
-    /// From one REF to the next, on average.
+    /// REF to the next REF, on average.
     pub tREFI: u64,
     /// Clocks for which ACT occupies the command bus.
     pub nACT: u64,

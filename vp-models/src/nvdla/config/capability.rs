@@ -11,7 +11,7 @@ use crate::nvdla::formats::Formats;
 use crate::nvdla::registers::{Family, RegisterMap, RegisterRef, Unit, cfgrom};
 use std::iter;
 
-/// Whose words the ROM holds.
+/// Choice of the words that the capability ROM holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CapabilityRom {

@@ -223,7 +223,7 @@ impl Buffer {
         state.sets.push_back(set);
     }
 
-    /// For how many of `bytes` of a part of a layer's weights there is room in its banks: for all or none. If no room
+    /// Bytes, all of `bytes` or none, of a part of a layer's weights for which there is room in its banks. If no room
     /// will come because CSC, which has released the kernels up to some byte, `starves` for more: for what fits, a
     /// multiple of `atom`.
     pub(super) fn weight_room(

@@ -22,7 +22,7 @@ pub struct CmacLayer {
 }
 
 impl CmacLayer {
-    /// Both arrays, in a driver's order.
+    /// Both arrays' units, in a driver's order.
     pub const UNITS: [Unit; 2] = [Unit::CmacA, Unit::CmacB];
 
     /// Decodes and checks a group.
@@ -70,13 +70,13 @@ impl Arrays {
         [self.a.turn().await.0, self.b.turn().await.0]
     }
 
-    /// Both have done their layer.
+    /// Ends the layer of both arrays.
     pub(super) fn finish(&self) {
         self.a.finish();
         self.b.finish();
     }
 
-    /// Both must take what the sequence sends: tells whose register says otherwise, and what.
+    /// Checks that both arrays take what the sequence sends: tells whose register says otherwise, and what.
     pub(super) fn check(
         &self,
         groups: &[Group; 2],

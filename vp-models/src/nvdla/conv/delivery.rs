@@ -20,7 +20,7 @@ struct Batch {
     lanes: usize,
     /// True if the last atom is the layer's.
     last: bool,
-    /// There is no layer: the atom means nothing.
+    /// True if there is no layer: the atom means nothing.
     abandoned: bool,
 }
 
@@ -194,7 +194,7 @@ impl Delivery {
         }
     }
 
-    /// Since when the atom that [`Delivery::ready`] has found could be taken, if the one before it was taken by then.
+    /// Time since which the atom that [`Delivery::ready`] has found could be taken, if the one before it was taken by then.
     pub(crate) fn since(&self) -> Time {
         self.batches.borrow().front().map_or(self.sim.now(), |batch| batch.due)
     }

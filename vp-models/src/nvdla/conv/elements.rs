@@ -16,7 +16,7 @@ pub enum Elements {
 }
 
 impl Elements {
-    /// That many times the low bits of `value`.
+    /// Elements of `count` times the low bits of `value`.
     pub fn filled(precision: Precision, value: i16, count: usize) -> Elements {
         match precision {
             Precision::Int8 => Elements::Int8(vec![value as i8; count]),
@@ -100,7 +100,7 @@ impl Elements {
         if let Elements::Fp16(codes) = self { Some(codes) } else { None }
     }
 
-    /// Their format.
+    /// Format of the elements.
     pub fn precision(&self) -> Precision {
         match self {
             Elements::Int8(_) => Precision::Int8,

@@ -15,7 +15,7 @@ use crate::nvdla::registers::RegisterMap;
 pub struct ConvolutionLayer {
     /// Data that is brought.
     pub cdma: CdmaLayer,
-    /// In which order it is multiplied.
+    /// Order in which it is multiplied.
     pub csc: CscLayer,
     /// Treatment of the sums.
     pub cacc: CaccLayer,

@@ -41,7 +41,7 @@ pub(super) enum Sums {
 }
 
 impl Sums {
-    /// These columns of these rows, each `width` wide.
+    /// Returns these columns of these rows, each `width` wide.
     fn part(&self, rows: Range<usize>, columns: Range<usize>, width: usize) -> Sums {
         fn copy<T: Copy>(sums: &[T], rows: Range<usize>, columns: Range<usize>, width: usize) -> Vec<T> {
             let rows = &sums[rows.start * width..rows.end * width];
@@ -73,7 +73,7 @@ pub(super) struct Shape {
     pub(super) geometry: Geometry,
     /// Elements of a window from a line to the next.
     pub(super) pitch: usize,
-    /// In which order positions pass.
+    /// Order in which positions pass.
     pub(super) order: Order,
     /// Output columns and lines.
     pub(super) size: [usize; 2],

@@ -108,11 +108,11 @@ pub(super) struct Surplus {
 #[derive(Serialize, Deserialize)]
 pub(super) struct WeightSet {
     pub(super) layer: u64,
-    /// Up to which byte CSC can use the kernels from when on.
+    /// Bytes up to which CSC can use the kernels, with the times from which on it can.
     pub(super) usable: Vec<(u64, Time)>,
     /// The rest will not come.
     pub(super) failed: bool,
-    /// Up to which byte the kernels are released.
+    /// Byte up to which the kernels are released.
     released: u64,
     entry: u64,
     /// No kernel is left that would use what still comes.
@@ -156,7 +156,7 @@ impl WeightSet {
         self.consumed
     }
 
-    /// Up to which byte the kernels are released.
+    /// Byte up to which the kernels are released.
     pub(super) fn released(&self) -> u64 {
         self.released
     }
@@ -170,7 +170,7 @@ impl WeightSet {
         !self.consumed && held.is_some_and(|held| held.freed < held.come())
     }
 
-    /// Up to which byte the kernels have come.
+    /// Byte up to which the kernels have come.
     pub(super) fn come(&self) -> u64 {
         match &self.mask {
             None => self.weights.come(),
@@ -228,7 +228,7 @@ impl WeightSet {
         self.weights.bytes.extend(own);
     }
 
-    /// By how many bytes the kernels that are read lie before its own, and the layer that has left the last of these bytes.
+    /// Bytes by which the kernels that are read lie before its own, and the layer that has left the last of these bytes.
     pub(super) fn shift(&self) -> Option<(u64, u64)> {
         self.shift
     }

@@ -110,7 +110,7 @@ pub(super) const PARTIAL_IN: [FieldRef; 3] = {
     [PARTIAL_WIDTH_IN_FIRST, PARTIAL_WIDTH_IN_MID, PARTIAL_WIDTH_IN_LAST]
 };
 
-/// Their output columns.
+/// Fields of the output columns of the strips.
 pub(super) const PARTIAL_OUT: [FieldRef; 3] = {
     use reg::D_PARTIAL_WIDTH_OUT::*;
     [PARTIAL_WIDTH_OUT_FIRST, PARTIAL_WIDTH_OUT_MID, PARTIAL_WIDTH_OUT_LAST]

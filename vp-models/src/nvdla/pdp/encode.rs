@@ -128,7 +128,7 @@ mod tests {
         })
     }
 
-    /// Also with more padding than a window has, and with an output of another size.
+    /// Axes, also with more padding than a window has, and with an output of another size.
     fn axis() -> impl Strategy<Value = Axis> {
         (1u32..400, 1u32..=9, 1u32..=16, 0u32..8, 0u32..8, 0u32..24).prop_map(
             |(input, kernel, stride, padding, padding_after, more)| {

@@ -146,9 +146,9 @@ pub struct Average {
 /// Source of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PdpSource {
-    /// On the fly from SDP.
+    /// SDP, on the fly.
     Sdp,
-    /// From memory.
+    /// Memory.
     Memory(Surface),
 }
 

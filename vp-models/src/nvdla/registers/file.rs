@@ -92,7 +92,7 @@ impl RegisterFile {
         }
     }
 
-    /// Whose registers these are.
+    /// Unit of these registers.
     pub fn unit(&self) -> Unit {
         self.groups[0].unit()
     }
@@ -287,7 +287,7 @@ impl RegisterFile {
         }
     }
 
-    /// Both units with tables have the port's registers where SDP has them; a test holds the table to it.
+    /// Returns true if an offset is a field's in the lookup tables' port. Both units with tables have the port's registers where SDP has them; a test holds the table to it.
     fn is_lut_register(&self, offset: u32, field: FieldRef) -> bool {
         self.lut.is_some() && offset == u32::from(field.offset)
     }

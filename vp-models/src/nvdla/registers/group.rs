@@ -22,7 +22,7 @@ impl Group {
         Self { unit, family, words: unit.registers().iter().map(|register| register.reset(family)).collect() }
     }
 
-    /// Whose registers these are.
+    /// Unit of these registers.
     pub fn unit(&self) -> Unit {
         self.unit
     }

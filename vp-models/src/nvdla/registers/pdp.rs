@@ -108,43 +108,43 @@ registers! {
         PAD_BOTTOM [14:12] = 0;
     }
 
-    /// What one padded position adds to a window.
+    /// Value that one padded position adds to a window.
     D_POOLING_PADDING_VALUE_1_CFG @ 0x44 duplicated rw {
         /// Sum in the input's scale.
         PAD_VALUE_1X [18:0] as signed = 0;
     }
 
-    /// What 2 padded positions add to a window.
+    /// Value that 2 padded positions add to a window.
     D_POOLING_PADDING_VALUE_2_CFG @ 0x48 duplicated rw {
         /// Sum in the input's scale.
         PAD_VALUE_2X [18:0] as signed = 0;
     }
 
-    /// What 3 padded positions add to a window.
+    /// Value that 3 padded positions add to a window.
     D_POOLING_PADDING_VALUE_3_CFG @ 0x4c duplicated rw {
         /// Sum in the input's scale.
         PAD_VALUE_3X [18:0] as signed = 0;
     }
 
-    /// What 4 padded positions add to a window.
+    /// Value that 4 padded positions add to a window.
     D_POOLING_PADDING_VALUE_4_CFG @ 0x50 duplicated rw {
         /// Sum in the input's scale.
         PAD_VALUE_4X [18:0] as signed = 0;
     }
 
-    /// What 5 padded positions add to a window.
+    /// Value that 5 padded positions add to a window.
     D_POOLING_PADDING_VALUE_5_CFG @ 0x54 duplicated rw {
         /// Sum in the input's scale.
         PAD_VALUE_5X [18:0] as signed = 0;
     }
 
-    /// What 6 padded positions add to a window.
+    /// Value that 6 padded positions add to a window.
     D_POOLING_PADDING_VALUE_6_CFG @ 0x58 duplicated rw {
         /// Sum in the input's scale.
         PAD_VALUE_6X [18:0] as signed = 0;
     }
 
-    /// What 7 padded positions add to a window.
+    /// Value that 7 padded positions add to a window.
     D_POOLING_PADDING_VALUE_7_CFG @ 0x5c duplicated rw {
         /// Sum in the input's scale.
         PAD_VALUE_7X [18:0] as signed = 0;

@@ -44,7 +44,7 @@ registers! {
     D_BRDMA_CFG @ 0x28 duplicated rw {
         /// 1 turns this stream off.
         BRDMA_DISABLE [0] = 1, full = 0 { NO = 0, YES = 1 };
-        /// Which operand(s) the stream carries.
+        /// Operand(s) that the stream carries.
         BRDMA_DATA_USE [2:1] = 0 { MUL = 0, ALU = 1, BOTH = 2 };
         /// Operand width.
         BRDMA_DATA_SIZE [3] = 0 { ONE_BYTE = 0, TWO_BYTE = 1 };
@@ -85,7 +85,7 @@ registers! {
     D_NRDMA_CFG @ 0x40 duplicated rw {
         /// 1 turns this stream off.
         NRDMA_DISABLE [0] = 1, full = 0 { NO = 0, YES = 1 };
-        /// Which operand(s) the stream carries.
+        /// Operand(s) that the stream carries.
         NRDMA_DATA_USE [2:1] = 0 { MUL = 0, ALU = 1, BOTH = 2 };
         /// Operand width.
         NRDMA_DATA_SIZE [3] = 0 { ONE_BYTE = 0, TWO_BYTE = 1 };
@@ -126,7 +126,7 @@ registers! {
     D_ERDMA_CFG @ 0x58 duplicated rw {
         /// 1 turns this stream off.
         ERDMA_DISABLE [0] = 1, full = 0 { NO = 0, YES = 1 };
-        /// Which operand(s) the stream carries.
+        /// Operand(s) that the stream carries.
         ERDMA_DATA_USE [2:1] = 0 { MUL = 0, ALU = 1, BOTH = 2 };
         /// Operand width.
         ERDMA_DATA_SIZE [3] = 0 { ONE_BYTE = 0, TWO_BYTE = 1 };

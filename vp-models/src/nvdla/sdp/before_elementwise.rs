@@ -50,9 +50,9 @@ pub(super) struct BeforeElementwise {
     beats: u32,
     /// Cycles of a beat in EW.
     each: u32,
-    /// From the input to EW.
+    /// Registers from the input to EW.
     all: Registers,
-    /// From where the operands of BS or BN are taken, the later ones if both have some.
+    /// Registers from the place where the operands of BS or BN are taken, the later ones if both have some.
     operands: Option<Registers>,
     /// Times at which the last atoms would have started if nothing could wait in front of EW, the newest last.
     taken: VecDeque<Time>,
@@ -84,7 +84,7 @@ impl BeforeElementwise {
         })
     }
 
-    /// From when on the next atom can start.
+    /// Time from which on the next atom can start.
     pub(super) fn room(&self) -> Time {
         self.limit(self.all)
     }

@@ -59,11 +59,11 @@ impl std::ops::AddAssign for Counters {
 /// Lengths are [`OperandStream::group_bytes`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Operands<'a> {
-    /// For stage BS.
+    /// Operands of stage BS.
     pub bs: &'a [u8],
-    /// For stage BN.
+    /// Operands of stage BN.
     pub bn: &'a [u8],
-    /// For the element-wise stage.
+    /// Operands of the element-wise stage.
     pub ew: &'a [u8],
 }
 
@@ -411,11 +411,11 @@ pub enum Input<'a> {
 /// is one value a channel.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OperandCubes<'a> {
-    /// For stage BS.
+    /// Operands of stage BS.
     pub bs: Option<&'a Cube>,
-    /// For stage BN.
+    /// Operands of stage BN.
     pub bn: Option<&'a Cube>,
-    /// For the element-wise stage.
+    /// Operands of the element-wise stage.
     pub ew: Option<&'a Cube>,
 }
 

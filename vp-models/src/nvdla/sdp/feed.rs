@@ -71,9 +71,9 @@ pub(super) struct Feed {
     /// Number of atoms of each group, and number of these that are used together.
     groups: RefCell<VecDeque<(usize, usize)>>,
     group_entered: Event,
-    /// The first of the atoms that are used together…
+    /// The first of the atoms that are used together.
     output: Handoff<Atom>,
-    /// …and the others.
+    /// The others of the atoms that are used together.
     others: RefCell<VecDeque<Atom>>,
     /// The first of the atoms that are used together, while the others are missing.
     first: Cell<Option<Atom>>,
@@ -132,7 +132,7 @@ impl Feed {
         self.output.ready().await;
     }
 
-    /// Since when they have been ready.
+    /// Time since which they have been ready.
     pub(super) fn since(&self) -> Time {
         self.output.since().unwrap_or(self.sim.now())
     }

@@ -39,7 +39,7 @@ pub struct StageFields {
 
 /// Fields of BS or of BN, which shift.
 pub struct ShiftFields {
-    /// What it has in common with EW.
+    /// Fields that EW has as well.
     pub stage: StageFields,
     /// Bypass of the rectifier.
     pub relu_bypass: FieldRef,

@@ -87,18 +87,18 @@ pub struct SdpLayer {
 /// Source of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SdpSource {
-    /// On the fly from the convolution accumulator, 32 bits an element.
+    /// The convolution accumulator, on the fly, 32 bits an element.
     Accumulator,
-    /// From memory.
+    /// Memory.
     Memory(Surface),
 }
 
 /// Destination of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// On the fly to PDP.
+    /// PDP, on the fly.
     Pooling,
-    /// To memory.
+    /// Memory.
     Memory(Surface),
 }
 
@@ -107,7 +107,7 @@ pub enum Destination {
 pub enum Operand {
     /// One value for every element.
     Register(i16),
-    /// From the stage's [`OperandStream`].
+    /// The stage's [`OperandStream`].
     Memory,
 }
 
@@ -171,7 +171,7 @@ pub enum ElementwiseOperation {
 pub enum ElementwiseOperand {
     /// One value for every element, not converted.
     Register(i32),
-    /// From the stage's [`OperandStream`], through its converter unless bypassed.
+    /// The stage's [`OperandStream`], through its converter unless bypassed.
     Memory(Option<Converter>),
 }
 
@@ -222,7 +222,7 @@ pub enum Carries {
 /// Operands of one stage in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperandStream {
-    /// Their place in memory. A "pixel" holds the operands of one atom's lanes; packed when there is one value
+    /// Surface of the operands in memory. A "pixel" holds the operands of one atom's lanes; packed when there is one value
     /// a channel.
     pub surface: Surface,
     /// Operands that the stream carries.

@@ -262,7 +262,7 @@ impl<'a> Pass<'a> {
         Some(sums.len() / layer.lanes())
     }
 
-    /// So many atoms have started.
+    /// Notes that so many atoms have started.
     fn account(&mut self, start: Time, steps: usize) {
         self.earliest = start + self.pace * steps as u64;
         let occupancy = &self.sdp.common.occupancy;

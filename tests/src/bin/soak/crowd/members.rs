@@ -17,7 +17,7 @@ use vp_protocols::native::{
 
 use crate::process::text;
 
-/// What they do.
+/// Behaviour of bad clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BadClient {
     /// Nothing.

@@ -44,13 +44,13 @@ pub(crate) struct Arguments {
     /// Bad sessions at a time
     #[arg(long, default_value_t = 500)]
     sessions: usize,
-    /// What they do; everything, one after the other, if left out
+    /// Behaviour of the bad sessions [default: each, one after the other]
     #[arg(long)]
     bad: Vec<BadClient>,
-    /// How long each of the phases takes
+    /// Seconds that each phase takes
     #[arg(long, default_value_t = 1)]
     seconds: u64,
-    /// How often a phase alone and one beside the others follow each other
+    /// Number of pairs of phases, one alone and one beside the others
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
 }

@@ -49,7 +49,7 @@ pub(in crate::adapters) struct Device {
     driven: VecDeque<Driven>,
     /// Number of events of the platform that are heard.
     heard: u64,
-    /// Up to where silence is promised.
+    /// Time up to which silence is promised.
     promised: Time,
     /// The edge of the last event driven.
     last: Time,

@@ -77,7 +77,7 @@ struct Heartbeat {
     time: i64,
 }
 
-/// So many accesses are followed by a sync before one is not, to see whether the peer goes on without. If not it loses a
+/// Accesses that are followed by a sync before one is not, to see whether the peer goes on without. If not it loses a
 /// millisecond.
 const TRIED: u32 = 64;
 

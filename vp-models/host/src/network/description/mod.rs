@@ -65,7 +65,7 @@ pub struct Network {
 /// Lines of a network's file, from 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lines {
-    /// That of `precision`.
+    /// Position of the key `precision`.
     pub precision: Option<usize>,
     /// The first one of each layer; empty where there is no file.
     pub layers: Vec<usize>,
@@ -277,7 +277,7 @@ pub struct Convolution {
     pub added: Option<u32>,
     /// Function of negative sums.
     pub activation: Activation,
-    /// From sums to features.
+    /// Converter from sums to features.
     pub converter: Converter,
 }
 
@@ -357,7 +357,7 @@ pub enum Method {
     Max,
     /// The smallest.
     Min,
-    /// Their sum divided by the window's size, where padding counts as zeros.
+    /// Sum of the window divided by its size, where padding counts as zeros.
     Average,
 }
 
@@ -370,7 +370,7 @@ pub struct Sum {
     pub shift: u32,
     /// Function of negative sums.
     pub activation: Activation,
-    /// From sums to int8.
+    /// Converter from sums to int8.
     pub converter: Converter,
 }
 
@@ -379,14 +379,14 @@ pub struct Sum {
 pub struct Elementwise {
     /// Function of two elements.
     pub method: PairMethod,
-    /// From that to the format of features.
+    /// Converter from int8 to the format of features.
     pub converter: Converter,
 }
 
 /// Function of two elements in the same place. Their sum is a [`Sum`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairMethod {
-    /// Their product.
+    /// Product of both inputs.
     Multiply,
     /// The larger one.
     Maximum,
@@ -404,7 +404,7 @@ pub enum Function {
         /// Right shift.
         shift: u32,
     },
-    /// Between two bounds.
+    /// Limitation to two bounds.
     Clamp {
         /// The lower one.
         low: i8,
@@ -429,7 +429,7 @@ pub struct Normalisation {
     pub far: Vec<i16>,
     /// Distance of their sums, as the exponent of a power of two.
     pub far_step: u32,
-    /// From the products to int8.
+    /// Converter from the products to int8.
     pub converter: Converter,
 }
 

@@ -185,7 +185,7 @@ impl Maker {
         convolution.bias = Some(Bias { values: (0..convolution.kernels).map(value).collect(), shift: 0 });
     }
 
-    /// So many weights, with zeros among them as far as is asked for.
+    /// Draws so many weights, with zeros among them as far as is asked for.
     fn drawn<W: Default>(
         &self,
         draw: &mut ChaCha8Rng,

@@ -45,10 +45,10 @@ pub(in super::super) struct Stage {
 /// Function of data and operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) enum StageMethod {
-    /// Their sum.
+    /// Sum of both operands.
     #[default]
     Sum,
-    /// Their product.
+    /// Product of both operands.
     Product,
     /// The larger one.
     Maximum,

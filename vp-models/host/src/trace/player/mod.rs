@@ -235,7 +235,7 @@ pub enum FailureKind {
     /// Interrupts that were declared and never came.
     #[error("{interrupts} never came: {reason}")]
     Missing {
-        /// Their names.
+        /// Names of the interrupts.
         interrupts: String,
         /// Reason for which the wait ended.
         reason: HostError,

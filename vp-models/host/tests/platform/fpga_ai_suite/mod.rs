@@ -42,7 +42,7 @@ fn host(architecture: &Architecture) -> LocalHost {
     LocalHost::new(Platform::build(&description(architecture)).unwrap())
 }
 
-/// So many cases, or as many as `PROPTEST_CASES` says.
+/// Number of cases, `usual` or what `PROPTEST_CASES` says.
 fn cases(usual: u32) -> ProptestConfig {
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => ProptestConfig::default(),
@@ -59,7 +59,7 @@ fn small() -> Model {
     taking(None)
 }
 
-/// The same; it takes so many cycles.
+/// A fully connected layer of 64 inputs and 32 outputs that takes so many cycles.
 fn taking(cycles: Option<u32>) -> Model {
     let filters: Vec<u8> = (0..64 * 32u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let mut graph = Graph::new(Shape { height: 2, width: 8, channels: 4 }, filters.len() as u32).unwrap();

@@ -100,7 +100,7 @@ impl Driven {
         self.waiting.len()
     }
 
-    /// From when on the channel is free for the next transfer, if ready stays as it is known; [`Time::MAX`] if it is low.
+    /// Time from which on the channel is free for the next transfer, if ready stays as it is known; [`Time::MAX`] if it is low.
     #[must_use]
     pub(crate) fn free(&self) -> Time {
         let mut free = self.free;

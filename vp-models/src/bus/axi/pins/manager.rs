@@ -91,14 +91,14 @@ impl ManagerPins {
 
     // What the interface does.
 
-    /// From when on another address can be on AR, as far as is known.
+    /// Time from which on another address can be on AR, as far as is known.
     pub(in crate::bus::axi) fn read_room(&self, now: Time) -> Time {
         let channel = &mut self.state.borrow_mut().read_address;
         channel.settle(now).for_each(drop);
         channel.free()
     }
 
-    /// From when on another burst can be on AW and W, as far as is known.
+    /// Time from which on another burst can be on AW and W, as far as is known.
     pub(in crate::bus::axi) fn write_room(&self, now: Time) -> Time {
         let state = &mut *self.state.borrow_mut();
         state.write_address.settle(now).for_each(drop);

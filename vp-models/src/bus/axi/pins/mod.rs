@@ -102,7 +102,7 @@ pub enum AxiEvent {
     },
     /// The ready of a channel on which the other side drives. It is high at the beginning.
     Ready {
-        /// Which.
+        /// Channel of the bus.
         channel: AxiChannel,
         /// Level of the ready from then on.
         ready: bool,
@@ -136,7 +136,7 @@ pub enum AxiViolation {
     /// A beat of another width.
     #[error("{channel} with {bytes} bytes: the bus is {width} bytes wide")]
     Width {
-        /// On which channel.
+        /// Name of the channel.
         channel: &'static str,
         /// Number of bytes that came.
         bytes: usize,
@@ -146,11 +146,11 @@ pub enum AxiViolation {
     /// The last beat is not marked as last, or another one is.
     #[error("{channel}: beat {beat} of {beats} with last = {last}")]
     Last {
-        /// On which channel.
+        /// Name of the channel.
         channel: &'static str,
         /// Number of the beat, from 1.
         beat: u32,
-        /// Of how many.
+        /// Beats of the burst.
         beats: u32,
         /// Value of RLAST or WLAST that came.
         last: bool,
@@ -158,7 +158,7 @@ pub enum AxiViolation {
     /// A burst without beats, or longer than AXI3 allows.
     #[error("{channel} with {beats} beats: a burst has 1 to {MOST_BEATS}")]
     Length {
-        /// On which channel.
+        /// Name of the channel.
         channel: &'static str,
         /// Number of beats that came.
         beats: u16,
@@ -166,7 +166,7 @@ pub enum AxiViolation {
     /// A burst that crosses a 4 KiB boundary.
     #[error("{channel}: {beats} beats from 0x{address:x} on cross a boundary of 4 KiB")]
     Boundary {
-        /// On which channel.
+        /// Name of the channel.
         channel: &'static str,
         /// First address of the burst.
         address: u64,

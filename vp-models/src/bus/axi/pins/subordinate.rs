@@ -19,7 +19,7 @@ const MOST_AHEAD: usize = 4_096;
 #[derive(Clone, Copy)]
 struct Ready {
     before: bool,
-    /// From when on it is `level`.
+    /// Time from which on it is `level`.
     at: Time,
     level: bool,
 }

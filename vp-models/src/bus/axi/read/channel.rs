@@ -25,9 +25,9 @@ pub(super) struct InFlight {
     pub(super) first: Time,
     /// Time at which its last beat should be on the bus.
     pub(super) last: Time,
-    /// Place of its data among its client's…
+    /// Place of the read's data among its client's.
     pub(super) place: u64,
-    /// …and whether it is there already.
+    /// True if that data is at its place already.
     pub(super) placed: bool,
     /// Generation of the master outside that has asked for it, if one has.
     pub(super) generation: u32,
@@ -55,13 +55,13 @@ pub(super) struct Channel {
     /// Time at which the memory has moved all it was asked to; shared with the writes.
     pub(super) memory_free: Rc<Cell<Time>>,
     pub(super) in_flight: VecDeque<InFlight>,
-    /// Reads that wait for the data bus behind a master outside, which takes its data when it likes…
+    /// Reads that wait for the data bus behind a master outside, which takes its data when it likes.
     pub(super) bus_queue: VecDeque<Queued>,
-    /// …and what that one is taking.
+    /// Read that a master outside is taking.
     pub(super) driving: Option<Driving>,
-    /// Reads that are asked of a [`TimedPort`] and not on their way back: by transaction id in the order of the bus…
+    /// Reads that are asked of a [`TimedPort`] and not on their way back: by transaction id in the order of the bus.
     pub(super) asked: BTreeMap<u32, VecDeque<TimedRead>>,
-    /// …and which id a tag belongs to.
+    /// Transaction id of each tag.
     pub(super) ids: BTreeMap<u64, u32>,
     pub(super) tags: u64,
     /// Bursts that are being granted without steps, by client: kept for its allocation.
@@ -74,9 +74,9 @@ pub(super) struct Channel {
 /// Effects of faults on AR and R.
 #[derive(Default)]
 pub(super) struct Stall {
-    /// From when on AR takes an address…
+    /// Time from which on AR takes an address.
     pub(super) address: Time,
-    /// …and whether that was asked for the next one.
+    /// True if that was asked for the next address.
     pub(super) is_asked: bool,
     /// Delay of the next data on R, of a memory with a time of its own.
     pub(super) data: Time,

@@ -37,7 +37,7 @@ pub(super) trait Advance {
 
 /// Next action of a side of an interface.
 pub(super) enum Next {
-    /// There is something to do at that time; [`Time::MAX`]: nothing, until there is a request.
+    /// Time of the next work; [`Time::MAX`]: none, until there is a request.
     At(Time),
     /// The side waits for a memory's answer, whose modelled time has come.
     Answer(Pending),
@@ -63,13 +63,13 @@ pub(super) struct Reads {
     /// Clients that make reads by themselves.
     making: Cell<Clients>,
     channel: RefCell<Channel>,
-    /// The partners with a clock at the interface…
+    /// Partners with a clock at the interface.
     pub(super) partners: RefCell<Partners>,
-    /// …and whether there are any.
+    /// True if there are partners.
     pub(super) has_partners: Cell<bool>,
-    /// Faults of bursts here…
+    /// Faults of bursts here.
     faults: RefCell<Option<Rc<BurstFaults>>>,
-    /// …and whether there are any.
+    /// True if there are faults.
     has_faults: Cell<bool>,
 }
 
@@ -274,7 +274,7 @@ impl Reads {
         }
     }
 
-    /// From when on the memory takes another read.
+    /// Time from which on the memory takes another read.
     #[inline]
     fn memory_room(&self, channel: &Channel, now: Time) -> Time {
         if self.timed.as_ref().is_some_and(|timed| !timed.has_room(false)) {
@@ -287,7 +287,7 @@ impl Reads {
         }
     }
 
-    /// From when on a read of a master outside is taken, which can then be on AR.
+    /// Time from which on a read of a master outside is taken, which can then be on AR.
     fn room(&self, channel: &Channel, now: Time) -> Time {
         channel.pipeline.room().max(self.memory_room(channel, now))
     }

@@ -22,9 +22,9 @@ const TOGETHER: usize = 64;
 pub(super) struct Granting {
     /// The next burst; the others have the same length and follow it.
     burst: Burst,
-    /// Of so many bursts…
+    /// Number of bursts.
     count: usize,
-    /// …so many were granted.
+    /// Number of these bursts that were granted.
     done: usize,
     /// With the last one, the current request of the client's requester is complete.
     ends: bool,

@@ -71,20 +71,20 @@ pub(super) struct Writes {
     /// Clients that request and whose weight is zero: the arbiter skips them (RTL, `NV_NVDLA_*_IG_arb`, `wt*`).
     requesting_without_weight: Cell<Clients>,
     channel: RefCell<Channel>,
-    /// The partners with a clock at the interface…
+    /// Partners with a clock at the interface.
     pub(super) partners: RefCell<Partners>,
-    /// …and whether there are any.
+    /// True if there are partners.
     pub(super) has_partners: Cell<bool>,
-    /// Faults of bursts here…
+    /// Faults of bursts here.
     faults: RefCell<Option<Rc<BurstFaults>>>,
-    /// …and whether there are any.
+    /// True if there are faults.
     has_faults: Cell<bool>,
 }
 
 /// The arbiter and what is behind it.
 pub(super) struct Channel {
     turn: Turn,
-    /// From when on the next address may follow.
+    /// Time from which on the next address may follow.
     pub(super) free: Time,
     pub(super) outstanding: Outstanding,
     pub(super) latency: LatencySource,
@@ -92,9 +92,9 @@ pub(super) struct Channel {
     pub(super) memory_free: Rc<Cell<Time>>,
     pub(super) moving: VecDeque<Moving>,
     pub(super) given: VecDeque<GrantedWrite>,
-    /// Writes that are asked of a [`TimedPort`], or of a memory outside, and not acknowledged: by transaction id in order…
+    /// Writes that are asked of a [`TimedPort`], or of a memory outside, and not acknowledged: by transaction id in order.
     pub(super) asked: BTreeMap<u32, VecDeque<TimedWrite>>,
-    /// …and which id a tag belongs to.
+    /// Transaction id of each tag.
     ids: BTreeMap<u64, u32>,
     tags: u64,
     /// A granted write, its client, and the time from which AW takes its address: a fault delays it.
@@ -258,7 +258,7 @@ impl Writes {
         (asking, first.max(room))
     }
 
-    /// From when on the memory takes another write.
+    /// Time from which on the memory takes another write.
     pub(super) fn room(&self, channel: &Channel, now: Time) -> Time {
         if self.timed.as_ref().is_some_and(|timed| !timed.has_room(true)) {
             return Time::MAX;

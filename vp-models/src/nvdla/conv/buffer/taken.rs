@@ -96,7 +96,7 @@ impl Buffer {
         self.freed.notify_delta();
     }
 
-    /// Up to which byte the kernels of `layer` have come.
+    /// Byte up to which the kernels of `layer` have come.
     pub(in crate::nvdla::conv) fn weights_come(&self, layer: u64) -> u64 {
         self.state.borrow_mut().set(layer).map_or(0, |set| set.come())
     }
@@ -138,7 +138,7 @@ impl Buffer {
         self.state.borrow_mut().set(layer).is_some_and(|set| set.released() == 0 && set.come() >= end)
     }
 
-    /// By how many bytes the kernels that are read of a layer lie before its own, and the layer that has left the last of these
+    /// Bytes by which the kernels that are read of a layer lie before its own, and the layer that has left the last of these
     /// bytes behind its own kernels.
     pub(in crate::nvdla::conv) fn shift(&self, layer: u64) -> Option<(u64, u64)> {
         self.state.borrow_mut().set(layer).and_then(|set| set.shift())

@@ -23,7 +23,7 @@ use vp_core::{Sim, Time};
 pub(super) enum Message {
     /// Complete sums.
     Stripe(Stripe),
-    /// There is no layer.
+    /// No layer is there.
     Abandoned,
 }
 

@@ -116,7 +116,7 @@ impl CompressedRequests {
         }
     }
 
-    /// Up to where weights, or masks, must have come for a group to be usable: whole entries, and for the last group
+    /// Byte up to which weights, or masks, must have come for a group to be usable: whole entries, and for the last group
     /// all that are read, if they have room.
     fn needed(&self, group: u32, stored: Stored) -> Option<u64> {
         let entry = u64::from(self.hardware.entry_bytes);
@@ -155,7 +155,7 @@ impl CompressedRequests {
         (address, (run * atom).min(left))
     }
 
-    /// For how many bytes of a stream's next read there is room.
+    /// Number of bytes of a stream's next read for which there is room.
     fn bytes_with_room(&self, stream: Stream) -> u32 {
         let (_, wanted) = self.wanted(stream);
         match stream {
@@ -200,7 +200,7 @@ impl CompressedRequests {
         self.pace.stalled.get()
     }
 
-    /// Whose turn it is of those that have room.
+    /// Chooses the stream whose turn it is, of those that have room.
     fn choose(&self) -> Option<Stream> {
         if self.bytes_with_room(Stream::Sizes) > 0 {
             return Some(Stream::Sizes);

@@ -209,7 +209,7 @@ impl WeightArrival {
         WeightArrival { cycle, written: Cell::default(), checked: Cell::default() }
     }
 
-    /// So many beats can be written from `due` on.
+    /// Writes so many beats from `due` on.
     pub(super) fn write(&self, due: Time, beats: u32) {
         let first = due.max(self.written.get() + self.cycle);
         self.written.set(first + self.cycle * u64::from(beats.saturating_sub(1)));

@@ -78,7 +78,7 @@ pub(super) struct Pace {
     path: Time,
     /// Time at which the next read is due, or from which its place in time is counted.
     pub(super) next: Cell<Time>,
-    /// Since when the next read lacks room.
+    /// Time since which the next read lacks room.
     since: Cell<Option<Time>>,
     /// The read under way: when it was due, and since when it is being made.
     present: Cell<Option<(Time, Time)>>,
@@ -105,7 +105,7 @@ impl Pace {
         Some(now - due)
     }
 
-    /// There is room for the next read: it takes its way to the bus anew if that had to be waited for.
+    /// Notes that there is room for the next read: it takes its way to the bus anew if that had to be waited for.
     pub(super) fn has_room(&self, now: Time) {
         if self.since.take().is_some_and(|since| now > since) {
             self.next.set(self.next.get().max(now + self.path));
@@ -326,7 +326,7 @@ impl WeightRequests {
         (address, (run * atom).min(left))
     }
 
-    /// For how many of the bytes of the next read there is room. If no room will come because CSC, which has released
+    /// Number of bytes of the next read for which there is room. If no room will come because CSC, which has released
     /// so many of them, starves for more: for what fits.
     fn bytes_with_room(&self, wanted: u32) -> u32 {
         let atom = self.hardware.atom;

@@ -102,7 +102,7 @@ impl Winograd {
         reads
     }
 
-    /// So many lines for the buffer, the first of which is `first`, from the data of their reads. The channels
+    /// Returns `lines` lines for the buffer from `first` on, from the data of their reads. The channels
     /// of a pixel are those of each position in the step, with lines slowest.
     pub fn lines(&self, precision: Precision, first: u32, lines: u32, bytes: &[u8]) -> Vec<Elements> {
         let there = self.memory_lines(first, lines);

@@ -43,7 +43,7 @@ impl Kernel {
         if self.rows_are_runs() { self.width * self.channels } else { self.channels }
     }
 
-    /// Such runs in a kernel.
+    /// Number of such runs in a kernel.
     pub(super) fn runs(&self) -> usize {
         if self.rows_are_runs() { self.height } else { self.height * self.width }
     }

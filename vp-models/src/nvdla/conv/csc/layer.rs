@@ -83,7 +83,7 @@ pub struct CscParameters {
     pub released: u32,
     /// Weights come compressed.
     pub compressed: bool,
-    /// In which order positions are made.
+    /// Order in which positions are made.
     pub passing: Passing,
     /// Right shift behind the transformation of Winograd's method.
     pub truncate: u32,

@@ -73,7 +73,7 @@ struct Turn {
     index: u32,
     /// Time at which the kernels' weights were taken for the first package.
     loaded: Time,
-    /// Whose weights they are released from, and up to which byte.
+    /// Owner of the weights that they are released from, and the byte up to which they are.
     released: Option<(u64, u64)>,
 }
 

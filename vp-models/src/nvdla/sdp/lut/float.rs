@@ -31,7 +31,7 @@ impl Lut<'_> {
     }
 }
 
-/// Both weights are rounded to 17 bits, each by itself.
+/// Interpolates between two entries. Both weights are rounded to 17 bits, each by itself.
 fn interpolate(here: i16, next: i16, fraction: u64) -> Fp17 {
     let of_here = match fraction {
         0 => Fp17::ONE,

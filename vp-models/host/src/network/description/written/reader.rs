@@ -1,4 +1,4 @@
-//! From what is written to layers, each checked against those before it.
+//! Reader that makes layers of the file, each checked against those before it.
 
 use super::{
     Leaky, NamedInput, ReadTensor, Rounding, Tensor, WrittenBias, WrittenConvolution, WrittenElementwise,

@@ -28,7 +28,7 @@ fn converter() -> impl Strategy<Value = Converter> {
     })
 }
 
-/// Also one whose format is another than that of processing, and lines that are read together though they lie apart.
+/// Feature layers, also of another format than that of processing, and lines that are read together though they lie apart.
 fn feature(precision: Precision) -> impl Strategy<Value = Feature> {
     let size = (1u32..=40, 1u32..=40, 1u32..=200);
     let strides = (0u32..1 << 18, 0u32..1 << 18, any::<bool>());

@@ -29,12 +29,12 @@ pub(in crate::nvdla::conv::compute) struct Avx2(());
 pub(in crate::nvdla::conv::compute) struct Avx512(());
 
 impl Vectors {
-    /// With the instructions that the path for integers has been detected by.
+    /// Vectors of AVX2, which the path for integers has detected.
     pub(in crate::nvdla::conv::compute) fn avx2(_: crate::nvdla::conv::compute::x86::Avx2) -> Vectors {
         Vectors::Avx2(Avx2(()))
     }
 
-    /// The same.
+    /// Vectors of AVX-512, which the path for integers has detected.
     pub(in crate::nvdla::conv::compute) fn avx512(
         _: crate::nvdla::conv::compute::x86::Avx512Vnni,
     ) -> Vectors {
