@@ -1,7 +1,7 @@
 //! Authentication of a new connection: after its welcome and before it joins a platform.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -13,17 +13,19 @@ use vp_protocols::native::{
 
 use super::ServerContext;
 use super::instance::PlatformCommand;
-use crate::access::{Origin, SessionIdentity, TokenHolder, TokenUse};
+use crate::access::{SessionIdentity, TokenHolder, TokenUse};
 use crate::session_end::{End, SHUTDOWN};
 use crate::stream::Stream;
 
-/// Tokens that a session may show.
+/// Tokens that a connection may show.
 const TRIES: u32 = 3;
+/// Time for which a wrong token is left without an answer. Of a connection nothing else is read meanwhile, so it guesses once in this
+/// time; and there are only so many connections.
+const WRONG_TOKEN_PAUSE: Duration = Duration::from_secs(1);
 
 /// A new connection.
 pub(crate) struct PendingConnection<'a> {
     pub(crate) id: SessionId,
-    pub(crate) origin: Origin,
     /// Name of the connection in the log.
     pub(crate) name: &'a str,
     pub(crate) hello: &'a Hello,
@@ -106,7 +108,7 @@ async fn ask(
         let (id, reply) = match event {
             Some(Event::Request { id, request: Request::Ping, .. }) => (id, Reply::Pong),
             Some(Event::Request { id, request: Request::Authenticate { token }, .. }) => {
-                match check(context, newcomer, &token).await {
+                match check(context, newcomer, &token) {
                     Ok(presence) => {
                         connection.let_in();
                         let rights = presence.holder().rights;
@@ -118,7 +120,10 @@ async fn ask(
                     }
                     Err((code, reason)) => {
                         tries += 1;
-                        context.strangers.wrong_token(name, &reason);
+                        context.strangers.add(&format!("{name}: {reason}"));
+                        if code == ErrorCode::NotAuthenticated {
+                            sleep(WRONG_TOKEN_PAUSE).await;
+                        }
                         (id, Reply::Failed { code, reason })
                     }
                 }
@@ -166,22 +171,13 @@ async fn time_mode(context: &ServerContext, hello: &Hello) -> vp_protocols::nati
     told.await.unwrap_or(wanted)
 }
 
-/// The holder of a token, and whether there is room for its session. After wrong tokens this is delayed.
-async fn check(
+/// The holder of a token, if there is room for its session.
+fn check(
     context: &ServerContext,
     newcomer: &PendingConnection<'_>,
     token: &Token,
 ) -> Result<TokenUse, (ErrorCode, String)> {
-    sleep(context.tries.wait(newcomer.origin, Instant::now())).await;
-    match context.options.access.tokens.holder_of(token) {
-        Some(holder) => {
-            let entered = holder.enter(newcomer.joins());
-            entered.map_err(|reason| (ErrorCode::NotPermitted, reason))
-        }
-        None => {
-            let count = context.tries.wrong(newcomer.origin, Instant::now());
-            let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-            Err((ErrorCode::NotAuthenticated, format!("the token is not known ({times} from there)")))
-        }
-    }
+    let holder = context.options.access.tokens.holder_of(token);
+    let holder = holder.ok_or((ErrorCode::NotAuthenticated, "the token is not known".to_owned()))?;
+    holder.enter(newcomer.joins()).map_err(|reason| (ErrorCode::NotPermitted, reason))
 }

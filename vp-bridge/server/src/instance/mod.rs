@@ -11,7 +11,6 @@
 //! module has threads, the wall clock, and the limits of what a session may use of the server.
 
 mod adapted;
-mod asleep;
 mod commands;
 mod debugger;
 mod files;
@@ -19,7 +18,6 @@ mod idle;
 mod inbox;
 mod inspect;
 mod member;
-mod members;
 mod message;
 mod notices;
 mod observed;
@@ -28,14 +26,13 @@ mod partners;
 mod permits;
 mod quota;
 mod rights;
+mod round_robin;
 mod run;
 mod save;
 mod session_stream;
 mod share;
 mod silence;
 mod translate;
-mod turns;
-mod waiting;
 
 use std::cell::OnceCell;
 use std::io::Cursor;
@@ -53,18 +50,16 @@ use vp_shm::AdaptiveSpin;
 
 use adapted::AdaptedSessions;
 pub(super) use inbox::{Inbox, PlatformCommand};
-use members::Members;
+use member::Members;
 use message::SessionCommand;
 pub(super) use message::{JoiningAdapter, JoiningSession};
 use owners::Owners;
 use partners::StalledPartner;
 use run::PollSchedule;
 use silence::Watch;
-use turns::Turns;
 
 use super::session_end::End;
-use super::{EndedPlatform, Listeners, PlatformObserver};
-use crate::processors::WorkPeriod;
+use super::{EndedPlatform, Listeners, PlatformObserver, freed};
 
 /// Returns what a welcome says of a platform, for every session.
 pub(super) fn offer(platform: &Platform) -> Offer {
@@ -141,7 +136,7 @@ impl Instance {
         let label = name.to_owned();
         thread::Builder::new().name(format!("platform {name}")).spawn(move || {
             let inbox = CloseAtEnd(inside);
-            let (freed, _running) = (listeners.freed.clone(), listeners.running.token());
+            let _running = listeners.running.token();
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 let Listeners { ended, pins, observe, .. } = listeners;
@@ -181,7 +176,7 @@ impl Instance {
                     .unwrap_or("no message");
                 tracing::error!("platform {label} failed: {what}; its sessions are closed");
             }
-            freed.notify_one();
+            freed::trim();
         })?;
         Ok(Self { inbox })
     }
@@ -217,8 +212,6 @@ struct PlatformThread {
     began: Instant,
     patience: TimeLimits,
     members: Members,
-    turns: Turns,
-    shift: WorkPeriod,
     spin: AdaptiveSpin,
     adapted: AdaptedSessions,
     owners: Owners,
@@ -256,8 +249,6 @@ impl PlatformThread {
             began: Instant::now(),
             patience,
             members: Members::default(),
-            turns: Turns::default(),
-            shift: WorkPeriod::default(),
             spin: AdaptiveSpin::default(),
             adapted: AdaptedSessions::default(),
             owners: Owners::default(),
@@ -296,7 +287,6 @@ impl PlatformThread {
             for command in self.inbox.take() {
                 self.platform_command(command);
             }
-            self.take_turns();
             self.take_adapted_inputs();
             self.remove_ended_sessions();
             if self.has_ended {
@@ -312,13 +302,7 @@ impl PlatformThread {
             self.tell();
             match wake {
                 // Who had to go meanwhile may have left something to others that can be done now.
-                _ if self.has_commands() => {
-                    // Who asks for little comes between.
-                    self.poll_sockets();
-                    self.check_heartbeat();
-                    self.shift.go_on();
-                }
-                Some(wake) if self.sessions() == sessions && !self.adapted.has_inputs() => {
+                Some(wake) if self.sessions() == sessions && !self.has_commands() => {
                     self.look_who_holds_time();
                     self.ask_adapted_partners();
                     self.flush();
@@ -326,7 +310,6 @@ impl PlatformThread {
                     let since = [self.owners.oldest(), self.standing.since()].into_iter().flatten();
                     let patience =
                         since.filter_map(|(_, since)| since.checked_add(self.patience.owner_timeout));
-                    self.shift.end();
                     self.idle_until(wake.0.into_iter().chain(patience).chain(silence).min());
                     self.looks = PollSchedule::SOON;
                     self.check_heartbeat();
@@ -335,7 +318,6 @@ impl PlatformThread {
                     if self.look() {
                         self.check_heartbeat();
                     }
-                    self.shift.go_on();
                 }
             }
         }
@@ -348,7 +330,7 @@ impl PlatformThread {
             self.warn_others(session, &why);
             self.leave(session, &why);
         }
-        while let Some((session, why)) = self.members.ended().or_else(|| self.adapted.ended()) {
+        while let Some((session, why)) = self.ended_member().or_else(|| self.adapted.ended()) {
             self.leave(session, &why);
         }
     }
@@ -371,7 +353,7 @@ impl PlatformThread {
     /// Ends a session; its peer gets the reason.
     fn close(&mut self, session: SessionId, code: ErrorCode, end: End) {
         let why = end.why().to_owned();
-        if let Some(member) = self.members.get_mut(session) {
+        if let Some(member) = self.members.get_mut(&session) {
             member.stream.close(code, end);
         } else {
             self.adapted.close(session, end);
@@ -392,21 +374,19 @@ impl PlatformThread {
     /// turn.
     fn flush(&mut self) {
         self.adapted.flush();
-        for (session, member) in self.members.awake_mut() {
+        for (session, member) in &mut self.members {
             member.stream.flush();
             if !member.posted.is_empty() {
-                member.keep_posted(self.hub.waiting(translate::party(session)));
+                member.keep_posted(self.hub.waiting(translate::party(*session)));
             }
         }
     }
-
-    // Commands.
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::BytesMut;
+    use bytes::{BufMut as _, BytesMut};
     use std::os::unix::net::UnixStream;
     use tokio::sync::oneshot;
     use vp_protocols::native::{Connection, Event, Terms};
@@ -415,27 +395,21 @@ mod tests {
     use crate::access::SessionIdentity;
     use crate::session_end::Ended;
 
-    #[tokio::test]
-    async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
-        let description = Description::named("nv_small").unwrap();
-        let (mode, patience) = (TimeMode::Lockstep, TimeLimits::default());
-        let budget = MemoryBudget::unlimited();
-        let instance =
-            Instance::start("p", description, budget, mode, patience, None, Listeners::default()).unwrap();
-        let (near, _far) = UnixStream::pair().unwrap();
+    /// A session on its way to its platform, the end of its client, and what tells of its end.
+    pub(super) fn joining(
+        id: u64,
+        client: &mut Connection,
+    ) -> (JoiningSession, UnixStream, oneshot::Receiver<Ended>) {
+        let (near, far) = UnixStream::pair().unwrap();
         near.set_nonblocking(true).unwrap();
-        let mut client = Connection::client(Connection::hello("x", None, mode)).unwrap();
         let mut connection = Connection::server(Terms::default());
         let mut input = BytesMut::new();
-        while !client.output().is_empty() {
-            let chunk = bytes::Buf::copy_to_bytes(client.output(), 1);
-            input.extend_from_slice(&chunk);
-        }
+        input.put(client.output());
         assert!(matches!(connection.receive(&mut input), Ok(Some(Event::Hello(_)))));
-        let (ended, mut has_ended) = oneshot::channel();
+        let (ended, has_ended) = oneshot::channel();
         let joining = JoiningSession {
-            id: SessionId(1),
-            name: "session 1".to_owned(),
+            id: SessionId(id),
+            name: format!("session {id}"),
             agent: "x".to_owned(),
             time_mode: TimeMode::Lockstep,
             is_observer: false,
@@ -447,6 +421,18 @@ mod tests {
             identity: SessionIdentity::default(),
             ended,
         };
+        (joining, far, has_ended)
+    }
+
+    #[tokio::test]
+    async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
+        let description = Description::named("nv_small").unwrap();
+        let (mode, patience) = (TimeMode::Lockstep, TimeLimits::default());
+        let budget = MemoryBudget::unlimited();
+        let instance =
+            Instance::start("p", description, budget, mode, patience, None, Listeners::default()).unwrap();
+        let mut client = Connection::client(Connection::hello("x", None, mode)).unwrap();
+        let (joining, _far, mut has_ended) = joining(1, &mut client);
         instance.inbox().send(PlatformCommand::Join(Box::new(joining))).unwrap();
         assert!(has_ended.try_recv().is_err());
         instance.inbox().send(PlatformCommand::Do(Box::new(|_| panic!("a model's fault")))).unwrap();
