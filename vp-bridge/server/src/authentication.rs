@@ -26,8 +26,6 @@ const WRONG_TOKEN_PAUSE: Duration = Duration::from_secs(1);
 /// A new connection.
 pub(crate) struct PendingConnection<'a> {
     pub(crate) id: SessionId,
-    /// Name of the connection in the log.
-    pub(crate) name: &'a str,
     pub(crate) hello: &'a Hello,
     /// True if the connection would only look at a platform.
     pub(crate) is_observer: bool,
@@ -97,12 +95,12 @@ async fn ask(
     connection: &mut Connection,
     input: &mut BytesMut,
 ) -> Result<SessionIdentity, End> {
-    let PendingConnection { id, name, hello, .. } = newcomer;
+    let PendingConnection { id, hello, .. } = newcomer;
     let offer = Offer { session: *id, time_mode: time_mode(context, hello).await, ..context.offer.clone() };
     let platform = hello.platform.clone().unwrap_or(offer.platform);
     let accepted = connection.accept(Offer { platform, ..offer });
     let welcome = accepted.map_err(|error| End::Wrong(format!("turned away: {error}")))?;
-    let mut tries = 0;
+    let (mut tries, mut refused) = (0, None);
     loop {
         let event = connection.receive(input)?;
         let (id, reply) = match event {
@@ -120,7 +118,7 @@ async fn ask(
                     }
                     Err((code, reason)) => {
                         tries += 1;
-                        context.strangers.add(&format!("{name}: {reason}"));
+                        refused = Some(reason.clone());
                         if code == ErrorCode::NotAuthenticated {
                             sleep(WRONG_TOKEN_PAUSE).await;
                         }
@@ -132,13 +130,13 @@ async fn ask(
                 let reason = format!("{} comes before Authenticate", request.name());
                 (id, Reply::Failed { code: ErrorCode::NotAuthenticated, reason })
             }
-            Some(Event::Bye(_)) => return Err(End::Fine("left without saying who it is".to_owned())),
+            Some(Event::Bye(_)) => return Err(left(refused)),
             // What needs no answer is lost.
             Some(_) => continue,
             None => {
                 stream.write_all_buf(connection.output()).await.map_err(|error| broken(&error))?;
                 match stream.read_buf(input).await {
-                    Ok(0) => return Err(End::Fine("left without saying who it is".to_owned())),
+                    Ok(0) => return Err(left(refused)),
                     Ok(_) => continue,
                     Err(error) => return Err(broken(&error)),
                 }
@@ -154,6 +152,14 @@ async fn ask(
         if connection.is_backlogged() {
             stream.write_all_buf(connection.output()).await.map_err(|error| broken(&error))?;
         }
+    }
+}
+
+/// End of a connection that has left by itself, having been refused with that reason last.
+fn left(refused: Option<String>) -> End {
+    match refused {
+        Some(reason) => End::Wrong(format!("left, refused: {reason}")),
+        None => End::Fine("left without saying who it is".to_owned()),
     }
 }
 

@@ -70,7 +70,7 @@ impl PlatformThread {
     }
 
     /// Sleeps until a command comes, a socket or a ring has something, or until `wake`.
-    fn sleep(&mut self, wake: Option<Instant>) {
+    pub(super) fn sleep(&mut self, wake: Option<Instant>) {
         // What came while it was polled may have begun a silence.
         let wake = wake.into_iter().chain(self.adapted.silent_at()).min();
         let timeout = wake.map(|wake| wake.saturating_duration_since(Instant::now()));

@@ -283,6 +283,8 @@ impl PlatformThread {
 
     /// The loop: carry out, run, answer, listen.
     fn serve(&mut self) {
+        // The first session is on its way: in free mode time would move on before it is here.
+        self.sleep(None);
         loop {
             for command in self.inbox.take() {
                 self.platform_command(command);
