@@ -30,6 +30,7 @@ mod lobby;
 mod meeting;
 mod names;
 mod observe;
+mod peers;
 mod registry;
 mod session;
 mod session_end;
@@ -44,7 +45,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::sleep;
@@ -58,7 +59,6 @@ use vp_models::toml_text::TextError;
 use vp_protocols::native::{Capabilities, ErrorCode, Offer, SessionId, Terms, TimeMode};
 
 pub use access::{Access, NoSuchGroup, Right, Rights, Role, Tokens, UserGroup};
-use adapted::ConnectedAdapter;
 use adapters::Adapter;
 use adapters::renode::Renode;
 pub use files::allow_files_for;
@@ -68,10 +68,9 @@ pub use listener::ListenError;
 use listener::Listener;
 use meeting::Meeting;
 pub use observe::{ObservePlatforms, PlatformObserver};
+use peers::{ConnectedPeer, OtherPeer};
 use registry::{PlatformMemory, Registry};
-use session_end::End;
 use stranger_log::StrangerLog;
-use stream::Stream;
 use vp_transport::{Address, MeetingPlace};
 
 /// Peers that speak Remote-Port: Xilinx's QEMU, and SystemC platforms with its library.
@@ -275,73 +274,6 @@ impl ServerContext {
         let most = self.options.max_sessions;
         let place = self.places.clone().try_acquire_owned();
         place.map_err(|_| format!("the server has {most} connections, the most it takes"))
-    }
-}
-
-/// A peer of another protocol.
-struct OtherPeer {
-    protocol: &'static str,
-    meeting: Meeting,
-    adapter: Box<dyn Fn() -> Box<dyn Adapter> + Send + Sync>,
-    time_mode: TimeMode,
-}
-
-impl OtherPeer {
-    /// Serves one such peer after the other, or as many at a time as connect.
-    async fn serve(mut self, context: Arc<ServerContext>, tasks: TaskTracker) {
-        loop {
-            let (stream, origin) = tokio::select! {
-                biased;
-                () = context.shutdown.cancelled() => return,
-                met = self.meeting.next() => met,
-            };
-            let id = context.next_session();
-            let who = origin.map_or_else(|| self.meeting.address().to_string(), |origin| origin.to_string());
-            let name = format!("session {} ({}, {who})", id.0, self.protocol);
-            let (adapter, time_mode) = ((self.adapter)(), self.time_mode);
-            let place = match context.place() {
-                Ok(place) => place,
-                Err(why) => {
-                    context.strangers.add(&format!("{name}: {why}; turned away"));
-                    continue;
-                }
-            };
-            if origin.is_some() {
-                let context = context.clone();
-                tasks.spawn(async move {
-                    adapted::receive(&context, stream, (adapter, time_mode), (id, &name)).await;
-                    drop(place);
-                });
-                continue;
-            }
-            let arrival =
-                ConnectedAdapter { adapter, time_mode, streams: vec![stream], input: BytesMut::new() };
-            adapted::run(&context, arrival, id, &name).await;
-        }
-    }
-}
-
-/// A peer of another protocol that is there already, and comes once.
-struct ConnectedPeer {
-    name: &'static str,
-    streams: Vec<Stream>,
-    adapter: Box<dyn Adapter>,
-    time_mode: TimeMode,
-    ended: oneshot::Sender<Result<String, String>>,
-}
-
-impl ConnectedPeer {
-    async fn serve(self, context: Arc<ServerContext>) {
-        let ConnectedPeer { name, streams, adapter, time_mode, ended } = self;
-        let id = context.next_session();
-        let name = format!("session {} ({name})", id.0);
-        let arrival = ConnectedAdapter { adapter, time_mode, streams, input: BytesMut::new() };
-        let end = match adapted::run(&context, arrival, id, &name).await {
-            End::Fine(why) => Ok(why),
-            End::Wrong(why) => Err(why),
-        };
-        // Who does not wait for it is gone.
-        let _ = ended.send(end);
     }
 }
 
