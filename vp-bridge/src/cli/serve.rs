@@ -46,7 +46,7 @@ pub(super) struct Args {
     #[arg(long)]
     guest_memory: bool,
 
-    /// Sessions at a time, at most. Messages under way take some 6 MiB of each at worst, 36 MiB where it owns a
+    /// Connections at a time, at most: sessions, and those who have not said hello yet. Messages under way take some 6 MiB of each at worst, 36 MiB where it owns a
     /// memory or has a clock, beside --memory-limit
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sessions)]
     max_sessions: usize,
