@@ -7,7 +7,6 @@ use vp_hub::{
     Access, FailureKind, Input, Operation, Output, PartyCommand, PartyId, PortEvent, PortIndex, PortSide,
     Promise, Reaction, Role, RunState, roles,
 };
-use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Port};
 use vp_tests::effort::cases;
 

@@ -13,7 +13,6 @@ use vp_hub::{
     Role, RunState, Tag, TimeMode, Until, replay,
 };
 use vp_models::bus::axi::Latency;
-use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_tests::effort::cases;
 use vp_tests::program::Program;

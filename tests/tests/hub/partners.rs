@@ -8,7 +8,6 @@ use vp_hub::{
     Why,
 };
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
-use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 
 const CSB: PortIndex = PortIndex(0);

@@ -11,7 +11,6 @@ use vp_protocols::native::{SessionId, TimeMode};
 use super::ServerContext;
 use super::instance::{JoiningAdapter, PlatformCommand};
 use crate::adapters::Adapter;
-use crate::handshakes::HandshakeSlot;
 use crate::joined_session::JoinedSession;
 use crate::registry::PlatformRequest;
 use crate::session_end::{End, SHUTDOWN};
@@ -26,33 +25,25 @@ pub(super) struct ConnectedAdapter {
     pub(super) input: BytesMut,
 }
 
-/// Waits until a connection shows itself to be a peer, and then serves it. Until then it has a place among the
-/// new connections. The result is noted in the log.
+/// Waits until a connection shows itself to be a peer, and then serves it. The result is noted in the log.
 pub(super) async fn receive(
     context: &ServerContext,
-    handshake_slot: HandshakeSlot,
     mut stream: Stream,
     (mut adapter, time_mode): (Box<dyn Adapter>, TimeMode),
     (id, name): (SessionId, &str),
 ) {
     let waited = context.options.handshake_timeout;
-    let greeted = async {
-        tokio::select! {
-            biased;
-            () = context.shutdown.cancelled() => Err(End::Fine(SHUTDOWN.to_owned())),
-            greeted = timeout(waited, greet(&mut stream, &mut *adapter)) => greeted.unwrap_or_else(|_| {
-                Err(End::Wrong(format!("no hello within {} s", waited.as_secs_f64())))
-            }),
-        }
+    let greeted = tokio::select! {
+        biased;
+        () = context.shutdown.cancelled() => Err(End::Fine(SHUTDOWN.to_owned())),
+        greeted = timeout(waited, greet(&mut stream, &mut *adapter)) => greeted.unwrap_or_else(|_| {
+            Err(End::Wrong(format!("no hello within {} s", waited.as_secs_f64())))
+        }),
     };
-    let input = match handshake_slot.run(greeted).await {
+    let input = match greeted {
         Ok(input) => input,
-        Err(end) => return context.strangers.ended(name, &end),
+        Err(end) => return context.strangers.add(&end.line(name)),
     };
-    let Ok(_place) = context.places.try_acquire() else {
-        return context.strangers.turned_away(name, &context.full());
-    };
-    drop(handshake_slot);
     run(context, ConnectedAdapter { adapter, time_mode, streams: vec![stream], input }, id, name).await;
 }
 

@@ -1,7 +1,7 @@
 //! Authentication of a new connection: after its welcome and before it joins a platform.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -13,19 +13,19 @@ use vp_protocols::native::{
 
 use super::ServerContext;
 use super::instance::PlatformCommand;
-use crate::access::{Origin, SessionIdentity, TokenHolder, TokenUse};
+use crate::access::{SessionIdentity, TokenHolder, TokenUse};
 use crate::session_end::{End, SHUTDOWN};
 use crate::stream::Stream;
 
-/// Tokens that a session may show.
+/// Tokens that a connection may show.
 const TRIES: u32 = 3;
+/// Time for which a wrong token is left without an answer. Of a connection nothing else is read meanwhile, so it guesses once in this
+/// time; and there are only so many connections.
+const WRONG_TOKEN_PAUSE: Duration = Duration::from_secs(1);
 
 /// A new connection.
 pub(crate) struct PendingConnection<'a> {
     pub(crate) id: SessionId,
-    pub(crate) origin: Origin,
-    /// Name of the connection in the log.
-    pub(crate) name: &'a str,
     pub(crate) hello: &'a Hello,
     /// True if the connection would only look at a platform.
     pub(crate) is_observer: bool,
@@ -95,18 +95,18 @@ async fn ask(
     connection: &mut Connection,
     input: &mut BytesMut,
 ) -> Result<SessionIdentity, End> {
-    let PendingConnection { id, name, hello, .. } = newcomer;
+    let PendingConnection { id, hello, .. } = newcomer;
     let offer = Offer { session: *id, time_mode: time_mode(context, hello).await, ..context.offer.clone() };
     let platform = hello.platform.clone().unwrap_or(offer.platform);
     let accepted = connection.accept(Offer { platform, ..offer });
     let welcome = accepted.map_err(|error| End::Wrong(format!("turned away: {error}")))?;
-    let mut tries = 0;
+    let (mut tries, mut refused) = (0, None);
     loop {
         let event = connection.receive(input)?;
         let (id, reply) = match event {
             Some(Event::Request { id, request: Request::Ping, .. }) => (id, Reply::Pong),
             Some(Event::Request { id, request: Request::Authenticate { token }, .. }) => {
-                match check(context, newcomer, &token).await {
+                match check(context, newcomer, &token) {
                     Ok(presence) => {
                         connection.let_in();
                         let rights = presence.holder().rights;
@@ -118,7 +118,10 @@ async fn ask(
                     }
                     Err((code, reason)) => {
                         tries += 1;
-                        context.strangers.wrong_token(name, &reason);
+                        refused = Some(reason.clone());
+                        if code == ErrorCode::NotAuthenticated {
+                            sleep(WRONG_TOKEN_PAUSE).await;
+                        }
                         (id, Reply::Failed { code, reason })
                     }
                 }
@@ -127,13 +130,13 @@ async fn ask(
                 let reason = format!("{} comes before Authenticate", request.name());
                 (id, Reply::Failed { code: ErrorCode::NotAuthenticated, reason })
             }
-            Some(Event::Bye(_)) => return Err(End::Fine("left without saying who it is".to_owned())),
+            Some(Event::Bye(_)) => return Err(left(refused)),
             // What needs no answer is lost.
             Some(_) => continue,
             None => {
                 stream.write_all_buf(connection.output()).await.map_err(|error| broken(&error))?;
                 match stream.read_buf(input).await {
-                    Ok(0) => return Err(End::Fine("left without saying who it is".to_owned())),
+                    Ok(0) => return Err(left(refused)),
                     Ok(_) => continue,
                     Err(error) => return Err(broken(&error)),
                 }
@@ -152,6 +155,14 @@ async fn ask(
     }
 }
 
+/// End of a connection that has left by itself, having been refused with that reason last.
+fn left(refused: Option<String>) -> End {
+    match refused {
+        Some(reason) => End::Wrong(format!("left, refused: {reason}")),
+        None => End::Fine("left without saying who it is".to_owned()),
+    }
+}
+
 fn broken(error: &std::io::Error) -> End {
     End::Wrong(format!("stream broken before it has said who it is: {error}"))
 }
@@ -166,22 +177,13 @@ async fn time_mode(context: &ServerContext, hello: &Hello) -> vp_protocols::nati
     told.await.unwrap_or(wanted)
 }
 
-/// The holder of a token, and whether there is room for its session. After wrong tokens this is delayed.
-async fn check(
+/// The holder of a token, if there is room for its session.
+fn check(
     context: &ServerContext,
     newcomer: &PendingConnection<'_>,
     token: &Token,
 ) -> Result<TokenUse, (ErrorCode, String)> {
-    sleep(context.tries.wait(newcomer.origin, Instant::now())).await;
-    match context.options.access.tokens.holder_of(token) {
-        Some(holder) => {
-            let entered = holder.enter(newcomer.joins());
-            entered.map_err(|reason| (ErrorCode::NotPermitted, reason))
-        }
-        None => {
-            let count = context.tries.wrong(newcomer.origin, Instant::now());
-            let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-            Err((ErrorCode::NotAuthenticated, format!("the token is not known ({times} from there)")))
-        }
-    }
+    let holder = context.options.access.tokens.holder_of(token);
+    let holder = holder.ok_or((ErrorCode::NotAuthenticated, "the token is not known".to_owned()))?;
+    holder.enter(newcomer.joins()).map_err(|reason| (ErrorCode::NotPermitted, reason))
 }

@@ -23,7 +23,6 @@ mod adapters;
 mod authentication;
 mod files;
 mod freed;
-mod handshakes;
 mod instance;
 mod joined_session;
 mod listener;
@@ -31,8 +30,7 @@ mod lobby;
 mod meeting;
 mod names;
 mod observe;
-mod processors;
-mod refused_connections;
+mod peers;
 mod registry;
 mod session;
 mod session_end;
@@ -47,9 +45,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use thiserror::Error;
-use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use vp_hub::PinEvent;
@@ -59,24 +58,19 @@ use vp_models::platform::{Description, DescriptionError, Platform};
 use vp_models::toml_text::TextError;
 use vp_protocols::native::{Capabilities, ErrorCode, Offer, SessionId, Terms, TimeMode};
 
-use access::Tries;
 pub use access::{Access, NoSuchGroup, Right, Rights, Role, Tokens, UserGroup};
-use adapted::ConnectedAdapter;
 use adapters::Adapter;
 use adapters::renode::Renode;
 pub use files::allow_files_for;
 pub use freed::limit_arenas;
-use handshakes::HandshakeSlots;
 use instance::{Start, TimeLimits};
 pub use listener::ListenError;
 use listener::Listener;
 use meeting::Meeting;
 pub use observe::{ObservePlatforms, PlatformObserver};
-use refused_connections::RefusedConnections;
+use peers::{ConnectedPeer, OtherPeer};
 use registry::{PlatformMemory, Registry};
-use session_end::End;
 use stranger_log::StrangerLog;
-use stream::Stream;
 use vp_transport::{Address, MeetingPlace};
 
 /// Peers that speak Remote-Port: Xilinx's QEMU, and SystemC platforms with its library.
@@ -99,6 +93,9 @@ pub mod renode {
     }
 }
 
+/// Time for which a connection that cannot be accepted is left alone before the next try.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// The `tracing` target of a platform's warnings that a session has been told. A program whose session prints
 /// them on the same terminal leaves this target out of its log.
 pub const TOLD: &str = "vp_server::told";
@@ -106,10 +103,9 @@ pub const TOLD: &str = "vp_server::told";
 /// The limits and options of a server.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Most sessions at a time. Further clients are told that the server is full. Connections that have not
-    /// sent their hello, or not authenticated where the server asks for it, do not count: they have a limit of
-    /// their own. The limit is lower where the process may not open as many files as these need
-    /// ([`allow_files_for`]).
+    /// Most connections at a time: sessions, and those that have not sent their hello or not authenticated yet. One
+    /// more is told that the server is full, as far as the system takes that at once, and closed. The limit is lower
+    /// where the process may not open as many files as these need ([`allow_files_for`]).
     pub max_sessions: usize,
     /// Time that a new connection may take to send its hello.
     pub handshake_timeout: Duration,
@@ -219,7 +215,7 @@ impl Options {
 
     fn listeners(&self) -> Listeners {
         let Options { ended, pins, observe, .. } = self.clone();
-        Listeners { freed: Arc::default(), ended, pins, observe, running: TaskTracker::new() }
+        Listeners { ended, pins, observe, running: TaskTracker::new() }
     }
 }
 
@@ -245,8 +241,6 @@ pub enum BindError {
 /// The receivers of reports about platforms.
 #[derive(Debug, Clone, Default)]
 struct Listeners {
-    /// Whenever a platform or a session has ended and its memory is free.
-    freed: Arc<Notify>,
     ended: Option<Sender<EndedPlatform>>,
     pins: Option<Sender<PinEvent>>,
     observe: Option<Arc<dyn ObservePlatforms>>,
@@ -260,11 +254,9 @@ struct ServerContext {
     registry: Registry,
     /// Offer that the server makes of a platform to a session that has not authenticated.
     offer: Offer,
-    tries: Tries,
     strangers: StrangerLog,
-    /// Of sessions.
+    /// Connections that may still come.
     places: Arc<Semaphore>,
-    handshakes: HandshakeSlots,
     shutdown: CancellationToken,
     next_session: AtomicU64,
 }
@@ -274,72 +266,14 @@ impl ServerContext {
         SessionId(self.next_session.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The message to a client when all places of sessions are taken.
-    fn full(&self) -> String {
-        format!("the server has {} sessions, the most it takes", self.options.max_sessions)
-    }
-}
-
-/// A peer of another protocol.
-struct OtherPeer {
-    protocol: &'static str,
-    meeting: Meeting,
-    adapter: Box<dyn Fn() -> Box<dyn Adapter> + Send + Sync>,
-    time_mode: TimeMode,
-}
-
-impl OtherPeer {
-    /// Serves one such peer after the other, or as many at a time as connect.
-    async fn serve(mut self, context: Arc<ServerContext>, tasks: TaskTracker) {
-        loop {
-            let (stream, origin) = tokio::select! {
-                biased;
-                () = context.shutdown.cancelled() => return,
-                met = self.meeting.next() => met,
-            };
-            let id = context.next_session();
-            let who = origin.map_or_else(|| self.meeting.address().to_string(), |origin| origin.to_string());
-            let name = format!("session {} ({}, {who})", id.0, self.protocol);
-            let (adapter, time_mode) = ((self.adapter)(), self.time_mode);
-            if let Some(origin) = origin {
-                let (context, place) = (context.clone(), context.handshakes.enter(id, origin));
-                tasks.spawn(async move {
-                    adapted::receive(&context, place, stream, (adapter, time_mode), (id, &name)).await;
-                });
-                continue;
-            }
-            let Ok(_place) = context.places.try_acquire() else {
-                context.strangers.turned_away(&name, &context.full());
-                continue;
-            };
-            let arrival =
-                ConnectedAdapter { adapter, time_mode, streams: vec![stream], input: BytesMut::new() };
-            adapted::run(&context, arrival, id, &name).await;
-        }
-    }
-}
-
-/// A peer of another protocol that is there already, and comes once.
-struct ConnectedPeer {
-    name: &'static str,
-    streams: Vec<Stream>,
-    adapter: Box<dyn Adapter>,
-    time_mode: TimeMode,
-    ended: oneshot::Sender<Result<String, String>>,
-}
-
-impl ConnectedPeer {
-    async fn serve(self, context: Arc<ServerContext>) {
-        let ConnectedPeer { name, streams, adapter, time_mode, ended } = self;
-        let id = context.next_session();
-        let name = format!("session {} ({name})", id.0);
-        let arrival = ConnectedAdapter { adapter, time_mode, streams, input: BytesMut::new() };
-        let end = match adapted::run(&context, arrival, id, &name).await {
-            End::Fine(why) => Ok(why),
-            End::Wrong(why) => Err(why),
-        };
-        // Who does not wait for it is gone.
-        let _ = ended.send(end);
+    /// The place of one more connection, until this is dropped.
+    ///
+    /// # Errors
+    /// There is none, in words for the client.
+    fn place(&self) -> Result<OwnedSemaphorePermit, String> {
+        let most = self.options.max_sessions;
+        let place = self.places.clone().try_acquire_owned();
+        place.map_err(|_| format!("the server has {most} connections, the most it takes"))
     }
 }
 
@@ -368,9 +302,7 @@ impl Server {
         let offer = instance::offer(&platform);
         Listener::check_tls(address, &options.access)?;
         let listener = Listener::bind(address, &options.access).await?;
-        let (sessions, handshakes) =
-            files::sessions_and_handshakes_within_limit(options.max_sessions, address);
-        options.max_sessions = sessions;
+        options.max_sessions = files::sessions_within_limit(options.max_sessions, address);
         let context = ServerContext {
             registry: Registry::new(
                 Start { description, saved: options.saved.clone() },
@@ -381,10 +313,8 @@ impl Server {
                 options.listeners(),
             ),
             offer: Offer { agent: options.agent.clone(), ..offer },
-            tries: Tries::default(),
-            strangers: StrangerLog::new(),
-            places: Arc::new(Semaphore::new(sessions)),
-            handshakes: HandshakeSlots::new(handshakes),
+            strangers: StrangerLog::default(),
+            places: Arc::new(Semaphore::new(options.max_sessions.min(Semaphore::MAX_PERMITS))),
             options,
             shutdown: CancellationToken::new(),
             next_session: AtomicU64::new(1),
@@ -453,14 +383,12 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { listener, peers, connected, context } = self;
         let tasks = TaskTracker::new();
-        let mut refused = RefusedConnections::new();
         for peer in peers {
             tasks.spawn(peer.serve(context.clone(), tasks.clone()));
         }
         for peer in connected {
             tasks.spawn(peer.serve(context.clone()));
         }
-        let give_back = tokio::spawn(freed::give_back(context.registry.freed()));
         tokio::pin!(shutdown);
         loop {
             let accepted = tokio::select! {
@@ -470,33 +398,33 @@ impl Server {
             let (stream, origin) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    refused.accept_failed(&listener, &context, &error).await;
+                    let address = listener.local_address();
+                    context.strangers.add(&format!("{address}: cannot take a connection: {error}"));
+                    sleep(PAUSE).await;
                     continue;
                 }
             };
             let id = context.next_session();
             let name = format!("session {} ({origin})", id.0);
-            let refusal = match context.options.access.refusal(origin) {
-                Some(why) => Some((ErrorCode::NotAuthenticated, why)),
-                None if context.places.available_permits() == 0 => {
-                    Some((ErrorCode::ServerFull, context.full()))
-                }
-                None => None,
+            let entered = match context.options.access.refusal(origin) {
+                Some(why) => Err((ErrorCode::NotAuthenticated, why)),
+                None => context.place().map_err(|why| (ErrorCode::ServerFull, why)),
             };
-            if let Some(refusal) = refusal {
-                refused.refuse(&context, &tasks, (stream, &name), refusal);
-                continue;
-            }
-            refused.is_stuck = false;
-            let (context, place) = (context.clone(), context.handshakes.enter(id, origin));
+            let place = match entered {
+                Ok(place) => place,
+                Err((code, why)) => {
+                    context.strangers.add(&format!("{name}: {why}; turned away"));
+                    session::turn_away(&context, &stream, code, why);
+                    continue;
+                }
+            };
+            let context = context.clone();
             tasks.spawn(async move {
-                session::run(&context, stream, place, (id, &name), origin).await;
-                // On a loaded machine long after its platform.
-                context.registry.freed().notify_one();
+                session::run(&context, stream, (id, &name), origin).await;
+                drop(place);
             });
         }
         drop(listener);
-        give_back.abort();
         context.shutdown.cancel();
         tasks.close();
         tasks.wait().await;

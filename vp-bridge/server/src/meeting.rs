@@ -133,12 +133,14 @@ impl Meeting {
                         Ok((stream, origin)) => match self.access.refusal(origin) {
                             None => return (stream, Some(origin)),
                             Some(why) => {
-                                self.strangers.turned_away(&format!("{} ({origin})", self.address), &why);
+                                let line = format!("{} ({origin}): {why}; turned away", self.address);
+                                self.strangers.add(&line);
                             }
                         },
                         Err(error) => {
                             // Mostly too many open files: that passes when sessions end.
-                            self.strangers.not_taken(&self.address, &error);
+                            let line = format!("{}: cannot take a connection: {error}", self.address);
+                            self.strangers.add(&line);
                             tokio::time::sleep(RETRY).await;
                         }
                     }
@@ -162,7 +164,8 @@ mod tests {
         for order in [Order::Connect, Order::Either] {
             let place = MeetingPlace { order, address: Address::Unix(path.clone()) };
             let began = Instant::now();
-            let mut meeting = Meeting::arrange(&place, &Access::default(), StrangerLog::new()).await.unwrap();
+            let mut meeting =
+                Meeting::arrange(&place, &Access::default(), StrangerLog::default()).await.unwrap();
             for _ in 0..3 {
                 drop(meeting.next().await);
             }

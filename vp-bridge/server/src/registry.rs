@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
-use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 use vp_models::memory::{MemoryBudget, MemoryPool, OutOfMemory};
 use vp_models::platform::{Description, DeviceDescription};
-use vp_protocols::native::{ErrorCode, SessionId, TimeMode};
+use vp_protocols::native::{SessionId, TimeMode};
 
+use super::Listeners;
 use super::instance::{Instance, PlatformCommand, Start, TimeLimits};
-use super::{Listeners, files};
 use crate::access::Right;
 use crate::access::SessionIdentity;
 
@@ -75,15 +74,6 @@ pub(super) enum EnterError {
     Memory(#[from] OutOfMemory),
 }
 
-impl EnterError {
-    pub(super) fn code(&self) -> ErrorCode {
-        match self {
-            Self::Thread(error) if !files::are_used_up(error) => ErrorCode::Internal,
-            Self::Thread(_) | Self::Memory(_) => ErrorCode::ServerFull,
-        }
-    }
-}
-
 struct Shared {
     instance: Instance,
     sessions: usize,
@@ -105,11 +95,6 @@ impl Registry {
 
     pub(super) fn description(&self) -> &Description {
         &self.start.description
-    }
-
-    /// Notified when a platform or a session has ended and its memory is free.
-    pub(super) fn freed(&self) -> Arc<Notify> {
-        self.listeners.freed.clone()
     }
 
     /// The platforms' threads that run.

@@ -15,7 +15,6 @@ use super::instance::{Instance, JoiningSession, PlatformCommand};
 use super::{ServerContext, lobby};
 use crate::access::{Known, Origin, SessionIdentity};
 use crate::authentication;
-use crate::handshakes::HandshakeSlot;
 use crate::joined_session::JoinedSession;
 use crate::names;
 use crate::registry::PlatformRequest;
@@ -25,18 +24,16 @@ use crate::stream::Stream;
 /// First bytes of a TLS client (RFC 8446, 5.1): as a frame it would have too long a header.
 const TLS: [u8; 2] = [0x16, 0x03];
 
-/// Serves a connection to its end. It has a place among the new connections until it has authenticated, and
-/// then one among the sessions.
+/// Serves a connection to its end.
 pub(super) async fn run(
     context: &ServerContext,
     mut stream: Stream,
-    handshake_slot: HandshakeSlot,
     (id, name): (SessionId, &str),
     origin: Origin,
 ) {
     let mut connection = Connection::server(context.options.terms);
-    if let Err(end) = handshake_slot.run(begin(context, &mut stream, &mut connection)).await {
-        return dismiss(context, stream, connection, &handshake_slot, name, &end).await;
+    if let Err(end) = begin(context, &mut stream, &mut connection).await {
+        return dismiss(context, stream, connection, name, &end).await;
     }
     let known = context.options.access.known(origin, stream.tls());
     let mut connection = Connection::server(terms(context, &stream, known.is_none()));
@@ -44,7 +41,7 @@ pub(super) async fn run(
     let arrived = async {
         let hello = greet(context, &mut stream, &mut connection, &mut input).await?;
         let is_observer = is_observer(context, &hello);
-        let newcomer = authentication::PendingConnection { id, origin, name, hello: &hello, is_observer };
+        let newcomer = authentication::PendingConnection { id, hello: &hello, is_observer };
         if let Some((code, reason)) = unfit(&hello, is_observer) {
             connection.refuse(code, reason);
             return Err(End::Wrong(format!("turned away: {reason}")));
@@ -58,41 +55,18 @@ pub(super) async fn run(
         };
         Ok((hello, identity))
     };
-    let (hello, identity) = match handshake_slot.run(arrived).await {
-        Ok(arrived) => arrived,
-        Err(end) => {
-            if handshake_slot.must_go() {
-                connection.bye(Some(ErrorCode::ServerFull), end.why());
-            }
-            return dismiss(context, stream, connection, &handshake_slot, name, &end).await;
+    match arrived.await {
+        Ok((hello, identity)) => {
+            enter(context, stream, connection, input, (id, name), hello, identity).await;
         }
-    };
-    let Ok(_place) = context.places.try_acquire() else {
-        let reason = context.full();
-        connection.bye(Some(ErrorCode::ServerFull), reason.as_str());
-        let end = End::Wrong(format!("turned away: {reason}"));
-        return dismiss(context, stream, connection, &handshake_slot, name, &end).await;
-    };
-    drop(handshake_slot);
-    enter(context, stream, connection, input, (id, name), hello, identity).await;
+        Err(end) => dismiss(context, stream, connection, name, &end).await,
+    }
 }
 
-/// Notes why a connection does not become a session, and lets it read that as long as it has its place.
-async fn dismiss(
-    context: &ServerContext,
-    stream: Stream,
-    connection: Connection,
-    place: &HandshakeSlot,
-    name: &str,
-    end: &End,
-) {
-    let parted = async {
-        context.strangers.ended(name, end);
-        farewell(context, stream, connection).await;
-        Ok(())
-    };
-    // Who has to go is told what it can be told without waiting.
-    let _ = place.run(parted).await;
+/// Notes why a connection does not become a session, and lets the peer read it.
+async fn dismiss(context: &ServerContext, stream: Stream, connection: Connection, name: &str, end: &End) {
+    context.strangers.add(&end.line(name));
+    farewell(context, stream, connection).await;
 }
 
 /// Waits for TLS to be agreed upon, where it is spoken.
@@ -137,18 +111,9 @@ async fn part(context: &ServerContext, stream: Stream, connection: Connection, n
     farewell(context, stream, connection).await;
 }
 
-/// Tells a newcomer why there is no place for it.
-pub(super) async fn turn_away(context: &ServerContext, stream: Stream, code: ErrorCode, reason: String) {
-    let mut connection = Connection::server(context.options.terms);
-    connection.refuse(code, reason);
-    // Without TLS, where that is spoken, it would not understand.
-    let _ = timeout(context.options.farewell_timeout, stream.begin()).await;
-    farewell(context, stream, connection).await;
-}
-
-/// Tells a newcomer why there is no place for it without waiting: what the system does not take at once is lost. With TLS that is all of
+/// Tells a new connection why it is not let in, without waiting: what the system does not take at once is lost. With TLS that is all of
 /// it, because there has been no handshake.
-pub(super) fn turn_away_at_once(context: &ServerContext, stream: &Stream, code: ErrorCode, reason: String) {
+pub(super) fn turn_away(context: &ServerContext, stream: &Stream, code: ErrorCode, reason: String) {
     let mut connection = Connection::server(context.options.terms);
     connection.refuse(code, reason);
     // A peer that is gone: nothing more to be done.
@@ -246,7 +211,7 @@ async fn enter(
                 true => connection.bye(Some(code), reason.clone()),
                 false => connection.refuse(code, reason.clone()),
             }
-            context.strangers.turned_away(name, &reason);
+            context.strangers.add(&format!("{name}: {reason}; turned away"));
             return farewell(context, stream, connection).await;
         }
     };
@@ -295,7 +260,10 @@ fn instance_for(
             .registry
             .observed(platform, observer)
             .map_err(|reason| (ErrorCode::PlatformUnavailable, reason)),
-        _ => context.registry.enter(request, time_mode).map_err(|error| (error.code(), error.to_string())),
+        _ => context
+            .registry
+            .enter(request, time_mode)
+            .map_err(|error| (ErrorCode::ServerFull, error.to_string())),
     }
 }
 

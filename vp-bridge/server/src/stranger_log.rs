@@ -1,170 +1,52 @@
 //! The log of connections that have not been let in.
 //!
-//! Whoever can connect can cause any number of these lines, and would fill the disk that the log is on. So there is a line a second of each
-//! kind at most; those between are counted.
+//! Whoever can connect can cause any number of these lines, and would fill the disk that the log is on. So there is
+//! one a second at most; those between are counted.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::time::sleep_until;
-
-use crate::session_end::End;
-
-/// From one line of a kind to the next.
+/// From one line to the next, at least.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Log of what strangers do at a server. Clones are the same log.
-#[derive(Debug, Clone)]
-pub(crate) struct StrangerLog {
-    turned_away: RepeatedLine,
-    wrong_tokens: RepeatedLine,
-    ended: RepeatedLine,
-    failed: RepeatedLine,
-    not_taken: RepeatedLine,
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StrangerLog(Arc<Mutex<Written>>);
+
+/// Lines that have been written, and those that have not.
+#[derive(Debug, Default)]
+struct Written {
+    last: Option<Instant>,
+    left_out: u64,
 }
 
 impl StrangerLog {
-    pub(crate) fn new() -> StrangerLog {
-        StrangerLog {
-            turned_away: RepeatedLine::new(Severity::Warning),
-            wrong_tokens: RepeatedLine::new(Severity::Warning),
-            ended: RepeatedLine::new(Severity::Note),
-            failed: RepeatedLine::new(Severity::Warning),
-            not_taken: RepeatedLine::new(Severity::Warning),
+    /// Logs a line, unless there was one within the last second.
+    pub(crate) fn add(&self, line: &str) {
+        if let Some(line) = self.due(line, Instant::now()) {
+            tracing::warn!("{line}");
         }
     }
 
-    /// A connection gets no place.
-    pub(crate) fn turned_away(&self, name: &str, reason: &str) {
-        self.turned_away.add(format!("{name}: {reason}; turned away"));
-    }
-
-    /// A newcomer has shown a token that is not right.
-    pub(crate) fn wrong_token(&self, name: &str, reason: &str) {
-        self.wrong_tokens.add(format!("{name}: {reason}"));
-    }
-
-    /// A newcomer becomes no session.
-    pub(crate) fn ended(&self, name: &str, end: &End) {
-        let kind = match end {
-            End::Fine(_) => &self.ended,
-            End::Wrong(_) => &self.failed,
-        };
-        kind.add(end.line(name));
-    }
-
-    /// A connection could not be accepted.
-    pub(crate) fn not_taken(&self, address: &vp_transport::Address, error: &std::io::Error) {
-        self.not_taken.add(format!("{address}: cannot take a connection: {error}"));
-    }
-
-    /// Logs what has been counted, when the server ends.
+    /// Logs how many lines have been left out since the last one, when the server ends.
     pub(crate) fn sum_up(&self) {
-        let StrangerLog { turned_away, wrong_tokens, ended, failed, not_taken } = self;
-        for kind in [turned_away, wrong_tokens, ended, failed, not_taken] {
-            kind.sum_up();
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Severity {
-    Note,
-    Warning,
-}
-
-/// Lines of one kind.
-#[derive(Debug, Clone)]
-struct RepeatedLine {
-    severity: Severity,
-    repeats: Arc<Mutex<Repeats>>,
-}
-
-impl RepeatedLine {
-    fn new(severity: Severity) -> RepeatedLine {
-        RepeatedLine { severity, repeats: Arc::default() }
-    }
-
-    fn repeats(&self) -> MutexGuard<'_, Repeats> {
-        self.repeats.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, line: String) {
-        let added = self.repeats().add(line, Instant::now());
-        match added {
-            Added::Due(line) => self.log(&line),
-            Added::KeptUntil(time) => {
-                let kind = self.clone();
-                tokio::spawn(async move {
-                    sleep_until(time.into()).await;
-                    kind.sum_up();
-                });
-            }
-            Added::Counted => {}
+        let left_out = std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).left_out);
+        if left_out > 0 {
+            tracing::warn!("{left_out} more lines about connections that were not let in");
         }
     }
 
-    fn sum_up(&self) {
-        let summary = self.repeats().sum_up(Instant::now());
-        if let Some(line) = summary {
-            self.log(&line);
+    /// Returns the line as it is to be logged, if it is.
+    fn due(&self, line: &str, now: Instant) -> Option<String> {
+        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if written.last.is_some_and(|last| now < last + PERIOD) {
+            written.left_out += 1;
+            return None;
         }
-    }
-
-    fn log(&self, line: &str) {
-        match self.severity {
-            Severity::Note => tracing::info!("{line}"),
-            Severity::Warning => tracing::warn!("{line}"),
-        }
-    }
-}
-
-/// Times at which lines of one kind are logged.
-#[derive(Debug, Default)]
-struct Repeats {
-    /// Time at which the next line may be logged.
-    next: Option<Instant>,
-    /// The newest that has not been, and how many there are.
-    kept: Option<(String, u64)>,
-}
-
-/// Fate of a line.
-#[derive(Debug, PartialEq, Eq)]
-enum Added {
-    /// The line is logged now.
-    Due(String),
-    /// The line is the first of those that are summed up at that time.
-    KeptUntil(Instant),
-    /// The line is summed up with others.
-    Counted,
-}
-
-impl Repeats {
-    fn add(&mut self, line: String, now: Instant) -> Added {
-        match (&mut self.kept, self.next) {
-            (Some((newest, count)), _) => {
-                *newest = line;
-                *count += 1;
-                Added::Counted
-            }
-            (None, Some(next)) if now < next => {
-                self.kept = Some((line, 1));
-                Added::KeptUntil(next)
-            }
-            (None, _) => {
-                self.next = Some(now + PERIOD);
-                Added::Due(line)
-            }
-        }
-    }
-
-    /// One line for those that have not been logged.
-    fn sum_up(&mut self, now: Instant) -> Option<String> {
-        let (newest, count) = self.kept.take()?;
-        self.next = Some(now + PERIOD);
-        Some(match count {
-            1 => newest,
-            _ => format!("{newest}; and {} more like it", count - 1),
+        written.last = Some(now);
+        Some(match std::mem::take(&mut written.left_out) {
+            0 => line.to_owned(),
+            left_out => format!("{line}; {left_out} more lines like this were left out before it"),
         })
     }
 }
@@ -174,28 +56,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_is_logged_at_once_and_those_of_the_next_second_are_one_with_their_number() {
-        let (mut repeats, began) = (Repeats::default(), Instant::now());
-        let after = |millis| began + Duration::from_millis(millis);
-        assert_eq!(repeats.add("1".to_owned(), began), Added::Due("1".to_owned()));
-        assert_eq!(repeats.add("2".to_owned(), after(1)), Added::KeptUntil(after(1000)));
-        for line in ["3", "4"] {
-            assert_eq!(repeats.add(line.to_owned(), after(999)), Added::Counted);
-        }
-        assert_eq!(repeats.sum_up(after(1000)).as_deref(), Some("4; and 2 more like it"));
-        assert_eq!(repeats.sum_up(after(1000)), None);
-        // From there on it is a second again.
-        assert_eq!(repeats.add("5".to_owned(), after(1999)), Added::KeptUntil(after(2000)));
-        assert_eq!(repeats.sum_up(after(2000)).as_deref(), Some("5"));
-        assert_eq!(repeats.add("6".to_owned(), after(3000)), Added::Due("6".to_owned()));
-    }
-
-    #[test]
-    fn a_line_that_comes_before_the_summary_of_others_is_in_it() {
-        let (mut repeats, began) = (Repeats::default(), Instant::now());
-        repeats.add("1".to_owned(), began);
-        repeats.add("2".to_owned(), began);
-        assert_eq!(repeats.add("3".to_owned(), began + 2 * PERIOD), Added::Counted);
-        assert_eq!(repeats.sum_up(began + 2 * PERIOD).as_deref(), Some("3; and 1 more like it"));
+    fn there_is_a_line_a_second_with_the_number_of_those_between() {
+        let (log, began) = (StrangerLog::default(), Instant::now());
+        let due = |line, millis| log.due(line, began + Duration::from_millis(millis));
+        assert_eq!(due("1", 0).as_deref(), Some("1"));
+        assert_eq!((due("2", 1), due("3", 999)), (None, None));
+        assert_eq!(due("4", 1000).as_deref(), Some("4; 2 more lines like this were left out before it"));
+        assert_eq!(due("5", 1999), None);
+        assert_eq!(due("6", 3000).as_deref(), Some("6; 1 more lines like this were left out before it"));
+        assert_eq!(due("7", 4000).as_deref(), Some("7"));
     }
 }

@@ -9,7 +9,6 @@ use vp_hub::{
     AccessKind, Clock, Hub, Input, LinkedHub, LinkedPort, MemoryAccess, Output, PartyId, PortIndex, Reaction,
     RequestId, Role, TimeMode,
 };
-use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{DeviceDescription, Platform, Port, PortKind};
 use vp_partner::{DebugAccess, FromPlatform, LinkPort, PartnerError, PlatformLink as _, RemoteLink};
 use vp_transport::Address;

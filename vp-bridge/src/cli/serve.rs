@@ -46,8 +46,8 @@ pub(super) struct Args {
     #[arg(long)]
     guest_memory: bool,
 
-    /// Limit of sessions at a time. Each takes up to 6 MiB for messages, or 36 MiB if it owns a memory or has a clock, beside
-    /// --memory-limit
+    /// Limit of connections at a time: sessions, and those that have not said hello yet. Each takes up to 6 MiB for messages, or 36 MiB if it
+    /// owns a memory or has a clock, beside --memory-limit
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sessions)]
     max_sessions: usize,
 

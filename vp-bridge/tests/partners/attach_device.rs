@@ -7,7 +7,6 @@ use crate::common::{Served, copy, description, run, start_copy};
 use vp_host::Host;
 use vp_host::LocalHost;
 use vp_models::bus::axi::Latency;
-use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_remote::{MemoryPlace, RemoteOptions};
 use vp_server::Options;

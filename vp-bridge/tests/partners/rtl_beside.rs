@@ -13,7 +13,6 @@ use crate::common::{SOURCE, Served, TARGET, description, pattern};
 use bytes::BytesMut;
 use vp_core::Time;
 use vp_host::{Host, Memory};
-use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::DeviceDescription;
 use vp_protocols::native::{ErrorCode, Message, Refused, emit};
 use vp_remote::{MemoryPlace, RemoteHost};

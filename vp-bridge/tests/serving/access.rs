@@ -76,36 +76,25 @@ fn who_shows_the_right_token_is_let_in_and_nobody_else() {
     let (code, reason) = refused(connect(&served, None, None));
     assert_eq!(code, ErrorCode::NotAuthenticated);
     assert!(reason.contains("VP_TOKEN_FILE"), "{reason}");
-    // Counted for all sessions of a host.
-    for (wrong, count) in [("wrong-0123456789", "once"), ("", "2 times")] {
+    for wrong in ["wrong-0123456789", ""] {
         let (code, reason) = refused(connect(&served, Some(wrong), None));
-        assert_eq!(code, ErrorCode::NotAuthenticated);
-        assert_eq!(reason, format!("the token is not known ({count} from there)"));
+        assert_eq!((code, &*reason), (ErrorCode::NotAuthenticated, "the token is not known"));
     }
     client.read_register(CSB, 0x1000).unwrap();
 }
 
-/// The waits of docs/protocol.md, "Authentication": 0.1 s after the first wrong token, and twice as long after each further one.
 #[test]
-fn after_each_wrong_token_the_next_one_from_there_waits_longer_even_if_it_is_right() {
+fn a_wrong_token_is_answered_after_a_second() {
     let (served, _folder) = serve();
     let began = Instant::now();
-    for _ in 0..3 {
-        refused(connect(&served, Some("wrong-0123456789"), None));
-    }
-    drop(connect(&served, Some(ALL), None).unwrap());
-    let (took, least) = (began.elapsed(), Duration::from_millis(100 + 200 + 400));
-    assert!(took >= least, "{took:?}");
+    refused(connect(&served, Some("wrong-0123456789"), None));
+    let took = began.elapsed();
+    assert!(took >= Duration::from_secs(1), "{took:?}");
 }
 
-/// The guesses are there first, and after five wrong tokens the wait is 1.6 s: looked at one after the other they would take longer than a
-/// newcomer has.
 #[test]
 fn a_right_token_is_let_in_while_others_guess_from_there() {
     let (served, _folder) = serve();
-    for _ in 0..5 {
-        refused(connect(&served, Some("wrong-0123456789"), None));
-    }
     let mut hello = Connection::hello("raw 1.0", None, TimeMode::Lockstep);
     hello.capabilities = hello.capabilities.union(Capabilities::AUTHENTICATION);
     let _guessing: Vec<Raw> = (0..12)

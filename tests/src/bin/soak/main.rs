@@ -20,7 +20,6 @@
 mod around;
 mod c;
 mod clients;
-mod crowd;
 mod debugger;
 mod layers;
 mod noise;
@@ -80,17 +79,6 @@ struct Arguments {
 /// Other tasks of this program.
 #[derive(Debug, Subcommand)]
 enum Role {
-    /// Measure a good client beside many bad ones, which run only when nothing else does (SCHED_IDLE): in life they are on other hosts
-    Crowd(crowd::Arguments),
-    /// Be many bad sessions
-    #[command(hide = true)]
-    CrowdOf {
-        bad: crowd::BadClient,
-        address: String,
-        sessions: usize,
-        #[arg(long)]
-        platform: Option<String>,
-    },
     /// Run a layer as a peer with Remote-Port
     #[command(hide = true)]
     RemotePortPeer { socket: PathBuf, layer: String },
@@ -129,10 +117,6 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match &arguments.role {
         Some(Role::RemotePortPeer { socket, layer }) => remote_port::be(socket, layer).map(|()| true),
-        Some(Role::Crowd(arguments)) => crowd::measure(arguments).map(|()| true),
-        Some(Role::CrowdOf { bad, address, sessions, platform }) => {
-            crowd::be(*bad, address, *sessions, platform.as_deref()).map(|()| true)
-        }
         None => soak(&arguments),
     };
     match done {

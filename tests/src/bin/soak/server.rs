@@ -159,8 +159,6 @@ pub(crate) struct Figures {
 
 /// Memory that a server may take more than after the first rounds, in kB: its allocator keeps some of what sessions had.
 const MORE_MEMORY: u64 = 32 << 10;
-/// Threads and descriptors, likewise, that are no session's.
-const RESERVE: u16 = 4;
 
 impl Server {
     /// Starts a server there.
@@ -261,13 +259,6 @@ impl Drop for Server {
 }
 
 impl Figures {
-    /// Returns these figures with some more descriptors and threads: a server keeps what it has made for sessions that have gone, such as a
-    /// thread that waits for more work, and what watches a platform's silent sessions.
-    pub(crate) fn with_reserve(self) -> Figures {
-        let (descriptors, threads) = (usize::from(RESERVE), u64::from(RESERVE));
-        Figures { descriptors: self.descriptors + descriptors, threads: self.threads + threads, ..self }
-    }
-
     /// Returns the figures of before and now as text if there is more of something than before.
     pub(crate) fn leak_since(&self, before: &Figures) -> Option<String> {
         let Figures { memory, descriptors, threads } = *before;

@@ -3,7 +3,6 @@
 mod identity;
 mod rights;
 mod tokens;
-mod tries;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -18,7 +17,6 @@ pub(crate) use identity::SessionIdentity;
 pub use rights::{Right, Rights, Role};
 pub use tokens::Tokens;
 pub(crate) use tokens::{TokenHolder, TokenUse};
-pub(crate) use tries::{Place, Tries};
 
 /// The access rules of a server.
 #[derive(Debug, Clone, Default)]

@@ -45,13 +45,13 @@ impl PlatformThread {
             SessionCommand::Request { id, request, payload, permit } => {
                 tracing::debug!("session {}, platform {}: {}", session.0, self.name(), self.logged(&request));
                 self.take_ring(session);
-                if self.members.contains(session) {
+                if self.members.contains_key(&session) {
                     self.request(session, id, request, &payload, permit);
                 }
             }
             SessionCommand::Posted { posted, payload, permit } => {
                 self.take_ring(session);
-                let Some(member) = self.members.get(session) else { return };
+                let Some(member) = self.members.get(&session) else { return };
                 let access = translate::posted(posted, &payload, member.capabilities, self.hub.ports());
                 self.post(session, access, permit);
             }
@@ -79,7 +79,7 @@ impl PlatformThread {
         let holder = self.hub.in_the_way(translate::party(session), port, role).map(translate::session);
         let holder = holder.filter(|holder| *holder != session);
         holder
-            .and_then(|holder| self.members.get_mut(holder))
+            .and_then(|holder| self.members.get_mut(&holder))
             .is_some_and(|holder| holder.stream.is_deserted())
     }
 
@@ -103,7 +103,7 @@ impl PlatformThread {
         let party = translate::party(session);
         self.handle(Input::Posted { party, access });
         let waiting = self.hub.waiting(party);
-        if let Some(member) = self.members.get_mut(session) {
+        if let Some(member) = self.members.get_mut(&session) {
             if waiting > 0 {
                 member.posted.push_back(permit);
             }
@@ -149,11 +149,10 @@ impl PlatformThread {
         let who = identity.presence.as_ref().map(|presence| format!("{}, ", presence.holder().name));
         let mode = welcome.time_mode;
         tracing::info!("{name}: {}{agent} on platform {platform}, {mode}", who.unwrap_or_default());
-        let account = self.turns.joining();
-        let mut member = Member::new(welcome.capabilities, (name, agent), identity, stream, account);
+        let mut member = Member::new(welcome.capabilities, (name, agent), identity, stream);
         member.is_observer = is_observer;
         let memory = MemoryGuarantees { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
-        self.members.insert(id, member);
+        self.members.insert(id, Box::new(member));
         self.tell_that_time_stands(id);
         self.tell_what_is_not_observed(id);
         if !is_observer {
@@ -200,7 +199,7 @@ impl PlatformThread {
     }
 
     pub(super) fn leave(&mut self, session: SessionId, why: &str) {
-        let left = self.members.remove(session);
+        let left = self.members.remove(&session);
         if let Some(observer) = left.as_ref().filter(|member| member.is_observer) {
             let party = translate::party(session);
             if self.hub.is_debugger(party) || !observer.held_permits.is_empty() {
@@ -229,7 +228,7 @@ impl PlatformThread {
         let is_over = |token| !hub.awaits(HubRequest(token));
         let withdrawn = self.members.iter_mut().flat_map(|(owner, member)| {
             let tokens = member.stream.withdraw(is_over).into_iter();
-            tokens.map(move |token| (owner, token))
+            tokens.map(move |token| (*owner, token))
         });
         for (owner, token) in withdrawn.collect::<Vec<_>>() {
             let failure =
@@ -273,7 +272,7 @@ impl PlatformThread {
             },
             request => {
                 let name = request.name();
-                let Some(member) = self.members.get_mut(session) else { return };
+                let Some(member) = self.members.get_mut(&session) else { return };
                 match translate::command(&request, payload, member.capabilities, self.hub.ports()) {
                     Some(command) => {
                         let tag = Tag(id.0.into());

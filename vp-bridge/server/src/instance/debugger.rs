@@ -37,7 +37,7 @@ impl PlatformThread {
                 self.name()
             );
         }
-        let Some(member) = self.members.get_mut(session) else { return };
+        let Some(member) = self.members.get_mut(&session) else { return };
         let tag = Tag(id.0.into());
         member.held_permits.insert(tag, permit);
         self.handle(Input::Debugger { party, tag, command });
@@ -60,7 +60,7 @@ impl PlatformThread {
 
     /// Tells a session that time stands, if it knows the word.
     pub(super) fn tell_stopped(&mut self, session: SessionId, stopped: vp_hub::StopReport) {
-        let Some(member) = self.members.get(session) else { return };
+        let Some(member) = self.members.get(&session) else { return };
         if member.capabilities.contains(Capabilities::DEBUGGING) {
             self.notify(session, ToSession::Notice(Notice::Stopped(Box::new(translate::report(stopped)))));
         }

@@ -17,8 +17,6 @@ const LOOK: Duration = Duration::from_micros(50);
 const GLANCES: u32 = 32;
 /// Rounds of looks at the rings for each look at the sockets.
 const ROUNDS: u32 = 8;
-/// Bytes of a frame that comes in several reads, and takes longer than a look.
-const PART: u64 = 16 << 10;
 /// Looks at the sockets, where there are no rings, before the core is given to another thread.
 const LOOKS: u32 = 4;
 
@@ -35,7 +33,7 @@ impl PlatformThread {
             self.sleep(wake);
         }
         self.wake_rings();
-        self.poll_sockets();
+        self.serve_round();
     }
 
     /// Looks for a while whether something is to be done.
@@ -56,7 +54,7 @@ impl PlatformThread {
                 }
             }
             if !has_ring || round.is_multiple_of(ROUNDS) {
-                if self.poll_sockets() || self.inbox.is_waiting() {
+                if self.serve_round() || self.inbox.is_waiting() {
                     return true;
                 }
                 if began.get_or_insert_with(Instant::now).elapsed() >= LOOK {
@@ -72,16 +70,14 @@ impl PlatformThread {
     }
 
     /// Sleeps until a command comes, a socket or a ring has something, or until `wake`.
-    fn sleep(&mut self, wake: Option<Instant>) {
+    pub(super) fn sleep(&mut self, wake: Option<Instant>) {
         // What came while it was polled may have begun a silence.
         let wake = wake.into_iter().chain(self.adapted.silent_at()).min();
         let timeout = wake.map(|wake| wake.saturating_duration_since(Instant::now()));
         // So long a time-out that the system has no number for it is none.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let mut files = vec![PollFd::from_borrowed_fd(self.inbox.bell(), PollFlags::IN)];
-        let (asleep, awake) = self.members.waited_for();
-        files.extend(asleep.map(|watch| PollFd::from_borrowed_fd(watch, PollFlags::IN)));
-        for member in awake {
+        for member in self.members.values_mut() {
             let bell = member.ring.as_ref().map(|ring| ring.server.bell());
             files.extend(bell.map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)));
             files.extend(member.stream.wanted());
@@ -89,23 +85,5 @@ impl PlatformThread {
         files.extend(self.adapted.wanted());
         // A signal: the caller looks again.
         let _ = poll(&mut files, timeout.as_ref());
-    }
-
-    /// Polls the sockets of the sessions. Says whether there is something to do.
-    pub(super) fn poll_sockets(&mut self) -> bool {
-        self.members.wake();
-        let mut has_more = false;
-        self.read_long();
-        for (session, member) in self.members.awake_mut() {
-            member.read_at_once();
-            self.turns.look(&mut member.account, member.stream.asked());
-            if member.stream.has_received_part(PART) {
-                self.turns.receives(session, &member.account);
-            }
-            has_more |= member.stream.end().is_some() || member.stream.has_buffered();
-        }
-        self.members.let_sleep();
-        let is_adapted = self.adapted.poll(self.hub.now());
-        is_adapted || has_more || self.members.are_receiving() || self.has_commands()
     }
 }

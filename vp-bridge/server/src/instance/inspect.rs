@@ -15,7 +15,7 @@ use crate::session_end::End;
 
 impl PlatformThread {
     pub(super) fn is_observer(&self, session: SessionId) -> bool {
-        self.members.get(session).is_some_and(|member| member.is_observer)
+        self.members.get(&session).is_some_and(|member| member.is_observer)
     }
 
     /// The platform ends, because only observers are left.
@@ -24,7 +24,7 @@ impl PlatformThread {
             .members
             .iter()
             .filter(|(_, member)| member.is_observer)
-            .map(|(session, _)| session)
+            .map(|(session, _)| *session)
             .collect();
         for session in observers {
             let why = "the platform has ended: its last session has left";
@@ -67,7 +67,7 @@ impl PlatformThread {
             let held = held.map(|(party, _, role)| format!("{} session {}", role.name(), party.0));
             seen.push(text(&format!("port.{}", port.name), &held.collect::<Vec<_>>().join(", ")));
         }
-        for (session, member) in self.members.iter() {
+        for (session, member) in &self.members {
             let name = format!("session.{}", session.0);
             seen.push(text(&name, &member.name));
             seen.push(text(&format!("{name}.agent"), &member.agent));
@@ -77,7 +77,7 @@ impl PlatformThread {
             seen.push(real(&format!("{name}.since"), "s", member.since.elapsed().as_secs_f64()));
             match member.is_observer {
                 true => seen.push(text(&format!("{name}.observer"), "looks only")),
-                false => self.inspect_party(session, &mut seen),
+                false => self.inspect_party(*session, &mut seen),
             }
         }
         for (session, adapted) in self.adapted.iter() {
@@ -122,7 +122,7 @@ impl PlatformThread {
         payload: &Bytes,
         permit: Permit,
     ) {
-        let Some(member) = self.members.get_mut(session) else { return };
+        let Some(member) = self.members.get_mut(&session) else { return };
         let looked = match *request {
             Request::RegisterPeek(RegisterPeek { port, address, count, group }) => {
                 let words = self.hub.peek_registers(translate::port_index(port), address, count, group);

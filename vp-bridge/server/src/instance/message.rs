@@ -40,11 +40,13 @@ impl SessionCommand {
         matches!(self, Self::Request { .. } | Self::Posted { .. } | Self::Share { .. })
     }
 
-    /// Returns true if the command's answer is as long as the platform has counters, sessions or memory, and not as long as
-    /// the request says.
-    pub(super) fn is_report(&self) -> bool {
-        use Request::{Inspect, Save, Statistics};
-        matches!(self, Self::Request { request: Statistics { .. } | Inspect { .. } | Save { .. }, .. })
+    /// Returns true if the command is the last of its batch. The answer to a report is as long as the platform has counters,
+    /// sessions or memory: the next command is decoded when it is known whether the peer lags behind with that. A reset
+    /// builds the device anew, which takes long.
+    pub(super) fn ends_batch(&self) -> bool {
+        use Request::{Inspect, Reset, Save, Statistics};
+        let Self::Request { request, .. } = self else { return false };
+        matches!(request, Statistics { .. } | Inspect { .. } | Save { .. } | Reset)
     }
 }
 

@@ -11,15 +11,14 @@
 //! module has threads, the wall clock, and the limits of what a session may use of the server.
 
 mod adapted;
-mod asleep;
 mod commands;
 mod debugger;
 mod files;
+mod handle;
 mod idle;
 mod inbox;
 mod inspect;
 mod member;
-mod members;
 mod message;
 mod notices;
 mod observed;
@@ -28,43 +27,37 @@ mod partners;
 mod permits;
 mod quota;
 mod rights;
+mod round_robin;
 mod run;
 mod save;
 mod session_stream;
 mod share;
 mod silence;
 mod translate;
-mod turns;
-mod waiting;
 
 use std::cell::OnceCell;
-use std::io::Cursor;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use vp_hub::{Hub, Input, MemoryGuarantees, Tag};
 use vp_models::memory::MemoryBudget;
-use vp_models::platform::{Description, DeviceRegisters, Platform};
+use vp_models::platform::{DeviceRegisters, Platform};
 use vp_protocols::native::{ErrorCode, Offer, SessionId, TimeMode};
 use vp_shm::AdaptiveSpin;
 
 use adapted::AdaptedSessions;
+pub(super) use handle::{Instance, Start};
 pub(super) use inbox::{Inbox, PlatformCommand};
-use members::Members;
+use member::Members;
 use message::SessionCommand;
 pub(super) use message::{JoiningAdapter, JoiningSession};
 use owners::Owners;
 use partners::StalledPartner;
 use run::PollSchedule;
 use silence::Watch;
-use turns::Turns;
 
+use super::PlatformObserver;
 use super::session_end::End;
-use super::{EndedPlatform, Listeners, PlatformObserver};
-use crate::processors::WorkPeriod;
 
 /// Returns what a welcome says of a platform, for every session.
 pub(super) fn offer(platform: &Platform) -> Offer {
@@ -94,118 +87,6 @@ impl Default for TimeLimits {
     }
 }
 
-/// State as which a platform begins.
-#[derive(Debug, Clone)]
-pub(super) struct Start {
-    pub(super) description: Description,
-    /// State of a platform that was saved; at power-on without.
-    pub(super) saved: Option<Bytes>,
-}
-
-impl From<Description> for Start {
-    fn from(description: Description) -> Self {
-        Self { description, saved: None }
-    }
-}
-
-impl Start {
-    fn platform(&self, budget: MemoryBudget) -> Result<Platform, String> {
-        match &self.saved {
-            Some(saved) => Platform::restore(&mut Cursor::new(saved), Some(&self.description), budget)
-                .map_err(|error| error.to_string()),
-            None => Platform::build_within(&self.description, budget).map_err(|error| error.to_string()),
-        }
-    }
-}
-
-/// The outside of an instance.
-#[derive(Clone)]
-pub(super) struct Instance {
-    inbox: Arc<Inbox>,
-}
-
-impl Instance {
-    /// Starts the thread. The platform is built there, so what is wrong with the description shows when a session joins:
-    /// it is not taken in.
-    pub(super) fn start(
-        name: &str,
-        start: impl Into<Start>,
-        budget: MemoryBudget,
-        mode: TimeMode,
-        patience: TimeLimits,
-        faults: Option<Arc<str>>,
-        listeners: Listeners,
-    ) -> std::io::Result<Self> {
-        let inbox = Arc::new(Inbox::new()?);
-        let (inside, start) = (inbox.clone(), start.into());
-        let label = name.to_owned();
-        thread::Builder::new().name(format!("platform {name}")).spawn(move || {
-            let inbox = CloseAtEnd(inside);
-            let (freed, _running) = (listeners.freed.clone(), listeners.running.token());
-            // What the thread owned is gone with it; nothing half-done is looked at again.
-            let ran = catch_unwind(AssertUnwindSafe(|| {
-                let Listeners { ended, pins, observe, .. } = listeners;
-                let built = PlatformThread::build(&inbox.0, &start, budget, mode, patience);
-                let built = built.and_then(|mut thread| {
-                    // Before all else that enters: a recording has it.
-                    if let Some(observe) = observe {
-                        thread.begin_observing(&*observe, &label);
-                    }
-                    thread.arm_own_faults(faults.as_deref()).map(|()| thread)
-                });
-                match built {
-                    Ok(mut thread) => {
-                        if let Some(pins) = pins {
-                            // Who does not listen any more does not want to know.
-                            thread.hub.on_driven(move |event| drop(pins.send(event)));
-                        }
-                        if patience.is_stopped {
-                            thread.stop_at_the_beginning();
-                        }
-                        thread.serve();
-                        thread.finish_observing();
-                        for (fault, what) in (1..).zip(thread.hub.platform().faults().report()) {
-                            tracing::info!("platform {label}: fault {fault}, {what}");
-                        }
-                        if let Some(ended) = ended {
-                            let (name, statistics) = (label.clone(), thread.hub.statistics());
-                            let _ = ended.send(EndedPlatform { name, statistics });
-                        }
-                    }
-                    Err(error) => tracing::error!("platform {label}: {error}"),
-                }
-            }));
-            if let Err(panic) = ran {
-                let what = (panic.downcast_ref::<String>().map(String::as_str))
-                    .or_else(|| panic.downcast_ref::<&str>().copied())
-                    .unwrap_or("no message");
-                tracing::error!("platform {label} failed: {what}; its sessions are closed");
-            }
-            freed.notify_one();
-        })?;
-        Ok(Self { inbox })
-    }
-
-    /// The way in.
-    pub(super) fn inbox(&self) -> &Arc<Inbox> {
-        &self.inbox
-    }
-
-    /// Returns true if both are the same platform.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inbox, &other.inbox)
-    }
-}
-
-/// Closes the inbox even when the thread ends by a panic.
-struct CloseAtEnd(Arc<Inbox>);
-
-impl Drop for CloseAtEnd {
-    fn drop(&mut self) {
-        self.0.close();
-    }
-}
-
 /// The inside of an instance: lives and dies on its thread.
 struct PlatformThread {
     inbox: Arc<Inbox>,
@@ -217,8 +98,6 @@ struct PlatformThread {
     began: Instant,
     patience: TimeLimits,
     members: Members,
-    turns: Turns,
-    shift: WorkPeriod,
     spin: AdaptiveSpin,
     adapted: AdaptedSessions,
     owners: Owners,
@@ -256,8 +135,6 @@ impl PlatformThread {
             began: Instant::now(),
             patience,
             members: Members::default(),
-            turns: Turns::default(),
-            shift: WorkPeriod::default(),
             spin: AdaptiveSpin::default(),
             adapted: AdaptedSessions::default(),
             owners: Owners::default(),
@@ -292,11 +169,12 @@ impl PlatformThread {
 
     /// The loop: carry out, run, answer, listen.
     fn serve(&mut self) {
+        // The first session is on its way: in free mode time would move on before it is here.
+        self.sleep(None);
         loop {
             for command in self.inbox.take() {
                 self.platform_command(command);
             }
-            self.take_turns();
             self.take_adapted_inputs();
             self.remove_ended_sessions();
             if self.has_ended {
@@ -312,13 +190,7 @@ impl PlatformThread {
             self.tell();
             match wake {
                 // Who had to go meanwhile may have left something to others that can be done now.
-                _ if self.has_commands() => {
-                    // Who asks for little comes between.
-                    self.poll_sockets();
-                    self.check_heartbeat();
-                    self.shift.go_on();
-                }
-                Some(wake) if self.sessions() == sessions && !self.adapted.has_inputs() => {
+                Some(wake) if self.sessions() == sessions && !self.has_commands() => {
                     self.look_who_holds_time();
                     self.ask_adapted_partners();
                     self.flush();
@@ -326,7 +198,6 @@ impl PlatformThread {
                     let since = [self.owners.oldest(), self.standing.since()].into_iter().flatten();
                     let patience =
                         since.filter_map(|(_, since)| since.checked_add(self.patience.owner_timeout));
-                    self.shift.end();
                     self.idle_until(wake.0.into_iter().chain(patience).chain(silence).min());
                     self.looks = PollSchedule::SOON;
                     self.check_heartbeat();
@@ -335,7 +206,6 @@ impl PlatformThread {
                     if self.look() {
                         self.check_heartbeat();
                     }
-                    self.shift.go_on();
                 }
             }
         }
@@ -348,7 +218,7 @@ impl PlatformThread {
             self.warn_others(session, &why);
             self.leave(session, &why);
         }
-        while let Some((session, why)) = self.members.ended().or_else(|| self.adapted.ended()) {
+        while let Some((session, why)) = self.ended_member().or_else(|| self.adapted.ended()) {
             self.leave(session, &why);
         }
     }
@@ -371,7 +241,7 @@ impl PlatformThread {
     /// Ends a session; its peer gets the reason.
     fn close(&mut self, session: SessionId, code: ErrorCode, end: End) {
         let why = end.why().to_owned();
-        if let Some(member) = self.members.get_mut(session) {
+        if let Some(member) = self.members.get_mut(&session) {
             member.stream.close(code, end);
         } else {
             self.adapted.close(session, end);
@@ -392,50 +262,44 @@ impl PlatformThread {
     /// turn.
     fn flush(&mut self) {
         self.adapted.flush();
-        for (session, member) in self.members.awake_mut() {
+        for (session, member) in &mut self.members {
             member.stream.flush();
             if !member.posted.is_empty() {
-                member.keep_posted(self.hub.waiting(translate::party(session)));
+                member.keep_posted(self.hub.waiting(translate::party(*session)));
             }
         }
     }
-
-    // Commands.
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::BytesMut;
+    use bytes::{BufMut as _, BytesMut};
     use std::os::unix::net::UnixStream;
     use tokio::sync::oneshot;
+    use vp_models::platform::Description;
     use vp_protocols::native::{Connection, Event, Terms};
     use vp_transport::Socket;
 
+    use crate::Listeners;
     use crate::access::SessionIdentity;
     use crate::session_end::Ended;
 
-    #[tokio::test]
-    async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
-        let description = Description::named("nv_small").unwrap();
-        let (mode, patience) = (TimeMode::Lockstep, TimeLimits::default());
-        let budget = MemoryBudget::unlimited();
-        let instance =
-            Instance::start("p", description, budget, mode, patience, None, Listeners::default()).unwrap();
-        let (near, _far) = UnixStream::pair().unwrap();
+    /// A session on its way to its platform, the end of its client, and what tells of its end.
+    pub(super) fn joining(
+        id: u64,
+        client: &mut Connection,
+    ) -> (JoiningSession, UnixStream, oneshot::Receiver<Ended>) {
+        let (near, far) = UnixStream::pair().unwrap();
         near.set_nonblocking(true).unwrap();
-        let mut client = Connection::client(Connection::hello("x", None, mode)).unwrap();
         let mut connection = Connection::server(Terms::default());
         let mut input = BytesMut::new();
-        while !client.output().is_empty() {
-            let chunk = bytes::Buf::copy_to_bytes(client.output(), 1);
-            input.extend_from_slice(&chunk);
-        }
+        input.put(client.output());
         assert!(matches!(connection.receive(&mut input), Ok(Some(Event::Hello(_)))));
-        let (ended, mut has_ended) = oneshot::channel();
+        let (ended, has_ended) = oneshot::channel();
         let joining = JoiningSession {
-            id: SessionId(1),
-            name: "session 1".to_owned(),
+            id: SessionId(id),
+            name: format!("session {id}"),
             agent: "x".to_owned(),
             time_mode: TimeMode::Lockstep,
             is_observer: false,
@@ -447,6 +311,18 @@ mod tests {
             identity: SessionIdentity::default(),
             ended,
         };
+        (joining, far, has_ended)
+    }
+
+    #[tokio::test]
+    async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
+        let description = Description::named("nv_small").unwrap();
+        let (mode, patience) = (TimeMode::Lockstep, TimeLimits::default());
+        let budget = MemoryBudget::unlimited();
+        let instance =
+            Instance::start("p", description, budget, mode, patience, None, Listeners::default()).unwrap();
+        let mut client = Connection::client(Connection::hello("x", None, mode)).unwrap();
+        let (joining, _far, mut has_ended) = joining(1, &mut client);
         instance.inbox().send(PlatformCommand::Join(Box::new(joining))).unwrap();
         assert!(has_ended.try_recv().is_err());
         instance.inbox().send(PlatformCommand::Do(Box::new(|_| panic!("a model's fault")))).unwrap();

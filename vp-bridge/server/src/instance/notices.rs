@@ -44,7 +44,7 @@ impl PlatformThread {
     }
 
     pub(super) fn send(&mut self, session: SessionId, message: ToSession) {
-        if let Some(member) = self.members.get_mut(session) {
+        if let Some(member) = self.members.get_mut(&session) {
             member.stream.send(message);
         }
     }
@@ -118,7 +118,7 @@ impl PlatformThread {
 
     fn completed(&mut self, session: SessionId, tag: Tag, time: native::Time, reply: Reply, payload: Bytes) {
         self.sum_up_failures(session);
-        let Some(member) = self.members.get_mut(session) else { return };
+        let Some(member) = self.members.get_mut(&session) else { return };
         match u32::try_from(tag.0) {
             Ok(id) => {
                 let permit = member.held_permits.remove(&tag);
@@ -143,14 +143,14 @@ impl PlatformThread {
     ) {
         let cause = code.to_string();
         let text = format!("posted write failed: {reason}");
-        let Some(member) = self.members.get_mut(session) else { return };
+        let Some(member) = self.members.get_mut(&session) else { return };
         member.failures.add(time, &Name::default(), &Warning::Repeated { cause: &cause, text: &text });
         self.tell_failures(session);
     }
 
     pub(super) fn sum_up_failures(&mut self, session: SessionId) {
         let now = self.hub.now();
-        if let Some(member) = self.members.get_mut(session)
+        if let Some(member) = self.members.get_mut(&session)
             && member.failures.may_repeat()
         {
             member.failures.sum_up_all(now);
@@ -159,7 +159,7 @@ impl PlatformThread {
     }
 
     fn tell_failures(&mut self, session: SessionId) {
-        let told = self.members.get_mut(session).map(|member| member.failures.take());
+        let told = self.members.get_mut(&session).map(|member| member.failures.take());
         for Warned { time, text, .. } in told.into_iter().flatten() {
             self.warn(session, translate::time(time), text);
         }
@@ -167,7 +167,7 @@ impl PlatformThread {
 
     /// Tells all sessions and the log.
     fn announce(&mut self, severity: Severity, time: Time, text: &str) {
-        let sessions: Vec<SessionId> = self.members.iter().map(|(session, _)| session).collect();
+        let sessions: Vec<SessionId> = self.members.keys().copied().collect();
         let mut is_told = false;
         for session in sessions {
             // An observer is somebody else than those whose terminal shows the log.
@@ -190,7 +190,7 @@ impl PlatformThread {
 
     /// Warns a session; returns true if the session hears of it.
     pub(super) fn warn(&mut self, session: SessionId, time: native::Time, text: String) -> bool {
-        let Some(member) = self.members.get_mut(session) else { return false };
+        let Some(member) = self.members.get_mut(&session) else { return false };
         if !member.capabilities.contains(Capabilities::WARNINGS) {
             return false;
         }
@@ -208,7 +208,7 @@ impl PlatformThread {
     }
 
     fn notify_level(&mut self, session: SessionId, port: PortId, level: bool, time: native::Time) {
-        let Some(member) = self.members.get_mut(session) else { return };
+        let Some(member) = self.members.get_mut(&session) else { return };
         if let Some(ring) = member.ring.as_mut().filter(|ring| ring.line == port) {
             ring.server.set_line(level);
         }
@@ -217,7 +217,7 @@ impl PlatformThread {
 
     /// Sends what nothing holds back; a session that leaves too much of it unread has to go.
     pub(super) fn notify(&mut self, session: SessionId, notice: ToSession) {
-        let Some(member) = self.members.get_mut(session) else { return };
+        let Some(member) = self.members.get_mut(&session) else { return };
         let unread = member.stream.permits().notice_sent();
         member.stream.send(notice);
         if unread >= MOST_NOTICES {

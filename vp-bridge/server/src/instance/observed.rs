@@ -42,7 +42,7 @@ impl PlatformThread {
         let time = self.hub.now();
         let told = self.not_observed.iter().cloned();
         for text in told.chain(self.hub.recording_failure().map(str::to_owned)).collect::<Vec<_>>() {
-            if self.members.get(session).is_some() {
+            if self.members.contains_key(&session) {
                 self.warn(session, translate::time(time), text);
             } else {
                 let warning = Output::Warning { severity: Severity::Warning, time, text };

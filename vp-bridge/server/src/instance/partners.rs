@@ -42,7 +42,7 @@ impl PlatformThread {
     pub(super) fn take_driven(&mut self, session: SessionId, driven: Driven, payload: Bytes) {
         let party = translate::party(session);
         let Driven { port, at, event } = driven;
-        if self.members.get(session).is_some_and(|member| !member.has_clock) {
+        if self.members.get(&session).is_some_and(|member| !member.has_clock) {
             return self.put_out(session, ErrorCode::ContractBroken, "it drives a port, and has no clock");
         }
         match partner_event::from_event(event, payload) {
@@ -81,7 +81,7 @@ impl PlatformThread {
         let vp_hub::Promise { heard, next } = promise;
         let next = Some(next).filter(|next| *next < Time::MAX);
         let promised = Promised { heard, next: next.map(translate::time) };
-        let Some(member) = self.members.get_mut(session) else { return };
+        let Some(member) = self.members.get_mut(&session) else { return };
         if !member.stream.replace_promise(promised) {
             self.notify(session, ToSession::Promised(promised));
         }

@@ -16,7 +16,7 @@ impl PlatformThread {
         session: SessionId,
         command: SessionCommand,
     ) -> Option<SessionCommand> {
-        let Some(member) = self.members.get_mut(session) else { return Some(command) };
+        let Some(member) = self.members.get_mut(&session) else { return Some(command) };
         if member.is_observer && !is_observers(&command) {
             let reason = "an observer takes no part: it holds no port and lets no time move".to_owned();
             self.forbid(session, &command, ErrorCode::WrongRole, reason);

@@ -28,11 +28,11 @@ pub(super) struct PollSchedule {
 }
 
 impl PollSchedule {
-    /// Something has come, or no session was kept waiting.
+    /// Nothing was left to do, and something has come.
     pub(super) const SOON: Self = Self { next: None, interval: SHORTEST };
 
-    /// Commands of several sessions have taken so long: the platform has as long for its own work, before there are more.
-    pub(super) fn after(took: Duration) -> Self {
+    /// A round with commands has taken so long: the platform has as long for its own work before the next one.
+    fn after(took: Duration) -> Self {
         Self { next: None, interval: took.clamp(SHORTEST, LONGEST) }
     }
 
@@ -96,17 +96,18 @@ impl PlatformThread {
         self.hub.run(Time::MAX)
     }
 
-    /// Looks at the sockets between two pieces of a run, if that is due. Says whether it was.
+    /// Serves the sessions between two pieces of a run, if that is due. Says whether it was.
     pub(super) fn look(&mut self) -> bool {
         if !self.looks.is_due() {
             return false;
         }
         let began = Instant::now();
-        if self.poll_sockets() {
-            self.looks = PollSchedule::SOON;
+        let has_come = self.serve_round();
+        let took = began.elapsed();
+        if has_come {
+            self.looks = PollSchedule::after(took);
             return true;
         }
-        let took = began.elapsed();
         let interval = (2 * self.looks.interval).min(LONGEST).max(took * SHARE_OF_RUN);
         self.looks = PollSchedule { next: Some(began + took + interval), interval };
         true

@@ -14,7 +14,7 @@ impl PlatformThread {
     pub(super) fn save(&mut self, session: SessionId, id: RequestId, first: u64) {
         let saved = match first {
             0 => self.saved(),
-            _ => self.members.get_mut(session).and_then(|member| member.saved.take()).ok_or_else(|| {
+            _ => self.members.get_mut(&session).and_then(|member| member.saved.take()).ok_or_else(|| {
                 (ErrorCode::BadRange, "nothing is saved for this session: begin with byte 0".to_owned())
             }),
         };
@@ -27,7 +27,7 @@ impl PlatformThread {
         self.sum_up_failures(session);
         let told = match saved {
             Ok(bytes) => {
-                let Some(member) = self.members.get_mut(session) else { return };
+                let Some(member) = self.members.get_mut(&session) else { return };
                 let is_last = first + member.stream.max_payload() as usize >= bytes.len();
                 member.saved = (!is_last).then(|| bytes.clone());
                 ToSession::Saved { id, time, bytes, first }

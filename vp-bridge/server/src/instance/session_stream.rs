@@ -6,6 +6,7 @@
 //! for](SessionStream::wanted).
 
 mod reading;
+mod writing;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -16,10 +17,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use rustix::event::{PollFd, PollFlags};
 use tokio::sync::oneshot;
-use vp_protocols::native::statistics::emit_counters;
-use vp_protocols::native::{
-    Breach, Capabilities, Connection, ErrorCode, Promised, Reply, Request, RequestId, SendError, Terms,
-};
+use vp_protocols::native::{Capabilities, Connection, ErrorCode, Promised, Request, RequestId, Terms};
 use vp_transport::Socket;
 
 use super::files::Files;
@@ -27,7 +25,6 @@ use super::message::{SessionCommand, ToSession};
 use super::owners::Token;
 use super::permits::Permits;
 use super::quota::Quotas;
-use super::turns::PendingCosts;
 use crate::session_end::{End, Ended};
 
 /// Commands that a session may have in its platform before it is read no further.
@@ -38,12 +35,14 @@ const BYTES: usize = 1 << 20;
 /// are taken, up to here; a peer that goes beyond makes its own answer unreachable.
 const HARD_COMMANDS: usize = 65_536;
 const HARD_BYTES: usize = 32 << 20;
-/// Commands that are decoded before the first of them is carried out, at most.
-const AHEAD: usize = 128;
+/// Commands of a batch, at most: so many are decoded and then carried out before the next session is served.
+pub(super) const BATCH_COMMANDS: usize = 64;
+/// Bytes of data after which a batch ends. Client libraries load in pieces of this size.
+pub(super) const BATCH_BYTES: usize = 256 << 10;
 /// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
 /// Messages for the session that are collected before they are written.
-const BATCH: usize = 64;
+const COLLECTED: usize = 64;
 
 /// Signs of life that a session has shown.
 #[derive(Debug, Clone, Copy, Default)]
@@ -71,9 +70,10 @@ pub(super) struct SessionStream {
     files: Files,
     quotas: Quotas,
     permits: Rc<Permits>,
-    /// Decoded commands that are not yet passed to the platform, and their costs.
+    /// The batch: decoded commands that are not yet passed to the platform.
     commands: VecDeque<SessionCommand>,
-    asked: u64,
+    /// Bytes of data that the batch's commands carry or ask for, those passed on included.
+    batch_bytes: usize,
     /// From the platform, not yet encoded: collected, or the peer lags behind.
     outgoing: VecDeque<ToSession>,
     /// Requests of the platform that wait while the peer has its maximum.
@@ -82,10 +82,6 @@ pub(super) struct SessionStream {
     max_bytes: usize,
     /// Since the last look at it.
     signs: ActivityFlags,
-    /// True if something has come since the last call that asks for this.
-    is_fresh: bool,
-    /// True if something has come at the last look at the socket.
-    has_come: bool,
     /// Pings without an answer, of the server's.
     pings: usize,
     /// Pings without an answer, of the peer's.
@@ -120,8 +116,6 @@ impl SessionStream {
             socket,
             max_bytes: BYTES + connection.max_payload() as usize,
             signs: ActivityFlags { is_heard: true, is_busy: true },
-            is_fresh: true,
-            has_come: false,
             pings: 0,
             peer_pings: 0,
             connection,
@@ -131,7 +125,7 @@ impl SessionStream {
             quotas,
             permits: Rc::default(),
             commands: VecDeque::new(),
-            asked: 0,
+            batch_bytes: 0,
             outgoing: VecDeque::new(),
             asks: VecDeque::new(),
             tokens: BTreeMap::new(),
@@ -170,7 +164,7 @@ impl SessionStream {
     /// Collects a message for the session. A few are written at once.
     pub(super) fn send(&mut self, message: ToSession) {
         self.outgoing.push_back(message);
-        if self.outgoing.len() == BATCH {
+        if self.outgoing.len() == COLLECTED {
             self.flush();
         }
     }
@@ -214,49 +208,27 @@ impl SessionStream {
         withdrawn
     }
 
-    /// Writes, and if nothing is left that the session wants reads once and decodes; whether it ends then is for
-    /// [`end`](Self::end) to say.
+    /// Writes, and decodes a batch of commands, for which it reads once if all that was read before is decoded.
+    /// Whether the session ends then is for [`end`](Self::end) to say.
     pub(super) fn poll(&mut self) {
-        self.has_come = false;
-        let is_at_rest = self.outgoing.is_empty() && self.connection.output().is_empty();
-        if self.end.is_some() || (is_at_rest && self.asked > 0) {
-            return;
+        if self.end.is_none() {
+            let done = self.advance();
+            self.note(done);
         }
-        let done = self.advance();
-        self.note(done);
     }
 
-    /// Returns the costs of the commands that have not been handed over.
-    pub(super) fn asked(&self) -> PendingCosts {
-        PendingCosts { all: self.asked, first: self.commands.front().map_or(0, SessionCommand::cost) }
+    /// Returns true if commands of the batch have not been handed over.
+    pub(super) fn has_commands(&self) -> bool {
+        !self.commands.is_empty()
     }
 
-    /// Hands over what the session wants next.
+    /// Hands over the next command of the batch.
     pub(super) fn next_command(&mut self) -> Option<SessionCommand> {
-        let command = self.commands.pop_front()?;
-        self.asked -= command.cost();
-        Some(command)
-    }
-
-    fn push(&mut self, command: SessionCommand) {
-        self.asked += command.cost();
-        self.commands.push_back(command);
-    }
-
-    /// Returns true if a frame longer than so many bytes is on its way, and lacks a part.
-    pub(super) fn is_receiving(&self, length: u64) -> bool {
-        let lacking = self.connection.lacking(&self.input);
-        lacking > 0 && self.commands.is_empty() && (self.input.len() + lacking) as u64 > length
-    }
-
-    /// Returns true if something has come at the last look at the socket.
-    pub(super) fn has_come(&self) -> bool {
-        self.has_come
-    }
-
-    /// Returns true if a part of a frame longer than so many bytes has come at the last look.
-    pub(super) fn has_received_part(&self, length: u64) -> bool {
-        self.has_come && self.is_receiving(length)
+        let command = self.commands.pop_front();
+        if self.commands.is_empty() {
+            self.batch_bytes = 0;
+        }
+        command
     }
 
     /// Returns the signs of life that the session has shown since this was last asked.
@@ -277,7 +249,8 @@ impl SessionStream {
     /// then cannot see that the server is there.
     pub(super) fn is_held_back(&mut self) -> bool {
         let is_over = self.end.is_some() || self.broken.is_some();
-        !self.wants_input && self.asked == 0 && self.connection.output().is_empty() && !is_over
+        let has_too_much = !self.permits.is_within(COMMANDS, self.max_bytes);
+        !self.wants_input && has_too_much && self.connection.output().is_empty() && !is_over
     }
 
     /// Returns true if the session answers Pings at any time.
@@ -301,17 +274,13 @@ impl SessionStream {
 
     /// Returns what to sleep on until [`poll`](Self::poll) can do more; `None`: it depends on the platform alone.
     pub(super) fn wanted(&mut self) -> Option<PollFd<'_>> {
-        let (reads, writes) = self.waits_to();
+        let reads = self.wants_input || self.broken.is_some();
+        let writes = !self.connection.output().is_empty();
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, reads);
         flags.set(PollFlags::OUT, writes);
         // The end of a stream is always told. Nobody could do anything about it now.
         (!flags.is_empty()).then(|| PollFd::new(&*self.socket, flags))
-    }
-
-    /// Returns whether the stream waits to read, and whether it waits to write.
-    pub(super) fn waits_to(&mut self) -> (bool, bool) {
-        (self.wants_input || self.broken.is_some(), !self.connection.output().is_empty())
     }
 
     /// Returns true if there are bytes to be read that the system does not tell of.
@@ -325,27 +294,6 @@ impl SessionStream {
         let socket: BorrowedFd<'_> = self.socket.as_fd();
         vp_shm::wait(&[], &[socket], Some(Duration::ZERO))
             || (vp_shm::stream::has_sent_all(socket) && self.connection.output().is_empty())
-    }
-
-    /// The socket, to be watched.
-    pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-
-    /// Returns true if nothing has come since this was last asked, and [`poll`](Self::poll) has nothing to do until the socket is
-    /// ready for what is waited for.
-    pub(super) fn is_quiet(&mut self) -> bool {
-        let is_silent = !std::mem::take(&mut self.is_fresh);
-        let has_nothing = self.commands.is_empty() && self.asks.is_empty() && self.tokens.is_empty();
-        // While the peer does not read, what it is told besides is for later.
-        let is_unread = !self.connection.output().is_empty();
-        let waits = is_unread || (self.wants_input && self.outgoing.is_empty());
-        is_silent && has_nothing && waits && self.end.is_none() && !self.socket.has_buffered()
-    }
-
-    /// Returns true if the session has taken all messages that were sent to it.
-    pub(super) fn is_told_all(&mut self) -> bool {
-        self.outgoing.is_empty() && self.asks.is_empty() && self.connection.output().is_empty()
     }
 
     fn note(&mut self, done: Result<(), End>) {
@@ -375,119 +323,6 @@ impl SessionStream {
                 return Ok(());
             }
         }
-    }
-
-    /// Encodes and writes what can be.
-    fn send_all(&mut self) -> Result<(), End> {
-        while self.send_more()? {}
-        Ok(())
-    }
-
-    /// Encodes and writes. Says whether the peer lagged behind, and does so no more: there may be more to encode.
-    fn send_more(&mut self) -> Result<bool, End> {
-        self.deliver()?;
-        self.break_off()?;
-        let lagged = self.connection.is_backlogged();
-        self.write()?;
-        Ok(lagged && !self.connection.is_backlogged())
-    }
-
-    fn write(&mut self) -> Result<(), End> {
-        while !self.connection.output().is_empty() {
-            match self.socket.write(self.connection.output()) {
-                Ok(Some(_)) => {}
-                Ok(None) => break,
-                Err(error) => return Err(End::Wrong(format!("stream broken: {error}"))),
-            }
-        }
-        Ok(())
-    }
-
-    /// Encodes what the platform has for the peer, as far as it keeps up.
-    fn deliver(&mut self) -> Result<(), End> {
-        loop {
-            if !self.asks.is_empty() {
-                self.ask()?;
-            }
-            if self.connection.is_backlogged() {
-                return Ok(());
-            }
-            let Some(message) = self.outgoing.pop_front() else { return Ok(()) };
-            self.tell(message)?;
-        }
-    }
-
-    /// Asks the peer what the platform wants of it, as far as it takes more and keeps up.
-    fn ask(&mut self) -> Result<(), End> {
-        while !self.connection.is_backlogged()
-            && let Some((token, request, payload)) = self.asks.front()
-        {
-            match self.connection.request(request.clone(), payload.clone()) {
-                Ok(id) => {
-                    self.tokens.insert(id, *token);
-                    self.asks.pop_front();
-                }
-                Err(SendError::Breach(Breach::TooManyInFlight { .. })) => break,
-                Err(error @ SendError::NotNow { .. }) => return Err(End::Wrong(error.to_string())),
-                Err(error) => {
-                    // The peer cannot be asked this: longer than it takes, or with strobes it does not know.
-                    let token = *token;
-                    let reply = Reply::Failed { code: ErrorCode::Unsupported, reason: error.to_string() };
-                    self.push(SessionCommand::Answer { token, reply, payload: Bytes::new() });
-                    self.asks.pop_front();
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn tell(&mut self, message: ToSession) -> Result<(), End> {
-        match &message {
-            ToSession::Reply { reply: Reply::Pong, .. } => self.peer_pings -= 1,
-            _ => self.signs.is_busy = true,
-        }
-        let sent = match message {
-            ToSession::Ask { token, request, payload } => {
-                self.asks.push_back((token, request, payload));
-                Ok(())
-            }
-            ToSession::Reply { id, time, mut reply, payload, permit } => {
-                if let Reply::Status(status) = &mut reply {
-                    let both = self.connection.in_flight() + self.connection.to_answer();
-                    status.in_flight = u32::try_from(both).unwrap_or(u32::MAX);
-                }
-                let sent = self.connection.reply(id, time, reply, payload);
-                drop(permit);
-                sent
-            }
-            ToSession::Statistics { id, time, counters, first } => {
-                let limit = self.connection.max_payload() as usize;
-                let total = u32::try_from(counters.len()).unwrap_or(u32::MAX);
-                let (payload, count) = emit_counters(counters.iter().skip(first as usize), limit);
-                self.connection.reply(id, time, Reply::Statistics { total, count }, payload.freeze())
-            }
-            ToSession::Saved { id, time, bytes, first } => {
-                let end = bytes.len().min(first.saturating_add(self.connection.max_payload() as usize));
-                let total = bytes.len() as u64;
-                self.connection.reply(id, time, Reply::Saved { total }, bytes.slice(first..end))
-            }
-            ToSession::Notice(notice) => {
-                self.permits.notice_taken();
-                self.connection.notify(notice)
-            }
-            ToSession::Driven { driven, payload } => {
-                self.permits.notice_taken();
-                self.connection.drive(driven, payload)
-            }
-            ToSession::Promised(promised) => {
-                self.permits.notice_taken();
-                self.connection.promise(promised)
-            }
-        };
-        sent.map_err(|error| {
-            self.connection.bye(Some(ErrorCode::Internal), error.to_string());
-            End::Wrong(format!("cannot answer: {error}"))
-        })
     }
 }
 

@@ -69,7 +69,7 @@ impl PlatformThread {
         share: &ShareMemory,
         files: &[File],
     ) -> Result<(), Failure> {
-        let Some(member) = self.members.get(session) else { return Ok(()) };
+        let Some(member) = self.members.get(&session) else { return Ok(()) };
         if !(1..=REGIONS).contains(&share.regions.len()) {
             let count = share.regions.len();
             return Err((ErrorCode::BadRange, format!("{count} regions: 1 to {REGIONS} can be shared")));
@@ -109,7 +109,7 @@ impl PlatformThread {
             return Err((ErrorCode::NotAttached, reason));
         }
         let level = self.hub.platform().irq().level();
-        let Some(member) = self.members.get_mut(session) else { return Ok(()) };
+        let Some(member) = self.members.get_mut(&session) else { return Ok(()) };
         if member.has_had_ring {
             return Err((ErrorCode::PortBusy, "the session has, or has had, a ring".to_owned()));
         }
@@ -132,7 +132,7 @@ impl PlatformThread {
     /// Closes a session's ring if a port that belongs to it was detached: nothing more is taken from it.
     pub(super) fn close_ring_without_ports(&mut self, session: SessionId) {
         let party = translate::party(session);
-        let Some(member) = self.members.get_mut(session) else { return };
+        let Some(member) = self.members.get_mut(&session) else { return };
         let is_held = |ring: &Ring| {
             self.hub.holds(party, translate::port_index(ring.port), vp_hub::Role::Initiator)
                 && self.hub.holds(party, translate::port_index(ring.line), vp_hub::Role::Sink)
@@ -145,13 +145,13 @@ impl PlatformThread {
     // Rings.
 
     pub(super) fn rings(&self) -> impl Iterator<Item = &Ring> {
-        self.members.awake().filter_map(|(_, member)| member.ring.as_ref())
+        self.members.values().filter_map(|member| member.ring.as_ref())
     }
 
     /// The rings that are taken from: not those of sessions that have too much waiting.
     fn open_rings(&self) -> impl Iterator<Item = (SessionId, &Ring)> {
         let rings =
-            self.members.awake().filter_map(|(session, member)| Some((session, member.ring.as_ref()?)));
+            self.members.iter().filter_map(|(session, member)| Some((*session, member.ring.as_ref()?)));
         rings.filter(|(session, _)| self.hub.waiting(translate::party(*session)) < JOBS)
     }
 
@@ -190,7 +190,7 @@ impl PlatformThread {
     pub(super) fn take_ring(&mut self, session: SessionId) {
         // More than there are places for was not there when we began.
         for _ in 0..ring::ENTRIES {
-            let Some(ring) = self.members.get_mut(session).and_then(|member| member.ring.as_mut()) else {
+            let Some(ring) = self.members.get_mut(&session).and_then(|member| member.ring.as_mut()) else {
                 return;
             };
             let port = ring.port;
@@ -199,7 +199,7 @@ impl PlatformThread {
                 Ok(None) => return,
                 Err(error) => return self.put_out(session, ErrorCode::BadEntry, &error.to_string()),
             };
-            let Some(member) = self.members.get_mut(session) else { return };
+            let Some(member) = self.members.get_mut(&session) else { return };
             member.stream.note_access();
             let permit = member.stream.permits().permit(0);
             let (at, capabilities) = (at.map(native::Time), member.capabilities);

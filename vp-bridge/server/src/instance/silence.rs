@@ -84,10 +84,9 @@ impl PlatformThread {
     /// Returns the time at which the sessions are to be looked at next, if any has to be.
     pub(super) fn silence_wake(&mut self) -> Option<Instant> {
         let TimeLimits { heartbeat, idle_timeout, .. } = self.patience;
-        // Of those who are asleep some may have promised it.
         let is_watched = idle_timeout.is_some()
-            || (heartbeat.is_some() && self.members.are_asleep())
-            || self.members.awake_mut().any(|(_, Member { stream, .. })| {
+            || self.members.values_mut().any(|member| {
+                let stream = &mut member.stream;
                 stream.is_held_back() || (heartbeat.is_some() && stream.has_promised_pongs())
             });
         is_watched.then_some(self.watch.next)
@@ -103,19 +102,20 @@ impl PlatformThread {
         self.watch.next = now + interval;
         let (mut asked, mut put_out) = (Vec::new(), Vec::new());
         let is_stopped = self.hub.stopped().is_some();
-        for (session, Member { stream, silence, .. }) in self.members.iter_mut() {
+        for (session, member) in &mut self.members {
+            let Member { stream, silence, .. } = &mut **member;
             if is_stopped {
                 // Who waits for nothing but time is not idle while a debugger has it stand.
                 silence.idle = Duration::ZERO;
             }
             match silence.judge(interval, &self.patience, stream) {
                 SilenceAction::Fine => {}
-                SilenceAction::Ping => asked.push(session),
-                SilenceAction::PutOut(code, end) => put_out.push((session, code, end)),
+                SilenceAction::Ping => asked.push(*session),
+                SilenceAction::PutOut(code, end) => put_out.push((*session, code, end)),
             }
         }
         for session in asked {
-            if let Some(member) = self.members.get_mut(session) {
+            if let Some(member) = self.members.get_mut(&session) {
                 member.stream.ping();
             }
         }

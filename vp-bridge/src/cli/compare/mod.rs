@@ -17,7 +17,6 @@ use vp_host::trace::player::{self, Outcome, PlayOptions};
 use vp_host::trace::{Trace, discover};
 use vp_host::{Host, Statistics, Warning};
 use vp_hub::{Clock, Hub, LinkedPort, PinEvent, PortIndex, Role, TimeMode};
-use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform, Port};
 
 use super::attach_device::device_end;

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use vp_client::SilenceLimit;
 use vp_client::native::{Attached, Role, StatusReport};
 use vp_hub::PinEvent;
-use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_remote::{RemoteHost, RemoteOptions};
 use vp_server::remote_port::{Channels, Peer, TimeSource};

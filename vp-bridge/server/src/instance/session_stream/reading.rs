@@ -3,7 +3,10 @@
 use vp_protocols::native::{Capabilities, ErrorCode, Event, Reply, Request};
 
 use super::super::message::SessionCommand;
-use super::{AHEAD, Broken, COMMANDS, HARD_BYTES, HARD_COMMANDS, READ, SessionStream, own};
+use super::super::permits::Permit;
+use super::{
+    BATCH_BYTES, BATCH_COMMANDS, Broken, COMMANDS, HARD_BYTES, HARD_COMMANDS, READ, SessionStream, own,
+};
 use crate::session_end::{End, printable};
 
 impl SessionStream {
@@ -21,7 +24,7 @@ impl SessionStream {
             Ok(Some(0)) if self.input.is_empty() => Err(End::Fine("the peer is gone".to_owned())),
             Ok(Some(0)) => Err(End::Wrong("the peer vanished in the middle of a frame".to_owned())),
             Ok(Some(read)) => {
-                (self.signs.is_heard, self.is_fresh, self.has_come) = (true, true, true);
+                self.signs.is_heard = true;
                 if lacking < READ {
                     self.input.extend_from_slice(&self.landing[..read]);
                 }
@@ -55,14 +58,13 @@ impl SessionStream {
         Err(End::Wrong(reason.clone()))
     }
 
-    /// Decodes what has been read. Says whether more bytes are wanted; not while the peer lags behind or has as much under
-    /// way as it may.
+    /// Decodes a batch of what has been read. Says whether more bytes are wanted; not while the batch is full, or the peer lags behind
+    /// or has as much under way as it may.
     pub(super) fn decode(&mut self) -> Result<bool, End> {
         loop {
-            // The answer to a report may be long: the next command comes when it is known whether the peer lags behind with that.
-            let is_at_report = self.commands.back().is_some_and(SessionCommand::is_report);
-            let has_enough = self.commands.len() >= AHEAD || is_at_report || self.broken.is_some();
-            if has_enough || self.connection.is_backlogged() || !self.may_ask()? {
+            let is_full = self.commands.len() >= BATCH_COMMANDS || self.batch_bytes >= BATCH_BYTES;
+            let has_ended = is_full || self.commands.back().is_some_and(SessionCommand::ends_batch);
+            if has_ended || self.broken.is_some() || self.connection.is_backlogged() || !self.may_ask()? {
                 return Ok(false);
             }
             match self.connection.receive_first(&mut self.input) {
@@ -95,6 +97,12 @@ impl SessionStream {
         Err(End::Wrong(reason.to_owned()))
     }
 
+    /// Counts a command with so many bytes of data in the batch, and as under way.
+    fn permit(&mut self, bytes: usize) -> Permit {
+        self.batch_bytes += bytes;
+        self.permits.permit(bytes)
+    }
+
     fn event(&mut self, event: Event) -> Result<(), End> {
         match &event {
             Event::Request { request: Request::Ping, .. } => self.peer_pings += 1,
@@ -125,27 +133,28 @@ impl SessionStream {
                     Request::RegisterPeek(peek) => peek.bytes() as usize,
                     _ => payload.len(),
                 };
-                let permit = self.permits.permit(bytes);
+                let permit = self.permit(bytes);
                 SessionCommand::Request { id, request, payload: own(payload), permit }
             }
             Event::Posted { posted, payload } => {
-                let permit = self.permits.permit(payload.len());
+                let permit = self.permit(payload.len());
                 SessionCommand::Posted { posted, payload: own(payload), permit }
             }
             Event::Reply { id, reply, payload, .. } => match self.tokens.remove(&id) {
-                Some(token) => SessionCommand::Answer { token, reply, payload },
+                Some(token) => {
+                    self.batch_bytes += payload.len();
+                    SessionCommand::Answer { token, reply, payload }
+                }
                 None => {
                     self.pings -= 1;
                     return Ok(());
                 }
             },
             Event::Driven { driven, payload } => {
-                let permit = self.permits.permit(payload.len());
+                let permit = self.permit(payload.len());
                 SessionCommand::Driven { driven, payload: own(payload), permit }
             }
-            Event::Promised(promised) => {
-                SessionCommand::Promised { promised, permit: self.permits.permit(0) }
-            }
+            Event::Promised(promised) => SessionCommand::Promised { promised, permit: self.permit(0) },
             Event::Bye(bye) => {
                 let reason = printable(&bye.reason);
                 return Err(match bye.code {
@@ -162,7 +171,7 @@ impl SessionStream {
                 return Ok(());
             }
         };
-        self.push(command);
+        self.commands.push_back(command);
         Ok(())
     }
 }
