@@ -43,7 +43,7 @@ const GROUPS: [(&str, fn(clap::Command) -> clap::Command); 7] = [
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Run {
-    /// Classify handwritten digits with a small network, and show where the cycles go
+    /// Classify handwritten digits, and show where the cycles go
     Demo(demo::Args),
     /// Run traces, loadables or networks, and check their results
     Run(run::Args),
@@ -80,13 +80,13 @@ pub(super) enum Look {
     Where(attach::whereabouts::Args),
     /// Show the counters of a served platform
     Stats(live::stats::Args),
-    /// Show the register map, or the register values of a served platform
+    /// Show the register map, or a served platform's register values
     Regs(regs::Args),
     /// Show bytes of a served platform's memory
     Peek(live::memory::Args),
     /// Write a register, or bytes of memory, of a served platform
     Poke(live::poke::Args),
-    /// Run a recording again, and check that the platform does the same
+    /// Run a recording again, and check that nothing differs
     ///
     /// Takes the CPU's accesses and all other inputs from the recording, and compares the platform's outputs and event hash with it.
     Replay(replay::Args),
@@ -96,13 +96,13 @@ pub(super) enum Look {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Study {
-    /// Sweep platforms, memories and networks, with tables and a report
+    /// Sweep platforms, memories and networks, and write a report
     Study(study::Args),
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Rtl {
-    /// Find the first transaction that differs between RTL and the model
+    /// Find the first transaction in which RTL and model differ
     ///
     /// Runs traces twice: with a part of the platform in another program, such as a simulator of its RTL, and with the model.
     Compare(compare::Args),
@@ -215,7 +215,8 @@ mod tests {
     fn a_command_and_its_text_fit_in_a_line_of_a_terminal() {
         let help = super::super::Cli::command().render_help().to_string();
         let commands = help.split("Options:").next().unwrap_or_default();
-        let long: Vec<&str> = commands.lines().filter(|line| line.len() > 80).collect();
+        let long: Vec<&str> =
+            commands.lines().filter(|line| line.starts_with("  ") && line.len() > 80).collect();
         assert!(long.is_empty(), "{long:#?}");
     }
 }
