@@ -15,44 +15,47 @@ use super::{
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     #[command(flatten)]
-    Run(Run),
+    Run(RunCommand),
     #[command(flatten)]
-    Serve(Serve),
+    Serve(ServeCommand),
     #[command(flatten)]
-    Look(Look),
+    Look(LookCommand),
     #[command(flatten)]
-    Study(Study),
+    Study(StudyCommand),
     #[command(flatten)]
-    Rtl(Rtl),
+    Rtl(RtlCommand),
     #[command(flatten)]
-    Conformance(Conformance),
+    Conformance(ConformanceCommand),
     #[command(flatten)]
-    Shell(Shell),
+    Shell(ShellCommand),
 }
 
-/// Headings of the groups in `vp --help`, each with what adds its commands to a `clap::Command`.
-const GROUPS: [(&str, fn(clap::Command) -> clap::Command); 7] = [
-    ("Run", Run::augment_subcommands),
-    ("Serve and attach", Serve::augment_subcommands),
-    ("Look inside", Look::augment_subcommands),
-    ("Studies", Study::augment_subcommands),
-    ("RTL", Rtl::augment_subcommands),
-    ("Conformance", Conformance::augment_subcommands),
-    ("Shell", Shell::augment_subcommands),
+/// Function that adds a group's commands.
+type Augment = fn(clap::Command) -> clap::Command;
+
+/// Headings of the groups in `vp --help`.
+const GROUPS: [(&str, Augment); 7] = [
+    ("Run", RunCommand::augment_subcommands),
+    ("Serve and attach", ServeCommand::augment_subcommands),
+    ("Look inside", LookCommand::augment_subcommands),
+    ("Studies", StudyCommand::augment_subcommands),
+    ("RTL", RtlCommand::augment_subcommands),
+    ("Conformance", ConformanceCommand::augment_subcommands),
+    ("Shell", ShellCommand::augment_subcommands),
 ];
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Run {
+pub(super) enum RunCommand {
     /// Classify handwritten digits, and show where the cycles go
-    Demo(demo::Args),
+    Demo(Box<demo::Args>),
     /// Run traces, loadables or networks, and check their results
-    Run(run::Args),
+    Run(Box<run::Args>),
     /// List, describe, check and print platforms
     Platform(platform::Args),
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Serve {
+pub(super) enum ServeCommand {
     /// Serve a platform to programs that connect
     Serve(serve::Args),
     /// Debug a served platform: stop its time, step, set breakpoints
@@ -73,7 +76,7 @@ pub(super) enum Serve {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Look {
+pub(super) enum LookCommand {
     /// Show a server's platforms: sessions, ports, units, time
     Status(live::status::Args),
     /// Show what a served platform's driver and device wait for
@@ -95,13 +98,13 @@ pub(super) enum Look {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Study {
+pub(super) enum StudyCommand {
     /// Sweep platforms, memories and networks, and write a report
     Study(study::Args),
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Rtl {
+pub(super) enum RtlCommand {
     /// Find the first transaction in which RTL and model differ
     ///
     /// Runs traces twice: with a part of the platform in another program, such as a simulator of its RTL, and with the model.
@@ -111,7 +114,7 @@ pub(super) enum Rtl {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Conformance {
+pub(super) enum ConformanceCommand {
     /// Check another program against the rules of a protocol
     ///
     /// Connects to the program as its peer, and lists each rule as kept or broken.
@@ -119,7 +122,7 @@ pub(super) enum Conformance {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Shell {
+pub(super) enum ShellCommand {
     /// Print a shell's completion script for commands and options
     Completions(shell::CompletionsArgs),
     /// Write the manual pages to a folder
@@ -130,39 +133,39 @@ impl Command {
     pub(super) fn main(&self) -> Result<Verdict, Failure> {
         match self {
             Command::Run(command) => match command {
-                Run::Demo(args) => demo::main(args),
-                Run::Run(args) => run::main(args),
-                Run::Platform(args) => platform::main(args),
+                RunCommand::Demo(args) => demo::main(args),
+                RunCommand::Run(args) => run::main(args),
+                RunCommand::Platform(args) => platform::main(args),
             },
             Command::Serve(command) => match command {
-                Serve::Serve(args) => serve::main(args),
-                Serve::Attach(args) => attach::main(args),
-                Serve::AttachDevice(args) => attach_device::main(args),
-                Serve::Save(args) => save::main(args),
+                ServeCommand::Serve(args) => serve::main(args),
+                ServeCommand::Attach(args) => attach::main(args),
+                ServeCommand::AttachDevice(args) => attach_device::main(args),
+                ServeCommand::Save(args) => save::main(args),
                 #[cfg(target_os = "linux")]
-                Serve::Qemu(args) => qemu::main(args),
-                Serve::Renode(args) => renode::main(args),
+                ServeCommand::Qemu(args) => qemu::main(args),
+                ServeCommand::Renode(args) => renode::main(args),
             },
             Command::Look(command) => match command {
-                Look::Status(args) => live::status::main(args),
-                Look::Where(args) => attach::whereabouts::main(args),
-                Look::Stats(args) => live::stats::main(args),
-                Look::Regs(args) => regs::main(args),
-                Look::Peek(args) => live::memory::main(args),
-                Look::Poke(args) => live::poke::main(args),
-                Look::Replay(args) => replay::main(args),
-                Look::Diff(args) => diff::main(args).map_err(Failure::of_comparison),
+                LookCommand::Status(args) => live::status::main(args),
+                LookCommand::Where(args) => attach::whereabouts::main(args),
+                LookCommand::Stats(args) => live::stats::main(args),
+                LookCommand::Regs(args) => regs::main(args),
+                LookCommand::Peek(args) => live::memory::main(args),
+                LookCommand::Poke(args) => live::poke::main(args),
+                LookCommand::Replay(args) => replay::main(args),
+                LookCommand::Diff(args) => diff::main(args).map_err(Failure::of_comparison),
             },
-            Command::Study(Study::Study(args)) => study::main(args),
+            Command::Study(StudyCommand::Study(args)) => study::main(args),
             Command::Rtl(command) => match command {
-                Rtl::Compare(args) => compare::main(args),
-                Rtl::CompareRtl(args) => compare_rtl::main(args),
+                RtlCommand::Compare(args) => compare::main(args),
+                RtlCommand::CompareRtl(args) => compare_rtl::main(args),
             }
             .map_err(Failure::of_comparison),
-            Command::Conformance(Conformance::CheckPeer(args)) => check_peer::main(args),
+            Command::Conformance(ConformanceCommand::CheckPeer(args)) => check_peer::main(args),
             Command::Shell(command) => match command {
-                Shell::Completions(args) => shell::completions(args),
-                Shell::Man(args) => shell::man(args),
+                ShellCommand::Completions(args) => shell::completions(args),
+                ShellCommand::Man(args) => shell::man(args),
             },
         }
     }
