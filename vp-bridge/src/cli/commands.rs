@@ -45,11 +45,12 @@ const GROUPS: [(&str, Augment); 7] = [
 ];
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one in a program")]
 pub(super) enum RunCommand {
     /// Classify handwritten digits, and show where the cycles go
-    Demo(Box<demo::Args>),
+    Demo(demo::Args),
     /// Run traces, loadables or networks, and check their results
-    Run(Box<run::Args>),
+    Run(run::Args),
     /// List, describe, check and print platforms
     Platform(platform::Args),
 }
