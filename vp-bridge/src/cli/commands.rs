@@ -15,35 +15,39 @@ use super::{
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     #[command(flatten)]
-    Run(Run),
+    Run(RunCommand),
     #[command(flatten)]
-    Serve(Serve),
+    Serve(ServeCommand),
     #[command(flatten)]
-    Look(Look),
+    Look(LookCommand),
     #[command(flatten)]
-    Study(Study),
+    Study(StudyCommand),
     #[command(flatten)]
-    Rtl(Rtl),
+    Rtl(RtlCommand),
     #[command(flatten)]
-    Conformance(Conformance),
+    Conformance(ConformanceCommand),
     #[command(flatten)]
-    Shell(Shell),
+    Shell(ShellCommand),
 }
 
-/// Headings of the groups in `vp --help`, each with what adds its commands to a `clap::Command`.
-const GROUPS: [(&str, fn(clap::Command) -> clap::Command); 7] = [
-    ("Run", Run::augment_subcommands),
-    ("Serve and attach", Serve::augment_subcommands),
-    ("Look inside", Look::augment_subcommands),
-    ("Studies", Study::augment_subcommands),
-    ("RTL", Rtl::augment_subcommands),
-    ("Conformance", Conformance::augment_subcommands),
-    ("Shell", Shell::augment_subcommands),
+/// Function that adds a group's commands.
+type Augment = fn(clap::Command) -> clap::Command;
+
+/// Headings of the groups in `vp --help`.
+const GROUPS: [(&str, Augment); 7] = [
+    ("Run", RunCommand::augment_subcommands),
+    ("Serve and attach", ServeCommand::augment_subcommands),
+    ("Look inside", LookCommand::augment_subcommands),
+    ("Studies", StudyCommand::augment_subcommands),
+    ("RTL", RtlCommand::augment_subcommands),
+    ("Conformance", ConformanceCommand::augment_subcommands),
+    ("Shell", ShellCommand::augment_subcommands),
 ];
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Run {
-    /// Classify handwritten digits with a small network, and show where the cycles go
+#[expect(clippy::large_enum_variant, reason = "there is one in a program")]
+pub(super) enum RunCommand {
+    /// Classify handwritten digits, and show where the cycles go
     Demo(demo::Args),
     /// Run traces, loadables or networks, and check their results
     Run(run::Args),
@@ -52,7 +56,7 @@ pub(super) enum Run {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Serve {
+pub(super) enum ServeCommand {
     /// Serve a platform to programs that connect
     Serve(serve::Args),
     /// Debug a served platform: stop its time, step, set breakpoints
@@ -73,20 +77,20 @@ pub(super) enum Serve {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Look {
+pub(super) enum LookCommand {
     /// Show a server's platforms: sessions, ports, units, time
     Status(live::status::Args),
     /// Show what a served platform's driver and device wait for
     Where(attach::whereabouts::Args),
     /// Show the counters of a served platform
     Stats(live::stats::Args),
-    /// Show the register map, or the register values of a served platform
+    /// Show the register map, or a served platform's register values
     Regs(regs::Args),
     /// Show bytes of a served platform's memory
     Peek(live::memory::Args),
     /// Write a register, or bytes of memory, of a served platform
     Poke(live::poke::Args),
-    /// Run a recording again, and check that the platform does the same
+    /// Run a recording again, and check that nothing differs
     ///
     /// Takes the CPU's accesses and all other inputs from the recording, and compares the platform's outputs and event hash with it.
     Replay(replay::Args),
@@ -95,14 +99,14 @@ pub(super) enum Look {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Study {
-    /// Sweep platforms, memories and networks, with tables and a report
+pub(super) enum StudyCommand {
+    /// Sweep platforms, memories and networks, and write a report
     Study(study::Args),
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Rtl {
-    /// Find the first transaction that differs between RTL and the model
+pub(super) enum RtlCommand {
+    /// Find the first transaction in which RTL and model differ
     ///
     /// Runs traces twice: with a part of the platform in another program, such as a simulator of its RTL, and with the model.
     Compare(compare::Args),
@@ -111,7 +115,7 @@ pub(super) enum Rtl {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Conformance {
+pub(super) enum ConformanceCommand {
     /// Check another program against the rules of a protocol
     ///
     /// Connects to the program as its peer, and lists each rule as kept or broken.
@@ -119,7 +123,7 @@ pub(super) enum Conformance {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Shell {
+pub(super) enum ShellCommand {
     /// Print a shell's completion script for commands and options
     Completions(shell::CompletionsArgs),
     /// Write the manual pages to a folder
@@ -130,39 +134,39 @@ impl Command {
     pub(super) fn main(&self) -> Result<Verdict, Failure> {
         match self {
             Command::Run(command) => match command {
-                Run::Demo(args) => demo::main(args),
-                Run::Run(args) => run::main(args),
-                Run::Platform(args) => platform::main(args),
+                RunCommand::Demo(args) => demo::main(args),
+                RunCommand::Run(args) => run::main(args),
+                RunCommand::Platform(args) => platform::main(args),
             },
             Command::Serve(command) => match command {
-                Serve::Serve(args) => serve::main(args),
-                Serve::Attach(args) => attach::main(args),
-                Serve::AttachDevice(args) => attach_device::main(args),
-                Serve::Save(args) => save::main(args),
+                ServeCommand::Serve(args) => serve::main(args),
+                ServeCommand::Attach(args) => attach::main(args),
+                ServeCommand::AttachDevice(args) => attach_device::main(args),
+                ServeCommand::Save(args) => save::main(args),
                 #[cfg(target_os = "linux")]
-                Serve::Qemu(args) => qemu::main(args),
-                Serve::Renode(args) => renode::main(args),
+                ServeCommand::Qemu(args) => qemu::main(args),
+                ServeCommand::Renode(args) => renode::main(args),
             },
             Command::Look(command) => match command {
-                Look::Status(args) => live::status::main(args),
-                Look::Where(args) => attach::whereabouts::main(args),
-                Look::Stats(args) => live::stats::main(args),
-                Look::Regs(args) => regs::main(args),
-                Look::Peek(args) => live::memory::main(args),
-                Look::Poke(args) => live::poke::main(args),
-                Look::Replay(args) => replay::main(args),
-                Look::Diff(args) => diff::main(args).map_err(Failure::of_comparison),
+                LookCommand::Status(args) => live::status::main(args),
+                LookCommand::Where(args) => attach::whereabouts::main(args),
+                LookCommand::Stats(args) => live::stats::main(args),
+                LookCommand::Regs(args) => regs::main(args),
+                LookCommand::Peek(args) => live::memory::main(args),
+                LookCommand::Poke(args) => live::poke::main(args),
+                LookCommand::Replay(args) => replay::main(args),
+                LookCommand::Diff(args) => diff::main(args).map_err(Failure::of_comparison),
             },
-            Command::Study(Study::Study(args)) => study::main(args),
+            Command::Study(StudyCommand::Study(args)) => study::main(args),
             Command::Rtl(command) => match command {
-                Rtl::Compare(args) => compare::main(args),
-                Rtl::CompareRtl(args) => compare_rtl::main(args),
+                RtlCommand::Compare(args) => compare::main(args),
+                RtlCommand::CompareRtl(args) => compare_rtl::main(args),
             }
             .map_err(Failure::of_comparison),
-            Command::Conformance(Conformance::CheckPeer(args)) => check_peer::main(args),
+            Command::Conformance(ConformanceCommand::CheckPeer(args)) => check_peer::main(args),
             Command::Shell(command) => match command {
-                Shell::Completions(args) => shell::completions(args),
-                Shell::Man(args) => shell::man(args),
+                ShellCommand::Completions(args) => shell::completions(args),
+                ShellCommand::Man(args) => shell::man(args),
             },
         }
     }
@@ -215,7 +219,8 @@ mod tests {
     fn a_command_and_its_text_fit_in_a_line_of_a_terminal() {
         let help = super::super::Cli::command().render_help().to_string();
         let commands = help.split("Options:").next().unwrap_or_default();
-        let long: Vec<&str> = commands.lines().filter(|line| line.len() > 80).collect();
+        let long: Vec<&str> =
+            commands.lines().filter(|line| line.starts_with("  ") && line.len() > 80).collect();
         assert!(long.is_empty(), "{long:#?}");
     }
 }

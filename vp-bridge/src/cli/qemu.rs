@@ -268,13 +268,13 @@ fn find_plugin() -> Result<PathBuf, Failure> {
 #[cfg(test)]
 mod tests {
     use super::super::Cli;
-    use super::super::commands::{Command as Commands, Serve};
+    use super::super::commands::{Command as Commands, ServeCommand};
     use super::*;
     use clap::Parser as _;
 
     fn parsed(line: &[&str]) -> Args {
         match Cli::parse_from(line).command {
-            Commands::Serve(Serve::Qemu(args)) => args,
+            Commands::Serve(ServeCommand::Qemu(args)) => args,
             _ => panic!("another command"),
         }
     }
