@@ -100,7 +100,7 @@ impl Instance {
                     .unwrap_or("no message");
                 tracing::error!("platform {label} failed: {what}; its sessions are closed");
             }
-            freed::trim();
+            freed::give_back();
         })?;
         Ok(Self { inbox })
     }
