@@ -4,6 +4,10 @@
 //! After many sessions these are hundreds of unused megabytes (mallopt(3), M_ARENA_MAX and M_TRIM_THRESHOLD;
 //! malloc_trim(3)). Of the unused memory malloc_trim(3) leaves what is at the ends of all arenas but the first: so there are few.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
 /// Has the allocator of this process use one arena for each processor, unless the environment says how many (`MALLOC_ARENA_MAX`).
 /// glibc's makes eight for each, and keeps freed memory in all of them. Call it before there are threads.
 pub fn limit_arenas() {
@@ -17,8 +21,28 @@ pub fn limit_arenas() {
     }
 }
 
-/// Gives back what has been freed: at the end of a platform's thread.
-pub(crate) fn trim() {
+/// Time that others have to end as well before memory is given back, which keeps all who allocate waiting.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// Platforms that have ended since memory was last given back.
+static ENDED: AtomicU64 = AtomicU64::new(0);
+
+/// Gives back what has been freed: at the end of a platform's thread. Of several that end at once one does it for all.
+pub(crate) fn give_back() {
+    if ENDED.fetch_add(1, Ordering::AcqRel) > 0 {
+        return;
+    }
+    loop {
+        thread::sleep(WAIT);
+        let ended = ENDED.load(Ordering::Acquire);
+        trim();
+        if ENDED.compare_exchange(ended, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            return;
+        }
+    }
+}
+
+fn trim() {
     #[cfg(target_env = "gnu")]
     #[expect(unsafe_code, reason = "a function of the C library")]
     // SAFETY: it may be called at any time, by any thread.

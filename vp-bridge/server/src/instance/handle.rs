@@ -60,7 +60,7 @@ impl Instance {
         let label = name.to_owned();
         thread::Builder::new().name(format!("platform {name}")).spawn(move || {
             let inbox = CloseAtEnd(inside);
-            let _running = listeners.running.token();
+            let running = listeners.running.token();
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 let Listeners { ended, pins, observe, .. } = listeners;
@@ -100,7 +100,8 @@ impl Instance {
                     .unwrap_or("no message");
                 tracing::error!("platform {label} failed: {what}; its sessions are closed");
             }
-            freed::trim();
+            drop((inbox, running));
+            freed::give_back();
         })?;
         Ok(Self { inbox })
     }
