@@ -26,7 +26,7 @@ use crate::occupancy::Occupancy;
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
 use std::rc::Rc;
-use vp_core::observe::{SourceKind, Warning, What};
+use vp_core::observe::{LevelUnit, SourceKind, Warning, What};
 use vp_core::{Sim, Time};
 
 /// Parts that a device is built from.
@@ -105,7 +105,7 @@ fn start_engines(
     // How many atoms lie between the two is the layer's to say.
     let forward = cycles(timing.sdp.to_pdp);
     let on_the_fly = Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", 1, forward, Time::ZERO));
-    let level = occupancy.fifos().level("nvdla.cacc.delivery", "atoms");
+    let level = occupancy.fifos().level("nvdla.cacc.delivery", LevelUnit::Atoms);
     let sums = Delivery::new(sim, timing.conv.sdp_credits, cycles(timing.conv.credit_return), level);
     let convolution = conv::Controls {
         cdma: control(Unit::Cdma),
