@@ -14,7 +14,7 @@ pub use crate::kernel::Subscription;
 pub use buffered::BufferedSource;
 pub use hash::EventHash;
 pub use kinds::Kinds;
-pub use source::{Source, SourceInfo, SourceKind};
+pub use source::{LevelUnit, Source, SourceInfo, SourceKind};
 pub use warning::Warning;
 
 /// The stages of a transfer on a bus.

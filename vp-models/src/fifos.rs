@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use vp_core::observe::LevelUnit;
 use vp_core::{Name, Time};
 
 /// A FIFO, as its level is told.
@@ -9,8 +10,8 @@ use vp_core::{Name, Time};
 pub struct FifoInfo {
     /// Name of the FIFO, such as `nvdla.cdp_rdma.read_fifo`.
     pub name: Name,
-    /// Unit of its level, such as `bytes`.
-    pub unit: &'static str,
+    /// Unit of its level.
+    pub unit: LevelUnit,
 }
 
 /// Listener that is told of a change: the FIFO's number, when, and by how much.
@@ -41,7 +42,7 @@ impl Fifos {
 
     /// The level of this FIFO. Several of one name are one: a client has one FIFO at each memory interface, of which a layer
     /// uses one.
-    pub(crate) fn level(self: &Rc<Self>, name: impl Into<Name>, unit: &'static str) -> FifoLevel {
+    pub(crate) fn level(self: &Rc<Self>, name: impl Into<Name>, unit: LevelUnit) -> FifoLevel {
         let info = FifoInfo { name: name.into(), unit };
         let mut known = self.known.borrow_mut();
         let number = known.iter().position(|it| it.name == info.name).unwrap_or_else(|| {

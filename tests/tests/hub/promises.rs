@@ -7,7 +7,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use proptest::prelude::*;
 use vp_core::Time;
-use vp_core::observe::{SourceKind, What};
+use vp_core::observe::{LevelUnit, SourceKind, What};
 use vp_host::Host as _;
 use vp_host::LocalHost;
 use vp_hub::{
@@ -109,7 +109,7 @@ fn inputs_in_the_middle_of_an_instant_of_many_delta_cycles_take_effect_there_aga
     let spinning = || {
         let hub = hub(&description, TimeMode::Free);
         let (sim, ram) = (hub.platform().sim(), hub.platform().memory("dbb0").unwrap().ram());
-        let source = sim.source("seen", SourceKind::Level { bits: 8, unit: "" });
+        let source = sim.source("seen", SourceKind::Level { bits: 8, unit: LevelUnit::None });
         sim.clone().process("spins", async move {
             for cycle in 0..90_000 {
                 sim.wait(Time::ZERO).await;

@@ -14,7 +14,9 @@ use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::{self, JoinHandle};
 
 use vp_core::Time;
-use vp_core::observe::{Kinds, Observation, Observer, Source, SourceInfo, SourceKind, Warning, What};
+use vp_core::observe::{
+    Kinds, LevelUnit, Observation, Observer, Source, SourceInfo, SourceKind, Warning, What,
+};
 use vp_models::fifos::FifoInfo;
 use vp_models::occupancy::{BufferFill, Datapath};
 use vp_models::platform::Platform;
@@ -152,7 +154,7 @@ impl Threaded {
     }
 
     fn hear_datapaths(self: &Rc<Self>, platform: &Platform) {
-        let fill = SourceKind::Level { bits: 32, unit: "bytes" };
+        let fill = SourceKind::Level { bits: 32, unit: LevelUnit::Bytes };
         for (number, name) in BUFFER {
             self.announce(number, name, fill);
         }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use socket2::SockRef;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream, lookup_host};
-use vp_transport::{Address, tls};
+use vp_transport::{Address, UnixPeer, tls};
 
-use crate::access::{Access, Origin, UnixPeer};
+use crate::access::{Access, Origin};
 use crate::stream::Stream;
 
 /// A place that cannot be listened on.
@@ -264,9 +264,7 @@ impl Listener {
             }
             Listening::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
-                let origin = stream.peer_cred().map_or(Origin::Unknown, |peer| {
-                    Origin::Process(UnixPeer { uid: peer.uid(), gid: peer.gid(), pid: peer.pid() })
-                });
+                let origin = UnixPeer::of(&stream).map_or(Origin::Unknown, Origin::Process);
                 Ok((Stream::from(stream), origin))
             }
         }

@@ -5,7 +5,6 @@
 //! state.
 
 use super::Simulation;
-use crate::name::Name;
 use crate::observe::{SourceInfo, SourceKind};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -51,54 +50,9 @@ pub struct Rest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Announced {
     name: String,
-    kind: Kind,
+    kind: SourceKind,
     /// True if the source has an owner; if so, announcing a similar source makes a new one.
     has_owner: bool,
-}
-
-/// A [`SourceKind`] as plain data.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum Kind {
-    Level { bits: u32, unit: String },
-    Registers { address_bits: u32 },
-    Transfers,
-    Work,
-    Counts,
-    Warnings,
-}
-
-/// The units of levels that there are: names in a program.
-const UNITS: [&str; 3] = ["", "bytes", "entries"];
-
-impl From<SourceKind> for Kind {
-    fn from(kind: SourceKind) -> Kind {
-        match kind {
-            SourceKind::Level { bits, unit } => Kind::Level { bits, unit: unit.to_owned() },
-            SourceKind::Registers { address_bits } => Kind::Registers { address_bits },
-            SourceKind::Transfers => Kind::Transfers,
-            SourceKind::Work => Kind::Work,
-            SourceKind::Counts => Kind::Counts,
-            SourceKind::Warnings => Kind::Warnings,
-        }
-    }
-}
-
-impl Announced {
-    fn info(&self) -> Result<SourceInfo, ResumeError> {
-        let kind = match &self.kind {
-            Kind::Level { bits, unit } => {
-                let unit = UNITS.into_iter().find(|known| known == unit);
-                let unit = unit.ok_or_else(|| ResumeError::Source(self.name.clone()))?;
-                SourceKind::Level { bits: *bits, unit }
-            }
-            Kind::Registers { address_bits } => SourceKind::Registers { address_bits: *address_bits },
-            Kind::Transfers => SourceKind::Transfers,
-            Kind::Work => SourceKind::Work,
-            Kind::Counts => SourceKind::Counts,
-            Kind::Warnings => SourceKind::Warnings,
-        };
-        Ok(SourceInfo { name: Name::from(&self.name), kind })
-    }
 }
 
 impl Rest {
@@ -137,7 +91,7 @@ impl Simulation {
         }
         let announced = |(SourceInfo { name, kind }, has_owner): (SourceInfo, bool)| Announced {
             name: name.to_string(),
-            kind: kind.into(),
+            kind,
             has_owner,
         };
         Ok(Rest {
@@ -186,7 +140,7 @@ impl Simulation {
     /// ```
     ///
     /// # Errors
-    /// A source is of an unknown kind, or its number is larger than a simulation can have.
+    /// A number is larger than a simulation can have.
     pub fn at_rest(rest: &Rest) -> Result<Simulation, ResumeError> {
         // Far from the end of all numbers, so that there is room to go on.
         let most = rest.now.as_ps().max(rest.delta_cycles).max(rest.activations);
@@ -194,10 +148,9 @@ impl Simulation {
             return Err(ResumeError::Counts(rest.now));
         }
         let simulation = Simulation::new();
-        let sources = rest.sources.iter().map(Announced::info).collect::<Result<Vec<_>, _>>()?;
         let sim = simulation.sim();
-        for SourceInfo { name, kind } in sources {
-            sim.source(name, kind);
+        for Announced { name, kind, .. } in &rest.sources {
+            sim.source(name, *kind);
         }
         simulation.kernel.now.set(rest.now.as_ps());
         simulation.kernel.observing.clear_source_owners();
@@ -236,14 +189,14 @@ impl Simulation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::{EventHash, What};
+    use crate::observe::{EventHash, LevelUnit, What};
     use std::rc::Rc;
 
     /// Reports a level each time that it is told to.
     fn build(simulation: &Simulation, name: &str) -> (crate::Event, Rc<EventHash>) {
         let (sim, hash) = (simulation.sim(), Rc::new(EventHash::default()));
         sim.observe(hash.clone());
-        let source = sim.source(name, SourceKind::Level { bits: 8, unit: "bytes" });
+        let source = sim.source(name, SourceKind::Level { bits: 8, unit: LevelUnit::Bytes });
         let tell = sim.work_event("tell");
         let told = tell.clone();
         sim.clone().server("teller", async move {

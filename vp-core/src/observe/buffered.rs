@@ -10,7 +10,7 @@ use crate::time::Time;
 /// ```
 /// use std::cell::RefCell;
 /// use std::rc::Rc;
-/// use vp_core::observe::{BufferedSource, EventHash, Kinds, Source, SourceKind, What};
+/// use vp_core::observe::{BufferedSource, EventHash, Kinds, LevelUnit, Source, SourceKind, What};
 /// use vp_core::{Sim, Simulation, Time};
 ///
 /// /// A queue that tells its fill levels eight at a time.
@@ -45,7 +45,7 @@ use crate::time::Time;
 ///
 /// let mut simulation = Simulation::new();
 /// let sim = simulation.sim();
-/// let source = sim.source("queue", SourceKind::Level { bits: 8, unit: "entries" });
+/// let source = sim.source("queue", SourceKind::Level { bits: 8, unit: LevelUnit::Entries });
 /// let queue = Rc::new(Queue { sim: sim.clone(), source, untold: RefCell::default() });
 /// sim.add_buffered(&queue);
 /// let hash = Rc::new(EventHash::default());

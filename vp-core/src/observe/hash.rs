@@ -11,7 +11,7 @@ use std::cell::Cell;
 ///
 /// ```
 /// use std::rc::Rc;
-/// use vp_core::observe::{EventHash, SourceKind, What};
+/// use vp_core::observe::{EventHash, LevelUnit, SourceKind, What};
 /// use vp_core::Simulation;
 /// let run = |level| {
 ///     let simulation = Simulation::new();
@@ -68,11 +68,11 @@ impl EventHash {
     /// ```
     /// use std::rc::Rc;
     /// use vp_core::Simulation;
-    /// use vp_core::observe::{EventHash, SourceKind, What};
+    /// use vp_core::observe::{EventHash, LevelUnit, SourceKind, What};
     /// let sim = Simulation::new().sim();
     /// let hash = Rc::new(EventHash::default());
     /// sim.observe(hash.clone());
-    /// sim.report(sim.source("fill", SourceKind::Level { bits: 2, unit: "entries" }), What::Level(3));
+    /// sim.report(sim.source("fill", SourceKind::Level { bits: 2, unit: LevelUnit::Entries }), What::Level(3));
     /// assert_eq!(hash.count(), 1);
     /// ```
     pub fn count(&self) -> u64 {

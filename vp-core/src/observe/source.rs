@@ -2,6 +2,7 @@
 
 use crate::name::Name;
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, ParseError};
 
 /// A source of observations: a port, an engine, a channel. Announced once, by [`crate::Sim::source`].
 ///
@@ -27,19 +28,19 @@ impl Source {
 /// Kind of what a source reports. Any source may report warnings as well.
 ///
 /// ```
-/// use vp_core::observe::SourceKind;
-/// let fill = SourceKind::Level { bits: 9, unit: "bytes" };
-/// assert_eq!(SourceKind::LINE, SourceKind::Level { bits: 1, unit: "" });
+/// use vp_core::observe::{LevelUnit, SourceKind};
+/// let fill = SourceKind::Level { bits: 9, unit: LevelUnit::Bytes };
+/// assert_eq!(SourceKind::LINE, SourceKind::Level { bits: 1, unit: LevelUnit::None });
 /// assert_ne!(fill, SourceKind::LINE);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SourceKind {
     /// A value that holds until the next one: [`crate::observe::What::Level`].
     Level {
         /// Width in bits, from 1 to 64.
         bits: u32,
-        /// Unit of what is counted, such as `bytes`; empty for a line or a plain number.
-        unit: &'static str,
+        /// Unit of what is counted.
+        unit: LevelUnit,
     },
     /// Accesses to registers: [`crate::observe::What::Register`].
     Registers {
@@ -58,7 +59,43 @@ pub enum SourceKind {
 
 impl SourceKind {
     /// A line: a level of one bit.
-    pub const LINE: SourceKind = SourceKind::Level { bits: 1, unit: "" };
+    pub const LINE: SourceKind = SourceKind::Level { bits: 1, unit: LevelUnit::None };
+}
+
+/// Unit of a [`SourceKind::Level`]. Saved simulations hold its name.
+///
+/// ```
+/// use vp_core::observe::LevelUnit;
+/// assert_eq!((LevelUnit::Bytes.name(), LevelUnit::None.name()), ("bytes", ""));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EnumString, IntoStaticStr, Serialize, Deserialize)]
+#[strum(serialize_all = "lowercase")]
+#[serde(into = "&'static str", try_from = "String")]
+pub enum LevelUnit {
+    /// A line, or a plain number.
+    #[strum(serialize = "")]
+    None,
+    /// Bytes.
+    Bytes,
+    /// Entries of a queue or buffer.
+    Entries,
+    /// Atoms of a device's memory layout.
+    Atoms,
+}
+
+impl LevelUnit {
+    /// Returns the unit's name; empty for [`LevelUnit::None`].
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+impl TryFrom<String> for LevelUnit {
+    type Error = ParseError;
+
+    fn try_from(name: String) -> Result<Self, ParseError> {
+        name.parse()
+    }
 }
 
 /// The description of a source, given when it is announced.

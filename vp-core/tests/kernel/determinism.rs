@@ -1,7 +1,7 @@
 //! Determinism: the same program runs the same way, and leaves nothing when it goes.
 
 use std::rc::Rc;
-use vp_core::observe::{EventHash, SourceKind, What};
+use vp_core::observe::{EventHash, LevelUnit, SourceKind, What};
 use vp_core::{Clock, Fifo, Semaphore, Signal, Simulation, Time, Trigger};
 
 fn hash_of_a_busy_run(slices: u64) -> (u64, u64) {
@@ -77,7 +77,8 @@ fn dropping_a_simulation_frees_everything_in_the_middle_of_everything() {
         let _ = &held;
         sim.next_trigger(Trigger::OnOrAfter(on.clone(), Time::ns(50)));
     });
-    let (held, source) = (witness.clone(), sim.source("s", SourceKind::Level { bits: 64, unit: "" }));
+    let (held, source) =
+        (witness.clone(), sim.source("s", SourceKind::Level { bits: 64, unit: LevelUnit::None }));
     let door = sim.injector(move |sim, ()| sim.report(source, What::Level(Rc::strong_count(&held) as u64)));
     sim.observe(Rc::new(EventHash::default()));
     simulation.run_until(Time::ns(10));

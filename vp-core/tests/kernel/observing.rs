@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 use vp_core::observe::{
-    BufferedSource, EventHash, Kinds, Observation, Observer, Source, SourceInfo, SourceKind, Subscription,
-    Warning, What,
+    BufferedSource, EventHash, Kinds, LevelUnit, Observation, Observer, Source, SourceInfo, SourceKind,
+    Subscription, Warning, What,
 };
 use vp_core::{Sim, Simulation, Time};
 
@@ -133,7 +133,7 @@ struct Late {
 
 impl Late {
     fn new(sim: &Sim, name: &str, most: usize) -> Rc<Late> {
-        let source = sim.source(name.to_owned(), SourceKind::Level { bits: 64, unit: "" });
+        let source = sim.source(name.to_owned(), SourceKind::Level { bits: 64, unit: LevelUnit::None });
         let late = Rc::new(Late { sim: sim.clone(), source, most, untold: RefCell::default() });
         sim.add_buffered(&late);
         late

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use thiserror::Error;
-use vp_core::observe::{Source, SourceKind, What};
+use vp_core::observe::{LevelUnit, Source, SourceKind, What};
 use vp_core::{Event, Sim, Time};
 
 /// Bytes that cannot be sent.
@@ -62,7 +62,7 @@ impl InputStream {
         let bits = usize::BITS - capacity.leading_zeros();
         Rc::new(InputStream {
             sim: sim.clone(),
-            source: sim.source(name, SourceKind::Level { bits: bits.max(1), unit: "bytes" }),
+            source: sim.source(name, SourceKind::Level { bits: bits.max(1), unit: LevelUnit::Bytes }),
             name,
             cycle,
             beat_bytes: beat_bytes.max(1),

@@ -26,7 +26,7 @@ use crate::occupancy::Occupancy;
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
 use std::rc::Rc;
-use vp_core::observe::{SourceKind, Warning, What};
+use vp_core::observe::{LevelUnit, SourceKind, Warning, What};
 use vp_core::{Sim, Time};
 
 /// Parts that a device is built from.
@@ -88,48 +88,85 @@ pub struct Nvdla {
     sdp: sdp::layer::Hardware,
 }
 
-/// Starts the engines that every NVDLA has, and gives their units registers.
-fn start_engines(
-    around: &EngineContext<'_>,
-    controls: &mut Vec<(Unit, Rc<Control>)>,
-) -> Vec<Rc<dyn Remembers>> {
-    let EngineContext { sim, cycle, config, timing, occupancy, .. } = *around;
-    let mut control = |unit| {
-        let control = Control::new(sim, unit, config);
-        controls.push((unit, control.clone()));
+/// The units and engines of a device, while it is being built. Sources are announced in the order of the calls.
+struct Builder<'a> {
+    around: EngineContext<'a>,
+    capability_rom: CapabilityRom,
+    controls: Vec<(Unit, Rc<Control>)>,
+    engines: Vec<Rc<dyn Remembers>>,
+}
+
+impl Builder<'_> {
+    /// Makes the register file of a unit that an engine takes.
+    fn control(&mut self, unit: Unit) -> Rc<Control> {
+        let control = Control::new(self.around.sim, unit, self.around.config);
+        self.controls.push((unit, control.clone()));
         control
-    };
-    let cycles = |n: u32| cycle * u64::from(n);
-    let (sdp, sdp_rdma) = (control(Unit::Sdp), control(Unit::SdpRdma));
-    let (pdp, pdp_rdma) = (control(Unit::Pdp), control(Unit::PdpRdma));
-    // How many atoms lie between the two is the layer's to say.
-    let forward = cycles(timing.sdp.to_pdp);
-    let on_the_fly = Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", 1, forward, Time::ZERO));
-    let level = occupancy.fifos().level("nvdla.cacc.delivery", "atoms");
-    let sums = Delivery::new(sim, timing.conv.sdp_credits, cycles(timing.conv.credit_return), level);
-    let convolution = conv::Controls {
-        cdma: control(Unit::Cdma),
-        csc: control(Unit::Csc),
-        cacc: control(Unit::Cacc),
-        cmac_a: control(Unit::CmacA),
-        cmac_b: control(Unit::CmacB),
-    };
-    let mut engines = Vec::new();
-    engines.extend(conv::start(around, convolution, sums.clone()));
-    engines.push(engine::start(Sdp::new(around, sdp, sdp_rdma, sums, on_the_fly.clone())));
-    engines.push(engine::start(Pdp::new(around, pdp, pdp_rdma, on_the_fly)));
-    engines.push(engine::start(Cdp::new(around, control(Unit::Cdp), control(Unit::CdpRdma))));
-    engines
+    }
+
+    /// Starts the engines that every NVDLA has.
+    fn start_engines(&mut self) {
+        let EngineContext { sim, cycle, timing, occupancy, .. } = self.around;
+        let cycles = |n: u32| cycle * u64::from(n);
+        let (sdp, sdp_rdma) = (self.control(Unit::Sdp), self.control(Unit::SdpRdma));
+        let (pdp, pdp_rdma) = (self.control(Unit::Pdp), self.control(Unit::PdpRdma));
+        // How many atoms lie between the two is the layer's to say.
+        let forward = cycles(timing.sdp.to_pdp);
+        let on_the_fly = Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", 1, forward, Time::ZERO));
+        let level = occupancy.fifos().level("nvdla.cacc.delivery", LevelUnit::Atoms);
+        let sums = Delivery::new(sim, timing.conv.sdp_credits, cycles(timing.conv.credit_return), level);
+        let convolution = conv::Controls {
+            cdma: self.control(Unit::Cdma),
+            csc: self.control(Unit::Csc),
+            cacc: self.control(Unit::Cacc),
+            cmac_a: self.control(Unit::CmacA),
+            cmac_b: self.control(Unit::CmacB),
+        };
+        self.engines.extend(conv::start(&self.around, convolution, sums.clone()));
+        let sdp = Sdp::new(&self.around, sdp, sdp_rdma, sums, on_the_fly.clone());
+        self.engines.push(engine::start(sdp));
+        self.engines.push(engine::start(Pdp::new(&self.around, pdp, pdp_rdma, on_the_fly)));
+        let (cdp, cdp_rdma) = (self.control(Unit::Cdp), self.control(Unit::CdpRdma));
+        self.engines.push(engine::start(Cdp::new(&self.around, cdp, cdp_rdma)));
+    }
+
+    /// Makes the registers of a unit, and starts the engine behind them if not every NVDLA has it.
+    fn registers(&mut self, unit: Unit) -> Registers {
+        let EngineContext { sim, config, ports, .. } = self.around;
+        let nocif = |interface: &Rc<Interconnect>| {
+            let registers = RegisterFile::new(unit, config.register_map);
+            Registers::Nocif(Box::new(Nocif::new(registers, interface.clone())))
+        };
+        match (unit, &ports.secondary) {
+            (Unit::Cfgrom, _) => {
+                let words = config.capability_words(self.capability_rom);
+                Registers::Rom(words.into_iter().map(|word| word.value).collect())
+            }
+            (Unit::Glb, _) => Registers::Glb,
+            (Unit::Mcif, _) => nocif(&ports.primary),
+            (Unit::Cvif, Some(secondary)) => nocif(secondary),
+            (Unit::Cvif, None) => Registers::Bare(Control::new(sim, unit, config)),
+            (Unit::Bdma, _) => Registers::Bdma(Bdma::start(&self.around, Control::new(sim, unit, config))),
+            (Unit::Rbk, _) => {
+                let rubik = self.control(unit);
+                self.engines.push(engine::start(Rubik::new(&self.around, rubik.clone())));
+                Registers::Unit(rubik)
+            }
+            _ => {
+                let control = self.controls.iter().find(|(of, _)| *of == unit);
+                Registers::Unit(control.expect("each other unit has an engine").1.clone())
+            }
+        }
+    }
 }
 
 impl Nvdla {
     /// Builds a device and starts its processes.
     pub fn new(sim: &Sim, parts: Parts) -> Rc<Nvdla> {
-        let Parts { config, capability_rom, timing, cycle, primary, secondary, interrupt, .. } = parts;
-        let Parts { threads, skips_arithmetic, occupancy, .. } = parts;
+        let Parts { config, timing, cycle, primary, secondary, .. } = parts;
         let map = config.register_map;
-        let interrupts = Interrupts::new(sim, &config, interrupt);
-        let ports = MemoryPorts { primary: primary.clone(), secondary: secondary.clone() };
+        let interrupts = Interrupts::new(sim, &config, parts.interrupt);
+        let ports = MemoryPorts { primary, secondary };
         let around = EngineContext {
             sim,
             cycle,
@@ -137,64 +174,37 @@ impl Nvdla {
             timing: &timing,
             ports: &ports,
             interrupts: &interrupts,
-            threads,
-            skips_arithmetic,
-            occupancy: &occupancy,
+            threads: parts.threads,
+            skips_arithmetic: parts.skips_arithmetic,
+            occupancy: &parts.occupancy,
         };
-        let mut controls = Vec::new();
-        let mut engines = start_engines(&around, &mut controls);
+        let (controls, engines) = (Vec::new(), Vec::new());
+        let mut builder = Builder { around, capability_rom: parts.capability_rom, controls, engines };
+        builder.start_engines();
         let units = Unit::ALL.into_iter().filter(|&unit| config.has_unit(unit) && map.base(unit).is_some());
-        let nocif = |unit, interface: &Rc<Interconnect>| {
-            Registers::Nocif(Box::new(Nocif::new(RegisterFile::new(unit, map), interface.clone())))
-        };
-        let units = units.map(|unit| {
-            let registers = match unit {
-                Unit::Cfgrom => Registers::Rom(
-                    config.capability_words(capability_rom).into_iter().map(|word| word.value).collect(),
-                ),
-                Unit::Glb => Registers::Glb,
-                Unit::Mcif => nocif(unit, &primary),
-                Unit::Cvif => match &secondary {
-                    Some(secondary) => nocif(unit, secondary),
-                    None => Registers::Bare(Control::new(sim, unit, &config)),
-                },
-                Unit::Bdma => Registers::Bdma(Bdma::start(&around, Control::new(sim, unit, &config))),
-                Unit::Rbk => {
-                    let rubik = Control::new(sim, unit, &config);
-                    engines.push(engine::start(Rubik::new(&around, rubik.clone())));
-                    Registers::Unit(rubik)
-                }
-                _ => {
-                    let control = controls.iter().find(|(of, _)| *of == unit);
-                    Registers::Unit(control.expect("each other unit has an engine").1.clone())
-                }
-            };
-            (unit, registers)
-        });
-        let (units, first_enabled) = (units.collect(), Cell::new(None));
-        let (sim_here, other_map) = (sim.clone(), RefCell::new(OtherMap::new(map)));
-        let (sim, missing) = (&sim_here.clone(), RefCell::default());
+        let units = units.map(|unit| (unit, builder.registers(unit))).collect();
+        let engines = builder.engines;
         let device = Rc::new(Nvdla {
             map,
             units,
             engines,
             interrupts,
-            first_enabled,
-            sim: sim_here,
-            other_map,
-            missing,
+            first_enabled: Cell::new(None),
+            sim: sim.clone(),
+            other_map: RefCell::new(OtherMap::new(map)),
+            missing: RefCell::default(),
             sdp: sdp::layer::Hardware::from(&config),
         });
-        device.clear_buffer(sim, cycle * u64::from(timing.cbuf_flush));
+        device.clear_buffer(cycle * u64::from(timing.cbuf_flush));
         device
     }
 
     /// The convolution buffer is cleared after reset, which takes a while and is then reported.
-    fn clear_buffer(&self, sim: &Sim, after: Time) {
+    fn clear_buffer(&self, after: Time) {
         if let Some(Registers::Unit(cdma) | Registers::Bare(cdma)) = self.registers(Unit::Cdma) {
-            let (clock, cdma) = (sim.clone(), cdma.clone());
-            sim.server("nvdla.cdma.flush", async move {
-                // One that goes on from another's state has been cleared.
+            let (clock, cdma) = (self.sim.clone(), cdma.clone());
+            self.sim.server("nvdla.cdma.flush", async move {
+                // A restored device has been cleared.
                 let is_done = cdma.present(0).flag(cdma::S_CBUF_FLUSH_STATUS::FLUSH_DONE);
                 if is_done {
                     return;
@@ -271,8 +281,7 @@ impl Nvdla {
     fn look_for_a_missing_unit(&self, address: u32, value: u32) {
         let Some(located) = self.map.at(address) else { return };
         let Located { unit, register, .. } = located;
-        let enables = matches!(register.name, "D_OP_ENABLE" | "CFG_LAUNCH0" | "CFG_LAUNCH1");
-        if enables && value & 1 != 0 && !self.missing.borrow().contains(&unit) {
+        if register.starts_work_with(value) && !self.missing.borrow().contains(&unit) {
             self.missing.borrow_mut().push(unit);
             self.warn(&format!(
                 "{located} = {value:#x}: this configuration was built without {unit}, whose registers read 0 and which raises no interrupt"

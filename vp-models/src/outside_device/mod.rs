@@ -120,7 +120,5 @@ impl Device for OutsideDevice {
 /// Returns true if an access sets a layer of an NVDLA going: D_OP_ENABLE of a unit, or a launch of BDMA.
 fn is_enable(map: RegisterMap, request: &RegisterRequest) -> bool {
     let RegisterAccess::Write { value, .. } = request.access else { return false };
-    let Some((unit, offset)) = map.unit_at(request.address).filter(|_| value & 1 == 1) else { return false };
-    let starts = |name: &str| matches!(name, "D_OP_ENABLE" | "CFG_LAUNCH0" | "CFG_LAUNCH1");
-    unit.register_at(offset).is_some_and(|register| starts(register.name))
+    map.at(request.address).is_some_and(|located| located.register.starts_work_with(value))
 }

@@ -191,6 +191,8 @@ pub struct Register {
     pub grouping: Grouping,
     /// Access right of the register as a whole.
     pub access: Access,
+    /// True if writing 1 to bit 0 starts work of the unit.
+    pub starts_work: bool,
     /// One sentence for people.
     pub doc: &'static str,
     /// Fields of the register, as the table lists them.
@@ -209,6 +211,11 @@ impl Register {
             .iter()
             .filter(|field| wanted(field.access))
             .fold(0, |mask, field| mask | field.bits(family).mask())
+    }
+
+    /// Returns true if writing the word starts work of the unit: a layer, or copies.
+    pub const fn starts_work_with(&self, word: u32) -> bool {
+        self.starts_work && word & 1 != 0
     }
 
     /// The field of that name.
@@ -249,6 +256,8 @@ impl fmt::Display for Register {
 ///         STRIDE [31:0] as bytes = 0, full [31:5];           // encoding; other bits in the full family
 ///         CONSUMER [16]: ro = 0;                             // access where it is not the register's
 ///     }
+///     /// Register that starts work with a 1 in bit 0.
+///     D_OP_ENABLE @ 0x38 duplicated rw starts_work { OP_EN [0] = 0: "Sentence about the field." }
 ///     /// A register of one field may stand in a line; without a sentence the field has the register's.
 ///     D_CYA @ 0x5c duplicated rw { CYA [31:0] = 0: "Sentence about the field." }
 /// }
@@ -330,7 +339,7 @@ macro_rules! registers {
         unit $unit:literal;
         $(
             $(#[doc = $register_doc:literal])+
-            $REGISTER:ident @ $offset:literal $grouping:ident $access:ident {
+            $REGISTER:ident @ $offset:literal $grouping:ident $access:ident $($starts_work:ident)? {
                 $(
                     $(#[doc = $field_doc:literal])*
                     $FIELD:ident [$msb:literal $(: $lsb:literal)?]
@@ -354,6 +363,7 @@ macro_rules! registers {
                 offset: $offset,
                 grouping: registers!(@grouping $grouping),
                 access: registers!(@access $access),
+                starts_work: registers!(@starts_work $($starts_work)?),
                 doc: $REGISTER::DOC,
                 fields: &[$($REGISTER::$FIELD),+],
             };
@@ -408,6 +418,8 @@ macro_rules! registers {
     (@access rw) => { $crate::registers::Access::ReadWrite };
     (@access wo) => { $crate::registers::Access::WriteOnly };
     (@access w1c) => { $crate::registers::Access::WriteOneToClear };
+    (@starts_work) => { false };
+    (@starts_work starts_work) => { true };
     (@encoding) => { $crate::registers::Encoding::Plain };
     (@encoding minus1) => { $crate::registers::Encoding::MinusOne };
     (@encoding signed) => { $crate::registers::Encoding::Signed };

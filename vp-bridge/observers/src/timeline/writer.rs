@@ -202,7 +202,7 @@ impl Timeline {
             }
             SourceKind::LINE => Source::Line { track: packets.track(name, Some(cpu))?, is_high: false },
             SourceKind::Level { unit, .. } => {
-                Source::Level(Level::new(packets.counter(name, unit, counters)?))
+                Source::Level(Level::new(packets.counter(name, unit.name(), counters)?))
             }
             SourceKind::Warnings => Source::Warnings(packets.track(name, Some(self.root))?),
             SourceKind::Counts => Source::None,

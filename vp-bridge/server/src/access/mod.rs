@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use nix::unistd::{Gid, Group, Uid, User, geteuid, getgrouplist};
 use thiserror::Error;
+use vp_transport::UnixPeer;
 use vp_transport::tls::{self, TlsSocket};
 
 pub(crate) use identity::SessionIdentity;
@@ -87,14 +88,6 @@ impl UserGroup {
     }
 }
 
-/// The process at the other end of a Unix socket, as it was when it connected (SO_PEERCRED, unix(7)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct UnixPeer {
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    pub(crate) pid: Option<i32>,
-}
-
 /// Place that a connection is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -118,8 +111,8 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Network(address, port) => std::net::SocketAddr::new(address, port).fmt(f),
-            Self::Process(UnixPeer { pid: Some(pid), .. }) => write!(f, "unix, process {pid}"),
-            Self::Process(_) | Self::Unknown => f.write_str("unix"),
+            Self::Process(UnixPeer { pid, .. }) => write!(f, "unix, process {pid}"),
+            Self::Unknown => f.write_str("unix"),
         }
     }
 }
@@ -181,7 +174,7 @@ mod tests {
     use super::*;
 
     fn process(uid: u32, gid: u32) -> Origin {
-        Origin::Process(UnixPeer { uid, gid, pid: Some(1) })
+        Origin::Process(UnixPeer { uid, gid, pid: 1 })
     }
 
     #[test]
@@ -206,8 +199,8 @@ mod tests {
     fn a_group_has_the_users_that_the_database_says() {
         let root = UserGroup::named("root").unwrap();
         // Another group than its own, as `newgrp` leaves a process.
-        assert!(root.has(UnixPeer { uid: 0, gid: 54_321, pid: None }));
-        assert!(!root.has(UnixPeer { uid: 54_321, gid: 54_321, pid: None }));
+        assert!(root.has(UnixPeer { uid: 0, gid: 54_321, pid: 0 }));
+        assert!(!root.has(UnixPeer { uid: 54_321, gid: 54_321, pid: 0 }));
         assert!(UserGroup::named("no such group").is_err());
     }
 }

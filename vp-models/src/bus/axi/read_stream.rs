@@ -8,6 +8,7 @@ use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
+use vp_core::observe::LevelUnit;
 use vp_core::{Event, Sim, Time};
 
 /// The size of a read client's latency-hiding FIFO, and how its room becomes free.
@@ -92,7 +93,8 @@ impl ReadStream {
             granted: sim.event(format!("{name}.granted")),
         };
         let buffered = intake.is_none();
-        let level = buffered.then(|| interconnect.fifos().level(format!("{name}.read_fifo"), "bytes"));
+        let level =
+            buffered.then(|| interconnect.fifos().level(format!("{name}.read_fifo"), LevelUnit::Bytes));
         let client = Rc::new(ReadClient::new(name, id, interconnect.config(), events, level));
         *client.intake.borrow_mut() = intake;
         *client.path.borrow_mut() =

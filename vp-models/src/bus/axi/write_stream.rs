@@ -4,6 +4,7 @@ use super::write_client::WriteClient;
 use super::{Interconnect, Unmapped, bursts};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::rc::Rc;
+use vp_core::observe::LevelUnit;
 use vp_core::{Sim, Time};
 
 /// One DMA write client: lines are announced, filled piece by piece, cut into bursts, and acknowledged.
@@ -20,7 +21,7 @@ impl WriteStream {
     pub fn new(interconnect: &Rc<Interconnect>, name: &str, id: u32, buffer: u32) -> Rc<WriteStream> {
         let sim = interconnect.sim();
         let events = [sim.event(format!("{name}.room")), sim.event(format!("{name}.acknowledged"))];
-        let level = Some(interconnect.fifos().level(format!("{name}.write_fifo"), "bytes"));
+        let level = Some(interconnect.fifos().level(format!("{name}.write_fifo"), LevelUnit::Bytes));
         let client = Rc::new(WriteClient::new(name, id, interconnect.config(), buffer, events, level));
         Rc::new(WriteStream {
             sim: sim.clone(),

@@ -274,9 +274,10 @@ impl Delivery {
 mod tests {
     use super::*;
     use vp_core::Simulation;
+    use vp_core::observe::LevelUnit;
 
     fn delivery(sim: &Sim, credits: u32, credit_return: Time) -> Rc<Delivery> {
-        let level = Rc::<crate::fifos::Fifos>::default().level("delivery", "atoms");
+        let level = Rc::<crate::fifos::Fifos>::default().level("delivery", LevelUnit::Atoms);
         Delivery::new(sim, credits, credit_return, level)
     }
 

@@ -51,10 +51,10 @@ registers! {
     }
 
     /// Launches the queued commands as group 0.
-    CFG_LAUNCH0 @ 0x34 single rw { GRP0_LAUNCH [0] = 0 { NO = 0, YES = 1 }: "Writing 1 launches as group 0." }
+    CFG_LAUNCH0 @ 0x34 single rw starts_work { GRP0_LAUNCH [0] = 0 { NO = 0, YES = 1 }: "Writing 1 launches as group 0." }
 
     /// Launches the queued commands as group 1.
-    CFG_LAUNCH1 @ 0x38 single rw { GRP1_LAUNCH [0] = 0 { NO = 0, YES = 1 }: "Writing 1 launches as group 1." }
+    CFG_LAUNCH1 @ 0x38 single rw starts_work { GRP1_LAUNCH [0] = 0 { NO = 0, YES = 1 }: "Writing 1 launches as group 1." }
 
     /// Stall counter enable.
     CFG_STATUS @ 0x3c single rw { STALL_COUNT_EN [0] = 0 { NO = 0, YES = 1 }: "Enables stall counters." }

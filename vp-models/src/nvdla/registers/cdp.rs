@@ -62,7 +62,7 @@ registers! {
     }
 
     /// Starts the layer described by this group.
-    D_OP_ENABLE @ 0x48 duplicated rw {
+    D_OP_ENABLE @ 0x48 duplicated rw starts_work {
         /// 1 to start; cleared by hardware when the layer ends.
         OP_EN [0] = 0 { DISABLE = 0, ENABLE = 1 };
     }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{
-    RegisterRef, bdma, cacc, cdma, cdp, cdp_rdma, cfgrom, cmac, csc, glb, mcif, pdp, pdp_rdma, rbk, sdp,
-    sdp_rdma,
+    Grouping, RegisterRef, bdma, cacc, cdma, cdp, cdp_rdma, cfgrom, cmac, csc, glb, mcif, pdp, pdp_rdma, rbk,
+    sdp, sdp_rdma,
 };
 
 /// One unit of NVDLA as software sees it: the owner of 4 KiB of register space.
@@ -138,7 +138,9 @@ impl Unit {
 
     /// Returns the unit's `D_OP_ENABLE`, if it has groups: the first duplicated register.
     pub fn op_enable(self) -> Option<RegisterRef> {
-        self.register("D_OP_ENABLE")
+        let enables =
+            |register: &RegisterRef| register.starts_work && register.grouping == Grouping::Duplicated;
+        self.registers().iter().copied().find(enables)
     }
 }
 

@@ -46,7 +46,7 @@ impl Reading {
             Unit::Bdma if register == bdma::STATUS => Reading::Slots,
             // A group that was idle must come to be: it is programmed next, or its end is polled. One that was not may have ended since.
             _ if register.name == "S_STATUS" => Reading::Polled(Reading::idle_groups(value)),
-            _ if register.name == "D_OP_ENABLE" => Reading::Polled(!value & 1),
+            _ if Some(register) == unit.op_enable() => Reading::Polled(!value & 1),
             _ if register.name == "S_POINTER" && rdma => Reading::Free,
             _ => Reading::Exact,
         }

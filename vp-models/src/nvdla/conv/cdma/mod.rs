@@ -22,7 +22,7 @@
 //!
 //! [`layer`] decodes a register group (`decode`: what is read). [`feature`], [`image`] (with [`pixel`]) and
 //! [`winograd`] are the kinds of input: which reads bring it, and what the buffer then holds. `requests` are
-//! the reads, `compressed` those of compressed weights. This module has the processes.
+//! the reads, `compressed` those of compressed weights; `weights` writes what comes of others to the buffer. This module has the processes.
 
 mod compressed;
 mod decode;
@@ -33,15 +33,16 @@ mod intake;
 pub mod layer;
 pub mod pixel;
 mod requests;
+mod weights;
 pub mod winograd;
 
 use self::compressed::CompressedRequests;
-use self::intake::{FeatureIntake, ImageIntake, TO_USABLE, Usable, WeightArrival, WeightIntake};
+use self::intake::{FeatureIntake, ImageIntake, TO_USABLE, Usable, WeightIntake};
 use self::layer::{CdmaLayer, Input};
 use self::requests::{DataRequests, Task, WeightRequests};
+use self::weights::WeightWriter;
 use super::buffer::{Banks, Buffer, Fetch};
 use super::hardware::Hardware;
-use super::weight_set::Stored;
 use crate::bus::axi::BeatConsumer;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
@@ -326,8 +327,8 @@ impl Cdma {
                         stream.make(requests.clone()).await;
                     }
                 };
-                let take = join(ask, self.take_weights(task, &requests, &came, &watch));
-                select(take, self.watch_for_lack_of_room(layer, number)).await;
+                let writer = WeightWriter::new(self, task, &requests, (&came, &watch));
+                select(join(ask, writer.run()), self.watch_for_lack_of_room(layer, number)).await;
                 requests.stalled()
             };
             stream.set_taker(None);
@@ -402,95 +403,6 @@ impl Cdma {
             self.buffer.freed().await;
         }
         pending::<()>().await;
-    }
-
-    /// Puts weights into the buffer, and tells which groups of kernels CSC can use when; ends when it can use all.
-    /// Counts the cycles in which reads were outstanding.
-    ///
-    /// CSC sees of weights only that a group has come. So what the buffer has room for is put there together, with the
-    /// last read of a group, or with the last that is asked for.
-    async fn take_weights(
-        &self,
-        task: &Task<'_>,
-        requests: &WeightRequests,
-        came: &WeightIntake,
-        watch: &Watch,
-    ) {
-        let Task { layer, number, .. } = *task;
-        let weights = &layer.weights;
-        let stream = self.weights.stream(weights.ram);
-        let capacity = layer.banks.weight * self.hardware.bank_bytes();
-        let groups = weights.kernels.div_ceil(self.hardware.group_kernels(layer.precision));
-        let latency = self.cycles(self.timing.conv.weight_arrival);
-        let arrival = WeightArrival::new(self.cycle);
-        let (mut written, mut group, mut taken) = (0, 0, Time::ZERO);
-        let mut group_end = requests.group_end(group);
-        let put = |data: &[u8]| {
-            if layer.precision == Precision::Fp16 {
-                watch.count(SpecialCounts::of(data));
-            }
-            self.buffer.put_weights(number, Stored::Weights, data);
-        };
-        while requests.asked.some().await {
-            let room = capacity.saturating_sub(self.buffer.weights_held());
-            let missing = if group < groups { (group_end - written).min(room.into()) as u32 } else { 0 };
-            let (reads, all) = requests.asked.with(|asked| {
-                let (mut reads, mut all) = (0, 0);
-                for &(bytes, _) in asked {
-                    // The last one completes the group, unless room is lacking.
-                    if reads > 0 && (all >= missing || all + bytes > room) {
-                        break;
-                    }
-                    (reads, all) = (reads + 1, all + bytes);
-                }
-                (reads, all)
-            });
-            stream.come(all as usize).await;
-            let fits = all <= room;
-            if fits {
-                stream.look(all as usize, put);
-            }
-            for _ in 0..reads {
-                let Some((bytes, asked)) = requests.asked.pop() else { return };
-                let start = taken.max(asked);
-                taken = start.max(stream.due(bytes as usize));
-                watch.waited(taken - start);
-                let mut left = bytes;
-                if fits && came.is_empty() && (group == groups || written + u64::from(bytes) < group_end) {
-                    // Nothing is complete with it.
-                    arrival.write(taken + latency, bytes.div_ceil(self.weight_beat));
-                    written += u64::from(bytes);
-                    left = 0;
-                }
-                while left > 0 {
-                    // Of a beat that does not fit, what does may be all that a group lacks.
-                    let free = capacity.saturating_sub(self.buffer.weights_held());
-                    let beat = left.min(self.weight_beat).min(if free > 0 { free } else { u32::MAX });
-                    let mut due = came.next().unwrap_or(taken) + latency;
-                    if !fits {
-                        if self.buffer.weights_held() + beat > capacity {
-                            self.buffer.weights_released(beat, capacity).await;
-                            taken = self.sim.now();
-                            due = due.max(taken);
-                        }
-                        stream.look(beat as usize, put);
-                        stream.take_all(beat as usize, |_| ());
-                    }
-                    arrival.write(due, 1);
-                    written += u64::from(beat);
-                    while group < groups && written >= group_end {
-                        self.buffer.weights_usable(number, group_end, arrival.usable());
-                        group += 1;
-                        group_end = requests.group_end(group);
-                    }
-                    left -= beat;
-                }
-                if fits {
-                    stream.take_all(bytes as usize, |_| ());
-                }
-            }
-        }
-        self.sim.wait_until(arrival.last_usable()).await;
     }
 
     /// Puts a counter into its group's register, if counting is switched on.
