@@ -1,4 +1,8 @@
 //! Processes: `async` blocks that wait (`SC_THREAD`), and methods that are called (`SC_METHOD`).
+//!
+//! A wait checks its condition when it is polled, and takes itself off its lists when it is dropped; there
+//! are no wakers. So waits can be combined ([`select`](crate::select)), limited in time, and ended with a
+//! process that is killed.
 
 use crate::body::Body;
 use crate::event::{Event, EventWait};

@@ -7,6 +7,11 @@
 //! waiting: the first access after its end fails, later ones look for a new server, at most once a second.
 //!
 //! Where the guest's time is the platform's, `coupled` says when each access is made.
+//!
+//! A vCPU gives up QEMU's big lock before it waits here, and no thread that has the session waits for that
+//! lock. Levels of the interrupt are noted in the order of the stream, and the line is brought to the newest
+//! one before the guest has its value: a guest reads no status before it is told of the interrupt. Levels
+//! that come while no access waits are applied by QEMU's main thread.
 
 mod budget;
 mod coupled;

@@ -1,4 +1,7 @@
 //! Runs the points of a study on all cores, and keeps each as it is done.
+//!
+//! Threads share networks and plans, which nobody changes. Each point has a platform of its own, and one
+//! thread alone writes: a point counts once it is on the disk.
 
 use super::bench::{Bench, Job};
 use super::file::Study;

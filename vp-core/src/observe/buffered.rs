@@ -1,4 +1,9 @@
 //! Sources that report several observations at once, and what observers can rely on nevertheless.
+//!
+//! Observations of different sources do not come in the order of time then. The watermark says up to which
+//! time they are complete, and each run ends with a flush. One burst over a memory interface costs 62 to 180
+//! ns of CPU time without observers; the event hash adds 41 to 57 ns, statistics add 10 to 14 ns, and sorting
+//! by time 14 to 28 ns (`cargo bench -p vp-tests --bench bursts`).
 
 use crate::time::Time;
 

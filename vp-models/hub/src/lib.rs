@@ -13,6 +13,10 @@
 //! clock or wire format: the same inputs at the same times give the same outputs and the same event hash. So a
 //! list of [`Recorded`] inputs is all that is needed to repeat a run.
 //!
+//! Therefore only an input may change a platform: a replay would not repeat what an adapter did beside its
+//! hub. A [`Recorder`] stores inputs and positions before [`Hub::poll`] gives an output that follows from them,
+//! so they survive the end of the program. `tests/tests/hub/promises.rs` tries this with random parties.
+//!
 //! ```
 //! use vp_core::Time;
 //! use vp_hub::{Access, Completion, Hub, Input, MemoryGuarantees, Operation, Output};

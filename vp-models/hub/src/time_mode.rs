@@ -1,4 +1,10 @@
 //! Modes of time: what lets it move, and the latest time that can be given.
+//!
+//! In *lockstep* (`vp run`, `LocalHost`) time moves only while a request waits, and posted writes queue
+//! without moving it. So a program has the same cycles and event hash in process, over TCP, and with the RAM
+//! on the client's side. In *free* mode a platform runs whenever it has work; the *paced* mode of a server is
+//! the free one, granted by the wall clock. In these two, the time at which a request takes effect depends on
+//! when it arrives.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,6 +2,15 @@
 //!
 //! Made by the `layer` file of each engine; reported by the engine's process. It never panics: register values
 //! come from outside.
+//!
+//! The engine warns with register, field, value and reason, moves no data, and ends the layer with its
+//! interrupts, so that no driver waits for ever. A layer that one unit of a convolution refuses ends in all
+//! of them, and in the units that they feed.
+//!
+//! Not refused is what hangs the RTL: units whose registers do not agree, weights that find no room, operands
+//! that no unit takes, padding behind PDP's last window, a PDP layer behind rows that no window read. It
+//! waits here too; a warning names registers and rule, and the simulation ends by itself and says which
+//! process waits for what. `docs/programming.md` has each rule with its place in the RTL.
 
 use std::borrow::Cow;
 

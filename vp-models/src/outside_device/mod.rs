@@ -1,4 +1,10 @@
 //! A device that is outside the platform: the ports are here, and whoever attaches to them as a partner is the device.
+//!
+//! Two `vp` processes can be one platform: `vp serve` with such a device, and `vp attach-device`, which
+//! builds a platform with the real one and drives these ports as a partner; in one process `LocalHost::link`
+//! does so. A platform cut at any of its ports has the cycles and bursts of the whole one
+//! (`tests/tests/hub/cut.rs`). With a delay between them (`Clock::quantum`) each side runs further on its
+//! own, and cycles are those of a memory that much slower.
 
 mod description;
 

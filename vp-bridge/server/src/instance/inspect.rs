@@ -1,4 +1,7 @@
 //! Sessions that read the platform's state, and the accesses of debuggers without the buses.
+//!
+//! A session that only observes is no party of the hub: it has no influence on time, holds no port, and ends
+//! with the last other session. What it reads comes from beside the buses, and is in no recording.
 
 use bytes::Bytes;
 use vp_hub::{Activity, Completion, Input, Tag};

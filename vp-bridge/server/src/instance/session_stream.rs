@@ -4,6 +4,8 @@
 //! The socket never blocks. [`SessionStream::poll`] does what can be done: it writes, decodes and reads once. A
 //! thread that will not look again soon sleeps until the socket is ready for [what the stream waits
 //! for](SessionStream::wanted).
+//!
+//! A peer that does not read is asked nothing more, and one that has too much under way is not read.
 
 mod reading;
 mod writing;

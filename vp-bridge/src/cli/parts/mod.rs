@@ -1,4 +1,8 @@
 //! A platform of this process with parts in other ones: its device, or memories with times of their own.
+//!
+//! Used by `vp run`, `vp serve`, `vp qemu`, `vp renode`, `vp study` and `vp compare`, which start and end
+//! these programs. A part finds the platform's address in `VP_CONNECT`. The first session that is no partner
+//! decides the platform's mode of time.
 
 mod program;
 mod server;

@@ -9,6 +9,18 @@
 //! An instant of the platform has two halves. First the consequences of earlier instants happen, and are told.
 //! Then what partners drive at that edge takes effect. So the simulation may run to the edge up to which a
 //! partner has promised silence ([`Partner::horizon`]), and waits there until the promise goes further.
+//!
+//! ```text
+//!              edge t                                  edge t + 1
+//!   ───────────┬───────────────────┬───────────────────┬────────── time
+//!              │ 1. what follows   │ 2. what partners  │
+//!              │    from earlier   │    drive, to be   │
+//!              │    instants       │    seen at t      │
+//!              └─ told to partners └─ takes effect     └─ the platform reacts
+//! ```
+//!
+//! A partner that breaks the contract is expelled, with the rule that it broke. `docs/protocol.md`, "The
+//! contract of time", has the rules; `promise.rs` applies them.
 
 mod event_table;
 mod pins;

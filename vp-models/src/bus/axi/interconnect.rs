@@ -5,6 +5,7 @@
 //! While no other process has anything to do it moves on without the scheduler ([`Sim::advance`]), so that a
 //! burst costs little more than its arithmetic. Otherwise it waits like any process. Steps and times are the
 //! same either way.
+//! Tests with random traffic (`tests.rs`) compare both ways.
 
 use super::observed::Observed;
 use super::read::{Advance, Next, Partners, Pending, Reads};
