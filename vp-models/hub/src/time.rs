@@ -253,18 +253,7 @@ impl Hub {
             return RunState::Again;
         }
         self.collect();
-        let ran = match bound {
-            None => self.end_run(stop, goal, limit, until),
-            Some(bound) => self.end_bounded(stop, bound, until),
-        };
-        self.settle();
-        self.collect();
-        ran
-    }
-
-    /// Says what a run of the kernel means that partners have limited.
-    fn end_bounded(&mut self, stop: Stop, bound: Bound, until: Time) -> RunState {
-        match (stop, bound) {
+        let ran = match (stop, bound) {
             (Stop::Requested, _) => RunState::Again,
             (Stop::Livelock, _) => {
                 self.instant_is_long();
@@ -274,11 +263,22 @@ impl Hub {
                 self.time.is_held = true;
                 RunState::Waiting
             }
-            (_, Bound::Event(at) | Bound::Horizon(at)) if until < at => RunState::Limit,
-            (_, Bound::Event(_)) => RunState::Again,
+            (_, None) => self.end_run(stop, goal, limit, until),
+            (_, Some(bound)) => self.end_bounded(bound, until),
+        };
+        self.settle();
+        self.collect();
+        ran
+    }
+
+    /// Says what a run of the kernel means that partners have limited.
+    fn end_bounded(&mut self, bound: Bound, until: Time) -> RunState {
+        match bound {
+            Bound::Event(at) | Bound::Horizon(at) if until < at => RunState::Limit,
+            Bound::Event(_) => RunState::Again,
             // This run has ended the instant in which something is to take effect.
-            (_, Bound::Horizon(_)) if self.time.is_instant_over && self.is_driven_due() => RunState::Again,
-            (_, Bound::Horizon(_)) => {
+            Bound::Horizon(_) if self.time.is_instant_over && self.is_driven_due() => RunState::Again,
+            Bound::Horizon(_) => {
                 self.time.is_held = true;
                 RunState::Waiting
             }
@@ -288,15 +288,6 @@ impl Hub {
     /// Says what a run of the kernel means.
     fn end_run(&mut self, stop: Stop, goal: Time, limit: Time, until: Time) -> RunState {
         match (stop, self.time.mode) {
-            (Stop::Requested, _) => RunState::Again,
-            (Stop::Livelock, _) => {
-                self.instant_is_long();
-                RunState::InInstant
-            }
-            (Stop::Held, _) => {
-                self.time.is_held = true;
-                RunState::Waiting
-            }
             (Stop::Limit, _) if until < limit => RunState::Limit,
             (Stop::Limit, _) if limit < goal => RunState::Again,
             (Stop::Limit | Stop::Idle, TimeMode::Free) if self.has_ready_job() => RunState::Again,
