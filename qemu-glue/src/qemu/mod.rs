@@ -336,36 +336,24 @@ impl Qemu {
 
     /// Reads as a bus master. `false`: the bus answered with an error.
     pub(crate) fn read(&self, address: u64, into: &mut [u8]) -> bool {
-        let (data, length) = (into.as_mut_ptr().cast(), into.len() as u64);
         // SAFETY: as many bytes as are there.
-        MEMTX_OK
-            == unsafe {
-                (self.symbols.address_space_rw)(
-                    self.symbols.address_space_memory,
-                    address,
-                    0,
-                    data,
-                    length,
-                    false,
-                )
-            }
+        unsafe { self.access(address, into.as_mut_ptr().cast(), into.len(), false) }
     }
 
     /// Writes as a bus master. `false`: the bus answered with an error.
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> bool {
-        let (data, length) = (bytes.as_ptr().cast_mut().cast(), bytes.len() as u64);
         // SAFETY: as many bytes as are there; a write only reads them.
-        MEMTX_OK
-            == unsafe {
-                (self.symbols.address_space_rw)(
-                    self.symbols.address_space_memory,
-                    address,
-                    0,
-                    data,
-                    length,
-                    true,
-                )
-            }
+        unsafe { self.access(address, bytes.as_ptr().cast_mut().cast(), bytes.len(), true) }
+    }
+
+    /// Accesses bytes as a bus master.
+    ///
+    /// # Safety
+    /// `data` has `length` bytes, which may be written unless the access is a write.
+    unsafe fn access(&self, address: u64, data: *mut c_void, length: usize, is_write: bool) -> bool {
+        let (access, memory) = (self.symbols.address_space_rw, self.symbols.address_space_memory);
+        // SAFETY: by the caller.
+        MEMTX_OK == unsafe { access(memory, address, 0, data, length as u64, is_write) }
     }
 
     /// The guest-physical addresses that are RAM, by rising address.

@@ -27,39 +27,58 @@ impl AccessOrigins {
     pub fn next(&self) -> Option<AccessOrigin> {
         self.0.borrow_mut().pop_front()
     }
-
-    pub(super) fn clear(&self) {
-        self.0.borrow_mut().clear();
-    }
 }
 
 /// Called with bytes that were loaded: into which memory, from which address on.
 pub type LoadListener = Box<dyn Fn(&str, u64, &[u8])>;
 
+/// Listeners for a log of register accesses, if there is one.
+#[derive(Default)]
+pub(super) struct AccessLog {
+    origins: Option<AccessOrigins>,
+    on_load: Option<LoadListener>,
+}
+
+impl AccessLog {
+    /// Forgets the accesses that are under way, at a reset.
+    pub(super) fn clear(&self) {
+        if let Some(origins) = &self.origins {
+            origins.0.borrow_mut().clear();
+        }
+    }
+
+    /// Tells that bytes were loaded into a memory.
+    pub(super) fn loaded(&self, memory: &str, address: u64, bytes: &[u8]) {
+        if let Some(told) = &self.on_load {
+            told(memory, address, bytes);
+        }
+    }
+}
+
 impl Hub {
     /// Notes from now on who makes register accesses.
     pub fn askers(&mut self) -> AccessOrigins {
-        self.askers.get_or_insert_default().clone()
+        self.log.origins.get_or_insert_default().clone()
     }
 
     /// Calls this from now on with what parties write into memories inside the platform without the bus.
     pub fn on_load(&mut self, told: LoadListener) {
-        self.load_listener = Some(told);
+        self.log.on_load = Some(told);
     }
 
     /// A request goes to the register bus.
     pub(super) fn note_asker(&self, party: PartyId, access: RegisterAccess) {
-        if let Some(askers) = &self.askers {
+        if let Some(origins) = &self.log.origins {
             let (name, is_posted) = (self.parties.name(party), !access.is_answered());
-            askers.0.borrow_mut().push_back(AccessOrigin { name, is_posted });
+            origins.0.borrow_mut().push_back(AccessOrigin { name, is_posted });
         }
     }
 
     /// An access is reported before all that is under way.
     pub(super) fn note_asker_beside(&self, party: PartyId) {
-        if let Some(askers) = &self.askers {
+        if let Some(origins) = &self.log.origins {
             let name = format!("{}, beside the bus", self.parties.name(party));
-            askers.0.borrow_mut().push_front(AccessOrigin { name, is_posted: false });
+            origins.0.borrow_mut().push_front(AccessOrigin { name, is_posted: false });
         }
     }
 }

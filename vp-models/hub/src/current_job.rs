@@ -3,8 +3,9 @@
 use vp_core::Time;
 
 use super::Hub;
+use super::bus_accesses::BusAccess;
 use super::ids::{PartyId, Tag};
-use super::job::{BusAccess, Job};
+use super::job::Job;
 use super::output::{Completion, Failure, FailureKind, Why};
 
 /// The job for which time moves.
@@ -126,9 +127,7 @@ impl Hub {
                 self.start(party, job.now());
             }
             Goal::Answer { bus_tag } => {
-                if let Some(position) = self.on_bus.iter().position(|access| access.bus_tag == bus_tag)
-                    && let Some(BusAccess { tag, .. }) = self.on_bus.remove(position)
-                {
+                if let Some(BusAccess { tag, .. }) = self.bus.remove(bus_tag) {
                     let reason = "nothing is left to do and the bus has not answered";
                     self.fail(party, Some(tag), Failure::new(FailureKind::SlaveError, reason));
                 }

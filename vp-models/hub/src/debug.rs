@@ -94,7 +94,7 @@ impl Hub {
     ) -> Result<(), Failure> {
         let port = self.register_port(port)?;
         let register = register_of(port, address)?;
-        if let Some(standstill) = &self.standstill {
+        if let Some(standstill) = self.time.standstill() {
             return Err(standstill.clone());
         }
         if self.platform.registers().target().is_none() {
@@ -148,7 +148,7 @@ impl Hub {
             Some(Goal::Idle(_)) => "nothing to be left to do".to_owned(),
             Some(Goal::Room(_)) => format!("room for posted writes at {registers}"),
             Some(Goal::Answer { .. }) => format!("an answer of {registers}"),
-            None if self.on_bus.iter().any(|access| access.party == party) => {
+            None if self.bus.has_access_of(party) => {
                 format!("an answer of {registers}")
             }
             None if queued > 0 => return Some(format!("the turn of {queued} commands")),

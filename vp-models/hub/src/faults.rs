@@ -18,7 +18,7 @@ impl Hub {
     /// Returns true if a fault suppresses everything that a party sends.
     #[must_use]
     pub fn is_silent(&self, party: PartyId) -> bool {
-        self.silent.contains(&party)
+        self.parties.is_silent(party)
     }
 
     /// Counts the messages of a partner, or of a memory's owner; returns whether a fault loses this one.
@@ -43,7 +43,7 @@ impl Hub {
                 }
             }
         }
-        self.silent.contains(&party)
+        self.parties.is_silent(party)
     }
 
     /// The moment of a partner's fault has come.
@@ -70,7 +70,7 @@ impl Hub {
         let (faults, name) = (self.platform.faults().clone(), self.parties.name(party));
         match armed.of_partner() {
             Some((_, PartnerFault::Silent)) => {
-                self.silent.insert(party);
+                self.parties.silence(party);
                 faults.strike(armed, format_args!("nothing comes any more of {name}"));
             }
             Some((port, PartnerFault::Failing)) => {

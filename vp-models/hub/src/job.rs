@@ -3,7 +3,7 @@
 use vp_core::Time;
 
 use super::access::Access;
-use super::ids::{PartyId, Tag};
+use super::ids::Tag;
 use super::input::Until;
 use super::output::Failure;
 
@@ -52,13 +52,4 @@ impl Job {
     pub(super) fn now(self) -> Job {
         Job { at: None, ..self }
     }
-}
-
-/// A register access that the bus has taken and not answered, or one that it never gets: answers keep request order.
-pub(super) struct BusAccess {
-    pub(super) bus_tag: u64,
-    pub(super) party: PartyId,
-    pub(super) tag: Tag,
-    pub(super) write: bool,
-    pub(super) failure: Option<Failure>,
 }

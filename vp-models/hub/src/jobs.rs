@@ -12,10 +12,11 @@ use vp_core::Time;
 
 use super::Hub;
 use super::access::{Access, Operation};
+use super::bus_accesses::BusAccess;
 use super::current_job::Goal;
 use super::ids::{PartyId, PortIndex, Tag};
 use super::input::{PartyCommand, Until};
-use super::job::{BusAccess, Job, Task};
+use super::job::{Job, Task};
 use super::output::{Completion, Failure, FailureKind, Why};
 use super::party::Party;
 use super::time_mode::TimeMode;
@@ -31,6 +32,32 @@ const DRAIN: u64 = 4_096;
 /// Free mode: whether a job waits for a moment that is not there yet, its own or the next one of what partners were promised.
 fn is_for_later(job: &Job, now: Time, begin: Option<Time>) -> bool {
     job.at.is_some_and(|at| at > now) || (begin.is_some() && job.waits_for_time())
+}
+
+/// Turns of the parties, a job each.
+pub(super) struct JobTurns {
+    /// Party at which the next round over the parties' jobs begins, so that none waits for ever.
+    turn: PartyId,
+    /// Free mode: when the bus, which is full, is looked at for room again; [`Time::MAX`] if nothing moves there.
+    room_at: Option<Time>,
+    /// Number of commands that have begun.
+    begun: u64,
+}
+
+impl JobTurns {
+    pub(super) fn new() -> JobTurns {
+        JobTurns { turn: PartyId(0), room_at: None, begun: 0 }
+    }
+
+    /// Number of commands that have begun.
+    pub(super) fn begun(&self) -> u64 {
+        self.begun
+    }
+
+    /// Forgets that the bus was full, after a reset.
+    pub(super) fn forget_room(&mut self) {
+        self.room_at = None;
+    }
 }
 
 impl Hub {
@@ -152,14 +179,14 @@ impl Hub {
         let Some(at) = at else { return Ok(()) };
         within_horizon(at)?;
         // In lockstep the wait for that moment moves time.
-        if self.mode == TimeMode::Lockstep && at > self.now() {
+        if self.mode() == TimeMode::Lockstep && at > self.now() {
             self.may_control_time(party)?;
         }
         Ok(())
     }
 
     fn may_move_time(&self, party: PartyId) -> Result<(), Failure> {
-        if self.mode != TimeMode::Lockstep {
+        if self.mode() != TimeMode::Lockstep {
             let reason = "time moves by itself here: Advance and Step are for lockstep";
             return Err(Failure::new(FailureKind::WrongTimeMode, reason));
         }
@@ -193,7 +220,7 @@ impl Hub {
         self.look_for_room();
         while self.current.is_none() && !self.is_stopped() && self.has_jobs() {
             let Some(party) = self.next_party() else { return };
-            self.turn = PartyId(party.0.wrapping_add(1));
+            self.turns.turn = PartyId(party.0.wrapping_add(1));
             if let Some(job) = self.parties.pop(party) {
                 self.start(party, job);
             }
@@ -206,13 +233,13 @@ impl Hub {
     fn look_for_room(&mut self) {
         let (now, begin) = (self.now(), self.next_begin());
         let is_waited_for = |(_, job): (PartyId, &Job)| job.is_register() && !is_for_later(job, now, begin);
-        if self.mode != TimeMode::Free || !self.parties.first_jobs(self.turn).any(is_waited_for) {
-            self.room_at = None;
-        } else if self.room_at.is_none_or(|at| at <= now || at == Time::MAX) {
+        if self.mode() != TimeMode::Free || !self.parties.first_jobs(self.turns.turn).any(is_waited_for) {
+            self.turns.room_at = None;
+        } else if self.turns.room_at.is_none_or(|at| at <= now || at == Time::MAX) {
             // Without anything to be done there is no room until something comes from outside.
             let is_idle = self.platform.simulation().next_time().is_none();
             let next = if is_idle { Time::MAX } else { self.next_room() };
-            self.room_at = self.is_bus_full().then_some(next);
+            self.turns.room_at = self.is_bus_full().then_some(next);
         }
     }
 
@@ -228,12 +255,12 @@ impl Hub {
     /// The next party in turn with a job that can start.
     fn next_party(&self) -> Option<PartyId> {
         let (now, begin) = (self.now(), self.next_begin());
-        let is_full = self.room_at.is_some_and(|at| at > now);
+        let is_full = self.turns.room_at.is_some_and(|at| at > now);
         let is_ready = |(_, job): &(PartyId, &Job)| match job {
-            _ if self.mode == TimeMode::Lockstep || self.standstill.is_some() => true,
+            _ if self.mode() == TimeMode::Lockstep || self.time.standstill().is_some() => true,
             job => !(is_for_later(job, now, begin) || (is_full && job.is_register())),
         };
-        self.parties.first_jobs(self.turn).find(is_ready).map(|(party, _)| party)
+        self.parties.first_jobs(self.turns.turn).find(is_ready).map(|(party, _)| party)
     }
 
     pub(super) fn has_ready_job(&self) -> bool {
@@ -248,7 +275,7 @@ impl Hub {
     pub(super) fn next_job_time(&self) -> Option<Time> {
         let begin = self.next_begin();
         let first_jobs = self.parties.first_jobs(PartyId(0)).map(|(_, job)| job);
-        let room = |job: &Job| self.room_at.filter(|at| job.is_register() && *at < Time::MAX);
+        let room = |job: &Job| self.turns.room_at.filter(|at| job.is_register() && *at < Time::MAX);
         let times =
             first_jobs.filter_map(|job| job.at.max(begin.filter(|_| job.waits_for_time())).max(room(job)));
         times.filter(|at| *at > self.now()).min()
@@ -256,11 +283,11 @@ impl Hub {
 
     pub(super) fn start(&mut self, party: PartyId, job: Job) {
         if job.waits_for_time()
-            && let Some(failure) = &self.standstill
+            && let Some(failure) = self.time.standstill()
         {
             return self.fail(party, job.tag, failure.clone());
         }
-        let lockstep = self.mode == TimeMode::Lockstep;
+        let lockstep = self.mode() == TimeMode::Lockstep;
         if lockstep {
             if let Some(at) = job.at.filter(|at| *at > self.now()) {
                 return self.pursue(party, Goal::Begin(at, job));
@@ -274,12 +301,11 @@ impl Hub {
                 return self.pursue(party, Goal::Room(until));
             }
         }
-        self.begun += 1;
+        self.turns.begun += 1;
         let Job { tag, task, .. } = job;
         match task {
             Task::Register { address, write } => {
-                self.next_bus_tag += 1;
-                let bus_tag = self.next_bus_tag;
+                let bus_tag = self.bus.next_tag();
                 let access = match write {
                     None => RegisterAccess::Read,
                     Some(value) => RegisterAccess::Write { value, posted: tag.is_none() },
@@ -287,13 +313,7 @@ impl Hub {
                 self.note_asker(party, access);
                 self.platform.registers().send(RegisterRequest { address, access, tag: bus_tag });
                 let Some(tag) = tag else { return };
-                self.on_bus.push_back(BusAccess {
-                    bus_tag,
-                    party,
-                    tag,
-                    write: write.is_some(),
-                    failure: None,
-                });
+                self.bus.push(BusAccess { bus_tag, party, tag, write: write.is_some(), failure: None });
                 if lockstep {
                     self.pursue(party, Goal::Answer { bus_tag });
                 }
@@ -302,7 +322,7 @@ impl Hub {
             Task::Fail(failure) => match tag {
                 Some(tag) => {
                     let failure = Some(failure);
-                    self.on_bus.push_back(BusAccess { bus_tag: 0, party, tag, write: false, failure });
+                    self.bus.push(BusAccess { bus_tag: 0, party, tag, write: false, failure });
                     self.fail_front();
                 }
                 None => self.fail(party, None, failure),
@@ -338,11 +358,7 @@ impl Hub {
 
     /// Answers failed accesses whose turn has come.
     pub(super) fn fail_front(&mut self) {
-        while let Some(front) = self.on_bus.front_mut()
-            && let Some(failure) = front.failure.take()
-        {
-            let (party, tag) = (front.party, front.tag);
-            self.on_bus.pop_front();
+        while let Some((party, tag, failure)) = self.bus.failed() {
             self.fail(party, Some(tag), failure);
         }
     }
@@ -350,7 +366,7 @@ impl Hub {
     /// Fails everything that is under way or waits, in the order in which it came.
     pub(super) fn cancel_all(&mut self, why: &Failure) {
         let cancelled = || why.clone();
-        for BusAccess { party, tag, .. } in std::mem::take(&mut self.on_bus) {
+        for BusAccess { party, tag, .. } in self.bus.take_all() {
             self.fail(party, Some(tag), cancelled());
         }
         if let Some((party, tag)) = self.take_current() {

@@ -39,6 +39,7 @@
 
 mod access;
 mod access_origins;
+mod bus_accesses;
 mod current_job;
 mod debug;
 mod debugger;
@@ -51,9 +52,11 @@ mod jobs;
 mod linked;
 mod memory;
 mod output;
+mod outputs;
 mod outside;
 mod partner;
 mod party;
+mod port_outcomes;
 mod ports;
 mod record;
 mod replay;
@@ -62,8 +65,7 @@ mod saving;
 mod time;
 mod time_mode;
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::cell::RefCell;
 use std::rc::Rc;
 use vp_core::{Simulation, Time};
 use vp_models::platform::{Platform, Port};
@@ -88,94 +90,42 @@ pub use time::{Activity, Pace, RunState};
 pub use time_mode::TimeMode;
 pub use vp_models::units::HORIZON;
 
+use access_origins::AccessLog;
+use bus_accesses::BusAccesses;
 use current_job::CurrentJob;
 use debugger::Debugging;
 use holdings::Holdings;
-use job::BusAccess;
+use jobs::JobTurns;
+use outputs::Outputs;
 use outside::{OrderedOwner, Requests};
-use partner::{DrivenEvents, Partner, PinWatcher, ResetRound};
+use partner::Partners;
 use party::{Parties, Party};
+use port_outcomes::{PortOutcome, PortOutcomes};
 use record::Recording;
-use vp_models::bus::register::{RegisterError, RegisterResponse};
+use time::TimeControl;
+use vp_models::bus::register::RegisterResponse;
 use vp_models::counters::Statistics;
-
-/// Outcome at the platform's ports during a run; outcomes are kept in order.
-enum PortOutcome {
-    Level {
-        level: bool,
-        time: Time,
-    },
-    Answer {
-        bus_tag: u64,
-        result: Result<u32, RegisterError>,
-        time: Time,
-    },
-    /// An answer will be on the bus at that edge.
-    AnswerDriven {
-        bus_tag: u64,
-        result: Result<u32, RegisterError>,
-        at: Time,
-    },
-    /// The moment of a partner's fault, by its number, has come.
-    Fault {
-        number: usize,
-    },
-}
 
 /// A platform with its parties.
 pub struct Hub {
     platform: Platform,
     ports: Vec<Port>,
-    mode: TimeMode,
-    /// Free mode: time moves no further.
-    granted: Time,
-    port_events: Rc<RefCell<VecDeque<PortOutcome>>>,
-    /// The number of times that something at a port has ended a run.
-    stops: Rc<Cell<u64>>,
+    time: TimeControl,
+    outcomes: PortOutcomes,
     requests: Rc<RefCell<Requests>>,
     holdings: Holdings,
     parties: Parties,
     /// The parties that have a clock.
-    partners: BTreeMap<PartyId, Partner>,
-    /// Parties whose messages a fault suppresses.
-    silent: BTreeSet<PartyId>,
-    driven: Rc<DrivenEvents>,
-    reset_round: ResetRound,
-    /// Number of events of partners that have taken effect.
-    applied: u64,
-    /// True if no more parties come.
-    is_closed: bool,
-    on_bus: VecDeque<BusAccess>,
-    next_bus_tag: u64,
-    /// Number of commands that have begun.
-    begun: u64,
-    /// Register accesses of a partner that are not answered: by the bus's tag.
-    driven_accesses: VecDeque<(u64, PartyId, PortIndex)>,
+    partners: Partners,
+    bus: BusAccesses,
     /// Lockstep: the job for which time moves.
     current: Option<CurrentJob>,
-    /// Party at which the next round over the parties' jobs begins, so that none waits for ever.
-    turn: PartyId,
-    /// The number of delta cycles of one instant after which its run is ended.
-    delta_limit: u64,
-    /// The instant with many delta cycles, and how many of them are over.
-    long_instant: (Time, u64),
-    /// Reason for which simulated time does not move any more until a reset, if so.
-    standstill: Option<Failure>,
-    /// Free mode: when the bus, which is full, is looked at for room again; [`Time::MAX`] if nothing moves there.
-    room_at: Option<Time>,
-    /// True if a memory owner's answer is needed before time may move on.
-    is_held: bool,
+    turns: JobTurns,
     /// The state of debuggers, while there are any.
     debugging: Option<Box<Debugging>>,
-    outputs: VecDeque<Output>,
-    /// Number of outputs that have been polled.
-    polled: u64,
+    outputs: Outputs,
     recording: Recording,
-    pin_watcher: Option<PinWatcher>,
-    askers: Option<AccessOrigins>,
-    load_listener: Option<LoadListener>,
-    /// True if the present instant is done, unless new input comes.
-    is_instant_over: bool,
+    log: AccessLog,
 }
 
 impl Hub {
@@ -186,38 +136,19 @@ impl Hub {
         let mut hub = Hub {
             platform,
             ports,
-            mode,
-            granted: Time::MAX,
-            port_events: Rc::default(),
-            stops: Rc::default(),
+            time: TimeControl::new(mode),
+            outcomes: PortOutcomes::default(),
             requests: Rc::default(),
             holdings: Holdings::default(),
             parties: Parties::default(),
-            partners: BTreeMap::new(),
-            silent: BTreeSet::new(),
-            driven: Rc::default(),
-            reset_round: ResetRound::default(),
-            applied: 0,
-            is_closed: false,
-            on_bus: VecDeque::new(),
-            next_bus_tag: 0,
-            begun: 0,
-            driven_accesses: VecDeque::new(),
+            partners: Partners::default(),
+            bus: BusAccesses::default(),
             current: None,
-            turn: PartyId(0),
-            delta_limit: Simulation::DELTA_LIMIT,
-            long_instant: (Time::ZERO, 0),
-            standstill: None,
-            room_at: None,
-            is_held: false,
+            turns: JobTurns::new(),
             debugging: None,
-            outputs: VecDeque::new(),
-            polled: 0,
+            outputs: Outputs::default(),
             recording: Recording::default(),
-            pin_watcher: None,
-            askers: None,
-            load_listener: None,
-            is_instant_over: true,
+            log: AccessLog::default(),
         };
         hub.listen();
         hub.set_delta_limit(Simulation::DELTA_LIMIT);
@@ -226,29 +157,20 @@ impl Hub {
 
     /// Listens to the ports of a platform that was just built, or reset.
     fn listen(&self) {
-        let (sim, happened) = (self.platform.sim(), self.happened());
+        let sim = self.platform.sim();
+        let happened = self.outcomes.sink(self.platform.sim());
         self.platform.registers().on_response(Box::new(move |RegisterResponse { tag: bus_tag, result }| {
             happened(PortOutcome::Answer { bus_tag, result, time: sim.now() });
         }));
-        let happened = self.happened();
+        let happened = self.outcomes.sink(self.platform.sim());
         self.platform.irq().connect(move |level, time| happened(PortOutcome::Level { level, time }));
-        let happened = self.happened();
+        let happened = self.outcomes.sink(self.platform.sim());
         self.platform.faults().on_partner(Box::new(move |number| happened(PortOutcome::Fault { number })));
-    }
-
-    /// Takes what happens at ports, and ends the run.
-    fn happened(&self) -> impl Fn(PortOutcome) + use<> {
-        let (events, stops, sim) = (self.port_events.clone(), self.stops.clone(), self.platform.sim());
-        move |what| {
-            events.borrow_mut().push_back(what);
-            stops.set(stops.get() + 1);
-            sim.stop();
-        }
     }
 
     /// A partner is the CPU: answers are driven for it when they are known.
     fn listen_to_answers(&self) {
-        let happened = self.happened();
+        let happened = self.outcomes.sink(self.platform.sim());
         let told = move |at, RegisterResponse { tag: bus_tag, result }| {
             happened(PortOutcome::AnswerDriven { bus_tag, result, at });
         };
@@ -267,17 +189,11 @@ impl Hub {
         &self.ports
     }
 
-    /// The rules of time in force.
-    #[must_use]
-    pub fn mode(&self) -> TimeMode {
-        self.mode
-    }
-
     /// The platform's counters, and the parties that let its time move.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let mut statistics = self.platform.statistics();
-        statistics.note("time.mode", self.mode.name());
+        statistics.note("time.mode", self.mode().name());
         statistics
     }
 
@@ -290,8 +206,8 @@ impl Hub {
     /// The time of the next event, if there is one.
     #[must_use]
     pub fn next_time(&self) -> Option<Time> {
-        let job = self.next_job_time().filter(|_| self.mode == TimeMode::Free);
-        self.platform.simulation().next_time().into_iter().chain(job).chain(self.next_driven()).min()
+        let job = self.next_job_time().filter(|_| self.mode() == TimeMode::Free);
+        self.platform.simulation().next_time().into_iter().chain(job).chain(self.partners.next_event()).min()
     }
 
     /// Returns the number of parties.
@@ -315,7 +231,7 @@ impl Hub {
 
     /// No more parties join: partners need not expect accesses of one without a clock.
     pub fn close(&mut self) {
-        self.is_closed = true;
+        self.partners.close();
     }
 
     /// Gives the next output, if there is one.
@@ -323,9 +239,7 @@ impl Hub {
         if !self.outputs.is_empty() {
             self.commit_recording();
         }
-        let output = self.outputs.pop_front()?;
-        self.polled += 1;
-        Some(output)
+        self.outputs.poll()
     }
 
     /// Takes an input. It takes effect at the present simulated time.
@@ -346,7 +260,7 @@ impl Hub {
             Input::Warn { text } => self.warn(Severity::Warning, text),
             Input::Mode(mode) => {
                 if self.are_all_partners() {
-                    self.mode = mode;
+                    self.time.set_mode(mode);
                 }
             }
             Input::Leave { party, why } => self.leave(party, &why),
@@ -417,8 +331,7 @@ impl Hub {
             self.release(party, port, why);
         }
         self.parties.remove(party);
-        self.partners.remove(&party);
-        self.silent.remove(&party);
+        self.partners.remove(party);
         self.review_trust();
     }
 
@@ -437,15 +350,14 @@ impl Hub {
         let now = self.now();
         let was_high = self.platform.irq().level();
         self.cancel_all(&Failure::new(FailureKind::Cancelled, "the platform was reset"));
-        (self.standstill, self.long_instant, self.room_at) = (None, (Time::ZERO, 0), None);
+        self.time.restart();
+        self.turns.forget_room();
         self.platform.take_shortage();
         self.platform.sum_up_warnings();
         self.collect();
         self.requests.borrow_mut().forget_bursts();
-        self.port_events.borrow_mut().clear();
-        if let Some(askers) = &self.askers {
-            askers.clear();
-        }
+        self.outcomes.clear();
+        self.log.clear();
         self.platform.reset().map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         self.listen();
         self.review_watcher();

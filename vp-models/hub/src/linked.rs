@@ -194,17 +194,10 @@ fn attach(hub: &mut Hub, party: PartyId, port: PortIndex, role: Role) -> Result<
 fn command(hub: &mut Hub, party: PartyId, command: PartyCommand) -> Result<(), Failure> {
     let tag = Tag(0);
     hub.handle(Input::Command { party, tag, command });
-    let mut done = Ok(());
-    let before = hub.outputs.len();
-    hub.outputs.retain(|output| match output {
-        Output::Completed { party: of, result, .. } if *of == party => {
-            if let Err(failure) = result {
-                done = Err(failure.clone());
-            }
-            false
-        }
-        _ => true,
-    });
-    hub.polled += (before - hub.outputs.len()) as u64;
-    done
+    let done =
+        hub.outputs.poll_if(|output| matches!(output, Output::Completed { party: of, .. } if *of == party));
+    done.into_iter().try_for_each(|output| match output {
+        Output::Completed { result, .. } => result.map(drop),
+        _ => Ok(()),
+    })
 }

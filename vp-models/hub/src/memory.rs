@@ -72,25 +72,19 @@ impl Hub {
         };
         match &operation {
             Operation::MemoryWrite { data, strobes, .. } => {
-                match strobes {
-                    None => {
-                        memory.poke(address, data)?;
-                        if let Some(told) = &self.load_listener {
-                            told(memory.name(), address, data);
-                        }
-                    }
+                let data = match strobes {
+                    None => data.clone(),
                     Some(strobes) => {
                         // As a whole, lest a part of it be refused.
                         let mut bytes = memory.peeked(address, data.len())?;
                         for run in strobed_runs(strobes, data.len()) {
                             bytes[run.clone()].copy_from_slice(&data[run]);
                         }
-                        memory.poke(address, &bytes)?;
-                        if let Some(told) = &self.load_listener {
-                            told(memory.name(), address, &bytes);
-                        }
+                        Bytes::from(bytes)
                     }
-                }
+                };
+                memory.poke(address, &data)?;
+                self.log.loaded(memory.name(), address, &data);
                 Ok(Some(Completion::Done))
             }
             _ => {

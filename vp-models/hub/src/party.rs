@@ -1,6 +1,6 @@
 //! The parties of a hub, as it sees them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::ids::PartyId;
 use super::input::MemoryGuarantees;
@@ -34,6 +34,8 @@ pub(super) struct Parties {
     all: Vec<(PartyId, Party)>,
     /// Parties that have jobs, in the same order.
     waiting: Vec<PartyId>,
+    /// Those whose messages a fault suppresses.
+    silent: BTreeSet<PartyId>,
 }
 
 impl Parties {
@@ -69,12 +71,22 @@ impl Parties {
     pub(super) fn remove(&mut self, party: PartyId) -> Option<Party> {
         let position = self.position(party).ok()?;
         let (_, gone) = self.all.remove(position);
+        self.silent.remove(&party);
         self.review(party);
         Some(gone)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (PartyId, &Party)> {
         self.all.iter().map(|(id, party)| (*id, party))
+    }
+
+    /// Suppresses from now on what a party sends.
+    pub(super) fn silence(&mut self, party: PartyId) {
+        self.silent.insert(party);
+    }
+
+    pub(super) fn is_silent(&self, party: PartyId) -> bool {
+        self.silent.contains(&party)
     }
 
     // Their jobs.

@@ -202,7 +202,7 @@ impl Hub {
             self.connect_partner(&holding);
             if (kind, role) == (PortKind::Registers, Role::Initiator) && self.are_all_partners() {
                 // Time is the CPU's: its promises let it move, and nobody commands it.
-                self.mode = TimeMode::Free;
+                self.time.set_mode(TimeMode::Free);
             }
         } else {
             self.connect_memory(&holding);
@@ -213,7 +213,7 @@ impl Hub {
             match is_timed {
                 true if level => self.send_driven(party, port, time, PortEvent::Level(level)),
                 true => {}
-                false => self.outputs.push_back(Output::Level { party, port, level, time }),
+                false => self.outputs.push(Output::Level { party, port, level, time }),
             }
         }
         Ok(())
@@ -309,7 +309,7 @@ impl Hub {
     /// place, and everybody is told.
     pub(super) fn release(&mut self, party: PartyId, port: PortIndex, why: &str) {
         let Some(holding) = self.holdings.remove(party, port) else { return };
-        if let Some(partner) = self.partners.get_mut(&party) {
+        if let Some(partner) = self.partners.get_mut(party) {
             partner.forget_resets(port);
         }
         let what = if self.memory(port).is_some() { "owned the memory" } else { "was the device" };

@@ -140,18 +140,16 @@ impl Hub {
     /// Returns the position of the run.
     #[must_use]
     pub fn position(&self) -> Position {
-        let (instant, cycles) = self.long_instant;
-        let is_within = !self.is_instant_over && instant == self.now();
         Position {
             time: self.now(),
-            stops: self.stops.get(),
-            outputs: self.polled + self.outputs.len() as u64,
-            driven: self.applied,
-            begun: self.begun,
-            is_instant_over: self.is_instant_over,
+            stops: self.outcomes.stops(),
+            outputs: self.outputs.count(),
+            driven: self.partners.applied(),
+            begun: self.turns.begun(),
+            is_instant_over: self.time.is_instant_over(),
             has_work_now: self.platform.simulation().next_time() == Some(self.now()),
-            is_at_grant: self.granted == self.now(),
-            cycles: if is_within { cycles } else { 0 },
+            is_at_grant: self.time.granted() == self.now(),
+            cycles: self.time.cycles_over(self.now()),
         }
     }
 
@@ -220,7 +218,7 @@ impl Hub {
             self.recording.recorder = None;
             let text = format!("{why}; what follows is not recorded");
             self.recording.failure = Some(text.clone());
-            self.outputs.push_front(Output::Warning { severity: Severity::Warning, time: self.now(), text });
+            self.outputs.push_first(Output::Warning { severity: Severity::Warning, time: self.now(), text });
         }
     }
 

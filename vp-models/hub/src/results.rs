@@ -1,12 +1,13 @@
 //! The results of a run for the parties, in the order of their times: answers, levels, warnings, requests to
 //! memories.
 
+use super::Hub;
+use super::bus_accesses::BusAccess;
 use super::ids::{PartyId, Role, Tag};
-use super::job::BusAccess;
 use super::output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity};
 use super::outside::HubNotice;
 use super::partner::PortEvent;
-use super::{Hub, PortOutcome};
+use super::port_outcomes::PortOutcome;
 use vp_core::Time;
 use vp_core::observe::Warning;
 use vp_models::bus::axi::Unmapped;
@@ -16,7 +17,7 @@ use vp_models::platform::Warned;
 impl Hub {
     pub(super) fn complete(&mut self, party: PartyId, tag: Tag, result: Result<Completion, Failure>) {
         let time = self.now();
-        self.outputs.push_back(Output::Completed { party, tag, time, result });
+        self.outputs.push(Output::Completed { party, tag, time, result });
     }
 
     /// Fails a command, or a posted write.
@@ -25,14 +26,14 @@ impl Hub {
             Some(tag) => self.complete(party, tag, Err(failure)),
             None => {
                 let time = self.now();
-                self.outputs.push_back(Output::PostedFailed { party, time, failure });
+                self.outputs.push(Output::PostedFailed { party, time, failure });
             }
         }
     }
 
     pub(super) fn warn(&mut self, severity: Severity, text: String) {
         let time = self.now();
-        self.outputs.push_back(Output::Warning { severity, time, text });
+        self.outputs.push(Output::Warning { severity, time, text });
     }
 
     pub(super) fn deliver(&mut self, news: HubNotice) {
@@ -85,7 +86,7 @@ impl Hub {
     /// Collects what has happened at ports.
     fn collect_events(&mut self) {
         loop {
-            let Some(event) = self.port_events.borrow_mut().pop_front() else { return };
+            let Some(event) = self.outcomes.next() else { return };
             match event {
                 PortOutcome::Level { level, time } => self.level_changed(level, time),
                 PortOutcome::Answer { bus_tag, result, time } => self.answered(bus_tag, result, time),
@@ -113,27 +114,20 @@ impl Hub {
 
     /// The answer to a partner's access, if it is one.
     fn answer_driven(&mut self, bus_tag: u64, result: Result<u32, RegisterError>, at: Time) {
-        if let Some(&(tag, party, port)) = self.driven_accesses.front()
-            && tag == bus_tag
-        {
-            self.driven_accesses.pop_front();
+        if let Some((party, port)) = self.bus.driven_answered(bus_tag) {
             let value = result.unwrap_or_default();
             self.send_driven(party, port, at, PortEvent::RegisterAnswer(value));
         }
     }
 
     fn answered(&mut self, bus_tag: u64, result: Result<u32, RegisterError>, time: Time) {
-        // Answers come in request order; what a reset threw away, and what a partner asked, answers no more.
-        if self.on_bus.front().is_none_or(|front| front.bus_tag != bus_tag) {
-            return;
-        }
-        let Some(BusAccess { party, tag, write, .. }) = self.on_bus.pop_front() else { return };
+        let Some(BusAccess { party, tag, write, .. }) = self.bus.answered(bus_tag) else { return };
         let result = match result {
             Ok(_) if write => Ok(Completion::Done),
             Ok(value) => Ok(Completion::Value(value)),
             Err(error) => Err(Failure::new(FailureKind::SlaveError, error.to_string())),
         };
-        self.outputs.push_back(Output::Completed { party, tag, time, result });
+        self.outputs.push(Output::Completed { party, tag, time, result });
         self.answer_was_awaited(bus_tag);
         self.fail_front();
     }

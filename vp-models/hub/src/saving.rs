@@ -20,8 +20,8 @@ impl Hub {
     /// # Errors
     /// As there; also if a party has accesses that wait, or is a part of the hardware.
     pub fn save(&mut self, into: &mut dyn Write) -> Result<(), SaveError> {
-        if let Some(party) = self.partners.keys().next() {
-            let text = format!("{} is a part of its hardware", self.parties.name(*party));
+        if let Some(party) = self.partners.first() {
+            let text = format!("{} is a part of its hardware", self.parties.name(party));
             return Err(SaveError::Unsupported(text));
         }
         if let Some(outside) = self.platform.memories().iter().find(|memory| memory.is_outside()) {
@@ -29,7 +29,7 @@ impl Hub {
                 format!("the memory of {} is outside, and is not saved with the platform", outside.name());
             return Err(SaveError::Unsupported(text));
         }
-        if let Some(standstill) = &self.standstill {
+        if let Some(standstill) = self.time.standstill() {
             return Err(SaveError::Unsupported(format!("it stands until a reset: {}", standstill.reason)));
         }
         self.platform.may_be_saved()?;
@@ -39,7 +39,7 @@ impl Hub {
         if let Some(party) = self.has_accesses() {
             return Err(SaveError::Busy(format!("accesses of {} wait", self.parties.name(party))));
         }
-        self.handle(Input::Settle { limit: self.granted });
+        self.handle(Input::Settle { limit: self.time.granted() });
         // What is saved leaves the hub, too.
         self.commit_recording();
         self.platform.save(into)
@@ -50,11 +50,12 @@ impl Hub {
     pub(super) fn run_until_idle(&mut self, limit: Time) {
         let is_whole = self.platform.memories().iter().all(|memory| !memory.is_outside());
         let is_bound = self.is_stopped() || self.next_bound().is_some();
-        if !self.partners.is_empty() || !is_whole || self.standstill.is_some() || is_bound {
+        if !self.partners.is_empty() || !is_whole || self.time.standstill().is_some() || is_bound {
             return;
         }
         let end = self.now() + self.platform.description().period * SETTLING;
-        let may_move = |hub: &Hub| hub.mode == TimeMode::Lockstep && hub.current.is_none() && hub.now() < end;
+        let may_move =
+            |hub: &Hub| hub.mode() == TimeMode::Lockstep && hub.current.is_none() && hub.now() < end;
         while may_move(self) && !self.is_stopped() {
             let stop = self.run_kernel(Time::MAX, end);
             self.collect();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use vp_core::{Stop, Time};
+use vp_core::{Simulation, Stop, Time};
 
 use super::Hub;
 use super::output::{Failure, FailureKind, Severity};
@@ -71,7 +71,81 @@ impl Pace {
     }
 }
 
+/// Rules by which simulated time moves, and where it stands.
+pub(super) struct TimeControl {
+    mode: TimeMode,
+    /// Free mode: time moves no further.
+    granted: Time,
+    /// The number of delta cycles of one instant after which its run is ended.
+    delta_limit: u64,
+    /// The instant with many delta cycles, and how many of them are over.
+    long_instant: (Time, u64),
+    /// Reason for which simulated time does not move any more until a reset, if so.
+    standstill: Option<Failure>,
+    /// True if a memory owner's answer is needed before time may move on.
+    is_held: bool,
+    /// True if the present instant is done, unless new input comes.
+    is_instant_over: bool,
+}
+
+impl TimeControl {
+    pub(super) fn new(mode: TimeMode) -> TimeControl {
+        TimeControl {
+            mode,
+            granted: Time::MAX,
+            delta_limit: Simulation::DELTA_LIMIT,
+            long_instant: (Time::ZERO, 0),
+            standstill: None,
+            is_held: false,
+            is_instant_over: true,
+        }
+    }
+
+    pub(super) fn set_mode(&mut self, mode: TimeMode) {
+        self.mode = mode;
+    }
+
+    pub(super) fn granted(&self) -> Time {
+        self.granted
+    }
+
+    pub(super) fn standstill(&self) -> Option<&Failure> {
+        self.standstill.as_ref()
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    pub(super) fn is_instant_over(&self) -> bool {
+        self.is_instant_over
+    }
+
+    /// Notes that something is to be done in the present instant.
+    pub(super) fn resume_instant(&mut self) {
+        self.is_instant_over = false;
+    }
+
+    /// Number of delta cycles of the present instant, `now`, that are over, if they are too many for one run and there are
+    /// more.
+    pub(super) fn cycles_over(&self, now: Time) -> u64 {
+        let (instant, cycles) = self.long_instant;
+        if !self.is_instant_over && instant == now { cycles } else { 0 }
+    }
+
+    /// Lets time move again, after a reset.
+    pub(super) fn restart(&mut self) {
+        (self.standstill, self.long_instant) = (None, (Time::ZERO, 0));
+    }
+}
+
 impl Hub {
+    /// The rules of time in force.
+    #[must_use]
+    pub fn mode(&self) -> TimeMode {
+        self.time.mode
+    }
+
     /// Moves time on before any party has joined: a hub that becomes a part of another one takes over that
     /// one's time.
     pub fn start_at(&mut self, time: Time) {
@@ -82,21 +156,21 @@ impl Hub {
     /// Free mode: lets time move up to this time, and no further; [`Time::MAX`], the initial value, is no
     /// limit.
     pub fn grant(&mut self, to: Time) {
-        self.granted = to;
+        self.time.granted = to;
     }
 
     /// Sets the number of delta cycles of one instant after which a run is ended
     /// ([`vp_core::Simulation::set_delta_limit`]). Open commands then fail, and so do commands that need time
     /// to move, until a reset.
     pub fn set_delta_limit(&mut self, cycles: u64) {
-        self.delta_limit = cycles;
+        self.time.delta_limit = cycles;
         self.platform.simulation_mut().set_delta_limit(cycles.min(CYCLES_AT_ONCE));
     }
 
     /// The number of delta cycles of one instant after which a run is ended.
     #[must_use]
     pub fn delta_limit(&self) -> u64 {
-        self.delta_limit
+        self.time.delta_limit
     }
 
     /// Lets simulated time move as far as the mode and the parties allow, and no further than `until`. Time is
@@ -113,12 +187,12 @@ impl Hub {
 
     /// Runs as [`Hub::run`] does, without promises to partners: a replay makes those that were made where they were made.
     pub(super) fn run_unpromised(&mut self, until: Time) -> RunState {
-        self.is_held = false;
+        self.time.is_held = false;
         if self.is_stopped() {
             return RunState::Waiting;
         }
         // A write whose turn came at the end of the run before may have been refused.
-        if self.halt_if_out_of_memory() || self.standstill.is_some() {
+        if self.halt_if_out_of_memory() || self.time.standstill.is_some() {
             return RunState::Waiting;
         }
         let ran = match self.bound_for_debuggers() {
@@ -141,7 +215,7 @@ impl Hub {
                 return RunState::Again;
             }
         }
-        if !self.port_events.borrow().is_empty() {
+        if !self.outcomes.is_empty() {
             // What a register outside has answered may be what somebody waits for.
             self.has_run();
             self.collect();
@@ -149,28 +223,28 @@ impl Hub {
             self.collect();
             return RunState::Again;
         }
-        let goal = match self.mode {
+        let goal = match self.time.mode {
             TimeMode::Lockstep => match self.goal_time() {
                 Some(goal) => goal,
                 None => return RunState::Waiting,
             },
-            TimeMode::Free if self.next_time().is_none() && self.are_partners_silent() => {
+            TimeMode::Free if self.next_time().is_none() && self.partners.are_silent() => {
                 return RunState::Waiting;
             }
             // A job that waits for its moment finds it.
-            TimeMode::Free => self.granted.min(self.next_job_time().unwrap_or(Time::MAX)),
+            TimeMode::Free => self.time.granted.min(self.next_job_time().unwrap_or(Time::MAX)),
         };
         let Some(limit) = self.before_deadline(goal) else {
-            self.is_held = true;
+            self.time.is_held = true;
             return RunState::Waiting;
         };
-        let bound = self.bound(limit);
+        let bound = self.partners.bound(limit);
         let stop = match bound {
             None => self.run_kernel(limit, until),
             Some(Bound::Event(at) | Bound::Horizon(at)) if until < at => self.run_kernel(Time::MAX, until),
             Some(Bound::Event(at)) => self.run_kernel(at, until),
             // Time is the partners', too: it passes where nothing happens here.
-            Some(Bound::Horizon(at)) if self.mode == TimeMode::Free => self.run_kernel(at, until),
+            Some(Bound::Horizon(at)) if self.time.mode == TimeMode::Free => self.run_kernel(at, until),
             Some(Bound::Horizon(at)) => self.run_kernel(Time::MAX, until.min(at)),
         };
         self.has_run();
@@ -179,9 +253,18 @@ impl Hub {
             return RunState::Again;
         }
         self.collect();
-        let ran = match bound {
-            None => self.end_run(stop, goal, limit, until),
-            Some(bound) => self.end_bounded(stop, bound, until),
+        let ran = match (stop, bound) {
+            (Stop::Requested, _) => RunState::Again,
+            (Stop::Livelock, _) => {
+                self.instant_is_long();
+                RunState::InInstant
+            }
+            (Stop::Held, _) => {
+                self.time.is_held = true;
+                RunState::Waiting
+            }
+            (_, None) => self.end_run(stop, goal, limit, until),
+            (_, Some(bound)) => self.end_bounded(bound, until),
         };
         self.settle();
         self.collect();
@@ -189,23 +272,14 @@ impl Hub {
     }
 
     /// Says what a run of the kernel means that partners have limited.
-    fn end_bounded(&mut self, stop: Stop, bound: Bound, until: Time) -> RunState {
-        match (stop, bound) {
-            (Stop::Requested, _) => RunState::Again,
-            (Stop::Livelock, _) => {
-                self.instant_is_long();
-                RunState::InInstant
-            }
-            (Stop::Held, _) => {
-                self.is_held = true;
-                RunState::Waiting
-            }
-            (_, Bound::Event(at) | Bound::Horizon(at)) if until < at => RunState::Limit,
-            (_, Bound::Event(_)) => RunState::Again,
+    fn end_bounded(&mut self, bound: Bound, until: Time) -> RunState {
+        match bound {
+            Bound::Event(at) | Bound::Horizon(at) if until < at => RunState::Limit,
+            Bound::Event(_) => RunState::Again,
             // This run has ended the instant in which something is to take effect.
-            (_, Bound::Horizon(_)) if self.is_instant_over && self.is_driven_due() => RunState::Again,
-            (_, Bound::Horizon(_)) => {
-                self.is_held = true;
+            Bound::Horizon(_) if self.time.is_instant_over && self.is_driven_due() => RunState::Again,
+            Bound::Horizon(_) => {
+                self.time.is_held = true;
                 RunState::Waiting
             }
         }
@@ -213,16 +287,7 @@ impl Hub {
 
     /// Says what a run of the kernel means.
     fn end_run(&mut self, stop: Stop, goal: Time, limit: Time, until: Time) -> RunState {
-        match (stop, self.mode) {
-            (Stop::Requested, _) => RunState::Again,
-            (Stop::Livelock, _) => {
-                self.instant_is_long();
-                RunState::InInstant
-            }
-            (Stop::Held, _) => {
-                self.is_held = true;
-                RunState::Waiting
-            }
+        match (stop, self.time.mode) {
             (Stop::Limit, _) if until < limit => RunState::Limit,
             (Stop::Limit, _) if limit < goal => RunState::Again,
             (Stop::Limit | Stop::Idle, TimeMode::Free) if self.has_ready_job() => RunState::Again,
@@ -247,9 +312,9 @@ impl Hub {
 
     /// Runs the kernel to `limit`, or for now to `until`, if that is earlier.
     pub(super) fn run_kernel(&mut self, limit: Time, until: Time) -> Stop {
-        let stops = self.stops.get();
+        let stops = self.outcomes.stops();
         self.requests.borrow_mut().run_limit = limit;
-        self.driven.is_running.set(true);
+        self.partners.set_running(true);
         self.begin_watching();
         let simulation = self.platform.simulation_mut();
         let mut stop = match until < limit {
@@ -266,11 +331,11 @@ impl Hub {
         }
         // What has come from outside takes effect at the end of an instant, or where the platform itself has ended a run: a
         // place that a replay finds again.
-        self.driven.is_running.set(false);
-        if stop == Stop::Requested && self.stops.get() == stops {
+        self.partners.set_running(false);
+        if stop == Stop::Requested && self.outcomes.stops() == stops {
             let now = self.now();
             let mut ended = self.platform.simulation_mut().run_up_to(now);
-            if ended == Stop::Requested && self.stops.get() == stops {
+            if ended == Stop::Requested && self.outcomes.stops() == stops {
                 // By a breakpoint, in the rest of the instant.
                 ended = self.platform.simulation_mut().run_up_to(now);
             }
@@ -278,9 +343,9 @@ impl Hub {
                 stop = ended;
             }
         }
-        self.is_instant_over = self.stops.get() == stops && stop != Stop::Livelock;
+        self.time.is_instant_over = self.outcomes.stops() == stops && stop != Stop::Livelock;
         self.requests.borrow_mut().run_limit = Time::ZERO;
-        if self.look_for_hits() && self.is_instant_over {
+        if self.look_for_hits() && self.time.is_instant_over {
             // What was told only when the run had ended is not to end the next one.
             let now = self.now();
             self.platform.simulation_mut().run_up_to(now);
@@ -290,11 +355,11 @@ impl Hub {
 
     /// Many delta cycles were not enough for the present instant. If they are too many, time moves no more.
     fn instant_is_long(&mut self) {
-        let (instant, cycles) = self.long_instant;
+        let (instant, cycles) = self.time.long_instant;
         let before = if instant == self.now() { cycles } else { 0 };
-        let cycles = before.saturating_add(CYCLES_AT_ONCE.min(self.delta_limit));
-        self.long_instant = (self.now(), cycles);
-        if cycles < self.delta_limit {
+        let cycles = before.saturating_add(CYCLES_AT_ONCE.min(self.time.delta_limit));
+        self.time.long_instant = (self.now(), cycles);
+        if cycles < self.time.delta_limit {
             return;
         }
         let livelock = self.platform.simulation().livelock();
@@ -304,7 +369,7 @@ impl Hub {
 
     /// Ends the run if memory was refused that other platforms have: it would go another way than alone.
     pub(super) fn halt_if_out_of_memory(&mut self) -> bool {
-        let shortage = self.platform.take_shortage().filter(|_| self.standstill.is_none());
+        let shortage = self.platform.take_shortage().filter(|_| self.time.standstill.is_none());
         if let Some(shortage) = shortage {
             // Alone it would not have been refused.
             self.end_recording(Some(&format!("{shortage}: no replay can know that")));
@@ -317,15 +382,15 @@ impl Hub {
     fn stand(&mut self, why: Failure) {
         self.warn(Severity::Warning, format!("{why}; the platform stands until a reset"));
         self.cancel_all(&why);
-        self.standstill = Some(why);
+        self.time.standstill = Some(why);
     }
 
     /// Returns the activity: whether there is work to do.
     #[must_use]
     pub fn activity(&self) -> Activity {
-        match (self.mode, self.next_time()) {
-            _ if self.standstill.is_some() => Activity::Deadlocked,
-            _ if self.is_held || self.is_stopped() || self.owed_bursts() > 0 => Activity::Held,
+        match (self.time.mode, self.next_time()) {
+            _ if self.time.standstill.is_some() => Activity::Deadlocked,
+            _ if self.time.is_held || self.is_stopped() || self.owed_bursts() > 0 => Activity::Held,
             _ if self.has_jobs() => Activity::Running,
             (TimeMode::Lockstep, _) if self.current.is_some() => Activity::Running,
             (TimeMode::Lockstep, Some(_)) => Activity::Held,

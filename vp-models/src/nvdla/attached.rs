@@ -39,23 +39,11 @@ impl NvdlaDescription {
 
     /// Builds the device and its register bus, a CSB.
     pub(crate) fn build(&self, wiring: Wiring<'_>) -> Box<dyn Device> {
-        let Wiring { sim, cycle, threads, skips_arithmetic, primary, secondary, interrupt, occupancy } =
-            wiring;
+        let (sim, cycle) = (wiring.sim, wiring.cycle);
         let timing = Timing::of(&self.config, self.rtl);
         let csb = timing.csb;
-        let parts = Parts {
-            config: self.config.clone(),
-            capability_rom: self.capability_rom,
-            timing,
-            cycle,
-            threads,
-            skips_arithmetic,
-            primary,
-            secondary,
-            interrupt,
-            occupancy,
-        };
-        let nvdla = Nvdla::new(sim, parts);
+        let parts = Parts { config: self.config.clone(), capability_rom: self.capability_rom, timing };
+        let nvdla = Nvdla::new(parts, wiring);
         let registers = Csb::new(sim, "csb0", cycle, csb, nvdla.clone());
         Box::new(Attached { nvdla, registers })
     }

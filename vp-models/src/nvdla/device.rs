@@ -17,14 +17,11 @@ use super::sdp::{self, Sdp};
 use super::timing::Timing;
 use crate::bus::Handoff;
 use crate::bus::axi::Interconnect;
-use crate::bus::irq::IrqLine;
 use crate::bus::register::RegisterTarget;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
-use crate::device::PendingInterrupt;
+use crate::device::{PendingInterrupt, Wiring};
 use crate::faults::FlippableRegisters;
-use crate::occupancy::Occupancy;
 use std::cell::{Cell, RefCell};
-use std::num::NonZeroUsize;
 use std::rc::Rc;
 use vp_core::observe::{LevelUnit, SourceKind, Warning, What};
 use vp_core::{Sim, Time};
@@ -37,20 +34,6 @@ pub struct Parts {
     pub capability_rom: CapabilityRom,
     /// Times that the device's parts take.
     pub timing: Timing,
-    /// One clock cycle.
-    pub cycle: Time,
-    /// Threads of the host that may share an engine's arithmetic. They change nothing that can be observed.
-    pub threads: NonZeroUsize,
-    /// True if engines leave the arithmetic out: all times stay the same, and results are zeros.
-    pub skips_arithmetic: bool,
-    /// The primary memory interface (DBBIF).
-    pub primary: Rc<Interconnect>,
-    /// The secondary memory interface (SRAMIF), if the configuration has one.
-    pub secondary: Option<Rc<Interconnect>>,
-    /// The interrupt line.
-    pub interrupt: IrqLine,
-    /// Record that is told when the device's datapaths have work.
-    pub occupancy: Rc<Occupancy>,
 }
 
 /// Place of a unit's registers.
@@ -162,10 +145,12 @@ impl Builder<'_> {
 
 impl Nvdla {
     /// Builds a device and starts its processes.
-    pub fn new(sim: &Sim, parts: Parts) -> Rc<Nvdla> {
-        let Parts { config, timing, cycle, primary, secondary, .. } = parts;
+    pub fn new(parts: Parts, wiring: Wiring<'_>) -> Rc<Nvdla> {
+        let Parts { config, capability_rom, timing } = parts;
+        let Wiring { sim, cycle, threads, skips_arithmetic, primary, secondary, interrupt, occupancy } =
+            wiring;
         let map = config.register_map;
-        let interrupts = Interrupts::new(sim, &config, parts.interrupt);
+        let interrupts = Interrupts::new(sim, &config, interrupt);
         let ports = MemoryPorts { primary, secondary };
         let around = EngineContext {
             sim,
@@ -174,12 +159,12 @@ impl Nvdla {
             timing: &timing,
             ports: &ports,
             interrupts: &interrupts,
-            threads: parts.threads,
-            skips_arithmetic: parts.skips_arithmetic,
-            occupancy: &parts.occupancy,
+            threads,
+            skips_arithmetic,
+            occupancy: &occupancy,
         };
         let (controls, engines) = (Vec::new(), Vec::new());
-        let mut builder = Builder { around, capability_rom: parts.capability_rom, controls, engines };
+        let mut builder = Builder { around, capability_rom, controls, engines };
         builder.start_engines();
         let units = Unit::ALL.into_iter().filter(|&unit| config.has_unit(unit) && map.base(unit).is_some());
         let units = units.map(|unit| (unit, builder.registers(unit))).collect();

@@ -17,6 +17,38 @@ pub struct PlaceFields {
     pub surface_stride: FieldRef,
 }
 
+/// The registers of a place that a unit reads, named alike in the tables of all units; `$ram` has the kind of memory.
+macro_rules! source_place {
+    ($unit:ident, $ram:ident) => {
+        PlaceFields {
+            ram: $unit::$ram::SRC_RAM_TYPE,
+            base: [
+                $unit::D_SRC_BASE_ADDR_LOW::SRC_BASE_ADDR_LOW,
+                $unit::D_SRC_BASE_ADDR_HIGH::SRC_BASE_ADDR_HIGH,
+            ],
+            line_stride: $unit::D_SRC_LINE_STRIDE::SRC_LINE_STRIDE,
+            surface_stride: $unit::D_SRC_SURFACE_STRIDE::SRC_SURFACE_STRIDE,
+        }
+    };
+}
+
+/// The registers of a place that a unit writes, named alike in the tables of all units; `$ram` has the kind of memory.
+macro_rules! destination_place {
+    ($unit:ident, $ram:ident) => {
+        PlaceFields {
+            ram: $unit::$ram::DST_RAM_TYPE,
+            base: [
+                $unit::D_DST_BASE_ADDR_LOW::DST_BASE_ADDR_LOW,
+                $unit::D_DST_BASE_ADDR_HIGH::DST_BASE_ADDR_HIGH,
+            ],
+            line_stride: $unit::D_DST_LINE_STRIDE::DST_LINE_STRIDE,
+            surface_stride: $unit::D_DST_SURFACE_STRIDE::DST_SURFACE_STRIDE,
+        }
+    };
+}
+
+pub(super) use {destination_place, source_place};
+
 /// Place where bits below an atom are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LowBits {

@@ -5,18 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::error::{TraceError, TraceErrorKind};
 use super::recording::{self, Golden};
-use super::{Body, Language, MAX_SURFACE_BYTES, Trace, TraceSource, is_there};
+use super::{Body, Language, MAX_SURFACE_BYTES, Trace, TraceSource, is_there, read_bytes};
 use crate::loadable::Loadable;
-use vp_models::bounded_file::read_at_most;
 
 pub(super) fn load(name: &str, file: &Path) -> Result<Trace, TraceError> {
-    let unreadable =
-        |error: std::io::Error| TraceError::whole(file, TraceErrorKind::Unreadable(error.to_string()));
-    let (bytes, limit) = (file.metadata().map_err(unreadable)?.len(), MAX_SURFACE_BYTES);
-    if bytes > limit {
-        return Err(TraceError::whole(file, TraceErrorKind::FileTooLarge { what: "loadable", bytes, limit }));
-    }
-    let bytes = read_at_most(file, limit).map_err(unreadable)?;
+    let bytes = read_bytes(file, "loadable", MAX_SURFACE_BYTES)?;
     let loadable = Loadable::parse(&bytes)
         .map_err(|error| TraceError::whole(file, TraceErrorKind::BadLoadable(error)))?;
     let goldens = goldens(name, file)?;

@@ -11,7 +11,7 @@ use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 
 use super::error::{TraceError, TraceErrorKind, clip};
-use super::{Body, Line, MAX_MEMORY_BYTES, Trace};
+use super::{Body, Line, MAX_MEMORY_BYTES, Trace, open_at_most};
 use crate::Memory;
 use vp_models::bounded_file::read_line_at_most;
 
@@ -171,14 +171,7 @@ pub(super) fn configuration(path: &Path) -> Option<String> {
 
 /// Reads a log.
 pub(super) fn load(name: &str, script: &Path) -> Result<Trace, TraceError> {
-    let unreadable =
-        |error: std::io::Error| TraceError::whole(script, TraceErrorKind::Unreadable(error.to_string()));
-    let file = File::open(script).map_err(unreadable)?;
-    let bytes = file.metadata().map_err(unreadable)?.len();
-    if bytes > MAX_LOG_BYTES {
-        let kind = TraceErrorKind::FileTooLarge { what: "register log", bytes, limit: MAX_LOG_BYTES };
-        return Err(TraceError::whole(script, kind));
-    }
+    let file = open_at_most(script, "register log", MAX_LOG_BYTES)?;
     let (mut lines, mut loaded, mut number, mut text) = (Vec::new(), 0, 0, String::new());
     let mut reader = BufReader::new(file.take(MAX_LOG_BYTES));
     loop {

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::loadable::Loadable;
+use vp_models::bounded_file::read_at_most;
 use vp_models::nvdla::registers::{RegisterMap, Unit, glb};
 use vp_models::printable::is_unfit;
 
@@ -495,21 +496,38 @@ fn neighbour(script: &Path, name: &str) -> Option<String> {
     vp_models::suggestion::nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
-fn read_text(file: &Path, what: &'static str, limit: u64) -> Result<String, TraceError> {
-    let unreadable = |error: std::io::Error| TraceErrorKind::Unreadable(error.to_string());
-    let whole = |kind| TraceError::whole(file, kind);
-    let opened = File::open(file).map_err(|error| whole(unreadable(error)))?;
-    let bytes = opened.metadata().map_err(|error| whole(unreadable(error)))?.len();
-    if bytes > limit {
-        return Err(whole(TraceErrorKind::FileTooLarge { what, bytes, limit }));
+/// The error of a file that cannot be read.
+fn unreadable(file: &Path) -> impl Fn(std::io::Error) -> TraceError {
+    move |error| TraceError::whole(file, TraceErrorKind::Unreadable(error.to_string()))
+}
+
+/// Refuses a file of more bytes than `limit`.
+fn check_size(file: &Path, bytes: u64, what: &'static str, limit: u64) -> Result<(), TraceError> {
+    match bytes > limit {
+        true => Err(TraceError::whole(file, TraceErrorKind::FileTooLarge { what, bytes, limit })),
+        false => Ok(()),
     }
+}
+
+/// Opens a file that has at most `limit` bytes.
+fn open_at_most(file: &Path, what: &'static str, limit: u64) -> Result<File, TraceError> {
+    let opened = File::open(file).map_err(unreadable(file))?;
+    check_size(file, opened.metadata().map_err(unreadable(file))?.len(), what, limit)?;
+    Ok(opened)
+}
+
+/// Reads the bytes of a file that has at most `limit` of them.
+fn read_bytes(file: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, TraceError> {
+    check_size(file, file.metadata().map_err(unreadable(file))?.len(), what, limit)?;
+    read_at_most(file, limit).map_err(unreadable(file))
+}
+
+fn read_text(file: &Path, what: &'static str, limit: u64) -> Result<String, TraceError> {
+    let opened = open_at_most(file, what, limit)?;
     let mut text = Vec::new();
     // The limit again: what is not a plain file has no length to ask for.
-    opened.take(limit + 1).read_to_end(&mut text).map_err(|error| whole(unreadable(error)))?;
-    if text.len() as u64 > limit {
-        let bytes = text.len() as u64;
-        return Err(whole(TraceErrorKind::FileTooLarge { what, bytes, limit }));
-    }
+    opened.take(limit + 1).read_to_end(&mut text).map_err(unreadable(file))?;
+    check_size(file, text.len() as u64, what, limit)?;
     String::from_utf8(text).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();

@@ -354,11 +354,11 @@ impl Hub {
             return RunState::Waiting;
         }
         let (now, next) = (self.now(), self.platform.simulation().next_time());
-        let is_over = now >= bound && next != Some(now) && self.port_events.borrow().is_empty();
+        let is_over = now >= bound && next != Some(now) && self.outcomes.is_empty();
         let may_come = ran == RunState::Limit
             && bound <= until
             && next.is_none_or(|next| next > bound)
-            && (self.mode == TimeMode::Lockstep || bound <= self.granted);
+            && (self.mode() == TimeMode::Lockstep || bound <= self.time.granted());
         if !is_over && !may_come {
             return ran;
         }

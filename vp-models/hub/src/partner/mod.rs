@@ -23,6 +23,7 @@
 //! contract of time", has the rules; `promise.rs` applies them.
 
 mod event_table;
+mod partners;
 mod pins;
 mod promise;
 mod reset;
@@ -38,11 +39,9 @@ use vp_models::bus::axi::AxiEvent;
 use vp_models::units::HORIZON;
 
 pub use event_table::PortSide;
-pub(super) use pins::DrivenEvents;
+pub(super) use partners::Partners;
 pub(super) use promise::Bound;
-pub(super) use reset::ResetRound;
 pub use watched::PinEvent;
-pub(super) use watched::PinWatcher;
 
 /// Limit of events that a partner may have driven ahead: its memory is ours.
 const MOST_AHEAD: usize = 65_536;
@@ -215,8 +214,18 @@ impl Partner {
     /// The edge of the earliest reaction to an event that is seen at `at`, in the time of the side that has
     /// driven it; `at_once`: at the same edge.
     fn reaction(&self, at: Time, at_once: bool) -> Time {
-        let seen = later(at, self.clock.delay(self.period));
+        let seen = later(at, self.delay());
         if at_once { seen } else { later(seen, self.period) }
+    }
+
+    /// Time that what crosses its ports is on the way.
+    fn delay(&self) -> Time {
+        self.clock.delay(self.period)
+    }
+
+    /// The edge at which what it has driven takes effect next.
+    fn next_event(&self) -> Option<Time> {
+        self.queue.front().map(|(at, ..)| *at)
     }
 
     /// Time up to which the simulation may come.

@@ -17,15 +17,20 @@ use vp_models::platform::PortKind;
 
 /// Events that ports have driven for partners during a run.
 #[derive(Default)]
-pub(crate) struct DrivenEvents {
-    pub(crate) events: RefCell<Vec<(PartyId, PortIndex, Time, PortEvent)>>,
+pub(super) struct DrivenEvents {
+    pub(super) events: RefCell<Vec<(PartyId, PortIndex, Time, PortEvent)>>,
     /// True during a run, which has to end when something is driven: that limits how far time may move.
-    pub(crate) is_running: Cell<bool>,
+    pub(super) is_running: Cell<bool>,
 }
 
 impl DrivenEvents {
     /// Takes what a port drives for a partner.
-    fn sink(self: &Rc<Self>, sim: &Sim, party: PartyId, port: PortIndex) -> impl Fn(Time, PortEvent) + use<> {
+    pub(super) fn sink(
+        self: &Rc<Self>,
+        sim: &Sim,
+        party: PartyId,
+        port: PortIndex,
+    ) -> impl Fn(Time, PortEvent) + use<> {
         let (driven, sim) = (self.clone(), sim.clone());
         move |at, event| {
             driven.events.borrow_mut().push((party, port, at, event));
@@ -38,7 +43,7 @@ impl DrivenEvents {
 
 impl Hub {
     fn axi_sink(&self, party: PartyId, port: PortIndex) -> AxiSink {
-        let sink = self.driven.sink(&self.platform.sim(), party, port);
+        let sink = self.partners.sink(&self.platform.sim(), party, port);
         Box::new(move |at, event: AxiEvent| sink(at, PortEvent::Axi(event)))
     }
 
@@ -82,20 +87,23 @@ impl Hub {
             (PortKind::Axi, Role::Initiator) => {
                 if let Some(memory) = self.memory(port) {
                     let sink = self.axi_sink(party, port);
-                    let pins =
-                        SubordinatePins::new(memory.interconnect().config(), self.quantum(party), sink);
+                    let pins = SubordinatePins::new(
+                        memory.interconnect().config(),
+                        self.partners.quantum(party),
+                        sink,
+                    );
                     let name = format!("{}.outside", memory.name());
                     memory.interconnect().attach_master(&name, Rc::new(pins));
                 }
             }
             (PortKind::Registers, Role::Target) => {
                 if let Some(registers) = self.platform.outside_registers() {
-                    let sink = self.driven.sink(&self.platform.sim(), party, port);
+                    let sink = self.partners.sink(&self.platform.sim(), party, port);
                     registers.attach(Box::new(move |at, request| sink(at, register(request))));
                 }
             }
             (PortKind::Registers, Role::Initiator) => {
-                let sink = self.driven.sink(&self.platform.sim(), party, port);
+                let sink = self.partners.sink(&self.platform.sim(), party, port);
                 let told = move |at, ready| sink(at, PortEvent::RegisterReady(ready));
                 self.platform.registers().on_ready(Box::new(told));
                 self.listen_to_answers();
@@ -115,7 +123,7 @@ impl Hub {
             Some(PortKind::Registers) => {
                 self.platform.registers().on_ready(Box::new(|_, _| {}));
                 self.platform.registers().on_answer(None);
-                self.driven_accesses.clear();
+                self.bus.clear_driven();
             }
             // As a device in reset has it.
             Some(PortKind::Irq) if role == Role::Source => self.platform.irq().drive(false),
@@ -205,14 +213,13 @@ impl Hub {
             let rule = format!("an access to 0x{address:x}: registers are words below 0x{size:x}");
             return Err(Broken::Pins(rule));
         }
-        let most = self.partners.get(&party).map_or(0, Partner::most_ahead);
+        let most = self.partners.get(party).map_or(0, Partner::most_ahead);
         if self.platform.registers().backlog() >= most {
             return Err(Broken::Many { most });
         }
-        self.next_bus_tag += 1;
-        let tag = self.next_bus_tag;
+        let tag = self.bus.next_tag();
         if access.is_answered() {
-            self.driven_accesses.push_back((tag, party, port));
+            self.bus.push_driven(tag, party, port);
         }
         self.note_asker(party, access);
         self.platform.registers().send(RegisterRequest { address, access, tag });

@@ -2,7 +2,7 @@
 
 use vp_core::Time;
 
-use super::{Broken, Clock, MOST_QUANTUM, Partner, PortEvent, Promise, Reaction, later};
+use super::{Broken, Clock, MOST_QUANTUM, Partner, PortEvent, Promise, later};
 use crate::ids::{PartyId, PortIndex, Role};
 use crate::output::{Failure, FailureKind, Output, Severity};
 use crate::ports::Holding;
@@ -45,12 +45,7 @@ impl Hub {
     }
 
     pub(crate) fn is_partner(&self, party: PartyId) -> bool {
-        self.partners.contains_key(&party)
-    }
-
-    /// Edges by which what crosses a partner's ports is delayed.
-    pub(crate) fn quantum(&self, party: PartyId) -> u32 {
-        self.partners.get(&party).map_or(0, |partner| partner.clock.quantum)
+        self.partners.get(party).is_some()
     }
 
     /// A partner drives something; tells whether nothing follows from it but at its edge.
@@ -61,8 +56,8 @@ impl Hub {
         event: PortEvent,
     ) -> bool {
         let at_once = is_line(&self.ports, port);
-        let ends_standstill = event == PortEvent::Reset && self.standstill.is_some();
-        let Some(partner) = self.partners.get_mut(&party) else { return true };
+        let ends_standstill = event == PortEvent::Reset && self.time.standstill().is_some();
+        let Some(partner) = self.partners.get_mut(party) else { return true };
         if let Err(broken) = partner.drive(at, port, event, at_once) {
             self.remove_partner(party, Some(port), &broken);
             return false;
@@ -79,7 +74,7 @@ impl Hub {
 
     /// A partner promises something; tells whether nothing else follows from it.
     pub(crate) fn take_promise(&mut self, party: PartyId, promise: Promise) -> bool {
-        let Some(partner) = self.partners.get_mut(&party) else { return true };
+        let Some(partner) = self.partners.get_mut(party) else { return true };
         let Err(broken) = partner.set_promise(promise) else { return true };
         self.remove_partner(party, None, &broken);
         false
@@ -91,74 +86,45 @@ impl Hub {
         let (name, time) = (self.parties.name(party), self.now());
         let place = at.map_or_else(String::new, |port| format!("{port}, "));
         let reason = format!("{place}at {time}: {broken}");
-        self.partners.remove(&party);
+        self.partners.remove(party);
         let held: Vec<PortIndex> =
             self.holdings.iter().filter(|held| held.party == party).map(|held| held.port).collect();
         self.warn(Severity::Warning, format!("{name} is no partner any more: {reason}"));
         let failure = Failure::new(FailureKind::ContractBroken, reason.as_str());
-        self.outputs.push_back(Output::Expelled { party, time, failure });
+        self.outputs.push(Output::Expelled { party, time, failure });
         held.into_iter().for_each(|port| self.release(party, port, &reason));
-    }
-
-    /// Returns what ends a run that may go to `limit`, if something does before or then.
-    pub(crate) fn bound(&self, limit: Time) -> Option<Bound> {
-        let partners = self.partners.values();
-        let event = partners.clone().filter_map(|partner| partner.queue.front()).map(|front| front.0).min();
-        let horizon = partners.map(Partner::horizon).min()?;
-        let event = event.filter(|event| *event <= limit);
-        match event {
-            // What else comes at that edge may not be there yet.
-            Some(event) if event < horizon => Some(Bound::Event(event)),
-            _ if horizon <= limit && horizon < Time::MAX => Some(Bound::Horizon(horizon)),
-            _ => None,
-        }
-    }
-
-    /// The next time at which something that partners have driven takes effect.
-    pub(crate) fn next_driven(&self) -> Option<Time> {
-        self.partners.values().filter_map(|partner| partner.queue.front()).map(|front| front.0).min()
     }
 
     /// Returns true if something that partners have driven is to take effect once the present instant is over.
     pub(crate) fn is_driven_due(&self) -> bool {
-        self.next_driven().is_some_and(|at| at <= self.now())
-    }
-
-    /// Returns true if all partners have promised to be silent for ever, unless something comes.
-    pub(crate) fn are_partners_silent(&self) -> bool {
-        self.partners.values().all(|partner| partner.horizon() == Time::MAX)
+        self.partners.next_event().is_some_and(|at| at <= self.now())
     }
 
     /// The partner for whose promise simulated time waits, though there is something to do, and the edge up to
     /// which it has promised to be silent.
     #[must_use]
     pub fn held_by(&self) -> Option<(PartyId, Time)> {
-        let goal = match self.mode {
+        let goal = match self.mode() {
             TimeMode::Lockstep => self.goal_time()?,
             TimeMode::Free => self.next_time().map(|_| Time::MAX)?,
         };
-        let horizons = self.partners.iter().map(|(party, partner)| (*party, partner.horizon()));
-        let (party, horizon) = horizons.min_by_key(|(_, horizon)| *horizon)?;
+        let (party, horizon) = self.partners.first_horizon()?;
         // What the owners of memories have not answered may be what time waits for, and has to be there first.
         let is_owed = self.owed_bursts() > 0;
-        let is_held = self.is_held && !is_owed && horizon <= goal && horizon < Time::MAX;
+        let is_held = self.time.is_held() && !is_owed && horizon <= goal && horizon < Time::MAX;
         is_held.then_some((party, horizon))
     }
 
     /// Lets take effect what partners have driven to be seen by now; tells whether a reset was among it.
     pub(crate) fn apply_driven(&mut self) -> bool {
         let (now, mut is_reset) = (self.now(), false);
-        let is_due = |partner: &Partner| partner.queue.front().is_some_and(|(at, ..)| *at <= now);
-        while let Some((&party, partner)) = self.partners.iter_mut().find(|(_, partner)| is_due(partner)) {
-            if let Some((at, port, event)) = partner.queue.pop_front() {
-                self.is_instant_over = false;
-                self.has_run();
-                self.applied += 1;
-                is_reset |= event == PortEvent::Reset;
-                self.watch_pins(party, port, at, &event);
-                if let Err(broken) = self.apply_event(party, port, event) {
-                    self.remove_partner(party, Some(port), &broken);
-                }
+        while let Some((party, at, port, event)) = self.partners.take_due(now) {
+            self.time.resume_instant();
+            self.has_run();
+            is_reset |= event == PortEvent::Reset;
+            self.watch_pins(party, port, at, &event);
+            if let Err(broken) = self.apply_event(party, port, event) {
+                self.remove_partner(party, Some(port), &broken);
             }
         }
         is_reset
@@ -166,23 +132,24 @@ impl Hub {
 
     /// Tells what partners were sent during a run.
     pub(crate) fn collect_driven(&mut self) {
-        let mut events = std::mem::take(&mut *self.driven.events.borrow_mut());
+        let driven = self.partners.driven().clone();
+        let mut events = driven.events.take();
         for (party, port, at, event) in events.drain(..) {
             self.send_driven(party, port, at, event);
         }
         // Its room is used again.
-        *self.driven.events.borrow_mut() = events;
+        driven.events.replace(events);
     }
 
     pub(crate) fn send_driven(&mut self, party: PartyId, port: PortIndex, at: Time, event: PortEvent) {
         let at_once = is_line(&self.ports, port);
-        let Some(partner) = self.partners.get_mut(&party) else { return };
-        let at = later(at, partner.clock.delay(partner.period));
+        let Some(partner) = self.partners.get_mut(party) else { return };
+        let at = later(at, partner.delay());
         // A reset comes without a warning: nothing is seen earlier than was promised.
         let at = at.max(partner.least());
         partner.send(at, at_once);
         self.watch_pins(party, port, at, &event);
-        self.outputs.push_back(Output::Driven { party, port, at, event });
+        self.outputs.push(Output::Driven { party, port, at, event });
     }
 
     /// Returns what partners can be promised now, where that is more than before.
@@ -193,36 +160,17 @@ impl Hub {
         let now = self.now();
         let own = self.platform.simulation().next_time().map_or(Time::MAX, |next| next.max(now));
         let own = own.min(self.next_command_time());
-        // What a partner has driven may go through to another one at the same edge: the earliest, and the earliest of all others.
-        let (mut first, mut second) = ((None, Time::MAX), Time::MAX);
-        for (party, partner) in &self.partners {
-            let driven = partner.queue.front().map_or(Time::MAX, |front| front.0);
-            let through = partner.horizon().min(driven);
-            if through < first.1 {
-                (first, second) = ((Some(*party), through), first.1);
-            } else {
-                second = second.min(through);
-            }
-        }
-        let promise_to = |(&party, partner): (&PartyId, &Partner)| {
-            let through = if first.0 == Some(party) { second } else { first.1 };
-            let reaction = reaction_to(&self.ports, partner);
-            let next = later(own.min(through), partner.clock.delay(partner.period)).min(reaction);
-            // What was promised before stays promised.
-            let promise = Promise { heard: partner.driven, next: next.max(partner.least()) };
-            (promise != partner.told).then_some((party, promise))
-        };
-        self.partners.iter().filter_map(promise_to).collect()
+        self.partners.due_promises(own, &self.ports)
     }
 
     /// Makes promises; tells whether there are any.
     pub(crate) fn tell_promises(&mut self, promises: Vec<(PartyId, Promise)>) -> bool {
         let is_any = !promises.is_empty();
         for (party, promise) in promises {
-            if let Some(partner) = self.partners.get_mut(&party) {
+            if let Some(partner) = self.partners.get_mut(party) {
                 partner.told = promise;
                 partner.floor = Time::MAX;
-                self.outputs.push_back(Output::Promised { party, promise });
+                self.outputs.push(Output::Promised { party, promise });
             }
         }
         is_any
@@ -231,14 +179,14 @@ impl Hub {
     /// The earliest edge at which something that a party without a clock does from now on could reach a partner.
     fn next_command_time(&self) -> Time {
         let now = self.now();
-        if self.is_closed && self.are_all_partners() {
+        if self.partners.is_closed() && self.are_all_partners() {
             return Time::MAX;
         }
         // In lockstep time stands where the last thing happened, while partners go on.
-        let silent = self.partners.values().map(Partner::horizon).min().filter(|silent| *silent < Time::MAX);
-        let so_far = now.max(silent.unwrap_or(now));
+        let silent = self.partners.first_horizon().map(|(_, silent)| silent);
+        let so_far = now.max(silent.filter(|silent| *silent < Time::MAX).unwrap_or(now));
         let most = later(so_far, self.platform.description().period * EDGES_BEFORE_NEWCOMERS);
-        let from = match self.mode {
+        let from = match self.mode() {
             TimeMode::Lockstep => self.goal_time().unwrap_or(now).min(most),
             TimeMode::Free if self.are_all_partners() => return most,
             TimeMode::Free => now,
@@ -258,25 +206,17 @@ impl Hub {
     /// Returns the time at which the next command may begin, if that is later than now. After a party has
     /// left, or has reset the platform, the promise that its commands would be seen later still holds.
     pub(crate) fn next_begin(&self) -> Option<Time> {
-        let ahead = |partner: &Partner| {
-            let on_the_way = later(partner.clock.delay(partner.period), self.time_to_ports());
-            partner.least().since(on_the_way)
-        };
-        self.partners.values().map(ahead).max().filter(|begin| *begin > self.now())
+        self.partners.next_begin(self.time_to_ports()).filter(|begin| *begin > self.now())
     }
 
     /// Two partners on one path whose outputs both depend on inputs of the same edge would have to wait for each other
     /// within it.
     pub(crate) fn check_reaction(&self, party: PartyId, port: PortIndex) -> Result<(), Failure> {
-        let is_same = |party: &PartyId| {
-            self.partners.get(party).is_some_and(|partner| partner.clock.reaction == Reaction::SameEdge)
-        };
-        let other = self
-            .holdings
-            .iter()
-            .find(|held| held.port == port && held.party != party && is_same(&held.party));
+        let is_same = |party: PartyId| self.partners.reacts_at_once(party);
+        let other =
+            self.holdings.iter().find(|held| held.port == port && held.party != party && is_same(held.party));
         match other {
-            Some(other) if is_same(&party) => {
+            Some(other) if is_same(party) => {
                 let name = self.port(port)?.name;
                 let reason = format!(
                     "{name}: outputs of {} depend on inputs of the same edge, too: one side of a path has to be registered",
@@ -295,7 +235,7 @@ fn is_line(ports: &[Port], port: PortIndex) -> bool {
 }
 
 /// The earliest edge at which the platform may react to what a partner has driven and has not taken effect.
-fn reaction_to(ports: &[Port], partner: &Partner) -> Time {
+pub(super) fn reaction_to(ports: &[Port], partner: &Partner) -> Time {
     let Some(&(first, ..)) = partner.queue.front() else { return Time::MAX };
     // A later event is reacted to later than the first one is.
     let at_first = partner.queue.iter().take_while(|(at, ..)| *at == first);

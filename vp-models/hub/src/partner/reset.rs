@@ -13,14 +13,14 @@ use crate::ids::{PartyId, PortIndex};
 
 /// The ports of this platform at which the reset came that put it back last, and when.
 #[derive(Default)]
-pub(crate) struct ResetRound {
+pub(super) struct ResetRound {
     at: Time,
     ports: Vec<PortIndex>,
 }
 
 impl ResetRound {
     /// A reset comes at a port; tells whether it is another one than that which the other ports have seen.
-    fn is_new(&mut self, at: Time, port: PortIndex) -> bool {
+    pub(super) fn is_new(&mut self, at: Time, port: PortIndex) -> bool {
         let is_new = self.at != at || self.ports.is_empty() || self.ports.contains(&port);
         if is_new {
             (self.at, self.ports) = (at, Vec::new());
@@ -33,25 +33,24 @@ impl ResetRound {
 impl Hub {
     /// Takes a party for the platform that this one is a part of: its resets are obeyed.
     pub(crate) fn follow(&mut self, leader: PartyId) {
-        if let Some(partner) = self.partners.get_mut(&leader) {
+        if let Some(partner) = self.partners.get_mut(leader) {
             partner.is_leader = true;
         }
     }
 
     pub(super) fn is_leader(&self, party: PartyId) -> bool {
-        self.partners.get(&party).is_some_and(|partner| partner.is_leader)
+        self.partners.get(party).is_some_and(|partner| partner.is_leader)
     }
 
     /// Returns true if a reset of the platform that this one is a part of has come, and not taken effect.
     pub(crate) fn has_reset_ahead(&self) -> bool {
-        let mut queues = self.partners.values().map(|partner| &partner.queue);
-        queues.any(|queue| queue.iter().any(|(.., event)| *event == PortEvent::Reset))
+        self.partners.have_reset_ahead()
     }
 
     /// The platform that this one is a part of was reset, as a port sees it now.
     pub(super) fn follow_reset(&mut self, party: PartyId, port: PortIndex) -> Result<(), Broken> {
         let now = self.now();
-        if self.reset_round.is_new(now, port) {
+        if self.partners.is_new_reset(now, port) {
             self.reset(Some(party)).map_err(|failure| Broken::Pins(failure.reason))?;
         }
         // As every output does, it follows its input an edge later.
@@ -63,12 +62,12 @@ impl Hub {
     /// Tells partners that the platform was put back, but for the one that has asked for it.
     pub(crate) fn reset_partners(&mut self, by: Option<PartyId>) {
         let now = self.now();
-        self.driven.events.borrow_mut().clear();
-        self.driven_accesses.clear();
+        self.partners.driven().events.borrow_mut().clear();
+        self.bus.clear_driven();
         let timed = self.holdings.iter().filter(|held| held.is_timed && Some(held.party) != by);
         let timed: Vec<(PartyId, PortIndex)> = timed.map(|held| (held.party, held.port)).collect();
         for (party, port) in timed {
-            if let Some(partner) = self.partners.get_mut(&party) {
+            if let Some(partner) = self.partners.get_mut(party) {
                 partner.queue.clear();
                 *partner.resets.entry(port).or_default() += 1;
             }

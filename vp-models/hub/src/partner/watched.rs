@@ -20,20 +20,20 @@ pub struct PinEvent {
 }
 
 /// Called for each event.
-pub(crate) type PinWatcher = Box<dyn FnMut(PinEvent)>;
+pub(super) type PinWatcher = Box<dyn FnMut(PinEvent)>;
 
 impl Hub {
     /// Reports from now on what is driven at ports that partners hold: events of the platform when it drives
     /// them, and those of a partner when they take effect. Events of one channel and direction come in the
     /// order of their edges.
     pub fn on_driven(&mut self, told: impl FnMut(PinEvent) + 'static) {
-        self.pin_watcher = Some(Box::new(told));
+        self.partners.watch(Box::new(told));
     }
 
     pub(super) fn watch_pins(&mut self, party: PartyId, port: PortIndex, at: Time, event: &PortEvent) {
-        let Some(watcher) = &mut self.pin_watcher else { return };
-        if let Some(role) = self.holdings.of(party, port).map(|held| held.role) {
-            watcher(PinEvent { port, role, at, event: event.clone() });
-        }
+        self.partners.tell_watcher(|| {
+            let role = self.holdings.of(party, port)?.role;
+            Some(PinEvent { port, role, at, event: event.clone() })
+        });
     }
 }

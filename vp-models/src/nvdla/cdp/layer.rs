@@ -9,7 +9,7 @@ use crate::nvdla::cube::{self, Packing, Surface};
 use crate::nvdla::encode::{self, Encoded, Fields};
 use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::{Converter, Precision, wrap};
-use crate::nvdla::place::{LowBits, PlaceFields};
+use crate::nvdla::place::{LowBits, PlaceFields, destination_place, source_place};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, RegisterMap, Unit, cdp as reg, cdp_rdma as rdma_reg};
 
@@ -68,23 +68,10 @@ pub struct CdpLayer {
 }
 
 /// Registers of the place that CDP reads.
-const SOURCE: PlaceFields = PlaceFields {
-    ram: rdma_reg::D_SRC_DMA_CFG::SRC_RAM_TYPE,
-    base: [
-        rdma_reg::D_SRC_BASE_ADDR_LOW::SRC_BASE_ADDR_LOW,
-        rdma_reg::D_SRC_BASE_ADDR_HIGH::SRC_BASE_ADDR_HIGH,
-    ],
-    line_stride: rdma_reg::D_SRC_LINE_STRIDE::SRC_LINE_STRIDE,
-    surface_stride: rdma_reg::D_SRC_SURFACE_STRIDE::SRC_SURFACE_STRIDE,
-};
+const SOURCE: PlaceFields = source_place!(rdma_reg, D_SRC_DMA_CFG);
 
 /// Registers of the place that CDP writes.
-const DESTINATION: PlaceFields = PlaceFields {
-    ram: reg::D_DST_DMA_CFG::DST_RAM_TYPE,
-    base: [reg::D_DST_BASE_ADDR_LOW::DST_BASE_ADDR_LOW, reg::D_DST_BASE_ADDR_HIGH::DST_BASE_ADDR_HIGH],
-    line_stride: reg::D_DST_LINE_STRIDE::DST_LINE_STRIDE,
-    surface_stride: reg::D_DST_SURFACE_STRIDE::DST_SURFACE_STRIDE,
-};
+const DESTINATION: PlaceFields = destination_place!(reg, D_DST_DMA_CFG);
 
 impl CdpLayer {
     /// Returns the errors in the registers that place the layer's cubes, each as a sentence.

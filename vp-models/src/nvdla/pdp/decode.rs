@@ -3,28 +3,15 @@
 use super::layer::{Average, Axis, Hardware, Method, PdpLayer, PdpSource, Strips, line_buffer_columns};
 use crate::nvdla::cube::Packing;
 use crate::nvdla::numeric::Precision;
-use crate::nvdla::place::{LowBits, PlaceFields};
+use crate::nvdla::place::{LowBits, PlaceFields, destination_place, source_place};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, pdp as reg, pdp_rdma as rdma_reg};
 
 /// Registers of the place that PDP reads.
-pub(super) const SOURCE: PlaceFields = PlaceFields {
-    ram: rdma_reg::D_SRC_RAM_CFG::SRC_RAM_TYPE,
-    base: [
-        rdma_reg::D_SRC_BASE_ADDR_LOW::SRC_BASE_ADDR_LOW,
-        rdma_reg::D_SRC_BASE_ADDR_HIGH::SRC_BASE_ADDR_HIGH,
-    ],
-    line_stride: rdma_reg::D_SRC_LINE_STRIDE::SRC_LINE_STRIDE,
-    surface_stride: rdma_reg::D_SRC_SURFACE_STRIDE::SRC_SURFACE_STRIDE,
-};
+pub(super) const SOURCE: PlaceFields = source_place!(rdma_reg, D_SRC_RAM_CFG);
 
 /// Registers of the place that PDP writes.
-pub(super) const DESTINATION: PlaceFields = PlaceFields {
-    ram: reg::D_DST_RAM_CFG::DST_RAM_TYPE,
-    base: [reg::D_DST_BASE_ADDR_LOW::DST_BASE_ADDR_LOW, reg::D_DST_BASE_ADDR_HIGH::DST_BASE_ADDR_HIGH],
-    line_stride: reg::D_DST_LINE_STRIDE::DST_LINE_STRIDE,
-    surface_stride: reg::D_DST_SURFACE_STRIDE::DST_SURFACE_STRIDE,
-};
+pub(super) const DESTINATION: PlaceFields = destination_place!(reg, D_DST_RAM_CFG);
 
 impl PdpLayer {
     /// Returns the errors in the registers that place the layer's cubes, each as a sentence.

@@ -1,6 +1,6 @@
 //! The fields of SDP's stages and of their operands in SDP_RDMA, which differ in name only.
 
-use crate::nvdla::place::PlaceFields;
+use crate::nvdla::place::{PlaceFields, destination_place, source_place};
 use crate::nvdla::registers::{FieldRef, sdp as reg, sdp_rdma as rdma_reg};
 
 /// The fields that the three stages have in common, under different names.
@@ -50,23 +50,10 @@ pub struct ShiftFields {
 }
 
 /// Registers of the place that SDP reads.
-pub(super) const SOURCE: PlaceFields = PlaceFields {
-    ram: rdma_reg::D_SRC_DMA_CFG::SRC_RAM_TYPE,
-    base: [
-        rdma_reg::D_SRC_BASE_ADDR_LOW::SRC_BASE_ADDR_LOW,
-        rdma_reg::D_SRC_BASE_ADDR_HIGH::SRC_BASE_ADDR_HIGH,
-    ],
-    line_stride: rdma_reg::D_SRC_LINE_STRIDE::SRC_LINE_STRIDE,
-    surface_stride: rdma_reg::D_SRC_SURFACE_STRIDE::SRC_SURFACE_STRIDE,
-};
+pub(super) const SOURCE: PlaceFields = source_place!(rdma_reg, D_SRC_DMA_CFG);
 
 /// Registers of the place that SDP writes.
-pub(super) const DESTINATION: PlaceFields = PlaceFields {
-    ram: reg::D_DST_DMA_CFG::DST_RAM_TYPE,
-    base: [reg::D_DST_BASE_ADDR_LOW::DST_BASE_ADDR_LOW, reg::D_DST_BASE_ADDR_HIGH::DST_BASE_ADDR_HIGH],
-    line_stride: reg::D_DST_LINE_STRIDE::DST_LINE_STRIDE,
-    surface_stride: reg::D_DST_SURFACE_STRIDE::DST_SURFACE_STRIDE,
-};
+pub(super) const DESTINATION: PlaceFields = destination_place!(reg, D_DST_DMA_CFG);
 
 /// Fields of BS.
 pub const BS: ShiftFields = ShiftFields {

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::super::discover::{Language, configuration_of_name};
 use super::super::error::{TraceError, TraceErrorKind};
-use super::super::{MAX_SCRIPT_BYTES, is_there, read_text};
+use super::super::{MAX_SCRIPT_BYTES, is_there, read_bytes, read_text};
 use crate::loadable::normal;
-use vp_models::bounded_file::read_at_most;
 
 /// Largest image read, in bytes.
 const MAX_GOLDEN_BYTES: u64 = 16 << 20;
@@ -235,15 +234,8 @@ pub(super) fn find(name: &str, script: &Path) -> Result<Option<Golden>, TraceErr
 
 /// The golden of an image file.
 pub(in super::super) fn image(file: &Path) -> Result<Golden, TraceError> {
-    let unreadable =
-        |error: std::io::Error| TraceError::whole(file, TraceErrorKind::Unreadable(error.to_string()));
     is_there(file)?;
-    let size = file.metadata().map_err(unreadable)?.len();
-    if size > MAX_GOLDEN_BYTES {
-        let (what, limit) = ("golden", MAX_GOLDEN_BYTES);
-        return Err(TraceError::whole(file, TraceErrorKind::FileTooLarge { what, bytes: size, limit }));
-    }
-    let bytes = read_at_most(file, MAX_GOLDEN_BYTES).map_err(unreadable)?;
+    let bytes = read_bytes(file, "golden", MAX_GOLDEN_BYTES)?;
     Dimg::parse(&bytes, file).map(Golden::Image)
 }
 

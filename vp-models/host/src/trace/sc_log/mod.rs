@@ -17,7 +17,7 @@ use std::path::Path;
 use self::memory::{Memories, Told};
 use self::transaction::{Port, Transaction};
 use super::error::{TraceError, TraceErrorKind};
-use super::{Body, Line, Surface, Trace};
+use super::{Body, Line, Surface, Trace, open_at_most, unreadable};
 use crate::Memory;
 use vp_models::nvdla::registers::RegisterMap;
 
@@ -130,18 +130,10 @@ pub(super) fn configuration(path: &Path) -> Option<String> {
 
 /// Reads a log.
 pub(super) fn load(name: &str, script: &Path) -> Result<Trace, TraceError> {
-    let unreadable =
-        |error: std::io::Error| TraceError::whole(script, TraceErrorKind::Unreadable(error.to_string()));
-    let file = File::open(script).map_err(unreadable)?;
-    let bytes = file.metadata().map_err(unreadable)?.len();
-    if bytes > MAX_LOG_BYTES {
-        let kind =
-            TraceErrorKind::FileTooLarge { what: "log of a virtual platform", bytes, limit: MAX_LOG_BYTES };
-        return Err(TraceError::whole(script, kind));
-    }
+    let file = open_at_most(script, "log of a virtual platform", MAX_LOG_BYTES)?;
     let mut reader = BufReader::new(file.take(MAX_LOG_BYTES));
     let (mut log, mut number, mut line) = (Reader::default(), 0, Vec::new());
-    while next_line(&mut reader, &mut line).map_err(unreadable)? {
+    while next_line(&mut reader, &mut line).map_err(unreadable(script))? {
         number += 1;
         let is_cut = line.len() as u64 == MAX_LINE_BYTES;
         // The virtual platform may end within a line.

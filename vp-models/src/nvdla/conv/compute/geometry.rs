@@ -2,6 +2,7 @@
 
 use super::element::Element;
 use super::error::Error;
+use std::ops::Range;
 
 /// A pair of steps, along a row and from row to row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,9 +106,25 @@ impl Geometry {
         full_row.map_or(Some(needed), |end_of_row| Some(needed.max(corner(end_of_row)?)))
     }
 
-    /// Checks that a window of `held` elements has all that positions 0 to `end` read.
-    pub(super) fn check_reach(&self, end: usize, pitch: usize, held: usize) -> Result<(), Error> {
-        match self.needs(end, pitch) {
+    /// Checks that all that is asked for exists and has its place among `sums` sums: kernels among those `packed`, and what
+    /// positions read in a window of that pitch with `held` elements.
+    pub(super) fn check(
+        &self,
+        (positions, kernels): (&Range<usize>, &Range<usize>),
+        sums: usize,
+        packed: usize,
+        (pitch, held): (usize, usize),
+    ) -> Result<(), Error> {
+        if kernels.start > kernels.end || kernels.end > packed {
+            let Range { start, end } = *kernels;
+            return Err(Error::Kernels { start, end, packed });
+        }
+        let needed = positions.len().saturating_mul(kernels.len());
+        if needed != sums {
+            return Err(Error::Sums { needed, given: sums });
+        }
+        match self.needs(positions.end, pitch) {
+            _ if needed == 0 => Ok(()),
             Some(needed) if needed <= held => Ok(()),
             needed => Err(Error::Window { needed: needed.unwrap_or(usize::MAX), held }),
         }

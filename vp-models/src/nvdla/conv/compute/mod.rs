@@ -84,18 +84,8 @@ impl<'a, T: Element> Convolution<'a, T> {
 
     /// Checks that all that is asked for exists and has its place among `sums` sums.
     fn check(&self, positions: &Range<usize>, kernels: &Range<usize>, sums: usize) -> Result<(), Error> {
-        if kernels.start > kernels.end || kernels.end > self.weights.kernels() {
-            let (start, end, packed) = (kernels.start, kernels.end, self.weights.kernels());
-            return Err(Error::Kernels { start, end, packed });
-        }
-        let needed = positions.len().saturating_mul(kernels.len());
-        if needed != sums {
-            return Err(Error::Sums { needed, given: sums });
-        }
-        if needed == 0 {
-            return Ok(());
-        }
-        self.geometry.check_reach(positions.end, self.window.pitch, self.window.elements.len())
+        let window = (self.window.pitch, self.window.elements.len());
+        self.geometry.check((positions, kernels), sums, self.weights.kernels(), window)
     }
 }
 

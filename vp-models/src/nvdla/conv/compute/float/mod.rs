@@ -211,19 +211,8 @@ impl<'a> FloatConvolution<'a> {
     }
 
     fn check(&self, positions: &Range<usize>, kernels: &Range<usize>, sums: usize) -> Result<(), Error> {
-        if kernels.start > kernels.end || kernels.end > self.weights.kernels {
-            let (start, end, packed) = (kernels.start, kernels.end, self.weights.kernels);
-            return Err(Error::Kernels { start, end, packed });
-        }
-        let needed = positions.len().saturating_mul(kernels.len());
-        if needed != sums {
-            return Err(Error::Sums { needed, given: sums });
-        }
-        if needed == 0 {
-            return Ok(());
-        }
-        let held = self.window.numbers.len();
-        self.geometry.check_reach(positions.end, self.window.pitch, held)
+        let window = (self.window.pitch, self.window.numbers.len());
+        self.geometry.check((positions, kernels), sums, self.weights.kernels, window)
     }
 }
 
