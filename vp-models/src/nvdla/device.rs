@@ -26,7 +26,7 @@ use crate::occupancy::Occupancy;
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
 use std::rc::Rc;
-use vp_core::observe::{SourceKind, Warning, What};
+use vp_core::observe::{SourceKind, Warning, WarningMarks, What};
 use vp_core::{Sim, Time};
 
 /// Parts that a device is built from.
@@ -257,14 +257,14 @@ impl Nvdla {
     /// Says once if the registers accessed are another map's.
     fn look_for_another_map(&self, address: u32, written: Option<u32>) {
         if let Some(text) = self.other_map.borrow_mut().accessed(address, written) {
-            self.warn(&text);
+            self.warn(Warning::Once(&text));
         }
     }
 
-    fn warn(&self, text: &str) {
+    fn warn(&self, warning: Warning<'_>) {
         // Announced only now: runs without a warning have the sources that they always had.
         let source = self.sim.source("nvdla", SourceKind::Warnings);
-        self.sim.report(source, What::Warning(Warning::Once(text)));
+        self.sim.report(source, What::Warning(warning));
     }
 
     /// Says once of each unit that is enabled and is not there that nothing will come of it.
@@ -274,9 +274,11 @@ impl Nvdla {
         let enables = matches!(register.name, "D_OP_ENABLE" | "CFG_LAUNCH0" | "CFG_LAUNCH1");
         if enables && value & 1 != 0 && !self.missing.borrow().contains(&unit) {
             self.missing.borrow_mut().push(unit);
-            self.warn(&format!(
+            let text = format!(
                 "{located} = {value:#x}: this configuration was built without {unit}, whose registers read 0 and which raises no interrupt"
-            ));
+            );
+            let marks = WarningMarks { refused: false, lacking: true };
+            self.warn(Warning::Marked { marks, text: &text });
         }
     }
 
