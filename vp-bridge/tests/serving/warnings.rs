@@ -172,7 +172,7 @@ fn judged(connect: &[&str], folder: &Path, format: u32) -> String {
     let script = folder.join("layer.cfg");
     let lines = [
         &*format!("reg_write(NVDLA_SDP.D_DATA_FORMAT, {format:#x});"),
-        "reg_write(NVDLA_SDP.D_FEATURE_MODE_CFG, 0x1);",
+        "reg_write(NVDLA_SDP_RDMA.D_OP_ENABLE, 0x1);",
         "reg_write(NVDLA_SDP.D_OP_ENABLE, 0x1);",
         "poll_reg_equal(NVDLA_GLB.S_INTR_STATUS, 0x1);",
     ];
@@ -189,7 +189,7 @@ fn a_layer_that_a_servers_platform_refuses_is_judged_as_in_process() {
     let folder = tempfile::tempdir().unwrap();
     for connect in [&["--platform", "nv_small"][..], &["--connect", &address]] {
         assert_eq!(judged(connect, folder.path(), 1), "not supported", "int16, which other platforms have");
-        assert_eq!(judged(connect, folder.path(), 3), "failed", "a format that none has");
+        assert_eq!(judged(connect, folder.path(), 3), "FAIL", "a format that none has");
     }
 }
 
