@@ -15,7 +15,7 @@ pub use buffered::BufferedSource;
 pub use hash::EventHash;
 pub use kinds::Kinds;
 pub use source::{LevelUnit, Source, SourceInfo, SourceKind};
-pub use warning::Warning;
+pub use warning::{Warning, WarningMarks};
 
 /// The stages of a transfer on a bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -77,7 +77,10 @@ impl Observer for Callback {
             What::End { label, id } => self.call.call1(py, (time, source, false, label, id)),
             What::Count { label, value } => self.call.call1(py, (time, source, label, value)),
             What::Warning(
-                Warning::Once(text) | Warning::Repeated { text, .. } | Warning::Access { text, .. },
+                Warning::Once(text)
+                | Warning::Marked { text, .. }
+                | Warning::Repeated { text, .. }
+                | Warning::Access { text, .. },
             ) => self.call.call1(py, (time, source, text)),
         });
         if let Err(error) = called {

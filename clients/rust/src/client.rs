@@ -640,6 +640,9 @@ impl<H: Handler> Client<H> {
                 }
             }
             Event::Notice(Notice::Warning { time, text }) => self.handler.warning(time, text),
+            Event::Notice(Notice::MarkedWarning { time, marks, text }) => {
+                self.handler.marked_warning(time, marks, text);
+            }
             Event::Notice(Notice::Stopped(report)) => self.handler.stopped(*report),
             Event::Request { id, request, payload } => {
                 let answered = match request {

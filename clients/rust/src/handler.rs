@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use vp_protocols::native::{
     Driven, ErrorCode, MemoryWrite, PortId, Posted, Promised, Reply, Request, RequestId, StopReport, Time,
+    WarningMarks,
 };
 
 /// Reason for which a request of the platform is not carried out.
@@ -64,6 +65,12 @@ pub trait Handler {
     /// A message of the platform for people.
     fn warning(&mut self, time: Time, text: String) {
         let _ = (time, text);
+    }
+
+    /// A message of the platform for people, with marks for programs.
+    fn marked_warning(&mut self, time: Time, marks: WarningMarks, text: String) {
+        let _ = marks;
+        self.warning(time, text);
     }
 
     /// A debugger has stopped simulated time. Called for a session that has sent a debug command, unless its

@@ -11,7 +11,7 @@ use vp_protocols::native::statistics::emit_counters;
 use vp_protocols::native::{
     Access, Capabilities, Connection, Counter, CounterValue, Driven, ErrorCode, Event, MemoryRead,
     MemoryWrite, Notice, Offer, Port, PortEvent, PortId, PortKind, Promised, Reaction, Reply, Request,
-    RequestId, Role, Roles, Terms, Time, TimeMode, Token,
+    RequestId, Role, Roles, Terms, Time, TimeMode, Token, WarningMarks,
 };
 use vp_shm::descriptors::Passed;
 use vp_shm::ring;
@@ -317,6 +317,8 @@ fn while_a_register_is_waited_for_memory_is_served_and_events_are_told_in_order(
         peer.connection.request(Request::MemoryRead(read(8)), &[]).unwrap();
         peer.connection.request(Request::MemoryRead(read(62)), &[]).unwrap();
         peer.connection.notify(Notice::Warning { time: Time(2), text: "mind".into() }).unwrap();
+        let (time, marks) = (Time(2), WarningMarks::REFUSED);
+        peer.connection.notify(Notice::MarkedWarning { time, marks, text: "refused".into() }).unwrap();
         peer.connection.reply(id, Time(3), Reply::Value { value: 7 }, &[]).unwrap();
         peer.raise(false, 4);
         peer.send();
@@ -330,7 +332,14 @@ fn while_a_register_is_waited_for_memory_is_served_and_events_are_told_in_order(
     assert_eq!(written.0, Reply::Done);
     assert_eq!((here.0, &here.1[..]), (Reply::Data, &[1, 0, 3, 4][..]));
     assert!(matches!(nowhere.0, Reply::Failed { code: ErrorCode::DecodeError, .. }));
-    let heard = ["line 1 true at 1", "1 bytes to 8", "2 bytes to 10", "mind at 2", "line 1 false at 4"];
+    let heard = [
+        "line 1 true at 1",
+        "1 bytes to 8",
+        "2 bytes to 10",
+        "mind at 2",
+        "refused at 2",
+        "line 1 false at 4",
+    ];
     assert_eq!(client.handler().heard, heard);
     assert_eq!(client.time(), Time(4));
 }

@@ -343,6 +343,9 @@ impl Session {
     fn grants(&self, message: &Message) -> bool {
         let needed = match message {
             Message::Notice(Notice::Warning { .. }) => Capabilities::WARNINGS,
+            Message::Notice(Notice::MarkedWarning { .. }) => {
+                Capabilities::WARNINGS.union(Capabilities::WARNING_MARKS)
+            }
             Message::Request { request: Request::ShareMemory(_), .. } => Capabilities::SHARED_MEMORY,
             Message::Request { request: Request::OpenRing(_), .. } => Capabilities::REGISTER_RING,
             Message::Request { request: Request::Step { .. }, .. } => Capabilities::STEPPING,
@@ -658,19 +661,29 @@ impl Connection {
         self.send_plain(Message::Posted(posted), payload)
     }
 
-    /// Sends a notice. A warning that the peer does not want is silently left out.
+    /// Sends a notice. A warning that the peer does not want is silently left out. A peer that does not know marks gets a
+    /// warning without them.
     ///
     /// # Errors
     /// [`SendError`]: the caller's mistakes.
     pub fn notify(&mut self, notice: Notice) -> Result<(), SendError> {
-        if let Notice::Warning { .. } = notice {
-            if self.side == Side::Client {
-                return Err(SendError::WrongSide { message: "Warning", sender: self.side.name() });
+        let notice = match notice {
+            Notice::Warning { .. } | Notice::MarkedWarning { .. } if self.side == Side::Client => {
+                let message = Message::Notice(notice).name();
+                return Err(SendError::WrongSide { message, sender: self.side.name() });
             }
-            if self.is_open() && !self.capabilities().contains(Capabilities::WARNINGS) {
+            Notice::Warning { .. } | Notice::MarkedWarning { .. }
+                if self.is_open() && !self.capabilities().contains(Capabilities::WARNINGS) =>
+            {
                 return Ok(());
             }
-        }
+            Notice::MarkedWarning { time, text, .. }
+                if !self.capabilities().contains(Capabilities::WARNING_MARKS) =>
+            {
+                Notice::Warning { time, text }
+            }
+            notice => notice,
+        };
         self.send_plain(Message::Notice(notice), &[])
     }
 

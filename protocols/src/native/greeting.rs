@@ -312,6 +312,8 @@ bitflags::bitflags! {
         const DEBUGGING = 1 << 14;
         /// Takes [`Save`](super::Request::Save).
         const SAVING = 1 << 15;
+        /// Takes [`MarkedWarning`](super::Notice::MarkedWarning)s.
+        const WARNING_MARKS = 1 << 16;
     }
 }
 
@@ -319,7 +321,7 @@ impl Capabilities {
     /// Nothing beyond the bare protocol.
     pub const NONE: Self = Self(0);
     /// All that this crate knows and any client and stream can do.
-    pub const ALL: Self = Self(0b1110_1001_1010_0111);
+    pub const ALL: Self = Self(0b1_1110_1001_1010_0111);
     /// Capabilities that need a stream between processes of one host: one that can carry files.
     pub const LOCAL: Self = Self(0b11000);
 }

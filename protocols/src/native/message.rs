@@ -529,6 +529,30 @@ pub enum Notice {
     /// get it when a debugger stops time for the first time, and when they join while time is stopped. Needs
     /// [`Capabilities::DEBUGGING`](super::Capabilities::DEBUGGING).
     Stopped(Box<StopReport>),
+    /// Server → client: a warning with marks for programs, sent in the place of [`Notice::Warning`]. Needs
+    /// [`Capabilities::WARNINGS`](super::Capabilities::WARNINGS) and
+    /// [`Capabilities::WARNING_MARKS`](super::Capabilities::WARNING_MARKS).
+    MarkedWarning {
+        /// Simulated time.
+        time: Time,
+        /// Marks that hold for the warning; at least one.
+        marks: WarningMarks,
+        /// Text of the warning: what, where, what would be right.
+        text: String,
+    },
+}
+
+/// Marks of a warning, by which a program judges a run. Bits without a meaning are kept and ignored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct WarningMarks(u8);
+
+bitflags::bitflags! {
+    impl WarningMarks: u8 {
+        /// A piece of work, such as a layer, was refused: it ends, and nothing was computed.
+        const REFUSED = 1 << 0;
+        /// The device as configured lacks what was asked of it. Another configuration may have it.
+        const LACKING = 1 << 1;
+    }
 }
 
 /// Length that a message's payload must have.
@@ -555,6 +579,7 @@ impl Message {
             Self::Notice(Notice::Interrupt { .. }) => "Interrupt",
             Self::Notice(Notice::Warning { .. }) => "Warning",
             Self::Notice(Notice::Stopped(_)) => "Stop notice",
+            Self::Notice(Notice::MarkedWarning { .. }) => "MarkedWarning",
             Self::Driven(_) => "Driven",
             Self::Promised(_) => "Promised",
         }
@@ -619,7 +644,7 @@ impl Message {
             Self::Refused(Refused { reason, .. }) | Self::Bye(Bye { reason, .. }) => reason,
             Self::Reply { reply: Reply::Failed { reason, .. }, .. } => reason,
             Self::Reply { reply: Reply::Reached { why: Why::Deadlock { report } }, .. } => report,
-            Self::Notice(Notice::Warning { text, .. }) => text,
+            Self::Notice(Notice::Warning { text, .. } | Notice::MarkedWarning { text, .. }) => text,
             _ => return,
         };
         if text.len() > MAX_TEXT {

@@ -54,7 +54,7 @@ pub(super) fn event(event: &mut Event, fit: fn(&mut String)) {
         Event::Bye(bye) => fit(&mut bye.reason),
         Event::Reply { reply: Reply::Failed { reason, .. }, .. } => fit(reason),
         Event::Reply { reply: Reply::Reached { why: Why::Deadlock { report } }, .. } => fit(report),
-        Event::Notice(Notice::Warning { text, .. }) => fit(text),
+        Event::Notice(Notice::Warning { text, .. } | Notice::MarkedWarning { text, .. }) => fit(text),
         Event::Notice(Notice::Stopped(report)) | Event::Reply { reply: Reply::Stopped(report), .. } => {
             stop_report(report);
         }
@@ -97,7 +97,7 @@ pub(super) fn counter(Counter { name, unit, value }: &mut Counter) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Bye, DebugState, ErrorCode, Hit, RequestId, SessionId, StopWhy, Time};
+    use super::super::{Bye, DebugState, ErrorCode, Hit, RequestId, SessionId, StopWhy, Time, WarningMarks};
     use super::*;
     use bytes::Bytes;
 
@@ -113,6 +113,7 @@ mod tests {
         let events = [
             Event::Bye(Bye { code: None, reason: text() }),
             Event::Notice(Notice::Warning { time, text: text() }),
+            Event::Notice(Notice::MarkedWarning { time, marks: WarningMarks::REFUSED, text: text() }),
             reply(Reply::Failed { code: ErrorCode::Internal, reason: text() }),
             reply(Reply::Reached { why: Why::Deadlock { report: text() } }),
         ];

@@ -373,6 +373,10 @@ fn session_message() -> impl Strategy<Value = (Message, Vec<u8>)> {
         1 => (port(), any::<bool>(), time())
             .prop_map(|(port, level, time)| (Message::Notice(Notice::Interrupt { port, level, time }), vec![])),
         1 => (time(), text(64)).prop_map(|(time, text)| (Message::Notice(Notice::Warning { time, text }), vec![])),
+        1 => (time(), any::<u8>(), text(64)).prop_map(|(time, marks, text)| {
+            let marks = WarningMarks::from_bits_retain(marks);
+            (Message::Notice(Notice::MarkedWarning { time, marks, text }), vec![])
+        }),
         1 => stop_report().prop_map(|report| (Message::Notice(Notice::Stopped(Box::new(report))), vec![])),
         5 => driven().prop_map(|(driven, payload)| (Message::Driven(driven), payload)),
         1 => (any::<u64>(), option::of(time()))

@@ -407,6 +407,15 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
         ("save", request(15, Request::Save { first: 0 }), none()),
         ("save-on", request(16, Request::Save { first: 1 << 20 }), none()),
         ("saved", reply(15, 1_300_000, Reply::Saved { total: 9 }), b"VPSV".to_vec()),
+        (
+            "marked-warning",
+            Message::Notice(Notice::MarkedWarning {
+                time: Time(1_300_000),
+                marks: WarningMarks::REFUSED.union(WarningMarks::LACKING),
+                text: "nvdla.pdp: layer refused: no int16".into(),
+            }),
+            none(),
+        ),
     ]
 }
 
@@ -483,8 +492,8 @@ fn the_vectors_cover_every_message() {
     let mut seen: Vec<&str> = examples().iter().map(|(_, message, _)| message.name()).collect();
     seen.sort_unstable();
     seen.dedup();
-    // 4 of the handshake, 21 requests, 6 of debuggers, 12 replies, 2 posted writes, 3 notices, 2 of partners.
-    assert_eq!(seen.len(), 4 + 21 + 6 + 12 + 2 + 3 + 2, "{seen:?}");
+    // 4 of the handshake, 21 requests, 6 of debuggers, 12 replies, 2 posted writes, 4 notices, 2 of partners.
+    assert_eq!(seen.len(), 4 + 21 + 6 + 12 + 2 + 4 + 2, "{seen:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Warnings that tell what a platform lacks apart from what is wrong.
 
-use vp_host::{Host as _, Warning};
+use vp_core::observe::WarningMarks;
+use vp_host::Host as _;
 use vp_models::nvdla::registers::{Unit, cacc, cdma, cmac, csc, sdp};
 use vp_models::platform::Description;
 use vp_tests::device::Device;
@@ -8,22 +9,26 @@ use vp_tests::layers::{INPUT, OUTPUT, doubling, halving};
 use vp_tests::program::Program;
 use vp_tests::random::Draw;
 
-fn lacks(platform: &str, write: impl FnOnce(&mut Program)) -> Vec<bool> {
+const LACKING: WarningMarks = WarningMarks { refused: false, lacking: true };
+const REFUSED: WarningMarks = WarningMarks { refused: true, lacking: false };
+const BOTH: WarningMarks = WarningMarks { refused: true, lacking: true };
+
+fn marks(platform: &str, write: impl FnOnce(&mut Program)) -> Vec<WarningMarks> {
     let mut device = Device::named(platform);
     device.run_new(write);
     // Whether an interrupt comes is not the question.
     _ = device.try_interrupt();
-    device.host.warnings().iter().map(Warning::is_unsupported).collect()
+    device.host.warnings().iter().map(|warning| warning.marks).collect()
 }
 
 #[test]
 fn a_format_that_other_configurations_have_is_the_configurations_lack() {
-    let sdp = lacks("nv_small", |program| {
+    let sdp = marks("nv_small", |program| {
         program.sdp(&doubling(4, 4, INPUT, OUTPUT), 0);
         program.fields(Unit::Sdp, &[(sdp::D_DATA_FORMAT::PROC_PRECISION, 1)]);
         program.enable_sdp(0);
     });
-    assert_eq!(sdp, [true]);
+    assert_eq!(sdp, [BOTH]);
 }
 
 /// Modes of convolution that only large configurations have, in every unit that has a register for them.
@@ -59,7 +64,7 @@ fn a_mode_of_convolution_that_others_have_is_the_configurations_lack() {
             let named =
                 warnings.iter().find(|warning| warning.text.contains(&format!("{}.{field}", field.unit)));
             let named = named.unwrap_or_else(|| panic!("{platform}, {unit}, {field}: {warnings:?}"));
-            assert!(named.is_unsupported(), "{}", named.text);
+            assert_eq!(named.marks, BOTH, "{}", named.text);
         }
     }
 }
@@ -85,16 +90,28 @@ fn enabling_a_unit_that_the_configuration_was_built_without_is_said_once() {
     };
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     for unit in ["PDP", "PDP_RDMA"] {
-        assert!(warnings.iter().any(|it| it.text.contains(&of(unit))), "{unit}: {warnings:?}");
+        let is_said = warnings.iter().any(|it| it.text.contains(&of(unit)) && it.marks == LACKING);
+        assert!(is_said, "{unit}: {warnings:?}");
     }
 }
 
 #[test]
 fn a_wrong_value_is_nobodys_lack() {
-    let wrong = lacks("nv_small", |program| {
+    let wrong = marks("nv_small", |program| {
         program.sdp(&doubling(4, 4, INPUT, OUTPUT), 0);
         program.fields(Unit::Sdp, &[(sdp::D_DATA_FORMAT::PROC_PRECISION, 3)]);
         program.enable_sdp(0);
     });
-    assert_eq!(wrong, [false]);
+    assert_eq!(wrong, [REFUSED]);
+}
+
+/// Its data passes, so that the layer is not refused.
+#[test]
+fn an_element_wise_stage_that_the_configuration_has_not_is_its_lack() {
+    let stage = marks("nv_small", |program| {
+        program.sdp(&doubling(4, 4, INPUT, OUTPUT), 0);
+        program.fields(Unit::Sdp, &[(sdp::D_DP_EW_CFG::EW_BYPASS, 0)]);
+        program.enable_sdp(0);
+    });
+    assert_eq!(stage, [LACKING]);
 }

@@ -8,7 +8,7 @@ use vp_host::LocalHost;
 use vp_host::loadable::{self, Generation, Kind, Loadable};
 use vp_host::trace::player::{self, PlayOptions};
 use vp_host::trace::{Body, Trace, discover};
-use vp_host::{Host, HostError, Warning};
+use vp_host::{Host, HostError};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
 use vp_tests::conformance::Way;
@@ -64,7 +64,7 @@ fn what_they_leave_is_what_the_runtime_left() {
             let map = host.map();
             let outcome = player::play(&trace, host.as_mut(), &map, &PlayOptions::default());
             let outcome = outcome.unwrap_or_else(|error| panic!("{name}, {}: {error}", way.name));
-            if host.warnings().iter().any(Warning::is_unsupported) {
+            if host.warnings().iter().any(|warning| warning.marks.lacking) {
                 lacking.push(name.clone());
                 break;
             }

@@ -320,7 +320,9 @@ impl Drop for Threaded {
 /// A warning in one line.
 fn text(warning: &Warning<'_>) -> String {
     match *warning {
-        Warning::Once(text) | Warning::Repeated { text, .. } => text.to_owned(),
+        Warning::Once(text) | Warning::Marked { text, .. } | Warning::Repeated { text, .. } => {
+            text.to_owned()
+        }
         Warning::Access { client, write, address, text, .. } => {
             let does = if write { "writes" } else { "reads" };
             format!("{client} {does} 0x{address:x}: {text}")

@@ -75,7 +75,7 @@ impl LocalLink {
                     self.said.push_back(FromPlatform::Debug { request: request.0, port, address, access });
                 }
                 Output::Expelled { failure, .. } => self.expelled = Some(failure),
-                Output::Warning { severity: Severity::Warning, time, text } => {
+                Output::Warning { severity: Severity::Warning, time, text, .. } => {
                     self.said.push_back(FromPlatform::Warning(time, text));
                 }
                 _ => {}

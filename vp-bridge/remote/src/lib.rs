@@ -493,7 +493,7 @@ impl Host for RemoteHost {
         let (left_out, mut warnings) = self.client.handler_mut().warnings.take();
         if left_out > 0 {
             let time = warnings.first().map_or(Time::ZERO, |first| first.time);
-            warnings.insert(0, Warning { time, text: warnings_left_out(left_out) });
+            warnings.insert(0, Warning::new(time, warnings_left_out(left_out)));
         }
         warnings
     }

@@ -2,9 +2,10 @@
 
 use std::fmt::Display;
 
-use vp_client::native::{ErrorCode, PortId, Time as At};
+use vp_client::native::{self, ErrorCode, PortId, Time as At};
 use vp_client::{Handler, Refusal};
 use vp_core::Time;
+use vp_core::observe::WarningMarks;
 use vp_host::Warning;
 use vp_models::backlog::Backlog;
 
@@ -35,7 +36,15 @@ impl Handler for Side {
     }
 
     fn warning(&mut self, time: At, text: String) {
-        self.warnings.push(Warning { time: Time::ps(time.0), text });
+        self.warnings.push(Warning::new(Time::ps(time.0), text));
+    }
+
+    fn marked_warning(&mut self, time: At, marks: native::WarningMarks, text: String) {
+        let marks = WarningMarks {
+            refused: marks.contains(native::WarningMarks::REFUSED),
+            lacking: marks.contains(native::WarningMarks::LACKING),
+        };
+        self.warnings.push(Warning { time: Time::ps(time.0), text, marks });
     }
 
     fn read(&mut self, port: PortId, address: u64, into: &mut [u8]) -> Result<(), Refusal> {

@@ -124,9 +124,9 @@ fn replay(args: &Args) -> Result<Verdict, Failure> {
     let observed = args.observing.attach(player.hub_mut())?;
     let mut warnings = Backlog::default();
     let mut told = |output| {
-        if let Output::Warning { time, text, .. } = output {
+        if let Output::Warning { severity: _, time, text, marks } = output {
             // It may be the recording's.
-            warnings.push(Warning { time, text: text::one_line(&text) });
+            warnings.push(Warning { time, text: text::one_line(&text), marks });
         }
     };
     let until = args.until.unwrap_or(Time::MAX);

@@ -167,6 +167,32 @@ fn run(arguments: &[&str], script: &Path) -> String {
     [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
 }
 
+/// An SDP layer of this processing format on nv_small, by a script that compares nothing: the last line of `vp run`.
+fn judged(connect: &[&str], folder: &Path, format: u32) -> String {
+    let script = folder.join("layer.cfg");
+    let lines = [
+        &*format!("reg_write(NVDLA_SDP.D_DATA_FORMAT, {format:#x});"),
+        "reg_write(NVDLA_SDP_RDMA.D_OP_ENABLE, 0x1);",
+        "reg_write(NVDLA_SDP.D_OP_ENABLE, 0x1);",
+        "poll_reg_equal(NVDLA_GLB.S_INTR_STATUS, 0x1);",
+    ];
+    fs::write(&script, lines.join("\n")).unwrap();
+    let output = run(connect, &script);
+    assert!(output.contains(": layer refused: SDP.D_DATA_FORMAT.PROC_PRECISION"), "{output}");
+    output.lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_layer_that_a_servers_platform_refuses_is_judged_as_in_process() {
+    let served = Served::tcp();
+    let address = served.address.to_string();
+    let folder = tempfile::tempdir().unwrap();
+    for connect in [&["--platform", "nv_small"][..], &["--connect", &address]] {
+        assert_eq!(judged(connect, folder.path(), 1), "not supported", "int16, which other platforms have");
+        assert_eq!(judged(connect, folder.path(), 3), "FAIL", "a format that none has");
+    }
+}
+
 #[test]
 fn a_driver_for_another_map_is_named_once_by_vp_run_and_in_the_log_of_vp_serve() {
     let folder = tempfile::tempdir().unwrap();

@@ -128,9 +128,10 @@ impl Observer for EventHash {
             What::Transfer(transfer) => Word::transfer(observation.time, observation.source, &transfer),
             What::Begin { label, id } => start.mix(3, id).mix_text(label),
             What::End { label, id } => start.mix(4, id).mix_text(label),
-            What::Warning(Warning::Once(text) | Warning::Repeated { text, .. }) => {
-                start.mix(5, 0).mix_text(text)
-            }
+            // Marks are not hashed: hashes are the same as before there were any.
+            What::Warning(
+                Warning::Once(text) | Warning::Marked { text, .. } | Warning::Repeated { text, .. },
+            ) => start.mix(5, 0).mix_text(text),
             What::Warning(Warning::Access { client, write, address, bytes, text }) => {
                 let how = 5 | u64::from(write) << 8 | u64::from(bytes) << 32;
                 start.mix(how, address).mix_text(client).mix_text(text)

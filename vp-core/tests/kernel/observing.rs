@@ -7,7 +7,7 @@ use std::rc::Rc;
 use proptest::prelude::*;
 use vp_core::observe::{
     BufferedSource, EventHash, Kinds, LevelUnit, Observation, Observer, Source, SourceInfo, SourceKind,
-    Subscription, Warning, What,
+    Subscription, Warning, WarningMarks, What,
 };
 use vp_core::{Sim, Simulation, Time};
 
@@ -92,6 +92,20 @@ fn observers_are_told_what_they_want_and_nothing_else() {
     assert!(sim.is_observed(Kinds::WORK) && !sim.is_observed(Kinds::LEVELS));
     work.cancel();
     assert!(!sim.is_observed(Kinds::ALL));
+}
+
+#[test]
+fn marks_of_a_warning_are_not_part_of_the_event_hash() {
+    let hash_of = |warning| {
+        let sim = Simulation::new().sim();
+        let hash = Rc::new(EventHash::default());
+        sim.observe(hash.clone());
+        sim.report(sim.source("a", SourceKind::Work), What::Warning(warning));
+        hash.value()
+    };
+    let marked = |text| Warning::Marked { marks: WarningMarks { refused: true, lacking: true }, text };
+    assert_eq!(hash_of(marked("w")), hash_of(Warning::Once("w")));
+    assert_ne!(hash_of(marked("w")), hash_of(marked("v")));
 }
 
 /// Leaves at the first thing that it is told, and has another one join.

@@ -11,6 +11,7 @@ use std::fmt;
 
 use thiserror::Error;
 use vp_core::Time;
+use vp_core::observe::WarningMarks;
 
 use vp_models::nvdla::registers::{RegisterMap, maps_that_fit};
 
@@ -131,6 +132,8 @@ pub struct Warning {
     pub time: Time,
     /// Source of the warning, and what it says.
     pub text: String,
+    /// Marks by which a program judges a run: a layer was refused, or the configuration lacks what was asked for.
+    pub marks: WarningMarks,
 }
 
 impl fmt::Display for Warning {
@@ -139,20 +142,11 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Words by which a warning says that the configuration lacks what a program asked for: others have it.
-const UNSUPPORTED: &str = "this configuration";
-
 impl Warning {
-    /// Returns true if the device says that its configuration lacks what was asked for.
+    /// A warning without marks, for people only.
     #[must_use]
-    pub fn is_unsupported(&self) -> bool {
-        self.text.contains(UNSUPPORTED)
-    }
-
-    /// Returns true if the device refused a layer: the layer ends, and nothing was computed.
-    #[must_use]
-    pub fn is_of_refused_layer(&self) -> bool {
-        self.text.contains("layer refused: ")
+    pub fn new(time: Time, text: String) -> Warning {
+        Warning { time, text, marks: WarningMarks::NONE }
     }
 
     /// The register maps that the accesses fit, if the device says that they are of another one than its own.

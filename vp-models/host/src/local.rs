@@ -271,7 +271,9 @@ impl LocalHost {
     /// Completions of commands that a limit has ended are nobody's any more.
     fn take(&mut self, output: Output) {
         match output {
-            Output::Warning { time, text, .. } => self.warnings.push(Warning { time, text }),
+            Output::Warning { severity: _, time, text, marks } => {
+                self.warnings.push(Warning { time, text, marks });
+            }
             Output::Driven { party, .. } | Output::Promised { party, .. } | Output::Request { party, .. } => {
                 if let Some(linked) = self.linked.iter_mut().find(|linked| linked.party() == party) {
                     linked.take(output);
@@ -418,8 +420,7 @@ impl Host for LocalHost {
         self.take_outputs();
         let (left_out, mut warnings) = self.warnings.take();
         if left_out > 0 {
-            let (time, text) = (self.hub.now(), warnings_left_out(left_out));
-            warnings.insert(0, Warning { time, text });
+            warnings.insert(0, Warning::new(self.hub.now(), warnings_left_out(left_out)));
         }
         warnings
     }

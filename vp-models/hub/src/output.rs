@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use vp_core::Time;
+use vp_core::observe::WarningMarks;
 
 use super::access::AccessKind;
 use super::debugger::StopReport;
@@ -98,6 +99,8 @@ pub enum Output {
         time: Time,
         /// Text that says what, where, and what would be right.
         text: String,
+        /// Marks by which programs judge a run.
+        marks: WarningMarks,
     },
 }
 

@@ -14,6 +14,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use vp_core::Time;
+use vp_core::observe::WarningMarks;
 
 use super::{DirectMemory, DirectRange, Hub, Input, Output, PartyId, PortIndex, Severity};
 
@@ -218,7 +219,8 @@ impl Hub {
             self.recording.recorder = None;
             let text = format!("{why}; what follows is not recorded");
             self.recording.failure = Some(text.clone());
-            self.outputs.push_first(Output::Warning { severity: Severity::Warning, time: self.now(), text });
+            let (severity, marks) = (Severity::Warning, WarningMarks::NONE);
+            self.outputs.push_first(Output::Warning { severity, time: self.now(), text, marks });
         }
     }
 

@@ -9,7 +9,7 @@ use super::outside::HubNotice;
 use super::partner::PortEvent;
 use super::port_outcomes::PortOutcome;
 use vp_core::Time;
-use vp_core::observe::Warning;
+use vp_core::observe::{Warning, WarningMarks};
 use vp_models::bus::axi::Unmapped;
 use vp_models::bus::register::RegisterError;
 use vp_models::platform::Warned;
@@ -33,7 +33,7 @@ impl Hub {
 
     pub(super) fn warn(&mut self, severity: Severity, text: String) {
         let time = self.now();
-        self.outputs.push(Output::Warning { severity, time, text });
+        self.outputs.push(Output::Warning { severity, time, text, marks: WarningMarks::NONE });
     }
 
     pub(super) fn deliver(&mut self, news: HubNotice) {
@@ -135,5 +135,5 @@ impl Hub {
 
 fn told_warning(warned: &Warned) -> Output {
     let text = format!("{}: {}", warned.source, warned.text);
-    Output::Warning { severity: Severity::Warning, time: warned.time, text }
+    Output::Warning { severity: Severity::Warning, time: warned.time, text, marks: warned.marks }
 }

@@ -2,12 +2,13 @@
 
 use super::config::Config;
 use super::int8_build::Unread;
+use super::refused::Refused;
 use super::registers::{FieldRef, Group, RegisterFile, RegisterRef, Unit, Written};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
-use vp_core::observe::{Kinds, Source, SourceKind, Warning, What};
+use vp_core::observe::{Kinds, Source, SourceKind, Warning, WarningMarks, What};
 use vp_core::{Event, Name, Sim, Time};
 
 /// One unit: its register file, and who waits for its groups.
@@ -181,6 +182,23 @@ impl Control {
     pub(crate) fn warn(&self, text: impl fmt::Display) {
         if self.sim.is_observed(Kinds::WARNINGS) {
             self.sim.report(self.source, What::Warning(Warning::Once(&text.to_string())));
+        }
+    }
+
+    /// Tells that a layer is refused.
+    pub(crate) fn refuse(&self, refused: &Refused) {
+        let marks = WarningMarks { refused: true, lacking: refused.lacking };
+        self.warn_marked(marks, format_args!("layer refused: {refused}"));
+    }
+
+    /// Tells that a layer, which is run nevertheless, asks for what the configuration lacks.
+    pub(crate) fn warn_of_lack(&self, text: impl fmt::Display) {
+        self.warn_marked(WarningMarks { refused: false, lacking: true }, text);
+    }
+
+    fn warn_marked(&self, marks: WarningMarks, text: impl fmt::Display) {
+        if self.sim.is_observed(Kinds::WARNINGS) {
+            self.sim.report(self.source, What::Warning(Warning::Marked { marks, text: &text.to_string() }));
         }
     }
 

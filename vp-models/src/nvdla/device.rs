@@ -23,7 +23,7 @@ use crate::device::{PendingInterrupt, Wiring};
 use crate::faults::FlippableRegisters;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use vp_core::observe::{LevelUnit, SourceKind, Warning, What};
+use vp_core::observe::{LevelUnit, SourceKind, Warning, WarningMarks, What};
 use vp_core::{Sim, Time};
 
 /// Parts that a device is built from.
@@ -252,14 +252,14 @@ impl Nvdla {
     /// Says once if the registers accessed are another map's.
     fn look_for_another_map(&self, address: u32, written: Option<u32>) {
         if let Some(text) = self.other_map.borrow_mut().accessed(address, written) {
-            self.warn(&text);
+            self.warn(Warning::Once(&text));
         }
     }
 
-    fn warn(&self, text: &str) {
+    fn warn(&self, warning: Warning<'_>) {
         // Announced only now: runs without a warning have the sources that they always had.
         let source = self.sim.source("nvdla", SourceKind::Warnings);
-        self.sim.report(source, What::Warning(Warning::Once(text)));
+        self.sim.report(source, What::Warning(warning));
     }
 
     /// Says once of each unit that is enabled and is not there that nothing will come of it.
@@ -268,9 +268,11 @@ impl Nvdla {
         let Located { unit, register, .. } = located;
         if register.starts_work_with(value) && !self.missing.borrow().contains(&unit) {
             self.missing.borrow_mut().push(unit);
-            self.warn(&format!(
+            let text = format!(
                 "{located} = {value:#x}: this configuration was built without {unit}, whose registers read 0 and which raises no interrupt"
-            ));
+            );
+            let marks = WarningMarks { refused: false, lacking: true };
+            self.warn(Warning::Marked { marks, text: &text });
         }
     }
 

@@ -102,7 +102,7 @@ pub(crate) fn hold(group: &mut Group, field: FieldRef, value: u32) -> Result<(),
             Encoding::Signed => format!("the register holds -{} to {}", most / 2 + 1, most / 2),
             Encoding::Bytes => "the register has no bits for it".to_owned(),
         };
-        Refused { field, value, why: why.into() }
+        Refused { field, value, why: why.into(), lacking: false }
     };
     (held == value).then_some(()).ok_or_else(refused)
 }

@@ -326,7 +326,7 @@ async fn run_layers<E: Engine>(engine: Rc<E>) {
             Err(refused) => {
                 // Ends as hardware would, with its interrupt, so that a driver does not wait for ever.
                 let (refused, registers) = *refused;
-                control.warn(format_args!("layer refused: {refused}"));
+                control.refuse(&refused);
                 engine.release_partner(&registers).await;
                 let ends = sim.now();
                 (FinishingLayer { group, layer: None, written: written(), ends }, ends)

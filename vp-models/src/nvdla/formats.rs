@@ -36,10 +36,10 @@ impl Formats {
     pub fn decode(self, group: &Group, field: FieldRef) -> Result<Precision, Refused> {
         match Precision::of_code(group.get(field)) {
             Some(Precision::Int16) if !self.int16 => {
-                Err(Refused::new(group, field, "this configuration does not compute int16"))
+                Err(Refused::lacking(group, field, "this configuration does not compute int16"))
             }
             Some(Precision::Fp16) if !self.fp16 => {
-                Err(Refused::new(group, field, "this configuration does not compute fp16"))
+                Err(Refused::lacking(group, field, "this configuration does not compute fp16"))
             }
             Some(precision) => Ok(precision),
             None => Err(Refused::new(group, field, "there are formats 0 (int8), 1 (int16) and 2 (fp16)")),
@@ -62,6 +62,12 @@ mod tests {
                 formats.decode(&group, PROC_PRECISION).ok()
             })
         };
+        let lacks = |code| {
+            let mut group = Group::new(Unit::Sdp, RegisterMap::Full);
+            group.set(PROC_PRECISION, code);
+            Formats::INT8.decode(&group, PROC_PRECISION).unwrap_err().lacking
+        };
+        assert_eq!([1, 2, 3].map(lacks), [true, true, false]);
         let [int8, int16, fp16] = [Precision::Int8, Precision::Int16, Precision::Fp16].map(Some);
         assert_eq!(of(Formats::ALL), [int8, int16, fp16, None]);
         assert_eq!(of(Formats::INT8), [int8, None, None, None]);

@@ -28,12 +28,19 @@ pub struct Refused {
     pub value: u32,
     /// Reason: what the value contradicts, and what would be right.
     pub why: Cow<'static, str>,
+    /// True if another configuration can have the value.
+    pub lacking: bool,
 }
 
 impl Refused {
     /// Refuses what `group` holds in `field`.
     pub fn new(group: &Group, field: FieldRef, why: impl Into<Cow<'static, str>>) -> Self {
-        Refused { field, value: group.get(field), why: why.into() }
+        Refused { field, value: group.get(field), why: why.into(), lacking: false }
+    }
+
+    /// Refuses what `group` holds in `field` because the configuration lacks it.
+    pub fn lacking(group: &Group, field: FieldRef, why: impl Into<Cow<'static, str>>) -> Self {
+        Refused { lacking: true, ..Refused::new(group, field, why) }
     }
 
     fn named(&self) -> String {

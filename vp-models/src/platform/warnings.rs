@@ -5,7 +5,7 @@
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use serde::{Deserialize, Serialize};
-use vp_core::observe::Warning;
+use vp_core::observe::{Warning, WarningMarks};
 use vp_core::{Name, Time};
 
 use crate::backlog::{Backlog, warnings_left_out};
@@ -22,6 +22,8 @@ pub struct Warned {
     pub source: Name,
     /// Text of the warning.
     pub text: String,
+    /// Marks of the warning.
+    pub marks: WarningMarks,
 }
 
 /// Cause that makes two warnings of one source the same.
@@ -35,7 +37,7 @@ impl Cause {
     /// Cause of a warning which may repeat.
     fn of(warning: &Warning<'_>) -> Option<Cause> {
         match *warning {
-            Warning::Once(_) => None,
+            Warning::Once(_) | Warning::Marked { .. } => None,
             Warning::Repeated { cause, .. } => Some(Cause::Named(cause.to_owned())),
             Warning::Access { client, write, .. } => Some(Cause::Access { client: client.to_owned(), write }),
         }
@@ -100,16 +102,17 @@ impl Warnings {
     /// Something is wrong, for the first time or again.
     pub fn add(&mut self, time: Time, source: &Name, warning: &Warning<'_>) {
         self.reported += 1;
-        let Some(cause) = Cause::of(warning) else {
-            let (Warning::Once(text) | Warning::Repeated { text, .. } | Warning::Access { text, .. }) =
-                *warning;
-            return self.tell(time, source, text.to_owned());
-        };
         let (text, bytes) = match *warning {
             Warning::Access { address, bytes, text, .. } => {
                 (text, [address, address.saturating_add(u64::from(bytes.saturating_sub(1)))])
             }
-            Warning::Once(text) | Warning::Repeated { text, .. } => (text, [0, 0]),
+            Warning::Once(text) | Warning::Marked { text, .. } | Warning::Repeated { text, .. } => {
+                (text, [0, 0])
+            }
+        };
+        let marks = if let Warning::Marked { marks, .. } = *warning { marks } else { WarningMarks::NONE };
+        let Some(cause) = Cause::of(warning) else {
+            return self.tell(time, source, text.to_owned(), marks);
         };
         let known = self.repeating.iter_mut().find(|known| known.cause == cause && known.source == *source);
         if let Some(known) = known {
@@ -122,9 +125,9 @@ impl Warnings {
             Warning::Access { client, write, address, bytes, .. } => {
                 format!("{} {bytes} bytes at 0x{address:x}: {text}", asked(client, write))
             }
-            Warning::Once(_) | Warning::Repeated { .. } => text.to_owned(),
+            Warning::Once(_) | Warning::Marked { .. } | Warning::Repeated { .. } => text.to_owned(),
         };
-        self.tell(time, source, first);
+        self.tell(time, source, first, marks);
         if self.repeating.len() == MOST_CAUSES {
             let oldest = self.repeating.remove(0);
             self.sum_up(time, &oldest);
@@ -151,7 +154,8 @@ impl Warnings {
         let (left_out, mut told) = self.told.take();
         if left_out > 0 {
             let time = told.first().map_or(Time::ZERO, |first| first.time);
-            told.insert(0, Warned { time, source: "platform".into(), text: warnings_left_out(left_out) });
+            let (text, marks) = (warnings_left_out(left_out), WarningMarks::NONE);
+            told.insert(0, Warned { time, source: "platform".into(), text, marks });
         }
         told
     }
@@ -183,12 +187,12 @@ impl Warnings {
 
     fn sum_up(&mut self, time: Time, repeating: &Repeating) {
         if repeating.count > 1 {
-            self.tell(time, &repeating.source, repeating.summary());
+            self.tell(time, &repeating.source, repeating.summary(), WarningMarks::NONE);
         }
     }
 
-    fn tell(&mut self, time: Time, source: &Name, text: String) {
-        self.told.push(Warned { time, source: source.clone(), text });
+    fn tell(&mut self, time: Time, source: &Name, text: String, marks: WarningMarks) {
+        self.told.push(Warned { time, source: source.clone(), text, marks });
     }
 }
 
@@ -238,6 +242,21 @@ mod tests {
         warnings.add(Time::ZERO, &unit, &Warning::Once("refused"));
         warnings.ended(Time::ns(5), UNIT);
         assert_eq!(texts(&mut warnings), ["lost: 1", "refused"]);
+    }
+
+    #[test]
+    fn marks_are_told_with_their_warning_alone() {
+        let (mut warnings, unit) = (Warnings::default(), Name::from(UNIT));
+        let marks = WarningMarks { refused: true, lacking: false };
+        for warning in [
+            Warning::Once("odd"),
+            Warning::Marked { marks, text: "refused" },
+            Warning::Repeated { cause: "lost", text: "lost: 1" },
+        ] {
+            warnings.add(Time::ZERO, &unit, &warning);
+        }
+        let told: Vec<WarningMarks> = warnings.take().iter().map(|warned| warned.marks).collect();
+        assert_eq!(told, [WarningMarks::NONE, marks, WarningMarks::NONE]);
     }
 
     #[test]

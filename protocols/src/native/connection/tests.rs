@@ -1,7 +1,7 @@
 use super::*;
 use crate::native::{
     Access, MAX_TEXT, MemoryRead, MemoryWrite, PortEvent, PortId, Reaction, RegisterRead, RegisterWrite,
-    Until,
+    Until, WarningMarks,
 };
 
 const PORT: PortId = PortId(0);
@@ -272,7 +272,36 @@ fn warnings_are_left_out_when_not_wanted() {
     let (_, mut server) = greet(bare, Terms::default());
     server.output().split();
     server.notify(Notice::Warning { time: Time(0), text: "careful".into() }).unwrap();
+    server.notify(marked_warning()).unwrap();
     assert!(server.output().is_empty());
+}
+
+fn marked_warning() -> Notice {
+    Notice::MarkedWarning { time: Time(3), marks: WarningMarks::LACKING, text: "careful".into() }
+}
+
+#[test]
+fn marks_come_with_a_warning_if_both_sides_know_them_and_else_the_warning_alone() {
+    let with_marks = Capabilities::WARNINGS.union(Capabilities::WARNING_MARKS);
+    let plain = Notice::Warning { time: Time(3), text: "careful".into() };
+    for (capabilities, expected) in [(with_marks, marked_warning()), (Capabilities::WARNINGS, plain)] {
+        let (mut client, mut server) = greet(Hello { capabilities, ..hello() }, Terms::default());
+        server.notify(marked_warning()).unwrap();
+        assert_eq!(pass(&mut server, &mut client), Ok(Some(Event::Notice(expected))));
+    }
+}
+
+#[test]
+fn a_marked_warning_needs_both_capabilities_and_comes_from_a_server() {
+    for capabilities in [Capabilities::WARNINGS, Capabilities::WARNING_MARKS] {
+        let (mut client, _) = greet(Hello { capabilities, ..hello() }, Terms::default());
+        let violation = force(&mut client, &Message::Notice(marked_warning()), &[]).unwrap_err();
+        assert_eq!(violation, Violation::NotGranted { message: "MarkedWarning" });
+    }
+    let (mut client, mut server) = open();
+    assert!(matches!(client.notify(marked_warning()), Err(SendError::WrongSide { .. })));
+    let violation = force(&mut server, &Message::Notice(marked_warning()), &[]).unwrap_err();
+    assert!(matches!(violation, Violation::Unexpected { message: "MarkedWarning", .. }), "{violation}");
 }
 
 #[test]

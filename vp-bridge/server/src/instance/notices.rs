@@ -1,7 +1,7 @@
 //! The messages to sessions about the hub's outputs.
 
 use bytes::Bytes;
-use vp_core::observe::Warning;
+use vp_core::observe::{Warning, WarningMarks};
 use vp_core::{Name, Time};
 use vp_hub::{Output, Severity, Tag};
 use vp_models::platform::{DeviceRegisters, Warned};
@@ -95,8 +95,8 @@ impl PlatformThread {
                 Output::Stopped { party, report } => {
                     self.tell_stopped(translate::session(party), report);
                 }
-                Output::Warning { severity, time, ref text } => {
-                    self.announce(severity, time, text);
+                Output::Warning { severity, time, ref text, marks } => {
+                    self.announce(severity, time, text, marks);
                     self.adapted.tell_all(&output, self.hub.now());
                 }
             }
@@ -160,19 +160,19 @@ impl PlatformThread {
 
     fn tell_failures(&mut self, session: SessionId) {
         let told = self.members.get_mut(&session).map(|member| member.failures.take());
-        for Warned { time, text, .. } in told.into_iter().flatten() {
-            self.warn(session, translate::time(time), text);
+        for Warned { time, source: _, text, marks } in told.into_iter().flatten() {
+            self.warn(session, translate::time(time), text, marks);
         }
     }
 
     /// Tells all sessions and the log.
-    fn announce(&mut self, severity: Severity, time: Time, text: &str) {
+    fn announce(&mut self, severity: Severity, time: Time, text: &str, marks: WarningMarks) {
         let sessions: Vec<SessionId> = self.members.keys().copied().collect();
         let mut is_told = false;
         for session in sessions {
             // An observer is somebody else than those whose terminal shows the log.
-            is_told |=
-                self.warn(session, translate::time(time), text.to_owned()) && !self.is_observer(session);
+            is_told |= self.warn(session, translate::time(time), text.to_owned(), marks)
+                && !self.is_observer(session);
         }
         let name = self.name();
         match (severity, is_told) {
@@ -185,11 +185,18 @@ impl PlatformThread {
     /// Tells the other sessions why one of another protocol ends, because its peer cannot be told.
     pub(super) fn warn_others(&mut self, session: SessionId, why: &str) {
         let time = self.hub.now();
-        self.announce(Severity::Warning, time, &format!("session {}: {why}", session.0));
+        let text = format!("session {}: {why}", session.0);
+        self.announce(Severity::Warning, time, &text, WarningMarks::NONE);
     }
 
     /// Warns a session; returns true if the session hears of it.
-    pub(super) fn warn(&mut self, session: SessionId, time: native::Time, text: String) -> bool {
+    pub(super) fn warn(
+        &mut self,
+        session: SessionId,
+        time: native::Time,
+        text: String,
+        marks: WarningMarks,
+    ) -> bool {
         let Some(member) = self.members.get_mut(&session) else { return false };
         if !member.capabilities.contains(Capabilities::WARNINGS) {
             return false;
@@ -203,7 +210,7 @@ impl PlatformThread {
             lost => format!("{text} ({lost} warnings before this one were left out: nobody read them)"),
         };
         member.stream.permits().notice_sent();
-        member.stream.send(ToSession::Notice(Notice::Warning { time, text }));
+        member.stream.send(ToSession::Notice(translate::warning(time, text, marks)));
         true
     }
 

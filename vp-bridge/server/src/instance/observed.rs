@@ -1,5 +1,6 @@
 //! The observers of the platform.
 
+use vp_core::observe::WarningMarks;
 use vp_hub::{Input, Output, Severity};
 use vp_protocols::native::SessionId;
 
@@ -43,9 +44,10 @@ impl PlatformThread {
         let told = self.not_observed.iter().cloned();
         for text in told.chain(self.hub.recording_failure().map(str::to_owned)).collect::<Vec<_>>() {
             if self.members.contains_key(&session) {
-                self.warn(session, translate::time(time), text);
+                self.warn(session, translate::time(time), text, WarningMarks::NONE);
             } else {
-                let warning = Output::Warning { severity: Severity::Warning, time, text };
+                let (severity, marks) = (Severity::Warning, WarningMarks::NONE);
+                let warning = Output::Warning { severity, time, text, marks };
                 self.adapted.tell(session, warning, time);
             }
         }

@@ -2,12 +2,13 @@
 
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
+use vp_core::observe::WarningMarks;
 use vp_models::device::Identity;
 use vp_models::platform;
 use vp_protocols::native::{
-    self, Access, Activity, Capabilities, DebugEvent, ErrorCode, Hit, MemoryRead, MemoryWrite, Port, PortId,
-    PortKind, Posted, RegisterRead, RegisterWrite, Reply, Request, Role, Roles, SessionId, StopReport,
-    StopWhy, TimeMode, Until, Why,
+    self, Access, Activity, Capabilities, DebugEvent, ErrorCode, Hit, MemoryRead, MemoryWrite, Notice, Port,
+    PortId, PortKind, Posted, RegisterRead, RegisterWrite, Reply, Request, Role, Roles, SessionId,
+    StopReport, StopWhy, TimeMode, Until, Why,
 };
 
 pub(super) fn party(session: SessionId) -> vp_hub::PartyId {
@@ -24,6 +25,18 @@ pub(super) fn time(time: Time) -> native::Time {
 
 pub(super) fn from_time(time: native::Time) -> Time {
     Time::ps(time.0)
+}
+
+/// A warning with its marks, if it has any.
+pub(super) fn warning(time: native::Time, text: String, marks: WarningMarks) -> Notice {
+    let WarningMarks { refused, lacking } = marks;
+    let set = [(refused, native::WarningMarks::REFUSED), (lacking, native::WarningMarks::LACKING)];
+    let marks: native::WarningMarks =
+        set.into_iter().filter_map(|(is_set, mark)| is_set.then_some(mark)).collect();
+    match marks.is_empty() {
+        true => Notice::Warning { time, text },
+        false => Notice::MarkedWarning { time, marks, text },
+    }
 }
 
 pub(super) fn port_index(port: PortId) -> vp_hub::PortIndex {

@@ -217,12 +217,12 @@ impl PlayedTrace {
         // A layer that the device could not run ends nevertheless, unless its whole engine is missing.
         let excused = failures.iter().all(|it| it.kind.is_of_memory());
         let is_unfit = failures.iter().any(|it| it.kind.is_of_platform());
-        match is_unfit || excused && self.warnings.iter().any(Warning::is_unsupported) {
+        match is_unfit || excused && self.warnings.iter().any(|warning| warning.marks.lacking) {
             true => Judged::Unsupported,
             false if !failures.is_empty() => Judged::Failed,
             false if self.compares => Judged::Passed,
             // Nothing else says that its cycles are of no layer.
-            false if self.warnings.iter().any(Warning::is_of_refused_layer) => Judged::Failed,
+            false if self.warnings.iter().any(|warning| warning.marks.refused) => Judged::Failed,
             false => Judged::NotCompared,
         }
     }
@@ -446,10 +446,10 @@ fn play(
     let statistics = host.statistics().map_err(Failure::new)?;
     let mut warnings = warnings::of_trace(trace, host.as_mut());
     let of_addresses = warnings::of_addresses(trace, map);
-    warnings.extend(of_addresses.map(|text| Warning { time: outcome.start, text }));
+    warnings.extend(of_addresses.map(|text| Warning::new(outcome.start, text)));
     if matches!(trace.body(), Body::Loadable { .. }) {
         // Nobody else says so: the layer ends, and what is compared may not come of it.
-        let refused = warnings.iter().find(|it| it.is_of_refused_layer() && !it.is_unsupported());
+        let refused = warnings.iter().find(|it| it.marks.refused && !it.marks.lacking);
         let kind = refused.map(|warning| FailureKind::Refused(warning.to_string()));
         let file = trace.script().to_owned();
         outcome.failures.extend(kind.map(|kind| player::Failure { file, line: None, kind }));
@@ -462,7 +462,7 @@ fn play(
     if args.host.connect.is_some() && platform != default && !matches!(trace.body(), Body::Loadable { .. }) {
         let text =
             format!("{} is written for {default}, and the server's platform is {platform}", trace.name());
-        warnings.push(Warning { time: outcome.finish, text });
+        warnings.push(Warning::new(outcome.finish, text));
     }
     let rtl =
         description.as_ref().map(|description| tables.cycles(trace, description)).transpose()?.flatten();

@@ -358,7 +358,7 @@ fn explain(out: &mut impl Write, run: &Run) -> Result<(), Failure> {
     match result {
         Ok(ran) => {
             if judged == Judged::Unsupported
-                && let Some(first) = ran.warnings.iter().find(|warning| warning.is_unsupported())
+                && let Some(first) = ran.warnings.iter().find(|warning| warning.marks.lacking)
             {
                 let label = styled(text::YELLOW, format!("{}:", word(judged)));
                 return Ok(writeln!(out, "{label} {name}: {first}")?);

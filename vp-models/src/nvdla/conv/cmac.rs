@@ -30,7 +30,7 @@ impl CmacLayer {
         let winograd = group.flag(reg::D_MISC_CFG::CONV_MODE);
         if winograd && !hardware.winograd {
             let why = "this configuration has no Winograd";
-            return Err(Refused::new(group, reg::D_MISC_CFG::CONV_MODE, why));
+            return Err(Refused::lacking(group, reg::D_MISC_CFG::CONV_MODE, why));
         }
         Ok(CmacLayer { precision: hardware.precision(group, reg::D_MISC_CFG::PROC_PRECISION)?, winograd })
     }

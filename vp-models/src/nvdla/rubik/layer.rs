@@ -161,7 +161,7 @@ impl RubikLayer {
             _ => return refuse(RUBIK_MODE, "there are 0 (contract), 1 (split) and 2 (merge)".into()),
         };
         if !has_it {
-            return refuse(RUBIK_MODE, "this configuration's RUBIK does not do that".into());
+            return Err(Refused::lacking(group, RUBIK_MODE, "this configuration's RUBIK does not do that"));
         }
         // Reads count the channels of the input and writes those of the output, by surfaces.
         let input = group.actual(reg::D_DATAIN_SIZE_1::DATAIN_CHANNEL);
@@ -263,12 +263,28 @@ mod tests {
 
     const HARDWARE: Hardware = Hardware { atom: 32, contract: true, reshape: true };
 
-    fn refused(settings: &[(FieldRef, u32)], hardware: &Hardware) -> String {
+    fn refusal(settings: &[(FieldRef, u32)], hardware: &Hardware) -> Refused {
         let mut group = Group::new(Unit::Rbk, RegisterMap::Full);
         for &(field, value) in settings {
             group.set(field, value);
         }
-        RubikLayer::decode(&group, hardware).unwrap_err().to_string()
+        RubikLayer::decode(&group, hardware).unwrap_err()
+    }
+
+    fn refused(settings: &[(FieldRef, u32)], hardware: &Hardware) -> String {
+        refusal(settings, hardware).to_string()
+    }
+
+    #[test]
+    fn a_mode_that_another_configuration_has_is_marked_as_lacking() {
+        let [contracting, reshaping] =
+            [Hardware { reshape: false, ..HARDWARE }, Hardware { contract: false, ..HARDWARE }];
+        for (mode, hardware, lacking) in
+            [(0, reshaping, true), (1, contracting, true), (2, contracting, true), (3, contracting, false)]
+        {
+            let refused = refusal(&[(reg::D_MISC_CFG::RUBIK_MODE, mode)], &hardware);
+            assert_eq!(refused.lacking, lacking, "{refused}");
+        }
     }
 
     #[test]

@@ -139,6 +139,7 @@ impl Decoder<'_> {
     fn order(&self) -> Result<Order, Refused> {
         use reg::D_FEATURE_MODE_CFG::{BATCH_NUMBER, FLYING_MODE, OUTPUT_DST, WINOGRAD};
         let refuse = |field, why| Err(Refused::new(self.sdp, field, why));
+        let lacks = |field, why| Err(Refused::lacking(self.sdp, field, why));
         let cubes = self.sdp.actual(BATCH_NUMBER);
         let (field, order) = match (self.sdp.flag(WINOGRAD), cubes) {
             (false, 1) => return Ok(Order::Lines),
@@ -147,10 +148,10 @@ impl Decoder<'_> {
             (true, _) => return refuse(BATCH_NUMBER, "with Winograd there is one cube (0)"),
         };
         if order == Order::Tiles && !self.hardware.winograd {
-            return refuse(field, "this configuration has no Winograd");
+            return lacks(field, "this configuration has no Winograd");
         }
         if cubes > self.hardware.batches {
-            return refuse(field, "this configuration does not take so many cubes at once");
+            return lacks(field, "this configuration does not take so many cubes at once");
         }
         if !self.sdp.flag(FLYING_MODE) {
             return refuse(field, "only a convolution makes it, so that input comes from there");

@@ -96,7 +96,7 @@ impl Engine for Sdp {
         if !self.hardware.ew && !registers.flag(reg::D_DP_EW_CFG::EW_BYPASS) {
             self.common
                 .control
-                .warn("EW is not bypassed, but this configuration has no such stage: data passes");
+                .warn_of_lack("EW is not bypassed, but this configuration has no such stage: data passes");
         }
         let layer = SdpLayer::decode(registers, rdma, &self.hardware)?;
         self.warn_of_untaken(&layer);

@@ -26,15 +26,15 @@ pub struct CaccLayer {
 impl CaccLayer {
     /// Decodes and checks a group.
     pub fn decode(group: &Group, hardware: &Hardware) -> Result<CaccLayer, Refused> {
-        let refuse = |field, why| Err(Refused::new(group, field, why));
+        let lacks = |field, why| Err(Refused::lacking(group, field, why));
         let winograd = group.flag(reg::D_MISC_CFG::CONV_MODE);
         if winograd && !hardware.winograd {
-            return refuse(reg::D_MISC_CFG::CONV_MODE, "this configuration has no Winograd");
+            return lacks(reg::D_MISC_CFG::CONV_MODE, "this configuration has no Winograd");
         }
         let cubes = group.actual(reg::D_BATCH_NUMBER::BATCHES);
         if cubes > hardware.batches {
             let why = "this configuration does not take so many cubes at once";
-            return refuse(reg::D_BATCH_NUMBER::BATCHES, why);
+            return lacks(reg::D_BATCH_NUMBER::BATCHES, why);
         }
         Ok(CaccLayer {
             precision: hardware.precision(group, reg::D_MISC_CFG::PROC_PRECISION)?,

@@ -93,7 +93,7 @@ impl Cacc {
                     FinishingLayer { group, layer: Some((label(), clipped)), is_taken }
                 }
                 Err(refused) => {
-                    self.control.warn(format_args!("layer refused: {refused}"));
+                    self.control.refuse(&refused);
                     self.delivery.abandon();
                     self.drop_layer().await;
                     FinishingLayer { group, layer: None, is_taken: false }

@@ -20,7 +20,7 @@ pub(super) fn compressed(group: &Group, hardware: &Hardware) -> Result<Option<Co
         return Ok(None);
     }
     if !hardware.compression {
-        return Err(Refused::new(group, WEIGHT_FORMAT, "this configuration has no weight compression"));
+        return Err(Refused::lacking(group, WEIGHT_FORMAT, "this configuration has no weight compression"));
     }
     let atoms = !(u64::from(hardware.atom) - 1);
     Ok(Some(Compressed {
@@ -163,7 +163,7 @@ pub(super) fn image(group: &Group, hardware: &Hardware, precision: Precision) ->
     let format = Format::named(group.get(PIXEL_FORMAT))
         .ok_or_else(|| Refused::new(group, PIXEL_FORMAT, "there is no such format"))?;
     if !format.is_read(hardware.formats) {
-        return Err(Refused::new(group, PIXEL_FORMAT, "this configuration does not read such pixels"));
+        return Err(Refused::lacking(group, PIXEL_FORMAT, "this configuration does not read such pixels"));
     }
     if format.is_float() && precision != Precision::Fp16 {
         return Err(Refused::new(group, PIXEL_FORMAT, "floating-point pixels go with fp16 processing only"));

@@ -222,15 +222,16 @@ impl CdmaLayer {
     pub fn decode(group: &Group, hardware: &Hardware) -> Result<CdmaLayer, Refused> {
         use reg::D_MISC_CFG as misc;
         let refuse = |field, why: String| Err(Refused::new(group, field, why));
+        let lacks = |field, why| Err(Refused::lacking(group, field, why));
         let (precision, converted) = precisions(group, hardware)?;
         let is_image = group.flag(reg::D_DATAIN_FORMAT::DATAIN_FORMAT);
         let (winograd, cubes) = (group.flag(misc::CONV_MODE), group.actual(reg::D_BATCH_NUMBER::BATCHES));
         if winograd && !hardware.winograd {
-            return refuse(misc::CONV_MODE, "this configuration has no Winograd".into());
+            return lacks(misc::CONV_MODE, "this configuration has no Winograd");
         }
         if cubes > hardware.batches {
             let why = "this configuration does not take so many cubes at once";
-            return refuse(reg::D_BATCH_NUMBER::BATCHES, why.into());
+            return lacks(reg::D_BATCH_NUMBER::BATCHES, why);
         }
         if cubes > 1 && (winograd || is_image) {
             let why = "images, and with Winograd cubes, come one at a time (0)";
@@ -391,10 +392,34 @@ mod tests {
         group
     }
 
-    fn refusal(field: FieldRef, value: u32) -> String {
+    fn refused(fields: &[(FieldRef, u32)]) -> Refused {
         let mut group = group();
-        group.set_actual(field, value);
-        CdmaLayer::decode(&group, &hardware("nv_small")).expect_err("refused").to_string()
+        fields.iter().for_each(|&(field, value)| group.set_actual(field, value));
+        CdmaLayer::decode(&group, &hardware("nv_small")).expect_err("refused")
+    }
+
+    fn refusal(field: FieldRef, value: u32) -> String {
+        refused(&[(field, value)]).to_string()
+    }
+
+    #[test]
+    fn what_another_configuration_has_is_marked_as_lacking() {
+        use reg::D_DATAIN_FORMAT::{DATAIN_FORMAT, PIXEL_FORMAT};
+        use reg::{D_BATCH_NUMBER::BATCHES, D_MISC_CFG::*, D_WEIGHT_FORMAT::WEIGHT_FORMAT};
+        let pixels = |code| vec![(DATAIN_FORMAT, 1), (PIXEL_FORMAT, code)];
+        for (fields, lacking) in [
+            (vec![(PROC_PRECISION, 1)], true),
+            (vec![(PROC_PRECISION, 3)], false),
+            (vec![(CONV_MODE, 1)], true),
+            (vec![(BATCHES, 2)], true),
+            (vec![(WEIGHT_FORMAT, 1)], true),
+            (pixels(PIXEL_FORMAT::T_R16), true),
+            (pixels(63), false),
+            (vec![(reg::D_DATAIN_SIZE_0::DATAIN_HEIGHT, 29)], false),
+        ] {
+            let refused = refused(&fields);
+            assert_eq!(refused.lacking, lacking, "{refused}");
+        }
     }
 
     #[test]

@@ -194,7 +194,7 @@ impl Cdma {
                     }));
                 }
                 Err(refused) => {
-                    self.control.warn(format_args!("layer refused: {refused}"));
+                    self.control.refuse(&refused);
                     self.buffer.announce(Rc::new(Fetch::nothing()));
                     self.raise(InterruptSource::CdmaData.of_group(group)).await;
                     self.raise(InterruptSource::CdmaWeight.of_group(group)).await;

@@ -28,13 +28,17 @@ impl Decoder<'_> {
         Err(Refused::new(self.group, field, why))
     }
 
+    fn lacks<T>(&self, field: FieldRef, why: &'static str) -> Result<T, Refused> {
+        Err(Refused::lacking(self.group, field, why))
+    }
+
     /// The layer.
     pub(super) fn layer(&self) -> Result<CscLayer, Refused> {
         use reg::{D_DATAOUT_SIZE_0 as out, D_MISC_CFG as misc};
         let Decoder { group, hardware } = self;
         let compressed = reg::D_WEIGHT_FORMAT::WEIGHT_FORMAT;
         if group.flag(compressed) && !hardware.compression {
-            return self.refuse(compressed, "this configuration has no weight compression");
+            return self.lacks(compressed, "this configuration has no weight compression");
         }
         let precision = hardware.precision(group, misc::PROC_PRECISION)?;
         let is_image = group.flag(reg::D_DATAIN_FORMAT::DATAIN_FORMAT);
@@ -105,10 +109,10 @@ impl Decoder<'_> {
         let cubes = group.actual(BATCHES);
         let winograd = group.flag(CONV_MODE);
         if winograd && !hardware.winograd {
-            return self.refuse(CONV_MODE, "this configuration has no Winograd");
+            return self.lacks(CONV_MODE, "this configuration has no Winograd");
         }
         if cubes > hardware.batches {
-            return self.refuse(BATCHES, "this configuration does not take so many cubes at once");
+            return self.lacks(BATCHES, "this configuration does not take so many cubes at once");
         }
         match (winograd, cubes) {
             (true, 2..) => self.refuse(BATCHES, "with Winograd there is one cube (0)"),

@@ -181,15 +181,13 @@ impl Csc {
         fetch: &Fetch,
         before: Option<Before>,
     ) -> Option<(CscLayer, u64)> {
-        let warn =
-            |control: &Control, refused: &Refused| control.warn(format_args!("layer refused: {refused}"));
-        let mut layer = decoded.inspect_err(|refused| warn(&self.control, refused)).ok()?;
+        let mut layer = decoded.inspect_err(|refused| self.control.refuse(refused)).ok()?;
         // CDMA has said why.
         let cdma = fetch.registers.as_ref()?;
         if let Err((control, refused)) =
             self.arrays.check(arrays, (layer.precision, layer.passing), &self.hardware)
         {
-            warn(control, &refused);
+            control.refuse(&refused);
             return None;
         }
         if !layer.reuse.data || before.is_none_or(|before| before.was_image != layer.is_image) {
@@ -206,7 +204,7 @@ impl Csc {
             compressed: before.is_some_and(|before| before.compressed),
         };
         if let Err(refused) = layer.agree(registers, fetch, cdma, kept) {
-            warn(&self.control, &refused);
+            self.control.refuse(&refused);
             return None;
         }
         let weights = if fetch.weights { number } else { kept_weights?.0 };
