@@ -241,7 +241,7 @@ impl Cdma {
             let requests = DataRequests::new(task, self.timing.conv.data_path);
             let ask = async {
                 while requests.room().await {
-                    stream.make(requests.clone()).await;
+                    stream.run_requester(requests.clone()).await;
                 }
             };
             join(ask, self.take_data(task, &requests, &usable, &watch)).await;
@@ -277,7 +277,7 @@ impl Cdma {
             let start = self.sim.now();
             let mut bytes = vec![0; input.bytes(lines.first, lines.count)];
             let all = lines.reads.iter().map(|read| read.bytes as usize).sum();
-            stream.come(all).await;
+            stream.wait_for_data(all).await;
             stream.take_all(all, |data| {
                 let mut left = data;
                 for read in &*lines.reads {
@@ -314,7 +314,7 @@ impl Cdma {
                 let requests = CompressedRequests::new(task, path, compressed);
                 let ask = async {
                     while requests.room().await {
-                        stream.make(requests.clone()).await;
+                        stream.run_requester(requests.clone()).await;
                     }
                 };
                 join(ask, self.take_compressed(task, &requests, &came, &watch)).await;
@@ -323,7 +323,7 @@ impl Cdma {
                 let requests = WeightRequests::new(task, path, self.weight_beat);
                 let ask = async {
                     while requests.room().await {
-                        stream.make(requests.clone()).await;
+                        stream.run_requester(requests.clone()).await;
                     }
                 };
                 let take = join(ask, self.take_weights(task, &requests, &came, &watch));
@@ -445,7 +445,7 @@ impl Cdma {
                 }
                 (reads, all)
             });
-            stream.come(all as usize).await;
+            stream.wait_for_data(all as usize).await;
             let fits = all <= room;
             if fits {
                 stream.look(all as usize, put);
