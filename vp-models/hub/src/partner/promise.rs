@@ -210,7 +210,7 @@ impl Hub {
             let next = later(own.min(through), partner.clock.delay(partner.period)).min(reaction);
             // What was promised before stays promised.
             let promise = Promise { heard: partner.driven, next: next.max(partner.least()) };
-            (promise != partner.told).then_some((party, promise))
+            (promise != partner.last_promise).then_some((party, promise))
         };
         self.partners.iter().filter_map(promise_to).collect()
     }
@@ -220,7 +220,7 @@ impl Hub {
         let is_any = !promises.is_empty();
         for (party, promise) in promises {
             if let Some(partner) = self.partners.get_mut(&party) {
-                partner.told = promise;
+                partner.last_promise = promise;
                 partner.floor = Time::MAX;
                 self.outputs.push_back(Output::Promised { party, promise });
             }
