@@ -19,7 +19,7 @@ pub(super) enum Command {
     #[command(flatten)]
     Serve(Serve),
     #[command(flatten)]
-    Look(Look),
+    Look(InspectCommand),
     #[command(flatten)]
     Study(Study),
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(super) enum Command {
 const GROUPS: [(&str, fn(clap::Command) -> clap::Command); 7] = [
     ("Run", Run::augment_subcommands),
     ("Serve and attach", Serve::augment_subcommands),
-    ("Look inside", Look::augment_subcommands),
+    ("Look inside", InspectCommand::augment_subcommands),
     ("Studies", Study::augment_subcommands),
     ("RTL", Rtl::augment_subcommands),
     ("Conformance", Conformance::augment_subcommands),
@@ -73,7 +73,7 @@ pub(super) enum Serve {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Look {
+pub(super) enum InspectCommand {
     /// Show a server's platforms: sessions, ports, units, time
     Status(live::status::Args),
     /// Show what a served platform's driver and device wait for
@@ -144,14 +144,14 @@ impl Command {
                 Serve::Renode(args) => renode::main(args),
             },
             Command::Look(command) => match command {
-                Look::Status(args) => live::status::main(args),
-                Look::Where(args) => attach::whereabouts::main(args),
-                Look::Stats(args) => live::stats::main(args),
-                Look::Regs(args) => regs::main(args),
-                Look::Peek(args) => live::memory::main(args),
-                Look::Poke(args) => live::poke::main(args),
-                Look::Replay(args) => replay::main(args),
-                Look::Diff(args) => diff::main(args).map_err(Failure::of_comparison),
+                InspectCommand::Status(args) => live::status::main(args),
+                InspectCommand::Where(args) => attach::whereabouts::main(args),
+                InspectCommand::Stats(args) => live::stats::main(args),
+                InspectCommand::Regs(args) => regs::main(args),
+                InspectCommand::Peek(args) => live::memory::main(args),
+                InspectCommand::Poke(args) => live::poke::main(args),
+                InspectCommand::Replay(args) => replay::main(args),
+                InspectCommand::Diff(args) => diff::main(args).map_err(Failure::of_comparison),
             },
             Command::Study(Study::Study(args)) => study::main(args),
             Command::Rtl(command) => match command {
