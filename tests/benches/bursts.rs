@@ -64,14 +64,14 @@ fn weights(sim: &Sim, interconnect: &Rc<Interconnect>, bursts: u64) {
     let (asking, reads) = (stream.clone(), bursts / u64::from(TOGETHER));
     sim.process("ask", async move {
         let weights = Weights { left: Cell::new(reads), at: Cell::new(0) };
-        asking.make(Rc::new(weights)).await;
+        asking.run_requester(Rc::new(weights)).await;
     });
     sim.process("take", async move {
         // As many as lie in the buffer together.
         let mut left = reads * u64::from(TOGETHER * BURST);
         while left > 0 {
             let some = left.min(8 * u64::from(TOGETHER * BURST)) as usize;
-            stream.come(some).await;
+            stream.wait_for_data(some).await;
             stream.take_all(some, |_| ());
             left -= some as u64;
         }

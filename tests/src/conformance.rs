@@ -1,6 +1,6 @@
 //! The vendor's conformance tests: which there are, and how one is judged.
 //!
-//! A [`Way`] is how a test's host reaches a platform: in this process, or over a socket. A test that passes one
+//! A [`HostConnection`] is how a test's host reaches a platform: in this process, or over a socket. A test that passes one
 //! way must pass every way, so all ways go through [`Test::run_every_way`].
 
 use std::path::{Path, PathBuf};
@@ -17,29 +17,31 @@ use crate::shared;
 
 /// A way from a host to a platform.
 #[derive(Clone, Copy)]
-pub struct Way {
+pub struct HostConnection {
     /// Name of the way in failures.
     pub name: &'static str,
     /// Builds the platform and connects to it.
     pub connect: fn(&Description) -> Box<dyn Host>,
 }
 
-impl Way {
+impl HostConnection {
     /// Host and platform in one process and one thread.
-    pub const IN_PROCESS: Way = Way { name: "in process", connect: |it| Box::new(local(it)) };
+    pub const IN_PROCESS: HostConnection =
+        HostConnection { name: "in process", connect: |it| Box::new(local(it)) };
 
     /// The host is a client over TCP; the RAM is the platform's.
-    pub const TCP: Way =
-        Way { name: "over TCP", connect: |it| Box::new(ServedHost::new(it, MemoryPlace::Inside)) };
+    pub const TCP: HostConnection =
+        HostConnection { name: "over TCP", connect: |it| Box::new(ServedHost::new(it, MemoryPlace::Inside)) };
 
     /// The host is a client over TCP and owns the RAM: the device's DMA crosses the connection.
-    pub const TCP_OWN_MEMORY: Way = Way {
+    pub const TCP_OWN_MEMORY: HostConnection = HostConnection {
         name: "over TCP with the client's memory",
         connect: |it| Box::new(ServedHost::new(it, MemoryPlace::Client)),
     };
 
     /// Every way.
-    pub const ALL: [Way; 3] = [Way::IN_PROCESS, Way::TCP, Way::TCP_OWN_MEMORY];
+    pub const ALL: [HostConnection; 3] =
+        [HostConnection::IN_PROCESS, HostConnection::TCP, HostConnection::TCP_OWN_MEMORY];
 }
 
 /// A platform of this description with a host at it.
@@ -106,7 +108,7 @@ impl Test {
     pub fn run_every_way(&self) -> Result<(), String> {
         let description = Description::named(&self.config).map_err(|error| error.to_string())?;
         let mut first = None;
-        for way in Way::ALL {
+        for way in HostConnection::ALL {
             let wrong = |what: &str| format!("{} {}: {what}", self.name, way.name);
             let mut host = (way.connect)(&description);
             self.run_on(host.as_mut()).map_err(|why| wrong(&why))?;

@@ -1,7 +1,7 @@
 //! Modules that the whole-system tests share; nothing outside the tests uses them.
 //!
 //! [`shared`] finds the conformance data that lies outside the repository, [`conformance`] plays the vendor's
-//! traces over any [`Way`](conformance::Way) to a platform.
+//! traces over any [`HostConnection`](conformance::HostConnection) to a platform.
 //! [`reference`](mod@reference) computes layers the slow and obvious way, [`program`] writes them into registers
 //! as a driver would, [`random`] draws them, [`layers`] has a few plain ones, [`compression`] compresses their weights,
 //! [`device`] runs them, [`mutation`] runs what is near them, and [`traces`] makes the project's own traces. [`stage`] has

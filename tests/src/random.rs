@@ -7,7 +7,7 @@ mod network;
 mod pixels;
 mod sequence;
 
-pub use modes::Kind;
+pub use modes::ConvolutionKind;
 pub use network::{NetworkDraw, network_of};
 pub use sequence::{Layer, Leaves, Sequence};
 

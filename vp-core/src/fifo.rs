@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-struct State<T> {
+struct FifoState<T> {
     sim: Sim,
     capacity: usize,
     items: RefCell<VecDeque<T>>,
@@ -39,7 +39,7 @@ struct State<T> {
 /// simulation.run();
 /// assert!(!simulation.idle_report().is_deadlock());
 /// ```
-pub struct Fifo<T>(Rc<State<T>>);
+pub struct Fifo<T>(Rc<FifoState<T>>);
 
 impl<T> Clone for Fifo<T> {
     fn clone(&self) -> Fifo<T> {
@@ -54,7 +54,7 @@ impl<T: 'static> Fifo<T> {
     /// If `capacity` is zero.
     pub fn new(sim: &Sim, name: &str, capacity: usize) -> Fifo<T> {
         assert!(capacity > 0, "fifo {name} has no room at all");
-        Fifo(Rc::new(State {
+        Fifo(Rc::new(FifoState {
             sim: sim.clone(),
             capacity,
             items: RefCell::default(),
@@ -149,7 +149,7 @@ impl<T: 'static> Fifo<T> {
     }
 }
 
-impl<T: 'static> State<T> {
+impl<T: 'static> FifoState<T> {
     fn request(self: &Rc<Self>) {
         if !self.requested.replace(true) {
             self.sim.request_update(self.clone());
@@ -157,7 +157,7 @@ impl<T: 'static> State<T> {
     }
 }
 
-impl<T: 'static> Update for State<T> {
+impl<T: 'static> Update for FifoState<T> {
     fn update(&self) {
         self.requested.set(false);
         let (read, written) = (self.read.replace(0), self.written.replace(0));

@@ -16,7 +16,7 @@ use crate::inject::{Bell, Drain, Injector};
 use crate::name::Name;
 use crate::process::{MethodBuilder, Process, Trigger, Wait, WaitState};
 use crate::report::{IdleReport, Livelock};
-use crate::schedule::{Kind, NOBODY, Shared, Update};
+use crate::schedule::{NOBODY, ProcessKind, Shared, Update};
 use crate::time::Time;
 use observing::Observing;
 use std::cell::{Cell, RefCell};
@@ -117,7 +117,7 @@ impl Kernel {
         self: &Rc<Self>,
         name: Name,
         body: Body,
-        kind: Kind,
+        kind: ProcessKind,
         listens_to: Vec<Event>,
         initialize: bool,
     ) -> Process {
@@ -706,13 +706,13 @@ impl Sim {
     ///
     /// Inside, await only what this kernel offers; a foreign future would never be woken.
     pub fn process(&self, name: impl Into<Name>, body: impl Future<Output = ()> + 'static) -> Process {
-        self.0.spawn(name.into(), Body::new(body), Kind::Process, Vec::new(), true)
+        self.0.spawn(name.into(), Body::new(body), ProcessKind::Process, Vec::new(), true)
     }
 
     /// Starts a process that serves for ever. If it waits for work when everything else has ended, this is no
     /// deadlock.
     pub fn server(&self, name: impl Into<Name>, body: impl Future<Output = ()> + 'static) -> Process {
-        self.0.spawn(name.into(), Body::new(body), Kind::Server, Vec::new(), true)
+        self.0.spawn(name.into(), Body::new(body), ProcessKind::Server, Vec::new(), true)
     }
 
     /// Sets up a method (`SC_METHOD`): a callback that runs whenever an event it is sensitive to fires.

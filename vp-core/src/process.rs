@@ -9,7 +9,7 @@ use crate::event::{Event, EventWait};
 use crate::kernel::{Kernel, Sim};
 use crate::name::Name;
 use crate::queue::Entry;
-use crate::schedule::Kind;
+use crate::schedule::ProcessKind;
 use crate::time::Time;
 use std::future::Future;
 use std::pin::Pin;
@@ -146,7 +146,7 @@ impl MethodBuilder {
             body(&sim);
             Poll::Pending
         });
-        self.kernel.spawn(self.name, Body::new(body), Kind::Method, self.events, self.initialize)
+        self.kernel.spawn(self.name, Body::new(body), ProcessKind::Method, self.events, self.initialize)
     }
 }
 

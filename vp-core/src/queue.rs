@@ -156,7 +156,7 @@ impl<T: Copy> TimedQueue<T> {
         number
     }
 
-    /// After four thousand million entries: the longest row of numbers that none has that still lies here.
+    /// Finds the longest range of unused entry numbers, after all 2^32 have been given out once.
     #[cold]
     fn renew_numbers(&mut self) {
         let items = self.near.iter().chain(self.slots.iter().flatten());
@@ -441,7 +441,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[derive(Debug, Clone)]
-    enum Step {
+    enum QueueAction {
         Insert(u64),
         /// As many, from one time on, so far apart.
         InsertMany(usize, u64, u64),
@@ -473,16 +473,16 @@ mod tests {
         ]
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    fn step() -> impl Strategy<Value = QueueAction> {
         let apart = prop_oneof![Just(0u64), 0u64..3, 0u64..300, 0u64..1 << 33];
         prop_oneof![
-            6 => delay().prop_map(Step::Insert),
-            2 => (1usize..3 * NEAR, delay(), apart).prop_map(|(n, from, apart)| Step::InsertMany(n, from, apart)),
-            2 => any::<usize>().prop_map(Step::Remove),
-            1 => (1usize..NEAR, 1usize..4).prop_map(|(n, apart)| Step::RemoveMany(n, apart)),
-            4 => prop_oneof![0u64..3_000, delay(), Just(u64::MAX)].prop_map(Step::Take),
-            2 => (1usize..NEAR).prop_map(Step::TakeMany),
-            1 => delay().prop_map(Step::Advance),
+            6 => delay().prop_map(QueueAction::Insert),
+            2 => (1usize..3 * NEAR, delay(), apart).prop_map(|(n, from, apart)| QueueAction::InsertMany(n, from, apart)),
+            2 => any::<usize>().prop_map(QueueAction::Remove),
+            1 => (1usize..NEAR, 1usize..4).prop_map(|(n, apart)| QueueAction::RemoveMany(n, apart)),
+            4 => prop_oneof![0u64..3_000, delay(), Just(u64::MAX)].prop_map(QueueAction::Take),
+            2 => (1usize..NEAR).prop_map(QueueAction::TakeMany),
+            1 => delay().prop_map(QueueAction::Advance),
         ]
     }
 
@@ -572,15 +572,15 @@ mod tests {
             let mut pair = Pair::default();
             for step in steps {
                 match step {
-                    Step::Insert(delay) => pair.insert(delay),
-                    Step::InsertMany(n, from, apart) => {
+                    QueueAction::Insert(delay) => pair.insert(delay),
+                    QueueAction::InsertMany(n, from, apart) => {
                         (0..n as u64).for_each(|i| pair.insert(from.saturating_add(i * apart)));
                     }
-                    Step::Remove(which) => pair.remove(which),
-                    Step::RemoveMany(n, apart) => (0..n).for_each(|i| pair.remove(i * apart)),
-                    Step::Take(ahead) => pair.take(pair.now.saturating_add(ahead).min(LAST))?,
-                    Step::TakeMany(n) => (0..n).try_for_each(|_| pair.take(LAST))?,
-                    Step::Advance(delay) => {
+                    QueueAction::Remove(which) => pair.remove(which),
+                    QueueAction::RemoveMany(n, apart) => (0..n).for_each(|i| pair.remove(i * apart)),
+                    QueueAction::Take(ahead) => pair.take(pair.now.saturating_add(ahead).min(LAST))?,
+                    QueueAction::TakeMany(n) => (0..n).try_for_each(|_| pair.take(LAST))?,
+                    QueueAction::Advance(delay) => {
                         // As a run up to a limit does: takes all before it, and stands there then.
                         let limit = pair.now.saturating_add(delay).min(LAST);
                         while pair.earliest().is_some_and(|time| time <= limit) {

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-struct State {
+struct SemaphoreState {
     sim: Sim,
     name: Name,
     free: Cell<u32>,
@@ -40,13 +40,13 @@ struct State {
 /// assert_eq!(simulation.now(), Time::ns(20));
 /// ```
 #[derive(Clone)]
-pub struct Semaphore(Rc<State>);
+pub struct Semaphore(Rc<SemaphoreState>);
 
 impl Semaphore {
     /// A semaphore with `permits` free.
     pub fn new(sim: &Sim, name: impl Into<Name>, permits: u32) -> Semaphore {
         let (free, queue) = (Cell::new(permits), RefCell::default());
-        Semaphore(Rc::new(State { sim: sim.clone(), name: name.into(), free, queue }))
+        Semaphore(Rc::new(SemaphoreState { sim: sim.clone(), name: name.into(), free, queue }))
     }
 
     /// Takes `n` permits, waiting until it is this caller's turn and they are free.
@@ -92,7 +92,7 @@ impl Semaphore {
     }
 }
 
-impl State {
+impl SemaphoreState {
     fn serve(&self) {
         let mut queue = self.queue.borrow_mut();
         while let Some((n, _)) = queue.front()
@@ -109,7 +109,7 @@ impl State {
 
 /// A place in the queue; given up, with the permits it may already have, when the wait is dropped.
 struct WaitingPlace<'a> {
-    state: &'a State,
+    state: &'a SemaphoreState,
     n: u32,
     turn: Event,
     served: bool,

@@ -8,7 +8,7 @@ use crate::schedule::Update;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
-struct State<T> {
+struct SignalState<T> {
     sim: Sim,
     name: Name,
     current: RefCell<T>,
@@ -26,7 +26,7 @@ struct Edges<T> {
     falling: OnceCell<Event>,
 }
 
-impl<T> State<T> {
+impl<T> SignalState<T> {
     fn event<'a>(&self, place: &'a OnceCell<Event>, what: &str) -> &'a Event {
         place.get_or_init(|| self.sim.event(format!("{}.{what}", self.name)))
     }
@@ -47,7 +47,7 @@ impl<T> State<T> {
 /// }});
 /// simulation.run();
 /// ```
-pub struct Signal<T>(Rc<State<T>>);
+pub struct Signal<T>(Rc<SignalState<T>>);
 
 impl<T> Clone for Signal<T> {
     fn clone(&self) -> Signal<T> {
@@ -62,7 +62,7 @@ impl<T: Clone + PartialEq + 'static> Signal<T> {
     }
 
     fn with_edges(sim: &Sim, name: Name, value: T, edges: Option<Edges<T>>) -> Signal<T> {
-        Signal(Rc::new(State {
+        Signal(Rc::new(SignalState {
             sim: sim.clone(),
             name,
             current: RefCell::new(value),
@@ -132,7 +132,7 @@ impl Signal<bool> {
     }
 }
 
-impl<T: Clone + PartialEq + 'static> Update for State<T> {
+impl<T: Clone + PartialEq + 'static> Update for SignalState<T> {
     fn update(&self) {
         let Some(next) = self.next.take() else { return };
         if *self.current.borrow() == next {

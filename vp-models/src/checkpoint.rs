@@ -53,12 +53,12 @@ pub enum CheckpointError {
 
 /// The state of a platform on its way out or in, part after part.
 pub struct Checkpoint<'a> {
-    way: Way<'a>,
+    way: CheckpointMode<'a>,
     part: String,
     left: u64,
 }
 
-enum Way<'a> {
+enum CheckpointMode<'a> {
     Save(&'a mut dyn Write),
     Restore(&'a mut dyn Read),
 }
@@ -66,17 +66,17 @@ enum Way<'a> {
 impl<'a> Checkpoint<'a> {
     /// Writes state down.
     pub(crate) fn save(into: &'a mut dyn Write) -> Checkpoint<'a> {
-        Checkpoint { way: Way::Save(into), part: String::new(), left: MOST }
+        Checkpoint { way: CheckpointMode::Save(into), part: String::new(), left: MOST }
     }
 
     /// Takes state up.
     pub(crate) fn restore(from: &'a mut dyn Read) -> Checkpoint<'a> {
-        Checkpoint { way: Way::Restore(from), part: String::new(), left: MOST }
+        Checkpoint { way: CheckpointMode::Restore(from), part: String::new(), left: MOST }
     }
 
     /// Returns true if state is taken up.
     pub fn is_restoring(&self) -> bool {
-        matches!(self.way, Way::Restore(_))
+        matches!(self.way, CheckpointMode::Restore(_))
     }
 
     /// Begins the state of the part of that name, which follows.
@@ -156,7 +156,7 @@ impl<'a> Checkpoint<'a> {
         Ok(())
     }
 
-    /// Refuses to save what is not so at rest.
+    /// Fails unless the part is idle, as `is` says; a restore passes always.
     pub fn at_rest(&self, is: bool, what: &str) -> Result<(), CheckpointError> {
         match is || self.is_restoring() {
             true => Ok(()),
@@ -164,7 +164,7 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    /// Refuses to take up what cannot be.
+    /// Fails if a restored value is invalid, as `is` says; a save passes always.
     pub fn check(&self, is: bool, why: &str) -> Result<(), CheckpointError> {
         if is || !self.is_restoring() { Ok(()) } else { Err(self.damaged(why)) }
     }
@@ -172,11 +172,11 @@ impl<'a> Checkpoint<'a> {
     /// Bytes that are counted elsewhere: those of memories.
     pub(crate) fn bytes(&mut self, bytes: &mut Vec<u8>, most: usize) -> Result<(), CheckpointError> {
         match &mut self.way {
-            Way::Save(_) => {
+            CheckpointMode::Save(_) => {
                 let taken = std::mem::take(bytes);
                 self.write_framed(&taken)
             }
-            Way::Restore(_) => {
+            CheckpointMode::Restore(_) => {
                 *bytes = self.read_framed(most as u64)?;
                 Ok(())
             }
@@ -194,7 +194,7 @@ impl<'a> Checkpoint<'a> {
     }
 
     fn write_framed(&mut self, bytes: &[u8]) -> Result<(), CheckpointError> {
-        let Way::Save(into) = &mut self.way else { return Ok(()) };
+        let CheckpointMode::Save(into) = &mut self.way else { return Ok(()) };
         into.write_all(&(bytes.len() as u32).to_le_bytes())?;
         into.write_all(bytes)?;
         Ok(())
@@ -208,7 +208,7 @@ impl<'a> Checkpoint<'a> {
 
     /// A length and as many bytes. Memory is taken for those only that are there.
     fn read_framed(&mut self, most: u64) -> Result<Vec<u8>, CheckpointError> {
-        let Way::Restore(from) = &mut self.way else { return Ok(Vec::new()) };
+        let CheckpointMode::Restore(from) = &mut self.way else { return Ok(Vec::new()) };
         let mut length = [0; 4];
         from.read_exact(&mut length)?;
         let (length, mut bytes) = (u64::from(u32::from_le_bytes(length)), Vec::new());

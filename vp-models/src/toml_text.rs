@@ -98,9 +98,9 @@ impl KeyError {
 }
 
 /// The way to a value, from the outermost table.
-type Way<'t, 'a> = Vec<Step<'t, 'a>>;
+type KeyPath<'t, 'a> = Vec<KeyStep<'t, 'a>>;
 
-enum Step<'t, 'a> {
+enum KeyStep<'t, 'a> {
     Key(&'t str, &'t Spanned<DeValue<'a>>),
     Item(usize, &'t DeTable<'a>),
 }
@@ -163,17 +163,17 @@ impl<'a> TomlText<'a> {
     /// An error at a key, such as `dbb0.read_latency` or `layer.2.stride` (elements of lists count from 0), or at what of the way to it there is.
     pub fn wrong(&self, path: &str, what: impl fmt::Display) -> TextError {
         let (mut at, mut table, mut list) = (None, Some(self.root.get_ref()), None);
-        let mut way = Way::new();
+        let mut way = KeyPath::new();
         for part in path.split('.') {
             let Some(value) = (match (table, list, part.parse::<usize>()) {
                 (Some(of), ..) => of.get_key_value(part).map(|(key, value)| {
                     at = Some(key.span().start);
-                    way.push(Step::Key(key.get_ref(), value));
+                    way.push(KeyStep::Key(key.get_ref(), value));
                     value
                 }),
                 (_, Some(of), Ok(place)) => <[_]>::get(of, place).inspect(|value: &&Spanned<DeValue<'_>>| {
                     at = Some(value.span().start);
-                    way.extend(value.get_ref().as_table().map(|table| Step::Item(place, table)));
+                    way.extend(value.get_ref().as_table().map(|table| KeyStep::Item(place, table)));
                 }),
                 _ => None,
             }) else {
@@ -200,7 +200,7 @@ impl<'a> TomlText<'a> {
         self.text.get(span).unwrap_or_default()
     }
 
-    fn error(&self, at: Option<usize>, way: &[Step<'_, 'a>], what: impl fmt::Display) -> TextError {
+    fn error(&self, at: Option<usize>, way: &[KeyStep<'_, 'a>], what: impl fmt::Display) -> TextError {
         TextError { line: at.map(|at| self.line(at)), within: within(way).0, ..TextError::whole(what) }
     }
 
@@ -218,22 +218,23 @@ impl<'a> TomlText<'a> {
         // A value that was read as a whole knows only its own place, but names the key in it that is wrong.
         let inner = match way.last() {
             None => Some(self.root.get_ref()),
-            Some(Step::Key(_, value)) => value.get_ref().as_table(),
-            Some(Step::Item(_, table)) => Some(*table),
+            Some(KeyStep::Key(_, value)) => value.get_ref().as_table(),
+            Some(KeyStep::Item(_, table)) => Some(*table),
         };
         let is_named =
             |key: &str| message.split('`').nth(1) == Some(key) || message.starts_with(&format!("{key} = "));
         let named = inner.into_iter().flatten().find(|(key, _)| is_named(key.get_ref()));
         if let Some((key, value)) = named {
             at = key.span().start;
-            way.push(Step::Key(key.get_ref(), value));
+            way.push(KeyStep::Key(key.get_ref(), value));
         }
-        let is_of_element = matches!(way[..], [.., Step::Item(..), Step::Key(..)]);
+        let is_of_element = matches!(way[..], [.., KeyStep::Item(..), KeyStep::Key(..)]);
         let others = kinds.filter(|_| is_of_element).map_or(&[][..], |kinds| kinds.common);
         let what = in_plain_words(message, others);
         // An unknown name is told with what holds it, whatever is in it.
         let unknown = what.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
-        let is_unknown = |step: &Step<'_, '_>| matches!(step, Step::Key(key, _) if Some(*key) == unknown);
+        let is_unknown =
+            |step: &KeyStep<'_, '_>| matches!(step, KeyStep::Key(key, _) if Some(*key) == unknown);
         if let Some(place) = way.iter().rposition(is_unknown) {
             way.truncate(place);
         }
@@ -267,9 +268,9 @@ fn line(ends: &[usize], at: usize) -> usize {
 }
 
 /// The innermost table or value that stands there.
-fn way_in<'t, 'a>(table: &'t DeTable<'a>, at: usize) -> Option<Way<'t, 'a>> {
+fn way_in<'t, 'a>(table: &'t DeTable<'a>, at: usize) -> Option<KeyPath<'t, 'a>> {
     table.iter().find_map(|(key, value)| {
-        let step = Step::Key(key.get_ref(), value);
+        let step = KeyStep::Key(key.get_ref(), value);
         match way_on(value, at) {
             Some(way) => Some(std::iter::once(step).chain(way).collect()),
             None => key.span().contains(&at).then(|| vec![step]),
@@ -277,13 +278,13 @@ fn way_in<'t, 'a>(table: &'t DeTable<'a>, at: usize) -> Option<Way<'t, 'a>> {
     })
 }
 
-fn way_on<'t, 'a>(value: &'t Spanned<DeValue<'a>>, at: usize) -> Option<Way<'t, 'a>> {
+fn way_on<'t, 'a>(value: &'t Spanned<DeValue<'a>>, at: usize) -> Option<KeyPath<'t, 'a>> {
     let here = || value.span().contains(&at).then(Vec::new);
     match value.get_ref() {
         DeValue::Table(table) => way_in(table, at).or_else(here),
         DeValue::Array(list) => {
             let on = |(place, item): (usize, &'t Spanned<DeValue<'a>>)| {
-                let table = item.get_ref().as_table().map(|table| Step::Item(place, table));
+                let table = item.get_ref().as_table().map(|table| KeyStep::Item(place, table));
                 way_on(item, at).map(|way| table.into_iter().chain(way).collect())
             };
             list.iter().enumerate().find_map(on).or_else(here)
@@ -293,12 +294,12 @@ fn way_on<'t, 'a>(value: &'t Spanned<DeValue<'a>>, at: usize) -> Option<Way<'t, 
 }
 
 /// Returns the name of what holds a value, and its key there.
-fn within(way: &[Step<'_, '_>]) -> (String, String) {
+fn within(way: &[KeyStep<'_, '_>]) -> (String, String) {
     let (mut holder, mut keys) = (String::new(), Vec::new());
     for step in way {
         match step {
-            Step::Key(key, _) => keys.push(*key),
-            Step::Item(place, table) => {
+            KeyStep::Key(key, _) => keys.push(*key),
+            KeyStep::Item(place, table) => {
                 let name = table.get("name").and_then(|name| name.get_ref().as_str());
                 let name = name.map_or_else(String::new, |name| format!(" `{}`", name.escape_debug()));
                 let of = if holder.is_empty() { String::new() } else { format!("{holder}: ") };
@@ -311,7 +312,7 @@ fn within(way: &[Step<'_, '_>]) -> (String, String) {
         return (holder, keys.join("."));
     }
     let key = match way.last() {
-        Some(Step::Key(key, value)) if !value.get_ref().is_table() => {
+        Some(KeyStep::Key(key, value)) if !value.get_ref().is_table() => {
             keys.pop();
             (*key).to_owned()
         }

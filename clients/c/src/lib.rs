@@ -13,7 +13,7 @@ pub mod ports;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 
-use ::vp_partner::{Partner, PartnerError, PartnerOptions, Place};
+use ::vp_partner::{Partner, PartnerError, PartnerOptions, PlatformAddress};
 use pins::AnyHandle;
 use vp_hub::{Clock, Reaction};
 
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn vp_connect(
         ..PartnerOptions::default()
     };
     let agent = concat!("libvp ", env!("CARGO_PKG_VERSION"));
-    match Place::of(address).and_then(|place| Partner::new(place.open(agent)?, options)) {
+    match PlatformAddress::of(address).and_then(|place| Partner::new(place.open(agent)?, options)) {
         Ok(partner) => {
             let (error, warning) = (CString::default(), CString::default());
             let opened = vp_partner { partner, handles: Vec::new(), error, warning, is_over: false };

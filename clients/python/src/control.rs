@@ -21,9 +21,9 @@ const SIGNALS: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// State that a session and its callbacks share.
-pub(crate) struct Control(Mutex<State>);
+pub(crate) struct Control(Mutex<ControlState>);
 
-struct State {
+struct ControlState {
     error: Option<PyErr>,
     /// Time until which a call over a socket waits for its answer, once there is an error.
     patience: Option<Instant>,
@@ -33,7 +33,7 @@ struct State {
 
 impl Control {
     pub(crate) fn new() -> Arc<Control> {
-        let state = State { error: None, patience: None, until: Time::ZERO, looked: Instant::now() };
+        let state = ControlState { error: None, patience: None, until: Time::ZERO, looked: Instant::now() };
         Arc::new(Control(Mutex::new(state)))
     }
 

@@ -18,7 +18,7 @@ use crate::errors;
 use crate::native_registers;
 use crate::observe::Callback;
 use crate::owned::Owned;
-use crate::session::{Goal, Session, Way};
+use crate::session::{Goal, PlatformHost, Session};
 
 /// A platform: of this process, or behind a session with a server. Times are picoseconds.
 #[pyclass(frozen, module = "vp._native")]
@@ -38,7 +38,7 @@ impl Host {
         call: impl FnOnce(&mut Session) -> Result<R, CallError>,
     ) -> PyResult<R> {
         let mut session = self.session.get()?;
-        if let Way::Remote(_) = session.way {
+        if let PlatformHost::Remote(_) = session.way {
             drop(session);
             return self.run(py, call);
         }
@@ -172,8 +172,8 @@ impl Host {
     fn interrupt(&self, py: Python<'_>) -> PyResult<bool> {
         self.call(py, |session| {
             Ok(match &session.way {
-                Way::Local(host) => host.platform().irq().level(),
-                Way::Remote(host) => host.line_level(),
+                PlatformHost::Local(host) => host.platform().irq().level(),
+                PlatformHost::Remote(host) => host.line_level(),
             })
         })
     }
@@ -228,7 +228,7 @@ impl Host {
     /// The hash of everything observed so far.
     fn event_hash(&self, py: Python<'_>) -> PyResult<String> {
         self.run(py, |session| {
-            if let Way::Local(host) = &session.way {
+            if let PlatformHost::Local(host) = &session.way {
                 return Ok(format!("{:016x}", host.platform().event_hash()));
             }
             let statistics = session.host().statistics()?;
@@ -261,8 +261,8 @@ impl Host {
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         self.run(py, |session| {
             match &mut session.way {
-                Way::Local(host) => host.reset()?,
-                Way::Remote(host) => host.reset()?,
+                PlatformHost::Local(host) => host.reset()?,
+                PlatformHost::Remote(host) => host.reset()?,
             }
             Ok(())
         })
@@ -292,8 +292,8 @@ impl Host {
     fn identity(&self, py: Python<'_>) -> PyResult<(String, String)> {
         self.call(py, |session| {
             let name = match &session.way {
-                Way::Local(host) => host.platform().description().name.clone(),
-                Way::Remote(host) => host.welcome().platform.clone(),
+                PlatformHost::Local(host) => host.platform().description().name.clone(),
+                PlatformHost::Remote(host) => host.welcome().platform.clone(),
             };
             Ok((name, session.device().to_owned()))
         })
@@ -308,7 +308,7 @@ impl Host {
     fn memories(&self, py: Python<'_>) -> PyResult<Vec<(String, u64, u64)>> {
         self.run(py, |session| {
             Ok(match &session.way {
-                Way::Local(host) => {
+                PlatformHost::Local(host) => {
                     let memories = host.platform().memories().iter();
                     let range = |memory: &vp_models::platform::MemoryPort| {
                         let range = memory.range();
@@ -316,7 +316,7 @@ impl Host {
                     };
                     memories.map(range).collect()
                 }
-                Way::Remote(host) => {
+                PlatformHost::Remote(host) => {
                     let ports = host.welcome().ports.iter().filter(|port| vp_client::is_memory(port));
                     ports.map(|port| (port.name.clone(), port.base, port.size)).collect()
                 }

@@ -22,14 +22,14 @@ use vp_models::bounded_file::read_description;
 use vp_models::memory::{MemoryBudget, usual_limit};
 use vp_models::platform::{Description, DeviceRegisters, Platform};
 use vp_observers::{Files, LayerNames, TraceFile};
-use vp_recordings::{End, PlayError, Player, Recording, Step};
+use vp_recordings::{PlayError, Player, Recording, RecordingEnd, ReplayStep};
 use vp_remote::{MemoryPlace, OwnBytes, RemoteHost, RemoteOptions};
 
 use crate::callable::CallableMemory;
 use crate::control::Control;
 use crate::errors;
 use crate::host::Host;
-use crate::session::{Session, Way};
+use crate::session::{PlatformHost, Session};
 use crate::{native_registers, owned};
 
 /// Interval at which Python is asked for signals while a server is waited for.
@@ -80,7 +80,7 @@ pub(crate) fn build(
     let (mut host, control) = (LocalHost::at(hub), Control::new());
     let asked = control.clone();
     host.ask_whether(move |now| asked.goes_on(now));
-    let mut session = Session::new(Way::Local(Box::new(host)), control);
+    let mut session = Session::new(PlatformHost::Local(Box::new(host)), control);
     (session.recording, session.files) = (recording, files);
     Ok(Host::new(session))
 }
@@ -123,7 +123,7 @@ impl Shown {
 
 /// Kind of session that is wanted.
 #[derive(FromPyObject)]
-pub(crate) struct Wanted {
+pub(crate) struct SessionOptions {
     #[pyo3(item)]
     pub(crate) platform: Option<String>,
     #[pyo3(item)]
@@ -138,7 +138,7 @@ pub(crate) struct Wanted {
     share: bool,
 }
 
-impl Wanted {
+impl SessionOptions {
     pub(crate) fn time_mode(&self) -> PyResult<TimeMode> {
         match self.time_mode.as_str() {
             "lockstep" => Ok(TimeMode::Lockstep),
@@ -220,7 +220,7 @@ pub(crate) fn connect(
     py: Python<'_>,
     to: &str,
     shown: Shown,
-    wanted: Wanted,
+    wanted: SessionOptions,
     own_memory: Option<Vec<(String, Py<PyAny>)>>,
 ) -> PyResult<Host> {
     let address = address(to)?;
@@ -255,7 +255,7 @@ pub(crate) fn connect(
     let mut host = connected.map_err(|error| errors::of("ConnectError", error.to_string()))?;
     let asked = control.clone();
     host.ask_whether(move || asked.sleeps_on());
-    Ok(Host::new(Session::new(Way::Remote(Box::new(host)), control)))
+    Ok(Host::new(Session::new(PlatformHost::Remote(Box::new(host)), control)))
 }
 
 /// Result of a recording that ran again: the end's time and event hash, entries, and how it ends.
@@ -281,11 +281,11 @@ fn play(path: &Path, until: Time, is_over: &AtomicBool) -> PyResult<Replayed> {
             break "stopped";
         }
         match player.step(until, &mut |_| ()).map_err(wrong)? {
-            Step::Done(_) => entries += 1,
-            Step::Stopped => break "stopped",
-            Step::Ended(End::Whole) => break "whole",
-            Step::Ended(End::Early { .. }) => break "early",
-            Step::Ended(End::CutOff { .. }) => break "cut off",
+            ReplayStep::Done(_) => entries += 1,
+            ReplayStep::Stopped => break "stopped",
+            ReplayStep::Ended(RecordingEnd::Whole) => break "whole",
+            ReplayStep::Ended(RecordingEnd::Early { .. }) => break "early",
+            ReplayStep::Ended(RecordingEnd::CutOff { .. }) => break "cut off",
         }
     };
     let hash = format!("{:016x}", player.hub().platform().event_hash());

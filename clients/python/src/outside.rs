@@ -18,7 +18,7 @@ use crate::callable::CallableMemory;
 use crate::calls;
 use crate::control::Control;
 use crate::errors;
-use crate::open::{Shown, Wanted, address, wait_for};
+use crate::open::{SessionOptions, Shown, address, wait_for};
 
 /// Interval at which the stream of a memory is looked at for a wish to stop.
 const LOOK: Duration = Duration::from_millis(20);
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Edges after which that is done of a partner.
 const LOOK_EDGES: u64 = 65_536;
 
-fn options(shown: Shown, wanted: &Wanted) -> PyResult<Options> {
+fn options(shown: Shown, wanted: &SessionOptions) -> PyResult<Options> {
     let options = Options {
         platform: wanted.platform.clone(),
         time_mode: wanted.time_mode()?,
@@ -40,7 +40,7 @@ fn options(shown: Shown, wanted: &Wanted) -> PyResult<Options> {
 }
 
 /// Reason for which serving has ended.
-enum End {
+enum ServingEnd {
     /// Somebody has asked for it, or Python has raised: the control knows.
     Asked,
     /// The platform has.
@@ -49,13 +49,13 @@ enum End {
     Wrong(PyErr),
 }
 
-impl From<PartnerError> for End {
-    fn from(error: PartnerError) -> End {
+impl From<PartnerError> for ServingEnd {
+    fn from(error: PartnerError) -> ServingEnd {
         match error {
-            PartnerError::Over(why) => End::Platform(why),
-            PartnerError::Connect(why) => End::Wrong(errors::of("ConnectError", why)),
-            PartnerError::Ended(why) => End::Wrong(errors::of("TransportError", why)),
-            other => End::Wrong(errors::of("RefusedError", other.to_string())),
+            PartnerError::Over(why) => ServingEnd::Platform(why),
+            PartnerError::Connect(why) => ServingEnd::Wrong(errors::of("ConnectError", why)),
+            PartnerError::Ended(why) => ServingEnd::Wrong(errors::of("TransportError", why)),
+            other => ServingEnd::Wrong(errors::of("RefusedError", other.to_string())),
         }
     }
 }
@@ -65,13 +65,13 @@ fn serve(
     py: Python<'_>,
     control: &Control,
     stops: &Stops,
-    serve: impl FnOnce() -> Result<(), End>,
+    serve: impl FnOnce() -> Result<(), ServingEnd>,
 ) -> PyResult<Option<String>> {
     calls::long(py, control, || match serve() {
-        Ok(()) | Err(End::Asked) => Ok(None),
+        Ok(()) | Err(ServingEnd::Asked) => Ok(None),
         Err(_) if stops.are_asked_for() => Ok(None),
-        Err(End::Platform(why)) => Ok(Some(why)),
-        Err(End::Wrong(error)) => Err(error.into()),
+        Err(ServingEnd::Platform(why)) => Ok(Some(why)),
+        Err(ServingEnd::Wrong(error)) => Err(error.into()),
     })
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn serve_memory(
     py: Python<'_>,
     to: &str,
     shown: Shown,
-    wanted: Wanted,
+    wanted: SessionOptions,
     port: String,
     call: Py<PyAny>,
     latency: Option<u64>,
@@ -115,24 +115,25 @@ pub(crate) fn serve_memory(
         let asked = control.clone();
         client.ask_whether(move || asked.sleeps_on());
         return serve(py, &control, &stop, || {
-            let wrong = |error: vp_client::Error| End::Wrong(errors::of("RefusedError", error.to_string()));
+            let wrong =
+                |error: vp_client::Error| ServingEnd::Wrong(errors::of("RefusedError", error.to_string()));
             let id = client.ports().find(|(_, of)| of.name == port).map(|(id, _)| id);
             let id = id.ok_or_else(|| {
                 let text = format!("the platform has no port `{port}`");
-                End::Wrong(errors::of("RefusedError", text))
+                ServingEnd::Wrong(errors::of("RefusedError", text))
             })?;
             client.attach(id, Role::Target, None).map_err(wrong)?;
             loop {
                 if let Err(error) = client.wait(Some(LOOK), |_| None::<()>) {
                     let said = client.bye().map(|bye| bye.reason.clone());
                     return Err(said.map_or_else(
-                        || End::Wrong(errors::of("TransportError", error.to_string())),
-                        End::Platform,
+                        || ServingEnd::Wrong(errors::of("TransportError", error.to_string())),
+                        ServingEnd::Platform,
                     ));
                 }
                 if control.has_failed() || stops.are_asked_for() {
                     let _ = client.close("done");
-                    return Err(End::Asked);
+                    return Err(ServingEnd::Asked);
                 }
             }
         });
@@ -150,7 +151,7 @@ pub(crate) fn serve_memory(
             memory.sample(&mut partner)?;
             memory.edge(&mut partner)?;
         }
-        Err(End::Asked)
+        Err(ServingEnd::Asked)
     })
 }
 
@@ -177,7 +178,7 @@ pub(crate) fn serve_device(
     py: Python<'_>,
     to: &str,
     shown: Shown,
-    wanted: Wanted,
+    wanted: SessionOptions,
     calls: (Py<PyAny>, Py<PyAny>, Py<PyAny>, Py<PyAny>),
     latency: u64,
     stop: Option<Py<PyAny>>,
@@ -239,7 +240,7 @@ pub(crate) fn serve_device(
             }
             edge += 1;
         }
-        Err(End::Asked)
+        Err(ServingEnd::Asked)
     })
 }
 

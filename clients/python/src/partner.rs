@@ -132,9 +132,9 @@ impl Partner {
         let reaction = if same_edge { Reaction::SameEdge } else { Reaction::NextEdge };
         let memory_limit = memory_limit.unwrap_or_else(usual_limit);
         let options = PartnerOptions { clock: Clock { reaction, quantum }, reset_edges, memory_limit };
-        let place = calls::short(&control, || vp_partner::Place::of(address).map_err(wrong))?;
+        let place = calls::short(&control, || vp_partner::PlatformAddress::of(address).map_err(wrong))?;
         let link: Box<dyn PlatformLink> = match place {
-            vp_partner::Place::Server(address) => {
+            vp_partner::PlatformAddress::Server(address) => {
                 let link = wait_for(py, move || RemoteLink::connect(&address, None, crate::AGENT))?;
                 let mut link = calls::short(&control, || link.map_err(wrong))?;
                 let asked = control.clone();

@@ -18,7 +18,7 @@ use vp_models::platform::{Arithmetic, Description};
 use crate::calls::CallError;
 use crate::errors;
 use crate::host::Host;
-use crate::session::{Session, Way};
+use crate::session::{PlatformHost, Session};
 
 /// The network of that name, or in that file.
 fn network(named: &str, input_size: Option<[u32; 2]>) -> PyResult<Network> {
@@ -97,7 +97,7 @@ fn measure(
     let each: Vec<&[i8]> = given.chunks(elements).collect();
     let number = (frames as usize).max(each.len()).next_multiple_of(options.frames.max(1) as usize);
     let inputs: Vec<&[i8]> = each.iter().copied().cycle().take(number).collect();
-    if let Way::Local(host) = &session.way {
+    if let PlatformHost::Local(host) = &session.way {
         host.watch();
     }
     let measured = Measured::on(&network, &plan, session, description.period, &inputs, || ())

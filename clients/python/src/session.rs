@@ -23,7 +23,7 @@ use crate::errors;
 const REQUEST: Duration = Duration::from_millis(10);
 
 /// Place of the platform.
-pub(crate) enum Way {
+pub(crate) enum PlatformHost {
     /// Platform in this process.
     Local(Box<LocalHost>),
     /// Platform behind a socket.
@@ -46,7 +46,7 @@ pub(crate) struct Session {
     pub(crate) subscriptions: Vec<(u64, Subscription)>,
     /// Observers that write files about the platform.
     pub(crate) files: Option<Observers>,
-    pub(crate) way: Way,
+    pub(crate) way: PlatformHost,
     pub(crate) control: Arc<Control>,
     pub(crate) recording: Option<Recording>,
     /// Description of the platform and its registers; a server is asked for it once.
@@ -57,7 +57,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(way: Way, control: Arc<Control>) -> Session {
+    pub(crate) fn new(way: PlatformHost, control: Arc<Control>) -> Session {
         Session {
             subscriptions: Vec::new(),
             files: None,
@@ -73,16 +73,16 @@ impl Session {
     /// The platform.
     pub(crate) fn host(&mut self) -> &mut dyn Host {
         match &mut self.way {
-            Way::Local(host) => &mut **host,
-            Way::Remote(host) => &mut **host,
+            PlatformHost::Local(host) => &mut **host,
+            PlatformHost::Remote(host) => &mut **host,
         }
     }
 
     /// The platform, if it is in this process.
     pub(crate) fn local(&mut self) -> Result<&mut LocalHost, HostError> {
         match &mut self.way {
-            Way::Local(host) => Ok(host),
-            Way::Remote(_) => Err(HostError::Refused(
+            PlatformHost::Local(host) => Ok(host),
+            PlatformHost::Remote(_) => Err(HostError::Refused(
                 "that is for platforms in this process: this one is a server's".to_owned(),
             )),
         }
@@ -92,8 +92,8 @@ impl Session {
     pub(crate) fn description(&mut self) -> Result<&(Description, DeviceRegisters), HostError> {
         if self.description.is_none() {
             let description = match &mut self.way {
-                Way::Local(host) => host.platform().description().clone(),
-                Way::Remote(host) => {
+                PlatformHost::Local(host) => host.platform().description().clone(),
+                PlatformHost::Remote(host) => {
                     let refused = |why: String| HostError::Refused(why);
                     let statistics = host.statistics()?;
                     let text = statistics
@@ -113,7 +113,7 @@ impl Session {
     pub(crate) fn advance(&mut self, goal: Goal) -> Result<Why, HostError> {
         let slice = self.slice;
         let (host, control) = match &mut self.way {
-            Way::Local(host) => {
+            PlatformHost::Local(host) => {
                 let until = match goal {
                     Goal::Time(time) => Until::Time(time),
                     Goal::Interrupt => return host.wait_interrupt().map(|_| Why::Interrupt),
@@ -121,7 +121,7 @@ impl Session {
                 };
                 return host.advance(until);
             }
-            Way::Remote(host) => (host, &self.control),
+            PlatformHost::Remote(host) => (host, &self.control),
         };
         if host.welcome().time_mode != native::TimeMode::Lockstep {
             return match goal {
@@ -231,15 +231,15 @@ impl Host for Session {
 
     fn map(&self) -> RegisterMap {
         match &self.way {
-            Way::Local(host) => host.map(),
-            Way::Remote(host) => host.map(),
+            PlatformHost::Local(host) => host.map(),
+            PlatformHost::Remote(host) => host.map(),
         }
     }
 
     fn device(&self) -> &str {
         match &self.way {
-            Way::Local(host) => host.device(),
-            Way::Remote(host) => host.device(),
+            PlatformHost::Local(host) => host.device(),
+            PlatformHost::Remote(host) => host.device(),
         }
     }
 
@@ -270,7 +270,7 @@ impl Session {
     pub(crate) fn close(mut self) -> Result<Vec<String>, CallError> {
         self.subscriptions.drain(..).for_each(|(_, subscription)| subscription.cancel());
         let finished = self.files.take().map(Observers::finish).unwrap_or_default();
-        if let Way::Remote(host) = self.way {
+        if let PlatformHost::Remote(host) = self.way {
             host.close()?;
         } else {
             drop(self.way);

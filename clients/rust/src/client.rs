@@ -17,7 +17,7 @@ use vp_transport::{Address, Readiness, Stream, UntrustedServer, Watch};
 use crate::credentials::Credentials;
 use crate::handler::{Answered, Handler};
 use crate::ring::{Ring, RingLine};
-use crate::silence::{Due, limit_in_words};
+use crate::silence::{SilenceAction, limit_in_words};
 use crate::wire::{GreetError, Wire};
 use crate::{ConnectError, Error, SilenceLimit};
 
@@ -519,9 +519,9 @@ impl<H: Handler> Client<H> {
         loop {
             match self.wire.silence.look(Instant::now()) {
                 None => return Ok(None),
-                Some(Due::Wait(left)) => return Ok(Some(left)),
-                Some(Due::Ask) if self.wire.silence.ping.is_some() => {}
-                Some(Due::Ask) => match self.wire.connection.request(Request::Ping, &[]) {
+                Some(SilenceAction::Wait(left)) => return Ok(Some(left)),
+                Some(SilenceAction::Ask) if self.wire.silence.ping.is_some() => {}
+                Some(SilenceAction::Ask) => match self.wire.connection.request(Request::Ping, &[]) {
                     Ok(id) => {
                         self.wire.silence.ping = Some(id);
                         self.flush_until(until)?;
@@ -529,7 +529,7 @@ impl<H: Handler> Client<H> {
                     // All that may be under way is: the server cannot be asked.
                     Err(_) => self.wire.silence.end(),
                 },
-                Some(Due::GiveUp) => {
+                Some(SilenceAction::GiveUp) => {
                     let limit = limit_in_words(self.wire.silence.limit().unwrap_or_default());
                     let waiting = match self.wire.connection.in_flight() {
                         // The Ping.

@@ -89,7 +89,7 @@ pub fn limit_in_words(limit: Duration) -> String {
 
 /// Action that is due about a silence.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Due {
+pub(crate) enum SilenceAction {
     /// Nothing, for so long.
     Wait(Duration),
     /// Send a Ping now, unless one is unanswered.
@@ -125,15 +125,15 @@ impl Silence {
     }
 
     /// Returns what is due, after the stream was read and nothing was there. None: whatever the silence, nothing.
-    pub(crate) fn look(&mut self, now: Instant) -> Option<Due> {
+    pub(crate) fn look(&mut self, now: Instant) -> Option<SilenceAction> {
         let part = self.limit()? / PARTS;
         let since = *self.since.get_or_insert(now);
         if let Some(left) = part.checked_sub(now - since).filter(|left| !left.is_zero()) {
-            return Some(Due::Wait(left));
+            return Some(SilenceAction::Wait(left));
         }
         self.since = Some(now);
         self.parts += 1;
-        Some(if self.parts < PARTS { Due::Ask } else { Due::GiveUp })
+        Some(if self.parts < PARTS { SilenceAction::Ask } else { SilenceAction::GiveUp })
     }
 }
 
@@ -148,12 +148,12 @@ mod tests {
         let mut silence = Silence::new(SilenceLimit::of(4 * SECOND));
         let began = Instant::now();
         let mut look = |at: Duration| silence.look(began + at).unwrap();
-        assert_eq!(look(Duration::ZERO), Due::Wait(SECOND));
-        assert_eq!(look(SECOND / 2), Due::Wait(SECOND / 2));
+        assert_eq!(look(Duration::ZERO), SilenceAction::Wait(SECOND));
+        assert_eq!(look(SECOND / 2), SilenceAction::Wait(SECOND / 2));
         for at in 1..4 {
-            assert_eq!(look(at * SECOND), Due::Ask);
+            assert_eq!(look(at * SECOND), SilenceAction::Ask);
         }
-        assert_eq!(look(4 * SECOND), Due::GiveUp);
+        assert_eq!(look(4 * SECOND), SilenceAction::GiveUp);
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
         let mut silence = Silence::new(SilenceLimit::of(4 * SECOND));
         let began = Instant::now();
         for at in 0..100 {
-            assert_ne!(silence.look(began + at * SECOND), Some(Due::GiveUp));
+            assert_ne!(silence.look(began + at * SECOND), Some(SilenceAction::GiveUp));
             if at % 3 == 0 {
                 silence.end();
             }
@@ -183,8 +183,8 @@ mod tests {
         let mut silence = Silence::new(SilenceLimit::of(4 * SECOND));
         let began = Instant::now();
         silence.look(began);
-        assert_eq!(silence.look(began + 1000 * SECOND), Some(Due::Ask));
-        assert_eq!(silence.look(began + 1000 * SECOND), Some(Due::Wait(SECOND)));
+        assert_eq!(silence.look(began + 1000 * SECOND), Some(SilenceAction::Ask));
+        assert_eq!(silence.look(began + 1000 * SECOND), Some(SilenceAction::Wait(SECOND)));
     }
 
     #[test]

@@ -270,12 +270,12 @@ pub enum SendError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum ConnectionSide {
     Client,
     Server,
 }
 
-impl Side {
+impl ConnectionSide {
     fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -285,7 +285,7 @@ impl Side {
 }
 
 #[derive(Debug)]
-enum State {
+enum ConnectionState {
     /// Server: no hello has come yet.
     AwaitingHello(Terms),
     /// Server: a hello waits for an answer.
@@ -296,7 +296,7 @@ enum State {
     Closed,
 }
 
-impl State {
+impl ConnectionState {
     fn moment(&self) -> &'static str {
         match self {
             Self::AwaitingHello(_) => "before the hello",
@@ -372,8 +372,8 @@ impl Session {
 /// One side of one session.
 #[derive(Debug)]
 pub struct Connection {
-    side: Side,
-    state: State,
+    side: ConnectionSide,
+    state: ConnectionState,
     decoder: Decoder,
     output: Output,
 }
@@ -401,14 +401,19 @@ impl Connection {
     pub fn client(hello: Hello) -> Result<Self, SendError> {
         let mut output = Output::default();
         emit(&Message::Hello(Box::new(hello.clone())), &[], output.tail())?;
-        let state = State::AwaitingWelcome(hello);
-        Ok(Self { side: Side::Client, state, decoder: Decoder::new(Phase::Welcome), output })
+        let state = ConnectionState::AwaitingWelcome(hello);
+        Ok(Self { side: ConnectionSide::Client, state, decoder: Decoder::new(Phase::Welcome), output })
     }
 
     /// A server that waits for a hello.
     pub fn server(terms: Terms) -> Self {
-        let state = State::AwaitingHello(terms);
-        Self { side: Side::Server, state, decoder: Decoder::new(Phase::Hello), output: Output::default() }
+        let state = ConnectionState::AwaitingHello(terms);
+        Self {
+            side: ConnectionSide::Server,
+            state,
+            decoder: Decoder::new(Phase::Hello),
+            output: Output::default(),
+        }
     }
 
     /// Bytes to be written to the peer. The caller removes them from the front as the socket accepts them.
@@ -426,12 +431,12 @@ impl Connection {
 
     /// Returns true if the session is open.
     pub fn is_open(&self) -> bool {
-        matches!(self.state, State::Open(_))
+        matches!(self.state, ConnectionState::Open(_))
     }
 
     /// Returns true if the session is over. What is still in the output should be written, then the stream closed.
     pub fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed)
+        matches!(self.state, ConnectionState::Closed)
     }
 
     /// Requests of ours without a reply.
@@ -456,7 +461,7 @@ impl Connection {
 
     fn session(&self) -> Option<&Session> {
         match &self.state {
-            State::Open(session) => Some(session),
+            ConnectionState::Open(session) => Some(session),
             _ => None,
         }
     }
@@ -479,8 +484,8 @@ impl Connection {
     /// [`Violation`]: the peer broke a rule.
     pub fn receive_first(&mut self, input: &mut BytesMut) -> Result<Option<Event>, Violation> {
         match self.state {
-            State::Deciding(..) => return Ok(None),
-            State::Closed => {
+            ConnectionState::Deciding(..) => return Ok(None),
+            ConnectionState::Closed => {
                 input.clear();
                 return Ok(None);
             }
@@ -503,51 +508,51 @@ impl Connection {
             return Err(Violation::NotGranted { message: name });
         }
         let mut event = match (&mut self.state, message) {
-            (State::AwaitingHello(terms), Message::Hello(hello)) => {
+            (ConnectionState::AwaitingHello(terms), Message::Hello(hello)) => {
                 check_hello(&hello)?;
-                self.state = State::Deciding(*terms, (*hello).clone());
+                self.state = ConnectionState::Deciding(*terms, (*hello).clone());
                 Event::Hello(hello)
             }
-            (State::AwaitingWelcome(hello), Message::Welcome(welcome)) => {
+            (ConnectionState::AwaitingWelcome(hello), Message::Welcome(welcome)) => {
                 check_welcome(&welcome, hello)?;
                 self.open(&welcome);
                 Event::Welcome(welcome)
             }
-            (State::AwaitingWelcome(_), Message::Refused(refused)) => {
-                self.state = State::Closed;
+            (ConnectionState::AwaitingWelcome(_), Message::Refused(refused)) => {
+                self.state = ConnectionState::Closed;
                 Event::Refused(refused)
             }
-            (State::Open(_), Message::Bye(bye)) => {
-                self.state = State::Closed;
+            (ConnectionState::Open(_), Message::Bye(bye)) => {
+                self.state = ConnectionState::Closed;
                 Event::Bye(bye)
             }
-            (State::Open(session), Message::Request { id, request })
-                if self.side == Side::Server || !request.is_clients_only() =>
+            (ConnectionState::Open(session), Message::Request { id, request })
+                if self.side == ConnectionSide::Server || !request.is_clients_only() =>
             {
                 session.to_answer.open(id, &request)?;
                 Event::Request { id, request, payload }
             }
-            (State::Open(session), Message::Reply { id, time, reply }) => {
+            (ConnectionState::Open(session), Message::Reply { id, time, reply }) => {
                 session.asked.judge(id, &reply, payload.len())?;
                 session.asked.close(id);
                 Event::Reply { id, time, reply, payload }
             }
-            (State::Open(_), Message::Posted(posted)) => Event::Posted { posted, payload },
-            (State::Open(_), Message::Notice(notice))
-                if self.side == Side::Client || matches!(notice, Notice::Interrupt { .. }) =>
+            (ConnectionState::Open(_), Message::Posted(posted)) => Event::Posted { posted, payload },
+            (ConnectionState::Open(_), Message::Notice(notice))
+                if self.side == ConnectionSide::Client || matches!(notice, Notice::Interrupt { .. }) =>
             {
                 Event::Notice(notice)
             }
-            (State::Open(_), Message::Driven(driven)) => Event::Driven { driven, payload },
-            (State::Open(_), Message::Promised(promised)) => Event::Promised(promised),
+            (ConnectionState::Open(_), Message::Driven(driven)) => Event::Driven { driven, payload },
+            (ConnectionState::Open(_), Message::Promised(promised)) => Event::Promised(promised),
             _ => {
                 let (recipient, moment) = (self.side.name(), self.state.moment());
                 return Err(Violation::Unexpected { message: name, recipient, moment });
             }
         };
         let fit = match self.side {
-            Side::Client => printable::in_lines,
-            Side::Server => printable::in_one_line,
+            ConnectionSide::Client => printable::in_lines,
+            ConnectionSide::Server => printable::in_one_line,
         };
         printable::event(&mut event, fit);
         Ok(Some(event))
@@ -555,12 +560,13 @@ impl Connection {
 
     fn open(&mut self, welcome: &Welcome) {
         let max_payload = welcome.max_payload;
-        let asks = self.side == Side::Server && welcome.capabilities.contains(Capabilities::AUTHENTICATION);
+        let asks = self.side == ConnectionSide::Server
+            && welcome.capabilities.contains(Capabilities::AUTHENTICATION);
         self.decoder.set_phase(match asks {
             true => Phase::Authentication { max_payload },
             false => Phase::Session { max_payload },
         });
-        self.state = State::Open(Session::new(welcome));
+        self.state = ConnectionState::Open(Session::new(welcome));
     }
 
     /// Server: opens the session that the hello asked for. Returns the welcome as sent. If it grants
@@ -569,7 +575,9 @@ impl Connection {
     /// # Errors
     /// [`SendError::NotNow`] without a hello to answer, [`SendError::Emit`] when the ports do not fit a header.
     pub fn accept(&mut self, offer: Offer) -> Result<Welcome, SendError> {
-        let State::Deciding(terms, hello) = &self.state else { return Err(self.not_now("Welcome")) };
+        let ConnectionState::Deciding(terms, hello) = &self.state else {
+            return Err(self.not_now("Welcome"));
+        };
         let Terms { mut capabilities, max_payload, max_in_flight } = terms.agreed(hello);
         let device = offer.device.filter(|_| capabilities.contains(Capabilities::DEVICE));
         if device.is_none() {
@@ -596,14 +604,14 @@ impl Connection {
 
     /// Server: the client has authenticated. From the next frame on payloads may be as long as was agreed.
     pub fn let_in(&mut self) {
-        if let State::Open(Session { max_payload, .. }) = self.state {
+        if let ConnectionState::Open(Session { max_payload, .. }) = self.state {
             self.decoder.set_phase(Phase::Session { max_payload });
         }
     }
 
     /// Server: refuses the client and closes the connection. Does nothing once the session is open.
     pub fn refuse(&mut self, code: ErrorCode, reason: impl Into<String>) {
-        if self.side == Side::Server && !self.is_open() {
+        if self.side == ConnectionSide::Server && !self.is_open() {
             self.part(Some(code), reason.into());
         }
     }
@@ -617,10 +625,12 @@ impl Connection {
         request: Request,
         payload: impl Into<Payload<'a>>,
     ) -> Result<RequestId, SendError> {
-        if self.side == Side::Server && request.is_clients_only() {
+        if self.side == ConnectionSide::Server && request.is_clients_only() {
             return Err(SendError::WrongSide { message: request.name(), sender: self.side.name() });
         }
-        let State::Open(session) = &mut self.state else { return Err(self.not_now(request.name())) };
+        let ConnectionState::Open(session) = &mut self.state else {
+            return Err(self.not_now(request.name()));
+        };
         session.asked.has_room()?;
         let id = session.free_id();
         let message = Message::Request { id, request };
@@ -644,7 +654,7 @@ impl Connection {
         payload: impl Into<Payload<'a>>,
     ) -> Result<(), SendError> {
         let payload = payload.into();
-        let State::Open(session) = &mut self.state else { return Err(self.not_now(reply.name())) };
+        let ConnectionState::Open(session) = &mut self.state else { return Err(self.not_now(reply.name())) };
         session.to_answer.judge(id, &reply, payload.bytes().len())?;
         let mut message = Message::Reply { id, time, reply };
         message.cut_text();
@@ -668,7 +678,7 @@ impl Connection {
     /// [`SendError`]: the caller's mistakes.
     pub fn notify(&mut self, notice: Notice) -> Result<(), SendError> {
         let notice = match notice {
-            Notice::Warning { .. } | Notice::MarkedWarning { .. } if self.side == Side::Client => {
+            Notice::Warning { .. } | Notice::MarkedWarning { .. } if self.side == ConnectionSide::Client => {
                 let message = Message::Notice(notice).name();
                 return Err(SendError::WrongSide { message, sender: self.side.name() });
             }
@@ -708,7 +718,9 @@ impl Connection {
         mut message: Message,
         payload: impl Into<Payload<'a>>,
     ) -> Result<(), SendError> {
-        let State::Open(session) = &mut self.state else { return Err(self.not_now(message.name())) };
+        let ConnectionState::Open(session) = &mut self.state else {
+            return Err(self.not_now(message.name()));
+        };
         message.cut_text();
         send(session, &message, payload.into(), &mut self.output)
     }
@@ -721,20 +733,20 @@ impl Connection {
     /// The last frame, of the kind that the session's state calls for; then closes.
     fn part(&mut self, code: Option<ErrorCode>, reason: String) {
         let mut message = match (self.side, &self.state) {
-            (_, State::Open(_)) => Message::Bye(Bye { code, reason }),
-            (Side::Server, State::AwaitingHello(_) | State::Deciding(..)) => {
+            (_, ConnectionState::Open(_)) => Message::Bye(Bye { code, reason }),
+            (ConnectionSide::Server, ConnectionState::AwaitingHello(_) | ConnectionState::Deciding(..)) => {
                 Message::Refused(Refused { code: code.unwrap_or(ErrorCode::ShuttingDown), reason })
             }
             // A client without a session has nothing to say that a server would read.
             _ => {
-                self.state = State::Closed;
+                self.state = ConnectionState::Closed;
                 return;
             }
         };
         message.cut_text();
         let sent = emit(&message, &[], self.output.tail());
         debug_assert_eq!(sent, Ok(()), "the text was cut to fit");
-        self.state = State::Closed;
+        self.state = ConnectionState::Closed;
     }
 
     fn not_now(&self, message: &'static str) -> SendError {

@@ -67,7 +67,7 @@ pub enum Breach {
 
 /// Kind of reply that a request asks for, with what is needed to judge it.
 #[derive(Debug, Clone, Copy)]
-enum Wanted {
+enum ExpectedReply {
     Done,
     Value(PortId),
     Written(PortId),
@@ -83,7 +83,7 @@ enum Wanted {
     Saved,
 }
 
-impl Wanted {
+impl ExpectedReply {
     fn by(request: &Request) -> Self {
         match request {
             Request::RegisterRead(read) => Self::Value(read.port),
@@ -144,7 +144,7 @@ impl Wanted {
 
 #[derive(Debug)]
 struct Entry {
-    wanted: Wanted,
+    wanted: ExpectedReply,
     name: &'static str,
 }
 
@@ -198,7 +198,7 @@ impl Ledger {
             return Err(Breach::DuplicateId { id });
         }
         self.has_room()?;
-        let wanted = Wanted::by(request);
+        let wanted = ExpectedReply::by(request);
         self.registers.extend(wanted.ordered_by().map(|port| (port, id)));
         let entry = Entry { wanted, name: request.name() };
         match self.few.len() < FEW {
@@ -215,7 +215,7 @@ impl Ledger {
             return Err(Breach::WrongReply { id, request: entry.name, reply: reply.name() });
         }
         match (entry.wanted, reply) {
-            (Wanted::Data(asked), Reply::Data) if asked as usize != payload => {
+            (ExpectedReply::Data(asked), Reply::Data) if asked as usize != payload => {
                 return Err(Breach::WrongLength { id, length: payload, asked });
             }
             _ => (),

@@ -97,7 +97,7 @@ pub enum Answer {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ConnectionState {
     Greeting,
     Open,
     Over,
@@ -122,7 +122,7 @@ enum BusAccess {
 /// A peripheral's side of one session.
 #[derive(Debug)]
 pub struct Connection {
-    state: State,
+    state: ConnectionState,
     /// Read, write or input to be answered.
     pending: Option<Pending>,
     /// True if a tick is to be answered.
@@ -144,7 +144,7 @@ impl Connection {
     /// A peripheral that waits for the handshake.
     pub fn new() -> Self {
         Self {
-            state: State::Greeting,
+            state: ConnectionState::Greeting,
             pending: None,
             ticking: false,
             bus_access: None,
@@ -161,7 +161,7 @@ impl Connection {
 
     /// Returns true if there is a session.
     pub fn is_open(&self) -> bool {
-        self.state == State::Open
+        self.state == ConnectionState::Open
     }
 
     /// Returns true if a get or a push waits for its answer. Renode may send requests meanwhile, and they have to be
@@ -176,7 +176,7 @@ impl Connection {
     /// # Errors
     /// [`Violation`]: Renode broke a rule. The session is over, but for answers to what came before it.
     pub fn receive(&mut self, socket: Socket, input: &mut BytesMut) -> Result<Option<Event>, Violation> {
-        if self.state == State::Over || self.is_broken {
+        if self.state == ConnectionState::Over || self.is_broken {
             input.clear();
             return Ok(None);
         }
@@ -210,12 +210,12 @@ impl Connection {
             return Ok(None);
         }
         match (self.state, action) {
-            (State::Greeting, Action::Handshake) => {
-                self.state = State::Open;
+            (ConnectionState::Greeting, Action::Handshake) => {
+                self.state = ConnectionState::Open;
                 self.output.push(Socket::Main, Message::plain(Action::Handshake));
                 return Ok(Some(Event::Connected));
             }
-            (State::Greeting, _) | (_, Action::Handshake) => return Err(Rule::Handshake),
+            (ConnectionState::Greeting, _) | (_, Action::Handshake) => return Err(Rule::Handshake),
             _ => {}
         }
         let event = match (action, self.bus_access) {
@@ -236,7 +236,7 @@ impl Connection {
             }
             (Action::ResetPeripheral, _) => Event::Reset,
             (Action::Disconnect, _) => {
-                self.state = State::Over;
+                self.state = ConnectionState::Over;
                 self.output.push(Socket::Main, Message::plain(Action::Ok));
                 Event::Disconnected
             }
@@ -359,7 +359,7 @@ impl Connection {
     /// [`SendError::NoSession`].
     pub fn fail(&mut self) -> Result<(), SendError> {
         self.tell(Message::plain(Action::Error))?;
-        self.state = State::Over;
+        self.state = ConnectionState::Over;
         Ok(())
     }
 

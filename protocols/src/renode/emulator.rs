@@ -65,7 +65,7 @@ pub enum EmulatorEvent {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum EmulatorState {
     Greeting,
     Open,
     Ending,
@@ -89,7 +89,7 @@ enum BusAccess {
 /// Renode's side of one session.
 #[derive(Debug)]
 pub struct Emulator {
-    state: State,
+    state: EmulatorState,
     asked: Option<PendingRequest>,
     ticking: bool,
     bus_access: Option<(BusAccess, i32)>,
@@ -108,7 +108,7 @@ impl Emulator {
     pub fn new() -> Self {
         let mut output = Output::default();
         output.push(Socket::Main, Message::plain(Action::Handshake));
-        let state = State::Greeting;
+        let state = EmulatorState::Greeting;
         Self { state, asked: None, ticking: false, bus_access: None, messages: [0; 2], output }
     }
 
@@ -119,7 +119,7 @@ impl Emulator {
 
     /// Returns true if there is a session.
     pub fn is_open(&self) -> bool {
-        self.state == State::Open
+        self.state == EmulatorState::Open
     }
 
     /// Takes the next event off the front of the bytes from that socket. `Ok(None)`: more bytes are needed.
@@ -133,7 +133,7 @@ impl Emulator {
         input: &mut BytesMut,
     ) -> Result<Option<EmulatorEvent>, Violation> {
         while let Some(&bytes) = input.first_chunk::<MESSAGE>() {
-            if self.state == State::Over {
+            if self.state == EmulatorState::Over {
                 break;
             }
             let taken = Message::parse(&bytes).and_then(|message| {
@@ -142,27 +142,27 @@ impl Emulator {
                 }
                 input.advance(MESSAGE);
                 let heard = match socket {
-                    _ if message.action == Action::Invalid => return Ok(Taken::Nothing),
+                    _ if message.action == Action::Invalid => return Ok(TakeOutcome::Nothing),
                     Socket::Main => self.take_answer(message)?,
                     Socket::Async => self.take_request(message)?,
                 };
-                Ok(Taken::Event(heard))
+                Ok(TakeOutcome::Event(heard))
             });
             let messages = &mut self.messages[usize::from(socket == Socket::Async)];
             match taken {
-                Ok(Taken::TooLittle) => return Ok(None),
-                Ok(Taken::Nothing) => *messages += 1,
-                Ok(Taken::Event(heard)) => {
+                Ok(TakeOutcome::TooLittle) => return Ok(None),
+                Ok(TakeOutcome::Nothing) => *messages += 1,
+                Ok(TakeOutcome::Event(heard)) => {
                     *messages += 1;
                     return Ok(Some(heard));
                 }
                 Err(rule) => {
-                    self.state = State::Over;
+                    self.state = EmulatorState::Over;
                     return Err(Violation { rule, socket, message: *messages + 1, bytes });
                 }
             }
         }
-        if self.state == State::Over {
+        if self.state == EmulatorState::Over {
             input.clear();
         }
         Ok(None)
@@ -170,13 +170,13 @@ impl Emulator {
 
     fn take_answer(&mut self, Message { action, data, .. }: Message) -> Result<EmulatorEvent, Rule> {
         match (self.state, action) {
-            (State::Greeting, Action::Handshake) => {
-                self.state = State::Open;
+            (EmulatorState::Greeting, Action::Handshake) => {
+                self.state = EmulatorState::Open;
                 return Ok(EmulatorEvent::Connected);
             }
-            (State::Greeting, _) | (_, Action::Handshake) => return Err(Rule::Handshake),
+            (EmulatorState::Greeting, _) | (_, Action::Handshake) => return Err(Rule::Handshake),
             // A request that was under way when the end was said may still be answered.
-            (State::Ending, Action::Ok) if self.asked.is_none() => return Ok(self.end()),
+            (EmulatorState::Ending, Action::Ok) if self.asked.is_none() => return Ok(self.end()),
             _ => {}
         }
         let answer = match (action, self.asked) {
@@ -203,7 +203,7 @@ impl Emulator {
             _ => None,
         };
         Ok(match action {
-            _ if self.state == State::Greeting => return Err(Rule::Handshake),
+            _ if self.state == EmulatorState::Greeting => return Err(Rule::Handshake),
             Action::TickClock if !self.ticking => return Err(Rule::TickUnasked),
             Action::TickClock => {
                 self.ticking = false;
@@ -211,11 +211,11 @@ impl Emulator {
             }
             Action::Interrupt => EmulatorEvent::Interrupt { line: address, level: data != 0 },
             Action::Error => {
-                self.state = State::Over;
+                self.state = EmulatorState::Over;
                 EmulatorEvent::GaveUp
             }
             // The library in C++ answers here.
-            Action::Ok if self.state == State::Ending => self.end(),
+            Action::Ok if self.state == EmulatorState::Ending => self.end(),
             _ => match bus_access {
                 Some(_) if self.bus_access.is_some() => return Err(Rule::OneBusAccess),
                 Some((access, heard)) => {
@@ -227,8 +227,8 @@ impl Emulator {
         })
     }
 
-    fn take_log(&mut self, message: Message, input: &mut BytesMut) -> Result<Taken, Rule> {
-        if self.state == State::Greeting {
+    fn take_log(&mut self, message: Message, input: &mut BytesMut) -> Result<TakeOutcome, Rule> {
+        if self.state == EmulatorState::Greeting {
             return Err(Rule::Handshake);
         }
         if message.address > MAX_LOG_TAKEN {
@@ -236,15 +236,15 @@ impl Emulator {
         }
         let length = message.address as usize;
         if input.len() < MESSAGE + length {
-            return Ok(Taken::TooLittle);
+            return Ok(TakeOutcome::TooLittle);
         }
         input.advance(MESSAGE);
         let text = input.split_to(length).freeze();
-        Ok(Taken::Event(EmulatorEvent::Log { level: message.data as i64, text }))
+        Ok(TakeOutcome::Event(EmulatorEvent::Log { level: message.data as i64, text }))
     }
 
     fn end(&mut self) -> EmulatorEvent {
-        self.state = State::Over;
+        self.state = EmulatorState::Over;
         EmulatorEvent::Disconnected
     }
 
@@ -313,7 +313,7 @@ impl Emulator {
     /// [`SendError::NoSession`].
     pub fn disconnect(&mut self) -> Result<(), SendError> {
         self.say(Message::plain(Action::Disconnect))?;
-        self.state = State::Ending;
+        self.state = EmulatorState::Ending;
         Ok(())
     }
 
@@ -354,7 +354,7 @@ impl Emulator {
 }
 
 /// Result of taking a message.
-enum Taken {
+enum TakeOutcome {
     /// More bytes are needed.
     TooLittle,
     Nothing,

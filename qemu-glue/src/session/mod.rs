@@ -35,7 +35,7 @@ use vp_shm::AdaptiveSpin;
 
 use crate::report::say;
 use budget::WaitBudget;
-use ring::{RegisterRing, Wanted};
+use ring::{RegisterRing, RingAccess};
 use wire::{Broken, Wire};
 
 /// Time for which a waiter looks before it sleeps.
@@ -156,7 +156,7 @@ struct SharedState {
     /// For waits with QEMU's big lock.
     budget: Mutex<WaitBudget>,
     /// Held by an access until its answer is there. Fair: a vCPU that polls a register leaves others their turns.
-    state: FairMutex<State>,
+    state: FairMutex<SessionState>,
     /// The ring of the present session, or of one that is over. Locked after the state, if both are.
     ring: Mutex<Option<RegisterRing>>,
     /// Number of accesses that have begun and read the stream.
@@ -168,7 +168,7 @@ struct SharedState {
     has_told: AtomicBool,
 }
 
-struct State {
+struct SessionState {
     link: Link,
     /// Number of this session; an answer of an earlier one never comes.
     generation: u64,
@@ -185,7 +185,7 @@ enum Link {
 }
 
 impl SharedState {
-    fn lock(&self) -> FairMutexGuard<'_, State> {
+    fn lock(&self) -> FairMutexGuard<'_, SessionState> {
         self.state.lock()
     }
 
@@ -283,7 +283,7 @@ impl SharedState {
         }
     }
 
-    fn end(&self, state: &mut State, Broken(why): &Broken) {
+    fn end(&self, state: &mut SessionState, Broken(why): &Broken) {
         say(format_args!("{}: {why}; the device answers with errors from now on", self.server.address));
         if let Link::Up(wire) = &mut state.link {
             // Nothing more is said to such a server.
@@ -307,7 +307,7 @@ impl Session {
         Patience { timeout, heartbeat }: Patience,
     ) -> Result<(Self, Platform), ConnectError> {
         let down = Link::Down { told: true, tried: Some(Instant::now()) };
-        let state = FairMutex::new(State { link: down, generation: 0 });
+        let state = FairMutex::new(SessionState { link: down, generation: 0 });
         let shared = Arc::new(SharedState {
             server,
             guest,
@@ -335,7 +335,7 @@ impl Session {
     /// # Errors
     /// [`AccessError`].
     pub(crate) fn read(&self, offset: u64) -> Result<u32, AccessError> {
-        if let Some(value) = self.through_ring(offset, Wanted::Value) {
+        if let Some(value) = self.through_ring(offset, RingAccess::Value) {
             return value;
         }
         match self.ask(|wire| wire.read_register(offset))? {
@@ -352,7 +352,7 @@ impl Session {
     /// # Errors
     /// [`AccessError`].
     pub(crate) fn write(&self, offset: u64, value: u32) -> Result<(), AccessError> {
-        if let Some(written) = self.through_ring(offset, Wanted::Store(value)) {
+        if let Some(written) = self.through_ring(offset, RingAccess::Store(value)) {
             return written.map(|_| ());
         }
         let mut state = self.up()?;
@@ -400,7 +400,7 @@ impl Session {
         }
     }
 
-    fn broken(&self, state: &mut State, broken: &Broken) -> AccessError {
+    fn broken(&self, state: &mut SessionState, broken: &Broken) -> AccessError {
         self.shared.end(state, broken);
         AccessError
     }
@@ -411,7 +411,7 @@ impl Session {
     }
 
     /// The state, with a session that works.
-    fn up(&self) -> Result<FairMutexGuard<'_, State>, AccessError> {
+    fn up(&self) -> Result<FairMutexGuard<'_, SessionState>, AccessError> {
         let mut state = self.shared.lock();
         let Link::Down { told, tried } = &mut state.link else { return Ok(state) };
         if !std::mem::replace(told, true) || tried.is_some_and(|tried| tried.elapsed() < AGAIN) {

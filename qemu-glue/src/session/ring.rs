@@ -23,7 +23,7 @@ pub(super) struct RegisterRing {
 
 impl Session {
     /// Accesses a register through the ring. None: there is no ring.
-    pub(super) fn through_ring(&self, offset: u64, access: Wanted) -> Option<Result<u32, AccessError>> {
+    pub(super) fn through_ring(&self, offset: u64, access: RingAccess) -> Option<Result<u32, AccessError>> {
         let mut place = self.ring();
         let RegisterRing { ring, generation, base, guest } = place.as_mut()?;
         if ring.is_over() {
@@ -31,10 +31,10 @@ impl Session {
             return None;
         }
         let access = match access {
-            Wanted::Value => Access::Read,
+            RingAccess::Value => Access::Read,
             // See `Session::write`.
-            Wanted::Store(value) if ring.line().level() => Access::Write(value),
-            Wanted::Store(value) => Access::Posted(value),
+            RingAccess::Store(value) if ring.line().level() => Access::Write(value),
+            RingAccess::Store(value) => Access::Posted(value),
         };
         let address = base.wrapping_add(offset);
         match ring.access(address, access, self.shared.timeout, |level| guest.line(level)) {
@@ -71,7 +71,7 @@ impl Session {
 
 /// Purpose of an access.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Wanted {
+pub(super) enum RingAccess {
     Value,
     Store(u32),
 }

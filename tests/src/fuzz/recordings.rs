@@ -10,7 +10,7 @@ use vp_hub::{
     Role, Tag, TimeMode,
 };
 use vp_models::platform::{Description, Platform};
-use vp_recordings::{Header, Player, Step, Writer};
+use vp_recordings::{Header, Player, ReplayStep, Writer};
 
 use crate::progress::Progress;
 
@@ -23,7 +23,7 @@ fn hub() -> Hub {
 pub(super) fn is_replayed(bytes: &[u8]) -> bool {
     let Ok(mut player) = Player::new(bytes) else { return false };
     let progress = Progress::of_thread();
-    while let Ok(Step::Done(_)) = player.step(Time::ms(1), &mut |_| {}) {
+    while let Ok(ReplayStep::Done(_)) = player.step(Time::ms(1), &mut |_| {}) {
         progress.step();
     }
     player.replay().entries() > 0

@@ -9,13 +9,14 @@ use super::{Mutator, PATIENCE, step_to_interrupt};
 use crate::device::Device;
 use crate::program::Program;
 use crate::progress::Progress;
-use crate::random::{Draw, Kind};
+use crate::random::{ConvolutionKind, Draw};
 use crate::reference::ConvInput;
 
 /// Units whose programs have no maker here: they are random words, small ones mostly, and addresses in memory.
 const WITHOUT_MAKER: [Unit; 5] = [Unit::Bdma, Unit::Rbk, Unit::Mcif, Unit::Cvif, Unit::Glb];
 
-const KINDS: [Kind; 4] = [Kind::Feature, Kind::Image, Kind::Batches, Kind::Winograd];
+const KINDS: [ConvolutionKind; 4] =
+    [ConvolutionKind::Feature, ConvolutionKind::Image, ConvolutionKind::Batches, ConvolutionKind::Winograd];
 
 pub(super) fn run(platform: &str, seed: u64, progress: &Progress) -> u64 {
     let mut mutator = Mutator::new(seed);

@@ -9,7 +9,7 @@ use crate::reference::{
 
 /// Kinds of convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ConvolutionKind {
     /// Of a feature cube.
     Feature,
     /// Of an image.
@@ -23,12 +23,12 @@ pub enum Kind {
 impl Draw {
     /// A convolution of some kind, or a plain one where the configuration lacks that; its weights compressed if it has that
     /// and they may.
-    pub fn convolution_of(&mut self, kind: Kind, compresses: bool) -> (ConvLayer, BufferUse) {
+    pub fn convolution_of(&mut self, kind: ConvolutionKind, compresses: bool) -> (ConvLayer, BufferUse) {
         let config = self.description().nvdla().unwrap().config.clone();
         let (layer, buffer) = match kind {
-            Kind::Image => self.convolution(true),
-            Kind::Batches if config.batch => self.batches(),
-            Kind::Winograd if config.winograd => self.winograd(),
+            ConvolutionKind::Image => self.convolution(true),
+            ConvolutionKind::Batches if config.batch => self.batches(),
+            ConvolutionKind::Winograd if config.winograd => self.winograd(),
             _ => self.convolution(false),
         };
         let compressed = (compresses && config.weight_compression).then(|| self.compressed(&layer, &buffer));

@@ -8,7 +8,7 @@ use vp_host::trace::{RegisterName, Trace, TraceBuilder};
 use vp_models::nvdla::glb::Interrupt;
 use vp_models::nvdla::registers::RegisterMap;
 
-use super::{Draw, Kind};
+use super::{ConvolutionKind, Draw};
 use crate::program::{BufferUse, Program};
 use crate::reference::{
     self, CdpLayer, ConvInput, ConvLayer, Elementwise, Image, Lut, PdpLayer, SdpLayer, WeightOrder,
@@ -191,7 +191,13 @@ impl Draw {
     }
 
     fn convolution_of_sequence(&mut self, leaves: Leaves) -> (ConvLayer, BufferUse) {
-        let kind = [Kind::Feature, Kind::Feature, Kind::Image, Kind::Batches, Kind::Winograd][self.any(0..5)];
+        let kind = [
+            ConvolutionKind::Feature,
+            ConvolutionKind::Feature,
+            ConvolutionKind::Image,
+            ConvolutionKind::Batches,
+            ConvolutionKind::Winograd,
+        ][self.any(0..5)];
         let compresses = self.one_in(3);
         let (layer, mut buffer) = self.convolution_of(kind, compresses);
         let mut layer = self.taking_operands(layer);

@@ -20,7 +20,7 @@ use vp_hub::{
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, Platform, RestoreError};
-use vp_recordings::{End, Header, ReadError, Reader, Writer};
+use vp_recordings::{Header, ReadError, Reader, RecordingEnd, Writer};
 use vp_tests::traces;
 
 fn place(name: &str) -> PathBuf {
@@ -207,7 +207,7 @@ fn a_recording_of_version_1_has_the_entries_that_were_written() {
         assert_eq!(reader.next_entry().unwrap(), Some(entry), "entry {number}");
     }
     assert_eq!(reader.next_entry().unwrap(), None);
-    assert_eq!(reader.end(), Some(&End::Early { why: "it was enough".to_owned() }));
+    assert_eq!(reader.end(), Some(&RecordingEnd::Early { why: "it was enough".to_owned() }));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use vp_models::nvdla::registers::{FieldRef, Unit, cacc, cdma, cmac, csc, sdp};
 use vp_tests::device::Device;
 use vp_tests::effort::cases;
 use vp_tests::program::BufferUse;
-use vp_tests::random::{Draw, Kind};
+use vp_tests::random::{ConvolutionKind, Draw};
 use vp_tests::reference::{self, ConvLayer, Image, WeightOrder};
 
 /// Done bits of SDP, CDMA data, CDMA weights and CACC of group 0; those of group 1 are one further left.
@@ -26,8 +26,13 @@ fn large_platforms() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["nv_large", "nv_full"])
 }
 
-fn kinds() -> impl Strategy<Value = Kind> {
-    prop::sample::select(vec![Kind::Feature, Kind::Image, Kind::Batches, Kind::Winograd])
+fn kinds() -> impl Strategy<Value = ConvolutionKind> {
+    prop::sample::select(vec![
+        ConvolutionKind::Feature,
+        ConvolutionKind::Image,
+        ConvolutionKind::Batches,
+        ConvolutionKind::Winograd,
+    ])
 }
 
 fn expected(draw: &Draw, layers: &[ConvLayer]) -> Image {
@@ -89,14 +94,14 @@ proptest! {
     #[test]
     fn several_cubes_are_convolved_as_each_alone(platform in large_platforms(), seed: u64, sdp_first: bool) {
         let mut draw = Draw::new(platform, seed);
-        let (layer, buffer) = draw.convolution_of(Kind::Batches, false);
+        let (layer, buffer) = draw.convolution_of(ConvolutionKind::Batches, false);
         draw_leaves_the_references_bytes(platform, &draw, &layer, &buffer, sdp_first);
     }
 
     #[test]
     fn winograds_method_leaves_the_references_bytes(platform in large_platforms(), seed: u64, sdp_first: bool) {
         let mut draw = Draw::new(platform, seed);
-        let (layer, buffer) = draw.convolution_of(Kind::Winograd, false);
+        let (layer, buffer) = draw.convolution_of(ConvolutionKind::Winograd, false);
         draw_leaves_the_references_bytes(platform, &draw, &layer, &buffer, sdp_first);
     }
 }
@@ -105,7 +110,7 @@ proptest! {
 #[test]
 fn a_group_that_fills_its_banks_but_for_a_part_of_an_entry_comes_whole() {
     let mut draw = Draw::new("nv_large", 59);
-    let (layer, buffer) = draw.convolution_of(Kind::Winograd, true);
+    let (layer, buffer) = draw.convolution_of(ConvolutionKind::Winograd, true);
     // A bank has 256 entries of 128 bytes.
     let sizes = layer.mode.compressed.as_ref().unwrap().sizes;
     let bytes = draw.image().element(sizes, 4) as u32;
@@ -154,7 +159,7 @@ proptest! {
         let entry = u64::from(config.cbuf_entry_bytes());
         let half = config.cbuf_banks / 2;
         let layers: Vec<_> = splits.into_iter().map(|splits| {
-            let (layer, buffer) = draw.convolution_of(Kind::Feature, false);
+            let (layer, buffer) = draw.convolution_of(ConvolutionKind::Feature, false);
             let order = WeightOrder { unit: 128, ..layer.order };
             let layer = ConvLayer { order, ..Draw::without_operands(&layer) };
             (layer, BufferUse { banks: [half - u32::from(splits), half], ..buffer }, buffer.banks)

@@ -15,7 +15,7 @@ use vp_models::platform::{Description, Platform};
 use vp_tests::device::Device;
 use vp_tests::layers::{CDP_0, CONV_0, INPUT, OPERANDS, OUTPUT, PDP_0, SDP_0, doubling, with_operands};
 use vp_tests::program::Program;
-use vp_tests::random::{Draw, Kind};
+use vp_tests::random::{ConvolutionKind, Draw};
 use vp_tests::reference::{self, Image};
 use vp_tests::{shared, traces};
 
@@ -55,7 +55,7 @@ struct Layer {
 }
 
 impl Layer {
-    fn convolution(platform: &'static str, seed: u64, kind: Kind) -> Layer {
+    fn convolution(platform: &'static str, seed: u64, kind: ConvolutionKind) -> Layer {
         let mut draw = Draw::new(platform, seed);
         let (layer, buffer) = draw.convolution_of(kind, false);
         // The converter is tested by itself.
@@ -138,7 +138,8 @@ impl Layer {
 #[test]
 fn a_convolution_is_the_same_whatever_its_precisions_say() {
     for platform in INT8_PLATFORMS {
-        Layer::convolution(platform, 3, Kind::Feature).is_the_same_whatever_these_say(&OF_CONVOLUTION);
+        Layer::convolution(platform, 3, ConvolutionKind::Feature)
+            .is_the_same_whatever_these_say(&OF_CONVOLUTION);
     }
 }
 
@@ -161,7 +162,7 @@ fn normalisation_is_the_same_whatever_its_precisions_say() {
 fn with_winograds_method_csc_refuses_int16_alone() {
     let others: Vec<Field> =
         OF_CONVOLUTION.into_iter().filter(|it| it.1 != csc::D_MISC_CFG::PROC_PRECISION).collect();
-    let layer = Layer::convolution("nv_large", 3, Kind::Winograd);
+    let layer = Layer::convolution("nv_large", 3, ConvolutionKind::Winograd);
     layer.is_the_same_whatever_these_say(&others);
     let of_csc = (Unit::Csc, csc::D_MISC_CFG::PROC_PRECISION);
     for code in [2, 3] {

@@ -10,7 +10,7 @@ use vp_models::nvdla::registers::{Unit, cdma};
 use vp_tests::device::Device;
 use vp_tests::effort::cases;
 use vp_tests::program::BufferUse;
-use vp_tests::random::{Draw, Kind};
+use vp_tests::random::{ConvolutionKind, Draw};
 use vp_tests::reference::{ConvInput, ConvLayer};
 
 /// First addresses of bursts, in the order in which they were asked for: reads of one client, writes of another.
@@ -85,7 +85,7 @@ proptest! {
     #[test]
     fn lines_of_each_cube_are_read_in_turns_and_pairs_of_pixels_written(seed: u64) {
         let mut draw = Draw::new("nv_full", seed);
-        let (layer, buffer) = draw.convolution_of(Kind::Batches, false);
+        let (layer, buffer) = draw.convolution_of(ConvolutionKind::Batches, false);
         let (Some(batches), ConvInput::Feature(input)) = (layer.mode.batches, &layer.input) else { return Ok(()) };
         let (reads, writes) = asked(&draw, &layer, &buffer, read_id::CDMA_DATA, [1, 1]);
         let (atom, grain) = (layer.format.atom, u64::from(buffer.grain.unwrap_or(1)));
@@ -99,7 +99,7 @@ proptest! {
     #[test]
     fn winograd_reads_four_lines_of_a_surface_and_writes_two_columns_of_four(seed: u64) {
         let mut draw = Draw::new("nv_full", seed);
-        let (layer, buffer) = draw.convolution_of(Kind::Winograd, false);
+        let (layer, buffer) = draw.convolution_of(ConvolutionKind::Winograd, false);
         let (Some(winograd), ConvInput::Feature(input)) = (layer.mode.winograd, &layer.input) else { return Ok(()) };
         let (reads, writes) = asked(&draw, &layer, &buffer, read_id::CDMA_DATA, [1, 1]);
         let (atom, step, top) =
@@ -115,7 +115,7 @@ proptest! {
     #[test]
     fn sizes_come_first_and_masks_and_weights_take_turns(seed: u64, arbiter in [1u32..5, 1u32..5]) {
         let mut draw = Draw::new("nv_full", seed);
-        let (layer, buffer) = draw.convolution_of(Kind::Feature, false);
+        let (layer, buffer) = draw.convolution_of(ConvolutionKind::Feature, false);
         let layer = Draw::without_operands(&layer);
         let Some(buffer) = draw.with_room_for_all_weights(&layer, buffer) else { return Ok(()) };
         let Some(layer) = draw.compressed(&layer, &buffer) else { return Ok(()) };

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use vp_tests::device::Device;
 use vp_tests::effort::cases;
 use vp_tests::program::{BufferUse, Program};
-use vp_tests::random::{Draw, Kind};
+use vp_tests::random::{ConvolutionKind, Draw};
 use vp_tests::reference::float::{self, FP17, FP32, FloatAverage};
 use vp_tests::reference::{
     ConvInput, ConvLayer, Converter, Elementwise, ElementwiseOperand, Image, Lut, PdpLayer, PoolingMethod,
@@ -162,7 +162,7 @@ proptest! {
     #[test]
     fn convolutions_leave_the_references_bytes(seed: u64, is_image: bool, flush: bool, compresses: bool) {
         let mut draw = Draw::floats("nv_full", seed, 2000);
-        let kind = if is_image { Kind::Image } else { Kind::Feature };
+        let kind = if is_image { ConvolutionKind::Image } else { ConvolutionKind::Feature };
         let (layer, buffer) = draw.convolution_of(kind, compresses);
         let floats_in_memory = match &layer.input {
             ConvInput::Feature(_) => true,
@@ -175,7 +175,7 @@ proptest! {
     #[test]
     fn several_cubes_are_convolved_as_each_alone(seed: u64, flush: bool, compresses: bool) {
         let mut draw = Draw::floats("nv_full", seed, 2000);
-        let (layer, buffer) = draw.convolution_of(Kind::Batches, compresses);
+        let (layer, buffer) = draw.convolution_of(ConvolutionKind::Batches, compresses);
         convolution_leaves(&draw, ConvLayer { floats_in_memory: true, ..layer }, &buffer, flush);
     }
 
@@ -187,7 +187,7 @@ proptest! {
         special in 100u32..5000,
     ) {
         let mut draw = Draw::floats("nv_full", seed, special);
-        let (layer, buffer) = draw.convolution_of(Kind::Winograd, compresses);
+        let (layer, buffer) = draw.convolution_of(ConvolutionKind::Winograd, compresses);
         convolution_leaves(&draw, ConvLayer { floats_in_memory: true, ..layer }, &buffer, flush);
     }
 

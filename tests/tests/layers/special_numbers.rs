@@ -5,7 +5,7 @@ use vp_models::nvdla::registers::{RegisterRef, Unit, cdma, cdp, pdp, sdp, sdp_rd
 use vp_tests::device::Device;
 use vp_tests::effort::cases;
 use vp_tests::program::Program;
-use vp_tests::random::{Draw, Kind};
+use vp_tests::random::{ConvolutionKind, Draw};
 use vp_tests::reference::{ConvInput, ConvLayer, CubePlace, Format, Image, Lut, PdpLayer, SdpLayer};
 
 /// Number of codes of some bytes that are not numbers, and of those that are infinite.
@@ -66,8 +66,8 @@ fn left(device: &mut Device, before: &Image) -> Image {
     Image::new(regions.collect())
 }
 
-fn kinds() -> impl Strategy<Value = Kind> {
-    prop::sample::select(vec![Kind::Feature, Kind::Batches, Kind::Winograd])
+fn kinds() -> impl Strategy<Value = ConvolutionKind> {
+    prop::sample::select(vec![ConvolutionKind::Feature, ConvolutionKind::Batches, ConvolutionKind::Winograd])
 }
 
 proptest! {

@@ -4,7 +4,7 @@
 
 use vp_host::network::{Measured, Network, Options, Plan, example_input};
 use vp_models::platform::{Arithmetic, Description};
-use vp_tests::conformance::Way;
+use vp_tests::conformance::HostConnection;
 use vp_tests::reference::run_layers;
 
 /// Runs a network on a platform and holds what comes out to the reference.
@@ -120,7 +120,7 @@ fn a_network_of_all_kinds_of_layers_is_the_same_run_wherever_platform_and_memory
     let nv_small = Description::named("nv_small").unwrap();
     let plan = Plan::new(&network, &nv_small.nvdla().unwrap().config, nv_small.dbb0.range()).unwrap();
     let input = example_input(network.input, 3);
-    let runs = Way::ALL.map(|way| {
+    let runs = HostConnection::ALL.map(|way| {
         let mut host = (way.connect)(&nv_small);
         let measured =
             Measured::on(&network, &plan, host.as_mut(), nv_small.period, &[&input], || ()).unwrap();

@@ -5,14 +5,14 @@ use proptest::prelude::*;
 use vp_host::fpga_ai_suite::Model;
 use vp_host::network::{
     Activation, Converter, Convolution, Form, Inference, Method, Network, NetworkLayer, Operation, Plan,
-    PlanError, Pooling, RunError, Runner, Shape, Step, Window, Work, digits,
+    PlanError, PlanStep, Pooling, RunError, Runner, Shape, Window, Work, digits,
 };
 use vp_host::{Host, Statistics};
 use vp_models::bus::axi::Latency;
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::registers::pdp;
 use vp_models::platform::Description;
-use vp_tests::conformance::{Way, local};
+use vp_tests::conformance::{HostConnection, local};
 use vp_tests::effort::cases;
 use vp_tests::random::{NetworkDraw, network_of};
 use vp_tests::reference::run_network;
@@ -145,8 +145,9 @@ fn every_configuration_leaves_the_same_scores() {
 fn a_network_over_tcp_is_the_same_run_as_in_process_wherever_the_memory_is() {
     let (nv_small, inputs) = (description("nv_small"), images(5));
     let plan = plan(&digits::network(), &nv_small);
-    let mut runs =
-        Way::ALL.map(|way| (way.name, run(&plan, (way.connect)(&nv_small).as_mut(), &inputs))).into_iter();
+    let mut runs = HostConnection::ALL
+        .map(|way| (way.name, run(&plan, (way.connect)(&nv_small).as_mut(), &inputs)))
+        .into_iter();
     let (_, (here, counted_here)) = runs.next().unwrap();
     for (name, (there, counted_there)) in runs {
         assert_eq!(there, here, "{name}");
@@ -396,7 +397,7 @@ fn a_layer_that_is_cut_by_kernels_and_lines_leaves_the_references_output() {
     layer.output = Shape { channels: 384, ..input };
     let network = network_of("large", input, vec![layer]);
     let plan = plan(&network, &nv_small);
-    let kernels = |step: &Step| {
+    let kernels = |step: &PlanStep| {
         let Work::Hardware { program, .. } = &step.work else { unreachable!() };
         let write = program.writes.iter().find(|write| write.register.name == "D_WEIGHT_SIZE_1");
         write.map(|write| write.value + 1)

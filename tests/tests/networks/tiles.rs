@@ -169,7 +169,7 @@ fn drawn(draw: &mut NetworkDraw, precision: Precision) -> String {
 
 /// Layers of which some hardware layer is by Winograd's method.
 fn by_winograd(plan: &Plan) -> Vec<usize> {
-    let is_it = |step: &&vp_host::network::Step| match &step.work {
+    let is_it = |step: &&vp_host::network::PlanStep| match &step.work {
         Work::Hardware { program, .. } => program.writes.iter().any(|write| {
             write.unit == Unit::Cdma && write.register.name == cdma::D_MISC_CFG.name && write.value & 1 == 1
         }),

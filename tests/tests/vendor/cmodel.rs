@@ -7,7 +7,7 @@ use vp_host::Host;
 use vp_host::trace::player::{self, PlayOptions};
 use vp_host::trace::{Trace, discover};
 use vp_models::platform::Description;
-use vp_tests::conformance::Way;
+use vp_tests::conformance::HostConnection;
 use vp_tests::shared;
 
 /// Plays a layer, and returns what is wrong with it, if anything is; and how the run went.
@@ -34,7 +34,7 @@ fn layers_the_c_model_ran_leave_its_bytes_and_counts_every_way() {
         let config = source.configuration.as_deref().expect("a configuration");
         let description = Description::named(config).expect("built in");
         let mut hashes = Vec::new();
-        for way in Way::ALL {
+        for way in HostConnection::ALL {
             let (failures, hash) = play(&trace, (way.connect)(&description).as_mut());
             wrong.extend(failures.into_iter().map(|why| format!("{} {}: {why}", source.name, way.name)));
             hashes.push(hash);

@@ -14,7 +14,7 @@ use vp_host::trace::{Body, Trace};
 use vp_host::trace::{Language, configuration_of_name};
 use vp_models::nvdla::registers::{RegisterMap, Unit, sdp, sdp_rdma};
 use vp_models::platform::Description;
-use vp_tests::conformance::{Way, local};
+use vp_tests::conformance::{HostConnection, local};
 use vp_tests::device::Device;
 use vp_tests::layers::{convolving, doubling, image, start_convolution};
 use vp_tests::program::Program;
@@ -30,7 +30,7 @@ fn played(script: &Path) -> Outcome {
     let trace = Trace::load(script).unwrap_or_else(|error| panic!("{error}"));
     let description = Description::named(configuration(trace.name())).expect("a built-in platform");
     let mut first: Option<(Outcome, String)> = None;
-    for way in Way::ALL {
+    for way in HostConnection::ALL {
         let mut host = (way.connect)(&description);
         let map = host.map();
         let outcome = player::play(&trace, host.as_mut(), &map, &PlayOptions::default());

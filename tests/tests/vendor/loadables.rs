@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use vp_host::LocalHost;
-use vp_host::loadable::{self, Generation, Kind, Loadable};
+use vp_host::loadable::{self, Generation, Loadable, OperationKind};
 use vp_host::trace::player::{self, PlayOptions};
 use vp_host::trace::{Body, Trace, discover};
 use vp_host::{Host, HostError};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
-use vp_tests::conformance::Way;
+use vp_tests::conformance::HostConnection;
 use vp_tests::shared;
 
 /// Every loadable of the folder, with the configuration that its folder names.
@@ -59,7 +59,7 @@ fn what_they_leave_is_what_the_runtime_left() {
         );
         let description = Description::named(&configuration).expect("a built-in platform");
         let mut first = None;
-        for way in Way::ALL {
+        for way in HostConnection::ALL {
             let mut host = (way.connect)(&description);
             let map = host.map();
             let outcome = player::play(&trace, host.as_mut(), &map, &PlayOptions::default());
@@ -165,6 +165,6 @@ fn their_parts_are_told() {
         assert_eq!(loadable.outputs().len(), 1, "{name}");
         assert!(!loadable.tasks().is_empty(), "{name}");
     }
-    let kinds: BTreeSet<String> = Kind::ALL.iter().map(ToString::to_string).collect();
+    let kinds: BTreeSet<String> = OperationKind::ALL.iter().map(ToString::to_string).collect();
     assert_eq!(kinds.len(), 6);
 }

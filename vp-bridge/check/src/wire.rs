@@ -205,17 +205,17 @@ impl Wire {
 /// Socket at which peers connect.
 pub(crate) struct Listener {
     address: Address,
-    kind: Kind,
+    kind: ListenerKind,
 }
 
-enum Kind {
+enum ListenerKind {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let (Kind::Unix(_), Address::Unix(path)) = (&self.kind, &self.address) {
+        if let (ListenerKind::Unix(_), Address::Unix(path)) = (&self.kind, &self.address) {
             // Nobody else connects there.
             let _ = std::fs::remove_file(path);
         }
@@ -239,7 +239,7 @@ impl Listener {
                 }
                 let listener = TcpListener::bind(&places[..]).map_err(refuse)?;
                 listener.set_nonblocking(true).map_err(refuse)?;
-                Kind::Tcp(listener)
+                ListenerKind::Tcp(listener)
             }
             Address::Tls { .. } => {
                 let what = "a check listens without TLS: write tcp: in place of tls:";
@@ -248,7 +248,7 @@ impl Listener {
             Address::Unix(path) => {
                 let listener = UnixListener::bind(path).map_err(refuse)?;
                 listener.set_nonblocking(true).map_err(refuse)?;
-                Kind::Unix(listener)
+                ListenerKind::Unix(listener)
             }
         };
         Ok(Listener { address: address.clone(), kind })
@@ -256,13 +256,13 @@ impl Listener {
 
     fn try_accept(&self) -> io::Result<Socket> {
         match &self.kind {
-            Kind::Tcp(listener) => {
+            ListenerKind::Tcp(listener) => {
                 let (stream, _) = listener.accept()?;
                 stream.set_nonblocking(true)?;
                 stream.set_nodelay(true)?;
                 Ok(Socket::Tcp(stream))
             }
-            Kind::Unix(listener) => {
+            ListenerKind::Unix(listener) => {
                 let (stream, _) = listener.accept()?;
                 stream.set_nonblocking(true)?;
                 Ok(Socket::Unix(stream))

@@ -24,7 +24,7 @@ const WORDS: [&str; 4] = ["register", "interrupt", "address", "layer"];
 pub(crate) struct Trigger {
     /// As it was given.
     text: String,
-    what: What,
+    what: TriggerEvent,
     /// Layers that sources have begun.
     begun: BTreeMap<u32, u64>,
     /// The units that it is about.
@@ -36,7 +36,7 @@ pub(crate) struct Trigger {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
+enum TriggerEvent {
     Time(Time),
     /// A write to a register, or a read of it; with a value, only of that one.
     Register {
@@ -87,7 +87,7 @@ impl Trigger {
     /// The time, if it is one.
     pub(crate) fn time(&self) -> Option<Time> {
         match self.what {
-            What::Time(time) => Some(time),
+            TriggerEvent::Time(time) => Some(time),
             _ => None,
         }
     }
@@ -107,22 +107,26 @@ impl Trigger {
     /// Returns true if an event is the trigger's moment. To be asked of all events, in their order.
     pub(crate) fn comes(&mut self, event: &Event, moment: Boundary) -> bool {
         match (&self.what, &event.seen) {
-            (What::Register { address, value }, Observed::Register { address: at, value: seen, .. }) => {
-                address == at && value.is_none_or(|value| value == *seen)
+            (
+                TriggerEvent::Register { address, value },
+                Observed::Register { address: at, value: seen, .. },
+            ) => address == at && value.is_none_or(|value| value == *seen),
+            (TriggerEvent::Interrupt, Observed::Level(level)) => {
+                self.line == Some(event.source) && *level > 0
             }
-            (What::Interrupt, Observed::Level(level)) => self.line == Some(event.source) && *level > 0,
-            (What::Address(range), Observed::Transfer { stage: Stage::Request, bytes, address, .. }) => {
-                *address < range.end && address.saturating_add(u64::from(*bytes)) > range.start
-            }
-            (What::Layer { .. } | What::Named(_), Observed::Begin { id, layer }) => {
+            (
+                TriggerEvent::Address(range),
+                Observed::Transfer { stage: Stage::Request, bytes, address, .. },
+            ) => *address < range.end && address.saturating_add(u64::from(*bytes)) > range.start,
+            (TriggerEvent::Layer { .. } | TriggerEvent::Named(_), Observed::Begin { id, layer }) => {
                 let begun = self.begun.entry(event.source).or_default();
                 *begun += 1;
                 let is_it = match &self.what {
-                    What::Layer { unit, number } => {
+                    TriggerEvent::Layer { unit, number } => {
                         begun == number
                             && unit.as_ref().is_none_or(|unit| self.units.get(&event.source) == Some(unit))
                     }
-                    What::Named(name) => layer.name.as_ref() == Some(name),
+                    TriggerEvent::Named(name) => layer.name.as_ref() == Some(name),
                     _ => false,
                 };
                 if is_it {
@@ -130,13 +134,13 @@ impl Trigger {
                 }
                 is_it && moment == Boundary::Begin
             }
-            (What::Layer { .. } | What::Named(_), Observed::End { id }) => {
+            (TriggerEvent::Layer { .. } | TriggerEvent::Named(_), Observed::End { id }) => {
                 let before = self.open.len();
                 self.open.retain(|open| *open != (event.source, *id));
                 moment == Boundary::End && before > 0 && self.open.is_empty()
             }
             // Nobody will tell that they end.
-            (What::Layer { .. } | What::Named(_), Observed::Reset) => {
+            (TriggerEvent::Layer { .. } | TriggerEvent::Named(_), Observed::Reset) => {
                 let open = std::mem::take(&mut self.open);
                 moment == Boundary::End && !open.is_empty()
             }
@@ -151,15 +155,15 @@ impl fmt::Display for Trigger {
     }
 }
 
-fn what(text: &str, platform: &Platform, names: &LayerNames) -> Result<What, String> {
+fn what(text: &str, platform: &Platform, names: &LayerNames) -> Result<TriggerEvent, String> {
     let (word, rest) = text.split_once(':').map_or((text, None), |(word, rest)| (word, Some(rest)));
     match (word, rest) {
-        ("interrupt", None) => Ok(What::Interrupt),
+        ("interrupt", None) => Ok(TriggerEvent::Interrupt),
         ("register", Some(rest)) => register(rest, platform),
-        ("address", Some(rest)) => address(rest).map(What::Address),
+        ("address", Some(rest)) => address(rest).map(TriggerEvent::Address),
         ("layer", Some(rest)) => layer(rest, platform, names),
         (time, None) if time.starts_with(|first: char| first.is_ascii_digit()) => {
-            time.parse().map(What::Time).map_err(|error: vp_core::ParseTimeError| error.to_string())
+            time.parse().map(TriggerEvent::Time).map_err(|error: vp_core::ParseTimeError| error.to_string())
         }
         _ => Err(format!("it is {FORMS}{}", hint(word, WORDS))),
     }
@@ -177,7 +181,7 @@ fn number(text: &str) -> Option<u32> {
 }
 
 /// `NAME[=VALUE]`, or an address in place of the name.
-fn register(text: &str, platform: &Platform) -> Result<What, String> {
+fn register(text: &str, platform: &Platform) -> Result<TriggerEvent, String> {
     let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
     let value = match value.map(|value| (value, number(value))) {
         Some((value, None)) => return Err(format!("`{value}` is no value of 32 bits, such as 5 or 0x10")),
@@ -192,7 +196,7 @@ fn register(text: &str, platform: &Platform) -> Result<What, String> {
         }
         None => platform.map().find(name).map_err(|error| error.to_string())?.address,
     };
-    Ok(What::Register { address, value })
+    Ok(TriggerEvent::Register { address, value })
 }
 
 /// `HEX[..HEX]`, the end left out of the range.
@@ -207,19 +211,19 @@ fn address(text: &str) -> Result<Range<u64>, String> {
     Ok(start..end)
 }
 
-fn layer(text: &str, platform: &Platform, names: &LayerNames) -> Result<What, String> {
+fn layer(text: &str, platform: &Platform, names: &LayerNames) -> Result<TriggerEvent, String> {
     let counted = |text: &str| text.parse().ok().filter(|number: &u64| *number > 0);
     if names.all().any(|name| name == text) {
-        return Ok(What::Named(text.to_owned()));
+        return Ok(TriggerEvent::Named(text.to_owned()));
     }
     if let Some(number) = counted(text) {
-        return Ok(What::Layer { unit: None, number });
+        return Ok(TriggerEvent::Layer { unit: None, number });
     }
     let units = platform.units();
     if let Some((unit, number)) = text.rsplit_once('.').and_then(|(unit, rest)| Some((unit, counted(rest)?)))
     {
         if units.iter().any(|known| known.as_str() == unit) {
-            return Ok(What::Layer { unit: Some(unit.to_owned()), number });
+            return Ok(TriggerEvent::Layer { unit: Some(unit.to_owned()), number });
         }
         let near = hint(unit, units.iter().map(vp_core::Name::as_str));
         return Err(format!("no unit `{unit}`{near}"));
@@ -241,7 +245,7 @@ mod tests {
     use vp_host::network::{Network, Options, Plan};
     use vp_models::platform::Description;
 
-    fn parsed(text: &str) -> Result<What, String> {
+    fn parsed(text: &str) -> Result<TriggerEvent, String> {
         let description = Description::named("nv_small").unwrap();
         let network = Network::named("lenet", &Options::default()).unwrap().unwrap();
         let config = &description.nvdla().unwrap().config;
@@ -251,16 +255,22 @@ mod tests {
 
     #[test]
     fn every_form_is_understood() {
-        assert_eq!(parsed("10 us"), Ok(What::Time(Time::us(10))));
-        assert_eq!(parsed("interrupt"), Ok(What::Interrupt));
+        assert_eq!(parsed("10 us"), Ok(TriggerEvent::Time(Time::us(10))));
+        assert_eq!(parsed("interrupt"), Ok(TriggerEvent::Interrupt));
         let address = RegisterMap::Small.find("SDP.D_OP_ENABLE").unwrap().address;
-        assert_eq!(parsed("register:SDP.D_OP_ENABLE"), Ok(What::Register { address, value: None }));
-        assert_eq!(parsed("register:0x1000=0x10"), Ok(What::Register { address: 0x1000, value: Some(16) }));
-        assert_eq!(parsed("address:0x80"), Ok(What::Address(0x80..0x81)));
-        assert_eq!(parsed("address:80..a0"), Ok(What::Address(0x80..0xa0)));
-        assert_eq!(parsed("layer:3"), Ok(What::Layer { unit: None, number: 3 }));
-        assert_eq!(parsed("layer:sdp.1"), Ok(What::Layer { unit: Some("sdp".to_owned()), number: 1 }));
-        assert_eq!(parsed("layer:conv1"), Ok(What::Named("conv1".to_owned())));
+        assert_eq!(parsed("register:SDP.D_OP_ENABLE"), Ok(TriggerEvent::Register { address, value: None }));
+        assert_eq!(
+            parsed("register:0x1000=0x10"),
+            Ok(TriggerEvent::Register { address: 0x1000, value: Some(16) })
+        );
+        assert_eq!(parsed("address:0x80"), Ok(TriggerEvent::Address(0x80..0x81)));
+        assert_eq!(parsed("address:80..a0"), Ok(TriggerEvent::Address(0x80..0xa0)));
+        assert_eq!(parsed("layer:3"), Ok(TriggerEvent::Layer { unit: None, number: 3 }));
+        assert_eq!(
+            parsed("layer:sdp.1"),
+            Ok(TriggerEvent::Layer { unit: Some("sdp".to_owned()), number: 1 })
+        );
+        assert_eq!(parsed("layer:conv1"), Ok(TriggerEvent::Named("conv1".to_owned())));
     }
 
     #[test]

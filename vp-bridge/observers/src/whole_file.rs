@@ -11,10 +11,10 @@ use tempfile::{Builder, NamedTempFile};
 
 /// A result file that is being written: it gets its name when it is on the disk. If it is dropped before, the old file stays.
 #[derive(Debug)]
-pub struct WholeFile(Place);
+pub struct WholeFile(OutputFile);
 
 #[derive(Debug)]
-enum Place {
+enum OutputFile {
     /// Without a name.
     Unnamed(BufWriter<File>, PathBuf),
     /// Under another name in the same folder.
@@ -38,7 +38,7 @@ impl WholeFile {
         let permissions = match path.metadata() {
             Ok(there) if !there.is_file() => {
                 let file = File::options().write(true).open(&path)?;
-                return Ok(WholeFile(Place::There(BufWriter::new(file))));
+                return Ok(WholeFile(OutputFile::There(BufWriter::new(file))));
             }
             Ok(there) => Some(there.permissions()),
             Err(_) => None,
@@ -48,7 +48,7 @@ impl WholeFile {
         folder.metadata()?;
         let permissions = permissions.or_else(usual);
         match unnamed(folder, permissions.as_ref()) {
-            Some(file) => Ok(WholeFile(Place::Unnamed(BufWriter::new(file), path))),
+            Some(file) => Ok(WholeFile(OutputFile::Unnamed(BufWriter::new(file), path))),
             None => WholeFile::create_beside(path, permissions),
         }
     }
@@ -64,7 +64,7 @@ impl WholeFile {
         let file = builder.prefix(PREFIX).suffix(SUFFIX).tempfile_in(folder)?;
         // Who finds it locked leaves it. Not every file system has locks.
         _ = file.as_file().try_lock();
-        Ok(WholeFile(Place::Beside(BufWriter::new(file), path)))
+        Ok(WholeFile(OutputFile::Beside(BufWriter::new(file), path)))
     }
 
     /// Checks whether one can be begun. A pipe is not opened, because its reader would then see its end.
@@ -85,8 +85,8 @@ impl WholeFile {
     pub fn create_plain(path: &Path) -> io::Result<WholeFile> {
         let file = WholeFile::create(path)?;
         match file.0 {
-            Place::There(_) => Err(io::Error::other("this format needs a plain file")),
-            Place::Unnamed(..) | Place::Beside(..) => Ok(file),
+            OutputFile::There(_) => Err(io::Error::other("this format needs a plain file")),
+            OutputFile::Unnamed(..) | OutputFile::Beside(..) => Ok(file),
         }
     }
 
@@ -97,9 +97,9 @@ impl WholeFile {
     pub fn keep(mut self) -> io::Result<()> {
         self.flush()?;
         let (file, path) = match &self.0 {
-            Place::There(_) => return Ok(()),
-            Place::Unnamed(file, path) => (file.get_ref(), path.clone()),
-            Place::Beside(file, path) => (file.get_ref().as_file(), path.clone()),
+            OutputFile::There(_) => return Ok(()),
+            OutputFile::Unnamed(file, path) => (file.get_ref(), path.clone()),
+            OutputFile::Beside(file, path) => (file.get_ref().as_file(), path.clone()),
         };
         file.sync_all()?;
         self.put(true)?;
@@ -114,8 +114,8 @@ impl WholeFile {
     pub fn put(mut self, over: bool) -> io::Result<File> {
         self.flush()?;
         match self.0 {
-            Place::There(file) => Ok(file.into_inner()?),
-            Place::Unnamed(file, path) => {
+            OutputFile::There(file) => Ok(file.into_inner()?),
+            OutputFile::Unnamed(file, path) => {
                 let file = file.into_inner()?;
                 match link(&file, &path) {
                     Err(error) if over && error.kind() == ErrorKind::AlreadyExists => {
@@ -129,7 +129,7 @@ impl WholeFile {
                 }
                 Ok(file)
             }
-            Place::Beside(file, path) => {
+            OutputFile::Beside(file, path) => {
                 let file = file.into_inner()?;
                 Ok(if over { file.persist(&path)? } else { file.persist_noclobber(&path)? })
             }
@@ -139,8 +139,8 @@ impl WholeFile {
     /// The file as it is: for locks.
     pub fn file(&self) -> &File {
         match &self.0 {
-            Place::Unnamed(file, _) | Place::There(file) => file.get_ref(),
-            Place::Beside(file, _) => file.get_ref().as_file(),
+            OutputFile::Unnamed(file, _) | OutputFile::There(file) => file.get_ref(),
+            OutputFile::Beside(file, _) => file.get_ref().as_file(),
         }
     }
 }
@@ -148,15 +148,15 @@ impl WholeFile {
 impl Write for WholeFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
-            Place::Beside(file, _) => file.write(bytes),
-            Place::Unnamed(file, _) | Place::There(file) => file.write(bytes),
+            OutputFile::Beside(file, _) => file.write(bytes),
+            OutputFile::Unnamed(file, _) | OutputFile::There(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
-            Place::Beside(file, _) => file.flush(),
-            Place::Unnamed(file, _) | Place::There(file) => file.flush(),
+            OutputFile::Beside(file, _) => file.flush(),
+            OutputFile::Unnamed(file, _) | OutputFile::There(file) => file.flush(),
         }
     }
 }
@@ -164,15 +164,15 @@ impl Write for WholeFile {
 impl Seek for WholeFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match &mut self.0 {
-            Place::Beside(file, _) => file.seek(to),
-            Place::Unnamed(file, _) | Place::There(file) => file.seek(to),
+            OutputFile::Beside(file, _) => file.seek(to),
+            OutputFile::Unnamed(file, _) | OutputFile::There(file) => file.seek(to),
         }
     }
 
     fn stream_position(&mut self) -> io::Result<u64> {
         match &mut self.0 {
-            Place::Beside(file, _) => file.stream_position(),
-            Place::Unnamed(file, _) | Place::There(file) => file.stream_position(),
+            OutputFile::Beside(file, _) => file.stream_position(),
+            OutputFile::Unnamed(file, _) | OutputFile::There(file) => file.stream_position(),
         }
     }
 }

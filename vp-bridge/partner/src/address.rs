@@ -12,27 +12,27 @@ const CONNECT: &str = "VP_CONNECT";
 
 /// Place of a platform.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum PlatformAddress {
     /// Platform to be built, in this process.
     Here(Box<Description>),
     /// Platform behind a server.
     Server(Address),
 }
 
-impl Place {
+impl PlatformAddress {
     /// Returns the place that an address names, or that of the environment: `inproc:NAME`, where the name is a built-in platform's or a
     /// file's, or a server's.
     ///
     /// # Errors
     /// [`PartnerError::Connect`]: it is no address, or there is no such platform.
-    pub fn of(address: Option<&str>) -> Result<Place, PartnerError> {
+    pub fn of(address: Option<&str>) -> Result<PlatformAddress, PartnerError> {
         let text = given(address).map_err(PartnerError::Connect)?;
         if let Some(name) = text.strip_prefix("inproc:") {
             let described = described(name);
             let described = described.map_err(|why| PartnerError::Connect(format!("{text}: {why}")))?;
-            return Ok(Place::Here(Box::new(described)));
+            return Ok(PlatformAddress::Here(Box::new(described)));
         }
-        text.parse().map(Place::Server).map_err(|_| {
+        text.parse().map(PlatformAddress::Server).map_err(|_| {
             PartnerError::Connect(format!(
                 "`{text}` is no address: write tcp:HOST:PORT, tls:HOST:PORT, unix:PATH, or inproc:NAME, such as inproc:nv_small"
             ))
@@ -45,11 +45,11 @@ impl Place {
     /// [`PartnerError::Connect`].
     pub fn open(&self, agent: &str) -> Result<Box<dyn PlatformLink>, PartnerError> {
         match self {
-            Place::Here(description) => {
+            PlatformAddress::Here(description) => {
                 let wrong = |error| PartnerError::Connect(format!("inproc:{}: {error}", description.name));
                 Ok(Box::new(LocalLink::new(Platform::build(description).map_err(wrong)?)))
             }
-            Place::Server(address) => Ok(Box::new(RemoteLink::connect(address, None, agent)?)),
+            PlatformAddress::Server(address) => Ok(Box::new(RemoteLink::connect(address, None, agent)?)),
         }
     }
 }

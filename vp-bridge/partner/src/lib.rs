@@ -15,7 +15,7 @@ mod partner;
 pub mod pins;
 mod remote;
 
-pub use address::{Place, server};
+pub use address::{PlatformAddress, server};
 pub use error::PartnerError;
 pub use fixed_latency::FixedLatency;
 pub use link::{DebugAccess, FromPlatform, LinkPort, PlatformLink};

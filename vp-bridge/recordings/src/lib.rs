@@ -16,7 +16,7 @@ mod writer;
 
 pub use entered::entered;
 pub use header::Header;
-pub use player::{PlayError, Player, Step};
-pub use reader::{End, ReadError, Reader};
+pub use player::{PlayError, Player, ReplayStep};
+pub use reader::{ReadError, Reader, RecordingEnd};
 pub use recording::{RecordError, Recording};
 pub use writer::Writer;

@@ -7,7 +7,7 @@ use vp_core::Time;
 use vp_hub::{Hub, Output, Recorded, Replay, ReplayError};
 use vp_models::platform::{DescriptionError, RestoreError};
 
-use super::reader::{End, ReadError, Reader};
+use super::reader::{ReadError, Reader, RecordingEnd};
 
 /// Reason for which a recording does not run again.
 #[derive(Debug, Error)]
@@ -28,13 +28,13 @@ pub enum PlayError {
 
 /// Outcome of a step of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum ReplayStep {
     /// An entry is done: this one.
     Done(Recorded),
     /// The run stands where it was to, before the end.
     Stopped,
     /// All entries are done, and the recording ends so.
-    Ended(End),
+    Ended(RecordingEnd),
 }
 
 /// Runs a recording again, entry by entry.
@@ -88,15 +88,17 @@ impl<R: Read> Player<R> {
     ///
     /// # Errors
     /// The recording is damaged, or the run is another one.
-    pub fn step(&mut self, until: Time, told: &mut dyn FnMut(Output)) -> Result<Step, PlayError> {
+    pub fn step(&mut self, until: Time, told: &mut dyn FnMut(Output)) -> Result<ReplayStep, PlayError> {
         let Some(entry) = self.reader.next_entry()? else {
-            return Ok(Step::Ended(self.reader.end().cloned().unwrap_or(End::CutOff { bytes: 0 })));
+            return Ok(ReplayStep::Ended(
+                self.reader.end().cloned().unwrap_or(RecordingEnd::CutOff { bytes: 0 }),
+            ));
         };
         let is_done = self.replay.take(&mut self.hub, &entry, until);
         while let Some(output) = self.hub.poll() {
             told(output);
         }
         self.is_hash_checked = matches!(entry, Recorded::Hash(_));
-        Ok(if is_done? { Step::Done(entry) } else { Step::Stopped })
+        Ok(if is_done? { ReplayStep::Done(entry) } else { ReplayStep::Stopped })
     }
 }

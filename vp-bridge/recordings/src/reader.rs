@@ -58,7 +58,7 @@ pub enum ReadError {
 
 /// End of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum RecordingEnd {
     /// The end of the run.
     Whole,
     /// An end before the run's.
@@ -74,7 +74,7 @@ pub enum End {
 }
 
 /// Part of a file that was found at some place.
-enum Found {
+enum FilePart {
     Block {
         kind: u8,
     },
@@ -89,7 +89,7 @@ pub struct Reader<R> {
     /// The saved platform from which the run goes on.
     saved: Option<Vec<u8>>,
     /// A block that was read, and not taken.
-    ahead: Option<Found>,
+    ahead: Option<FilePart>,
     numbers: Numbers,
     inflate: Box<Decompress>,
     /// The block that was read last.
@@ -102,7 +102,7 @@ pub struct Reader<R> {
     at: u64,
     entries: u64,
     entered: u64,
-    end: Option<End>,
+    end: Option<RecordingEnd>,
 }
 
 impl<R: Read> Reader<R> {
@@ -149,9 +149,9 @@ impl<R: Read> Reader<R> {
             end: None,
         };
         match reader.block(MOST_HEADER)? {
-            Found::CutOff(_) => return Err(ReadError::CutOffHeader),
-            Found::Block { kind: kind::HEADER } => {}
-            Found::Block { .. } => return Err(reader.damaged("no header")),
+            FilePart::CutOff(_) => return Err(ReadError::CutOffHeader),
+            FilePart::Block { kind: kind::HEADER } => {}
+            FilePart::Block { .. } => return Err(reader.damaged("no header")),
         }
         let wrong = |why: String| ReadError::Header { why };
         let text = str::from_utf8(&reader.stored).map_err(|error| wrong(error.to_string()))?;
@@ -168,7 +168,7 @@ impl<R: Read> Reader<R> {
     fn read_saved(&mut self) -> Result<(), ReadError> {
         loop {
             match self.block(MOST_STORED)? {
-                Found::Block { kind: kind::SAVED } => {
+                FilePart::Block { kind: kind::SAVED } => {
                     let saved = self.saved.get_or_insert_default();
                     saved.extend_from_slice(&self.stored);
                     if saved.len() as u64 > MOST_ENTRY {
@@ -214,7 +214,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Returns the recording's end, once all entries were read.
-    pub fn end(&self) -> Option<&End> {
+    pub fn end(&self) -> Option<&RecordingEnd> {
         self.end.as_ref()
     }
 
@@ -290,20 +290,21 @@ impl<R: Read> Reader<R> {
             None => self.block(MOST_STORED)?,
         };
         match found {
-            Found::CutOff(bytes) => self.end = Some(End::CutOff { bytes }),
-            Found::Block { kind: kind::PLAIN } => self.unpacked.extend_from_slice(&self.stored),
-            Found::Block { kind: kind::DEFLATED } => self.inflate()?,
-            Found::Block { kind: kind::END } if !self.unpacked.is_empty() => {
+            FilePart::CutOff(bytes) => self.end = Some(RecordingEnd::CutOff { bytes }),
+            FilePart::Block { kind: kind::PLAIN } => self.unpacked.extend_from_slice(&self.stored),
+            FilePart::Block { kind: kind::DEFLATED } => self.inflate()?,
+            FilePart::Block { kind: kind::END } if !self.unpacked.is_empty() => {
                 return Err(self.damaged("an end within an entry"));
             }
-            Found::Block { kind: kind::END } => {
+            FilePart::Block { kind: kind::END } => {
                 let why = one_line(&String::from_utf8_lossy(&self.stored)).into_owned();
-                self.end = Some(if why.is_empty() { End::Whole } else { End::Early { why } });
+                self.end =
+                    Some(if why.is_empty() { RecordingEnd::Whole } else { RecordingEnd::Early { why } });
                 if (&mut self.file).take(1).read_to_end(&mut Vec::new())? > 0 {
                     return Err(self.damaged("bytes behind its end"));
                 }
             }
-            Found::Block { .. } => return Err(self.damaged("no kind of block")),
+            FilePart::Block { .. } => return Err(self.damaged("no kind of block")),
         }
         Ok(())
     }
@@ -338,13 +339,13 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads the next block.
-    fn block(&mut self, most: u64) -> Result<Found, ReadError> {
+    fn block(&mut self, most: u64) -> Result<FilePart, ReadError> {
         self.stored.clear();
         let (mut head, mut length) = (Vec::with_capacity(8), Length::default());
         let length = loop {
             let mut byte = [0];
             match self.file.read(&mut byte) {
-                Ok(0) => return Ok(Found::CutOff(head.len() as u64)),
+                Ok(0) => return Ok(FilePart::CutOff(head.len() as u64)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 read => read?,
             };
@@ -358,7 +359,7 @@ impl<R: Read> Reader<R> {
         let Some(length) = length else { return Err(self.damaged("no length of a block")) };
         let read = (&mut self.file).take(length + 4).read_to_end(&mut self.stored)? as u64;
         if read < length + 4 {
-            return Ok(Found::CutOff(head.len() as u64 + read));
+            return Ok(FilePart::CutOff(head.len() as u64 + read));
         }
         let checksum = self.stored.split_off(length as usize);
         let mut hasher = crc32fast::Hasher::new();
@@ -374,7 +375,7 @@ impl<R: Read> Reader<R> {
             return Err(self.damaged("no length of a block"));
         }
         self.at += head.len() as u64 + length + 4;
-        Ok(Found::Block { kind: head[0] })
+        Ok(FilePart::Block { kind: head[0] })
     }
 
     fn damaged(&self, why: &'static str) -> ReadError {

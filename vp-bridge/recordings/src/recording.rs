@@ -55,9 +55,9 @@ pub struct Recording(Shared);
 
 /// State that the recording and its hub share.
 #[derive(Clone)]
-struct Shared(Arc<Mutex<State>>);
+struct Shared(Arc<Mutex<RecordingState>>);
 
-struct State {
+struct RecordingState {
     path: PathBuf,
     /// `None`: it is over.
     writer: Option<Writer<File>>,
@@ -98,7 +98,7 @@ impl Recording {
             BeginError::Io(error) => io(error),
             BeginError::Held => RecordError::Held { path: path.display().to_string() },
         })?;
-        let state = State { path: path.to_owned(), writer: Some(writer), failed: None };
+        let state = RecordingState { path: path.to_owned(), writer: Some(writer), failed: None };
         let shared = Shared(Arc::new(Mutex::new(state)));
         hub.record_to(shared.clone());
         Ok(Recording(shared))
@@ -204,12 +204,12 @@ fn io_error(path: &Path, error: &io::Error) -> RecordError {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RecordingState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl RecordingState {
     fn attempt(&mut self, write: impl FnOnce(&mut Writer<File>) -> io::Result<()>) {
         let Some(writer) = &mut self.writer else { return };
         if let Err(error) = write(writer) {

@@ -25,7 +25,7 @@ use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::NOTHING_RUNS;
 
 use memory::{OwnMemory, Unserved};
-use side::Side;
+use side::LocalSide;
 
 pub use memory::OwnBytes;
 
@@ -114,7 +114,7 @@ pub enum ConnectError {
 
 /// A platform behind a socket. Dropping it ends the session.
 pub struct RemoteHost {
-    client: Client<Side>,
+    client: Client<LocalSide>,
     csb: PortId,
     irq: PortId,
     /// The stream that feeds the device, if it has one.
@@ -147,7 +147,7 @@ impl RemoteHost {
         let RemoteOptions { credentials, timeout, heartbeat, share, .. } = options;
         let options =
             Options { platform, time_mode, share, credentials, timeout, heartbeat, ..Options::new(agent) };
-        let client = Client::connect(address, &options, Side::default())?;
+        let client = Client::connect(address, &options, LocalSide::default())?;
         let lacks = |what: &str| setup(HostError::Refused(format!("the platform has no {what}")));
         let csb = client.first(PortKind::Csb).ok_or_else(|| lacks("register port"))?;
         let irq = client.first(PortKind::Irq).ok_or_else(|| lacks("interrupt line"))?;
@@ -365,7 +365,7 @@ impl RemoteHost {
                 }
                 _ if self.limit.is_some_and(|limit| self.time() >= limit) => return Err(self.at_limit()),
                 _ => {
-                    let rises = |client: &mut Client<Side>| client.handler().level.then_some(());
+                    let rises = |client: &mut Client<LocalSide>| client.handler().level.then_some(());
                     self.client.wait(Some(LOOK), rises).map_err(failed)?;
                 }
             }

@@ -12,7 +12,7 @@ use vp_models::backlog::Backlog;
 use super::memory::OwnMemory;
 
 #[derive(Default)]
-pub(super) struct Side {
+pub(super) struct LocalSide {
     /// The RAM on this side, by port; empty if the memory is inside.
     pub(super) rams: Vec<(PortId, OwnMemory)>,
     /// The interrupt line's level.
@@ -20,7 +20,7 @@ pub(super) struct Side {
     pub(super) warnings: Backlog<Warning>,
 }
 
-impl Side {
+impl LocalSide {
     pub(super) fn ram(&self, port: PortId) -> Option<&OwnMemory> {
         self.rams.iter().find(|(id, _)| *id == port).map(|(_, ram)| ram)
     }
@@ -30,7 +30,7 @@ impl Side {
     }
 }
 
-impl Handler for Side {
+impl Handler for LocalSide {
     fn interrupt(&mut self, _: PortId, level: bool, _: At) {
         self.level = level;
     }

@@ -13,7 +13,7 @@ use super::instance::{JoiningAdapter, PlatformCommand};
 use crate::adapters::Adapter;
 use crate::joined_session::JoinedSession;
 use crate::registry::PlatformRequest;
-use crate::session_end::{End, SHUTDOWN};
+use crate::session_end::{SHUTDOWN, SessionOutcome};
 use crate::stream::Stream;
 
 /// A peer that comes to a platform: its adapter, the mode of time that it asks for, the streams, and the bytes
@@ -35,9 +35,9 @@ pub(super) async fn receive(
     let waited = context.options.handshake_timeout;
     let greeted = tokio::select! {
         biased;
-        () = context.shutdown.cancelled() => Err(End::Fine(SHUTDOWN.to_owned())),
+        () = context.shutdown.cancelled() => Err(SessionOutcome::Fine(SHUTDOWN.to_owned())),
         greeted = timeout(waited, greet(&mut stream, &mut *adapter)) => greeted.unwrap_or_else(|_| {
-            Err(End::Wrong(format!("no hello within {} s", waited.as_secs_f64())))
+            Err(SessionOutcome::Wrong(format!("no hello within {} s", waited.as_secs_f64())))
         }),
     };
     let input = match greeted {
@@ -48,16 +48,16 @@ pub(super) async fn receive(
 }
 
 /// Greets a newcomer, and gives what it says.
-async fn greet(stream: &mut Stream, adapter: &mut dyn Adapter) -> Result<BytesMut, End> {
-    let broken = |error| End::Wrong(format!("stream broken before the hello: {error}"));
+async fn greet(stream: &mut Stream, adapter: &mut dyn Adapter) -> Result<BytesMut, SessionOutcome> {
+    let broken = |error| SessionOutcome::Wrong(format!("stream broken before the hello: {error}"));
     while let Some((_, output)) = adapter.next_output() {
         stream.write_all_buf(output).await.map_err(broken)?;
     }
     let mut input = BytesMut::new();
     while !adapter.is_greeted(&input) {
         match stream.read_buf(&mut input).await {
-            Ok(0) if input.is_empty() => return Err(End::Fine("left without a word".to_owned())),
-            Ok(0) => return Err(End::Wrong("vanished in the middle of its hello".to_owned())),
+            Ok(0) if input.is_empty() => return Err(SessionOutcome::Fine("left without a word".to_owned())),
+            Ok(0) => return Err(SessionOutcome::Wrong("vanished in the middle of its hello".to_owned())),
             Ok(_) => {}
             Err(error) => return Err(broken(error)),
         }
@@ -72,18 +72,23 @@ pub(super) async fn run(
     arrival: ConnectedAdapter,
     id: SessionId,
     name: &str,
-) -> End {
+) -> SessionOutcome {
     let end = serve(context, arrival, id, name).await;
     end.log(name);
     end
 }
 
-async fn serve(context: &ServerContext, arrival: ConnectedAdapter, id: SessionId, name: &str) -> End {
+async fn serve(
+    context: &ServerContext,
+    arrival: ConnectedAdapter,
+    id: SessionId,
+    name: &str,
+) -> SessionOutcome {
     let ConnectedAdapter { adapter, time_mode, streams, input } = arrival;
     let request = PlatformRequest { session: id, holder: None, memory: None, platform: None };
     let instance = match context.registry.enter(request, time_mode) {
         Ok(instance) => instance,
-        Err(error) => return End::Wrong(error.to_string()),
+        Err(error) => return SessionOutcome::Wrong(error.to_string()),
     };
     let socket = |stream: Stream| stream.into_socket(context.options.heartbeat).map(Arc::new);
     let sockets: std::io::Result<Vec<_>> = streams.into_iter().map(socket).collect();
@@ -91,7 +96,7 @@ async fn serve(context: &ServerContext, arrival: ConnectedAdapter, id: SessionId
         Ok(sockets) => sockets,
         Err(error) => {
             context.registry.leave(request, &instance);
-            return End::Wrong(error.to_string());
+            return SessionOutcome::Wrong(error.to_string());
         }
     };
     let (ended, has_ended) = oneshot::channel();
@@ -107,5 +112,5 @@ async fn serve(context: &ServerContext, arrival: ConnectedAdapter, id: SessionId
     let joining = JoiningAdapter { id, name: name_of, time_mode, sockets, input, adapter, ended };
     // If the platform's thread has ended the session is dropped, as it is when the thread ends later.
     let _ = instance.inbox().send(PlatformCommand::JoinAdapted(Box::new(joining)));
-    joined.wait(has_ended).await.unwrap_or_else(End::Wrong)
+    joined.wait(has_ended).await.unwrap_or_else(SessionOutcome::Wrong)
 }

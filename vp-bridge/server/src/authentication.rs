@@ -14,7 +14,7 @@ use vp_protocols::native::{
 use super::ServerContext;
 use super::instance::PlatformCommand;
 use crate::access::{SessionIdentity, TokenHolder, TokenUse};
-use crate::session_end::{End, SHUTDOWN};
+use crate::session_end::{SHUTDOWN, SessionOutcome};
 use crate::stream::Stream;
 
 /// Tokens that a connection may show.
@@ -47,14 +47,14 @@ pub(crate) fn enter(
     newcomer: &PendingConnection<'_>,
     holder: &Arc<TokenHolder>,
     connection: &mut Connection,
-) -> Result<SessionIdentity, End> {
+) -> Result<SessionIdentity, SessionOutcome> {
     match holder.enter(newcomer.joins()) {
         Ok(presence) => {
             Ok(SessionIdentity { rights: holder.rights, presence: Some(presence), welcome: None })
         }
         Err(reason) => {
             connection.refuse(ErrorCode::PlatformUnavailable, reason.clone());
-            Err(End::Wrong(format!("turned away: {reason}")))
+            Err(SessionOutcome::Wrong(format!("turned away: {reason}")))
         }
     }
 }
@@ -69,10 +69,10 @@ pub(crate) async fn identify(
     stream: &mut Stream,
     connection: &mut Connection,
     input: &mut BytesMut,
-) -> Result<SessionIdentity, End> {
+) -> Result<SessionIdentity, SessionOutcome> {
     if !newcomer.hello.capabilities.contains(Capabilities::AUTHENTICATION) {
         connection.refuse(ErrorCode::NotAuthenticated, context.options.access.wanted());
-        return Err(End::Wrong("turned away: it has no token".to_owned()));
+        return Err(SessionOutcome::Wrong("turned away: it has no token".to_owned()));
     }
     let waited = context.options.handshake_timeout;
     let asked = tokio::select! {
@@ -84,7 +84,7 @@ pub(crate) async fn identify(
     };
     asked.unwrap_or_else(|(code, reason)| {
         connection.bye(Some(code), reason.clone());
-        Err(End::Wrong(reason))
+        Err(SessionOutcome::Wrong(reason))
     })
 }
 
@@ -94,12 +94,12 @@ async fn ask(
     stream: &mut Stream,
     connection: &mut Connection,
     input: &mut BytesMut,
-) -> Result<SessionIdentity, End> {
+) -> Result<SessionIdentity, SessionOutcome> {
     let PendingConnection { id, hello, .. } = newcomer;
     let offer = Offer { session: *id, time_mode: time_mode(context, hello).await, ..context.offer.clone() };
     let platform = hello.platform.clone().unwrap_or(offer.platform);
     let accepted = connection.accept(Offer { platform, ..offer });
-    let welcome = accepted.map_err(|error| End::Wrong(format!("turned away: {error}")))?;
+    let welcome = accepted.map_err(|error| SessionOutcome::Wrong(format!("turned away: {error}")))?;
     let (mut tries, mut refused) = (0, None);
     loop {
         let event = connection.receive(input)?;
@@ -143,11 +143,11 @@ async fn ask(
             }
         };
         let answered = connection.reply(id, Time(0), reply, &[]);
-        answered.map_err(|error| End::Wrong(format!("cannot answer: {error}")))?;
+        answered.map_err(|error| SessionOutcome::Wrong(format!("cannot answer: {error}")))?;
         if tries == TRIES {
             let reason = format!("{TRIES} tokens were refused");
             connection.bye(Some(ErrorCode::NotAuthenticated), reason.clone());
-            return Err(End::Wrong(reason));
+            return Err(SessionOutcome::Wrong(reason));
         }
         if connection.is_backlogged() {
             stream.write_all_buf(connection.output()).await.map_err(|error| broken(&error))?;
@@ -156,15 +156,15 @@ async fn ask(
 }
 
 /// End of a connection that has left by itself, having been refused with that reason last.
-fn left(refused: Option<String>) -> End {
+fn left(refused: Option<String>) -> SessionOutcome {
     match refused {
-        Some(reason) => End::Wrong(format!("left, refused: {reason}")),
-        None => End::Fine("left without saying who it is".to_owned()),
+        Some(reason) => SessionOutcome::Wrong(format!("left, refused: {reason}")),
+        None => SessionOutcome::Fine("left without saying who it is".to_owned()),
     }
 }
 
-fn broken(error: &std::io::Error) -> End {
-    End::Wrong(format!("stream broken before it has said who it is: {error}"))
+fn broken(error: &std::io::Error) -> SessionOutcome {
+    SessionOutcome::Wrong(format!("stream broken before it has said who it is: {error}"))
 }
 
 /// The mode of time that a session would have.

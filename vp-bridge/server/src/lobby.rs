@@ -13,7 +13,7 @@ use vp_protocols::native::{
 use super::ServerContext;
 use crate::access::Right;
 use crate::access::SessionIdentity;
-use crate::session_end::{End, SHUTDOWN};
+use crate::session_end::{SHUTDOWN, SessionOutcome};
 use crate::stream::Stream;
 
 /// Serves such a session until it leaves, or asks nothing for as long as a newcomer may be silent.
@@ -24,7 +24,7 @@ pub(super) async fn serve(
     mut input: BytesMut,
     (id, hello): (SessionId, &Hello),
     mut identity: SessionIdentity,
-) -> End {
+) -> SessionOutcome {
     let begun = match identity.welcome.take() {
         Some((request, _)) => {
             connection.reply(request, Time(0), Reply::Done, &[]).map_err(|error| error.to_string())
@@ -35,7 +35,7 @@ pub(super) async fn serve(
         }
     };
     if let Err(error) = begun {
-        return End::Wrong(format!("turned away: {error}"));
+        return SessionOutcome::Wrong(format!("turned away: {error}"));
     }
     let waited = context.options.handshake_timeout;
     loop {
@@ -51,18 +51,18 @@ pub(super) async fn serve(
             biased;
             () = context.shutdown.cancelled() => {
                 connection.bye(Some(ErrorCode::ShuttingDown), SHUTDOWN);
-                return End::Fine(SHUTDOWN.to_owned());
+                return SessionOutcome::Fine(SHUTDOWN.to_owned());
             }
             has_left = timeout(waited, has_left) => has_left,
         };
         match has_left {
-            Ok(Ok(true)) => return End::Fine("left".to_owned()),
+            Ok(Ok(true)) => return SessionOutcome::Fine("left".to_owned()),
             Ok(Ok(false)) => {}
             Ok(Err(error)) => return broken(&error),
             Err(_) => {
                 let reason = format!("asked nothing for {} s", waited.as_secs_f64());
                 connection.bye(Some(ErrorCode::Idle), reason.clone());
-                return End::Fine(reason);
+                return SessionOutcome::Fine(reason);
             }
         }
     }
@@ -74,12 +74,12 @@ fn answer_all(
     connection: &mut Connection,
     input: &mut BytesMut,
     identity: &SessionIdentity,
-) -> Result<bool, End> {
+) -> Result<bool, SessionOutcome> {
     while !connection.is_backlogged() {
         let Some(event) = connection.receive(input)? else { return Ok(true) };
         let (id, request) = match event {
             Event::Request { id, request, .. } => (id, request),
-            Event::Bye(bye) => return Err(End::Fine(bye.reason)),
+            Event::Bye(bye) => return Err(SessionOutcome::Fine(bye.reason)),
             // What needs no answer is lost.
             _ => continue,
         };
@@ -103,7 +103,7 @@ fn answer_all(
             }
         };
         let answered = connection.reply(id, Time(0), reply, payload.freeze());
-        answered.map_err(|error| End::Wrong(format!("cannot answer: {error}")))?;
+        answered.map_err(|error| SessionOutcome::Wrong(format!("cannot answer: {error}")))?;
     }
     Ok(false)
 }
@@ -121,6 +121,6 @@ fn platforms(context: &ServerContext, identity: &SessionIdentity) -> Vec<Counter
         .collect()
 }
 
-fn broken(error: &io::Error) -> End {
-    End::Wrong(format!("stream broken: {error}"))
+fn broken(error: &io::Error) -> SessionOutcome {
+    SessionOutcome::Wrong(format!("stream broken: {error}"))
 }

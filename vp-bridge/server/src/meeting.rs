@@ -22,12 +22,12 @@ pub(crate) struct Meeting {
     address: Address,
     access: Access,
     strangers: StrangerLog,
-    side: Side,
+    side: MeetingSide,
     /// Time at which this side last connected.
     last_connected: Option<Instant>,
 }
 
-enum Side {
+enum MeetingSide {
     Listens(Listener),
     Connects,
     /// The peer listened already.
@@ -78,14 +78,14 @@ impl Meeting {
         }
         let mut last_connected = None;
         let side = match order {
-            Order::Listen => Side::Listens(Listener::bind(&address, access).await?),
-            Order::Connect => Side::Connects,
+            Order::Listen => MeetingSide::Listens(Listener::bind(&address, access).await?),
+            Order::Connect => MeetingSide::Connects,
             Order::Either => match connect(&address).await {
                 Ok(stream) => {
                     last_connected = Some(Instant::now());
-                    Side::Connected(stream)
+                    MeetingSide::Connected(stream)
                 }
-                Err(_) => Side::Listens(Listener::bind(&address, access).await?),
+                Err(_) => MeetingSide::Listens(Listener::bind(&address, access).await?),
             },
         };
         Ok(Meeting { address, access: access.clone(), strangers, side, last_connected })
@@ -94,8 +94,8 @@ impl Meeting {
     /// Returns the address of the place, with the port that was really taken.
     pub(crate) fn address(&self) -> &Address {
         match &self.side {
-            Side::Listens(listener) => listener.local_address(),
-            Side::Connects | Side::Connected(_) => &self.address,
+            MeetingSide::Listens(listener) => listener.local_address(),
+            MeetingSide::Connects | MeetingSide::Connected(_) => &self.address,
         }
     }
 
@@ -113,10 +113,10 @@ impl Meeting {
     pub(crate) async fn next(&mut self) -> (Stream, Option<Origin>) {
         let mut is_told = false;
         loop {
-            match std::mem::replace(&mut self.side, Side::Connects) {
+            match std::mem::replace(&mut self.side, MeetingSide::Connects) {
                 // From then on it is who listens.
-                Side::Connected(stream) => return (stream, None),
-                Side::Connects => match self.connect_after_pause().await {
+                MeetingSide::Connected(stream) => return (stream, None),
+                MeetingSide::Connects => match self.connect_after_pause().await {
                     Ok(stream) => return (stream, None),
                     Err(error) => {
                         let is_awaited = [ErrorKind::ConnectionRefused, ErrorKind::NotFound];
@@ -126,9 +126,9 @@ impl Meeting {
                         tokio::time::sleep(RETRY).await;
                     }
                 },
-                Side::Listens(listener) => {
+                MeetingSide::Listens(listener) => {
                     let accepted = listener.accept().await;
-                    self.side = Side::Listens(listener);
+                    self.side = MeetingSide::Listens(listener);
                     match accepted {
                         Ok((stream, origin)) => match self.access.refusal(origin) {
                             None => return (stream, Some(origin)),

@@ -11,7 +11,7 @@ use super::ServerContext;
 use crate::adapted::{self, ConnectedAdapter};
 use crate::adapters::Adapter;
 use crate::meeting::Meeting;
-use crate::session_end::End;
+use crate::session_end::SessionOutcome;
 use crate::stream::Stream;
 
 /// A peer of another protocol.
@@ -73,8 +73,8 @@ impl ConnectedPeer {
         let name = format!("session {} ({name})", id.0);
         let arrival = ConnectedAdapter { adapter, time_mode, streams, input: BytesMut::new() };
         let end = match adapted::run(&context, arrival, id, &name).await {
-            End::Fine(why) => Ok(why),
-            End::Wrong(why) => Err(why),
+            SessionOutcome::Fine(why) => Ok(why),
+            SessionOutcome::Wrong(why) => Err(why),
         };
         // Who does not wait for it is gone.
         let _ = ended.send(end);

@@ -18,7 +18,7 @@ use crate::authentication;
 use crate::joined_session::JoinedSession;
 use crate::names;
 use crate::registry::PlatformRequest;
-use crate::session_end::{End, Ended, SHUTDOWN, printable};
+use crate::session_end::{Ended, SHUTDOWN, SessionOutcome, printable};
 use crate::stream::Stream;
 
 /// First bytes of a TLS client (RFC 8446, 5.1): as a frame it would have too long a header.
@@ -44,7 +44,7 @@ pub(super) async fn run(
         let newcomer = authentication::PendingConnection { id, hello: &hello, is_observer };
         if let Some((code, reason)) = unfit(&hello, is_observer) {
             connection.refuse(code, reason);
-            return Err(End::Wrong(format!("turned away: {reason}")));
+            return Err(SessionOutcome::Wrong(format!("turned away: {reason}")));
         }
         let identity = match known {
             Some(Known::TokenHolder(holder)) => authentication::enter(&newcomer, &holder, &mut connection)?,
@@ -64,17 +64,27 @@ pub(super) async fn run(
 }
 
 /// Notes why a connection does not become a session, and lets the peer read it.
-async fn dismiss(context: &ServerContext, stream: Stream, connection: Connection, name: &str, end: &End) {
+async fn dismiss(
+    context: &ServerContext,
+    stream: Stream,
+    connection: Connection,
+    name: &str,
+    end: &SessionOutcome,
+) {
     context.strangers.add(&end.line(name));
     farewell(context, stream, connection).await;
 }
 
 /// Waits for TLS to be agreed upon, where it is spoken.
-async fn begin(context: &ServerContext, stream: &mut Stream, connection: &mut Connection) -> Result<(), End> {
+async fn begin(
+    context: &ServerContext,
+    stream: &mut Stream,
+    connection: &mut Connection,
+) -> Result<(), SessionOutcome> {
     let waited = context.options.handshake_timeout;
     let begun = tokio::select! {
         biased;
-        () = context.shutdown.cancelled() => return Err(End::Fine(SHUTDOWN.to_owned())),
+        () = context.shutdown.cancelled() => return Err(SessionOutcome::Fine(SHUTDOWN.to_owned())),
         begun = timeout(waited, stream.begin()) => begun,
     };
     match begun {
@@ -82,14 +92,16 @@ async fn begin(context: &ServerContext, stream: &mut Stream, connection: &mut Co
         // It may well understand this.
         Ok(Err(error)) if error.kind() == ErrorKind::Unsupported => {
             let plain = stream.without_tls();
-            *stream = plain.map_err(|error| End::Wrong(format!("speaks no TLS; {error}")))?;
+            *stream = plain.map_err(|error| SessionOutcome::Wrong(format!("speaks no TLS; {error}")))?;
             let reason = "this port speaks TLS: write tls: in place of tcp:";
             connection.refuse(ErrorCode::UnexpectedMessage, reason);
-            Err(End::Wrong("turned away: it speaks no TLS".to_owned()))
+            Err(SessionOutcome::Wrong("turned away: it speaks no TLS".to_owned()))
         }
         // It has been told as far as it would understand.
-        Ok(Err(error)) => Err(End::Wrong(format!("no TLS is agreed upon: {error}"))),
-        Err(_) => Err(End::Wrong(format!("no TLS is agreed upon within {} s", waited.as_secs_f64()))),
+        Ok(Err(error)) => Err(SessionOutcome::Wrong(format!("no TLS is agreed upon: {error}"))),
+        Err(_) => {
+            Err(SessionOutcome::Wrong(format!("no TLS is agreed upon within {} s", waited.as_secs_f64())))
+        }
     }
 }
 
@@ -106,7 +118,13 @@ fn terms(context: &ServerContext, stream: &Stream, asks: bool) -> Terms {
 }
 
 /// Notes how a session ended, and lets the peer read it.
-async fn part(context: &ServerContext, stream: Stream, connection: Connection, name: &str, end: &End) {
+async fn part(
+    context: &ServerContext,
+    stream: Stream,
+    connection: Connection,
+    name: &str,
+    end: &SessionOutcome,
+) {
     end.log(name);
     farewell(context, stream, connection).await;
 }
@@ -142,24 +160,30 @@ async fn greet(
     stream: &mut Stream,
     connection: &mut Connection,
     input: &mut BytesMut,
-) -> Result<Hello, End> {
+) -> Result<Hello, SessionOutcome> {
     let hello = async {
         loop {
             if input.starts_with(&TLS) {
                 let reason = "this port speaks no TLS: write tcp: in place of tls:";
                 connection.refuse(ErrorCode::Malformed, reason);
-                return Err(End::Wrong("turned away: it speaks TLS at a port without it".to_owned()));
+                return Err(SessionOutcome::Wrong(
+                    "turned away: it speaks TLS at a port without it".to_owned(),
+                ));
             }
             match connection.receive(input)? {
                 Some(Event::Hello(hello)) => return Ok(*hello),
-                Some(_) => return Err(End::Wrong("something else than a hello".to_owned())),
+                Some(_) => return Err(SessionOutcome::Wrong("something else than a hello".to_owned())),
                 None => {}
             }
             match stream.read_buf(input).await {
-                Ok(0) if input.is_empty() => return Err(End::Fine("left without a word".to_owned())),
-                Ok(0) => return Err(End::Wrong("vanished in the middle of its hello".to_owned())),
+                Ok(0) if input.is_empty() => {
+                    return Err(SessionOutcome::Fine("left without a word".to_owned()));
+                }
+                Ok(0) => return Err(SessionOutcome::Wrong("vanished in the middle of its hello".to_owned())),
                 Ok(_) => {}
-                Err(error) => return Err(End::Wrong(format!("stream broken before the hello: {error}"))),
+                Err(error) => {
+                    return Err(SessionOutcome::Wrong(format!("stream broken before the hello: {error}")));
+                }
             }
         }
     };
@@ -173,12 +197,12 @@ async fn greet(
         Ok(greeted) => greeted,
         Err(None) => {
             connection.refuse(ErrorCode::ShuttingDown, SHUTDOWN);
-            Err(End::Fine(SHUTDOWN.to_owned()))
+            Err(SessionOutcome::Fine(SHUTDOWN.to_owned()))
         }
         Err(Some(())) => {
             let reason = format!("no hello within {} s", waited.as_secs_f64());
             connection.refuse(ErrorCode::UnexpectedMessage, reason.clone());
-            Err(End::Wrong(reason))
+            Err(SessionOutcome::Wrong(reason))
         }
     }
 }
@@ -291,7 +315,7 @@ async fn joined(
         // Its state does not come back.
         let mut connection = Connection::server(context.options.terms);
         connection.refuse(ErrorCode::Internal, why.clone());
-        Ended { connection, end: End::Wrong(why) }
+        Ended { connection, end: SessionOutcome::Wrong(why) }
     })
 }
 

@@ -8,14 +8,14 @@ pub(crate) const SHUTDOWN: &str = "the server shuts down";
 
 /// Reason for which a session ended, for the log.
 #[derive(Debug)]
-pub(crate) enum End {
+pub(crate) enum SessionOutcome {
     /// As it should.
     Fine(String),
     /// The peer did wrong.
     Wrong(String),
 }
 
-impl End {
+impl SessionOutcome {
     /// Reason of the end.
     pub(crate) fn why(&self) -> &str {
         let (Self::Fine(why) | Self::Wrong(why)) = self;
@@ -37,7 +37,7 @@ impl End {
     }
 }
 
-impl From<Violation> for End {
+impl From<Violation> for SessionOutcome {
     fn from(violation: Violation) -> Self {
         Self::Wrong(violation.to_string())
     }
@@ -48,7 +48,7 @@ impl From<Violation> for End {
 pub(crate) struct Ended {
     /// The protocol's state, with the messages that are left to send.
     pub(crate) connection: Connection,
-    pub(crate) end: End,
+    pub(crate) end: SessionOutcome,
 }
 
 /// Returns the name that a stranger gives itself, fit for a line of a log.

@@ -29,11 +29,11 @@ type Work = Box<dyn FnOnce() + Send>;
 /// Threads that share their work.
 struct Pool {
     name: &'static str,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     more: Condvar,
 }
 
-struct State {
+struct PoolState {
     waiting: VecDeque<Work>,
     threads: usize,
     idle: usize,
@@ -43,11 +43,11 @@ struct State {
 
 impl Pool {
     const fn new(name: &'static str) -> Self {
-        let state = State { waiting: VecDeque::new(), threads: 0, idle: 0, starts: false };
+        let state = PoolState { waiting: VecDeque::new(), threads: 0, idle: 0, starts: false };
         Self { name, state: Mutex::new(state), more: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -61,7 +61,7 @@ impl Pool {
     }
 
     /// Makes sure that a thread takes the waiting work, even if all working threads are blocked.
-    fn staff(&'static self, state: &mut State) {
+    fn staff(&'static self, state: &mut PoolState) {
         if state.waiting.is_empty() || state.idle > 0 || state.starts || state.threads == THREADS {
             return;
         }

@@ -28,7 +28,7 @@ pub(super) struct Args {
 
     /// Part to connect: `device`, which is everything but the memories, or one memory with its timing, `memory:dbb0` or `memory:sram0`
     #[arg(long = "as", value_name = "PART", default_value = "device")]
-    part: Part,
+    part: AttachedPart,
 
     #[command(flatten)]
     platform: PlatformArgs,
@@ -47,28 +47,28 @@ pub(super) struct Args {
 
 /// A part of a platform.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum AttachedPart {
     Device,
     Memory(String),
 }
 
-impl FromStr for Part {
+impl FromStr for AttachedPart {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Part, String> {
+    fn from_str(text: &str) -> Result<AttachedPart, String> {
         match text.split_once(':') {
-            None if text == "device" => Ok(Part::Device),
-            Some(("memory", name @ ("dbb0" | "sram0"))) => Ok(Part::Memory(name.to_owned())),
+            None if text == "device" => Ok(AttachedPart::Device),
+            Some(("memory", name @ ("dbb0" | "sram0"))) => Ok(AttachedPart::Memory(name.to_owned())),
             _ => Err("write `device`, `memory:dbb0` or `memory:sram0`".to_owned()),
         }
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for AttachedPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Part::Device => f.write_str("device"),
-            Part::Memory(name) => write!(f, "memory:{name}"),
+            AttachedPart::Device => f.write_str("device"),
+            AttachedPart::Memory(name) => write!(f, "memory:{name}"),
         }
     }
 }
@@ -79,7 +79,7 @@ const PARTY: PartyId = PartyId(0);
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     start_log(LevelFilter::INFO, &[]);
     let mut description = args.platform.description("nv_small")?;
-    if let Part::Memory(_) = args.part {
+    if let AttachedPart::Memory(_) = args.part {
         // Nobody else uses the memory.
         let outside = description.device.outside();
         description.device = DeviceDescription::Outside(Box::new(outside));
@@ -120,11 +120,11 @@ pub(super) fn device_end(port: &Port) -> Option<(&'static str, Role)> {
 }
 
 /// The ports that a part has, here and there.
-fn links(part: &Part, there: &[LinkPort], platform: &Platform) -> Result<Vec<LinkedPort>, Failure> {
+fn links(part: &AttachedPart, there: &[LinkPort], platform: &Platform) -> Result<Vec<LinkedPort>, Failure> {
     let here = platform.ports();
     let wanted: Vec<(&str, Role)> = match part {
-        Part::Memory(name) => vec![(name.as_str(), Role::Target)],
-        Part::Device => here.iter().filter_map(device_end).collect(),
+        AttachedPart::Memory(name) => vec![(name.as_str(), Role::Target)],
+        AttachedPart::Device => here.iter().filter_map(device_end).collect(),
     };
     let link = |(name, role): (&str, Role)| {
         let missing = |whose: &str| Failure::new(format!("{whose} has no port {name}"));

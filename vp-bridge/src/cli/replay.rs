@@ -12,7 +12,7 @@ use vp_host::Warning;
 use vp_hub::Output;
 use vp_models::backlog::Backlog;
 use vp_models::platform::LayerRecord;
-use vp_recordings::{End, PlayError, Player, Step};
+use vp_recordings::{PlayError, Player, RecordingEnd, ReplayStep};
 
 use super::inputs::Names;
 use super::observing::ObserveArgs;
@@ -132,9 +132,9 @@ fn replay(args: &Args) -> Result<Verdict, Failure> {
     let until = args.until.unwrap_or(Time::MAX);
     let end = loop {
         match player.step(until, &mut told) {
-            Ok(Step::Done(_)) => {}
-            Ok(Step::Stopped) => break None,
-            Ok(Step::Ended(end)) => break Some(end),
+            Ok(ReplayStep::Done(_)) => {}
+            Ok(ReplayStep::Stopped) => break None,
+            Ok(ReplayStep::Ended(end)) => break Some(end),
             Err(error) => return Err(explained(path, &error, &player)),
         }
     };
@@ -165,14 +165,14 @@ fn replay(args: &Args) -> Result<Verdict, Failure> {
             }
             return Ok(Verdict::Right);
         }
-        (Some(End::Whole), _) if player.is_hash_checked() => {
+        (Some(RecordingEnd::Whole), _) if player.is_hash_checked() => {
             format!("at {now}; the event hash is the recorded one")
         }
-        (Some(End::Whole), _) => format!("at {now}"),
-        (Some(End::Early { why }), _) => {
+        (Some(RecordingEnd::Whole), _) => format!("at {now}"),
+        (Some(RecordingEnd::Early { why }), _) => {
             format!("at {now}, where the recording does, before its run: {}", text::one_line(why))
         }
-        (Some(End::CutOff { bytes }), _) => {
+        (Some(RecordingEnd::CutOff { bytes }), _) => {
             let rest = match bytes {
                 0 => String::new(),
                 bytes => format!(", and {} of a block that is not whole", counted(*bytes, "byte")),

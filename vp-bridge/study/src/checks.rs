@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, Job};
 use super::file::Study;
-use super::places::Place;
+use super::places::KeyLocation;
 use super::point::{Point, text};
 use super::run::Planned;
 use super::search::{Goal, Search};
@@ -21,7 +21,7 @@ use vp_models::units::grouped;
 #[derive(Clone, Debug, PartialEq)]
 pub struct WrongValue {
     /// Place in the study's file that says it, if one value is to blame.
-    pub place: Option<Place>,
+    pub place: Option<KeyLocation>,
     /// The parameter and its value; the first point, if no single value is to blame.
     pub what: String,
     /// Reason for which points cannot run with it.
@@ -69,7 +69,7 @@ pub fn wrong_values(
 ) -> Vec<WrongValue> {
     let reasons = reasons(bench, points, threads);
     let mut wrong: Vec<WrongValue> = Vec::new();
-    let mut known: HashMap<(String, Option<Place>), usize> = HashMap::new();
+    let mut known: HashMap<(String, Option<KeyLocation>), usize> = HashMap::new();
     let mut values: Vec<HashSet<String>> = Vec::new();
     // What is to blame for a reason is looked for once.
     let mut blamed: HashMap<&str, Option<String>> = HashMap::new();
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_wrong_value_is_told_as_other_mistakes_of_a_file() {
-        let place = Some(Place { line: 7, key: "sweep.batch".to_owned() });
+        let place = Some(KeyLocation { line: 7, key: "sweep.batch".to_owned() });
         let (what, why) = ("batch = 33".to_owned(), "too many".to_owned());
         let wrong = WrongValue { place, what, why, points: 2, values: 1 };
         let file = Path::new("study.toml");

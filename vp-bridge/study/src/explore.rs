@@ -2,7 +2,7 @@
 
 use super::file::Study;
 use super::point::{Point, text};
-use super::search::{Known, Search, SearchEnd, State};
+use super::search::{Known, Search, SearchEnd, SearchState};
 use super::sweep::Assignment;
 use vp_models::units::grouped;
 
@@ -79,8 +79,8 @@ impl Study {
             let progress = search.progress(|place| known(&point(place)));
             let first = study.points.len();
             let needed = match &progress.state {
-                State::Needs(places) => places.clone(),
-                State::Done(_) => Vec::new(),
+                SearchState::Needs(places) => places.clone(),
+                SearchState::Done(_) => Vec::new(),
             };
             let places: Vec<u64> = progress
                 .visited
@@ -92,7 +92,7 @@ impl Study {
                 let number = study.points.len() + 1;
                 study.points.push(Point { number, ..point(*place) });
             }
-            if let State::Done(outcome) = progress.state {
+            if let SearchState::Done(outcome) = progress.state {
                 let found = match outcome {
                     SearchEnd::Found { place, .. } => Some(place),
                     _ => None,

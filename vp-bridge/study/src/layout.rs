@@ -306,7 +306,7 @@ fn title(point: &Point, told: &[&str], (x, curves): (&str, Option<&str>)) -> Str
     let own = rest.filter(|(name, value)| {
         !goes_with(point, name, value, x) && !curves.is_some_and(|it| goes_with(point, name, value, it))
     });
-    // What runs on what goes first.
+    // Network and platform come first.
     let (subjects, others): (Vec<_>, Vec<_>) =
         own.partition(|(name, _)| matches!(name.as_str(), "network" | "platform"));
     let subjects = ["network", "platform"].into_iter().filter_map(|subject| {
@@ -318,7 +318,7 @@ fn title(point: &Point, told: &[&str], (x, curves): (&str, Option<&str>)) -> Str
     if words.is_empty() { "all points".to_owned() } else { words.join(" · ") }
 }
 
-/// Returns true if a parameter makes points differ. What runs on what is told in any case.
+/// Returns true if a parameter makes points differ. Network and platform are always named.
 fn differs(study: &Study, name: &str) -> bool {
     let first = study.points.first().and_then(|point| point.get(name));
     name == "network" || name == "platform" || study.points.iter().any(|point| point.get(name) != first)

@@ -1,7 +1,7 @@
 //! A parameter is named once: what is fixed is not swept, and what is swept is not searched. A section may spell a parameter in two ways
 //! that TOML tells apart (`"dbb0.size"`, and `size` in `[sweep.dbb0]`), and a key may name several.
 
-use super::places::{Place, Places};
+use super::places::{KeyLocation, Places};
 use std::collections::HashMap;
 use vp_models::toml_text::TextError;
 
@@ -69,7 +69,8 @@ pub(super) fn repetition<'a>(keys: impl IntoIterator<Item = &'a str>) -> Option<
 }
 
 fn twice(name: &str, mut sections: [&Section<'_>; 2], places: &Places) -> TextError {
-    let line = |section: &Section<'_>| places.named_in(section.name, name).map(|Place { line, .. }| line);
+    let line =
+        |section: &Section<'_>| places.named_in(section.name, name).map(|KeyLocation { line, .. }| line);
     sections.sort_by_key(|section| line(section));
     let [first, second] = sections;
     let in_line = line(first).map_or_else(String::new, |line| format!(" in line {line}"));

@@ -9,14 +9,14 @@ use vp_models::toml_text::TomlText;
 
 /// A place in a study's file: `study.toml:7: dbb0.read_outstanding`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct KeyLocation {
     /// Number of the line, from one.
     pub line: usize,
     /// The key, with the names of its sections before it.
     pub key: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for KeyLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, `{}`", self.line, self.key)
     }
@@ -32,7 +32,7 @@ pub struct Places {
     /// The entry that names a parameter as what is searched.
     searched: HashMap<String, usize>,
     /// The keys whose values are ranges.
-    ranges: HashSet<Place>,
+    ranges: HashSet<KeyLocation>,
     /// Of `[fixed]` and of each `[sweep]` the lines of its parameters, in the file's order.
     lines: HashMap<&'static str, Vec<Vec<usize>>>,
 }
@@ -114,7 +114,7 @@ impl Places {
             DeValue::Table(table) => {
                 entry(key, String::new());
                 if table.contains_key("from") {
-                    self.ranges.insert(Place { line: text.line(key), key: path.join(".") });
+                    self.ranges.insert(KeyLocation { line: text.line(key), key: path.join(".") });
                 }
                 self.add_table(text, path, table);
             }
@@ -131,13 +131,13 @@ impl Places {
     }
 
     /// The place of a key, such as `report.knee`.
-    pub(super) fn key(&self, key: &str) -> Option<Place> {
+    pub(super) fn key(&self, key: &str) -> Option<KeyLocation> {
         let entry = self.entries.iter().find(|entry| entry.path.join(".") == key)?;
-        Some(Place { line: entry.line, key: key.to_owned() })
+        Some(KeyLocation { line: entry.line, key: key.to_owned() })
     }
 
     /// The place where a section names a parameter, whatever its values: `sweep`, `fixed`, or `search`, which names it as a value.
-    pub(super) fn named_in(&self, section: &str, name: &str) -> Option<Place> {
+    pub(super) fn named_in(&self, section: &str, name: &str) -> Option<KeyLocation> {
         let has = |key: &str| names(key).any(|part| part == name);
         let names_it = |entry: &&Entry| match entry.path.split_first() {
             Some((of, [key])) if section == "search" && of == section => {
@@ -156,13 +156,13 @@ impl Places {
     }
 
     /// Returns true if the values of a place are those of a range.
-    pub(super) fn is_range(&self, place: &Place) -> bool {
+    pub(super) fn is_range(&self, place: &KeyLocation) -> bool {
         self.ranges.contains(place)
     }
 
     /// The place of a parameter's value: of a range or a table the key's, and of a value that is not written the first range's. `name` is
     /// one of the names with commas between that a key may be.
-    pub(super) fn parameter(&self, name: &str, value: &str) -> Option<Place> {
+    pub(super) fn parameter(&self, name: &str, value: &str) -> Option<KeyLocation> {
         let parameter = self.parameters.get(name);
         let of_value =
             parameter.map(|known| known.values.get(value).copied().or(known.range).unwrap_or(known.first));
@@ -171,8 +171,8 @@ impl Places {
 }
 
 impl Entry {
-    fn place(&self) -> Place {
-        Place { line: self.line, key: self.path.join(".") }
+    fn place(&self) -> KeyLocation {
+        KeyLocation { line: self.line, key: self.path.join(".") }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A point of a study: the parameters, and the platform and the network that follow from them.
 
-use super::quantity::{Kind, Quantity};
+use super::quantity::{Quantity, QuantityKind};
 use super::sweep::Assignment;
 use serde::Deserialize;
 use std::fmt;
@@ -176,12 +176,12 @@ pub(super) fn text(value: &Value) -> String {
 /// Returns a value as a number, if it is one: a time counts in nanoseconds, a rate in bytes a second.
 pub(super) fn number(value: &Value) -> Option<f64> {
     let quantity = Quantity::of(value)?;
-    Some(if quantity.kind == Kind::Time { quantity.number / 1e3 } else { quantity.number })
+    Some(if quantity.kind == QuantityKind::Time { quantity.number / 1e3 } else { quantity.number })
 }
 
 /// Returns true if a value is a time.
 pub(super) fn is_time(value: &Value) -> bool {
-    Quantity::of(value).is_some_and(|quantity| quantity.kind == Kind::Time)
+    Quantity::of(value).is_some_and(|quantity| quantity.kind == QuantityKind::Time)
 }
 
 impl Chosen {

@@ -3,7 +3,7 @@
 //! It is assumed that frames/s rise all the way with a parameter of which the least is searched, and fall with one of which the most is. What
 //! was seen along the way tells whether that is so there.
 
-use super::quantity::{Kind, Quantity};
+use super::quantity::{Quantity, QuantityKind};
 use super::wording::quantity;
 use serde::Deserialize;
 use toml::Value;
@@ -16,7 +16,7 @@ pub struct Search {
     /// The parameters that change together.
     pub names: Vec<String>,
     /// End of the range that is good.
-    pub wanted: Wanted,
+    pub wanted: SearchExtreme,
     /// Goal that is to be reached.
     pub goal: Goal,
     values: Steps,
@@ -24,7 +24,7 @@ pub struct Search {
 
 /// Value of the parameter that is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum SearchExtreme {
     /// The least: frames/s rise with it.
     Least,
     /// The most: frames/s fall with it.
@@ -61,7 +61,7 @@ const MOST: u64 = 1 << 40;
 struct Steps {
     from: f64,
     step: f64,
-    kind: Kind,
+    kind: QuantityKind,
     /// The last one's place.
     last: u64,
 }
@@ -75,12 +75,12 @@ pub struct Progress {
     /// Places of the range that were needed so far, in the order in which they were.
     pub visited: Vec<u64>,
     /// State: what is needed next, or what was found.
-    pub state: State,
+    pub state: SearchState,
 }
 
 /// State of a search.
 #[derive(Clone, Debug, PartialEq)]
-pub enum State {
+pub enum SearchState {
     /// Places that are to be run.
     Needs(Vec<u64>),
     /// The search is over.
@@ -120,8 +120,8 @@ pub enum SearchEnd {
 impl Search {
     pub(super) fn of(written: &Written) -> Result<Search, KeyError> {
         let (names, wanted) = match (&written.least, &written.most) {
-            (Some(names), None) => (names, Wanted::Least),
-            (None, Some(names)) => (names, Wanted::Most),
+            (Some(names), None) => (names, SearchExtreme::Least),
+            (None, Some(names)) => (names, SearchExtreme::Most),
             _ => {
                 return Err(KeyError::new(
                     "least",
@@ -161,13 +161,13 @@ impl Search {
 
     /// Returns what the search takes for granted, in a sentence.
     pub fn assumption(&self) -> String {
-        let verb = if self.wanted == Wanted::Least { "rise" } else { "fall" };
+        let verb = if self.wanted == SearchExtreme::Least { "rise" } else { "fall" };
         format!("frames/s {verb} with {}", self.names.join(", "))
     }
 
     /// Returns what is searched, in words: `least dbb0.read_outstanding for 95 % of the frames/s at 256`.
     pub fn question(&self) -> String {
-        let wanted = if self.wanted == Wanted::Least { "least" } else { "most" };
+        let wanted = if self.wanted == SearchExtreme::Least { "least" } else { "most" };
         let name = self.names.first().map_or("", String::as_str);
         let [_, good] = self.ends();
         match self.goal {
@@ -182,8 +182,8 @@ impl Search {
     /// The place so many steps from the bad end; and back.
     fn at(&self, steps: u64) -> u64 {
         match self.wanted {
-            Wanted::Least => steps,
-            Wanted::Most => self.values.last - steps,
+            SearchExtreme::Least => steps,
+            SearchExtreme::Most => self.values.last - steps,
         }
     }
 
@@ -195,13 +195,17 @@ impl Search {
         Progress { visited, state: state.unwrap_or_else(|stopped| stopped) }
     }
 
-    fn walk(&self, known: impl Fn(u64) -> Option<Known>, visited: &mut Vec<u64>) -> Result<State, State> {
+    fn walk(
+        &self,
+        known: impl Fn(u64) -> Option<Known>,
+        visited: &mut Vec<u64>,
+    ) -> Result<SearchState, SearchState> {
         let last = self.values.last;
         let mut seen: Vec<(u64, f64)> = Vec::new();
         // Both ends at once: they are needed in any case.
         let needed = [last, 0].map(|steps| self.at(steps));
         let unknown: Vec<u64> = needed.into_iter().filter(|place| known(*place).is_none()).collect();
-        let mut frames = |steps: u64| -> Result<f64, State> {
+        let mut frames = |steps: u64| -> Result<f64, SearchState> {
             let place = self.at(steps);
             if !visited.contains(&place) {
                 visited.push(place);
@@ -211,9 +215,9 @@ impl Search {
                     seen.push((steps, frames));
                     Ok(frames)
                 }
-                Some(Err(why)) => Err(State::Done(SearchEnd::Failed { place, why })),
-                None if unknown.contains(&place) => Err(State::Needs(unknown.clone())),
-                None => Err(State::Needs(vec![place])),
+                Some(Err(why)) => Err(SearchState::Done(SearchEnd::Failed { place, why })),
+                None if unknown.contains(&place) => Err(SearchState::Needs(unknown.clone())),
+                None => Err(SearchState::Needs(vec![place])),
             }
         };
         let best = frames(last)?;
@@ -223,7 +227,7 @@ impl Search {
             Goal::Share(share) => share * best,
         };
         if best < level {
-            return Ok(State::Done(SearchEnd::Unreached { place: self.at(last), best, level }));
+            return Ok(SearchState::Done(SearchEnd::Unreached { place: self.at(last), best, level }));
         }
         let (mut below, mut reached) = (0, if worst >= level { 0 } else { last });
         while reached - below > 1 {
@@ -237,7 +241,7 @@ impl Search {
         seen.sort_by_key(|(steps, _)| *steps);
         let contradiction = seen.windows(2).find(|pair| pair[1].1 < pair[0].1);
         let contradiction = contradiction.map(|pair| [pair[0].0, pair[1].0].map(|steps| self.at(steps)));
-        Ok(State::Done(SearchEnd::Found { place: self.at(reached), level, contradiction }))
+        Ok(SearchState::Done(SearchEnd::Found { place: self.at(reached), level, contradiction }))
     }
 }
 
@@ -260,7 +264,7 @@ impl Steps {
                 step.ok_or_else(|| KeyError::new("step", "above zero, and of the same kind as `from`"))?
                     .number
             }
-            None if kind == Kind::Whole => 1.0,
+            None if kind == QuantityKind::Whole => 1.0,
             None => {
                 return Err(KeyError::new(
                     "step",
@@ -296,11 +300,11 @@ mod tests {
         loop {
             let progress = search.progress(|place| ran.contains(&place).then(|| frames(place)));
             match progress.state {
-                State::Done(outcome) => {
+                SearchState::Done(outcome) => {
                     assert_eq!(progress.visited.len(), ran.len());
                     return (outcome, ran);
                 }
-                State::Needs(places) => {
+                SearchState::Needs(places) => {
                     assert!(!places.is_empty() && places.iter().all(|place| !ran.contains(place)));
                     ran.extend(places);
                 }

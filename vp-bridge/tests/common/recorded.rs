@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 use vp_core::Time;
 use vp_hub::Hub;
-use vp_recordings::{End, Player, Recording, Step};
+use vp_recordings::{Player, Recording, RecordingEnd, ReplayStep};
 use vp_server::{ObservePlatforms, PlatformObserver};
 
 /// Records each platform of a server in a folder.
@@ -31,7 +31,10 @@ impl Recorded {
     pub fn check(&self, is_killed: bool) {
         for number in 0..self.count.load(Ordering::SeqCst) {
             let end = replayed(&self.path(number));
-            assert!(end == End::Whole || (is_killed && matches!(end, End::CutOff { .. })), "{end:?}");
+            assert!(
+                end == RecordingEnd::Whole || (is_killed && matches!(end, RecordingEnd::CutOff { .. })),
+                "{end:?}"
+            );
         }
     }
 }
@@ -53,12 +56,12 @@ impl PlatformObserver for ThisOne {
 }
 
 /// Runs a recording again; how it ends.
-pub fn replayed(path: &Path) -> End {
+pub fn replayed(path: &Path) -> RecordingEnd {
     let mut player = Player::new(BufReader::new(File::open(path).unwrap())).unwrap();
     loop {
         match player.step(Time::MAX, &mut |_| {}) {
-            Ok(Step::Ended(end)) => {
-                assert!(player.is_hash_checked() || end != End::Whole);
+            Ok(ReplayStep::Ended(end)) => {
+                assert!(player.is_hash_checked() || end != RecordingEnd::Whole);
                 return end;
             }
             Ok(_) => {}

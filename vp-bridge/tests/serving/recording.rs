@@ -19,7 +19,7 @@ use vp_host::LocalHost;
 use vp_host::{Host as _, Memory};
 use vp_hub::{Hub, Input, Operation, PartyCommand, Recorded, TimeMode};
 use vp_models::platform::Platform;
-use vp_recordings::{End, Header, Reader, Writer};
+use vp_recordings::{Header, Reader, RecordingEnd, Writer};
 use vp_remote::{RemoteHost, RemoteOptions};
 use vp_transport::Address;
 
@@ -85,7 +85,7 @@ fn several_traces_have_a_recording_each() {
     let two = [found[0].to_str().unwrap(), found[1].to_str().unwrap()];
     prints(folder.path(), &["run", two[0], two[1], "--record", "run.vprec"]);
     for file in ["run.vprec", "run-2.vprec"] {
-        assert_eq!(replayed(&folder.path().join(file)), End::Whole);
+        assert_eq!(replayed(&folder.path().join(file)), RecordingEnd::Whole);
     }
 }
 
@@ -351,7 +351,7 @@ fn sessions_are_told_when_the_disk_of_a_served_recording_is_full_and_the_run_goe
     host.fetch(Memory::Primary, 0x8000_0000 + 63 * 1024, &mut back).unwrap();
     drop(host);
     assert_eq!(serving.end(), Some(1), "a recording that is not whole is an error");
-    assert!(matches!(replayed(&serving.path()), End::CutOff { bytes: 0 }));
+    assert!(matches!(replayed(&serving.path()), RecordingEnd::CutOff { bytes: 0 }));
     let kept = writes(&serving.path()).len();
     assert!((16..64).contains(&kept), "{kept}");
 }

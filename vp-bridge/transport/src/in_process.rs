@@ -15,13 +15,13 @@ const ROOM: usize = 256 << 10;
 /// Two streams, each the other's peer.
 pub fn pair() -> (Stream, Stream) {
     let pipes = Arc::new(Pipes::default());
-    let end = |side| Stream::InProcess(End(Pipe { pipes: pipes.clone(), side }));
+    let end = |side| Stream::InProcess(PipeEnd(Pipe { pipes: pipes.clone(), side }));
     (end(0), end(1))
 }
 
 /// One end. The stream ends with it.
 #[derive(Debug)]
-pub struct End(pub(crate) Pipe);
+pub struct PipeEnd(pub(crate) Pipe);
 
 /// Bytes that an end reads and writes.
 #[derive(Debug, Clone)]
@@ -33,19 +33,19 @@ pub(crate) struct Pipe {
 
 #[derive(Debug, Default)]
 struct Pipes {
-    state: Mutex<State>,
+    state: Mutex<PipeState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PipeState {
     /// Towards each side.
     buffers: [VecDeque<u8>; 2],
     is_ended: bool,
 }
 
 impl Pipe {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PipeState> {
         self.pipes.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -113,7 +113,7 @@ impl Pipe {
     }
 }
 
-impl Drop for End {
+impl Drop for PipeEnd {
     fn drop(&mut self) {
         self.0.shut_down();
     }

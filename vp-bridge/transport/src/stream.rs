@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::in_process::{End, Pipe};
+use crate::in_process::{Pipe, PipeEnd};
 use crate::{Address, Socket, tls};
 
 /// The condition to wait for at a stream. The end of the stream ends the wait too.
@@ -26,7 +26,7 @@ pub enum Stream {
     /// Socket of the system.
     Socket(Socket),
     /// Stream to another thread of this process.
-    InProcess(End),
+    InProcess(PipeEnd),
 }
 
 impl Stream {

@@ -56,12 +56,12 @@ pub(crate) struct Slot {
     pub(crate) ended: u32,
     /// The entry of an armed method's time-out.
     timer: Entry,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ProcessKind,
     standing: Standing,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ProcessKind {
     /// Counts as stuck if it has not ended when everything else has.
     Process,
     /// Serves for ever.
@@ -187,12 +187,13 @@ impl Schedule {
             self.event_details[event].name.clone().or_else(ended)
         };
         for (id, slot) in self.slots.iter().enumerate() {
-            if slot.body.is_none() || slot.kind == Kind::Method {
+            if slot.body.is_none() || slot.kind == ProcessKind::Method {
                 continue;
             }
             let waited = || (0..self.events.len()).filter(move |&event| self.is_waited_for(event, id as u32));
             let mut of_work = waited().map(|event| self.events[event].work).peekable();
-            let at_rest = slot.kind == Kind::Server && of_work.peek().is_some() && of_work.all(|work| work);
+            let at_rest =
+                slot.kind == ProcessKind::Server && of_work.peek().is_some() && of_work.all(|work| work);
             let waits_for = waited().filter_map(name_of).collect();
             let blocked = Blocked { process: self.details[id].name.clone(), waits_for };
             if at_rest { &mut report.at_rest } else { &mut report.blocked }.push(blocked);

@@ -1,6 +1,6 @@
 //! Processes: what makes them runnable, how they start and how they end.
 
-use super::{Details, Kind, More, NOBODY, Pending, Schedule, Slot, Standing, Target};
+use super::{Details, More, NOBODY, Pending, ProcessKind, Schedule, Slot, Standing, Target};
 use crate::body::{Body, Running};
 use crate::event::Event;
 use crate::name::Name;
@@ -72,7 +72,7 @@ impl Schedule {
     #[inline]
     pub(crate) fn arm_timer(&mut self, id: u32, until: u64) {
         let slot = &mut self.slots[id as usize];
-        if slot.kind != Kind::Method {
+        if slot.kind != ProcessKind::Method {
             return;
         }
         slot.timer = self.timed.insert(until, Target::process(id));
@@ -82,7 +82,7 @@ impl Schedule {
     /// Lets a method be called at one of several events, in the next delta cycle, or at a time.
     pub(crate) fn arm(&mut self, id: u32, events: Vec<u32>, in_delta: bool, until: Option<u64>) {
         let slot = &mut self.slots[id as usize];
-        if slot.kind != Kind::Method {
+        if slot.kind != ProcessKind::Method {
             return;
         }
         // What is there is the entry of an earlier time-out.
@@ -348,7 +348,7 @@ impl Schedule {
         &mut self,
         name: Name,
         body: Body,
-        kind: Kind,
+        kind: ProcessKind,
         listens_to: Vec<Event>,
         initialize: bool,
     ) -> (u32, u32) {

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "a borrow flag would be set and looked at several times an activation")]
 
-use super::{Kind, More, NOBODY, Schedule, Update};
+use super::{More, NOBODY, ProcessKind, Schedule, Update};
 use crate::body::{Body, Running};
 use crate::event::Event;
 use crate::name::Name;
@@ -120,7 +120,7 @@ impl Shared {
         &self,
         name: Name,
         body: Body,
-        kind: Kind,
+        kind: ProcessKind,
         listens_to: Vec<Event>,
         initialize: bool,
     ) -> (u32, u32) {

@@ -33,7 +33,7 @@ pub(super) enum Event {
 
 /// Progress of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum JobState {
     #[default]
     Waiting,
     Programmed,
@@ -58,7 +58,7 @@ pub(super) struct Job {
     pub(super) done: Time,
     /// Time at which that interrupt was taken, and the driver went on.
     pub(super) taken: Time,
-    pub(super) state: State,
+    pub(super) state: JobState,
     groups: Vec<(Unit, usize)>,
     enables: Vec<Unit>,
     /// Bits of GLB.S_INTR_STATUS that are to come; the last that says so completes it.
@@ -117,7 +117,7 @@ impl<'h> Driver<'h> {
 
     /// Returns true if a job is programmed, and all that it waits for has come.
     pub(super) fn is_ready(&self, at: usize) -> bool {
-        self.jobs[at].state == State::Programmed && self.jobs[at].pending == 0
+        self.jobs[at].state == JobState::Programmed && self.jobs[at].pending == 0
     }
 
     pub(super) fn groups(&mut self, unit: Unit) -> &mut Groups {
@@ -161,7 +161,7 @@ impl<'h> Driver<'h> {
     pub(super) fn programmed(&mut self, at: usize, enables: Vec<Unit>, interrupts: &[(Interrupt, Event)]) {
         let interrupts = interrupts.iter().map(|&(interrupt, event)| (1 << interrupt.bit(), event));
         let job = &mut self.jobs[at];
-        (job.state, job.enables, job.interrupts) = (State::Programmed, enables, interrupts.collect());
+        (job.state, job.enables, job.interrupts) = (JobState::Programmed, enables, interrupts.collect());
         self.under_way.insert(at);
         self.tell(at, Event::Programmed);
     }
@@ -179,7 +179,7 @@ impl<'h> Driver<'h> {
     pub(super) fn start(&mut self, at: usize) -> Result<(), DriverError> {
         self.select(at)?;
         self.jobs[at].enables.iter().try_for_each(|&unit| self.bus.write(unit, "D_OP_ENABLE", 1))?;
-        self.jobs[at].state = State::Enabled;
+        self.jobs[at].state = JobState::Enabled;
         self.tell(at, Event::Enabled);
         Ok(())
     }
@@ -201,7 +201,7 @@ impl<'h> Driver<'h> {
         }
         let done = self.bus.wait_interrupt()?;
         let status = self.bus.read(Unit::Glb, glb::S_INTR_STATUS.name)?;
-        let is_enabled = |at: &usize| self.jobs[*at].state == State::Enabled;
+        let is_enabled = |at: &usize| self.jobs[*at].state == JobState::Enabled;
         let enabled: Vec<usize> = self.under_way.iter().copied().filter(is_enabled).collect();
         let awaited = enabled.iter().flat_map(|&at| &self.jobs[at].interrupts);
         let expected = awaited.fold(0, |bits, (bit, _)| bits | bit);
@@ -230,7 +230,7 @@ impl<'h> Driver<'h> {
 
     /// A job is done.
     pub(super) fn complete(&mut self, at: usize) {
-        self.jobs[at].state = State::Completed;
+        self.jobs[at].state = JobState::Completed;
         self.left -= 1;
         self.under_way.remove(&at);
         for user in self.groups.values_mut().flat_map(|groups| &mut groups.users) {

@@ -250,7 +250,7 @@ impl Hub {
         }
         match input {
             Input::Enter { party, name, memory } => {
-                // To who comes, what repeats is new.
+                // A new party has not seen the repeated warnings yet.
                 self.platform.sum_up_warnings();
                 self.collect();
                 self.parties.insert(party, Party::new(name, memory));

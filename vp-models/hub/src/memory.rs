@@ -8,7 +8,7 @@ use super::Hub;
 use super::access::{Access, AccessKind, Operation};
 use super::ids::{PartyId, Tag};
 use super::output::{Completion, Failure, FailureKind, MemoryAccess};
-use super::outside::{Requests, Waits};
+use super::outside::{AnswerReceiver, Requests};
 use vp_models::memory::{OutOfRange, WriteError};
 
 impl Hub {
@@ -61,7 +61,7 @@ impl Hub {
                 Operation::MemoryWrite { data, strobes, .. } => Some((data, strobes)),
                 _ => None,
             };
-            let waits = Waits::Party(party, tag, write.is_none());
+            let waits = AnswerReceiver::Party(party, tag, write.is_none());
             let access =
                 MemoryAccess { address, length, write, kind: AccessKind::Debug, axi_id: 0, at: None };
             self.requests.borrow_mut().ask((owner, port), None, waits, access);

@@ -21,7 +21,7 @@ use vp_core::observe::{Kinds, What};
 use vp_core::{Time, select};
 
 /// End of a job before its output is there.
-enum End {
+enum JobEnd {
     /// The IP was reset.
     Reset,
     /// Streaming was stopped while it waited for its input.
@@ -30,12 +30,12 @@ enum End {
     Wrong(String),
 }
 
-impl End {
+impl JobEnd {
     /// End of a job whose part does not lie in memory as a whole, or that is not wanted.
-    fn of(cut: Cut, part: &str) -> End {
+    fn of(cut: Cut, part: &str) -> JobEnd {
         match cut {
-            Cut::Unwanted => End::Reset,
-            Cut::Refused(refused) => End::Wrong(format!("{part}: {refused}")),
+            Cut::Unwanted => JobEnd::Reset,
+            Cut::Refused(refused) => JobEnd::Wrong(format!("{part}: {refused}")),
         }
     }
 }
@@ -83,11 +83,11 @@ impl Suite {
     }
 
     /// Reads what a job needs.
-    async fn read(&self, number: u64, resets: u64, descriptor: Descriptor) -> Result<Job, End> {
+    async fn read(&self, number: u64, resets: u64, descriptor: Descriptor) -> Result<Job, JobEnd> {
         let is_wanted = || self.is_wanted(resets);
         let words = self.configuration_words(resets, descriptor).await?;
         let configuration =
-            Configuration::decode(&words).map_err(|refused| End::Wrong(refused.to_string()))?;
+            Configuration::decode(&words).map_err(|refused| JobEnd::Wrong(refused.to_string()))?;
         let graph = &configuration.graph;
         let filters = match self.architecture.ddr_free {
             true => {
@@ -95,13 +95,13 @@ impl Suite {
                 let filters = on_chip.filters(configuration.filters_at, graph.filter_bytes());
                 filters
                     .map(<[u8]>::to_vec)
-                    .ok_or_else(|| End::Wrong("filters beyond the scratchpad".into()))?
+                    .ok_or_else(|| JobEnd::Wrong("filters beyond the scratchpad".into()))?
             }
             false => {
                 let at = descriptor.config_base.wrapping_add(configuration.filters_at);
                 let count = |bytes| add(&self.counts.filter_bytes, self.architecture.whole_words(bytes));
                 let filters = self.dma.filters.read(at, graph.filter_bytes().into(), is_wanted, count).await;
-                filters.map_err(|cut| End::of(cut, "filters"))?
+                filters.map_err(|cut| JobEnd::of(cut, "filters"))?
             }
         };
         let bytes = graph.input().elements();
@@ -109,36 +109,38 @@ impl Suite {
         let input = match &self.stream {
             Some(stream) => {
                 let taken = stream.take(bytes as usize).await;
-                let taken = taken.ok_or(if is_wanted() { End::Stopped } else { End::Reset })?;
+                let taken = taken.ok_or(if is_wanted() { JobEnd::Stopped } else { JobEnd::Reset })?;
                 count(bytes);
                 taken
             }
             None => {
                 let input = self.dma.input.read(descriptor.io_base, bytes, is_wanted, count).await;
-                input.map_err(|cut| End::of(cut, "input"))?
+                input.map_err(|cut| JobEnd::of(cut, "input"))?
             }
         };
         if !is_wanted() {
-            return Err(End::Reset);
+            return Err(JobEnd::Reset);
         }
         let input = input.into_iter().map(|byte| byte as i8).collect();
         Ok(Job { number, resets, descriptor, configuration, filters, input, output: Vec::new() })
     }
 
-    async fn configuration_words(&self, resets: u64, descriptor: Descriptor) -> Result<Vec<u64>, End> {
+    async fn configuration_words(&self, resets: u64, descriptor: Descriptor) -> Result<Vec<u64>, JobEnd> {
         let Descriptor { config_base, config_words, .. } = descriptor;
         if config_words > MOST_WORDS {
-            return Err(End::Wrong(format!("CSR.CONFIG_WORDS: {config_words} words are no configuration")));
+            return Err(JobEnd::Wrong(format!(
+                "CSR.CONFIG_WORDS: {config_words} words are no configuration"
+            )));
         }
         if self.architecture.ddr_free {
             self.sim.wait(self.cycle * config_words).await;
             let on_chip = self.on_chip.borrow();
             let words = on_chip.configuration(config_base, config_words).map(<[u64]>::to_vec);
-            return words.ok_or_else(|| End::Wrong("a configuration beyond its memory".into()));
+            return words.ok_or_else(|| JobEnd::Wrong("a configuration beyond its memory".into()));
         }
         let is_wanted = || self.is_wanted(resets);
         let bytes = self.dma.configuration.read(config_base, 8 * config_words, is_wanted, |_| {}).await;
-        let bytes = bytes.map_err(|cut| End::of(cut, "configuration"))?;
+        let bytes = bytes.map_err(|cut| JobEnd::of(cut, "configuration"))?;
         let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
         Ok(bytes.chunks_exact(8).map(word).collect())
     }
@@ -154,13 +156,13 @@ impl Suite {
     }
 
     /// Runs a job's layers.
-    async fn run(&self, job: &mut Job) -> Result<(), End> {
+    async fn run(&self, job: &mut Job) -> Result<(), JobEnd> {
         let graph = &job.configuration.graph;
         let mut made: Vec<Features> = Vec::new();
         let mut spill_at = job.descriptor.intermediate_base;
         for (place, layer) in graph.layers().iter().enumerate() {
             if !self.is_wanted(job.resets) {
-                return Err(End::Reset);
+                return Err(JobEnd::Reset);
             }
             let input = self.features(job, &made, layer.source).await?;
             let operand = match layer.operation {
@@ -181,7 +183,7 @@ impl Suite {
             self.sim.report(self.layer_source, What::End { label, id: number });
             if !self.is_wanted(job.resets) {
                 // What is counted is of after the reset.
-                return Err(End::Reset);
+                return Err(JobEnd::Reset);
             }
             add(&self.counts.layers, 1);
             if place + 1 == graph.layers().len() {
@@ -195,7 +197,7 @@ impl Suite {
             }
             let is_wanted = || self.is_wanted(job.resets);
             let spilled = self.dma.spill.write(spill_at, &bytes_of(&output), is_wanted, |_| {}).await;
-            spilled.map_err(|cut| End::of(cut, "intermediate buffer"))?;
+            spilled.map_err(|cut| JobEnd::of(cut, "intermediate buffer"))?;
             made.push(Features::Spilled { address: spill_at, bytes });
             spill_at = spill_at.wrapping_add(self.architecture.whole_words(bytes) as u32);
         }
@@ -230,7 +232,7 @@ impl Suite {
         output
     }
 
-    async fn features(&self, job: &Job, made: &[Features], tensor: Tensor) -> Result<Vec<i8>, End> {
+    async fn features(&self, job: &Job, made: &[Features], tensor: Tensor) -> Result<Vec<i8>, JobEnd> {
         let features = match tensor {
             Tensor::Input => return Ok(job.input.clone()),
             Tensor::Layer(layer) => made.get(layer),
@@ -240,10 +242,10 @@ impl Suite {
             Some(&Features::Spilled { address, bytes }) => {
                 let is_wanted = || self.is_wanted(job.resets);
                 let read = self.dma.spilled.read(address, bytes, is_wanted, |_| {}).await;
-                let read = read.map_err(|cut| End::of(cut, "intermediate buffer"))?;
+                let read = read.map_err(|cut| JobEnd::of(cut, "intermediate buffer"))?;
                 Ok(read.into_iter().map(|byte| byte as i8).collect())
             }
-            None => Err(End::Wrong("a layer that does not come before".into())),
+            None => Err(JobEnd::Wrong("a layer that does not come before".into())),
         }
     }
 
@@ -255,7 +257,7 @@ impl Suite {
             let count = |bytes| add(&self.counts.output_bytes, self.architecture.whole_words(bytes));
             match self.dma.output.write(at, &bytes_of(&job.output), is_wanted, count).await {
                 Ok(()) => self.complete(job.number),
-                Err(cut) => self.end_early(job.number, job.resets, End::of(cut, "output")),
+                Err(cut) => self.end_early(job.number, job.resets, JobEnd::of(cut, "output")),
             }
         }
     }
@@ -266,18 +268,18 @@ impl Suite {
         self.raise(Interrupt::Complete);
     }
 
-    fn end_early(&self, number: u64, resets: u64, end: End) {
+    fn end_early(&self, number: u64, resets: u64, end: JobEnd) {
         // Who is wrong and wanted no more is not told.
         if !self.is_wanted(resets) {
             return self.slots.release(1);
         }
         self.end(number);
         match end {
-            End::Reset => {}
-            End::Stopped => {
+            JobEnd::Reset => {}
+            JobEnd::Stopped => {
                 self.warn(format_args!("job {number} is dropped: its input stream was turned off"));
             }
-            End::Wrong(why) => {
+            JobEnd::Wrong(why) => {
                 add(&self.counts.failed, 1);
                 self.warn(format_args!("job {number} is refused: {why}"));
                 self.raise(Interrupt::Error);

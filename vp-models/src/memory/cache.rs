@@ -3,7 +3,7 @@
 //! It stores no data, like all memory models here: only which lines are present and which are dirty, because
 //! time depends on that.
 
-use super::level::{Answers, Done, Level, Part, parts};
+use super::level::{Answers, Done, Level, TransferPart, parts};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -91,7 +91,7 @@ struct Outgoing {
     gone: u32,
 }
 
-struct State {
+struct CacheState {
     lines: Vec<Line>,
     count: u64,
     misses: Vec<Miss>,
@@ -105,7 +105,7 @@ pub(crate) struct Cache {
     period: Time,
     config: CacheConfig,
     below: Rc<dyn Level>,
-    state: RefCell<State>,
+    state: RefCell<CacheState>,
     work: Event,
     room: Event,
     answers: Rc<Answers>,
@@ -129,7 +129,7 @@ impl Cache {
             source: sim.source(format!("{name}.cache"), SourceKind::Counts),
             period,
             config,
-            state: RefCell::new(State {
+            state: RefCell::new(CacheState {
                 lines: vec![Line::default(); (config.sets * config.ways) as usize],
                 count: 0,
                 misses: Vec::new(),
@@ -163,7 +163,7 @@ impl Cache {
     }
 
     /// Puts a line in; whatever makes room for it is written back if it is dirty.
-    fn fill(&self, state: &mut State, line: u64, dirty: bool) {
+    fn fill(&self, state: &mut CacheState, line: u64, dirty: bool) {
         let set = self.set_of(line);
         let ways = set.len();
         let drawn = if self.config.replacement == Replacement::Random {
@@ -222,7 +222,7 @@ impl Cache {
                 continue;
             };
             let owner = if write { NOBODY } else { line };
-            if !self.below.offer(Part { owner, write, address, bytes }) {
+            if !self.below.offer(TransferPart { owner, write, address, bytes }) {
                 self.below.room().wait().await;
                 continue;
             }
@@ -239,7 +239,7 @@ impl Level for Cache {
         self.config.line
     }
 
-    fn offer(&self, part: Part) -> bool {
+    fn offer(&self, part: TransferPart) -> bool {
         let state = &mut *self.state.borrow_mut();
         let line = part.address / u64::from(self.config.line);
         // One line a cycle is looked up; what is found is told after the latency.
@@ -295,7 +295,7 @@ impl Level for Cache {
         let Cache { sim: _, source: _, period: _, config: _, below, state, work: _, room: _, answers, free } =
             self;
         at.part("cache")?;
-        let State { lines, count, misses, outgoing, random } = &mut *state.borrow_mut();
+        let CacheState { lines, count, misses, outgoing, random } = &mut *state.borrow_mut();
         at.at_rest(misses.is_empty() && outgoing.is_empty(), "lines are on their way")?;
         at.fixed(lines)?;
         at.value(count)?;

@@ -8,7 +8,7 @@ use vp_core::{Event, Sim, Time, select};
 
 /// A transfer, or the part of one that lies in one granule of the level that is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct TransferPart {
     /// The tag that the sender gave it.
     pub(crate) owner: u64,
     pub(crate) write: bool,
@@ -26,7 +26,7 @@ pub(crate) trait Level {
     fn granule(&self) -> u32;
 
     /// Takes a part; false if there is no room for it now.
-    fn offer(&self, part: Part) -> bool;
+    fn offer(&self, part: TransferPart) -> bool;
 
     /// Fires when there may be room again.
     fn room(&self) -> &Event;

@@ -1,7 +1,7 @@
 //! The memory of [`AxiConfig`](crate::bus::axi::AxiConfig), as one that several masters share: fixed or random
 //! latencies, and a limit on bandwidth.
 
-use super::level::{Answers, Done, Level, Part};
+use super::level::{Answers, Done, Level, TransferPart};
 use crate::bus::axi::{AxiConfig, LatencySource};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
@@ -47,7 +47,7 @@ impl Level for Plain {
         GRANULE
     }
 
-    fn offer(&self, part: Part) -> bool {
+    fn offer(&self, part: TransferPart) -> bool {
         let now = self.sim.now();
         let start = match self.bandwidth {
             None => now,

@@ -1,6 +1,6 @@
 //! An SRAM of several banks, each with one port.
 
-use super::level::{Answers, Done, Level, Part};
+use super::level::{Answers, Done, Level, TransferPart};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -60,7 +60,7 @@ impl Level for Sram {
         self.config.word
     }
 
-    fn offer(&self, part: Part) -> bool {
+    fn offer(&self, part: TransferPart) -> bool {
         let now = self.sim.now();
         let bank = (part.address / u64::from(self.config.word)) % u64::from(self.config.banks);
         let mut free = self.free.borrow_mut();

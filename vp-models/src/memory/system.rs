@@ -3,7 +3,7 @@
 //! Each master has a queue for reads and one for writes. In each direction one burst a cycle is passed on, in
 //! turns. It is cut at the boundaries of the first level's units and served when all its parts are.
 
-use super::level::{Level, Part, parts};
+use super::level::{Level, TransferPart, parts};
 use crate::bus::axi::{Burst, Served, TimedPort};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
@@ -132,7 +132,7 @@ impl MemorySystem {
             let parts = cut().count() as u32;
             self.open.borrow_mut().insert(owner, Open { place, write, tag, parts });
             for (address, bytes) in cut() {
-                while !self.level.offer(Part { owner, write, address, bytes }) {
+                while !self.level.offer(TransferPart { owner, write, address, bytes }) {
                     self.level.room().wait().await;
                 }
             }

@@ -139,7 +139,7 @@ fn each_direction_has_its_own_ids() {
 fn ids_still_in_flight_are_skipped_when_numbers_wrap() {
     let (mut client, _) = open();
     let first = client.request(Request::Ping, &[]).unwrap();
-    let State::Open(session) = &mut client.state else { panic!() };
+    let ConnectionState::Open(session) = &mut client.state else { panic!() };
     session.next_id = first.0;
     assert_ne!(client.request(Request::Ping, &[]).unwrap(), first);
 }

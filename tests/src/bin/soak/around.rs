@@ -11,7 +11,7 @@ use crate::Site;
 use crate::clients::Reference;
 use crate::layers::Layer;
 use crate::process::{self, Ended};
-use crate::server::Place;
+use crate::server::ServerPlace;
 use crate::tally::{Party, Tally};
 
 /// Context that all parties of a round share.
@@ -33,7 +33,7 @@ impl Around<'_> {
     }
 
     /// The CPU of a platform of that name, within this program.
-    pub(crate) fn cpu(&self, place: &Place, platform: &str) -> Result<RemoteHost, String> {
+    pub(crate) fn cpu(&self, place: &ServerPlace, platform: &str) -> Result<RemoteHost, String> {
         let options = RemoteOptions { platform: Some(platform.to_owned()), ..RemoteOptions::default() };
         place.connect(&self.site.lab, options)
     }
@@ -46,7 +46,7 @@ impl Around<'_> {
     /// Runs a program at a server, and kills it after `kill` if that is given. What it printed, if it came to its end, is what `check` looks at.
     pub(crate) fn run_at(
         &self,
-        place: &Place,
+        place: &ServerPlace,
         party: Party,
         command: &mut Command,
         kill: Option<Duration>,

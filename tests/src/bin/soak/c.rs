@@ -7,7 +7,7 @@ use rand::rngs::SmallRng;
 
 use crate::Around;
 use crate::process;
-use crate::server::Place;
+use crate::server::ServerPlace;
 use crate::tally::Party;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bin/soak/cpu.c");
@@ -45,7 +45,7 @@ impl C {
     /// Runs it at a server, and compares, or kills it.
     pub(crate) fn work(
         &self,
-        place: &Place,
+        place: &ServerPlace,
         random: &mut SmallRng,
         around: &Around<'_>,
     ) -> Result<(), String> {

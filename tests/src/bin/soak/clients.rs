@@ -7,7 +7,7 @@ use rand::rngs::SmallRng;
 
 use crate::Around;
 use crate::process::{self, Ended};
-use crate::server::Place;
+use crate::server::ServerPlace;
 use crate::tally::Party;
 
 /// A small layer of the project's own.
@@ -51,7 +51,7 @@ impl Reference {
 }
 
 /// One run at a server: over a Unix socket it has a ring of register accesses, and with its memory on its side shares that.
-pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
+pub(crate) fn work(place: &ServerPlace, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
     match random.random_range(0..7) {
         0..3 => run(place, LAYER, &[], random, around),
         3 | 4 => run(place, LAYER, &["--own-memory"], random, around),
@@ -62,7 +62,7 @@ pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) ->
 
 /// Runs something and compares, or kills it.
 fn run(
-    place: &Place,
+    place: &ServerPlace,
     what: &str,
     options: &[&str],
     random: &mut SmallRng,
@@ -76,7 +76,7 @@ fn run(
 }
 
 /// Runs on a platform that others use as well: who has the registers there may be another one. It ends, and that is all that is asked.
-fn shared(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
+fn shared(place: &ServerPlace, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
     around.tally.begun(Party::Client);
     let name = format!("shared{}", random.random_range(0..2_u8));
     let mut command = around.client();

@@ -10,11 +10,11 @@ use rand::rngs::SmallRng;
 use crate::Around;
 use crate::layers::Layer;
 use crate::process::{self, PATIENCE, text};
-use crate::server::Place;
+use crate::server::ServerPlace;
 use crate::tally::Party;
 
 /// Runs a layer on a platform that is debugged.
-pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
+pub(crate) fn work(place: &ServerPlace, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
     process::pause(random, 400);
     around.tally.begun(Party::Debugger);
     let name = format!("debugged{}", random.random::<u32>());

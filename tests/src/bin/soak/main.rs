@@ -51,7 +51,7 @@ use c::C;
 use clients::Reference;
 use qemu::Qemu;
 use round::Parties;
-use server::{Figures, Lab, Lives, Place, Server};
+use server::{Figures, Lab, Lives, Server, ServerPlace};
 use study::Study;
 use tally::{Party, Tally};
 use witness::Witness;
@@ -217,15 +217,15 @@ fn start(site: &Site, folder: &Path) -> Result<Vec<Server>, String> {
         command
     };
     let socket = |name: &str| format!("unix:{}", folder.join(name).display());
-    let steady = || Place::new(Lives::ToTheEnd);
+    let steady = || ServerPlace::new(Lives::ToTheEnd);
     Ok(vec![
         Server::start(at("tcp:127.0.0.1:0", &[]), steady())?,
         Server::start(site.lab.serve(site.vp()), steady())?,
         Server::start(at(&socket("steady"), &[]), steady().meeting(folder.join("steady-rp")))?,
-        Server::start(at(&socket("guests"), &["--guest-memory"]), Place::for_guests())?,
+        Server::start(at(&socket("guests"), &["--guest-memory"]), ServerPlace::for_guests())?,
         Server::start(
             at(&socket("mortal"), &[]),
-            Place::new(Lives::Shortly).meeting(folder.join("mortal-rp")),
+            ServerPlace::new(Lives::Shortly).meeting(folder.join("mortal-rp")),
         )?,
     ])
 }

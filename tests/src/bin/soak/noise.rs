@@ -9,7 +9,7 @@ use rand::Rng as _;
 use rand::rngs::SmallRng;
 
 use crate::Around;
-use crate::server::Place;
+use crate::server::ServerPlace;
 use crate::tally::Party;
 
 /// Time that a silent peer stays.
@@ -19,7 +19,7 @@ const SILENCE: Duration = Duration::from_millis(300);
 const HELLO: [u8; 13] = [64, 0, 0, 0, 0, 0, 0, 0, 0, b'V', b'P', b'N', b'P'];
 
 /// Connects, sends something that is no session, and goes; or stays for a while without a word.
-pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
+pub(crate) fn work(place: &ServerPlace, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
     around.tally.begun(Party::Noise);
     // Not so much that others have no room.
     std::thread::sleep(Duration::from_millis(random.random_range(0..40)));

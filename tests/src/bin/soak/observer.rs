@@ -4,11 +4,11 @@ use rand::rngs::SmallRng;
 
 use crate::Around;
 use crate::process;
-use crate::server::Place;
+use crate::server::ServerPlace;
 use crate::tally::Party;
 
 /// Shows what goes on there; half of those who look are killed, many of them in the middle of it.
-pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
+pub(crate) fn work(place: &ServerPlace, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
     process::pause(random, 400);
     let mut command = around.client();
     command.args(["status", "--connect", &place.address]);

@@ -10,14 +10,14 @@ use vp_remote::RemoteHost;
 
 use crate::Around;
 use crate::process;
-use crate::server::Place;
+use crate::server::ServerPlace;
 use crate::tally::Party;
 
 /// Number of times that a memory comes.
 const LIVES: u8 = 3;
 
 /// Runs a layer with each of some memories, one after the other. One that is killed when the layer is through has done what it should.
-pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
+pub(crate) fn work(place: &ServerPlace, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
     let name = format!("clocked{}", random.random::<u32>());
     let address = &place.address;
     let mut cpu = around.cpu(place, &name)?;
@@ -29,7 +29,7 @@ pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) ->
 }
 
 fn live(
-    place: &Place,
+    place: &ServerPlace,
     name: &str,
     cpu: &mut RemoteHost,
     random: &mut SmallRng,

@@ -9,7 +9,7 @@ use rand::rngs::SmallRng;
 use crate::Around;
 use crate::clients::{LAYER, NETWORK};
 use crate::process;
-use crate::server::Place;
+use crate::server::ServerPlace;
 use crate::tally::Party;
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bin/soak/run.py");
@@ -23,7 +23,7 @@ pub(crate) fn missing() -> Option<String> {
 }
 
 /// One run at a server, also with the memory on its side.
-pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
+pub(crate) fn work(place: &ServerPlace, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
     // To begin takes it a third of a second of a processor.
     process::pause(random, 2000);
     let what = if random.random_bool(0.3) { NETWORK } else { LAYER };

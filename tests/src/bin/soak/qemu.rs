@@ -15,7 +15,7 @@ use rand::rngs::SmallRng;
 use crate::Around;
 use crate::layers::{Bus, Cpu};
 use crate::process::{self, LOOK, PATIENCE};
-use crate::server::Place;
+use crate::server::ServerPlace;
 use crate::tally::Party;
 
 const QEMU: &str = "qemu-system-aarch64";
@@ -44,7 +44,7 @@ impl Qemu {
     /// Runs a layer in a guest of a server, and compares, or kills QEMU.
     pub(crate) fn work(
         &self,
-        place: &Place,
+        place: &ServerPlace,
         random: &mut SmallRng,
         around: &Around<'_>,
     ) -> Result<(), String> {

@@ -16,14 +16,14 @@ use vp_protocols::remote_port::{
 use crate::Around;
 use crate::layers::{Bus, Cpu, Layer};
 use crate::process::{self, LOOK, PATIENCE};
-use crate::server::Place;
+use crate::server::ServerPlace;
 use crate::tally::Party;
 
 /// The channel of the registers (`vp serve --remote-port-channels`).
 const REGISTERS: u32 = 9;
 
 /// Runs a layer at a server as such a peer, and compares, or kills it.
-pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
+pub(crate) fn work(place: &ServerPlace, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
     let Some(socket) = &place.remote_port else { return Ok(()) };
     let layer = around.layer(random);
     let own = std::env::current_exe().map_err(|error| error.to_string())?;

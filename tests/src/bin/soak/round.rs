@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::c::C;
 use crate::process::PATIENCE;
 use crate::qemu::Qemu;
-use crate::server::{Place, Server};
+use crate::server::{Server, ServerPlace};
 use crate::study::Study;
 use crate::tally::Party;
 use crate::witness::Witness;
@@ -31,7 +31,7 @@ pub(crate) struct Parties<'a> {
 }
 
 /// One thing that a party does at a server.
-type Work = fn(&Place, &mut SmallRng, &Around<'_>) -> Result<(), String>;
+type Work = fn(&ServerPlace, &mut SmallRng, &Around<'_>) -> Result<(), String>;
 
 /// Parties at all servers, who begin something new until the round is over, and end.
 pub(crate) fn run(
@@ -44,7 +44,7 @@ pub(crate) fn run(
     let steady = servers.iter().filter(|server| server.place.is_steady());
     let processes: Vec<u32> = steady.map(Server::process).collect();
     let steady = servers.iter().filter(|server| server.place.has_cpus());
-    let places: &[Arc<Place>] = &steady.map(|server| server.place.clone()).collect::<Vec<_>>();
+    let places: &[Arc<ServerPlace>] = &steady.map(|server| server.place.clone()).collect::<Vec<_>>();
     let (is_over, over) = channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || watch(&over, &processes, around));
@@ -110,7 +110,7 @@ pub(crate) fn run(
     });
 }
 
-fn one_of<'a>(places: &'a [Arc<Place>], random: &mut SmallRng) -> &'a Place {
+fn one_of<'a>(places: &'a [Arc<ServerPlace>], random: &mut SmallRng) -> &'a ServerPlace {
     &places[random.random_range(0..places.len())]
 }
 

@@ -9,7 +9,7 @@ use vp_host::{Host, Memory};
 use crate::Around;
 use crate::layers::Layer;
 use crate::process::{self, text};
-use crate::server::{Place, Server};
+use crate::server::{Server, ServerPlace};
 use crate::tally::Party;
 
 /// Bytes beside a layer's, apart from them, so that a file takes a while to write.
@@ -25,7 +25,7 @@ struct Known<'a> {
 }
 
 /// Saves a platform on which a layer has run.
-pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
+pub(crate) fn work(place: &ServerPlace, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
     process::pause(random, 1000);
     let name = format!("saved{}", random.random::<u32>());
     let mut cpu = around.cpu(place, &name)?;
@@ -69,7 +69,7 @@ impl Known<'_> {
         let mut command = around.site.vp();
         let socket = file.with_extension("socket");
         command.args(["serve", "--listen", &format!("unix:{}", socket.display()), "--restore"]).arg(file);
-        let server = Server::start(command, Place::default())?;
+        let server = Server::start(command, ServerPlace::default())?;
         let mut cpu = around.cpu(&server.place, "restored")?;
         self.layer.check(|sum| fetched(&mut cpu, sum.memory, sum.base, sum.size as usize))?;
         if fetched(&mut cpu, Memory::Primary, BASE, BYTES)? != self.bytes {

@@ -55,7 +55,7 @@ impl Lab {
 
 /// Place where a server is, or has been, and for whom.
 #[derive(Default)]
-pub(crate) struct Place {
+pub(crate) struct ServerPlace {
     pub(crate) address: String,
     /// Socket at which peers with Remote-Port are met.
     pub(crate) remote_port: Option<PathBuf>,
@@ -66,19 +66,19 @@ pub(crate) struct Place {
     era: AtomicU64,
 }
 
-impl Place {
+impl ServerPlace {
     /// For clients.
-    pub(crate) fn new(lives: Lives) -> Place {
-        Place { lives, ..Place::default() }
+    pub(crate) fn new(lives: Lives) -> ServerPlace {
+        ServerPlace { lives, ..ServerPlace::default() }
     }
 
     /// For guests of QEMU.
-    pub(crate) fn for_guests() -> Place {
-        Place { is_for_guests: true, ..Place::default() }
+    pub(crate) fn for_guests() -> ServerPlace {
+        ServerPlace { is_for_guests: true, ..ServerPlace::default() }
     }
 
     /// Adds a socket for peers with Remote-Port.
-    pub(crate) fn meeting(mut self, socket: PathBuf) -> Place {
+    pub(crate) fn meeting(mut self, socket: PathBuf) -> ServerPlace {
         self.remote_port = Some(socket);
         self
     }
@@ -143,7 +143,7 @@ impl Place {
 
 /// A running `vp serve`.
 pub(crate) struct Server {
-    pub(crate) place: Arc<Place>,
+    pub(crate) place: Arc<ServerPlace>,
     command: Command,
     child: Child,
 }
@@ -162,7 +162,7 @@ const MORE_MEMORY: u64 = 32 << 10;
 
 impl Server {
     /// Starts a server there.
-    pub(crate) fn start(mut command: Command, mut place: Place) -> Result<Server, String> {
+    pub(crate) fn start(mut command: Command, mut place: ServerPlace) -> Result<Server, String> {
         if let Some(socket) = &place.remote_port {
             command.args(["--remote-port", &remote_port::place(socket)]);
         }

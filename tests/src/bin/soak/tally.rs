@@ -84,7 +84,7 @@ struct Done {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct TallyState {
     done: [Done; Party::ALL.len()],
     skipped: Vec<(Party, String)>,
     wrong: u64,
@@ -96,7 +96,7 @@ const HOPELESS: u64 = 20;
 /// Counts of what has been done since a time.
 pub(crate) struct Tally {
     began: Instant,
-    state: Mutex<State>,
+    state: Mutex<TallyState>,
 }
 
 impl Tally {
@@ -104,7 +104,7 @@ impl Tally {
         Tally { began: Instant::now(), state: Mutex::default() }
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut TallyState) -> T) -> T {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

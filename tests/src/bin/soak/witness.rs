@@ -7,7 +7,7 @@ use vp_models::nvdla::registers::{RegisterMap, Unit, glb};
 use vp_remote::{RemoteHost, RemoteOptions};
 
 use crate::Around;
-use crate::server::{Lab, Place};
+use crate::server::{Lab, ServerPlace};
 use crate::tally::Party;
 
 /// Address at which a witness writes, and number of bytes there.
@@ -24,7 +24,7 @@ pub(crate) struct Witness {
 
 impl Witness {
     /// Over a Unix socket registers are accessed through a ring, if `share` is set.
-    pub(crate) fn new(place: &Place, share: bool, lab: &Lab) -> Result<Witness, String> {
+    pub(crate) fn new(place: &ServerPlace, share: bool, lab: &Lab) -> Result<Witness, String> {
         let address = place.address.clone();
         let host = place.connect(lab, RemoteOptions { share, ..RemoteOptions::default() })?;
         let mask = RegisterMap::Small.address(Unit::Glb, glb::S_INTR_MASK).ok_or("no such register")?;

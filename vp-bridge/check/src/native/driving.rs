@@ -18,7 +18,7 @@ use crate::{MeetError, Over};
 
 /// A port of the server, and what the check is to it.
 #[derive(Clone, Copy)]
-struct Place {
+struct CheckedPort {
     port: PortId,
     role: Role,
     side: PortSide,
@@ -66,11 +66,11 @@ impl Check {
 
 impl Session {
     /// The ports and roles that a partner may have, one of each kind.
-    fn places(&mut self, ports: &[Port]) -> Result<Vec<Place>, Over> {
+    fn places(&mut self, ports: &[Port]) -> Result<Vec<CheckedPort>, Over> {
         self.declare_clock()?;
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<CheckedPort> = Vec::new();
         for place in all_places(ports) {
-            let Place { port, role, side } = place;
+            let CheckedPort { port, role, side } = place;
             if places.iter().any(|found| found.side == side) {
                 continue;
             }
@@ -111,8 +111,8 @@ impl Session {
     }
 
     /// Drives an event that is not this side's, and judges what comes of it.
-    fn drive(&mut self, _: Vec<Port>, place: Place, event: PortEvent) -> Result<(), Over> {
-        let Place { port, role, side } = place;
+    fn drive(&mut self, _: Vec<Port>, place: CheckedPort, event: PortEvent) -> Result<(), Over> {
+        let CheckedPort { port, role, side } = place;
         let now = self.declare_clock()?;
         let period = self.period()?;
         let (reply, _) = self.ask(Request::Attach(Attach { port, role, range: None }), &[])?;
@@ -154,7 +154,7 @@ impl Session {
     }
 }
 
-fn all_places(ports: &[Port]) -> Vec<Place> {
+fn all_places(ports: &[Port]) -> Vec<CheckedPort> {
     let roles = [Role::Initiator, Role::Target, Role::Source, Role::Sink];
     let at_port = |(index, port): (usize, &Port)| {
         let kind = match port.kind {
@@ -167,7 +167,7 @@ fn all_places(ports: &[Port]) -> Vec<Place> {
         let has = port.roles;
         Some(roles.into_iter().filter(move |role| has.contains(*role)).map(move |role| {
             let side = PortSide { kind, role: hub_role(role) };
-            Place { port: port_id, role, side }
+            CheckedPort { port: port_id, role, side }
         }))
     };
     ports.iter().enumerate().filter_map(at_port).flatten().collect()

@@ -7,7 +7,7 @@ use fst_writer::{
     FstVarDirection, FstVarType, FstWriteError,
 };
 
-use super::{Format, Shape, Step, Variable, walk};
+use super::{Format, ScopeStep, Shape, Variable, walk};
 use crate::WholeFile;
 
 /// Bytes of changes that are kept until they are written as a block.
@@ -56,9 +56,9 @@ impl Fst {
         let mut header = FstHeaderWriter::new(file, &info).map_err(io_error)?;
         let mut signals = vec![None; variables.len()];
         walk(variables, |step| match step {
-            Step::Into(scope) => header.scope(scope, "", FstScopeType::Module),
-            Step::Up => header.up_scope(),
-            Step::Variable(number, Variable { path, shape }) => {
+            ScopeStep::Into(scope) => header.scope(scope, "", FstScopeType::Module),
+            ScopeStep::Up => header.up_scope(),
+            ScopeStep::Variable(number, Variable { path, shape }) => {
                 let (length, kind) = match *shape {
                     Shape::Bits(bits) => (bits, FstVarType::Wire),
                     Shape::Text(characters) => (8 * characters, FstVarType::Reg),

@@ -69,7 +69,7 @@ trait Format: Send {
 }
 
 /// Walks through the scopes of variables, each visited in the order of their paths.
-fn walk<E>(variables: &[Variable], mut visit: impl FnMut(Step<'_>) -> Result<(), E>) -> Result<(), E> {
+fn walk<E>(variables: &[Variable], mut visit: impl FnMut(ScopeStep<'_>) -> Result<(), E>) -> Result<(), E> {
     let mut order: Vec<usize> = (0..variables.len()).collect();
     // Stable: the signals of one scope keep the order in which they were made.
     order.sort_by(|&one, &other| scope(&variables[one]).cmp(scope(&variables[other])));
@@ -77,19 +77,19 @@ fn walk<E>(variables: &[Variable], mut visit: impl FnMut(Step<'_>) -> Result<(),
     for number in order {
         let scope = scope(&variables[number]);
         let common = open.iter().zip(scope).take_while(|(one, other)| one == other).count();
-        (common..open.len()).try_for_each(|_| visit(Step::Up))?;
-        scope[common..].iter().try_for_each(|name| visit(Step::Into(name)))?;
-        visit(Step::Variable(number, &variables[number]))?;
+        (common..open.len()).try_for_each(|_| visit(ScopeStep::Up))?;
+        scope[common..].iter().try_for_each(|name| visit(ScopeStep::Into(name)))?;
+        visit(ScopeStep::Variable(number, &variables[number]))?;
         open = scope;
     }
-    open.iter().try_for_each(|_| visit(Step::Up))
+    open.iter().try_for_each(|_| visit(ScopeStep::Up))
 }
 
 fn scope(variable: &Variable) -> &[String] {
     &variable.path[..variable.path.len() - 1]
 }
 
-enum Step<'a> {
+enum ScopeStep<'a> {
     Into(&'a str),
     Variable(usize, &'a Variable),
     Up,
@@ -124,9 +124,9 @@ mod tests {
         let mut steps = Vec::new();
         walk::<()>(&variables, |step| {
             steps.push(match step {
-                Step::Into(scope) => format!("{scope}{{"),
-                Step::Variable(number, _) => number.to_string(),
-                Step::Up => "}".to_owned(),
+                ScopeStep::Into(scope) => format!("{scope}{{"),
+                ScopeStep::Variable(number, _) => number.to_string(),
+                ScopeStep::Up => "}".to_owned(),
             });
             Ok(())
         })

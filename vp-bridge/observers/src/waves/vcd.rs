@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use vcd::{IdCode, ReferenceIndex, ScopeType, TimescaleUnit, Value, VarType};
 
-use super::{Format, Shape, Step, Variable, walk};
+use super::{Format, ScopeStep, Shape, Variable, walk};
 use crate::WholeFile;
 
 pub(super) struct Vcd {
@@ -20,9 +20,9 @@ impl Vcd {
         writer.timescale(1, TimescaleUnit::PS)?;
         let mut codes = vec![None; variables.len()];
         walk(variables, |step| match step {
-            Step::Into(scope) => writer.scope_def(ScopeType::Module, scope),
-            Step::Up => writer.upscope(),
-            Step::Variable(number, Variable { path, shape }) => {
+            ScopeStep::Into(scope) => writer.scope_def(ScopeType::Module, scope),
+            ScopeStep::Up => writer.upscope(),
+            ScopeStep::Variable(number, Variable { path, shape }) => {
                 let (kind, bits, index) = match *shape {
                     Shape::Bits(1) => (VarType::Wire, 1, None),
                     Shape::Bits(bits) => {

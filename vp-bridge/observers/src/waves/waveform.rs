@@ -30,13 +30,13 @@ pub(crate) struct Waveform {
     warnings: (Signal, u64),
     start: Option<Trigger>,
     stop: Option<Trigger>,
-    state: State,
+    state: WaveformState,
     /// Sources that were announced after the file had begun, whose signals it does not have.
     late: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum WaveformState {
     /// The start has not come.
     Before,
     Recording,
@@ -81,7 +81,7 @@ impl Waveform {
             warnings: (warnings, 0),
             start,
             stop,
-            state: State::Before,
+            state: WaveformState::Before,
             late: Vec::new(),
         };
         waveform.count_warning("", 0).map_err(|error| ObserveError::write(path, error))?;
@@ -97,7 +97,7 @@ impl Waveform {
 
     /// Records from here on.
     fn record(&mut self) -> io::Result<()> {
-        self.state = State::Recording;
+        self.state = WaveformState::Recording;
         let Some(file) = self.file.take() else { return Ok(()) };
         let variables = self.recorder.variables();
         let format: Box<dyn super::Format> = match self.kind {
@@ -117,23 +117,23 @@ impl Waveform {
     fn see(&mut self, event: &Event) -> io::Result<bool> {
         // What is told late is shown where the file is.
         let time = event.time.max(self.recorder.now());
-        if self.state == State::Before {
+        if self.state == WaveformState::Before {
             match &self.start {
                 None => self.record()?,
                 Some(start) => self.record_at(start.time().filter(|start| *start <= time))?,
             }
         }
-        if self.state == State::Recording
+        if self.state == WaveformState::Recording
             && let Some(stop) = self.stop.as_ref().and_then(Trigger::time)
             && stop < time
         {
-            self.state = State::Stopping(stop);
+            self.state = WaveformState::Stopping(stop);
         }
-        if let State::Stopping(at) = self.state
+        if let WaveformState::Stopping(at) = self.state
             && at < time
         {
             self.recorder.move_to(at)?;
-            self.state = State::Stopped;
+            self.state = WaveformState::Stopped;
             self.recorder.end()?;
             return Ok(false);
         }
@@ -142,8 +142,8 @@ impl Waveform {
         let has_begun = self.start.as_mut().is_some_and(|start| start.comes(event, Boundary::Begin));
         let is_over = self.stop.as_mut().is_some_and(|stop| stop.comes(event, Boundary::End));
         match self.state {
-            State::Before if has_begun => self.record()?,
-            State::Recording if is_over => self.state = State::Stopping(time),
+            WaveformState::Before if has_begun => self.record()?,
+            WaveformState::Recording if is_over => self.state = WaveformState::Stopping(time),
             _ => {}
         }
         Ok(true)
@@ -163,14 +163,14 @@ impl Waveform {
     }
 
     fn end(&mut self, now: Time) -> io::Result<()> {
-        if self.state == State::Before {
+        if self.state == WaveformState::Before {
             match &self.start {
                 None => self.record()?,
                 Some(start) => self.record_at(start.time().filter(|start| *start <= now))?,
             }
         }
         let stop = self.stop.as_ref().and_then(Trigger::time).unwrap_or(now);
-        let until = if let State::Stopping(at) = self.state { at } else { now.min(stop) };
+        let until = if let WaveformState::Stopping(at) = self.state { at } else { now.min(stop) };
         self.recorder.move_to(until)?;
         self.recorder.end()
     }
@@ -201,10 +201,10 @@ impl Sink for Waveform {
     }
 
     fn finish(mut self: Box<Self>, now: Time) -> Result<Option<String>, ObserveError> {
-        let has_stopped = matches!(self.state, State::Stopping(_) | State::Stopped);
+        let has_stopped = matches!(self.state, WaveformState::Stopping(_) | WaveformState::Stopped);
         self.end(now).map_err(|error| ObserveError::write(&self.path, error))?;
         let path = self.path.display();
-        if self.state == State::Before
+        if self.state == WaveformState::Before
             && let Some(start) = &self.start
         {
             return Err(ObserveError::NeverCame {

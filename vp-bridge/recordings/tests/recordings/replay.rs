@@ -12,7 +12,7 @@ use vp_host::trace::player::{PlayOptions, play};
 use vp_hub::{Hub, Recorded, ReplayError, TimeMode};
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, Platform};
-use vp_recordings::{End, PlayError, Player, RecordError, Recording, Step};
+use vp_recordings::{PlayError, Player, RecordError, Recording, RecordingEnd, ReplayStep};
 
 fn layer() -> Trace {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(
@@ -41,9 +41,9 @@ fn player(path: &Path) -> Player<BufReader<File>> {
     Player::new(BufReader::new(File::open(path).unwrap())).unwrap()
 }
 
-fn to_end(player: &mut Player<BufReader<File>>) -> Result<End, PlayError> {
+fn to_end(player: &mut Player<BufReader<File>>) -> Result<RecordingEnd, PlayError> {
     loop {
-        if let Step::Ended(end) = player.step(Time::MAX, &mut |_| {})? {
+        if let ReplayStep::Ended(end) = player.step(Time::MAX, &mut |_| {})? {
             return Ok(end);
         }
     }
@@ -60,7 +60,7 @@ fn a_recorded_layer_runs_again_to_the_same_event_hash() {
     let (_folder, path) = place();
     let (hash, time) = record(&path);
     let mut player = player(&path);
-    assert_eq!(to_end(&mut player).unwrap(), End::Whole);
+    assert_eq!(to_end(&mut player).unwrap(), RecordingEnd::Whole);
     assert!(player.is_hash_checked());
     assert_eq!((player.hub().platform().event_hash(), player.hub().now()), (hash, time));
     let (entered, bytes) = (player.reader().entered(), path.metadata().unwrap().len());
@@ -95,7 +95,7 @@ fn a_recording_of_a_restored_platform_runs_again_from_where_that_stood() {
 
     let mut player = player(&path);
     assert_eq!(player.hub().now(), stood);
-    assert_eq!(to_end(&mut player).unwrap(), End::Whole);
+    assert_eq!(to_end(&mut player).unwrap(), RecordingEnd::Whole);
     assert!(player.is_hash_checked());
     assert_eq!((player.hub().platform().event_hash(), player.hub().now()), came_to);
 
@@ -124,7 +124,7 @@ fn a_replay_stands_behind_what_happens_up_to_the_time_it_was_to_run_until() {
     let (_, end) = record(&path);
     let mut player = player(&path);
     let half = Time::ps(end.as_ps() / 2);
-    while player.step(half, &mut |_| {}).unwrap() != Step::Stopped {}
+    while player.step(half, &mut |_| {}).unwrap() != ReplayStep::Stopped {}
     let (now, period) = (player.hub().now(), player.hub().platform().description().period);
     assert!(now <= half && half.since(now) < period, "{now}");
 }
@@ -136,7 +136,7 @@ fn a_recording_whose_program_was_killed_runs_again_as_far_as_it_goes() {
     let whole = std::fs::read(&path).unwrap();
     std::fs::write(&path, &whole[..whole.len() - 3]).unwrap();
     let mut player = player(&path);
-    assert!(matches!(to_end(&mut player), Ok(End::CutOff { .. })));
+    assert!(matches!(to_end(&mut player), Ok(RecordingEnd::CutOff { .. })));
     // All but the end itself is there.
     assert!(player.is_hash_checked());
 }
@@ -174,7 +174,7 @@ fn one_program_records_in_a_file_at_a_time() {
     assert!(matches!(refused, RecordError::Held { .. }), "{refused}");
     drop(one);
     recording.finish().unwrap();
-    assert_eq!(to_end(&mut player(&path)).unwrap(), End::Whole);
+    assert_eq!(to_end(&mut player(&path)).unwrap(), RecordingEnd::Whole);
 }
 
 /// The name stands for the old recording until the new one has its beginning: there is no time at which it cannot be replayed.
@@ -187,8 +187,8 @@ fn a_recording_replaces_another_one_when_its_beginning_is_there() {
     let mut hub =
         Hub::new(Platform::build(&Description::named("nv_small").unwrap()).unwrap(), TimeMode::Free);
     let recording = Recording::begin(&path, &mut hub, "a test", None).unwrap();
-    assert_eq!(to_end(&mut player(&path)).unwrap(), End::CutOff { bytes: 0 });
-    assert_eq!(to_end(&mut old).unwrap(), End::Whole);
+    assert_eq!(to_end(&mut player(&path)).unwrap(), RecordingEnd::CutOff { bytes: 0 });
+    assert_eq!(to_end(&mut old).unwrap(), RecordingEnd::Whole);
     drop(hub);
     recording.finish().unwrap();
     let names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -220,7 +220,7 @@ fn a_recording_that_ends_before_its_run_says_why() {
     let error = recording.finish().unwrap_err();
     assert!(error.to_string().ends_with("run.vprec ends before the run: memory was short"), "{error}");
     let end = to_end(&mut player(&path)).unwrap();
-    assert_eq!(end, End::Early { why: "memory was short".to_owned() });
+    assert_eq!(end, RecordingEnd::Early { why: "memory was short".to_owned() });
 }
 
 /// Standing for a disk that is full: what the file cannot take is refused at once.

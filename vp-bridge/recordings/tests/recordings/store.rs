@@ -9,7 +9,7 @@ use vp_hub::{
 };
 use vp_models::bus::axi::AxiEvent;
 use vp_models::platform::{Description, Platform};
-use vp_recordings::{End, Header, ReadError, Reader, Writer};
+use vp_recordings::{Header, ReadError, Reader, RecordingEnd, Writer};
 
 use crate::reluctant::Reluctant;
 
@@ -44,12 +44,12 @@ fn write_into(file: impl std::io::Write, entries: &[(Recorded, bool)], end: Opti
 }
 
 /// The entries up to the end, and how it ends.
-fn read(file: &[u8]) -> (Vec<Recorded>, Result<End, ReadError>) {
+fn read(file: &[u8]) -> (Vec<Recorded>, Result<RecordingEnd, ReadError>) {
     read_from(file)
 }
 
 /// Reads as [`read`] does, from a file that comes piece by piece.
-fn read_from(file: impl std::io::Read) -> (Vec<Recorded>, Result<End, ReadError>) {
+fn read_from(file: impl std::io::Read) -> (Vec<Recorded>, Result<RecordingEnd, ReadError>) {
     let mut reader = match Reader::new(file) {
         Ok(reader) => reader,
         Err(error) => return (Vec::new(), Err(error)),
@@ -168,7 +168,7 @@ proptest! {
         for (again, (entry, _)) in again.iter().zip(&entries) {
             prop_assert!(again == entry, "an entry is another one");
         }
-        prop_assert_eq!(end.unwrap(), why.map_or(End::Whole, |why| End::Early { why }));
+        prop_assert_eq!(end.unwrap(), why.map_or(RecordingEnd::Whole, |why| RecordingEnd::Early { why }));
     }
 }
 
@@ -201,11 +201,11 @@ fn a_recording_cut_off_anywhere_has_all_that_was_handed_to_the_file_before() {
             assert!(matches!(end, Err(ReadError::CutOffHeader)), "{length}: {end:?}");
         } else {
             let last = lengths[whole - 1];
-            assert_eq!(end.unwrap(), End::CutOff { bytes: (length - last) as u64 });
+            assert_eq!(end.unwrap(), RecordingEnd::CutOff { bytes: (length - last) as u64 });
             assert!(again.iter().eq(entries[..whole - 1].iter().map(|(entry, _)| entry)), "{length}");
         }
     }
-    assert_eq!(read(&file).1.unwrap(), End::Whole);
+    assert_eq!(read(&file).1.unwrap(), RecordingEnd::Whole);
 }
 
 /// Records accesses as of bursts on a narrow bus, each of which is an entry.
@@ -223,7 +223,7 @@ fn accesses_to_mapped_memory_cost_little_more_than_their_data() {
     let file = written(&entries, Some(None));
     let (again, end) = read(&file);
     assert!(again.iter().eq(entries.iter().map(|(entry, _)| entry)));
-    assert_eq!(end.unwrap(), End::Whole);
+    assert_eq!(end.unwrap(), RecordingEnd::Whole);
     let begin = written(&[], None).len();
     assert!(file.len() - begin < 2000 * 8 * 13 / 10, "{} bytes", file.len() - begin);
 }
@@ -246,7 +246,7 @@ fn a_recording_is_the_same_where_reads_and_writes_are_cut_short_and_interrupted(
             let through = |file: &[u8]| read_from(Reluctant::new(file, most, seed));
             let (again, end) = through(&file);
             assert!(again.iter().eq(entries.iter().map(|(entry, _)| entry)), "{place}");
-            assert_eq!(end.unwrap(), End::Whole, "{place}");
+            assert_eq!(end.unwrap(), RecordingEnd::Whole, "{place}");
             // What is none is found as well as without that.
             for cut in [1, 9, 40, file.len() - 3] {
                 let found = through(&file[..cut]).1.map_err(|error| error.to_string());
@@ -267,7 +267,7 @@ fn a_part_of_a_long_input_is_none() {
     for length in [file.len() - 1, file.len() - 100_000, file.len() - 290_000] {
         let (again, end) = read(&file[..length]);
         assert_eq!(again, [ran(5, 1)]);
-        assert!(matches!(end, Ok(End::CutOff { .. })), "{end:?}");
+        assert!(matches!(end, Ok(RecordingEnd::CutOff { .. })), "{end:?}");
     }
 }
 
@@ -288,7 +288,7 @@ fn no_flipped_bit_makes_an_entry_that_was_not_written() {
             );
             match end {
                 // A length that leads beyond the file.
-                Ok(End::CutOff { .. }) | Err(ReadError::CutOffHeader) => cut_off += 1,
+                Ok(RecordingEnd::CutOff { .. }) | Err(ReadError::CutOffHeader) => cut_off += 1,
                 Ok(end) => panic!("byte {at}, bit {bit}: {end:?}"),
                 Err(_) => found += 1,
             }
@@ -341,7 +341,7 @@ fn a_header_that_says_more_than_is_known_is_refused_with_its_name() {
 #[test]
 fn what_people_are_shown_of_a_recording_has_no_control_characters() {
     let (_, end) = read(&written(&[], Some(Some("the disk\x1b[2J\nis full"))));
-    assert_eq!(end.unwrap(), End::Early { why: "the disk?[2J?is full".to_owned() });
+    assert_eq!(end.unwrap(), RecordingEnd::Early { why: "the disk?[2J?is full".to_owned() });
     let mut file = Vec::new();
     let mut header = header();
     header.program = "vp\x1b[2J".to_owned();
@@ -375,6 +375,6 @@ fn lengths_that_lie_are_found_before_there_is_room_for_what_they_say() {
         assert!(entries.is_empty());
         let is_refused = matches!(end, Err(ReadError::Damaged { .. }));
         // 2^30 is the most that an entry may have.
-        assert!(is_refused || matches!(end, Ok(End::CutOff { bytes: 0 })), "{end:?}");
+        assert!(is_refused || matches!(end, Ok(RecordingEnd::CutOff { bytes: 0 })), "{end:?}");
     }
 }

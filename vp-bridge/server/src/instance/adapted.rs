@@ -15,7 +15,7 @@ use vp_transport::Socket;
 
 use super::message::JoiningAdapter;
 use crate::adapters::{Adapter, SessionEnd, SessionStart};
-use crate::session_end::End;
+use crate::session_end::SessionOutcome;
 
 /// Bytes read at once.
 const READ: usize = 64 << 10;
@@ -41,10 +41,10 @@ pub(super) struct AdaptedSession {
     /// Time for which nothing has, and nothing was under way, as of the last look.
     idle: Duration,
     /// The rule that the peer broke: the session ends when earlier requests are answered.
-    broken: Option<End>,
+    broken: Option<SessionOutcome>,
     /// Reason for which the session ends.
-    end: Option<End>,
-    ended: Option<oneshot::Sender<End>>,
+    end: Option<SessionOutcome>,
+    ended: Option<oneshot::Sender<SessionOutcome>>,
 }
 
 struct AdaptedStream {
@@ -53,11 +53,11 @@ struct AdaptedStream {
     input: BytesMut,
 }
 
-impl From<SessionEnd> for End {
-    fn from(parting: SessionEnd) -> End {
+impl From<SessionEnd> for SessionOutcome {
+    fn from(parting: SessionEnd) -> SessionOutcome {
         match parting {
-            SessionEnd::Fine(why) => End::Fine(why),
-            SessionEnd::Wrong(why) => End::Wrong(why),
+            SessionEnd::Fine(why) => SessionOutcome::Fine(why),
+            SessionEnd::Wrong(why) => SessionOutcome::Wrong(why),
         }
     }
 }
@@ -82,7 +82,7 @@ impl AdaptedSession {
     }
 
     /// Ends the session, after earlier messages to the peer, as far as it reads them.
-    fn close(&mut self, end: End) {
+    fn close(&mut self, end: SessionOutcome) {
         self.write();
         self.end.get_or_insert(end);
     }
@@ -215,7 +215,8 @@ impl Drop for AdaptedSession {
             stream.socket.shut_down();
         }
         if let Some(ended) = self.ended.take() {
-            let end = self.end.take().unwrap_or_else(|| End::Wrong("the platform failed".to_owned()));
+            let end =
+                self.end.take().unwrap_or_else(|| SessionOutcome::Wrong("the platform failed".to_owned()));
             // A task that was given up does not wait any more.
             let _ = ended.send(end);
         }
@@ -271,7 +272,7 @@ impl AdaptedSessions {
         self.len() < before
     }
 
-    pub(super) fn close(&mut self, session: SessionId, end: End) {
+    pub(super) fn close(&mut self, session: SessionId, end: SessionOutcome) {
         if let Some(adapted) = self.get_mut(session) {
             adapted.close(end);
         }
@@ -280,8 +281,8 @@ impl AdaptedSessions {
     /// One that did wrong, and what.
     pub(super) fn wrong(&self) -> Option<(SessionId, String)> {
         self.sessions.iter().find_map(|(id, session)| match session.end.as_ref()? {
-            End::Wrong(why) => Some((*id, why.clone())),
-            End::Fine(_) => None,
+            SessionOutcome::Wrong(why) => Some((*id, why.clone())),
+            SessionOutcome::Fine(_) => None,
         })
     }
 

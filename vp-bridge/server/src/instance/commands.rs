@@ -12,7 +12,7 @@ use super::permits::Permit;
 use super::session_stream::SessionStream;
 use super::{PlatformThread, inspect, offer, translate};
 use crate::adapters::SessionStart;
-use crate::session_end::End;
+use crate::session_end::SessionOutcome;
 
 impl PlatformThread {
     pub(super) fn platform_command(&mut self, command: PlatformCommand) {
@@ -25,7 +25,7 @@ impl PlatformThread {
                 let _ = tell.send(mode);
             }
             PlatformCommand::Dismiss { session, code, reason } => {
-                self.close(session, code, End::Fine(reason.to_owned()));
+                self.close(session, code, SessionOutcome::Fine(reason.to_owned()));
             }
             PlatformCommand::End => {
                 self.part_from_observers();
@@ -144,7 +144,7 @@ impl PlatformThread {
         let mut stream = SessionStream::new(socket, connection, input, ended);
         let welcome = match accepted {
             Ok(welcome) => welcome,
-            Err((code, reason)) => return stream.close(code, End::Wrong(reason)),
+            Err((code, reason)) => return stream.close(code, SessionOutcome::Wrong(reason)),
         };
         let who = identity.presence.as_ref().map(|presence| format!("{}, ", presence.holder().name));
         let mode = welcome.time_mode;

@@ -6,12 +6,12 @@ use std::io;
 use vp_shm::descriptors::{MOST, Passed};
 use vp_transport::Socket;
 
-use super::quota::{QuotaExceeded, Quotas, Taken, Usage};
+use super::quota::{QuotaExceeded, QuotaShare, Quotas, Usage};
 
 /// A file, and its place in the quotas.
 pub(super) struct File {
     pub(super) file: Passed,
-    _taken: [Taken; 2],
+    _taken: [QuotaShare; 2],
 }
 
 /// The files, in the order in which they came. A file beyond a quota is closed, and its request fails.

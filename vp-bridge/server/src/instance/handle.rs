@@ -75,7 +75,7 @@ impl Instance {
                 match built {
                     Ok(mut thread) => {
                         if let Some(pins) = pins {
-                            // Who does not listen any more does not want to know.
+                            // The receiver may be gone: ignore the error.
                             thread.hub.on_driven(move |event| drop(pins.send(event)));
                         }
                         if patience.is_stopped {

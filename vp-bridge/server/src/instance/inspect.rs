@@ -14,7 +14,7 @@ use vp_protocols::native::{
 use super::message::ToSession;
 use super::permits::Permit;
 use super::{PlatformThread, translate};
-use crate::session_end::End;
+use crate::session_end::SessionOutcome;
 
 impl PlatformThread {
     pub(super) fn is_observer(&self, session: SessionId) -> bool {
@@ -31,7 +31,7 @@ impl PlatformThread {
             .collect();
         for session in observers {
             let why = "the platform has ended: its last session has left";
-            self.close(session, ErrorCode::ShuttingDown, End::Fine(why.to_owned()));
+            self.close(session, ErrorCode::ShuttingDown, SessionOutcome::Fine(why.to_owned()));
         }
     }
 

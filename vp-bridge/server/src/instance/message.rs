@@ -16,7 +16,7 @@ use super::permits::Permit;
 use super::quota::QuotaExceeded;
 use crate::access::SessionIdentity;
 use crate::adapters::Adapter;
-use crate::session_end::{End, Ended};
+use crate::session_end::{Ended, SessionOutcome};
 
 /// Command of a session to its platform.
 pub(super) enum SessionCommand {
@@ -86,7 +86,7 @@ pub(crate) struct JoiningAdapter {
     /// Bytes that have come on the first of the sockets.
     pub(crate) input: BytesMut,
     pub(crate) adapter: Box<dyn Adapter>,
-    pub(crate) ended: oneshot::Sender<End>,
+    pub(crate) ended: oneshot::Sender<SessionOutcome>,
 }
 
 /// Message of a platform to a session.

@@ -57,7 +57,7 @@ use run::PollSchedule;
 use silence::Watch;
 
 use super::PlatformObserver;
-use super::session_end::End;
+use super::session_end::SessionOutcome;
 
 /// Returns what a welcome says of a platform, for every session.
 pub(super) fn offer(platform: &Platform) -> Offer {
@@ -182,8 +182,8 @@ impl PlatformThread {
                 break;
             }
             self.take_rings();
-            self.put_out_silent_owner();
-            self.put_out_silent_partner();
+            self.disconnect_unresponsive_owner();
+            self.disconnect_unresponsive_partner();
             // Who waits for an answer, or for the line, does not wait for what the platform has to do besides.
             self.flush();
             let (wake, sessions) = (self.advance(), self.sessions());
@@ -224,22 +224,22 @@ impl PlatformThread {
     }
 
     /// A memory that does not answer must not hold time up for all others: its session has to go.
-    fn put_out_silent_owner(&mut self) {
+    fn disconnect_unresponsive_owner(&mut self) {
         if let Some((owner, asked)) = self.owners.oldest()
             && asked.elapsed() >= self.patience.owner_timeout
         {
             let patience = self.patience.owner_timeout.as_secs_f64();
             let reason = format!("a request to its memory was not answered within {patience} s");
-            self.put_out(owner, ErrorCode::NotAnswered, &reason);
+            self.disconnect(owner, ErrorCode::NotAnswered, &reason);
         }
     }
 
-    fn put_out(&mut self, session: SessionId, code: ErrorCode, reason: &str) {
-        self.close(session, code, End::Wrong(reason.to_owned()));
+    fn disconnect(&mut self, session: SessionId, code: ErrorCode, reason: &str) {
+        self.close(session, code, SessionOutcome::Wrong(reason.to_owned()));
     }
 
     /// Ends a session; its peer gets the reason.
-    fn close(&mut self, session: SessionId, code: ErrorCode, end: End) {
+    fn close(&mut self, session: SessionId, code: ErrorCode, end: SessionOutcome) {
         let why = end.why().to_owned();
         if let Some(member) = self.members.get_mut(&session) {
             member.stream.close(code, end);

@@ -228,7 +228,7 @@ impl PlatformThread {
         let unread = member.stream.permits().notice_sent();
         member.stream.send(notice);
         if unread >= MOST_NOTICES {
-            self.put_out(session, ErrorCode::TooManyInFlight, &format!("{unread} notices were not read"));
+            self.disconnect(session, ErrorCode::TooManyInFlight, &format!("{unread} notices were not read"));
         }
     }
 }

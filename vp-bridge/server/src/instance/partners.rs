@@ -43,14 +43,14 @@ impl PlatformThread {
         let party = translate::party(session);
         let Driven { port, at, event } = driven;
         if self.members.get(&session).is_some_and(|member| !member.has_clock) {
-            return self.put_out(session, ErrorCode::ContractBroken, "it drives a port, and has no clock");
+            return self.disconnect(session, ErrorCode::ContractBroken, "it drives a port, and has no clock");
         }
         match partner_event::from_event(event, payload) {
             Ok(event) => {
                 let (port, at) = (translate::port_index(port), translate::from_time(at));
                 self.handle(Input::Driven { party, port, at, event });
             }
-            Err(reason) => self.put_out(session, ErrorCode::ContractBroken, &reason),
+            Err(reason) => self.disconnect(session, ErrorCode::ContractBroken, &reason),
         }
     }
 
@@ -90,7 +90,7 @@ impl PlatformThread {
     /// A partner has broken the contract: its session ends.
     pub(super) fn expelled(&mut self, session: SessionId, failure: &vp_hub::Failure) {
         let code = translate::error_code(failure.kind);
-        self.put_out(session, code, &format!("session {}: {}", session.0, failure.reason));
+        self.disconnect(session, code, &format!("session {}: {}", session.0, failure.reason));
     }
 
     /// Notes for which partner simulated time stands.
@@ -114,7 +114,7 @@ impl PlatformThread {
     }
 
     /// A partner that promises nothing must not hold time up for all others: its session has to go.
-    pub(super) fn put_out_silent_partner(&mut self) {
+    pub(super) fn disconnect_unresponsive_partner(&mut self) {
         let timeout = self.patience.owner_timeout;
         let Some((partner, promised, since)) = self.standing.0 else { return };
         if since.elapsed() >= timeout {
@@ -124,7 +124,7 @@ impl PlatformThread {
                 partner.0,
                 timeout.as_secs_f64()
             );
-            self.put_out(partner, ErrorCode::NotAnswered, &reason);
+            self.disconnect(partner, ErrorCode::NotAnswered, &reason);
         }
     }
 }

@@ -61,7 +61,7 @@ struct Quota {
 
 /// Part of a quota, taken until it is dropped.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct QuotaShare {
     quota: Arc<Quota>,
     amount: Usage,
 }
@@ -71,7 +71,7 @@ impl Quota {
         Arc::new(Self { who, most, taken: Mutex::default() })
     }
 
-    fn take(self: &Arc<Self>, amount: Usage) -> Result<Taken, QuotaExceeded> {
+    fn take(self: &Arc<Self>, amount: Usage) -> Result<QuotaShare, QuotaExceeded> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = |what, taken: u64, amount, most| {
             let would_have = taken.saturating_add(amount);
@@ -83,11 +83,11 @@ impl Quota {
             bytes: sum("mapped bytes", taken.bytes, amount.bytes, self.most.bytes)?,
             files: sum("files beside streams", taken.files, amount.files, self.most.files)?,
         };
-        Ok(Taken { quota: self.clone(), amount })
+        Ok(QuotaShare { quota: self.clone(), amount })
     }
 }
 
-impl Drop for Taken {
+impl Drop for QuotaShare {
     fn drop(&mut self) {
         let mut taken = self.quota.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.regions -= self.amount.regions;
@@ -110,7 +110,7 @@ impl Quotas {
     }
 
     /// Takes as much of the session's quota, and of that of all.
-    pub(super) fn take(&self, amount: Usage) -> Result<[Taken; 2], QuotaExceeded> {
+    pub(super) fn take(&self, amount: Usage) -> Result<[QuotaShare; 2], QuotaExceeded> {
         Ok([self.session.take(amount)?, self.all.take(amount)?])
     }
 }

@@ -27,7 +27,7 @@ use super::message::{SessionCommand, ToSession};
 use super::owners::Token;
 use super::permits::Permits;
 use super::quota::Quotas;
-use crate::session_end::{End, Ended};
+use crate::session_end::{Ended, SessionOutcome};
 
 /// Commands that a session may have in its platform before it is read no further.
 const COMMANDS: usize = 4096;
@@ -59,7 +59,7 @@ pub(super) struct ActivityFlags {
 struct Broken {
     code: ErrorCode,
     reason: String,
-    /// Requests that are it: they get no answer.
+    /// Number of offending requests; they get no reply.
     unanswered: usize,
 }
 
@@ -95,7 +95,7 @@ pub(super) struct SessionStream {
     /// A rule that the peer broke: the session ends when earlier requests are answered.
     broken: Option<Broken>,
     /// Reason for which the session ends.
-    end: Option<End>,
+    end: Option<SessionOutcome>,
     /// Sender that informs the session's task of the end.
     ended: Option<oneshot::Sender<Ended>>,
 }
@@ -150,12 +150,12 @@ impl SessionStream {
     }
 
     /// Returns the reason for which the session ends, if it does.
-    pub(super) fn end(&self) -> Option<&End> {
+    pub(super) fn end(&self) -> Option<&SessionOutcome> {
         self.end.as_ref()
     }
 
     /// Ends the session: the peer gets the reason, after earlier messages, as far as it reads them.
-    pub(super) fn close(&mut self, code: ErrorCode, end: End) {
+    pub(super) fn close(&mut self, code: ErrorCode, end: SessionOutcome) {
         self.flush();
         if self.end.is_none() {
             self.connection.bye(Some(code), end.why());
@@ -298,13 +298,13 @@ impl SessionStream {
             || (vp_shm::stream::has_sent_all(socket) && self.connection.output().is_empty())
     }
 
-    fn note(&mut self, done: Result<(), End>) {
+    fn note(&mut self, done: Result<(), SessionOutcome>) {
         if let Err(end) = done {
             self.end.get_or_insert(end);
         }
     }
 
-    fn advance(&mut self) -> Result<(), End> {
+    fn advance(&mut self) -> Result<(), SessionOutcome> {
         let is_at_rest = self.wants_input && self.outgoing.is_empty() && self.connection.output().is_empty();
         if !is_at_rest {
             self.settle()?;
@@ -316,7 +316,7 @@ impl SessionStream {
     }
 
     /// Decodes, encodes and writes what can be without reading.
-    fn settle(&mut self) -> Result<(), End> {
+    fn settle(&mut self) -> Result<(), SessionOutcome> {
         loop {
             self.deliver()?;
             self.wants_input = self.decode()?;
@@ -332,7 +332,7 @@ impl Drop for SessionStream {
     fn drop(&mut self) {
         let end = self.end.take().unwrap_or_else(|| {
             // Its thread panics, perhaps in what a flush would do again.
-            let end = End::Wrong("the platform failed".to_owned());
+            let end = SessionOutcome::Wrong("the platform failed".to_owned());
             self.connection.bye(Some(ErrorCode::Internal), end.why());
             end
         });

@@ -13,7 +13,7 @@ use vp_shm::{Deferred, Region};
 
 use super::files::File;
 use super::member::Member;
-use super::quota::{QuotaExceeded, Taken, Usage};
+use super::quota::{QuotaExceeded, QuotaShare, Usage};
 use super::{Failure, PlatformThread, translate};
 
 /// Regions that one memory may have.
@@ -25,7 +25,7 @@ const JOBS: usize = 1024;
 const IN_RING: Tag = Tag(1 << 32);
 
 /// A mapped region, as the platform's bus reaches it. When it is unmapped all of its file's pages may have to be freed.
-struct Mapped(Deferred<(Region, [Taken; 2])>);
+struct Mapped(Deferred<(Region, [QuotaShare; 2])>);
 
 impl DirectMemory for Mapped {
     fn read(&self, offset: u64, into: &mut [u8]) -> bool {
@@ -40,7 +40,7 @@ impl DirectMemory for Mapped {
 /// A session's ring.
 pub(super) struct Ring {
     pub(super) server: Deferred<ring::Server>,
-    _mapped: [Taken; 2],
+    _mapped: [QuotaShare; 2],
     port: PortId,
     pub(super) line: PortId,
 }
@@ -197,7 +197,7 @@ impl PlatformThread {
             let ring::Request { access, address, at } = match ring.server.take() {
                 Ok(Some(request)) => request,
                 Ok(None) => return,
-                Err(error) => return self.put_out(session, ErrorCode::BadEntry, &error.to_string()),
+                Err(error) => return self.disconnect(session, ErrorCode::BadEntry, &error.to_string()),
             };
             let Some(member) = self.members.get_mut(&session) else { return };
             member.stream.note_access();

@@ -11,7 +11,7 @@ use vp_protocols::native::ErrorCode;
 use super::member::Member;
 use super::session_stream::SessionStream;
 use super::{PlatformThread, TimeLimits};
-use crate::session_end::End;
+use crate::session_end::SessionOutcome;
 
 /// Looks at a session within the longest silence. What passes while this process is stopped counts as one of them.
 const LOOKS: u32 = 4;
@@ -46,7 +46,7 @@ pub(super) struct Silence {
 enum SilenceAction {
     Fine,
     Ping,
-    PutOut(ErrorCode, End),
+    Disconnect(ErrorCode, SessionOutcome),
 }
 
 impl Silence {
@@ -65,10 +65,10 @@ impl Silence {
         if let Some(limit) = promised.filter(is_over) {
             let limit = limit.as_secs_f64();
             let why = format!("nothing has come for {limit} s, and no answer to a Ping, which was promised");
-            return SilenceAction::PutOut(ErrorCode::NotAnswered, End::Wrong(why));
+            return SilenceAction::Disconnect(ErrorCode::NotAnswered, SessionOutcome::Wrong(why));
         }
         if let Some(limit) = patience.idle_timeout.filter(|limit| self.idle >= *limit) {
-            return SilenceAction::PutOut(ErrorCode::Idle, idle(limit));
+            return SilenceAction::Disconnect(ErrorCode::Idle, idle(limit));
         }
         let is_asked = promised.is_some_and(|limit| self.unheard >= limit / LOOKS && stream.pings() == 0);
         if is_asked || stream.is_held_back() { SilenceAction::Ping } else { SilenceAction::Fine }
@@ -76,8 +76,11 @@ impl Silence {
 }
 
 /// The end of a session that was idle for so long.
-fn idle(limit: Duration) -> End {
-    End::Fine(format!("idle for {} s, as long as this server lets a session be", limit.as_secs_f64()))
+fn idle(limit: Duration) -> SessionOutcome {
+    SessionOutcome::Fine(format!(
+        "idle for {} s, as long as this server lets a session be",
+        limit.as_secs_f64()
+    ))
 }
 
 impl PlatformThread {
@@ -100,7 +103,7 @@ impl PlatformThread {
         }
         let interval = self.watch.interval;
         self.watch.next = now + interval;
-        let (mut asked, mut put_out) = (Vec::new(), Vec::new());
+        let (mut asked, mut silent) = (Vec::new(), Vec::new());
         let is_stopped = self.hub.stopped().is_some();
         for (session, member) in &mut self.members {
             let Member { stream, silence, .. } = &mut **member;
@@ -111,7 +114,7 @@ impl PlatformThread {
             match silence.judge(interval, &self.patience, stream) {
                 SilenceAction::Fine => {}
                 SilenceAction::Ping => asked.push(*session),
-                SilenceAction::PutOut(code, end) => put_out.push((*session, code, end)),
+                SilenceAction::Disconnect(code, end) => silent.push((*session, code, end)),
             }
         }
         for session in asked {
@@ -124,9 +127,9 @@ impl PlatformThread {
         } else if let Some(limit) = self.patience.idle_timeout {
             // Of the other protocols none has a Ping.
             let idle_ones = self.adapted.idle(interval, limit).into_iter();
-            put_out.extend(idle_ones.map(|session| (session, ErrorCode::Idle, idle(limit))));
+            silent.extend(idle_ones.map(|session| (session, ErrorCode::Idle, idle(limit))));
         }
-        for (session, code, end) in put_out {
+        for (session, code, end) in silent {
             self.close(session, code, end);
         }
     }

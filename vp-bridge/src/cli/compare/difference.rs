@@ -2,7 +2,7 @@
 
 use vp_core::Time;
 
-use super::transactions::{Content, Kind, Place, Step, Stream, Streams, Transaction};
+use super::transactions::{Content, CutPoint, Stream, StreamKind, Streams, Transaction, TransferStep};
 use crate::cli::sequences;
 
 /// A run whose transactions are known.
@@ -20,7 +20,7 @@ impl Recorded {
 
     /// Returns the time at which the interrupt line rose last.
     fn last_rise(&self) -> Option<Time> {
-        let levels = self.streams.iter().filter(|(stream, _)| stream.kind == Kind::Level);
+        let levels = self.streams.iter().filter(|(stream, _)| stream.kind == StreamKind::Level);
         let steps = levels.flat_map(|(_, levels)| levels).flat_map(|level| &level.steps);
         steps.filter(|step| step.content == Content::Level(true)).map(|step| step.at).max()
     }
@@ -39,7 +39,7 @@ pub(super) struct Difference<'a> {
 }
 
 impl Difference<'_> {
-    fn steps(&self) -> [Option<&Step>; 2] {
+    fn steps(&self) -> [Option<&TransferStep>; 2] {
         [self.model, self.outside].map(|transaction| transaction?.steps.get(self.step))
     }
 
@@ -123,7 +123,8 @@ pub(super) fn times<'a>(model: &'a Recorded, outside: &'a Recorded) -> Apart<'a>
             if steps.clone().any(|(one, other)| one.content != other.content) {
                 break;
             }
-            let gap = |(one, other): (&Step, &Step)| one.at.max(other.at) - one.at.min(other.at);
+            let gap =
+                |(one, other): (&TransferStep, &TransferStep)| one.at.max(other.at) - one.at.min(other.at);
             apart.most = steps.clone().map(gap).max().unwrap_or_default().max(apart.most);
             let Some(step) = steps.position(|(one, other)| one.at != other.at) else { continue };
             apart.count += 1;
@@ -137,11 +138,11 @@ pub(super) fn times<'a>(model: &'a Recorded, outside: &'a Recorded) -> Apart<'a>
 }
 
 /// The first place at which bursts of several ids come in another order: AXI has none between them.
-pub(super) fn reordered(model: &Recorded, outside: &Recorded) -> Option<(Place, usize)> {
-    let order = |run: &Recorded, place: Place, is_write: bool| {
+pub(super) fn reordered(model: &Recorded, outside: &Recorded) -> Option<(CutPoint, usize)> {
+    let order = |run: &Recorded, place: CutPoint, is_write: bool| {
         let of = |kind| match kind {
-            Kind::Read(id) if !is_write => Some(id),
-            Kind::Write(id) if is_write => Some(id),
+            StreamKind::Read(id) if !is_write => Some(id),
+            StreamKind::Write(id) if is_write => Some(id),
             _ => None,
         };
         let streams = run.streams.iter().filter(|(stream, _)| stream.place == place);
@@ -151,7 +152,7 @@ pub(super) fn reordered(model: &Recorded, outside: &Recorded) -> Option<(Place, 
         all.sort_unstable();
         all
     };
-    let mut places: Vec<Place> = model.streams.keys().map(|stream| stream.place).collect();
+    let mut places: Vec<CutPoint> = model.streams.keys().map(|stream| stream.place).collect();
     places.dedup();
     places.into_iter().find_map(|place| {
         [false, true].into_iter().find_map(|is_write| {
@@ -166,22 +167,22 @@ pub(super) fn reordered(model: &Recorded, outside: &Recorded) -> Option<(Place, 
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place { port: "dbb0", is_memory: false };
+    const PLACE: CutPoint = CutPoint { port: "dbb0", is_memory: false };
 
     fn read(at: u64, address: u64, byte: u8) -> Transaction {
         let beat = Content::Beat { data: vec![byte], strobes: 1, last: true, error: false };
-        let step = |at, content| Step { at: Time::ns(at), content };
+        let step = |at, content| TransferStep { at: Time::ns(at), content };
         Transaction { steps: vec![step(at, Content::Address { address, beats: 1 }), step(at + 5, beat)] }
     }
 
     fn level(at: u64) -> (Stream, Vec<Transaction>) {
-        let place = Place { port: "irq0", is_memory: false };
-        let step = Step { at: Time::ns(at), content: Content::Level(true) };
-        (Stream { place, kind: Kind::Level }, vec![Transaction { steps: vec![step] }])
+        let place = CutPoint { port: "irq0", is_memory: false };
+        let step = TransferStep { at: Time::ns(at), content: Content::Level(true) };
+        (Stream { place, kind: StreamKind::Level }, vec![Transaction { steps: vec![step] }])
     }
 
     fn run(bursts: &[(u16, Vec<Transaction>)], rise: u64) -> Recorded {
-        let stream = |id: &u16| Stream { place: PLACE, kind: Kind::Read(*id) };
+        let stream = |id: &u16| Stream { place: PLACE, kind: StreamKind::Read(*id) };
         let streams = bursts.iter().map(|(id, bursts)| (stream(id), bursts.clone())).chain([level(rise)]);
         Recorded { streams: streams.collect(), has_ended: true }
     }
@@ -191,7 +192,7 @@ mod tests {
         let model = run(&[(1, vec![read(10, 0, 1), read(30, 8, 2)]), (2, vec![read(20, 0, 3)])], 90);
         let outside = run(&[(1, vec![read(11, 0, 1), read(31, 16, 2)]), (2, vec![read(21, 0, 9)])], 95);
         let found = contents(&model, &outside).unwrap();
-        assert_eq!((found.stream.kind, found.index, found.step), (Kind::Read(2), 0, 1));
+        assert_eq!((found.stream.kind, found.index, found.step), (StreamKind::Read(2), 0, 1));
         assert_eq!(found.time(), Time::ns(25));
         // Data of the first burst and its address came an edge later, as did the other's address.
         let apart = times(&model, &outside);

@@ -6,7 +6,7 @@ use vp_models::printable;
 use vp_observers::WholeFile;
 
 use super::difference::pairs_of_all;
-use super::transactions::{Content, Kind, Step, Stream, Transaction};
+use super::transactions::{Content, Stream, StreamKind, Transaction, TransferStep};
 use super::{Compared, Failure};
 
 const HEADER: [&str; 9] =
@@ -43,10 +43,10 @@ impl Table {
             };
             let Stream { place, kind } = stream;
             let (kind, id) = match kind {
-                Kind::Access => ("access", None),
-                Kind::Level => ("level", None),
-                Kind::Read(id) => ("read", Some(id)),
-                Kind::Write(id) => ("write", Some(id)),
+                StreamKind::Access => ("access", None),
+                StreamKind::Level => ("level", None),
+                StreamKind::Read(id) => ("read", Some(id)),
+                StreamKind::Write(id) => ("write", Some(id)),
             };
             let what = model.or(outside).and_then(|transaction| transaction.steps.first()).map(what);
             let [model, outside] = edges.map(|edge| edge.map(|edge| edge.to_string()).unwrap_or_default());
@@ -78,7 +78,7 @@ fn wrong(path: &Path, error: &csv::Error) -> Failure {
     Failure::new(format!("{}: {error}", path.display()))
 }
 
-fn what(step: &Step) -> String {
+fn what(step: &TransferStep) -> String {
     match step.content {
         Content::Request { address, write: Some(value), .. } => format!("0x{address:x} = 0x{value:x}"),
         Content::Request { address, write: None, .. } => format!("0x{address:x}"),

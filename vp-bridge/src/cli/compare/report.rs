@@ -5,7 +5,7 @@ use std::io::Write;
 use vp_core::Time;
 
 use super::difference::{self, Difference, Recorded};
-use super::transactions::{Content, Kind, Place, Step, Stream, Transaction};
+use super::transactions::{Content, CutPoint, Stream, StreamKind, Transaction, TransferStep};
 use super::{Compared, Run};
 use crate::cli::out;
 use crate::cli::run::warnings;
@@ -105,27 +105,27 @@ pub(super) fn sum(all: usize, different: usize) -> Result<(), Failure> {
 
 /// Returns what was transferred, in numbers.
 fn totals(run: &Recorded) -> String {
-    let mut totals: Vec<(Place, &str, u64)> = Vec::new();
+    let mut totals: Vec<(CutPoint, &str, u64)> = Vec::new();
     for (Stream { place, kind }, transactions) in &run.streams {
         let unit = match kind {
-            Kind::Access => "access",
-            Kind::Level => "level",
-            Kind::Read(_) => "read",
-            Kind::Write(_) => "write",
+            StreamKind::Access => "access",
+            StreamKind::Level => "level",
+            StreamKind::Read(_) => "read",
+            StreamKind::Write(_) => "write",
         };
         match totals.iter_mut().find(|total| (total.0, total.1) == (*place, unit)) {
             Some(total) => total.2 += transactions.len() as u64,
             None => totals.push((*place, unit, transactions.len() as u64)),
         }
     }
-    let total = |(place, unit, count): &(Place, &str, u64)| {
+    let total = |(place, unit, count): &(CutPoint, &str, u64)| {
         let unit = if *unit == "access" && *count != 1 { "accesse" } else { unit };
         format!("{} at {}", counted(*count, unit), at(*place))
     };
     totals.iter().map(total).collect::<Vec<_>>().join(", ")
 }
 
-fn at(Place { port, is_memory }: Place) -> String {
+fn at(CutPoint { port, is_memory }: CutPoint) -> String {
     if is_memory { format!("{port} (its memory)") } else { port.to_owned() }
 }
 
@@ -237,7 +237,7 @@ impl Shown {
 }
 
 /// Returns the name of a step within its transaction.
-fn what(index: usize, step: &Step) -> String {
+fn what(index: usize, step: &TransferStep) -> String {
     match step.content {
         Content::Beat { .. } => format!("beat {index}"),
         Content::Response { .. } => "response".to_owned(),
@@ -246,7 +246,7 @@ fn what(index: usize, step: &Step) -> String {
 }
 
 /// Returns what a transaction ended with.
-fn last(step: &Step) -> String {
+fn last(step: &TransferStep) -> String {
     match &step.content {
         Content::Beat { .. } => "last data".to_owned(),
         Content::Response { error: false } => "response".to_owned(),

@@ -12,7 +12,7 @@ use crate::cli::text::counted;
 
 /// Place at which a platform is cut: one of its ports, and on which side of it the part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct CutPoint {
     pub(super) port: &'static str,
     /// True if the part is the memory behind the port; else it is the device.
     pub(super) is_memory: bool,
@@ -21,13 +21,13 @@ pub(super) struct Place {
 /// Transactions that come one after the other: of different streams of a port each may be the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stream {
-    pub(super) place: Place,
-    pub(super) kind: Kind,
+    pub(super) place: CutPoint,
+    pub(super) kind: StreamKind,
 }
 
 /// Kind of what is transferred in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum StreamKind {
     /// Accesses to registers.
     Access,
     /// Levels of an interrupt line.
@@ -37,20 +37,20 @@ pub(super) enum Kind {
     Write(u16),
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for StreamKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::Access => f.write_str("access"),
-            Kind::Level => f.write_str("level"),
-            Kind::Read(id) => write!(f, "read with id {id}"),
-            Kind::Write(id) => write!(f, "write with id {id}"),
+            StreamKind::Access => f.write_str("access"),
+            StreamKind::Level => f.write_str("level"),
+            StreamKind::Read(id) => write!(f, "read with id {id}"),
+            StreamKind::Write(id) => write!(f, "write with id {id}"),
         }
     }
 }
 
 /// A part of a transaction that has come, and the edge at which it was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct TransferStep {
     pub(super) at: Time,
     pub(super) content: Content,
 }
@@ -128,16 +128,16 @@ impl fmt::Display for Content {
 /// A transaction: its steps, as far as they have come.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Transaction {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<TransferStep>,
 }
 
 impl Transaction {
     fn of(at: Time, content: Content) -> Transaction {
-        Transaction { steps: vec![Step { at, content }] }
+        Transaction { steps: vec![TransferStep { at, content }] }
     }
 
     fn push(&mut self, at: Time, content: Content) {
-        self.steps.push(Step { at, content });
+        self.steps.push(TransferStep { at, content });
     }
 
     /// Returns the time at which the transaction began.
@@ -195,11 +195,11 @@ struct Driven {
 
 /// Puts together what was driven at these ports of a platform.
 pub(super) fn of(events: Vec<PinEvent>, ports: &[Port], period: Time) -> Streams {
-    let mut places: BTreeMap<Place, Driven> = BTreeMap::new();
+    let mut places: BTreeMap<CutPoint, Driven> = BTreeMap::new();
     for PinEvent { port, role, at, event } in events {
         let Some(&Port { name: port, kind, .. }) = ports.get(usize::from(port.0)) else { continue };
         let is_memory = role == Role::Target && kind == PortKind::Axi;
-        places.entry(Place { port, is_memory }).or_default().push(at, &event);
+        places.entry(CutPoint { port, is_memory }).or_default().push(at, &event);
     }
     let mut streams = Streams::new();
     for (place, driven) in places {
@@ -245,7 +245,7 @@ impl Driven {
         }
     }
 
-    fn into_streams(self, place: Place, period: Time, streams: &mut Streams) {
+    fn into_streams(self, place: CutPoint, period: Time, streams: &mut Streams) {
         let Driven {
             addresses: [reads, writes],
             read_data,
@@ -270,13 +270,13 @@ impl Driven {
                 streams.insert(Stream { place, kind }, transactions);
             }
         };
-        put(Kind::Access, accesses);
-        put(Kind::Level, levels);
+        put(StreamKind::Access, accesses);
+        put(StreamKind::Level, levels);
         let mut reads = Bursts::of(reads.taken(period));
         for (at, (id, content)) in read_data.taken(period) {
             reads.push(id, at, content, |_| true);
         }
-        reads.into_ids().for_each(|(id, bursts)| put(Kind::Read(id), bursts));
+        reads.into_ids().for_each(|(id, bursts)| put(StreamKind::Read(id), bursts));
         let mut writes = Bursts::of(writes.taken(period));
         // Data comes in the order of the addresses.
         let mut order: VecDeque<(usize, u16)> = writes.beats().collect();
@@ -291,7 +291,7 @@ impl Driven {
         for (at, (id, content)) in responses.taken(period) {
             writes.push(id, at, content, |_| false);
         }
-        writes.into_ids().for_each(|(id, bursts)| put(Kind::Write(id), bursts));
+        writes.into_ids().for_each(|(id, bursts)| put(StreamKind::Write(id), bursts));
     }
 }
 
@@ -384,12 +384,12 @@ mod tests {
         let port = Port { name: "dbb0", kind: PortKind::Axi, base: 0, size: 64, width: 8 };
         let streams = of(events, &[port], Time::ns(1));
         let times = |kind| -> Vec<Vec<u64>> {
-            let stream = Stream { place: Place { port: "dbb0", is_memory: false }, kind };
+            let stream = Stream { place: CutPoint { port: "dbb0", is_memory: false }, kind };
             let of = |it: &Transaction| it.steps.iter().map(|step| step.at.as_ps() / 1_000).collect();
             streams[&stream].iter().map(of).collect()
         };
-        assert_eq!(times(Kind::Read(1)), [[1, 6], [3, 7]]);
-        assert_eq!(times(Kind::Read(2)), [[2, 5]]);
-        assert_eq!(times(Kind::Write(7)), [[9, 8, 11]]);
+        assert_eq!(times(StreamKind::Read(1)), [[1, 6], [3, 7]]);
+        assert_eq!(times(StreamKind::Read(2)), [[2, 5]]);
+        assert_eq!(times(StreamKind::Write(7)), [[9, 8, 11]]);
     }
 }

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use vp_core::Time;
 use vp_core::observe::{Observation, Observer, Source, SourceInfo, What};
-use vp_recordings::Step;
+use vp_recordings::ReplayStep;
 
 use super::{Failure, show};
 use crate::cli::out;
@@ -98,8 +98,8 @@ fn run(path: &Path, kept: Option<u64>) -> Result<Rc<Watched>, Failure> {
     let until = kept.map_or(Time::MAX, |kept| Time::ps((kept + 2).saturating_mul(1 << WINDOW)));
     loop {
         match player.step(until, &mut |_| {}).map_err(|error| replay::wrong(path, &error))? {
-            Step::Done(_) => {}
-            Step::Stopped | Step::Ended(_) => return Ok(watched),
+            ReplayStep::Done(_) => {}
+            ReplayStep::Stopped | ReplayStep::Ended(_) => return Ok(watched),
         }
     }
 }

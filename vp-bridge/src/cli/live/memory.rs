@@ -1,7 +1,7 @@
 //! `vp peek`: bytes of a served platform's memory.
 
 use super::super::{Failure, Verdict};
-use super::{Look, LookArgs, number};
+use super::{LookArgs, ObserverSession, number};
 use crate::cli::out;
 use std::io::Write;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub(in super::super) struct Args {
 }
 
 /// The memory port of that name.
-pub(super) fn memory_port(look: &Look, name: &str) -> Result<PortId, Failure> {
+pub(super) fn memory_port(look: &ObserverSession, name: &str) -> Result<PortId, Failure> {
     let memories = || look.ports().filter(|(_, port)| port.kind == PortKind::Axi);
     let found = memories().find(|(_, port)| port.name == name);
     found.map(|(id, _)| id).ok_or_else(|| {

@@ -43,11 +43,11 @@ pub(super) struct Nobody;
 impl Handler for Nobody {}
 
 /// A session that looks.
-pub(super) type Look = Client<Nobody>;
+pub(super) type ObserverSession = Client<Nobody>;
 
 impl WhichArgs {
     /// A session that looks at a platform, or, without a name, one that asks the server.
-    fn open(&self, address: &Address, platform: Option<String>) -> Result<Look, Failure> {
+    fn open(&self, address: &Address, platform: Option<String>) -> Result<ObserverSession, Failure> {
         self.open_with(address, platform, Capabilities::NONE, Nobody)
     }
 
@@ -80,7 +80,7 @@ impl WhichArgs {
     }
 
     /// A session that looks at the platform that is meant.
-    pub(super) fn look(&self, address: &Address) -> Result<Look, Failure> {
+    pub(super) fn look(&self, address: &Address) -> Result<ObserverSession, Failure> {
         let platform = self.platform(address)?;
         self.open(address, Some(platform))
     }

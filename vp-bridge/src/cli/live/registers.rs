@@ -11,7 +11,7 @@ use vp_models::registers::Family;
 use vp_transport::Address;
 
 /// A register, and the words that it holds: of its one group, or of both.
-pub(in super::super) struct Held {
+pub(in super::super) struct RegisterWords {
     register: NamedRegister,
     words: Vec<u32>,
 }
@@ -43,7 +43,7 @@ pub(in super::super) fn peek<H: Handler>(
     look: &mut Client<H>,
     port: PortId,
     registers: &[NamedRegister],
-) -> Result<Vec<Held>, Failure> {
+) -> Result<Vec<RegisterWords>, Failure> {
     let mut held = Vec::new();
     for run in registers.chunk_by(|a, b| a.address / (4 * MAX_PEEKED) == b.address / (4 * MAX_PEEKED)) {
         let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
@@ -58,7 +58,7 @@ pub(in super::super) fn peek<H: Handler>(
             let place = ((register.address - first.address) / 4) as usize;
             let of = if register.has_groups() { &groups[..] } else { &groups[..1] };
             let words = of.iter().filter_map(|words| words.get(place).copied()).collect();
-            held.push(Held { register: *register, words });
+            held.push(RegisterWords { register: *register, words });
         }
     }
     Ok(held)
@@ -67,7 +67,7 @@ pub(in super::super) fn peek<H: Handler>(
 pub(in super::super) fn show(
     out: &mut impl Write,
     registers: &DeviceRegisters,
-    held: &[Held],
+    held: &[RegisterWords],
     is_asked: bool,
     shown: Shown,
 ) -> Result<(), Failure> {
@@ -76,7 +76,8 @@ pub(in super::super) fn show(
         let all: Vec<_> = held.iter().map(|held| as_json(held, family)).collect();
         return Ok(writeln!(out, "{:#}", serde_json::Value::Array(all))?);
     }
-    let is_changed = |held: &Held| held.words.iter().any(|word| *word != held.register.reset(family));
+    let is_changed =
+        |held: &RegisterWords| held.words.iter().any(|word| *word != held.register.reset(family));
     let mut left_out = 0;
     for one in held {
         if !is_asked && !shown.all && !is_changed(one) {
@@ -102,7 +103,7 @@ pub(in super::super) fn show(
 }
 
 /// A line for each field: its value in each group.
-fn write_fields(out: &mut impl Write, held: &Held, family: Family) -> std::io::Result<()> {
+fn write_fields(out: &mut impl Write, held: &RegisterWords, family: Family) -> std::io::Result<()> {
     let groups: Vec<_> = held.words.iter().map(|word| held.register.decode(family, *word)).collect();
     for (index, field) in held.register.fields().iter().enumerate() {
         let values = groups.iter().filter_map(|fields| fields.get(index)).map(|field| match &field.meaning {
@@ -116,8 +117,8 @@ fn write_fields(out: &mut impl Write, held: &Held, family: Family) -> std::io::R
     Ok(())
 }
 
-fn as_json(held: &Held, family: Family) -> serde_json::Value {
-    let Held { register, words } = held;
+fn as_json(held: &RegisterWords, family: Family) -> serde_json::Value {
+    let RegisterWords { register, words } = held;
     let fields = |word: &u32| -> serde_json::Map<String, serde_json::Value> {
         register
             .decode(family, *word)

@@ -1,7 +1,7 @@
 //! `vp stats`: the counters of a platform that runs.
 
 use super::super::{Failure, Verdict, text};
-use super::{Look, LookArgs, json};
+use super::{LookArgs, ObserverSession, json};
 use crate::cli::out;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
     }
 }
 
-fn read(look: &mut Look, args: &Args) -> Result<Vec<Counter>, Failure> {
+fn read(look: &mut ObserverSession, args: &Args) -> Result<Vec<Counter>, Failure> {
     look.counters(&args.prefix).map_err(Failure::new)
 }
 

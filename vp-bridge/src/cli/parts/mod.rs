@@ -175,7 +175,7 @@ impl FromStr for OwnerTimeout {
 }
 
 /// Part of the platform that is in another program.
-struct Part {
+struct ExternalPart {
     /// Name of the part in what people read.
     name: String,
     /// The ports that it takes, and as what.
@@ -194,9 +194,9 @@ enum Origin {
 }
 
 /// The parts of a platform that are in other programs.
-pub(super) struct Parts(Vec<Part>);
+pub(super) struct ExternalParts(Vec<ExternalPart>);
 
-impl Parts {
+impl ExternalParts {
     /// Returns true if all of the platform is in this process.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -205,7 +205,7 @@ impl Parts {
     /// Starts the programs that are parts, and says of the others how they attach.
     pub(super) fn start(&self, address: &Address) -> Result<Vec<Program>, Failure> {
         let mut programs = Vec::new();
-        for Part { name, origin, .. } in &self.0 {
+        for ExternalPart { name, origin, .. } in &self.0 {
             match origin {
                 Origin::Command(command) => programs.push(Program::start(name, command, address)?),
                 Origin::Place(..) => {}
@@ -219,7 +219,7 @@ impl Parts {
 
     /// Lets a server meet the parts that speak another protocol.
     pub(super) async fn meet(&self, server: &mut Server) -> Result<(), Failure> {
-        for Part { origin, .. } in &self.0 {
+        for ExternalPart { origin, .. } in &self.0 {
             if let Origin::Place(place, peer, channels) = origin {
                 server.add_remote_port(place, *peer, channels.clone()).await.map_err(Failure::new)?;
             }
@@ -314,7 +314,7 @@ impl PartArgs {
     }
 
     /// The parts of a platform that are in other programs. Its device is outside then, if one of them is that.
-    pub(super) fn of(&self, description: &mut Description) -> Result<Parts, Failure> {
+    pub(super) fn of(&self, description: &mut Description) -> Result<ExternalParts, Failure> {
         let is_outside = self.device_command.is_some() || self.device.is_some();
         if is_outside && !matches!(description.device, DeviceDescription::Outside(_)) {
             let outside = description.device.outside();
@@ -322,7 +322,7 @@ impl PartArgs {
         }
         let mut parts = Vec::new();
         if let DeviceDescription::Outside(_) = description.device {
-            parts.push(Part {
+            parts.push(ExternalPart {
                 name: "the device".to_owned(),
                 ports: vec![("csb0", Role::Target), ("irq0", Role::Source)],
                 origin: self.device_origin(),
@@ -339,7 +339,7 @@ impl PartArgs {
         });
         for (port, origin) in commands.chain(peers) {
             let port = if port == "dbb0" { "dbb0" } else { "sram0" };
-            if parts.iter().any(|part: &Part| part.ports.contains(&(port, Role::Target))) {
+            if parts.iter().any(|part: &ExternalPart| part.ports.contains(&(port, Role::Target))) {
                 return Err(Failure::new(format!("the memory behind {port} is given twice")));
             }
             let platform = Platform::build(description).map_err(Failure::new)?;
@@ -350,9 +350,9 @@ impl PartArgs {
                 )));
             }
             let name = format!("the memory behind {port}");
-            parts.push(Part { name, ports: vec![(port, Role::Target)], origin });
+            parts.push(ExternalPart { name, ports: vec![(port, Role::Target)], origin });
         }
-        Ok(Parts(parts))
+        Ok(ExternalParts(parts))
     }
 
     fn device_origin(&self) -> Origin {
@@ -386,7 +386,7 @@ impl PartArgs {
 
     fn serve(
         &self,
-        parts: &Parts,
+        parts: &ExternalParts,
         description: Description,
         listen: Option<&Address>,
         memory_limit: u64,
@@ -422,7 +422,12 @@ pub(super) struct PartsOutside {
 
 impl PartsOutside {
     /// Waits until all ports are taken; for a peer that does not come no longer than `limit`.
-    fn wait(&mut self, parts: &Parts, host: &mut RemoteHost, limit: Option<Duration>) -> Result<(), Failure> {
+    fn wait(
+        &mut self,
+        parts: &ExternalParts,
+        host: &mut RemoteHost,
+        limit: Option<Duration>,
+    ) -> Result<(), Failure> {
         let began = Instant::now();
         for look in 0_u32.. {
             let StatusReport { attached, .. } = host.status().map_err(Failure::new)?;
@@ -438,7 +443,7 @@ impl PartsOutside {
             for program in &mut self.programs {
                 program.check()?;
             }
-            let Part { name, origin, .. } = missing;
+            let ExternalPart { name, origin, .. } = missing;
             if let (Origin::Place(place, ..), Some(limit)) = (origin, limit)
                 && began.elapsed() >= limit
             {

@@ -8,7 +8,7 @@ use vp_models::platform::Description;
 use vp_server::{Options, Server};
 use vp_transport::Address;
 
-use super::Parts;
+use super::ExternalParts;
 use crate::cli::Failure;
 
 /// A server that ends when it is dropped: its sessions are told, and have a moment to read it.
@@ -30,7 +30,7 @@ impl PlatformServer {
         listen: Option<&Address>,
         description: Description,
         options: Options,
-        parts: &Parts,
+        parts: &ExternalParts,
     ) -> Result<PlatformServer, Failure> {
         let address = listen.cloned().unwrap_or_else(own_address);
         let runtime = super::super::runtime::builder()?.worker_threads(1).enable_all().build()?;

@@ -15,7 +15,7 @@ use vp_models::toml_text::TomlText;
 
 /// Kind of what a path names.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum InputKind {
     /// A network for NVDLA.
     Network(Named),
     /// A job or a network for an FPGA AI Suite IP.
@@ -50,9 +50,12 @@ const OTHERS: [(&[&str], &str, &str); 5] = [
 ];
 
 /// Finds what a path names; `asked` is for which device the platform is, if one is asked for.
-pub(super) fn of(path: &Path, asked: impl Fn() -> Result<Option<Device>, Failure>) -> Result<Kind, Failure> {
+pub(super) fn of(
+    path: &Path,
+    asked: impl Fn() -> Result<Option<Device>, Failure>,
+) -> Result<InputKind, Failure> {
     let is = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
-    let file = |path: &Path| Ok(Kind::Network(Named::File(path.to_owned())));
+    let file = |path: &Path| Ok(InputKind::Network(Named::File(path.to_owned())));
     let is_standard = standard::is_standard(path);
     let network = path.join("network.toml");
     if network.is_file() && !is_standard {
@@ -60,11 +63,11 @@ pub(super) fn of(path: &Path, asked: impl Fn() -> Result<Option<Device>, Failure
     }
     if !path.exists() && !is_standard {
         let built_in = path.to_str().filter(|name| Network::NAMES.contains(name));
-        let built_in = built_in.map(|name| Kind::Network(Named::BuiltIn(name.to_owned())));
+        let built_in = built_in.map(|name| InputKind::Network(Named::BuiltIn(name.to_owned())));
         return built_in.ok_or_else(|| nothing_there(path));
     }
     if !is_standard && path.is_dir() || TraceSource::of(path).is_some() {
-        return discover(path).map(Kind::Traces).map_err(|error| Failure::new(error).hint(TAKEN));
+        return discover(path).map(InputKind::Traces).map_err(|error| Failure::new(error).hint(TAKEN));
     }
     if is("csv") {
         return file(path);
@@ -83,7 +86,7 @@ pub(super) fn of(path: &Path, asked: impl Fn() -> Result<Option<Device>, Failure
     match table {
         Ok(table) => match of_toml(path, &table, asked)? {
             Some(Device::Nvdla) => file(path),
-            Some(Device::Suite) => Ok(Kind::Suite),
+            Some(Device::Suite) => Ok(InputKind::Suite),
             None => Err(unknown()),
         },
         Err(error) if is("toml") || is_standard => Err(Failure::new(error.in_file(path))),
@@ -148,13 +151,13 @@ mod tests {
 
     fn kind(text: &str, asked: Option<Device>) -> Result<Device, String> {
         match named("it.toml", text, asked)? {
-            Kind::Network(_) => Ok(Device::Nvdla),
-            Kind::Suite => Ok(Device::Suite),
-            Kind::Traces(_) => Err("traces".to_owned()),
+            InputKind::Network(_) => Ok(Device::Nvdla),
+            InputKind::Suite => Ok(Device::Suite),
+            InputKind::Traces(_) => Err("traces".to_owned()),
         }
     }
 
-    fn named(name: &str, text: &str, asked: Option<Device>) -> Result<Kind, String> {
+    fn named(name: &str, text: &str, asked: Option<Device>) -> Result<InputKind, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
@@ -164,18 +167,18 @@ mod tests {
     #[test]
     fn every_kind_is_told_by_what_is_there() {
         let network = format!("{HEAD}{POOLING}global = false\n");
-        assert!(matches!(named("layers", &network, None), Ok(Kind::Network(Named::File(_)))));
-        assert!(matches!(named("layers.csv", "layer\n", None), Ok(Kind::Network(Named::File(_)))));
+        assert!(matches!(named("layers", &network, None), Ok(InputKind::Network(Named::File(_)))));
+        assert!(matches!(named("layers.csv", "layer\n", None), Ok(InputKind::Network(Named::File(_)))));
         let traces = |name: &str| match named(name, "", None) {
-            Ok(Kind::Traces(sources)) => sources.len(),
+            Ok(InputKind::Traces(sources)) => sources.len(),
             other => panic!("{other:?}"),
         };
         assert_eq!(["a.cfg", "input.txn", "a.trace", "a.nvdla", "a_fbuf"].map(traces), [1; 5]);
         let never = || panic!("no platform is needed");
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("network.toml"), "").unwrap();
-        assert!(matches!(of(folder.path(), never), Ok(Kind::Network(Named::File(_)))));
-        assert!(matches!(of(Path::new("resnet50"), never), Ok(Kind::Network(Named::BuiltIn(_)))));
+        assert!(matches!(of(folder.path(), never), Ok(InputKind::Network(Named::File(_)))));
+        assert!(matches!(of(Path::new("resnet50"), never), Ok(InputKind::Network(Named::BuiltIn(_)))));
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod suite;
 mod tensors;
 pub(super) mod warnings;
 
-use self::kind::{Device, Kind};
+use self::kind::{Device, InputKind};
 use self::named::Named;
 pub(super) use self::network::bound;
 use self::platform::Chosen;
@@ -309,8 +309,8 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
                     .hint("name it without other networks or traces")),
             };
         match kind::of(path, || asked(args))? {
-            Kind::Traces(found) => sources.extend(found),
-            Kind::Network(named) => {
+            InputKind::Traces(found) => sources.extend(found),
+            InputKind::Network(named) => {
                 alone("a network")?;
                 // A server is not asked: that would be a session more.
                 if args.host.connect.is_none() && asked(args)? == Some(Device::Suite) {
@@ -319,7 +319,7 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
                 }
                 return network::main(&named, args);
             }
-            Kind::Suite => {
+            InputKind::Suite => {
                 alone("a job or a network")?;
                 only_for_networks(args, false)?;
                 let job = match standard::is_standard(path) {

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use vp_core::Time;
-use vp_host::network::{LayerFigures, Measured, Memories, Network, Place, Plan, PlanError};
+use vp_host::network::{LayerFigures, Measured, Memories, MemoryAddress, Network, Plan, PlanError};
 use vp_host::{Bounds, Memory};
 use vp_models::platform::{Arithmetic, Description};
 use vp_models::toml_text::TextError;
@@ -253,7 +253,7 @@ fn show(
 
 /// Shows what is in SRAM, and what goes over its interface.
 fn sram(out: &mut impl Write, plan: &Plan, measured: &Measured) -> Result<(), Failure> {
-    let is_there = |place: Place| place.memory == Memory::Secondary;
+    let is_there = |place: MemoryAddress| place.memory == Memory::Secondary;
     let tensors = plan.tensors.iter().filter(|tensor| is_there(tensor.place)).count() as u64;
     let constants = plan.constants.iter().filter(|constant| is_there(constant.place)).count() as u64;
     let mut parts = Vec::new();

@@ -15,12 +15,12 @@ use vp_study::{Finished, Outcome, Planned, Store};
 pub(super) struct Bar {
     bar: ProgressBar,
     jobs: usize,
-    kinds: HashMap<String, Kind>,
+    kinds: HashMap<String, KindProgress>,
 }
 
 /// Points of a kind: those that are left, those that have been run, and how long these took together.
 #[derive(Default)]
-struct Kind {
+struct KindProgress {
     left: usize,
     seen: usize,
     took: Duration,
@@ -30,7 +30,7 @@ impl Bar {
     pub(super) fn new(points: usize, missing: &[&Planned], jobs: NonZeroUsize) -> Bar {
         let bar = terminal::progress(points, "{bar:28} {pos}/{len} points  {elapsed}  {msg}");
         bar.set_position((points - missing.len()) as u64);
-        let mut kinds: HashMap<String, Kind> = HashMap::new();
+        let mut kinds: HashMap<String, KindProgress> = HashMap::new();
         missing.iter().for_each(|planned| kinds.entry(planned.point.kind()).or_default().left += 1);
         Bar { bar, jobs: jobs.get(), kinds }
     }
@@ -58,8 +58,9 @@ impl Bar {
 
     /// Returns the time that the study still takes. Of a kind that has not been seen, nothing is known.
     fn left(&self) -> Option<Duration> {
-        let of =
-            |kind: &Kind| (kind.seen > 0).then(|| kind.took.mul_f64(kind.left as f64 / kind.seen as f64));
+        let of = |kind: &KindProgress| {
+            (kind.seen > 0).then(|| kind.took.mul_f64(kind.left as f64 / kind.seen as f64))
+        };
         let left: Duration = self.kinds.values().map(of).sum::<Option<Duration>>()?;
         Some(left.div_f64(self.jobs as f64))
     }

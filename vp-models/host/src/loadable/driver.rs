@@ -5,11 +5,11 @@
 //! use; read DMAs turn by themselves when they are used, and have a group of their own.
 
 use super::error::RunError;
-use super::network::{Kind, Operation, What};
+use super::network::{Operation, OperationKind, OperationWork};
 use super::places::Places;
 use super::registers::{self, Registers};
 use crate::DriverError;
-use crate::driver::{Driver, Event, Job, State};
+use crate::driver::{Driver, Event, Job, JobState};
 use vp_core::Time;
 use vp_models::nvdla::glb::InterruptSource;
 use vp_models::nvdla::registers::{RegisterRef, Unit, bdma, cdma, glb};
@@ -21,7 +21,7 @@ const POLLS: u32 = 100_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Kind of the operation.
-    pub kind: Kind,
+    pub kind: OperationKind,
     /// Time at which its registers begin to be written.
     pub programmed: Time,
     /// Time at which it is enabled.
@@ -57,7 +57,7 @@ impl<'a, 'h> Kernel<'a, 'h> {
     pub(super) fn run(mut self) -> Result<Vec<Span>, RunError> {
         while self.driver.left > 0 {
             while self.advance()? {}
-            if !self.driver.jobs.iter().any(|job| job.state == State::Enabled) {
+            if !self.driver.jobs.iter().any(|job| job.state == JobState::Enabled) {
                 return Err(self.stuck());
             }
             self.driver.interrupt()?;
@@ -73,7 +73,7 @@ impl<'a, 'h> Kernel<'a, 'h> {
     }
 
     fn stuck(&self) -> RunError {
-        let is_left = |job: &Job| job.state != State::Completed;
+        let is_left = |job: &Job| job.state != JobState::Completed;
         let first = self.driver.jobs.iter().position(is_left).unwrap_or_default();
         RunError::Stuck {
             left: self.driver.left,
@@ -86,7 +86,7 @@ impl<'a, 'h> Kernel<'a, 'h> {
     /// Programs and enables what can be; whether there was any.
     fn advance(&mut self) -> Result<bool, RunError> {
         let mut moved = false;
-        for kind in Kind::ALL {
+        for kind in OperationKind::ALL {
             if let Some(at) = self.next_to_program(kind) {
                 self.program(at)?;
                 moved = true;
@@ -102,10 +102,10 @@ impl<'a, 'h> Kernel<'a, 'h> {
     }
 
     /// The next operation of a kind, if its unit has a group for it.
-    fn next_to_program(&mut self, kind: Kind) -> Option<usize> {
+    fn next_to_program(&mut self, kind: OperationKind) -> Option<usize> {
         let others: Vec<usize> = self.driver.groups(kind.unit()).users.into_iter().flatten().collect();
         let jobs = &self.driver.jobs;
-        let is_next = |&at: &usize| self.operations[at].kind == kind && jobs[at].state == State::Waiting;
+        let is_next = |&at: &usize| self.operations[at].kind == kind && jobs[at].state == JobState::Waiting;
         let at = (0..self.operations.len()).find(is_next)?;
         let has_room = others.len() < 2;
         // Tables are not kept twice: one is loaded when nobody uses another.
@@ -114,7 +114,8 @@ impl<'a, 'h> Kernel<'a, 'h> {
             None => true,
         };
         // What is in the queue when BDMA is launched belongs together.
-        let has_queue = kind != Kind::Bdma || others.iter().all(|&other| jobs[other].state == State::Enabled);
+        let has_queue =
+            kind != OperationKind::Bdma || others.iter().all(|&other| jobs[other].state == JobState::Enabled);
         (has_room && has_table && has_queue).then_some(at)
     }
 
@@ -125,7 +126,7 @@ impl<'a, 'h> Kernel<'a, 'h> {
         self.driver.jobs[at].programmed = self.driver.bus.now()?;
         let group = self.take_groups(at)?;
         self.unmask(kind)?;
-        if kind == Kind::Convolution {
+        if kind == OperationKind::Convolution {
             self.expect_idle(at, group)?;
         }
         if let Some((lut, precision)) = operation.lut()
@@ -135,7 +136,7 @@ impl<'a, 'h> Kernel<'a, 'h> {
             self.driver.bus.run(&load)?;
             self.tables[kind as usize] = Some(lut.index);
         }
-        if let What::Bdma(copies) = &operation.what {
+        if let OperationWork::Bdma(copies) = &operation.what {
             for copy in copies {
                 self.poll(at, Unit::Bdma, bdma::STATUS, |status| status & 0xff != 0)?;
                 self.driver.bus.run(&registers::transfer(copy, self.places))?;
@@ -157,7 +158,7 @@ impl<'a, 'h> Kernel<'a, 'h> {
         self.driver.occupy(kind.unit(), group, at);
         let mut groups: Vec<(Unit, usize)> = units(kind).iter().map(|&unit| (unit, group)).collect();
         if let Some(rdma) = rdma(kind) {
-            let rdma_group = if kind == Kind::Cdp { group } else { self.next_group(rdma)? };
+            let rdma_group = if kind == OperationKind::Cdp { group } else { self.next_group(rdma)? };
             if registers::uses_rdma(operation) {
                 self.driver.occupy(rdma, rdma_group, at);
             }
@@ -181,7 +182,7 @@ impl<'a, 'h> Kernel<'a, 'h> {
     }
 
     /// Lets a unit's interrupts through. The driver leaves those of the convolution pipeline as they are.
-    fn unmask(&mut self, kind: Kind) -> Result<(), DriverError> {
+    fn unmask(&mut self, kind: OperationKind) -> Result<(), DriverError> {
         let &[(source, _)] = interrupts(kind) else { return Ok(()) };
         let mask = self.driver.bus.read(Unit::Glb, glb::S_INTR_MASK.name)?;
         let bits = [0, 1].map(|group| source.of_group(group).mask());
@@ -189,7 +190,7 @@ impl<'a, 'h> Kernel<'a, 'h> {
     }
 
     fn expect_idle(&mut self, at: usize, group: usize) -> Result<(), RunError> {
-        for &unit in units(Kind::Convolution) {
+        for &unit in units(OperationKind::Convolution) {
             let status = self.driver.bus.read(unit, "S_STATUS")? >> (16 * group) & 3;
             if status != 0 {
                 let register = format!("{unit}.S_STATUS");
@@ -220,11 +221,11 @@ impl<'a, 'h> Kernel<'a, 'h> {
     fn enable(&mut self, at: usize) -> Result<(), RunError> {
         let kind = self.operations[at].kind;
         self.driver.at(at);
-        if kind == Kind::Convolution {
+        if kind == OperationKind::Convolution {
             self.poll(at, Unit::Cdma, cdma::S_CBUF_FLUSH_STATUS, |status| status & 1 == 1)?;
         }
         self.driver.begin(at)?;
-        if kind == Kind::Bdma {
+        if kind == OperationKind::Bdma {
             // It has no pointer.
             let launch = [bdma::CFG_LAUNCH0, bdma::CFG_LAUNCH1]
                 [usize::from(self.driver.groups(Unit::Bdma).users[1] == Some(at))];
@@ -235,39 +236,39 @@ impl<'a, 'h> Kernel<'a, 'h> {
 }
 
 /// Returns the interrupts of a kind, and the events that they tell. What has been fetched comes before what is done.
-fn interrupts(kind: Kind) -> &'static [(InterruptSource, Event)] {
+fn interrupts(kind: OperationKind) -> &'static [(InterruptSource, Event)] {
     match kind {
-        Kind::Convolution => &[
+        OperationKind::Convolution => &[
             (InterruptSource::CdmaData, Event::DataFetched),
             (InterruptSource::CdmaWeight, Event::WeightsFetched),
             (InterruptSource::Cacc, Event::Completed),
         ],
-        Kind::Bdma => &[(InterruptSource::Bdma, Event::Completed)],
-        Kind::Sdp => &[(InterruptSource::Sdp, Event::Completed)],
-        Kind::Pdp => &[(InterruptSource::Pdp, Event::Completed)],
-        Kind::Cdp => &[(InterruptSource::Cdp, Event::Completed)],
-        Kind::Rubik => &[(InterruptSource::Rubik, Event::Completed)],
+        OperationKind::Bdma => &[(InterruptSource::Bdma, Event::Completed)],
+        OperationKind::Sdp => &[(InterruptSource::Sdp, Event::Completed)],
+        OperationKind::Pdp => &[(InterruptSource::Pdp, Event::Completed)],
+        OperationKind::Cdp => &[(InterruptSource::Cdp, Event::Completed)],
+        OperationKind::Rubik => &[(InterruptSource::Rubik, Event::Completed)],
     }
 }
 
 /// The units of a kind that have groups, in the order in which the driver points at them.
-fn units(kind: Kind) -> &'static [Unit] {
+fn units(kind: OperationKind) -> &'static [Unit] {
     match kind {
-        Kind::Bdma => &[],
-        Kind::Convolution => &[Unit::Cacc, Unit::CmacA, Unit::CmacB, Unit::Csc, Unit::Cdma],
-        Kind::Sdp => &[Unit::Sdp],
-        Kind::Pdp => &[Unit::Pdp],
-        Kind::Cdp => &[Unit::Cdp],
-        Kind::Rubik => &[Unit::Rbk],
+        OperationKind::Bdma => &[],
+        OperationKind::Convolution => &[Unit::Cacc, Unit::CmacA, Unit::CmacB, Unit::Csc, Unit::Cdma],
+        OperationKind::Sdp => &[Unit::Sdp],
+        OperationKind::Pdp => &[Unit::Pdp],
+        OperationKind::Cdp => &[Unit::Cdp],
+        OperationKind::Rubik => &[Unit::Rbk],
     }
 }
 
 /// The read DMA of a kind that has one with groups of its own.
-fn rdma(kind: Kind) -> Option<Unit> {
+fn rdma(kind: OperationKind) -> Option<Unit> {
     match kind {
-        Kind::Sdp => Some(Unit::SdpRdma),
-        Kind::Pdp => Some(Unit::PdpRdma),
-        Kind::Cdp => Some(Unit::CdpRdma),
-        Kind::Bdma | Kind::Convolution | Kind::Rubik => None,
+        OperationKind::Sdp => Some(Unit::SdpRdma),
+        OperationKind::Pdp => Some(Unit::PdpRdma),
+        OperationKind::Cdp => Some(Unit::CdpRdma),
+        OperationKind::Bdma | OperationKind::Convolution | OperationKind::Rubik => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Errors of a loadable, and of running one.
 
 use super::fit::{Misfit, alternatives, list};
-use super::network::Kind;
+use super::network::OperationKind;
 use super::shape::CubeFault;
 use crate::DriverError;
 use std::fmt;
@@ -220,7 +220,7 @@ pub enum RunError {
         /// The first of them.
         first: usize,
         /// Kind of that operation.
-        kind: Kind,
+        kind: OperationKind,
         /// Number of events it still waits for.
         count: usize,
     },

@@ -16,7 +16,7 @@ mod layers;
 mod tensors;
 
 use super::cpu;
-use super::network::{Operation, What, cube, operations};
+use super::network::{Operation, OperationWork, cube, operations};
 use super::places::Places;
 use super::{Domain, Loadable, LoadableError, Processor, layout};
 use crate::network::entries_of_atoms;
@@ -311,30 +311,32 @@ fn checked_atoms(loadable: &Loadable, operations: &[(String, Operation)]) -> Res
 fn missing(operation: &Operation, config: &Config) -> Option<&'static str> {
     let is_mapped = |unit: Unit| config.register_map.base(unit).is_some();
     match &operation.what {
-        What::Bdma(_) => (!config.bdma || !is_mapped(Unit::Bdma)).then_some("BDMA"),
-        What::Rubik { .. } => (!config.rubik || !is_mapped(Unit::Rbk)).then_some("RUBIK"),
-        What::Pdp { .. } => (!config.pdp).then_some("PDP"),
-        What::Cdp { .. } => (!config.cdp).then_some("CDP"),
-        What::Sdp { descriptor: sdp, .. } => {
+        OperationWork::Bdma(_) => (!config.bdma || !is_mapped(Unit::Bdma)).then_some("BDMA"),
+        OperationWork::Rubik { .. } => (!config.rubik || !is_mapped(Unit::Rbk)).then_some("RUBIK"),
+        OperationWork::Pdp { .. } => (!config.pdp).then_some("PDP"),
+        OperationWork::Cdp { .. } => (!config.cdp).then_some("CDP"),
+        OperationWork::Sdp { descriptor: sdp, .. } => {
             let has = [(config.sdp_bs, "stage X1"), (config.sdp_bn, "stage X2"), (config.sdp_ew, "stage Y")];
             let lacking =
                 sdp.stages.iter().zip(has).find(|(stage, (has, _))| stage.changes_anything() && !has);
             let lut = (sdp.stages[2].looks_up() && !config.sdp_lut).then_some("lookup table in SDP");
             lacking.map(|(_, (_, name))| name).or(lut)
         }
-        What::Convolution { .. } => None,
+        OperationWork::Convolution { .. } => None,
     }
 }
 
 /// The formats of an operation beside int8.
 fn formats(operation: &Operation) -> Vec<Precision> {
     let codes = match &operation.what {
-        What::Bdma(_) => Vec::new(),
-        What::Convolution { descriptor, .. } => vec![descriptor.in_precision, descriptor.proc_precision],
-        What::Sdp { descriptor, .. } => vec![descriptor.src_precision, descriptor.dst_precision],
-        What::Pdp { descriptor, .. } => vec![descriptor.precision],
-        What::Cdp { descriptor, .. } => vec![descriptor.in_precision],
-        What::Rubik { .. } => Vec::new(),
+        OperationWork::Bdma(_) => Vec::new(),
+        OperationWork::Convolution { descriptor, .. } => {
+            vec![descriptor.in_precision, descriptor.proc_precision]
+        }
+        OperationWork::Sdp { descriptor, .. } => vec![descriptor.src_precision, descriptor.dst_precision],
+        OperationWork::Pdp { descriptor, .. } => vec![descriptor.precision],
+        OperationWork::Cdp { descriptor, .. } => vec![descriptor.in_precision],
+        OperationWork::Rubik { .. } => Vec::new(),
     };
     let formats = codes.into_iter().filter_map(|code| Precision::of_code(code.into()));
     formats.filter(|format| DataType::from(*format) != DataType::Int8).collect()
@@ -346,7 +348,7 @@ fn other_blocks(place: &str, operation: &Operation, config: &Config) -> Option<M
     /// Bytes of the entries that there may be.
     const ENTRY_BYTES: [u32; 6] = [8, 16, 32, 64, 128, 256];
     const DIRECT: u8 = 0;
-    let What::Convolution { descriptor, cubes, .. } = &operation.what else { return None };
+    let OperationWork::Convolution { descriptor, cubes, .. } = &operation.what else { return None };
     let layout::Convolution { mode, data_format, entries_per_slice, in_precision, kernel_channels, .. } =
         **descriptor;
     if mode != DIRECT || data_format != cubes::FEATURES {

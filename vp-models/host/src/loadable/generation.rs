@@ -4,7 +4,7 @@
 //! Descriptors read in the wrong form have places and sizes that cannot be; so the form is taken in which more of them can.
 
 use super::cpu;
-use super::network::{self, Cube, MAX_EXTENT, TensorPlace, What};
+use super::network::{self, Cube, MAX_EXTENT, OperationWork, TensorPlace};
 use super::{Generation, Loadable, Processor, Version};
 
 /// Most operations that are looked at: more tell nothing new.
@@ -50,7 +50,7 @@ fn likely_parts(loadable: &Loadable, generation: Generation) -> usize {
     likely
 }
 
-fn likely_cubes(loadable: &Loadable, what: &What) -> usize {
+fn likely_cubes(loadable: &Loadable, what: &OperationWork) -> usize {
     let data = what.data().into_iter().filter(|(_, cube)| has_extents(cube) && is_placed(loadable, cube));
     let parameters = what.parameters().into_iter().filter(|cube| is_placed(loadable, cube));
     data.count() + parameters.count()

@@ -40,7 +40,7 @@ pub use super::trace::recording::Element;
 pub use driver::Span;
 pub use error::{CubeAtoms, LoadableError, RunError};
 pub(crate) use image::normal;
-pub use network::Kind;
+pub use network::OperationKind;
 pub use run::{Execution, FrameDifference, Output, run, run_frames};
 pub use shape::CubeFault;
 

@@ -8,7 +8,7 @@ use vp_models::nvdla::registers::Unit;
 
 /// Kinds of operations, in the order in which the format counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum OperationKind {
     /// Copies between the memories.
     Bdma,
     /// Convolution: CDMA, CSC, CMAC and CACC.
@@ -23,33 +23,40 @@ pub enum Kind {
     Rubik,
 }
 
-impl Kind {
+impl OperationKind {
     /// All of them.
-    pub const ALL: [Kind; 6] = [Kind::Bdma, Kind::Convolution, Kind::Sdp, Kind::Pdp, Kind::Cdp, Kind::Rubik];
+    pub const ALL: [OperationKind; 6] = [
+        OperationKind::Bdma,
+        OperationKind::Convolution,
+        OperationKind::Sdp,
+        OperationKind::Pdp,
+        OperationKind::Cdp,
+        OperationKind::Rubik,
+    ];
 
     /// The unit whose pointer and interrupt tell how an operation stands.
     #[must_use]
     pub const fn unit(self) -> Unit {
         match self {
-            Kind::Bdma => Unit::Bdma,
-            Kind::Convolution => Unit::Cacc,
-            Kind::Sdp => Unit::Sdp,
-            Kind::Pdp => Unit::Pdp,
-            Kind::Cdp => Unit::Cdp,
-            Kind::Rubik => Unit::Rbk,
+            OperationKind::Bdma => Unit::Bdma,
+            OperationKind::Convolution => Unit::Cacc,
+            OperationKind::Sdp => Unit::Sdp,
+            OperationKind::Pdp => Unit::Pdp,
+            OperationKind::Cdp => Unit::Cdp,
+            OperationKind::Rubik => Unit::Rbk,
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for OperationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Bdma => "BDMA",
-            Kind::Convolution => "convolution",
-            Kind::Sdp => "SDP",
-            Kind::Pdp => "PDP",
-            Kind::Cdp => "CDP",
-            Kind::Rubik => "RUBIK",
+            OperationKind::Bdma => "BDMA",
+            OperationKind::Convolution => "convolution",
+            OperationKind::Sdp => "SDP",
+            OperationKind::Pdp => "PDP",
+            OperationKind::Cdp => "CDP",
+            OperationKind::Rubik => "RUBIK",
         })
     }
 }
@@ -100,7 +107,7 @@ pub(super) enum TensorPlace {
 
 /// Work of an operation: its descriptor and its cubes.
 #[derive(Clone, Debug)]
-pub(super) enum What {
+pub(super) enum OperationWork {
     Bdma(Vec<Copy>),
     Convolution { descriptor: Box<layout::Convolution>, cubes: [Cube; 5], offset_u: i64, uv_line_stride: u32 },
     Sdp { descriptor: Box<layout::Sdp>, cubes: [Cube; 5], lut: Option<Lut> },
@@ -109,24 +116,24 @@ pub(super) enum What {
     Rubik { descriptor: layout::Rubik, cubes: [Cube; 2] },
 }
 
-impl What {
+impl OperationWork {
     /// The cubes of data that it takes and makes, as their surfaces name them.
     pub(super) fn data(&self) -> Vec<(&'static str, &Cube)> {
         let (source, destination) = match self {
-            What::Bdma(_) => return Vec::new(),
-            What::Convolution { cubes, .. } => {
+            OperationWork::Bdma(_) => return Vec::new(),
+            OperationWork::Convolution { cubes, .. } => {
                 (&cubes[cube::CONV_SOURCE], Some(&cubes[cube::CONV_DESTINATION]))
             }
-            What::Sdp { cubes, .. } => {
+            OperationWork::Sdp { cubes, .. } => {
                 let destination = &cubes[cube::SDP_DESTINATION];
                 (
                     &cubes[cube::SDP_SOURCE],
                     Some(destination).filter(|cube| cube.place != TensorPlace::OnTheFly),
                 )
             }
-            What::Pdp { cubes: [source, destination], .. }
-            | What::Cdp { cubes: [source, destination], .. }
-            | What::Rubik { cubes: [source, destination], .. } => (source, Some(destination)),
+            OperationWork::Pdp { cubes: [source, destination], .. }
+            | OperationWork::Cdp { cubes: [source, destination], .. }
+            | OperationWork::Rubik { cubes: [source, destination], .. } => (source, Some(destination)),
         };
         let destination = destination.map(|cube| ("destination", cube));
         [("source", source)].into_iter().chain(destination).collect()
@@ -135,12 +142,12 @@ impl What {
     /// The cubes of parameters that it reads from memory.
     pub(super) fn parameters(&self) -> Vec<&Cube> {
         match self {
-            What::Convolution { descriptor, cubes, .. } => {
+            OperationWork::Convolution { descriptor, cubes, .. } => {
                 let is_compressed = descriptor.weight_format != 0;
                 let of_masks = [&cubes[cube::WMB], &cubes[cube::WGS]].into_iter().filter(|_| is_compressed);
                 [&cubes[cube::WEIGHTS]].into_iter().chain(of_masks).collect()
             }
-            What::Sdp { descriptor, cubes, .. } => {
+            OperationWork::Sdp { descriptor, cubes, .. } => {
                 let stages = descriptor.stages.iter().zip(&cubes[cube::X1..]);
                 stages.filter(|(stage, _)| stage.reads_memory()).map(|(_, cube)| cube).collect()
             }
@@ -166,22 +173,22 @@ pub(super) struct Lut {
 
 #[derive(Clone, Debug)]
 pub(super) struct Operation {
-    pub(super) kind: Kind,
+    pub(super) kind: OperationKind,
     /// Events that must come before it is enabled.
     pub(super) dependencies: u8,
     /// Operations that are told, and of which of its events.
     pub(super) consumers: Vec<(usize, Event)>,
     /// Operation that is told that this one is enabled, of those before it in the pipeline.
     pub(super) fused_parent: Option<(usize, Event)>,
-    pub(super) what: What,
+    pub(super) what: OperationWork,
 }
 
 impl Operation {
     /// Table of the operation, if there is one, and the operation's precision.
     pub(super) fn lut(&self) -> Option<(&Lut, u8)> {
         match &self.what {
-            What::Sdp { lut: Some(lut), descriptor, .. } => Some((lut, descriptor.src_precision)),
-            What::Cdp { lut: Some(lut), descriptor, .. } => Some((lut, descriptor.in_precision)),
+            OperationWork::Sdp { lut: Some(lut), descriptor, .. } => Some((lut, descriptor.src_precision)),
+            OperationWork::Cdp { lut: Some(lut), descriptor, .. } => Some((lut, descriptor.in_precision)),
             _ => None,
         }
     }
@@ -316,11 +323,13 @@ impl Lists<'_> {
         let dependency: layout::Dependency =
             self.at(self.dependencies, "dependencies", at, at * layout::DEPENDENCY)?;
         let place = || format!("operation {at}");
-        let kind = *Kind::ALL.get(usize::from(dependency.kind)).ok_or_else(|| LoadableError::Descriptor {
-            place: place(),
-            field: "type",
-            value: dependency.kind.into(),
-            expected: "and there are 0 to 5 (BDMA, convolution, SDP, PDP, CDP, RUBIK)",
+        let kind = *OperationKind::ALL.get(usize::from(dependency.kind)).ok_or_else(|| {
+            LoadableError::Descriptor {
+                place: place(),
+                field: "type",
+                value: dependency.kind.into(),
+                expected: "and there are 0 to 5 (BDMA, convolution, SDP, PDP, CDP, RUBIK)",
+            }
         })?;
         let other = |consumer: layout::Consumer| match usize::try_from(consumer.index.get()) {
             Err(_) => Ok(None),
@@ -343,13 +352,13 @@ impl Lists<'_> {
         })
     }
 
-    fn what(&self, at: usize, kind: Kind) -> Result<What, LoadableError> {
+    fn what(&self, at: usize, kind: OperationKind) -> Result<OperationWork, LoadableError> {
         let entry = at * layout::OPERATION;
         Ok(match kind {
-            Kind::Bdma => What::Bdma(self.copies(at)?),
-            Kind::Convolution => {
+            OperationKind::Bdma => OperationWork::Bdma(self.copies(at)?),
+            OperationKind::Convolution => {
                 let behind = at * layout::SURFACE + 5 * self.generation.cube_bytes();
-                What::Convolution {
+                OperationWork::Convolution {
                     descriptor: Box::new(self.at(self.operations, "descriptor", at, entry)?),
                     cubes: self.cubes(at)?,
                     offset_u: self
@@ -360,21 +369,21 @@ impl Lists<'_> {
                         .get(),
                 }
             }
-            Kind::Sdp => {
+            OperationKind::Sdp => {
                 let descriptor: layout::Sdp = self.at(self.operations, "descriptor", at, entry)?;
                 let lut = self.lut(at, descriptor.lut.get())?;
-                What::Sdp { descriptor: Box::new(descriptor), cubes: self.cubes(at)?, lut }
+                OperationWork::Sdp { descriptor: Box::new(descriptor), cubes: self.cubes(at)?, lut }
             }
-            Kind::Pdp => What::Pdp {
+            OperationKind::Pdp => OperationWork::Pdp {
                 descriptor: Box::new(self.at(self.operations, "descriptor", at, entry)?),
                 cubes: self.cubes(at)?,
             },
-            Kind::Cdp => {
+            OperationKind::Cdp => {
                 let descriptor: layout::Cdp = self.at(self.operations, "descriptor", at, entry)?;
                 let lut = self.lut(at, descriptor.lut.get())?;
-                What::Cdp { descriptor, cubes: self.cubes(at)?, lut }
+                OperationWork::Cdp { descriptor, cubes: self.cubes(at)?, lut }
             }
-            Kind::Rubik => What::Rubik {
+            OperationKind::Rubik => OperationWork::Rubik {
                 descriptor: self.at(self.operations, "descriptor", at, entry)?,
                 cubes: self.cubes(at)?,
             },

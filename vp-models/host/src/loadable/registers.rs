@@ -10,7 +10,7 @@ mod sdp;
 
 use super::AddressEntry;
 use super::layout;
-use super::network::{Copy, Cube, Operation, TensorPlace, What, cube};
+use super::network::{Copy, Cube, Operation, OperationWork, TensorPlace, cube};
 use super::places::Places;
 use crate::program::Program;
 use vp_models::nvdla::bdma::layer::BdmaTransfer;
@@ -36,16 +36,20 @@ pub(super) struct Registers {
 pub(super) fn of(operation: &Operation, places: &Places) -> Registers {
     let mut program = Program::new(places.map);
     let enables = match &operation.what {
-        What::Bdma(_) => Vec::new(),
-        What::Convolution { descriptor, cubes, offset_u, uv_line_stride } => {
+        OperationWork::Bdma(_) => Vec::new(),
+        OperationWork::Convolution { descriptor, cubes, offset_u, uv_line_stride } => {
             convolution::write(&mut program, places, descriptor, cubes, *offset_u, *uv_line_stride)
         }
-        What::Sdp { descriptor, cubes, .. } => sdp::write(&mut program, places, descriptor, cubes),
-        What::Pdp { descriptor, cubes } => written(&mut program, &pooling(places, descriptor, cubes)),
-        What::Cdp { descriptor, cubes, .. } => {
+        OperationWork::Sdp { descriptor, cubes, .. } => sdp::write(&mut program, places, descriptor, cubes),
+        OperationWork::Pdp { descriptor, cubes } => {
+            written(&mut program, &pooling(places, descriptor, cubes))
+        }
+        OperationWork::Cdp { descriptor, cubes, .. } => {
             written(&mut program, &normalisation(places, descriptor, cubes))
         }
-        What::Rubik { descriptor, cubes } => written(&mut program, &reshaping(places, descriptor, cubes)),
+        OperationWork::Rubik { descriptor, cubes } => {
+            written(&mut program, &reshaping(places, descriptor, cubes))
+        }
     };
     Registers { program, enables }
 }
@@ -59,10 +63,10 @@ fn written(program: &mut Program, encoded: &Encoded) -> Vec<Unit> {
 /// Returns true if the operation has the unit's own read DMA read for it.
 pub(super) fn uses_rdma(operation: &Operation) -> bool {
     match &operation.what {
-        What::Sdp { descriptor, cubes, .. } => sdp::needs_rdma(descriptor, cubes),
-        What::Pdp { cubes, .. } => cubes[cube::SOURCE].place != TensorPlace::OnTheFly,
-        What::Cdp { .. } => true,
-        What::Bdma(_) | What::Convolution { .. } | What::Rubik { .. } => false,
+        OperationWork::Sdp { descriptor, cubes, .. } => sdp::needs_rdma(descriptor, cubes),
+        OperationWork::Pdp { cubes, .. } => cubes[cube::SOURCE].place != TensorPlace::OnTheFly,
+        OperationWork::Cdp { .. } => true,
+        OperationWork::Bdma(_) | OperationWork::Convolution { .. } | OperationWork::Rubik { .. } => false,
     }
 }
 

@@ -15,23 +15,23 @@ pub(super) const ALIGNMENT: u64 = 256;
 
 /// Start of something in a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct MemoryAddress {
     /// Memory in which it is.
     pub memory: Memory,
     /// Address of its first byte.
     pub address: u64,
 }
 
-impl Place {
+impl MemoryAddress {
     /// In the primary memory.
-    pub const fn primary(address: u64) -> Place {
-        Place { memory: Memory::Primary, address }
+    pub const fn primary(address: u64) -> MemoryAddress {
+        MemoryAddress { memory: Memory::Primary, address }
     }
 
     /// Returns the place so many bytes further on.
     #[must_use]
-    pub const fn plus(self, bytes: u64) -> Place {
-        Place { address: self.address + bytes, ..self }
+    pub const fn plus(self, bytes: u64) -> MemoryAddress {
+        MemoryAddress { address: self.address + bytes, ..self }
     }
 }
 
@@ -128,7 +128,7 @@ pub enum Form {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
     /// Start of the tensor.
-    pub place: Place,
+    pub place: MemoryAddress,
     /// Size of the tensor.
     pub shape: Shape,
     /// The format of its elements.
@@ -146,7 +146,7 @@ impl Tensor {
         config: &Config,
     ) -> Tensor {
         let form = Form::Features { atom: config.memory_atom, channels, room: [shape.width, shape.height] };
-        Tensor { place: Place::primary(0), shape, precision, form }
+        Tensor { place: MemoryAddress::primary(0), shape, precision, form }
     }
 
     /// An image.
@@ -154,7 +154,12 @@ impl Tensor {
         let bytes = if shape.channels == 1 { 1 } else { 4 } * precision.bytes() as u32;
         // Lines begin with an atom, whatever its size.
         let line_stride = (shape.width * bytes).next_multiple_of(64);
-        Tensor { place: Place::primary(0), shape, precision, form: Form::Pixels { bytes, line_stride } }
+        Tensor {
+            place: MemoryAddress::primary(0),
+            shape,
+            precision,
+            form: Form::Pixels { bytes, line_stride },
+        }
     }
 
     /// The cube that it lies in, of features.
@@ -247,7 +252,7 @@ impl Tensor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cube {
     /// Start of the cube.
-    pub(super) place: Place,
+    pub(super) place: MemoryAddress,
     pub(super) shape: Shape,
     /// Columns and lines that a surface has room for.
     pub(super) room: [u32; 2],
@@ -296,7 +301,7 @@ impl Cube {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CubePlace {
     /// Start of the cube.
-    pub(super) place: Place,
+    pub(super) place: MemoryAddress,
     /// Bytes from a line to the next.
     pub(super) line_stride: u32,
     /// Bytes from a surface to the next.
@@ -306,7 +311,7 @@ pub(super) struct CubePlace {
 impl CubePlace {
     /// As the engines know it.
     pub(super) fn surface(self, atom: u32) -> Surface {
-        let CubePlace { place: Place { memory, address: base }, line_stride, surface_stride } = self;
+        let CubePlace { place: MemoryAddress { memory, address: base }, line_stride, surface_stride } = self;
         let (ram, packing) = (ram(memory), Packing::Strided);
         Surface { ram, base, line_stride, surface_stride, pixel: atom, atom, packing }
     }
@@ -440,7 +445,7 @@ mod tests {
         assert_eq!((bytes[..34].to_vec(), bytes.len()), ((0..34).collect(), 128));
         let shape = Shape { width: 2, height: 1, channels: 3 };
         let form = Form::Features { atom: 4, channels: Channels::plain(3), room: [2, 1] };
-        let tensor = Tensor { place: Place::primary(0), shape, precision: Precision::Int16, form };
+        let tensor = Tensor { place: MemoryAddress::primary(0), shape, precision: Precision::Int16, form };
         let bytes = tensor.pack(&[1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6]);
         let expected: [i8; 16] = [1, -1, 2, -2, 4, -4, 5, -5, 3, -3, 0, 0, 6, -6, 0, 0];
         assert_eq!(bytes, expected.map(|byte| byte as u8));
@@ -455,7 +460,8 @@ mod tests {
         let shape = Shape { width: 2, height: 1, channels: 3 };
         let precision = Precision::Int8;
         let form = |channels| Form::Features { atom: 2, channels, room: [2, 1] };
-        let tensor = |channels| Tensor { place: Place::primary(0), shape, precision, form: form(channels) };
+        let tensor =
+            |channels| Tensor { place: MemoryAddress::primary(0), shape, precision, form: form(channels) };
         let bytes = tensor(Channels::plain(3)).pack(&[1, 2, 3, 4, 5, 6]);
         assert_eq!(bytes, [1, 2, 4, 5, 3, 0, 6, 0]);
         // One channel, and two that begin with the next atom.
@@ -469,7 +475,7 @@ mod tests {
     fn lines_and_surfaces_are_as_far_apart_as_they_have_room() {
         let shape = Shape { width: 2, height: 1, channels: 3 };
         let form = Form::Features { atom: 2, channels: Channels::plain(3), room: [2, 1] };
-        let mut tensor = Tensor { place: Place::primary(0), shape, precision: Precision::Int8, form };
+        let mut tensor = Tensor { place: MemoryAddress::primary(0), shape, precision: Precision::Int8, form };
         tensor.make_room([3, 2]);
         let bytes = tensor.pack(&[1, 2, 3, 4, 5, 6]);
         let none = [0; 8];
@@ -506,7 +512,7 @@ mod tests {
             let atom = lanes * precision.bytes() as u32;
             let channels = Channels::joined([&Channels::plain(channels), &Channels::plain(channels)], lanes);
             let shape = Shape { width, height, channels: channels.each().count() as u32 };
-            let (place, room) = (Place::primary(0), [width + beside[0], height + beside[1]]);
+            let (place, room) = (MemoryAddress::primary(0), [width + beside[0], height + beside[1]]);
             let features = Tensor { place, shape, precision, form: Form::Features { atom, channels, room } };
             let image = Tensor::image(Shape { channels: 3, ..shape }, precision);
             for tensor in [features, image] {

@@ -50,11 +50,11 @@ pub use description::{
 };
 pub use error::{MeasureError, PlanError, RunError};
 pub(crate) use layout::entries_of_atoms;
-pub use layout::{Channels, Form, Place, Run, Tensor};
+pub use layout::{Channels, Form, MemoryAddress, Run, Tensor};
 pub use measured::{LayerFigures, Measured};
 pub use plan::{
     Constant, ConvolutionMethod, Copies, Cpu, Memories, PlacedCopy, PlacedTensor, Placement, Plan,
-    PlanOptions, Step, Work,
+    PlanOptions, PlanStep, Work,
 };
 pub use run::{Inference, Runner, Span};
 pub use winograd::NoWinograd;

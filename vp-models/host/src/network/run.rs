@@ -3,7 +3,7 @@
 
 use super::cpu;
 use super::error::RunError;
-use super::plan::{Constant, Plan, Step, Work};
+use super::plan::{Constant, Plan, PlanStep, Work};
 use crate::driver::{Driver, Event, Job};
 use crate::{Activity, DriverError, Host};
 use vp_core::Time;
@@ -63,7 +63,7 @@ impl<'a> Runner<'a> {
             driver.bus.load(place.memory, place.address, bytes)?;
         }
         let mut units = Vec::new();
-        for &unit in plan.steps.iter().flat_map(Step::units) {
+        for &unit in plan.steps.iter().flat_map(PlanStep::units) {
             if !units.contains(&unit) {
                 // BDMA has no pointer: of a queue that is empty either group may be next.
                 if unit != Unit::Bdma {
@@ -219,7 +219,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-fn place(step: &Step) -> String {
+fn place(step: &PlanStep) -> String {
     format!("layer `{}`", step.name)
 }
 

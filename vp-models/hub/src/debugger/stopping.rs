@@ -28,13 +28,13 @@ pub(crate) struct Debugging {
     stopped: Option<StopReport>,
     /// True if the debuggers still have to be told.
     is_untold: bool,
-    step: Option<Step>,
+    step: Option<DebugStep>,
     /// The latest time of the present run because of a breakpoint or a step.
     bound: Option<Time>,
 }
 
 /// A step under way.
-struct Step {
+struct DebugStep {
     party: PartyId,
     tag: Tag,
     by: StepBy,
@@ -142,7 +142,7 @@ impl Hub {
             _ => None,
         };
         let debugging = self.debugging_for(party);
-        debugging.step = Some(Step { party, tag, by, left: count, until });
+        debugging.step = Some(DebugStep { party, tag, by, left: count, until });
         debugging.stopped = None;
         if matches!(by, StepBy::Layer | StepBy::Access) {
             debugging.watcher.step.set(Some((by, count)));
@@ -154,7 +154,7 @@ impl Hub {
     fn cancel_step(&mut self, why: &str) {
         let Some(debugging) = &mut self.debugging else { return };
         debugging.watcher.step.set(None);
-        if let Some(Step { party, tag, .. }) = debugging.step.take() {
+        if let Some(DebugStep { party, tag, .. }) = debugging.step.take() {
             let reason = format!("the step has not come to its end: {why}");
             self.fail(party, Some(tag), Failure::new(FailureKind::Cancelled, reason));
         }
@@ -412,7 +412,7 @@ impl Hub {
             .filter(|party| step.as_ref().is_none_or(|step| step.party != *party))
             .filter(|party| report.why != StopWhy::Asked || *party != report.by)
             .collect();
-        if let Some(Step { party, tag, .. }) = step {
+        if let Some(DebugStep { party, tag, .. }) = step {
             self.complete(party, tag, Ok(Completion::Stopped(report.clone())));
         }
         self.outputs

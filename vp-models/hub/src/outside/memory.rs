@@ -18,7 +18,7 @@ use bytes::Bytes;
 use vp_core::{Sim, Time};
 
 use super::DirectRange;
-use super::requests::{Pages, Requests, Waits, pages};
+use super::requests::{AnswerReceiver, Pages, Requests, pages};
 use crate::access::AccessKind;
 use crate::ids::{PartyId, PortIndex};
 use crate::output::MemoryAccess;
@@ -95,7 +95,7 @@ impl OutsideMemory {
         self.requests.borrow().is_trusted(self.owner) && pages(burst).all(|page| written.contains(&page))
     }
 
-    fn ask(&self, latency: Option<Time>, waits: Waits, burst: &Burst, data: Option<&[u8]>) {
+    fn ask(&self, latency: Option<Time>, waits: AnswerReceiver, burst: &Burst, data: Option<&[u8]>) {
         let deadline = latency.map(|latency| self.sim.now() + latency);
         let access = MemoryAccess {
             address: burst.address,
@@ -137,7 +137,7 @@ impl AxiTarget for OutsideMemory {
             return Answer::Now(is_read.then_some(data).ok_or_else(|| outgrown(burst)));
         }
         let completion = Completion::new(&self.sim, &self.name());
-        self.ask(Some(self.read_latency), Waits::Read(completion.clone(), *burst), burst, None);
+        self.ask(Some(self.read_latency), AnswerReceiver::Read(completion.clone(), *burst), burst, None);
         Answer::Later(completion)
     }
 
@@ -152,11 +152,11 @@ impl AxiTarget for OutsideMemory {
             return Answer::Now(is_written.then_some(()).ok_or_else(|| outgrown(burst)));
         }
         if self.trusts(burst) {
-            self.ask(None, Waits::Nobody(*burst, self.written.clone()), burst, Some(data));
+            self.ask(None, AnswerReceiver::Nobody(*burst, self.written.clone()), burst, Some(data));
             return Answer::Now(Ok(()));
         }
         let completion = Completion::new(&self.sim, &self.name());
-        let waits = Waits::Write(completion.clone(), *burst, self.written.clone());
+        let waits = AnswerReceiver::Write(completion.clone(), *burst, self.written.clone());
         self.ask(Some(self.write_latency), waits, burst, Some(data));
         Answer::Later(completion)
     }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 pub(super) use memory::OutsideMemory;
-pub(super) use requests::{HubNotice, OrderedOwner, Requests, Waits};
+pub(super) use requests::{AnswerReceiver, HubNotice, OrderedOwner, Requests};
 
 /// Bytes that a platform can access without asking their owner, such as mapped memory.
 pub trait DirectMemory {

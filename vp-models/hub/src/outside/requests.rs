@@ -48,11 +48,11 @@ struct OpenRequest {
     owner: PartyId,
     port: PortIndex,
     deadline: Option<Time>,
-    waits: Waits,
+    waits: AnswerReceiver,
 }
 
 /// Receiver of an answer.
-pub(crate) enum Waits {
+pub(crate) enum AnswerReceiver {
     Read(Rc<Completion<Vec<u8>>>, Burst),
     Write(Rc<Completion<()>>, Burst, Pages),
     /// Nothing: the write was trusted.
@@ -74,7 +74,7 @@ impl Requests {
         &mut self,
         (owner, port): (PartyId, PortIndex),
         deadline: Option<Time>,
-        waits: Waits,
+        waits: AnswerReceiver,
         access: MemoryAccess,
     ) {
         let request = RequestId(self.next);
@@ -150,11 +150,11 @@ impl Requests {
             open
         };
         match open.waits {
-            Waits::Read(completion, burst) => {
+            AnswerReceiver::Read(completion, burst) => {
                 completion.complete(read(result, &burst));
                 None
             }
-            Waits::Write(completion, burst, written) => {
+            AnswerReceiver::Write(completion, burst, written) => {
                 let done = result.map(drop).map_err(|failure| refused(&burst, failure.reason));
                 if done.is_ok() {
                     written.borrow_mut().extend(pages(&burst));
@@ -162,12 +162,12 @@ impl Requests {
                 completion.complete(done);
                 None
             }
-            Waits::Nobody(burst, written) => {
+            AnswerReceiver::Nobody(burst, written) => {
                 let lost = refused(&burst, result.err()?.reason);
                 written.borrow_mut().retain(|page| !pages(&burst).any(|gone| gone == *page));
                 Some(HubNotice::Lost(lost))
             }
-            Waits::Party(to, tag, reads) => {
+            AnswerReceiver::Party(to, tag, reads) => {
                 let result = result.map(|data| reads.then_some(data));
                 Some(HubNotice::Forwarded { to, tag, result })
             }
@@ -199,7 +199,7 @@ impl Requests {
 
     /// A party waits no more for others' memories, and answers no more for its own.
     pub(crate) fn forget_party(&mut self, party: PartyId) {
-        self.open.retain(|_, open| !matches!(open.waits, Waits::Party(of, ..) if of == party));
+        self.open.retain(|_, open| !matches!(open.waits, AnswerReceiver::Party(of, ..) if of == party));
         self.unanswered.remove(&party);
         self.prune_outbox();
     }
@@ -219,7 +219,7 @@ impl Requests {
 
     /// Forgets the bursts of a platform that is torn down. Late answers of owners are dropped.
     pub(crate) fn forget_bursts(&mut self) {
-        self.open.retain(|_, open| matches!(open.waits, Waits::Party(..)));
+        self.open.retain(|_, open| matches!(open.waits, AnswerReceiver::Party(..)));
         self.deadlines.clear();
     }
 

@@ -171,8 +171,8 @@ pub(super) struct Partner {
     is_leader: bool,
     /// Events that it has driven and that have not taken effect, in the order of the edges.
     queue: VecDeque<(Time, PortIndex, PortEvent)>,
-    /// Promise that the partner was given last.
-    told: Promise,
+    /// Last promise sent to the partner.
+    last_promise: Promise,
     /// Earliest reaction to what the partner has driven since.
     floor: Time,
 }
@@ -190,12 +190,12 @@ impl Partner {
             resets: BTreeMap::new(),
             is_leader: false,
             queue: VecDeque::new(),
-            told: nothing,
+            last_promise: nothing,
             floor: Time::MAX,
         }
     }
 
-    /// The edge before which nothing more comes from it than has come.
+    /// Edge before which the partner drives nothing that has not arrived.
     fn promised(&self) -> Time {
         let reactions = self.reactions.iter().copied();
         reactions.chain([self.promise.next]).min().unwrap_or(Time::MAX)
@@ -242,7 +242,7 @@ impl Partner {
 
     /// The edge before which it can count on seeing nothing more.
     fn least(&self) -> Time {
-        self.told.next.min(self.floor)
+        self.last_promise.next.min(self.floor)
     }
 
     /// Takes what the partner drives; `at_once`: the platform may react at the same edge.

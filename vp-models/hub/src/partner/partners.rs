@@ -190,7 +190,7 @@ impl Partners {
             let next = later(own.min(through), partner.delay()).min(reaction);
             // What was promised before stays promised.
             let promise = Promise { heard: partner.driven, next: next.max(partner.least()) };
-            (promise != partner.told).then_some((party, promise))
+            (promise != partner.last_promise).then_some((party, promise))
         };
         self.all.iter().filter_map(promise_to).collect()
     }

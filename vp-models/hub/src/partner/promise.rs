@@ -168,7 +168,7 @@ impl Hub {
         let is_any = !promises.is_empty();
         for (party, promise) in promises {
             if let Some(partner) = self.partners.get_mut(party) {
-                partner.told = promise;
+                partner.last_promise = promise;
                 partner.floor = Time::MAX;
                 self.outputs.push(Output::Promised { party, promise });
             }

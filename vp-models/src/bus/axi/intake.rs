@@ -49,12 +49,12 @@ impl Stage {
         }
     }
 
-    /// Returns the time at which what follows sees a beat that gets in at `accepted`.
-    fn shows(&self, accepted: Time, cycle: Time) -> Time {
+    /// Returns the time at which the next stage sees a beat that gets in at `accepted`.
+    fn visible_at(&self, accepted: Time, cycle: Time) -> Time {
         self.last.back().map_or(accepted, |&(_, left)| accepted.max(left)) + cycle
     }
 
-    fn leaves(&mut self, seen: Time, left: Time) {
+    fn record_departure(&mut self, seen: Time, left: Time) {
         let kept = match self.place {
             IntakeStage::Fifo(room) => room,
             IntakeStage::Register => 1,
@@ -102,12 +102,12 @@ impl Intake {
         let mut at = offered;
         for stage in &self.stages {
             let accepted = stage.accepts(at, self.cycle);
-            at = stage.shows(accepted, self.cycle);
+            at = stage.visible_at(accepted, self.cycle);
             self.seen.push((accepted, at));
         }
         let mut left = self.taker.as_ref().map_or(at, |taker| taker.take(at));
         for (stage, &(accepted, seen)) in self.stages.iter_mut().zip(&self.seen).rev() {
-            stage.leaves(seen, left);
+            stage.record_departure(seen, left);
             left = accepted;
         }
         left

@@ -8,7 +8,7 @@
 //! Tests with random traffic (`tests.rs`) compare both ways.
 
 use super::observed::Observed;
-use super::read::{Advance, Next, Partners, Pending, Reads};
+use super::read::{Advance, NextAction, Partners, PendingAnswer, Reads};
 use super::read_client::{Events, ReadClient};
 use super::write::Writes;
 use super::write_client::WriteClient;
@@ -214,7 +214,7 @@ impl Interconnect {
             Some(number) => (number, self.writes.partners.borrow().master.as_ref().map_or(0, |(_, at)| *at)),
             None => {
                 let events = Events {
-                    made: self.sim.event(format!("{name}.made")),
+                    requester_done: self.sim.event(format!("{name}.made")),
                     arrived: self.sim.event(format!("{name}.data")),
                     granted: self.sim.event(format!("{name}.granted")),
                 };
@@ -297,21 +297,21 @@ impl Interconnect {
         self.writes.add(client)
     }
 
-    /// A read client has put a request.
-    pub(super) fn asked(&self, client: usize) {
-        self.reads.ask(client);
+    /// Notes that a read client requests.
+    pub(super) fn request_read(&self, client: usize) {
+        self.reads.set_requesting(client);
         self.wake(READS, self.sim.now());
     }
 
-    /// A read client makes requests by itself, the first at `due`.
-    pub(super) fn makes(&self, client: usize, due: Time) {
-        self.reads.make(client);
+    /// Notes that a read client's requester has its first read at `due`.
+    pub(super) fn start_requester(&self, client: usize, due: Time) {
+        self.reads.start_generating(client);
         self.wake(READS, due);
     }
 
-    /// A write client asks from `at` on.
-    pub(super) fn writes(&self, client: usize, at: Time) {
-        self.writes.ask(client);
+    /// Notes that a write client requests from `at` on.
+    pub(super) fn request_write(&self, client: usize, at: Time) {
+        self.writes.set_requesting(client);
         self.wake(WRITES, at);
     }
 
@@ -328,20 +328,20 @@ impl Interconnect {
     /// Does what is due. Tells if an answer has to be waited for before it can go on.
     ///
     /// Reads go on as long as nothing else happens: so time may have come further.
-    fn step(&self, now: Time) -> Option<Pending> {
+    fn step(&self, now: Time) -> Option<PendingAnswer> {
         let observed = &self.observed;
         if self.due[READS].get() <= now {
             let until = self.due[WRITES].get();
             match self.reads.step(self, until, observed) {
-                Next::At(next) => self.due[READS].set(next),
-                Next::Answer(pending) => return Some(pending),
+                NextAction::At(next) => self.due[READS].set(next),
+                NextAction::Answer(pending) => return Some(pending),
             }
         }
         let now = self.sim.now();
         if self.due[WRITES].get() <= now {
             match self.writes.step(now, observed) {
-                Next::At(next) => self.due[WRITES].set(next),
-                Next::Answer(pending) => return Some(pending),
+                NextAction::At(next) => self.due[WRITES].set(next),
+                NextAction::Answer(pending) => return Some(pending),
             }
         }
         None
@@ -354,8 +354,8 @@ impl Interconnect {
             if let Some(pending) = self.step(self.sim.now()) {
                 observed.tell(self.sim.now());
                 match pending {
-                    Pending::Read(completion) => completion.done(&self.sim).await,
-                    Pending::Write(completion) => completion.done(&self.sim).await,
+                    PendingAnswer::Read(completion) => completion.done(&self.sim).await,
+                    PendingAnswer::Write(completion) => completion.done(&self.sim).await,
                 }
                 continue;
             }

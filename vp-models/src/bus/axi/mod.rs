@@ -53,7 +53,7 @@ pub use request_path::STALL_COUNTERS;
 pub use statistics::{AxiStatistics, Traffic};
 pub use target::{Answer, AxiTarget, Completion, Unmapped};
 pub use timed::{Served, TimedPort};
-pub(crate) use turn::Turn;
+pub(crate) use turn::WeightedRoundRobin;
 pub use write_stream::WriteStream;
 
 use std::cell::Cell;

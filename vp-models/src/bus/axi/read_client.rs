@@ -36,13 +36,13 @@ impl Request {
     }
 }
 
-/// Bursts that wait for the arbiter and whose single grants no process would notice.
+/// Waiting bursts whose single grants no process would notice.
 pub(super) struct Unnoticed {
-    /// The first; the others are as long and follow it.
+    /// The first one; the others have the same length and follow it.
     pub(super) burst: Burst,
     pub(super) count: usize,
-    /// With the last, all of what the requester is making waits.
-    pub(super) ends: bool,
+    /// True if the last of them is the last burst of the requester's present request.
+    pub(super) ends_request: bool,
 }
 
 /// Generates the reads of a client, one after the other.
@@ -78,11 +78,11 @@ pub(super) struct ReadClient {
     queue: RefCell<Ring<Run>>,
     /// Number of bursts of these runs.
     waiting: Cell<usize>,
-    making: RefCell<Option<RequesterState>>,
-    /// The time at which its requester makes the next read; [`Time::MAX`] if there is no room for its data.
-    makes: Cell<Time>,
-    /// Fires when its requester has nothing more to make.
-    pub(super) made: Event,
+    requester: RefCell<Option<RequesterState>>,
+    /// Time of its requester's next read; [`Time::MAX`] if that has no room in the queue.
+    next_read: Cell<Time>,
+    /// Event at which its requester has no more reads.
+    pub(super) requester_done: Event,
     /// For a client with a latency FIFO: how long its requests wait.
     pub(super) path: RefCell<Option<RequestPath>>,
     /// Places behind the bus, for a client whose data may have to wait on it.
@@ -95,13 +95,13 @@ pub(super) struct ReadClient {
     pub(super) data: RefCell<Bytes>,
     /// Beats of which it is known when each is on the bus, and the bytes of it that are not taken.
     pub(super) beats: RefCell<Ring<(Time, u32)>>,
-    /// Bytes of these.
-    come: Cell<usize>,
+    /// Number of bytes of these beats.
+    arrived_bytes: Cell<usize>,
     /// For a client with a latency FIFO: the number of bytes in it.
     level: Option<FifoLevel>,
     pub(super) arrived: Event,
-    /// Bytes that the engine waits for; 0 if it does not.
-    pub(super) wanted: Cell<usize>,
+    /// Number of bytes that the engine waits for; 0 if it does not wait.
+    pub(super) awaited_bytes: Cell<usize>,
     /// Event at which the arbiter has taken a request.
     pub(super) granted: Event,
     /// True if a process waits for `granted`.
@@ -114,7 +114,7 @@ pub(super) struct ReadClient {
 
 /// The events of a client.
 pub(super) struct Events {
-    pub(super) made: Event,
+    pub(super) requester_done: Event,
     pub(super) arrived: Event,
     pub(super) granted: Event,
 }
@@ -136,19 +136,19 @@ impl ReadClient {
             period: config.period,
             queue: RefCell::default(),
             waiting: Cell::new(0),
-            making: RefCell::default(),
-            makes: Cell::new(Time::MAX),
-            made: events.made,
+            requester: RefCell::default(),
+            next_read: Cell::new(Time::MAX),
+            requester_done: events.requester_done,
             path: RefCell::default(),
             intake: RefCell::default(),
             expected: RefCell::default(),
             reading: Cell::default(),
             data: RefCell::default(),
             beats: RefCell::default(),
-            come: Cell::new(0),
+            arrived_bytes: Cell::new(0),
             level,
             arrived: events.arrived,
-            wanted: Cell::new(0),
+            awaited_bytes: Cell::new(0),
             granted: events.granted,
             awaits_grant: Cell::new(false),
             refused: RefCell::default(),
@@ -181,20 +181,20 @@ impl ReadClient {
 
     // What the engine's side does.
 
-    pub(super) fn ask(&self, burst: &Burst) {
+    pub(super) fn request(&self, burst: &Burst) {
         self.queue.borrow_mut().push_back(Run { address: burst.address, bytes: burst.bytes });
         self.waiting.set(self.waiting.get() + 1);
     }
 
-    /// A master outside asks for a burst.
-    pub(super) fn ask_outside(&self, burst: Burst) {
+    /// Adds a burst that a master outside requests.
+    pub(super) fn request_outside(&self, burst: Burst) {
         if let Some(outside) = &self.outside {
             outside.borrow_mut().push_back(burst);
             self.waiting.set(self.waiting.get() + 1);
         }
     }
 
-    /// A master outside has gone.
+    /// Drops the requests of a master outside that has gone.
     pub(super) fn forget_outside(&self) {
         if let Some(outside) = &self.outside {
             outside.borrow_mut().clear();
@@ -207,23 +207,23 @@ impl ReadClient {
         self.waiting.get()
     }
 
-    /// Has a requester make reads; tells when the first is due, if there is one.
+    /// Starts a requester; returns the time of its first read, if there is one.
     pub(super) fn start(&self, requester: Rc<dyn Requester>, now: Time) -> Option<Time> {
         let left = requester.next(now)?;
         let due = left.due;
-        *self.making.borrow_mut() = Some(RequesterState { requester, left });
-        self.makes.set(due);
+        *self.requester.borrow_mut() = Some(RequesterState { requester, left });
+        self.next_read.set(due);
         Some(due)
     }
 
-    /// Returns true if its requester has nothing more to make.
-    pub(super) fn has_made(&self) -> bool {
-        self.making.borrow().is_none()
+    /// Returns true if its requester has no more reads.
+    pub(super) fn has_no_more_reads(&self) -> bool {
+        self.requester.borrow().is_none()
     }
 
-    /// Returns the time at which so many bytes have come, if that is known.
+    /// Returns the arrival time of the next `bytes` bytes, if it is known.
     pub(super) fn due(&self, bytes: usize) -> Option<Time> {
-        if self.come.get() < bytes {
+        if self.arrived_bytes.get() < bytes {
             return None;
         }
         let mut found = 0;
@@ -233,11 +233,11 @@ impl ReadClient {
         })
     }
 
-    /// Takes the first bytes out now, which have come.
+    /// Removes the first bytes, which have arrived.
     pub(super) fn drop_first(&self, bytes: usize, now: Time) {
-        self.enter(now, -(bytes as i64));
+        self.change_level(now, -(bytes as i64));
         self.data.borrow_mut().drop_first(bytes);
-        self.come.set(self.come.get() - bytes);
+        self.arrived_bytes.set(self.arrived_bytes.get() - bytes);
         let (mut left, mut beats) = (bytes as u32, self.beats.borrow_mut());
         while left > 0
             && let Some(front) = beats.front_mut()
@@ -253,21 +253,21 @@ impl ReadClient {
 
     // What the interface does.
 
-    /// Returns the time at which its requester makes the next read, as far as it need not wait for room.
+    /// Returns the time of its requester's next read; [`Time::MAX`] if that waits for room in the queue.
     #[inline]
-    pub(super) fn makes(&self) -> Time {
-        self.makes.get()
+    pub(super) fn next_read(&self) -> Time {
+        self.next_read.get()
     }
 
-    /// Makes the reads that are due by now, as far as there is room for them; returns when the next one is due.
+    /// Queues the reads of its requester that are due by now, as far as there is room for them; returns the time of the next one.
     /// `None`: there is none.
-    pub(super) fn make(&self, now: Time) -> Option<Time> {
-        let mut place = self.making.borrow_mut();
+    pub(super) fn generate_reads(&self, now: Time) -> Option<Time> {
+        let mut place = self.requester.borrow_mut();
         let RequesterState { requester, left } = place.as_mut()?;
         let mut queue = self.queue.borrow_mut();
         loop {
             if left.due > now {
-                self.makes.set(left.due);
+                self.next_read.set(left.due);
                 return Some(left.due);
             }
             let room = REQUESTS_AHEAD.saturating_sub(self.waiting.get());
@@ -280,14 +280,14 @@ impl ReadClient {
             }
             if left.bytes > 0 {
                 // Goes on with the next grant.
-                self.makes.set(Time::MAX);
+                self.next_read.set(Time::MAX);
                 return Some(Time::MAX);
             }
             match requester.next(now) {
                 Some(next) => *left = next,
                 None => {
                     *place = None;
-                    self.made.notify_delta();
+                    self.requester_done.notify_delta();
                     return None;
                 }
             }
@@ -295,15 +295,15 @@ impl ReadClient {
     }
 
     /// Returns true if something waits for the arbiter.
-    pub(super) fn asks(&self) -> bool {
+    pub(super) fn is_requesting(&self) -> bool {
         self.waiting.get() > 0
     }
 
-    /// The part of the present request that is granted now, and whether more waits.
+    /// Takes the burst that is granted now; returns it, and true if more bursts wait.
     pub(super) fn grant(&self, now: Time) -> (Burst, bool) {
         if let Some(burst) = self.outside.as_ref().and_then(|outside| outside.borrow_mut().pop_front()) {
             self.waiting.set(self.waiting.get() - 1);
-            return (burst, self.asks());
+            return (burst, self.is_requesting());
         }
         let mut queue = self.queue.borrow_mut();
         let run = queue.front_mut().unwrap_or_else(|| unreachable!("a client is granted what it asks for"));
@@ -312,32 +312,32 @@ impl ReadClient {
             queue.pop_front();
         }
         self.waiting.set(self.waiting.get() - 1);
-        self.leave(now);
-        (burst, self.asks())
+        self.pass_arbiter(now);
+        (burst, self.is_requesting())
     }
 
-    /// A burst leaves its place in front of the arbiter.
+    /// Tells the request-path model that the arbiter has taken a burst.
     #[inline]
-    pub(super) fn leave(&self, now: Time) {
+    pub(super) fn pass_arbiter(&self, now: Time) {
         self.on_path(|path| path.granted(now));
     }
 
-    /// Tells the path of its requests, if it has a latency FIFO.
+    /// Passes an event to the request-path model, if the client has a latency FIFO.
     #[inline]
-    pub(super) fn on_path(&self, tell: impl FnOnce(&mut RequestPath)) {
+    pub(super) fn on_path(&self, update: impl FnOnce(&mut RequestPath)) {
         if let Some(path) = &mut *self.path.borrow_mut() {
-            tell(path);
+            update(path);
         }
     }
 
-    /// Notes that what was granted has left its place.
+    /// Wakes the process, and lets the requester go on, that waited for the place of a granted burst.
     pub(super) fn granted(&self) {
         if self.awaits_grant.take() {
             self.granted.notify_delta();
         }
-        if self.makes.get() == Time::MAX {
+        if self.next_read.get() == Time::MAX {
             // What its requester has to make has room now, if there is any.
-            self.makes.set(Time::ZERO);
+            self.next_read.set(Time::ZERO);
         }
     }
 
@@ -380,18 +380,18 @@ impl ReadClient {
         }
         let count = most.min(self.cut.equal(front));
         // There was no room for what its requester has to make, and now there is for one burst after the other.
-        let refilled = match &*self.making.borrow() {
-            Some(making) if self.makes.get() == Time::MAX => Some(self.cut.count(making.left.run())),
+        let refilled = match &*self.requester.borrow() {
+            Some(state) if self.next_read.get() == Time::MAX => Some(self.cut.count(state.left.run())),
             _ => None,
         };
         let count = count.min(refilled.unwrap_or(waiting - 1));
-        let ends = refilled == Some(count);
-        (count > 0).then_some(Unnoticed { burst, count, ends })
+        let ends_request = refilled == Some(count);
+        (count > 0).then_some(Unnoticed { burst, count, ends_request })
     }
 
     /// Asks the requester what it makes next, the present request having been made at `now`.
     pub(super) fn ahead(&self, now: Time) -> Option<Request> {
-        self.making.borrow().as_ref()?.requester.ahead(now)
+        self.requester.borrow().as_ref()?.requester.ahead(now)
     }
 
     /// Takes so many of the waiting bursts, the last at `now`. The reads that its requester makes in their
@@ -405,25 +405,25 @@ impl ReadClient {
                 queue.pop_front();
             }
         }
-        let mut making = self.making.borrow_mut();
-        let Some(RequesterState { left, .. }) = making.as_mut().filter(|_| self.makes.get() == Time::MAX)
+        let mut state = self.requester.borrow_mut();
+        let Some(RequesterState { left, .. }) = state.as_mut().filter(|_| self.next_read.get() == Time::MAX)
         else {
             self.waiting.set(self.waiting.get() - bursts);
             return;
         };
         let mut run = left.run();
-        let made = self.cut.split(&mut run, bursts);
+        let generated = self.cut.split(&mut run, bursts);
         (left.address, left.bytes) = (run.address, run.bytes);
         if let Some(next) = next {
             *left = next;
             // When it can be granted next, there is no room for it.
             if next.due > now + self.period {
-                self.makes.set(next.due);
+                self.next_read.set(next.due);
             }
         }
         match queue.back_mut() {
-            Some(back) if self.cut.continues(*back, made) => back.bytes += made.bytes,
-            _ => queue.push_back(made),
+            Some(back) if self.cut.continues(*back, generated) => back.bytes += generated.bytes,
+            _ => queue.push_back(generated),
         }
     }
 
@@ -472,8 +472,8 @@ impl ReadClient {
         (position, Some(answer))
     }
 
-    /// The data of a place.
-    pub(super) fn place(&self, position: u64, bytes: &[u8]) {
+    /// Stores data at its reserved position.
+    pub(super) fn store_data(&self, position: u64, bytes: &[u8]) {
         self.data.borrow_mut().at(position, bytes.len()).copy_from_slice(bytes);
     }
 
@@ -486,48 +486,48 @@ impl ReadClient {
         if burst.beats == 1 {
             due = expected.pop_front().map_or(due, |expected| due.max(expected));
             beats.push_back((due, burst.bytes));
-            self.enter(due, burst.bytes.into());
+            self.change_level(due, burst.bytes.into());
         } else {
             for beat in bursts(self.id, burst.address, burst.bytes, self.beat_bytes, 1) {
                 due = expected.pop_front().map_or(due, |expected| due.max(expected));
                 beats.push_back((due, beat.bytes));
-                self.enter(due, beat.bytes.into());
+                self.change_level(due, beat.bytes.into());
                 due += self.period;
             }
         }
         drop((beats, expected));
-        self.count_come(burst.bytes);
+        self.count_arrived(burst.bytes);
     }
 
     /// A beat was taken from the bus now.
     pub(super) fn deliver_beat(&self, bytes: u32, now: Time) {
         self.beats.borrow_mut().push_back((now, bytes));
-        self.enter(now, bytes.into());
-        self.count_come(bytes);
+        self.change_level(now, bytes.into());
+        self.count_arrived(bytes);
     }
 
-    /// Notes that so many bytes enter the latency FIFO at that time, or leave it.
+    /// Changes the fill level of the latency FIFO at `time` by `bytes`.
     #[inline]
-    fn enter(&self, time: Time, bytes: i64) {
+    fn change_level(&self, time: Time, bytes: i64) {
         if let Some(level) = &self.level {
             level.change(time, bytes);
         }
     }
 
-    /// Returns true if a process waits for a burst, and wakes with its data.
+    /// Returns true if the data of a burst wakes a process.
     #[inline]
-    pub(super) fn wakes(&self, burst: &Burst) -> bool {
-        let wanted = self.wanted.get();
-        wanted > 0 && self.come.get() + burst.bytes as usize >= wanted
+    pub(super) fn is_awaited(&self, burst: &Burst) -> bool {
+        let awaited_bytes = self.awaited_bytes.get();
+        awaited_bytes > 0 && self.arrived_bytes.get() + burst.bytes as usize >= awaited_bytes
     }
 
     #[inline]
-    fn count_come(&self, bytes: u32) {
-        let come = self.come.get() + bytes as usize;
-        self.come.set(come);
-        let wanted = self.wanted.get();
-        if wanted > 0 && come >= wanted {
-            self.wanted.set(0);
+    fn count_arrived(&self, bytes: u32) {
+        let arrived = self.arrived_bytes.get() + bytes as usize;
+        self.arrived_bytes.set(arrived);
+        let awaited_bytes = self.awaited_bytes.get();
+        if awaited_bytes > 0 && arrived >= awaited_bytes {
+            self.awaited_bytes.set(0);
             self.arrived.notify_delta();
         }
     }
@@ -545,32 +545,32 @@ impl ReadClient {
             period: _,
             queue,
             waiting,
-            making,
-            makes,
-            made: _,
+            requester,
+            next_read,
+            requester_done: _,
             path,
             intake,
             expected,
             reading,
             data,
             beats,
-            come,
+            arrived_bytes,
             level: _,
             arrived: _,
-            wanted,
+            awaited_bytes,
             granted: _,
             awaits_grant,
             refused,
             outside,
         } = self;
         at.part(name)?;
-        let asks = waiting.get() > 0 || !queue.borrow().is_empty() || making.borrow().is_some();
-        at.at_rest(!asks && !awaits_grant.get() && wanted.get() == 0, "a read is asked for")?;
+        let is_requesting = waiting.get() > 0 || !queue.borrow().is_empty() || requester.borrow().is_some();
+        at.at_rest(!is_requesting && !awaits_grant.get() && awaited_bytes.get() == 0, "a read is asked for")?;
         at.at_rest(expected.borrow().is_empty() && reading.get().0.bytes == 0, "a read is in flight")?;
-        let is_empty = data.borrow().len() == 0 && beats.borrow().is_empty() && come.get() == 0;
+        let is_empty = data.borrow().len() == 0 && beats.borrow().is_empty() && arrived_bytes.get() == 0;
         at.at_rest(is_empty, "nobody has taken what was read")?;
         at.at_rest(outside.is_none(), "a master outside was attached")?;
-        at.cell(makes)?;
+        at.cell(next_read)?;
         if let Some(path) = &mut *path.borrow_mut() {
             path.checkpoint(at)?;
         }

@@ -88,7 +88,7 @@ impl ReadStream {
     ) -> Rc<ReadStream> {
         let sim = interconnect.sim();
         let events = Events {
-            made: sim.event(format!("{name}.made")),
+            requester_done: sim.event(format!("{name}.made")),
             arrived: sim.event(format!("{name}.data")),
             granted: sim.event(format!("{name}.granted")),
         };
@@ -139,7 +139,7 @@ impl ReadStream {
                 if place > 0 {
                     self.client.on_path(|path| path.request(possible, self.counter.get()));
                 }
-                self.client.on_path(|path| path.ask(self.sim.now(), bursts.peek().is_none()));
+                self.client.on_path(|path| path.add_burst(self.sim.now(), bursts.peek().is_none()));
                 self.lines_used.set(self.lines_used.get() + std::mem::take(&mut place));
                 self.used.set(self.used.get() + burst.bytes);
                 self.pending.set(self.pending.get() + u64::from(burst.bytes));
@@ -149,24 +149,24 @@ impl ReadStream {
                     self.client.granted.wait().await;
                 }
             }
-            self.client.ask(&burst);
-            self.interconnect.asked(self.number);
+            self.client.request(&burst);
+            self.interconnect.request_read(self.number);
         }
         self.requested.set(self.sim.now());
     }
 
     /// Makes the interface issue the reads of `requester` for a client without a FIFO, each when it is due and
     /// the earlier ones have been granted; waits until it has no more.
-    pub async fn make(&self, requester: Rc<dyn Requester>) {
+    pub async fn run_requester(&self, requester: Rc<dyn Requester>) {
         let Some(due) = self.client.start(requester, self.sim.now()) else { return };
-        self.interconnect.makes(self.number, due);
-        while !self.client.has_made() {
-            self.client.made.wait().await;
+        self.interconnect.start_requester(self.number, due);
+        while !self.client.has_no_more_reads() {
+            self.client.requester_done.wait().await;
         }
     }
 
-    /// Takes back the room that has come back by now; tells when the next does.
-    fn take_back(&self) -> Option<Time> {
+    /// Frees the room that has been returned by now; returns the time of the next return.
+    fn reclaim_room(&self) -> Option<Time> {
         let mut returning = self.returning.borrow_mut();
         while let Some(&(due, freed, lines)) = returning.front()
             && due <= self.sim.now()
@@ -182,7 +182,7 @@ impl ReadStream {
         // A burst larger than the whole FIFO may still pass alone.
         let capacity = self.config.capacity.max(bytes);
         loop {
-            let next = self.take_back();
+            let next = self.reclaim_room();
             let has_place = self.lines_used.get() + places <= self.config.lines;
             if self.used.get() + bytes <= capacity && has_place {
                 return;
@@ -213,15 +213,15 @@ impl ReadStream {
 
     /// Takes the next bytes, all of `into`; waits until they have been on the bus.
     pub async fn take(&self, into: &mut [u8]) {
-        self.come(into.len()).await;
+        self.wait_for_data(into.len()).await;
         self.take_all(into.len(), |data| into.copy_from_slice(data));
     }
 
-    /// Takes the next bytes, which have come ([`ReadStream::come`]).
+    /// Takes the next bytes, which have come ([`ReadStream::wait_for_data`]).
     pub fn take_all(&self, bytes: usize, take: impl FnOnce(&[u8])) {
         self.look(bytes, take);
         self.client.drop_first(bytes, self.sim.now());
-        self.give_back(bytes as u32);
+        self.return_room(bytes as u32);
     }
 
     /// Looks at the next bytes, which have come.
@@ -235,7 +235,7 @@ impl ReadStream {
     }
 
     /// Waits until so many bytes have been on the bus.
-    pub async fn come(&self, bytes: usize) {
+    pub async fn wait_for_data(&self, bytes: usize) {
         if bytes == 0 {
             return;
         }
@@ -243,10 +243,10 @@ impl ReadStream {
             if let Some(due) = self.client.due(bytes) {
                 break due;
             }
-            self.client.wanted.set(bytes);
+            self.client.awaited_bytes.set(bytes);
             self.client.arrived.wait().await;
         };
-        self.client.wanted.set(0);
+        self.client.awaited_bytes.set(0);
         self.sim.wait_until(due).await;
     }
 
@@ -277,7 +277,7 @@ impl ReadStream {
         taken
     }
 
-    fn give_back(&self, bytes: u32) {
+    fn return_room(&self, bytes: u32) {
         if !self.buffered {
             return;
         }
@@ -316,7 +316,7 @@ impl ReadStream {
             counter,
         } = self;
         client.checkpoint(at)?;
-        self.take_back();
+        self.reclaim_room();
         let has_room = used.get() == 0 && lines_used.get() == 0 && returning.borrow().is_empty();
         let is_taken = pending.get() == 0 && lines.borrow().is_empty();
         at.at_rest(has_room && is_taken && !awaits_room.get(), "nobody has taken what was read")?;

@@ -70,7 +70,7 @@ impl RequestPath {
     pub(super) fn request(&mut self, possible: Time, counter: usize) {
         let context = self.free_contexts.as_mut().and_then(VecDeque::pop_front);
         self.requests.push_back((possible.max(context.unwrap_or(Time::ZERO)), counter));
-        self.make_requests();
+        self.issue_requests();
     }
 
     /// From `due` on so many places of the context queue are free again.
@@ -80,13 +80,13 @@ impl RequestPath {
         }
     }
 
-    /// The next burst has room in the FIFO at `at`.
-    pub(super) fn ask(&mut self, at: Time, ends_request: bool) {
+    /// Adds the next burst, for which there is room in the FIFO at `at`.
+    pub(super) fn add_burst(&mut self, at: Time, ends_request: bool) {
         self.bursts.push_back((at, ends_request));
         self.split();
     }
 
-    /// The arbiter has taken a burst.
+    /// Notes that the arbiter has taken a burst.
     pub(super) fn granted(&mut self, at: Time) {
         // A place can be taken again as many cycles later as there are places: each register takes one for what comes, one for `ready`.
         self.free_bursts.push_back(at + self.period * BURSTS as u64);
@@ -107,12 +107,12 @@ impl RequestPath {
             self.next_burst = split + self.period;
             if ends_request {
                 self.free_requests.push_back(split + self.period * REQUESTS as u64);
-                self.make_requests();
+                self.issue_requests();
             }
         }
     }
 
-    fn make_requests(&mut self) {
+    fn issue_requests(&mut self) {
         while let Some(&(possible, counter)) = self.requests.front()
             && let Some(free) = self.free_requests.pop_front()
         {
@@ -163,7 +163,7 @@ mod tests {
         let mut path = RequestPath::new(CYCLE, contexts);
         for number in 0..requests {
             path.request(at(0), 0);
-            path.ask(at(number), true);
+            path.add_burst(at(number), true);
         }
         for number in 0..requests {
             path.granted(at(number * pace));
@@ -191,11 +191,11 @@ mod tests {
     fn a_request_without_a_place_in_the_context_queue_is_not_made_and_does_not_stall() {
         let mut path = RequestPath::new(CYCLE, 1);
         path.request(at(0), 0);
-        path.ask(at(0), true);
+        path.add_burst(at(0), true);
         path.granted(at(1));
         path.free_contexts(at(50), 1);
         path.request(at(1), 0);
-        path.ask(at(51), true);
+        path.add_burst(at(51), true);
         assert_eq!(path.take_stalled(0), Time::ZERO);
     }
 
@@ -207,7 +207,7 @@ mod tests {
         }
         for burst in 0..10 {
             // Room in the FIFO comes late.
-            path.ask(at(100 * burst), burst == 9);
+            path.add_burst(at(100 * burst), burst == 9);
             path.granted(at(100 * burst));
         }
         // Made at 906, and possible at 6.
@@ -219,7 +219,7 @@ mod tests {
         let mut path = RequestPath::new(CYCLE, u32::MAX);
         for number in 0..10 {
             path.request(at(0), usize::from(number == 9));
-            path.ask(at(number), true);
+            path.add_burst(at(number), true);
         }
         for number in 0..10 {
             path.granted(at(number * 100));

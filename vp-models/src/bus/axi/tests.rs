@@ -312,7 +312,7 @@ fn start(
             }
             sim.process("take", taker(stream.clone(), all(&traffic), take, 0));
             sim.process("ask", async move {
-                stream.make(Rc::new(Script(RefCell::new(traffic.into_iter()), ahead))).await;
+                stream.run_requester(Rc::new(Script(RefCell::new(traffic.into_iter()), ahead))).await;
             });
         }
         Client::Writer { latency, limit, traffic } => {

@@ -23,7 +23,7 @@ pub(super) struct WriteClient {
     pub(super) id: u32,
     pub(super) weight: Cell<u32>,
     /// Time from when its buffer is free until a burst of one beat is in it.
-    enters: Time,
+    beat_fill_time: Time,
     period: Time,
     /// Bursts announced and not yet complete, in order.
     pub(super) planned: RefCell<VecDeque<Burst>>,
@@ -74,7 +74,7 @@ impl WriteClient {
             name: name.into(),
             id,
             weight: Cell::new(1),
-            enters: if config.write_overlap { Time::ZERO } else { config.period },
+            beat_fill_time: if config.write_overlap { Time::ZERO } else { config.period },
             period: config.period,
             planned: RefCell::default(),
             filled: Cell::new(0),
@@ -121,18 +121,18 @@ impl WriteClient {
         }
     }
 
-    /// A master outside has gone.
+    /// Drops the burst of a master outside that has gone.
     pub(super) fn forget_outside(&self) {
         if let Some(outside) = &self.outside {
             outside.take();
         }
     }
 
-    /// The burst of a master outside asks from `at` on, if there is one that did not: whether that is so.
-    pub(super) fn ask_outside(&self, at: Time) -> bool {
+    /// Has the burst of a master outside request from `at` on; returns true if there is one and it did not before.
+    pub(super) fn request_outside(&self, at: Time) -> bool {
         let Some(outside) = &self.outside else { return false };
-        let (burst, asks) = outside.get();
-        let is_new = burst.is_some() && asks.is_none();
+        let (burst, requested) = outside.get();
+        let is_new = burst.is_some() && requested.is_none();
         if is_new {
             outside.set((burst, Some(at)));
         }
@@ -164,7 +164,7 @@ impl WriteClient {
             let mut queue = self.queue.borrow_mut();
             let due = queue.back().map_or(due, |last| due.max(last.due));
             queue.push_back(Complete { burst, due, pieces });
-            self.enter(due, burst.bytes.into());
+            self.change_level(due, burst.bytes.into());
             self.unacknowledged.set(self.unacknowledged.get() + 1);
         }
         true
@@ -207,8 +207,8 @@ impl WriteClient {
         }
     }
 
-    /// Notes that so many bytes enter the FIFO in front of the arbiter at that time, or leave it.
-    fn enter(&self, time: Time, bytes: i64) {
+    /// Changes the fill level of the FIFO in front of the arbiter at `time` by `bytes`.
+    fn change_level(&self, time: Time, bytes: i64) {
         if let Some(level) = &self.level {
             level.change(time, bytes);
         }
@@ -222,14 +222,14 @@ impl WriteClient {
 
     // What the interface does.
 
-    /// Time from which on it asks for its next burst: when the whole burst is in its buffer at the arbiter.
-    pub(super) fn asks(&self) -> Option<Time> {
+    /// Returns the time of its next request: when a whole burst is in its buffer at the arbiter.
+    pub(super) fn request_time(&self) -> Option<Time> {
         if let Some(outside) = &self.outside {
             return outside.get().1;
         }
         let queue = self.queue.borrow();
         let Complete { burst, due, .. } = queue.front()?;
-        Some((self.buffer_free.get() + self.enters * u64::from(burst.beats)).max(*due))
+        Some((self.buffer_free.get() + self.beat_fill_time * u64::from(burst.beats)).max(*due))
     }
 
     /// The burst that is granted now, of those that wait.
@@ -244,15 +244,15 @@ impl WriteClient {
         let since = self.waiting.borrow_mut().pop_front().unwrap_or(now);
         let since = since.max(self.last_granted.replace(now));
         self.stalled.set(self.stalled.get() + now.since(since));
-        self.enter(now, -i64::from(burst.bytes));
+        self.change_level(now, -i64::from(burst.bytes));
         self.buffer_free.set(now + self.period * u64::from(burst.beats));
         self.settle(now, now);
         self.notify_granted();
         burst
     }
 
-    /// The data of the first burst that the memory was not given; it is given it now.
-    pub(super) fn give<R>(&self, burst: &Burst, to: impl FnOnce(&[u8]) -> R) -> R {
+    /// Removes the data of the first burst that the memory has not got, and passes it to `to`.
+    pub(super) fn take_data<R>(&self, burst: &Burst, to: impl FnOnce(&[u8]) -> R) -> R {
         let mut data = self.data.borrow_mut();
         let given = to(data.first(burst.bytes as usize));
         data.drop_first(burst.bytes as usize);
@@ -277,7 +277,7 @@ impl WriteClient {
             name,
             id: _,
             weight: _,
-            enters: _,
+            beat_fill_time: _,
             period: _,
             planned,
             filled,

@@ -41,13 +41,13 @@ impl WriteStream {
     /// Puts the next piece into the announced bursts. The bursts that it completes are sent at `due`, and not
     /// before earlier ones. If no burst was announced for it, it is dropped.
     pub fn put_at(&self, due: Time, piece: &[u8]) {
-        let waited = self.client.asks().is_some();
+        let waited = self.client.request_time().is_some();
         if !self.client.fill(due, piece) {
             self.client.drop_incomplete();
         }
         // What waits behind another burst changes nothing for the arbiter.
-        if !waited && let Some(at) = self.client.asks() {
-            self.interconnect.writes(self.number, at);
+        if !waited && let Some(at) = self.client.request_time() {
+            self.interconnect.request_write(self.number, at);
         }
     }
 

@@ -31,7 +31,7 @@ pub struct OutsideRegisters {
     name: &'static str,
     sim: Sim,
     source: Source,
-    state: RefCell<State>,
+    state: RefCell<RegisterPinsState>,
     responder: RefCell<Option<Responder>>,
     answer_listener: RefCell<Option<AnswerListener>>,
     /// Answers that were on the bus and that the CPU gets an edge later.
@@ -45,7 +45,7 @@ pub struct OutsideRegisters {
     is_start: IsStart,
 }
 
-struct State {
+struct RegisterPinsState {
     period: Time,
     target: Option<(RegisterSink, Driven)>,
     /// Behind an access that is to be answered.
@@ -73,7 +73,7 @@ impl OutsideRegisters {
     ) -> Rc<OutsideRegisters> {
         let address_bits = window.next_power_of_two().ilog2();
         let (queue, lost) = (VecDeque::new(), VecDeque::new());
-        let state = State {
+        let state = RegisterPinsState {
             period,
             target: None,
             queue,
@@ -198,7 +198,7 @@ impl OutsideRegisters {
     fn go_on(&self) {
         let state = &mut *self.state.borrow_mut();
         state.settle(self.sim.now());
-        let State { period, target, queue, open, lost, start, driven: count, .. } = state;
+        let RegisterPinsState { period, target, queue, open, lost, start, driven: count, .. } = state;
         while open.is_none()
             && self.answers.is_empty()
             && let Some(request) = queue.pop_front()
@@ -267,7 +267,7 @@ impl OutsideRegisters {
     }
 }
 
-impl State {
+impl RegisterPinsState {
     /// Takes what is taken before `now`.
     fn settle(&mut self, now: Time) {
         let Some((_, driven)) = &mut self.target else { return };

@@ -2,7 +2,7 @@
 
 use super::bank::{Banks, DramCommand};
 use super::mapping::Location;
-use super::queue::{Next, Queues};
+use super::queue::{NextCommand, Queues};
 use super::standard::{Organisation, Timing};
 use super::{DramConfig, PagePolicy};
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -15,7 +15,7 @@ use vp_core::{Event, Sim, Time, select};
 /// Refreshes that are caught up with, about a second's of DDR4: what a caller waits for is bounded, however far time has gone.
 const MOST_MISSED: u64 = 1 << 17;
 
-struct State {
+struct ChannelState {
     banks: Banks,
     queues: Queues,
     /// The clock in which the next refresh is due.
@@ -31,7 +31,7 @@ pub(super) struct Channel {
     latency: Time,
     config: DramConfig,
     banks_in_group: u32,
-    state: RefCell<State>,
+    state: RefCell<ChannelState>,
     arrived: Event,
     /// True if there was nothing to do at the last look, and nothing has arrived since.
     rests: Cell<bool>,
@@ -58,7 +58,7 @@ impl Channel {
             latency: config.latency,
             config: config.clone(),
             banks_in_group: organisation.banks,
-            state: RefCell::new(State {
+            state: RefCell::new(ChannelState {
                 banks: Banks::new(organisation, timing),
                 queues: Queues::new(banks),
                 refresh_due: timing.tREFI,
@@ -109,17 +109,17 @@ impl Channel {
                 continue;
             }
             match self.step(now) {
-                Next::Give(..) => self.sim.wait(self.clock).await,
-                Next::NotBefore(clock) => {
+                NextCommand::Give(..) => self.sim.wait(self.clock).await,
+                NextCommand::NotBefore(clock) => {
                     select(self.arrived.wait(), self.sim.wait_until(self.clock * clock)).await;
                 }
-                Next::Nothing => self.rests.set(true),
+                NextCommand::Nothing => self.rests.set(true),
             }
         }
     }
 
     /// Gives the command of this clock, if there is one.
-    fn step(&self, now: u64) -> Next {
+    fn step(&self, now: u64) -> NextCommand {
         let state = &mut *self.state.borrow_mut();
         if self.config.refresh {
             self.catch_up(state, now);
@@ -129,17 +129,17 @@ impl Channel {
         }
         let next = state.queues.next(&state.banks, &self.config, now);
         match next {
-            Next::Give(command, number) => self.give(state, command, number, now),
+            NextCommand::Give(command, number) => self.give(state, command, number, now),
             // Nothing is awaited beyond the next refresh without looking at it again.
-            Next::NotBefore(clock) if self.config.refresh => {
-                return Next::NotBefore(clock.min(state.refresh_due));
+            NextCommand::NotBefore(clock) if self.config.refresh => {
+                return NextCommand::NotBefore(clock.min(state.refresh_due));
             }
             _ => {}
         }
         next
     }
 
-    fn give(&self, state: &mut State, command: DramCommand, number: u64, now: u64) {
+    fn give(&self, state: &mut ChannelState, command: DramCommand, number: u64, now: u64) {
         state.banks.give(command, now);
         self.report(command);
         let is_column = matches!(command, DramCommand::Read { .. } | DramCommand::Write { .. });
@@ -163,7 +163,7 @@ impl Channel {
 
     /// The refreshes that were due while nothing was to be done, as they would have been given. One that has been idle for longer
     /// than [`MOST_MISSED`] was in self refresh before, in which it is given none (JESD79-4, "Self refresh operation").
-    fn catch_up(&self, state: &mut State, now: u64) {
+    fn catch_up(&self, state: &mut ChannelState, now: u64) {
         let missed = now.saturating_sub(state.refresh_due) / self.timing.tREFI.max(1);
         state.refresh_due += missed.saturating_sub(MOST_MISSED) * self.timing.tREFI;
         while state.refresh_due < now {
@@ -178,20 +178,20 @@ impl Channel {
     }
 
     /// The next step of a refresh that is due: nothing else is given until it is over.
-    fn refresh(&self, state: &mut State, now: u64) -> Option<Next> {
+    fn refresh(&self, state: &mut ChannelState, now: u64) -> Option<NextCommand> {
         if now < state.refresh_due {
             return None;
         }
         let command = if state.banks.any_open() { DramCommand::PrechargeAll } else { DramCommand::Refresh };
         let earliest = state.banks.earliest(command);
         if earliest > now {
-            return Some(Next::NotBefore(earliest));
+            return Some(NextCommand::NotBefore(earliest));
         }
         self.refresh_at(state, command, now);
-        Some(Next::Give(command, 0))
+        Some(NextCommand::Give(command, 0))
     }
 
-    fn refresh_at(&self, state: &mut State, command: DramCommand, at: u64) {
+    fn refresh_at(&self, state: &mut ChannelState, command: DramCommand, at: u64) {
         state.banks.give(command, at);
         self.report(command);
         if command == DramCommand::Refresh {
@@ -236,7 +236,7 @@ impl Channel {
         } = self;
         at.at_rest(rests.get(), "the controller has something to do")?;
         at.cell(rests)?;
-        let State { banks, queues, refresh_due } = &mut *state.borrow_mut();
+        let ChannelState { banks, queues, refresh_due } = &mut *state.borrow_mut();
         banks.checkpoint(at)?;
         queues.checkpoint(at)?;
         at.value(refresh_due)

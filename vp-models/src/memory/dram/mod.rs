@@ -13,7 +13,7 @@ pub mod standard;
 #[cfg(test)]
 mod tests;
 
-use super::level::{Answers, Done, Level, Part};
+use super::level::{Answers, Done, Level, TransferPart};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use channel::Channel;
 use mapping::{Mapping, MappingError};
@@ -314,7 +314,7 @@ impl Level for Dram {
         self.granule
     }
 
-    fn offer(&self, part: Part) -> bool {
+    fn offer(&self, part: TransferPart) -> bool {
         let at = self.mapping.locate(part.address);
         let first = (part.address % u64::from(self.granule)) as u32;
         self.channels[at.channel as usize].offer(part.owner, part.write, at, (first, first + part.bytes))

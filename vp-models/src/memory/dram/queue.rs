@@ -25,7 +25,7 @@ pub(super) struct Entry {
 
 /// Next action of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextCommand {
     /// A command, now. A column command is for the entry of that number; a row command is on its behalf.
     Give(DramCommand, u64),
     /// Nothing before that clock.
@@ -121,7 +121,7 @@ impl Queues {
     }
 
     /// Returns what is to be done in the clock `now`.
-    pub(super) fn next(&mut self, banks: &Banks, config: &DramConfig, now: u64) -> Next {
+    pub(super) fn next(&mut self, banks: &Banks, config: &DramConfig, now: u64) -> NextCommand {
         self.choose_direction(config);
         let mut soonest = u64::MAX;
         // A column command goes before one for a row; among equals, the older.
@@ -170,9 +170,9 @@ impl Queues {
             }
         }
         match best {
-            Some(((_, number), command)) => Next::Give(command, number),
-            None if soonest == u64::MAX => Next::Nothing,
-            None => Next::NotBefore(soonest),
+            Some(((_, number), command)) => NextCommand::Give(command, number),
+            None if soonest == u64::MAX => NextCommand::Nothing,
+            None => NextCommand::NotBefore(soonest),
         }
     }
 }

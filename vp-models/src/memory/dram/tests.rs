@@ -2,7 +2,7 @@
 
 use super::standard::Standard;
 use super::{Dram, DramConfig, PagePolicy, Scheduler};
-use crate::memory::level::{Level, Part};
+use crate::memory::level::{Level, TransferPart};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -69,7 +69,7 @@ fn run(config: &DramConfig, accesses: &[Access]) -> Ran {
     sim.clone().process("accesses", async move {
         for (owner, (at, write, address)) in (0..).zip(given) {
             sim.wait_until(clock * at).await;
-            while !dram.offer(Part { owner, write, address, bytes: dram.granule() }) {
+            while !dram.offer(TransferPart { owner, write, address, bytes: dram.granule() }) {
                 dram.room().wait().await;
             }
         }

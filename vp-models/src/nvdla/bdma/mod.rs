@@ -13,7 +13,7 @@ mod queue;
 
 use self::layer::BdmaTransfer;
 use self::outlet::{BEAT, Outlet};
-use self::queue::{Next, Queue};
+use self::queue::{NextItem, Queue};
 use super::control::Control;
 use super::cube::Ram;
 use super::dma::ReadDma;
@@ -68,7 +68,7 @@ pub(crate) struct Bdma {
     launched: Event,
     input: Rc<ReadDma>,
     /// Commands that are loaded or being loaded, and not stored.
-    loaded: RefCell<VecDeque<Next<BdmaTransfer>>>,
+    loaded: RefCell<VecDeque<NextItem<BdmaTransfer>>>,
     loading: Event,
     /// Number of commands that are loaded and not stored, the one that is being stored included.
     to_store: Cell<usize>,
@@ -197,7 +197,7 @@ impl Bdma {
         let mut source = None;
         loop {
             let next = self.queue.borrow_mut().next();
-            let Some(Next { command, group, last }) = next else {
+            let Some(NextItem { command, group, last }) = next else {
                 self.launched.wait().await;
                 self.sim.wait(self.cycles(self.timing.bdma.launch)).await;
                 continue;
@@ -211,7 +211,7 @@ impl Bdma {
             }
             self.to_store.set(self.to_store.get() + 1);
             // A group's reads are all asked for before its end can be seen.
-            self.loaded.borrow_mut().push_back(Next { command, group, last });
+            self.loaded.borrow_mut().push_back(NextItem { command, group, last });
             self.loading.notify_delta();
             let Some(command) = command else { continue };
             let stream = self.input.stream(command.source.ram);
@@ -236,7 +236,7 @@ impl Bdma {
         let mut running = None;
         loop {
             let next = self.loaded.borrow_mut().pop_front();
-            let Some(Next { command, group, last }) = next else {
+            let Some(NextItem { command, group, last }) = next else {
                 self.loading.wait().await;
                 continue;
             };

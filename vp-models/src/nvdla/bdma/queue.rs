@@ -10,7 +10,7 @@ pub(super) const SLOTS: usize = 20;
 
 /// Item that the loading half takes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Next<T> {
+pub(super) struct NextItem<T> {
     /// Nothing if the group was launched without any.
     pub(super) command: Option<T>,
     pub(super) group: usize,
@@ -66,7 +66,7 @@ impl<T> Queue<T> {
     }
 
     /// The next command of the group whose turn it is; its place is free again.
-    pub(super) fn next(&mut self) -> Option<Next<T>> {
+    pub(super) fn next(&mut self) -> Option<NextItem<T>> {
         let &mut (group, ref mut left) = self.launched.front_mut()?;
         let command = if *left > 0 { self.waiting.pop_front() } else { None };
         *left = left.saturating_sub(1);
@@ -74,7 +74,7 @@ impl<T> Queue<T> {
         if last {
             self.launched.pop_front();
         }
-        Some(Next { command, group, last })
+        Some(NextItem { command, group, last })
     }
 
     /// The oldest group of that number is done.
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     fn take(queue: &mut Queue<u32>) -> Option<(Option<u32>, usize, bool)> {
-        queue.next().map(|Next { command, group, last }| (command, group, last))
+        queue.next().map(|NextItem { command, group, last }| (command, group, last))
     }
 
     #[test]

@@ -73,7 +73,7 @@ struct Slice {
 
 /// Room for one part of the weights, in bytes.
 #[derive(Clone, Default, Serialize, Deserialize)]
-struct Room {
+struct WeightRoom {
     /// Held or on their way.
     taken: u32,
     /// Held.
@@ -81,7 +81,7 @@ struct Room {
 }
 
 #[derive(Default)]
-struct State {
+struct BufferState {
     slices: VecDeque<Slice>,
     /// Entries held or on their way.
     entries: u32,
@@ -89,12 +89,12 @@ struct State {
     /// Behind the kernels of the last set, if none follows.
     surplus: Surplus,
     /// Of the weight banks, and of the mask bank.
-    rooms: [Room; 2],
+    rooms: [WeightRoom; 2],
     /// Bytes of weights that are held for ever, as nobody gives them back.
     lost: u32,
 }
 
-impl State {
+impl BufferState {
     fn set(&mut self, layer: u64) -> Option<&mut WeightSet> {
         self.sets.iter_mut().find(|set| set.layer == layer)
     }
@@ -125,7 +125,7 @@ pub(super) struct Buffer {
     sim: Sim,
     occupancy: Rc<Occupancy>,
     entry_bytes: u32,
-    state: RefCell<State>,
+    state: RefCell<BufferState>,
     announced: RefCell<VecDeque<Rc<Fetch>>>,
     announcement: Event,
     arrived: Event,
@@ -156,7 +156,7 @@ impl Buffer {
 
     /// Tells who asks how full it is, after a change.
     #[inline]
-    fn tell(&self, state: &State) {
+    fn tell(&self, state: &BufferState) {
         self.occupancy.buffer(|| {
             let data = u64::from(state.entries) * u64::from(self.entry_bytes);
             let weights = state.rooms.iter().map(|room| u64::from(room.taken)).sum();
@@ -341,7 +341,7 @@ impl Buffer {
         at.cell(begun)?;
         at.cell(begun_at)?;
         let state = &mut *state.borrow_mut();
-        let State { slices, entries, sets, surplus, rooms, lost } = state;
+        let BufferState { slices, entries, sets, surplus, rooms, lost } = state;
         at.value(slices)?;
         at.value(entries)?;
         at.value(sets)?;
@@ -352,14 +352,14 @@ impl Buffer {
     }
 }
 
-impl State {
+impl BufferState {
     /// Returns true if all that is held has its room.
     fn is_consistent(&self, entry_bytes: u32) -> bool {
         let entries: u64 = self.slices.iter().map(|slice| u64::from(slice.entries)).sum();
         let sets: Option<Vec<[u64; 2]>> = self.sets.iter().map(|set| set.holds(entry_bytes)).collect();
         let Some(sets) = sets else { return false };
         let held = |part: usize| sets.iter().map(|held| held[part]).fold(0, u64::saturating_add);
-        let has_room = |(part, room): (usize, &Room)| {
+        let has_room = |(part, room): (usize, &WeightRoom)| {
             let surplus = if part == 0 { self.surplus.bytes.len() as u64 } else { 0 };
             held(part).saturating_add(surplus) <= room.held.into()
         };

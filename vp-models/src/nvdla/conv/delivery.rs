@@ -25,7 +25,7 @@ struct Batch {
 }
 
 /// Atoms that SDP takes and that follow each other.
-pub(crate) struct Taken {
+pub(crate) struct TakenAtoms {
     /// Sums, one a lane, atom after atom.
     pub(crate) sums: Vec<i32>,
     /// Lanes of an atom.
@@ -201,9 +201,9 @@ impl Delivery {
 
     /// Takes the atom that [`Delivery::ready`] has found, and of those that have come with it up to `most` in all,
     /// one each `pace` from `from` on.
-    pub(crate) fn take(&self, most: usize, from: Time, pace: Time) -> Taken {
+    pub(crate) fn take(&self, most: usize, from: Time, pace: Time) -> TakenAtoms {
         let mut batches = self.batches.borrow_mut();
-        let mut taken = Taken { sums: Vec::new(), lanes: 0, last: true, abandoned: true };
+        let mut taken = TakenAtoms { sums: Vec::new(), lanes: 0, last: true, abandoned: true };
         let Some(batch) = batches.front_mut() else { return taken };
         let first = self.taken.get();
         let mut done = true;

@@ -20,7 +20,7 @@ pub(super) enum Stored {
 
 /// A stream of bytes that comes at the end and is released from the front.
 #[derive(Default, Serialize, Deserialize)]
-struct Held {
+struct HeldBytes {
     /// Bytes released.
     released: u64,
     /// Bytes whose room is free: as far as the entries that they share are released.
@@ -28,9 +28,9 @@ struct Held {
     bytes: VecDeque<u8>,
 }
 
-impl Held {
+impl HeldBytes {
     /// Bytes that have come.
-    fn come(&self) -> u64 {
+    fn arrived(&self) -> u64 {
         self.released + self.bytes.len() as u64
     }
 
@@ -49,7 +49,7 @@ impl Held {
         let count = (end.saturating_sub(self.released) as usize).min(self.bytes.len());
         self.bytes.drain(..count);
         self.released += count as u64;
-        let whole = end.checked_next_multiple_of(entry).unwrap_or(end).min(self.come());
+        let whole = end.checked_next_multiple_of(entry).unwrap_or(end).min(self.arrived());
         let freed = whole.saturating_sub(self.freed);
         self.freed += freed;
         freed
@@ -59,7 +59,7 @@ impl Held {
 /// Masks, and what they say of the weights released so far.
 #[derive(Serialize, Deserialize)]
 struct Mask {
-    bits: Held,
+    bits: HeldBytes,
     /// Bytes of an element.
     element: u64,
 }
@@ -122,14 +122,14 @@ pub(super) struct WeightSet {
     /// Bytes of earlier layers in front of its own weights: how many, and the layer that has left the last of
     /// them.
     shift: Option<(u64, u64)>,
-    weights: Held,
+    weights: HeldBytes,
     mask: Option<Mask>,
 }
 
 impl WeightSet {
     /// Of a buffer with entries of that many bytes; compressed, if the bytes of an element are given.
     pub(super) fn new(layer: u64, entry_bytes: u32, compressed: Option<u32>, consumed: bool) -> WeightSet {
-        let mask = |element: u32| Mask { bits: Held::default(), element: element.into() };
+        let mask = |element: u32| Mask { bits: HeldBytes::default(), element: element.into() };
         WeightSet {
             layer,
             usable: Vec::new(),
@@ -139,7 +139,7 @@ impl WeightSet {
             consumed,
             leaves_surplus: false,
             shift: None,
-            weights: Held::default(),
+            weights: HeldBytes::default(),
             mask: compressed.map(mask),
         }
     }
@@ -167,13 +167,13 @@ impl WeightSet {
             (Stored::Weights, _) => Some(&self.weights),
             (Stored::Mask, mask) => mask.as_ref().map(|mask| &mask.bits),
         };
-        !self.consumed && held.is_some_and(|held| held.freed < held.come())
+        !self.consumed && held.is_some_and(|held| held.freed < held.arrived())
     }
 
     /// Byte up to which the kernels have come.
-    pub(super) fn come(&self) -> u64 {
+    pub(super) fn arrived(&self) -> u64 {
         match &self.mask {
-            None => self.weights.come(),
+            None => self.weights.arrived(),
             Some(_) => self.usable.last().map_or(0, |&(end, _)| end),
         }
     }
@@ -205,7 +205,7 @@ impl WeightSet {
             return [0; 2];
         }
         let Some(mask) = &mut self.mask else {
-            self.released = end.min(self.weights.come());
+            self.released = end.min(self.weights.arrived());
             return [self.weights.release(end, self.entry), 0];
         };
         let weights = self.weights.released + mask.marked(self.released..end);
@@ -263,7 +263,7 @@ impl WeightSet {
 impl WeightSet {
     /// Bytes of weights, and of masks, whose room is not free; `None` if it is no set of a buffer with such entries.
     pub(super) fn holds(&self, entry_bytes: u32) -> Option<[u64; 2]> {
-        let held = |held: &Held| {
+        let held = |held: &HeldBytes| {
             let come = held.released.checked_add(held.bytes.len() as u64)?;
             (held.freed <= come && come < 1 << 48).then(|| come - held.freed)
         };

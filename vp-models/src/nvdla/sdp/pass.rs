@@ -50,7 +50,7 @@ pub(super) struct Pass<'a> {
 
 /// An atom of a layer, or the first of some that are alike.
 #[derive(Clone, Copy)]
-struct Step {
+struct AtomPosition {
     surface: u32,
     line: u64,
     column: u64,
@@ -131,7 +131,7 @@ impl<'a> Pass<'a> {
                         return (self.counters, self.sdp.common.sim.now());
                     }
                     let pixel = line * self.columns + column;
-                    column += self.step(Step { surface, line, column, pixel }).await;
+                    column += self.step(AtomPosition { surface, line, column, pixel }).await;
                 }
                 for second in self.second_output.make_contiguous().chunks_exact(self.sdp.hardware.atom) {
                     self.sdp.output.put_at(self.sdp.common.sim.now() + self.latency, second);
@@ -144,7 +144,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Waits for all that an atom needs, and starts it; tells how many atoms have started with it, or have come to nothing.
-    async fn step(&mut self, step: Step) -> u64 {
+    async fn step(&mut self, step: AtomPosition) -> u64 {
         let mut operands_there = Time::ZERO;
         for operands in &mut self.operands {
             operands_there = operands_there.max(operands.gather(step.pixel).await);
@@ -226,7 +226,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The results of one atom of the main input, or of one of each surface.
-    fn compute_from_memory(&mut self, step: Step) -> usize {
+    fn compute_from_memory(&mut self, step: AtomPosition) -> usize {
         let layer = self.layer;
         let atom = self.sdp.hardware.atom;
         self.output.resize(layer.lanes() * layer.output.bytes(), 0);
@@ -245,7 +245,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The results of sums that are there and start one behind the other. None: the layer cannot go on.
-    async fn compute_from_accumulator(&mut self, step: Step, start: Time) -> Option<usize> {
+    async fn compute_from_accumulator(&mut self, step: AtomPosition, start: Time) -> Option<usize> {
         let layer = self.layer;
         let alike = layer.destination != Destination::Pooling
             && self.waiting.is_none()

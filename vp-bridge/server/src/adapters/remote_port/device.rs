@@ -75,10 +75,10 @@ enum Purpose {
 struct Driven {
     /// The edge at which it is seen.
     at: Time,
-    what: What,
+    what: DrivenWork,
 }
 
-enum What {
+enum DrivenWork {
     /// Nothing has to be done for it any more.
     Done,
     /// An access that the peer has not answered.
@@ -185,13 +185,13 @@ impl Device {
 
     /// Returns true if the peer has not answered an access to its registers: simulated time stands.
     fn is_accessed(&self) -> bool {
-        self.driven.iter().any(|driven| matches!(driven.what, What::Access(_)))
+        self.driven.iter().any(|driven| matches!(driven.what, DrivenWork::Access(_)))
     }
 
     /// Counts what nothing has to be done for any more.
     fn hear(&mut self) {
         let before = self.heard;
-        while let Some(Driven { what: What::Done, .. }) = self.driven.front() {
+        while let Some(Driven { what: DrivenWork::Done, .. }) = self.driven.front() {
             self.driven.pop_front();
             self.heard += 1;
         }
@@ -219,22 +219,22 @@ impl Device {
                 // Accesses that wait for room go first.
                 if posted && !self.is_accessed() {
                     self.connection.post(channel, transaction)?;
-                    What::Done
+                    DrivenWork::Done
                 } else {
-                    What::Access(RegisterAccess { port, channel, transaction, posted, id: None })
+                    DrivenWork::Access(RegisterAccess { port, channel, transaction, posted, id: None })
                 }
             }
             PortEvent::Reset => {
                 // The protocol has none: what the peer answers from now on to what was before is for nobody.
                 for driven in &mut self.driven {
-                    if matches!(&driven.what, What::Access(access) if access.port == port) {
-                        driven.what = What::Done;
+                    if matches!(&driven.what, DrivenWork::Access(access) if access.port == port) {
+                        driven.what = DrivenWork::Done;
                     }
                 }
                 self.drive(port, self.last.max(at + self.period), PortEvent::Reset);
-                What::Done
+                DrivenWork::Done
             }
-            _ => What::Done,
+            _ => DrivenWork::Done,
         };
         self.driven.push_back(Driven { at, what });
         self.hear();
@@ -244,7 +244,8 @@ impl Device {
     /// Sends as many of the accesses as the peer accepts.
     fn send(&mut self) -> Result<(), SessionEnd> {
         for driven in &mut self.driven {
-            let What::Access(RegisterAccess { channel, transaction, id: id @ None, .. }) = &mut driven.what
+            let DrivenWork::Access(RegisterAccess { channel, transaction, id: id @ None, .. }) =
+                &mut driven.what
             else {
                 continue;
             };
@@ -259,10 +260,10 @@ impl Device {
 
     /// The peer has answered an access to its registers.
     fn accessed(&mut self, id: RequestId, access: &Access) -> Result<(), SessionEnd> {
-        let is = |driven: &&mut Driven| matches!(&driven.what, What::Access(of) if of.id == Some(id));
+        let is = |driven: &&mut Driven| matches!(&driven.what, DrivenWork::Access(of) if of.id == Some(id));
         let Some(driven) = self.driven.iter_mut().find(is) else { return Ok(()) };
-        let (at, what) = (driven.at, std::mem::replace(&mut driven.what, What::Done));
-        if let What::Access(RegisterAccess { port, posted: false, .. }) = what {
+        let (at, what) = (driven.at, std::mem::replace(&mut driven.what, DrivenWork::Done));
+        if let DrivenWork::Access(RegisterAccess { port, posted: false, .. }) = what {
             let value = access.data.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
             // The register bus has no errors.
             let value = match result(access.attributes.code()) {

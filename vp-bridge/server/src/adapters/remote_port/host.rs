@@ -46,9 +46,9 @@ pub(in crate::adapters) struct Host {
     /// Requests of the peer that wait for words of registers, by the tag of the first.
     accesses: BTreeMap<Tag, RegisterAccess>,
     /// Requests of the platform for the peer's memory that are not sent yet, because the peer has its maximum.
-    outgoing: VecDeque<(u32, Transaction, Part)>,
+    outgoing: VecDeque<(u32, Transaction, PartialAccess)>,
     /// Sent.
-    asked: BTreeMap<RequestId, Part>,
+    asked: BTreeMap<RequestId, PartialAccess>,
     /// Requests of the platform that wait for the peer's memory.
     requests: BTreeMap<HubRequest, MemoryRequest>,
     /// Posted writes since the last access that was not posted.
@@ -105,7 +105,7 @@ struct RegisterAccess {
 
 /// An access of the peer's memory: the part of a request of the platform that has this place in it.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct PartialAccess {
     request: HubRequest,
     place: usize,
 }
@@ -337,7 +337,7 @@ impl Host {
         let (open, channel) = (transactions.len(), route.place.channel);
         self.requests.insert(request, MemoryRequest { data: vec![Bytes::new(); open], open, failed: None });
         for (place, transaction) in transactions.into_iter().enumerate() {
-            self.outgoing.push_back((channel, transaction, Part { request, place }));
+            self.outgoing.push_back((channel, transaction, PartialAccess { request, place }));
         }
         self.send()?;
         self.answer_if_done(request);
@@ -395,7 +395,7 @@ impl Host {
             // As long as nothing else comes the next one follows.
             return if self.heartbeat.is_tried { Ok(()) } else { self.beat() };
         }
-        let Some(Part { request, place }) = self.asked.remove(&id) else { return Ok(()) };
+        let Some(PartialAccess { request, place }) = self.asked.remove(&id) else { return Ok(()) };
         if let Some(of) = self.requests.get_mut(&request)
             && let Transaction::Read(access) | Transaction::Write(access) = response
         {

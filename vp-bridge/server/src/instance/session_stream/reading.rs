@@ -7,11 +7,11 @@ use super::super::permits::Permit;
 use super::{
     BATCH_BYTES, BATCH_COMMANDS, Broken, COMMANDS, HARD_BYTES, HARD_COMMANDS, READ, SessionStream, own,
 };
-use crate::session_end::{End, printable};
+use crate::session_end::{SessionOutcome, printable};
 
 impl SessionStream {
     /// Reads once. Says whether something was there.
-    pub(super) fn read(&mut self) -> Result<bool, End> {
+    pub(super) fn read(&mut self) -> Result<bool, SessionOutcome> {
         let lacking = self.connection.lacking(&self.input);
         // The rest of a long payload goes straight to where it stays; nothing else is read with it.
         let read = match lacking < READ {
@@ -21,8 +21,10 @@ impl SessionStream {
         };
         match read {
             Ok(None) => Ok(false),
-            Ok(Some(0)) if self.input.is_empty() => Err(End::Fine("the peer is gone".to_owned())),
-            Ok(Some(0)) => Err(End::Wrong("the peer vanished in the middle of a frame".to_owned())),
+            Ok(Some(0)) if self.input.is_empty() => Err(SessionOutcome::Fine("the peer is gone".to_owned())),
+            Ok(Some(0)) => {
+                Err(SessionOutcome::Wrong("the peer vanished in the middle of a frame".to_owned()))
+            }
             Ok(Some(read)) => {
                 self.signs.is_heard = true;
                 if lacking < READ {
@@ -30,7 +32,7 @@ impl SessionStream {
                 }
                 Ok(true)
             }
-            Err(error) => Err(End::Wrong(format!("stream broken: {error}"))),
+            Err(error) => Err(SessionOutcome::Wrong(format!("stream broken: {error}"))),
         }
     }
 
@@ -46,7 +48,7 @@ impl SessionStream {
 
     /// Ends the session of a peer that has broken a rule, when what came before is answered; or at once, when something is waited
     /// for that it would send, or it has gone. What else it sends is thrown away.
-    pub(super) fn break_off(&mut self) -> Result<(), End> {
+    pub(super) fn break_off(&mut self) -> Result<(), SessionOutcome> {
         let Some(broken) = &self.broken else { return Ok(()) };
         let waits = self.connection.in_flight() > self.pings || self.is_partner;
         let is_gone = matches!(self.socket.read(&mut self.landing), Ok(Some(0)) | Err(_));
@@ -55,12 +57,12 @@ impl SessionStream {
         }
         let Broken { code, reason, .. } = broken;
         self.connection.bye(Some(*code), reason.as_str());
-        Err(End::Wrong(reason.clone()))
+        Err(SessionOutcome::Wrong(reason.clone()))
     }
 
     /// Decodes a batch of what has been read. Says whether more bytes are wanted; not while the batch is full, or the peer lags behind
     /// or has as much under way as it may.
-    pub(super) fn decode(&mut self) -> Result<bool, End> {
+    pub(super) fn decode(&mut self) -> Result<bool, SessionOutcome> {
         loop {
             let is_full = self.commands.len() >= BATCH_COMMANDS || self.batch_bytes >= BATCH_BYTES;
             let has_ended = is_full || self.commands.back().is_some_and(SessionCommand::ends_batch);
@@ -80,7 +82,7 @@ impl SessionStream {
     }
 
     /// Returns true if the platform takes more of this session.
-    fn may_ask(&mut self) -> Result<bool, End> {
+    fn may_ask(&mut self) -> Result<bool, SessionOutcome> {
         if self.permits.is_within(COMMANDS, self.max_bytes) {
             return Ok(true);
         }
@@ -94,7 +96,7 @@ impl SessionStream {
         let reason =
             "the platform waits for this session's answer or promise, which stands behind too much else";
         self.connection.bye(Some(ErrorCode::TooManyInFlight), reason);
-        Err(End::Wrong(reason.to_owned()))
+        Err(SessionOutcome::Wrong(reason.to_owned()))
     }
 
     /// Counts a command with so many bytes of data in the batch, and as under way.
@@ -103,7 +105,7 @@ impl SessionStream {
         self.permits.permit(bytes)
     }
 
-    fn event(&mut self, event: Event) -> Result<(), End> {
+    fn event(&mut self, event: Event) -> Result<(), SessionOutcome> {
         match &event {
             Event::Request { request: Request::Ping, .. } => self.peer_pings += 1,
             Event::Reply { reply: Reply::Pong, .. } => {}
@@ -158,8 +160,8 @@ impl SessionStream {
             Event::Bye(bye) => {
                 let reason = printable(&bye.reason);
                 return Err(match bye.code {
-                    None => End::Fine("the peer said goodbye".to_owned()),
-                    Some(code) => End::Wrong(format!("the peer gave up: {code}: {reason}")),
+                    None => SessionOutcome::Fine("the peer said goodbye".to_owned()),
+                    Some(code) => SessionOutcome::Wrong(format!("the peer gave up: {code}: {reason}")),
                 });
             }
             other => {

@@ -6,17 +6,17 @@ use vp_protocols::native::{Breach, ErrorCode, Reply, SendError};
 
 use super::super::message::{SessionCommand, ToSession};
 use super::SessionStream;
-use crate::session_end::End;
+use crate::session_end::SessionOutcome;
 
 impl SessionStream {
     /// Encodes and writes what can be.
-    pub(super) fn send_all(&mut self) -> Result<(), End> {
+    pub(super) fn send_all(&mut self) -> Result<(), SessionOutcome> {
         while self.send_more()? {}
         Ok(())
     }
 
     /// Encodes and writes. Says whether the peer lagged behind, and does so no more: there may be more to encode.
-    pub(super) fn send_more(&mut self) -> Result<bool, End> {
+    pub(super) fn send_more(&mut self) -> Result<bool, SessionOutcome> {
         self.deliver()?;
         self.break_off()?;
         let lagged = self.connection.is_backlogged();
@@ -24,19 +24,19 @@ impl SessionStream {
         Ok(lagged && !self.connection.is_backlogged())
     }
 
-    pub(super) fn write(&mut self) -> Result<(), End> {
+    pub(super) fn write(&mut self) -> Result<(), SessionOutcome> {
         while !self.connection.output().is_empty() {
             match self.socket.write(self.connection.output()) {
                 Ok(Some(_)) => {}
                 Ok(None) => break,
-                Err(error) => return Err(End::Wrong(format!("stream broken: {error}"))),
+                Err(error) => return Err(SessionOutcome::Wrong(format!("stream broken: {error}"))),
             }
         }
         Ok(())
     }
 
     /// Encodes what the platform has for the peer, as far as it keeps up.
-    pub(super) fn deliver(&mut self) -> Result<(), End> {
+    pub(super) fn deliver(&mut self) -> Result<(), SessionOutcome> {
         loop {
             if !self.asks.is_empty() {
                 self.ask()?;
@@ -50,7 +50,7 @@ impl SessionStream {
     }
 
     /// Asks the peer what the platform wants of it, as far as it takes more and keeps up.
-    fn ask(&mut self) -> Result<(), End> {
+    fn ask(&mut self) -> Result<(), SessionOutcome> {
         while !self.connection.is_backlogged()
             && let Some((token, request, payload)) = self.asks.front()
         {
@@ -60,7 +60,9 @@ impl SessionStream {
                     self.asks.pop_front();
                 }
                 Err(SendError::Breach(Breach::TooManyInFlight { .. })) => break,
-                Err(error @ SendError::NotNow { .. }) => return Err(End::Wrong(error.to_string())),
+                Err(error @ SendError::NotNow { .. }) => {
+                    return Err(SessionOutcome::Wrong(error.to_string()));
+                }
                 Err(error) => {
                     // The peer cannot be asked this: longer than it takes, or with strobes it does not know.
                     let token = *token;
@@ -73,7 +75,7 @@ impl SessionStream {
         Ok(())
     }
 
-    fn tell(&mut self, message: ToSession) -> Result<(), End> {
+    fn tell(&mut self, message: ToSession) -> Result<(), SessionOutcome> {
         match &message {
             ToSession::Reply { reply: Reply::Pong, .. } => self.peer_pings -= 1,
             _ => self.signs.is_busy = true,
@@ -118,7 +120,7 @@ impl SessionStream {
         };
         sent.map_err(|error| {
             self.connection.bye(Some(ErrorCode::Internal), error.to_string());
-            End::Wrong(format!("cannot answer: {error}"))
+            SessionOutcome::Wrong(format!("cannot answer: {error}"))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Memory that each operation reads and writes: cubes of features, whose place depends on the atom, and the rest, whose place does not.
 
 use super::super::layout;
-use super::super::network::{Copy, Cube, Operation, TensorPlace, What, cube};
+use super::super::network::{Copy, Cube, Operation, OperationWork, TensorPlace, cube};
 use super::super::shape::{Access, CubeFault, Direction, Shape};
 use super::super::{AddressEntry, Loadable, LoadableError};
 use vp_models::nvdla::conv::cdma::pixel::Format;
@@ -109,23 +109,23 @@ impl Accesses {
     ) -> Result<Accesses, LoadableError> {
         let mut reader = Reader { loadable, number, place, found: Accesses::default() };
         match &operation.what {
-            What::Bdma(copies) => copies.iter().try_for_each(|copy| reader.copy(copy))?,
-            What::Convolution { descriptor, cubes, offset_u, uv_line_stride } => {
+            OperationWork::Bdma(copies) => copies.iter().try_for_each(|copy| reader.copy(copy))?,
+            OperationWork::Convolution { descriptor, cubes, offset_u, uv_line_stride } => {
                 reader.convolution(descriptor, cubes, (*offset_u, *uv_line_stride))?;
             }
-            What::Sdp { descriptor, cubes, .. } => reader.sdp(descriptor, cubes)?,
-            What::Pdp { descriptor, cubes: [source, destination] } => {
+            OperationWork::Sdp { descriptor, cubes, .. } => reader.sdp(descriptor, cubes)?,
+            OperationWork::Pdp { descriptor, cubes: [source, destination] } => {
                 if source.place != TensorPlace::OnTheFly {
                     reader.features(("source", source), Direction::Read, descriptor.precision)?;
                 }
                 reader.features(("destination", destination), Direction::Write, descriptor.precision)?;
             }
-            What::Cdp { descriptor, cubes: [source, destination], .. } => {
+            OperationWork::Cdp { descriptor, cubes: [source, destination], .. } => {
                 reader.features(("source", source), Direction::Read, descriptor.in_precision)?;
                 let written = destination.of_extents(source);
                 reader.features(("destination", &written), Direction::Write, descriptor.in_precision)?;
             }
-            What::Rubik { descriptor, cubes } => reader.rubik(descriptor, cubes)?,
+            OperationWork::Rubik { descriptor, cubes } => reader.rubik(descriptor, cubes)?,
         }
         Ok(reader.found)
     }

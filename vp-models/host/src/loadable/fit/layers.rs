@@ -1,6 +1,6 @@
 //! The layers of a loadable, decoded as the units of a configuration decode them.
 
-use super::super::network::{Kind, Operation, What};
+use super::super::network::{Operation, OperationKind, OperationWork};
 use super::super::places::Places;
 use super::super::registers;
 use crate::program::Program;
@@ -24,7 +24,7 @@ pub(super) fn refusal(operation: &Operation, places: &Places, config: &Config) -
 }
 
 fn decode(operation: &Operation, places: &Places, config: &Config) -> Result<(), Refused> {
-    if let What::Bdma(copies) = &operation.what {
+    if let OperationWork::Bdma(copies) = &operation.what {
         return copies.iter().try_for_each(|copy| {
             let written = Written(places.map, registers::transfer(copy, places));
             BdmaTransfer::decode(&written.group(Unit::Bdma)).map(drop)
@@ -39,18 +39,18 @@ fn decode(operation: &Operation, places: &Places, config: &Config) -> Result<(),
     let written = Written(places.map, program);
     let of = |unit| written.group(unit);
     match operation.kind {
-        Kind::Bdma => Ok(()),
-        Kind::Convolution => {
+        OperationKind::Bdma => Ok(()),
+        OperationKind::Convolution => {
             let hardware = conv::hardware::Hardware::from(config);
             CdmaLayer::decode(&of(Unit::Cdma), &hardware)?;
             CscLayer::decode(&of(Unit::Csc), &hardware)?;
             CmacLayer::decode(&of(Unit::CmacA), &hardware)?;
             CaccLayer::decode(&of(Unit::Cacc), &hardware).map(drop)
         }
-        Kind::Sdp => SdpLayer::decode(&of(Unit::Sdp), &of(Unit::SdpRdma), &config.into()).map(drop),
-        Kind::Pdp => PdpLayer::decode(&of(Unit::Pdp), &of(Unit::PdpRdma), &config.into()).map(drop),
-        Kind::Cdp => CdpLayer::decode(&of(Unit::Cdp), &of(Unit::CdpRdma), &config.into()).map(drop),
-        Kind::Rubik => RubikLayer::decode(&of(Unit::Rbk), &config.into()).map(drop),
+        OperationKind::Sdp => SdpLayer::decode(&of(Unit::Sdp), &of(Unit::SdpRdma), &config.into()).map(drop),
+        OperationKind::Pdp => PdpLayer::decode(&of(Unit::Pdp), &of(Unit::PdpRdma), &config.into()).map(drop),
+        OperationKind::Cdp => CdpLayer::decode(&of(Unit::Cdp), &of(Unit::CdpRdma), &config.into()).map(drop),
+        OperationKind::Rubik => RubikLayer::decode(&of(Unit::Rbk), &config.into()).map(drop),
     }
 }
 

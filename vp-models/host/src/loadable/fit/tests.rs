@@ -1,4 +1,4 @@
-use super::super::network::{Cube, Kind, TensorPlace};
+use super::super::network::{Cube, OperationKind, TensorPlace};
 use super::super::tests::{Pooling, host};
 use super::super::{RunError, run};
 use super::*;
@@ -109,7 +109,7 @@ fn of_several_platforms_the_name_says_which_and_else_the_smallest_is_taken() {
     );
 }
 
-fn operation(kind: Kind, what: What) -> Operation {
+fn operation(kind: OperationKind, what: OperationWork) -> Operation {
     Operation { kind, dependencies: 0, consumers: Vec::new(), fused_parent: None, what }
 }
 
@@ -128,9 +128,13 @@ fn convolution(channels: u16, entries: u16) -> Operation {
         surface_stride: 0,
         plane_stride: 0,
     };
-    let what =
-        What::Convolution { descriptor: descriptor.into(), cubes: [cube; 5], offset_u: 0, uv_line_stride: 0 };
-    operation(Kind::Convolution, what)
+    let what = OperationWork::Convolution {
+        descriptor: descriptor.into(),
+        cubes: [cube; 5],
+        offset_u: 0,
+        uv_line_stride: 0,
+    };
+    operation(OperationKind::Convolution, what)
 }
 
 #[test]
@@ -165,12 +169,15 @@ fn units_and_stages_that_there_must_be_are_told() {
         let mut descriptor: layout::Sdp = layout::read(&[0; 116]).expect("as many bytes");
         let stage = &mut descriptor.stages[2];
         (stage.enable, stage.operation, stage.activation) = (1, operation, activation);
-        let What::Convolution { cubes, .. } = convolution(8, 8).what else { panic!("it is one") };
+        let OperationWork::Convolution { cubes, .. } = convolution(8, 8).what else { panic!("it is one") };
         operation_of_sdp(descriptor, cubes)
     };
     let on = |operation: &Operation, platform| missing(operation, &Config::named(platform).unwrap());
-    assert_eq!(on(&operation(Kind::Bdma, What::Bdma(Vec::new())), "nv_small"), Some("BDMA"));
-    assert_eq!(on(&operation(Kind::Bdma, What::Bdma(Vec::new())), "nv_large"), None);
+    assert_eq!(
+        on(&operation(OperationKind::Bdma, OperationWork::Bdma(Vec::new())), "nv_small"),
+        Some("BDMA")
+    );
+    assert_eq!(on(&operation(OperationKind::Bdma, OperationWork::Bdma(Vec::new())), "nv_large"), None);
     // It adds; it looks up; it does nothing.
     for (stage, lacking) in
         [(stage_y(2, 0), Some("stage Y")), (stage_y(0, 2), Some("stage Y")), (stage_y(0, 0), None)]
@@ -182,5 +189,5 @@ fn units_and_stages_that_there_must_be_are_told() {
 }
 
 fn operation_of_sdp(descriptor: layout::Sdp, cubes: [Cube; 5]) -> Operation {
-    operation(Kind::Sdp, What::Sdp { descriptor: Box::new(descriptor), cubes, lut: None })
+    operation(OperationKind::Sdp, OperationWork::Sdp { descriptor: Box::new(descriptor), cubes, lut: None })
 }

@@ -5,9 +5,9 @@
 use super::operations::Task;
 use super::placement::{Copied, Copy};
 use super::steps::{Access, Planned, Planner};
-use super::{ConvolutionMethod, Step, Work};
+use super::{ConvolutionMethod, PlanStep, Work};
 use crate::network::error::PlanError;
-use crate::network::layout::{Place, ram};
+use crate::network::layout::{MemoryAddress, ram};
 use crate::program::Program;
 use strum::{Display, EnumString, VariantNames};
 use vp_models::nvdla::bdma::layer::{ATOM, BdmaTransfer};
@@ -54,14 +54,14 @@ const LINE: u64 = (1 << 13) * ATOM as u64;
 const LINES: u64 = 1 << 13;
 
 /// The commands that copy so many bytes from one place to another: full lines, and what is left.
-fn transfers(from: Place, to: Place, bytes: u64) -> Vec<BdmaTransfer> {
+fn transfers(from: MemoryAddress, to: MemoryAddress, bytes: u64) -> Vec<BdmaTransfer> {
     let mut transfers = Vec::new();
     let mut done = 0;
     while done < bytes {
         let left = bytes - done;
         let (line, lines) = if left < LINE { (left, 1) } else { (LINE, (left / LINE).min(LINES)) };
-        let end = |place: Place| {
-            let Place { memory, address } = place.plus(done);
+        let end = |place: MemoryAddress| {
+            let MemoryAddress { memory, address } = place.plus(done);
             BdmaTransfer::place(ram(memory), address, [line as u32, 0])
         };
         transfers.push(BdmaTransfer {
@@ -113,7 +113,7 @@ impl Planner<'_> {
     }
 
     /// Returns the place of what is copied, its name, and what is read of the cubes' memories.
-    fn copied(&self, of: &Copied) -> (Place, String, Option<Access>) {
+    fn copied(&self, of: &Copied) -> (MemoryAddress, String, Option<Access>) {
         match *of {
             Copied::Constant(constant) => {
                 (self.places.constants[constant], self.constants[constant].what.clone(), None)
@@ -138,7 +138,7 @@ impl Planner<'_> {
         let name = format!("copy of {}", names.join(", "));
         let work = Work::Copy { program, bytes };
         let method = ConvolutionMethod::default();
-        let step = Step { layer, name, after: Vec::new(), work, mac_cycles: 0, method };
+        let step = PlanStep { layer, name, after: Vec::new(), work, mac_cycles: 0, method };
         self.planned.push(Planned { step, reads, writes });
         Ok(())
     }
@@ -163,9 +163,9 @@ mod tests {
 
     #[test]
     fn a_copy_is_full_lines_and_what_is_left() {
-        let to = Place { memory: Memory::Secondary, address: 0x5000_0000 };
+        let to = MemoryAddress { memory: Memory::Secondary, address: 0x5000_0000 };
         for bytes in [32, LINE - 32, LINE, LINE + 32, 3 * LINE + 4096, LINES * LINE + 64] {
-            let transfers = transfers(Place::primary(0x8000_0000), to, bytes);
+            let transfers = transfers(MemoryAddress::primary(0x8000_0000), to, bytes);
             let (mut from, mut at) = (0x8000_0000, 0x5000_0000);
             for transfer in &transfers {
                 assert_eq!((transfer.source.base, transfer.destination.base), (from, at), "{bytes}");

@@ -217,16 +217,16 @@ mod tests {
 
     /// A cube's part: some copies, surfaces and lines of one that lies there now.
     #[derive(Debug, Clone)]
-    struct Part {
+    struct CubePart {
         cube: usize,
         copy: u32,
         surfaces: (u32, u32),
         lines: (u32, u32),
     }
 
-    fn part() -> impl Strategy<Value = Part> {
+    fn part() -> impl Strategy<Value = CubePart> {
         let range = || (0_u32..4, 1_u32..4);
-        (0_usize..4, 0_u32..2, range(), range()).prop_map(|(cube, copy, surfaces, lines)| Part {
+        (0_usize..4, 0_u32..2, range(), range()).prop_map(|(cube, copy, surfaces, lines)| CubePart {
             cube,
             copy,
             surfaces,
@@ -252,7 +252,7 @@ mod tests {
                         place
                     })
                     .collect();
-                let touched = |part: Part| {
+                let touched = |part: CubePart| {
                     let (start, size) = places[part.cube];
                     let start = start + u64::from(part.copy) * size;
                     let to = |(start, length): (u32, u32)| start..start + length;
@@ -265,7 +265,7 @@ mod tests {
                     Touched { access, memory: part.cube / 3, addresses: start..start + size }
                 };
                 for (reads, writes) in all {
-                    let of = |parts: Vec<Part>| parts.into_iter().map(touched).collect();
+                    let of = |parts: Vec<CubePart>| parts.into_iter().map(touched).collect();
                     steps.push(Touches { reads: of(reads), writes: of(writes) });
                 }
             }

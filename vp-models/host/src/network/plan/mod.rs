@@ -28,7 +28,7 @@ use self::traffic::{Usage, reads, usages};
 use self::values::Values;
 use super::description::{Network, Operation};
 use super::error::PlanError;
-use super::layout::{Place, Tensor};
+use super::layout::{MemoryAddress, Tensor};
 use super::winograd::NoWinograd;
 use crate::program::Program;
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ use vp_models::nvdla::numeric::Precision;
 
 pub use self::copies::Copies;
 pub use self::placement::{Memories, Placement};
-pub use self::step::{ConvolutionMethod, Cpu, Step, Work};
+pub use self::step::{ConvolutionMethod, Cpu, PlanStep, Work};
 
 /// A network laid out for one hardware configuration and one memory. It says nothing of time: one plan runs on
 /// platforms with any memory behind them.
@@ -55,7 +55,7 @@ pub struct Plan {
     /// Bytes from a frame's input to the next one's, and the same of outputs.
     strides: [u64; 2],
     /// Steps, in the order in which they are begun.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
     /// Lookup tables that steps need, which are loaded while their unit is idle.
     pub tables: Vec<Program>,
     /// Of each layer that another one's hardware layers do with it, that one.
@@ -84,7 +84,7 @@ pub struct Constant {
     /// Name of the constant.
     pub what: String,
     /// Start of the constant.
-    pub place: Place,
+    pub place: MemoryAddress,
     /// Bytes of the constant.
     pub bytes: Vec<u8>,
 }
@@ -95,7 +95,7 @@ pub struct PlacedTensor {
     /// The layer that makes it, or `input`.
     pub name: String,
     /// Start of the memory.
-    pub place: Place,
+    pub place: MemoryAddress,
     /// Size in bytes, with all copies for frames that run together.
     pub bytes: u64,
     /// Time for which it is needed, in layers as they run one after the other, both ends included; of a constant always.
@@ -108,7 +108,7 @@ pub struct PlacedCopy {
     /// Name of what is copied: `input`, the layer that makes it, or the name of the constant.
     pub name: String,
     /// Start of the copy.
-    pub place: Place,
+    pub place: MemoryAddress,
     /// Size in bytes.
     pub bytes: u64,
     /// Time for which it is needed, in layers as they run one after the other, both ends included.
@@ -218,8 +218,9 @@ impl Plan {
         let places = placing.places(config, memories, options)?;
         let (tensors, copies) = (tensors(&placing, &places), copies(&placing, &places));
         let of_frame = |frame: u32| {
-            let place =
-                |(at, place): (usize, &Place)| place.plus(u64::from(frame) * batch.stride(&values, at));
+            let place = |(at, place): (usize, &MemoryAddress)| {
+                place.plus(u64::from(frame) * batch.stride(&values, at))
+            };
             let mut settled = values.clone();
             settled.settle_at(&places.storages.iter().enumerate().map(place).collect::<Vec<_>>());
             settled
@@ -466,7 +467,7 @@ mod tests {
         // 1 x 1 x 4096: a bank of input, and of 64 kernels the buffer holds 31 banks, half of what they take.
         let network = convolution(Shape { width: 1, height: 1, channels: 4096 }, 64, 1);
         let plan = plan(&network, "nv_small").unwrap();
-        let [Step { work: Work::Hardware { program, .. }, .. }] = plan.steps.as_slice() else {
+        let [PlanStep { work: Work::Hardware { program, .. }, .. }] = plan.steps.as_slice() else {
             panic!("{} steps", plan.steps.len())
         };
         let bank =

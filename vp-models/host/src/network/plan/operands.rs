@@ -2,13 +2,13 @@
 
 use super::batch::Batch;
 use super::operations::Task;
-use super::parts::Part;
+use super::parts::ConvolutionPart;
 use super::placement::Unplaced;
 use super::values::{Value, Values};
 use crate::network::compressed::Streams;
 use crate::network::cut::Cut;
 use crate::network::description::{Convolution, Network, NetworkLayer, Operation};
-use crate::network::layout::{ALIGNMENT, Form, Place, WeightShape, pack_operands};
+use crate::network::layout::{ALIGNMENT, Form, MemoryAddress, WeightShape, pack_operands};
 use crate::network::registers::PlacedWeights;
 use std::ops::Range;
 use vp_models::nvdla::config::Config;
@@ -56,7 +56,7 @@ impl OfKernels {
 
 impl PackedWeights {
     /// Returns the weights where their constant lies there.
-    pub(super) fn placed(self, constant: impl Fn(usize) -> Place) -> PlacedWeights {
+    pub(super) fn placed(self, constant: impl Fn(usize) -> MemoryAddress) -> PlacedWeights {
         let place = constant(self.constant);
         let compressed = self.beside.map(|BesideWeights { masks, mask_bytes, sizes }| {
             let [mask_base, sizes_base] = [masks, sizes].map(|offset| place.address + offset);
@@ -89,7 +89,7 @@ impl Operands {
             };
             let times = u64::from(batch.runs(task.layer, task.cubes));
             let source = values.of_source(layer.sources[0]);
-            let mut of_part = |part: &Part| {
+            let mut of_part = |part: &ConvolutionPart| {
                 let kernels = |cut: &Cut| (cut.kernels.clone(), cut.buffer.compressed);
                 let mut runs: Vec<(Range<u32>, bool)> = part.cuts.iter().map(kernels).collect();
                 runs.dedup();
@@ -156,7 +156,7 @@ fn spread(
     convolution: &Convolution,
     layer: &NetworkLayer,
     source: &Value,
-    part: &Part,
+    part: &ConvolutionPart,
     kernels: Range<u32>,
 ) -> Vec<i8> {
     let Convolution { groups, window, weights, .. } = convolution;

@@ -2,7 +2,7 @@
 
 use super::batch::Batch;
 use super::order::{in_order, readers};
-use super::parts::{Part, parts};
+use super::parts::{ConvolutionPart, parts};
 use super::tiles::by_winograd;
 use super::values::Values;
 use crate::network::description::{
@@ -21,7 +21,7 @@ pub(super) struct Task {
     /// The pooling that takes on the fly what the convolution makes.
     pub(super) pooling: Option<usize>,
     /// A convolution's parts.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<ConvolutionPart>,
     /// Frames that run at once.
     pub(super) cubes: u32,
     /// Reason why a convolution is computed directly though Winograd's method was asked for.

@@ -25,9 +25,9 @@ fn readers_of(sources: impl ExactSizeIterator<Item = impl Iterator<Item = usize>
 /// Puts tasks in their order.
 pub(super) fn in_order(tasks: Vec<Task>, network: &Network, readers: &[Vec<usize>]) -> Vec<Task> {
     let kinds = network.layers.iter().map(|layer| match layer.operation {
-        Operation::Concatenation => Kind::Whole,
-        Operation::Constant(_) => Kind::There,
-        _ => Kind::Made,
+        Operation::Concatenation => LayerOrigin::Whole,
+        Operation::Constant(_) => LayerOrigin::There,
+        _ => LayerOrigin::Made,
     });
     let made: Vec<[Option<usize>; 2]> = tasks.iter().map(|task| [Some(task.layer), task.pooling]).collect();
     let order = Order::new(kinds.collect(), readers, &made).run();
@@ -37,7 +37,7 @@ pub(super) fn in_order(tasks: Vec<Task>, network: &Network, readers: &[Vec<usize
 
 /// Way in which a layer comes to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LayerOrigin {
     /// A task makes it.
     Made,
     /// All of its sources are there: it is what is concatenated.
@@ -48,7 +48,7 @@ enum Kind {
 
 /// Tasks that are being put in order.
 struct Order<'a> {
-    kinds: Vec<Kind>,
+    kinds: Vec<LayerOrigin>,
     readers: &'a [Vec<usize>],
     /// The layers that each task makes: the first reads what the task needs.
     made: &'a [[Option<usize>; 2]],
@@ -64,7 +64,11 @@ struct Order<'a> {
 }
 
 impl Order<'_> {
-    fn new<'a>(kinds: Vec<Kind>, readers: &'a [Vec<usize>], made: &'a [[Option<usize>; 2]]) -> Order<'a> {
+    fn new<'a>(
+        kinds: Vec<LayerOrigin>,
+        readers: &'a [Vec<usize>],
+        made: &'a [[Option<usize>; 2]],
+    ) -> Order<'a> {
         let mut open = vec![0; kinds.len()];
         readers.iter().flatten().for_each(|&reader| open[reader] += 1);
         let mut task_of = vec![None; kinds.len()];
@@ -103,7 +107,7 @@ impl Order<'_> {
         while let Some(of) = wholes.pop() {
             for &reader in &self.readers[of] {
                 match (self.kinds[reader], self.task_of[reader]) {
-                    (Kind::Whole, _) => wholes.push(reader),
+                    (LayerOrigin::Whole, _) => wholes.push(reader),
                     (_, Some(task)) => self.waits[task] = tasks,
                     _ => {}
                 }
@@ -117,7 +121,7 @@ impl Order<'_> {
             for &reader in &self.readers[of] {
                 self.open[reader] = self.open[reader].saturating_sub(1);
                 match (self.open[reader], self.kinds[reader]) {
-                    (0, Kind::Whole) => there.push(reader),
+                    (0, LayerOrigin::Whole) => there.push(reader),
                     (0, _) => self.has_sources(reader),
                     _ => {}
                 }
@@ -128,7 +132,7 @@ impl Order<'_> {
     /// All sources of a layer are there.
     fn has_sources(&mut self, layer: usize) {
         match (self.kinds[layer], self.task_of[layer]) {
-            (Kind::Whole | Kind::There, _) => self.is_there(layer),
+            (LayerOrigin::Whole | LayerOrigin::There, _) => self.is_there(layer),
             (_, Some(task)) => drop(self.ready.insert(task)),
             _ => {}
         }
@@ -141,18 +145,19 @@ mod tests {
     use proptest::prelude::*;
 
     /// As the rule says it: of the tasks that could run the first that needs nothing of the one before it, or else the first.
-    fn slow(kinds: &[Kind], sources: &[Vec<usize>], made: &[[Option<usize>; 2]]) -> Vec<usize> {
+    fn slow(kinds: &[LayerOrigin], sources: &[Vec<usize>], made: &[[Option<usize>; 2]]) -> Vec<usize> {
         let needs = |task: usize| {
             let (mut needed, mut open) = (Vec::new(), sources[made[task][0].unwrap()].clone());
             while let Some(layer) = open.pop() {
                 match kinds[layer] {
-                    Kind::Whole => open.extend(&sources[layer]),
+                    LayerOrigin::Whole => open.extend(&sources[layer]),
                     _ => needed.push(layer),
                 }
             }
             needed
         };
-        let mut there: Vec<usize> = (0..kinds.len()).filter(|&layer| kinds[layer] == Kind::There).collect();
+        let mut there: Vec<usize> =
+            (0..kinds.len()).filter(|&layer| kinds[layer] == LayerOrigin::There).collect();
         let mut left: Vec<usize> = (0..made.len()).collect();
         let mut order: Vec<usize> = Vec::new();
         while !left.is_empty() {
@@ -186,21 +191,21 @@ mod tests {
         #[test]
         fn the_order_is_that_of_the_rule(graph in graph()) {
             let kind = |(kind, sources, _): &(u8, Vec<usize>, bool)| match kind {
-                0 if sources.is_empty() => Kind::There,
-                1 | 2 => Kind::Whole,
-                _ => Kind::Made,
+                0 if sources.is_empty() => LayerOrigin::There,
+                1 | 2 => LayerOrigin::Whole,
+                _ => LayerOrigin::Made,
             };
-            let kinds: Vec<Kind> = graph.iter().map(kind).collect();
+            let kinds: Vec<LayerOrigin> = graph.iter().map(kind).collect();
             let sources: Vec<Vec<usize>> = graph.iter().map(|(_, sources, _)| sources.clone()).collect();
             let readers = readers_of(sources.iter().map(|sources| sources.iter().copied()));
             let mut made: Vec<[Option<usize>; 2]> = Vec::new();
             let mut taken = vec![false; kinds.len()];
             for (layer, (_, _, joins)) in graph.iter().enumerate() {
-                if kinds[layer] != Kind::Made || taken[layer] {
+                if kinds[layer] != LayerOrigin::Made || taken[layer] {
                     continue;
                 }
                 let only = match readers[layer][..] {
-                    [reader] if *joins && kinds[reader] == Kind::Made && sources[reader] == [layer] => Some(reader),
+                    [reader] if *joins && kinds[reader] == LayerOrigin::Made && sources[reader] == [layer] => Some(reader),
                     _ => None,
                 };
                 only.into_iter().for_each(|reader| taken[reader] = true);

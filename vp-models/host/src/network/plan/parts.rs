@@ -19,7 +19,7 @@ const LAYER_CYCLES: u64 = 1000;
 const READS_IN_FLIGHT: u64 = 256;
 
 /// A convolution of some channels with some kernels: all of them, unless it is grouped.
-pub(super) struct Part {
+pub(super) struct ConvolutionPart {
     /// Places of the input's channels.
     pub(super) channels: Range<u32>,
     /// Kernels.
@@ -33,7 +33,7 @@ pub(super) struct Part {
     pub(super) winograd: Option<Scaling>,
 }
 
-impl Part {
+impl ConvolutionPart {
     /// Columns that it makes of a layer's output: with Winograd's method those of whole tiles, as lines of its cuts are.
     pub(super) fn columns(&self, layer: &NetworkLayer) -> u32 {
         if self.winograd.is_some() { winograd::room(layer.output)[0] } else { layer.output.width }
@@ -85,7 +85,7 @@ pub(super) fn parts(
     (layer, cubes): (&NetworkLayer, u32),
     convolution: &Convolution,
     config: &Config,
-) -> Result<Vec<Part>, PlanError> {
+) -> Result<Vec<ConvolutionPart>, PlanError> {
     let source = values.of_source(layer.sources[0]);
     let part = |channels: Range<u32>, kernels: Range<u32>, pixels: Option<Pixels>| {
         part(network, (layer, cubes), convolution, channels, kernels, pixels, config).map_err(
@@ -208,7 +208,7 @@ fn part(
     kernels: Range<u32>,
     pixels: Option<Pixels>,
     config: &Config,
-) -> Result<Part, TooLarge> {
+) -> Result<ConvolutionPart, TooLarge> {
     let window = convolution.window;
     let (count, precision) = (channels.len() as u32, network.precision);
     let element = precision.bytes() as u32;
@@ -263,5 +263,5 @@ fn part(
         least_lines: if layer.output.width == 1 { 2 } else { 1 },
     };
     let cuts = cut::cuts(&work, config)?;
-    Ok(Part { channels, kernels, pixels, entries, weights, cuts, winograd: None })
+    Ok(ConvolutionPart { channels, kernels, pixels, entries, weights, cuts, winograd: None })
 }

@@ -18,7 +18,7 @@ use super::{Copies, PlanOptions};
 use crate as host;
 use crate::network::description::{Demand, Demanded, Network};
 use crate::network::error::PlanError;
-use crate::network::layout::Place;
+use crate::network::layout::MemoryAddress;
 use std::cmp::Reverse;
 use std::ops::{Range, RangeInclusive};
 use strum::{Display, EnumString, VariantNames};
@@ -92,8 +92,8 @@ pub(super) struct Unplaced {
 /// Places of everything.
 pub(super) struct Places {
     /// The cubes' memories; of one that nobody uses it means nothing.
-    pub(super) storages: Vec<Place>,
-    pub(super) constants: Vec<Place>,
+    pub(super) storages: Vec<MemoryAddress>,
+    pub(super) constants: Vec<MemoryAddress>,
     /// Copies that BDMA makes into SRAM.
     pub(super) copies: Vec<Copy>,
     /// Bytes that are used of the primary memory and of SRAM, from their starts.
@@ -343,15 +343,16 @@ impl Placing<'_> {
     fn in_dram(&self, room: Range<u64>, in_sram: InSram) -> Result<Places, PlanError> {
         let InSram { storages, constants, copies, used } = in_sram;
         let mut memory = Memory::new(room);
-        let secondary = |address: u64| Place { memory: host::Memory::Secondary, address };
+        let secondary = |address: u64| MemoryAddress { memory: host::Memory::Secondary, address };
         let known =
             |addresses: &[Option<u64>], at: usize| addresses.get(at).copied().flatten().map(secondary);
         let constant = |(at, constant): (usize, &Unplaced)| match known(&constants, at) {
             Some(place) => Ok(place),
-            None => memory.take(&constant.what, constant.bytes.len() as u64).map(Place::primary),
+            None => memory.take(&constant.what, constant.bytes.len() as u64).map(MemoryAddress::primary),
         };
         let constants = self.constants.iter().enumerate().map(constant).collect::<Result<Vec<_>, _>>()?;
-        let mut places: Vec<Option<Place>> = (0..self.usages.len()).map(|at| known(&storages, at)).collect();
+        let mut places: Vec<Option<MemoryAddress>> =
+            (0..self.usages.len()).map(|at| known(&storages, at)).collect();
         // Constants of the network's own are the last ones.
         let own = (0..self.usages.len()).filter(|&at| self.is_constant(at));
         let of_own = own.clone().count();
@@ -365,9 +366,9 @@ impl Placing<'_> {
             let name = &self.values.storages[storage].name;
             // Nobody's has no place.
             let Some(Allocation { bytes, life }) = self.allocation(storage) else { continue };
-            places[storage] = Some(Place::primary(memory.allocate(name, bytes, life)?));
+            places[storage] = Some(MemoryAddress::primary(memory.allocate(name, bytes, life)?));
         }
-        let storages = places.into_iter().map(|place| place.unwrap_or(Place::primary(0))).collect();
+        let storages = places.into_iter().map(|place| place.unwrap_or(MemoryAddress::primary(0))).collect();
         Ok(Places { storages, constants, copies, used: [memory.used(), used] })
     }
 

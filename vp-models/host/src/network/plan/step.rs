@@ -8,7 +8,7 @@ use vp_models::nvdla::registers::Unit;
 
 /// One hardware layer, or a task of the CPU: a layer of the network, or some of its lines or channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct PlanStep {
     /// The layer's place in the network; of several the first.
     pub layer: usize,
     /// Name of the layer.
@@ -92,7 +92,7 @@ pub enum Cpu {
     SoftMax(u32),
 }
 
-impl Step {
+impl PlanStep {
     /// The units that take part.
     pub fn units(&self) -> &[Unit] {
         match &self.work {

@@ -4,10 +4,10 @@ use super::batch::Batch;
 use super::hazards::{self, Touched, Touches};
 use super::operands::{OfKernels, Operands};
 use super::operations::Task;
-use super::parts::Part;
+use super::parts::ConvolutionPart;
 use super::placement::{Copied, Places, Unplaced};
 use super::values::{Value, Values};
-use super::{ConvolutionMethod, Cpu, Step, Work};
+use super::{ConvolutionMethod, Cpu, PlanStep, Work};
 use crate as host;
 use crate::network::cut::Cut;
 use crate::network::description::{
@@ -15,7 +15,7 @@ use crate::network::description::{
     Operation, PairMethod, Pooling, Shape, SoftMax, Window,
 };
 use crate::network::error::PlanError;
-use crate::network::layout::{Cube, CubePlace, Form, Place, Tensor, WeightShape};
+use crate::network::layout::{Cube, CubePlace, Form, MemoryAddress, Tensor, WeightShape};
 use crate::network::registers::{
     self, Convolve, Cubes, Operand, PlacedWeights, Pool, Process, Stage, StageMethod,
 };
@@ -42,7 +42,7 @@ pub(super) struct Access {
 
 /// A step and what it touches.
 pub(super) struct Planned {
-    pub(super) step: Step,
+    pub(super) step: PlanStep,
     pub(super) reads: Vec<Access>,
     pub(super) writes: Vec<Access>,
 }
@@ -124,7 +124,7 @@ impl<'a> Planner<'a> {
         mut self,
         tasks: &[Task],
         operands: &[Operands],
-    ) -> Result<(Vec<Step>, Vec<Program>), PlanError> {
+    ) -> Result<(Vec<PlanStep>, Vec<Program>), PlanError> {
         let (last, each): (Vec<_>, Vec<_>) =
             (0..tasks.len()).partition(|&at| self.batch.is_last(tasks[at].layer));
         for frame in 0..self.batch.frames {
@@ -197,7 +197,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Returns the place at which the task finds a constant.
-    fn constant(&self, constant: usize) -> Place {
+    fn constant(&self, constant: usize) -> MemoryAddress {
         match self.copy_of(&Copied::Constant(constant)) {
             Some(copy) => self.places.copies[copy].place,
             None => self.places.constants[constant],
@@ -275,7 +275,7 @@ impl<'a> Planner<'a> {
     fn push_part(&mut self, task: &Task, work: Work, reads: Vec<Access>, writes: Access) {
         let name = self.network.layers[task.layer].name.clone();
         let method = ConvolutionMethod::default();
-        let step = Step { layer: task.layer, name, after: Vec::new(), work, mac_cycles: 0, method };
+        let step = PlanStep { layer: task.layer, name, after: Vec::new(), work, mac_cycles: 0, method };
         self.planned.push(Planned { step, reads, writes: vec![writes] });
     }
 
@@ -284,7 +284,7 @@ impl<'a> Planner<'a> {
         task: &Task,
         layer: &NetworkLayer,
         convolution: &Convolution,
-        (part, cut): (&Part, &Cut),
+        (part, cut): (&ConvolutionPart, &Cut),
         operands: &[OfKernels],
     ) -> Result<(), Refused> {
         let found = operands.iter().find(|of| of.kernels == cut.kernels);
@@ -371,7 +371,7 @@ impl<'a> Planner<'a> {
         &self,
         layer: &NetworkLayer,
         convolution: &Convolution,
-        (part, cut): (&Part, &Cut),
+        (part, cut): (&ConvolutionPart, &Cut),
         weights: PlacedWeights,
     ) -> Convolve {
         let first = cut.inputs.start;
@@ -483,7 +483,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The steps, each with those that it waits for, and the tables.
-    fn finish(self) -> (Vec<Step>, Vec<Program>) {
+    fn finish(self) -> (Vec<PlanStep>, Vec<Program>) {
         let values = self.values();
         let Planner { batch, mut planned, places, tables, .. } = self;
         let copies_from = values.storages.len();
@@ -492,7 +492,7 @@ impl<'a> Planner<'a> {
             None => places.storages[storage],
         };
         let memory_of = |&Access { storage, ref copies, .. }: &Access| {
-            let Place { address, .. } = place(storage);
+            let MemoryAddress { address, .. } = place(storage);
             if let Some(copy) = storage.checked_sub(copies_from) {
                 return address..address + places.copies[copy].bytes;
             }
@@ -546,7 +546,12 @@ fn stages_of_elements(operation: &Operation, second: Option<CubePlace>) -> ([Sta
 }
 
 /// Returns the stages of SDP for a convolution's sums: BS adds the bias, BN the other cube.
-fn stages(convolution: &Convolution, part: &Part, bias: Option<Place>, added: Option<Operand>) -> [Stage; 2] {
+fn stages(
+    convolution: &Convolution,
+    part: &ConvolutionPart,
+    bias: Option<MemoryAddress>,
+    added: Option<Operand>,
+) -> [Stage; 2] {
     let shift = convolution.bias.as_ref().map_or(0, |bias| bias.shift);
     let missing = part.winograd.map_or(0, |scaling| scaling.missing);
     let bias = bias.map(|at| Operand::Channels { at, shift: shift.saturating_sub(missing) });

@@ -1,7 +1,7 @@
 //! Parts of a convolution by Winograd's method, and whether they are preferred to the direct ones.
 
 use super::operations::Task;
-use super::parts::Part;
+use super::parts::ConvolutionPart;
 use super::values::Values;
 use crate::network::cut::{self, Work};
 use crate::network::description::{Convolution, Network, NetworkLayer, Winograd};
@@ -16,7 +16,7 @@ pub(super) fn by_winograd(
     (layer, direct): (&NetworkLayer, &Task),
     convolution: &Convolution,
     config: &Config,
-) -> Result<Vec<Part>, NoWinograd> {
+) -> Result<Vec<ConvolutionPart>, NoWinograd> {
     let chosen = network.choices.winograd;
     if let Some(obstacle) = winograd::obstacle(layer, convolution, config) {
         return Err(obstacle);
@@ -32,7 +32,7 @@ pub(super) fn by_winograd(
     if chosen == Winograd::Auto && direct.pooling.is_some() {
         return Err(NoWinograd::Pooling);
     }
-    let part = |direct: &Part| tiles_part(network, layer, convolution, direct, config);
+    let part = |direct: &ConvolutionPart| tiles_part(network, layer, convolution, direct, config);
     let parts = direct.parts.iter().map(part).collect::<Option<Vec<_>>>();
     let mut parts = parts.ok_or(NoWinograd::Buffer)?;
     let [tiles, lines] =
@@ -51,9 +51,9 @@ fn tiles_part(
     network: &Network,
     layer: &NetworkLayer,
     convolution: &Convolution,
-    direct: &Part,
+    direct: &ConvolutionPart,
     config: &Config,
-) -> Option<Part> {
+) -> Option<ConvolutionPart> {
     let (precision, element) = (network.precision, network.precision.bytes() as u32);
     // Whole atoms, which there are in memory.
     let count = (direct.channels.len() as u32).next_multiple_of(config.lanes(precision));
@@ -78,12 +78,20 @@ fn tiles_part(
     };
     let cuts = cut::cuts(&work, config).ok()?;
     let kernels = direct.kernels.clone();
-    Some(Part { channels, kernels, pixels: None, entries, weights, cuts, winograd: Some(Scaling::default()) })
+    Some(ConvolutionPart {
+        channels,
+        kernels,
+        pixels: None,
+        entries,
+        weights,
+        cuts,
+        winograd: Some(Scaling::default()),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::network::{Network, Plan, Step, Work};
+    use crate::network::{Network, Plan, PlanStep, Work};
     use vp_models::nvdla::config::Config;
     use vp_models::nvdla::registers::Unit;
 
@@ -99,8 +107,9 @@ mod tests {
         [[layer]]\nname = 'last'\nkind = 'convolution'\nkernels = 32\nkernel = [1, 1]\n";
 
     fn register(plan: &Plan, layer: &str, unit: Unit, register: &str) -> u32 {
-        let of_layer = |step: &&Step| step.name == layer;
-        let Some(Step { work: Work::Hardware { program, .. }, .. }) = plan.steps.iter().find(of_layer) else {
+        let of_layer = |step: &&PlanStep| step.name == layer;
+        let Some(PlanStep { work: Work::Hardware { program, .. }, .. }) = plan.steps.iter().find(of_layer)
+        else {
             panic!("{layer} is no hardware's")
         };
         let is_it = |write: &&crate::program::Write| write.unit == unit && write.register.name == register;

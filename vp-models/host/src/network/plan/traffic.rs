@@ -2,7 +2,7 @@
 
 use super::batch::Batch;
 use super::operations::Task;
-use super::parts::Part;
+use super::parts::ConvolutionPart;
 use super::values::Values;
 use crate::network::description::{Network, NetworkLayer, Operation};
 use crate::network::layout::{Form, Tensor};
@@ -100,12 +100,12 @@ fn read(layer: &NetworkLayer, place: usize, source: &Tensor, task: &Task) -> u64
     if !is_convolved {
         return moved(source, task);
     }
-    let line_bytes = |part: &Part| match &source.form {
+    let line_bytes = |part: &ConvolutionPart| match &source.form {
         Form::Features { atom, .. } => {
             u64::from((part.channels.len() as u32).next_multiple_of(*atom)) * u64::from(source.shape.width)
         }
         Form::Pixels { bytes, .. } => u64::from(source.shape.width * bytes),
     };
-    let lines = |part: &Part| part.cuts.iter().map(|cut| cut.inputs.len() as u64).sum::<u64>();
+    let lines = |part: &ConvolutionPart| part.cuts.iter().map(|cut| cut.inputs.len() as u64).sum::<u64>();
     task.parts.iter().map(|part| lines(part) * line_bytes(part)).sum()
 }

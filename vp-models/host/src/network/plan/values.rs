@@ -5,7 +5,7 @@
 
 use crate::network::description::{Network, NetworkLayer, Operation};
 use crate::network::error::PlanError;
-use crate::network::layout::{Channels, Form, Place, Tensor};
+use crate::network::layout::{Channels, Form, MemoryAddress, Tensor};
 use crate::network::winograd;
 use std::collections::HashSet;
 use vp_models::nvdla::config::Config;
@@ -137,7 +137,7 @@ impl Values {
     }
 
     /// The places of all, from those of their memories.
-    pub(super) fn settle_at(&mut self, places: &[Place]) {
+    pub(super) fn settle_at(&mut self, places: &[MemoryAddress]) {
         for value in &mut self.values {
             let place = places[value.storage];
             value.tensor.place = match value.tensor.form {

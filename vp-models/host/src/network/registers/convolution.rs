@@ -3,7 +3,7 @@
 use super::Cubes;
 use crate::network::cut::BufferUse;
 use crate::network::description::{Shape, Window};
-use crate::network::layout::{CubePlace, Place, WeightShape, ram};
+use crate::network::layout::{CubePlace, MemoryAddress, WeightShape, ram};
 use crate::network::winograd;
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::conv::cacc::layer::CaccLayer;
@@ -50,7 +50,7 @@ pub(in super::super) struct Convolve {
 /// Place of weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct PlacedWeights {
-    pub(in super::super) place: Place,
+    pub(in super::super) place: MemoryAddress,
     /// Bytes to read.
     pub(in super::super) bytes: u32,
     /// Places of what lies beside them if they are compressed.

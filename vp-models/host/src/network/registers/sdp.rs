@@ -2,7 +2,7 @@
 
 use super::{Cubes, narrow};
 use crate::network::description::{Activation, Converter, Shape};
-use crate::network::layout::{CubePlace, Place};
+use crate::network::layout::{CubePlace, MemoryAddress};
 use vp_models::nvdla::cube::{Packing, Surface};
 use vp_models::nvdla::float::Fp32;
 use vp_models::nvdla::numeric::Precision;
@@ -71,7 +71,7 @@ fn half(value: f32) -> i16 {
 pub(in super::super) enum Operand {
     /// 16 bits for each channel.
     Channels {
-        at: Place,
+        at: MemoryAddress,
         /// Left shift.
         shift: u32,
     },

@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 use vp_core::Time;
 
-use super::{FailureKind, PlayContext, PlayError, PlayOptions, SeenInterrupt, Sum, Wanted, memory, resolve};
+use super::{
+    ExpectedValue, FailureKind, PlayContext, PlayError, PlayOptions, SeenInterrupt, Sum, memory, resolve,
+};
 use crate::trace::cfg::{CfgCommand, Extent};
 use crate::trace::txn::Relation;
 use crate::trace::{Line, RegisterNames, Trace};
@@ -76,10 +78,10 @@ impl<'a, 'd> Player<'a, 'd> {
                 | CfgCommand::RegReadCheck { register, .. }
                 | CfgCommand::PollRegEqual { register, .. } => {
                     let address = resolve(trace, line.number, register.as_str(), names)?;
-                    streams.append(register.unit(), Step { line, address });
+                    streams.append(register.unit(), CfgStep { line, address });
                 }
                 CfgCommand::SyncNotify { block, .. } | CfgCommand::SyncWait { block, .. } => {
-                    streams.append(block, Step { line, address: 0 });
+                    streams.append(block, CfgStep { line, address: 0 });
                 }
                 CfgCommand::IntrNotify { interrupt, event } => {
                     expected.push(Declared { interrupt: *interrupt, event, line: line.number });
@@ -146,7 +148,7 @@ impl<'a, 'd> Player<'a, 'd> {
         }
     }
 
-    fn register_command(&mut self, Step { line, address }: Step<'a>) -> Result<(), PlayError> {
+    fn register_command(&mut self, CfgStep { line, address }: CfgStep<'a>) -> Result<(), PlayError> {
         self.context.line = line.number;
         match &line.command {
             CfgCommand::RegWrite { value, .. } => self.context.write(address, *value)?,
@@ -287,13 +289,13 @@ fn is_check(command: &CfgCommand) -> bool {
     )
 }
 
-fn equal(register: &str, value: u32) -> Wanted<'_> {
-    Wanted { register, relation: Relation::Equal, value, mask: u32::MAX }
+fn equal(register: &str, value: u32) -> ExpectedValue<'_> {
+    ExpectedValue { register, relation: Relation::Equal, value, mask: u32::MAX }
 }
 
 /// A command of a stream, its register looked up.
 #[derive(Clone, Copy)]
-struct Step<'a> {
+struct CfgStep<'a> {
     line: &'a Line<CfgCommand>,
     /// Byte address; 0 for the commands without a register.
     address: u32,
@@ -303,7 +305,7 @@ struct Step<'a> {
 /// file does.
 #[derive(Default)]
 struct Streams<'a> {
-    streams: Vec<(&'a str, VecDeque<Step<'a>>)>,
+    streams: Vec<(&'a str, VecDeque<CfgStep<'a>>)>,
     by_block: BTreeMap<&'a str, usize>,
     /// Line and stream of those that may go on.
     ready: BTreeSet<(u32, usize)>,
@@ -311,7 +313,7 @@ struct Streams<'a> {
 }
 
 impl<'a> Streams<'a> {
-    fn append(&mut self, block: &'a str, step: Step<'a>) {
+    fn append(&mut self, block: &'a str, step: CfgStep<'a>) {
         let stream = *self.by_block.entry(block).or_insert_with(|| {
             self.streams.push((block, VecDeque::new()));
             self.ready.insert((step.line.number, self.streams.len() - 1));
@@ -320,7 +322,7 @@ impl<'a> Streams<'a> {
         self.streams[stream].1.push_back(step);
     }
 
-    fn next(&mut self, fired: &BTreeSet<&str>) -> Option<Step<'a>> {
+    fn next(&mut self, fired: &BTreeSet<&str>) -> Option<CfgStep<'a>> {
         while let Some((_, stream)) = self.ready.pop_first() {
             let queue = &mut self.streams[stream].1;
             let Some(step) = queue.front().copied() else { continue };

@@ -2,7 +2,7 @@
 //! must rise. What was read is compared as of a driver's recording.
 
 use super::recording::Reading;
-use super::{FailureKind, PlayContext, PlayError, PlayOptions, SeenInterrupt, Wanted, name_of};
+use super::{ExpectedValue, FailureKind, PlayContext, PlayError, PlayOptions, SeenInterrupt, name_of};
 use crate::trace::Line;
 use crate::trace::log::LogCommand;
 use crate::trace::txn::Relation;
@@ -98,7 +98,8 @@ fn read(
         Reading::Slots => (Relation::AtLeast, 1, 0xff, polls),
         Reading::Polled(mask) => (Relation::Equal, value, mask, polls),
     };
-    let verdict = context.expect(address, retries, &Wanted { register: &name, relation, value, mask })?;
+    let verdict =
+        context.expect(address, retries, &ExpectedValue { register: &name, relation, value, mask })?;
     context.judge(verdict);
     Ok(())
 }

@@ -514,7 +514,7 @@ impl<'a> PlayContext<'a> {
         &mut self,
         address: u32,
         retries: u32,
-        wanted: &Wanted<'_>,
+        wanted: &ExpectedValue<'_>,
     ) -> Result<Result<(), FailureKind>, PlayError> {
         let mut reads = 0;
         loop {
@@ -556,7 +556,7 @@ impl<'a> PlayContext<'a> {
 }
 
 /// Value that a register should read.
-struct Wanted<'a> {
+struct ExpectedValue<'a> {
     register: &'a str,
     relation: Relation,
     value: u32,
@@ -564,7 +564,7 @@ struct Wanted<'a> {
 }
 
 /// The fields of a register that are otherwise than wanted, to stand behind a sentence.
-fn differing(map: RegisterMap, address: u32, wanted: &Wanted<'_>, actual: u32) -> String {
+fn differing(map: RegisterMap, address: u32, wanted: &ExpectedValue<'_>, actual: u32) -> String {
     let Some(located) = map.at(address) else { return String::new() };
     let mut fields = located.register.fields.iter().filter_map(|field| {
         let bits = field.bits(map.family());

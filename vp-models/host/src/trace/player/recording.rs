@@ -4,7 +4,9 @@
 //! A recorded device ended its operations one by one, and took no time; the one here has its own timing. So a read is
 //! judged by what the driver needs of it ([`Reading`]), and interrupts may come together or one after the other.
 
-use super::{FailureKind, PlayContext, PlayError, PlayOptions, SeenInterrupt, Wanted, memory, name_of};
+use super::{
+    ExpectedValue, FailureKind, PlayContext, PlayError, PlayOptions, SeenInterrupt, memory, name_of,
+};
 use crate::Memory;
 use crate::trace::recording::{Golden, POOL, RecordedCommand};
 use crate::trace::txn::Relation;
@@ -184,7 +186,7 @@ impl<'a, 'd> Player<'a, 'd> {
             Reading::Slots => (Relation::AtLeast, 1, 0xff, polls),
             Reading::Polled(mask) => (Relation::Equal, recorded, mask, polls),
         };
-        let wanted = Wanted { register: &name, relation, value, mask };
+        let wanted = ExpectedValue { register: &name, relation, value, mask };
         let verdict = self.context.expect(address, retries, &wanted)?;
         self.context.judge(verdict);
         Ok(())

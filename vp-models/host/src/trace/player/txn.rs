@@ -1,8 +1,8 @@
 //! Plays `.txn` scripts: one command after the other. Writes are posted, as they were when the vendor's RTL was measured.
 
 use super::{
-    FailureKind, PlayContext, PlayError, PlayOptions, RegisterNames, SeenInterrupt, Wanted, memory, name_of,
-    resolve,
+    ExpectedValue, FailureKind, PlayContext, PlayError, PlayOptions, RegisterNames, SeenInterrupt, memory,
+    name_of, resolve,
 };
 use crate::trace::error::TraceErrorKind;
 use crate::trace::txn::{Plusargs, Relation, TxnCommand, has_until};
@@ -140,7 +140,7 @@ impl<'a> Player<'a, '_> {
             return Ok(());
         }
         let register = self.register(address);
-        let wanted = Wanted { register: &register, relation, value, mask };
+        let wanted = ExpectedValue { register: &register, relation, value, mask };
         let verdict = self.context.expect(address, retries, &wanted)?;
         if verdict.is_err() || command.is_comparison() {
             self.context.judge(verdict);
@@ -178,7 +178,7 @@ impl<'a> Player<'a, '_> {
             let is_idle = reads % READS_BETWEEN_LOOKS == 0 && !self.context.runs_layers()?;
             if ended.is_some() || is_idle || reads >= MAX_UNTIL_READS {
                 let (register, relation) = (self.register(address), Relation::Equal);
-                let wanted = Wanted { register: &register, relation, value: bits, mask: bits };
+                let wanted = ExpectedValue { register: &register, relation, value: bits, mask: bits };
                 // Once more: what is masked has come without the line.
                 let mut verdict = self.context.expect(address, 0, &wanted)?;
                 if let Err(FailureKind::Register { reads: told, .. }) = &mut verdict {

@@ -69,7 +69,7 @@ pub(super) struct Memories {
 }
 
 /// Memory of a log, as its accesses tell it.
-pub(super) struct Told {
+pub(super) struct LoggedMemory {
     /// Contents of the memories before the log.
     pub(super) before: Vec<(Memory, Surface)>,
     /// Contents that the device left.
@@ -173,7 +173,7 @@ impl Memories {
         Ok(page)
     }
 
-    pub(super) fn finish(self) -> Result<Told, String> {
+    pub(super) fn finish(self) -> Result<LoggedMemory, String> {
         let (mut before, mut left) = (BTreeMap::new(), BTreeMap::new());
         for ((memory, number), page) in self.pages {
             for at in 0..PAGE_BYTES {
@@ -195,7 +195,7 @@ impl Memories {
             }
         }
         let [before, left] = [before, left].map(|surfaces| surfaces.into_iter().collect());
-        Ok(Told { before, left, changes: self.changes })
+        Ok(LoggedMemory { before, left, changes: self.changes })
     }
 }
 

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 
-use self::memory::{Memories, Told};
+use self::memory::{LoggedMemory, Memories};
 use self::transaction::{Port, Transaction};
 use super::error::{TraceError, TraceErrorKind};
 use super::{Body, Line, Surface, Trace, open_at_most, unreadable};
@@ -227,7 +227,7 @@ impl Reader {
     }
 
     fn finish(self) -> Result<ScLog, String> {
-        let Told { before, left, mut changes } = self.memories.finish()?;
+        let LoggedMemory { before, left, mut changes } = self.memories.finish()?;
         let mut lines = Vec::with_capacity(self.lines.len());
         for (place, line) in self.lines.into_iter().enumerate() {
             for (memory, surface) in changes.remove(&place).unwrap_or_default() {

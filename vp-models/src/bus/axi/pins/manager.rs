@@ -22,7 +22,7 @@ pub(in crate::bus::axi) struct OpenRead {
     /// Place to which its data goes.
     pub(in crate::bus::axi) place: u64,
     /// Beats that have come to the pins.
-    come: u32,
+    arrived_beats: u32,
     /// Beats that were taken from them.
     pub(in crate::bus::axi) taken: u32,
 }
@@ -41,10 +41,10 @@ pub struct ManagerPins {
     /// True if AW has the address of the first byte, and not that of its beat.
     is_exact: bool,
     sink: AxiSink,
-    state: RefCell<State>,
+    state: RefCell<ManagerState>,
 }
 
-struct State {
+struct ManagerState {
     read_address: Driven,
     write_address: Driven,
     write_data: Driven,
@@ -71,7 +71,7 @@ impl ManagerPins {
             // longer bursts the address as its unit gives it (`NV_NVDLA_CVIF_WRITE_IG_cvt.v`).
             is_exact: config.burst_beats > 1,
             sink,
-            state: RefCell::new(State {
+            state: RefCell::new(ManagerState {
                 read_address: channel(),
                 write_address: channel(),
                 write_data: channel(),
@@ -117,7 +117,7 @@ impl ManagerPins {
             first: None,
             client,
             place,
-            come: 0,
+            arrived_beats: 0,
             taken: 0,
         });
         let (address, beats) = (self.beat_address(&burst), burst.beats as u16);
@@ -224,13 +224,14 @@ impl ManagerPins {
                     return Err(AxiViolation::Width { channel: "R", bytes, width });
                 }
                 let open = state.reads.get_mut(&id);
-                let read = open.and_then(|open| open.iter_mut().find(|read| read.come < read.burst.beats));
+                let read =
+                    open.and_then(|open| open.iter_mut().find(|read| read.arrived_beats < read.burst.beats));
                 let read = read.ok_or(AxiViolation::NoRead { id })?;
-                let (beat, beats) = (read.come + 1, read.burst.beats);
+                let (beat, beats) = (read.arrived_beats + 1, read.burst.beats);
                 if last != (beat == beats) {
                     return Err(AxiViolation::Last { channel: "R", beat, beats, last });
                 }
-                read.come = beat;
+                read.arrived_beats = beat;
                 state.data.push_back(Beat { id, data, error });
             }
             AxiEvent::WriteResponse { id, error } => {

@@ -77,10 +77,10 @@ pub struct SubordinatePins {
     /// Addresses that may wait.
     most_addresses: usize,
     sink: AxiSink,
-    state: RefCell<State>,
+    state: RefCell<SubordinateState>,
 }
 
-struct State {
+struct SubordinateState {
     read: Address,
     write: Address,
     ready: [Ready; 3],
@@ -117,7 +117,7 @@ impl SubordinatePins {
             // t + 2 * delay; and one more waits that it has driven and does not take for taken.
             most_addresses: 2 * delay as usize + 1,
             sink,
-            state: RefCell::new(State {
+            state: RefCell::new(SubordinateState {
                 read: Address::default(),
                 write: Address::default(),
                 ready: [Ready::HIGH; 3],
@@ -135,7 +135,7 @@ impl SubordinatePins {
     }
 
     /// Drives a ready so that it is high from `from` on, and not before, as seen at `now`.
-    fn tell(&self, state: &mut State, which: usize, now: Time, from: Time) {
+    fn tell(&self, state: &mut SubordinateState, which: usize, now: Time, from: Time) {
         let next = now + self.period;
         let ready = &mut state.ready[which];
         let wanted = match ready.level {
@@ -191,7 +191,7 @@ impl SubordinatePins {
     }
 
     /// Returns true if an address waits on AR, or on AW.
-    pub(in crate::bus::axi) fn is_asked(&self, write: bool) -> bool {
+    pub(in crate::bus::axi) fn is_address_waiting(&self, write: bool) -> bool {
         let state = self.state.borrow();
         let address = if write { &state.write } else { &state.read };
         !address.waiting.is_empty()

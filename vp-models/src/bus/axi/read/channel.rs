@@ -6,7 +6,7 @@ use super::run::Granting;
 use crate::bus::axi::latency::LatencySource;
 use crate::bus::axi::outstanding::{Beats, Outstanding};
 use crate::bus::axi::read_pipeline::{Chosen, ReadPipeline};
-use crate::bus::axi::turn::Turn;
+use crate::bus::axi::turn::WeightedRoundRobin;
 use crate::bus::axi::{Answer, Burst};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::Cell;
@@ -43,7 +43,7 @@ pub(super) struct TimedRead {
 
 /// The arbiter and what is behind it.
 pub(super) struct Channel {
-    pub(super) turn: Turn,
+    pub(super) turn: WeightedRoundRobin,
     /// Reads that are chosen and not on AR.
     pub(super) pipeline: ReadPipeline,
     pub(super) outstanding: Outstanding,
@@ -59,8 +59,8 @@ pub(super) struct Channel {
     pub(super) bus_queue: VecDeque<Queued>,
     /// Read that a master outside is taking.
     pub(super) driving: Option<Driving>,
-    /// Reads that are asked of a [`TimedPort`] and not on their way back: by transaction id in the order of the bus.
-    pub(super) asked: BTreeMap<u32, VecDeque<TimedRead>>,
+    /// Reads requested from a [`TimedPort`] and not on their way back: by transaction id in the order of the bus.
+    pub(super) requested: BTreeMap<u32, VecDeque<TimedRead>>,
     /// Transaction id of each tag.
     pub(super) ids: BTreeMap<u64, u32>,
     pub(super) tags: u64,
@@ -76,8 +76,8 @@ pub(super) struct Channel {
 pub(super) struct Stall {
     /// Time from which on AR takes an address.
     pub(super) address: Time,
-    /// True if that was asked for the next address.
-    pub(super) is_asked: bool,
+    /// True if the fault of the next address is evaluated.
+    pub(super) is_evaluated: bool,
     /// Delay of the next data on R, of a memory with a time of its own.
     pub(super) data: Time,
     /// No data comes any more.
@@ -118,7 +118,7 @@ impl Channel {
             in_flight,
             bus_queue,
             driving,
-            asked,
+            requested,
             ids,
             granting: _,
             answers,
@@ -132,6 +132,9 @@ impl Channel {
         at.value(bus_free)?;
         at.cell(memory_free)?;
         let is_back = in_flight.is_empty() && bus_queue.is_empty() && driving.is_none() && answers.is_empty();
-        at.at_rest(is_back && ids.is_empty() && asked.values().all(VecDeque::is_empty), "reads are in flight")
+        at.at_rest(
+            is_back && ids.is_empty() && requested.values().all(VecDeque::is_empty),
+            "reads are in flight",
+        )
     }
 }

@@ -11,7 +11,7 @@ use crate::bus::axi::observed::Observed;
 use crate::bus::axi::outstanding::{Beats, Outstanding};
 use crate::bus::axi::read_client::ReadClient;
 use crate::bus::axi::read_pipeline::{Chosen, ReadPipeline};
-use crate::bus::axi::turn::{Clients, Turn};
+use crate::bus::axi::turn::{Clients, WeightedRoundRobin};
 use crate::bus::axi::{Answer, AxiChannel, AxiConfig, AxiTarget, Burst, Completion, TimedPort, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::faults::BurstFaults;
@@ -36,15 +36,15 @@ pub(super) trait Advance {
 }
 
 /// Next action of a side of an interface.
-pub(super) enum Next {
+pub(super) enum NextAction {
     /// Time of the next work; [`Time::MAX`]: none, until there is a request.
     At(Time),
     /// The side waits for a memory's answer, whose modelled time has come.
-    Answer(Pending),
+    Answer(PendingAnswer),
 }
 
 /// An answer whose modelled time has come.
-pub(super) enum Pending {
+pub(super) enum PendingAnswer {
     Read(Rc<Completion<Vec<u8>>>),
     Write(Rc<Completion<()>>),
 }
@@ -57,11 +57,11 @@ pub(super) struct Reads {
     timed: Option<Rc<dyn TimedPort>>,
     clients: RefCell<Vec<Rc<ReadClient>>>,
     /// Clients with reads that wait for the arbiter.
-    pub(super) asking: Cell<Clients>,
+    pub(super) requesting: Cell<Clients>,
     /// Clients that request and whose weight is zero: the arbiter skips them (RTL, `NV_NVDLA_*_IG_arb`, `wt*`).
     requesting_without_weight: Cell<Clients>,
-    /// Clients that make reads by themselves.
-    making: Cell<Clients>,
+    /// Clients whose requester has reads to come.
+    generating: Cell<Clients>,
     channel: RefCell<Channel>,
     /// Partners with a clock at the interface.
     pub(super) partners: RefCell<Partners>,
@@ -80,7 +80,7 @@ impl Reads {
         memory_free: Rc<Cell<Time>>,
     ) -> Reads {
         let channel = Channel {
-            turn: Turn::default(),
+            turn: WeightedRoundRobin::default(),
             pipeline: ReadPipeline::new(config.period, config.read_pipeline),
             // `arready` is registered.
             outstanding: Outstanding::new(config.period, config.read_outstanding),
@@ -91,7 +91,7 @@ impl Reads {
             in_flight: VecDeque::new(),
             bus_queue: VecDeque::new(),
             driving: None,
-            asked: BTreeMap::new(),
+            requested: BTreeMap::new(),
             ids: BTreeMap::new(),
             tags: 0,
             granting: Vec::new(),
@@ -103,9 +103,9 @@ impl Reads {
             target,
             timed,
             clients: RefCell::default(),
-            asking: Cell::new(0),
+            requesting: Cell::new(0),
             requesting_without_weight: Cell::new(0),
-            making: Cell::new(0),
+            generating: Cell::new(0),
             channel: RefCell::new(channel),
             partners: RefCell::default(),
             has_partners: Cell::new(false),
@@ -134,8 +134,8 @@ impl Reads {
         let number = clients.iter().position(|client| client.id == id)?;
         let before = clients[number].weight.replace(weight);
         let [from, to] = match (before, weight) {
-            (1.., 0) => [&self.asking, &self.requesting_without_weight],
-            (0, 1..) => [&self.requesting_without_weight, &self.asking],
+            (1.., 0) => [&self.requesting, &self.requesting_without_weight],
+            (0, 1..) => [&self.requesting_without_weight, &self.requesting],
             _ => return None,
         };
         to.set(to.get() | from.get() & 1 << number);
@@ -152,32 +152,32 @@ impl Reads {
         channel.pipeline.is_empty() && channel.outstanding.is_empty(now)
     }
 
-    /// A client asks.
-    pub(super) fn ask(&self, client: usize) {
-        let asking = match self.clients.borrow()[client].weight.get() {
+    /// Adds a client to those that request.
+    pub(super) fn set_requesting(&self, client: usize) {
+        let requesting = match self.clients.borrow()[client].weight.get() {
             0 => &self.requesting_without_weight,
-            _ => &self.asking,
+            _ => &self.requesting,
         };
-        asking.set(asking.get() | 1 << client);
+        requesting.set(requesting.get() | 1 << client);
     }
 
-    /// A master outside asks for nothing any more.
+    /// Drops the requests of a master outside.
     pub(super) fn forget(&self, client: usize) {
         self.clients.borrow()[client].forget_outside();
         self.channel.borrow_mut().pipeline.forget(client);
-        for asking in [&self.asking, &self.requesting_without_weight] {
-            asking.set(asking.get() & !(1 << client));
+        for requesting in [&self.requesting, &self.requesting_without_weight] {
+            requesting.set(requesting.get() & !(1 << client));
         }
     }
 
-    /// A client makes reads by itself from now on.
-    pub(super) fn make(&self, client: usize) {
-        self.making.set(self.making.get() | 1 << client);
+    /// Adds a client to those whose requester has reads to come.
+    pub(super) fn start_generating(&self, client: usize) {
+        self.generating.set(self.generating.get() | 1 << client);
     }
 
     /// Does all that is due by now, and then what is due next, as long as that comes before `until` and time can be moved
     /// on; tells what is next.
-    pub(super) fn step(&self, time: &impl Advance, until: Time, observed: &Observed) -> Next {
+    pub(super) fn step(&self, time: &impl Advance, until: Time, observed: &Observed) -> NextAction {
         let clients = self.clients.borrow();
         let channel = &mut *self.channel.borrow_mut();
         let (mut now, mut made) = (time.now(), Time::ZERO);
@@ -185,71 +185,71 @@ impl Reads {
             if self.has_partners.get()
                 && let Err(pending) = self.step_pins(channel, &clients, now, observed)
             {
-                return Next::Answer(pending);
+                return NextAction::Answer(pending);
             }
             if let Some(pending) = self.return_data(channel, &clients, now, observed) {
-                return Next::Answer(pending);
+                return NextAction::Answer(pending);
             }
             if made <= now {
-                made = self.make_reads(&clients, now);
+                made = self.generate_reads(&clients, now);
             }
-            if self.move_on(channel, &clients, now, observed) {
+            if self.advance_pipeline(channel, &clients, now, observed) {
                 // One address a cycle: no other follows now. But there is room for another request, and what was asked
                 // for may be back at once.
-                made = self.make_reads(&clients, now);
-                if self.rests(channel)
+                made = self.generate_reads(&clients, now);
+                if self.has_none_in_flight(channel)
                     && let Some(last) =
                         self.run(channel, &clients, (until.min(made), time.quiet_until()), observed)
                 {
                     time.advance(last);
-                    made = self.make_reads(&clients, now);
+                    made = self.generate_reads(&clients, now);
                 }
                 if let Some(pending) = self.return_data(channel, &clients, now, observed) {
-                    return Next::Answer(pending);
+                    return NextAction::Answer(pending);
                 }
             }
-            let mut next = self.next_move(channel, now);
+            let mut next = self.next_advance(channel, now);
             if self.has_partners.get() {
                 match self.step_pins(channel, &clients, now, observed) {
                     Ok(at_pins) => next = next.min(at_pins),
-                    Err(pending) => return Next::Answer(pending),
+                    Err(pending) => return NextAction::Answer(pending),
                 }
-                next = next.min(self.tell_room(channel, &clients, now));
+                next = next.min(self.update_ready(channel, &clients, now));
             }
             next = next.min(made).min(channel.in_flight.front().map_or(Time::MAX, |read| read.first));
             if next >= until || !time.advance(next) {
-                return Next::At(next);
+                return NextAction::At(next);
             }
             now = next;
             observed.report_many(now);
         }
     }
 
-    /// Returns true if nothing is left to do for reads that were granted.
+    /// Returns true if no read is in flight whose next step could depend on a partner, a fault or a timed memory.
     #[inline]
-    fn rests(&self, channel: &Channel) -> bool {
+    fn has_none_in_flight(&self, channel: &Channel) -> bool {
         let is_plain = self.timed.is_none() && !self.has_partners.get() && !self.has_faults.get();
         is_plain && channel.in_flight.is_empty()
     }
 
-    /// Has clients make reads; tells when the next of them will.
-    fn make_reads(&self, clients: &[Rc<ReadClient>], now: Time) -> Time {
-        let (mut left, mut next) = (self.making.get(), Time::MAX);
+    /// Queues the reads that are due of all requesters; returns the time of the next one.
+    fn generate_reads(&self, clients: &[Rc<ReadClient>], now: Time) -> Time {
+        let (mut left, mut next) = (self.generating.get(), Time::MAX);
         while left != 0 {
             let number = left.trailing_zeros() as usize;
             left &= left - 1;
             let client = &clients[number];
-            let mut at = client.makes();
+            let mut at = client.next_read();
             if at <= now {
-                match client.make(now) {
+                match client.generate_reads(now) {
                     Some(then) => at = then,
                     None => {
-                        self.making.set(self.making.get() & !(1 << number));
+                        self.generating.set(self.generating.get() & !(1 << number));
                         at = Time::MAX;
                     }
                 }
-                if client.asks() {
-                    self.ask(number);
+                if client.is_requesting() {
+                    self.set_requesting(number);
                 }
             }
             next = next.min(at);
@@ -259,8 +259,8 @@ impl Reads {
 
     /// Returns the time at which the arbiter can choose a read, or one that is chosen can move on.
     #[inline]
-    fn next_move(&self, channel: &Channel, now: Time) -> Time {
-        let choice = if self.asking.get() == 0 { Time::MAX } else { channel.pipeline.room() };
+    fn next_advance(&self, channel: &Channel, now: Time) -> Time {
+        let choice = if self.requesting.get() == 0 { Time::MAX } else { channel.pipeline.room() };
         choice.min(channel.next_count()).min(self.next_issue(channel, now))
     }
 
@@ -294,7 +294,7 @@ impl Reads {
 
     /// Chooses a read, counts one, and puts one on AR, as far as they can move now. Tells whether one has.
     #[inline]
-    fn move_on(
+    fn advance_pipeline(
         &self,
         channel: &mut Channel,
         clients: &[Rc<ReadClient>],
@@ -308,7 +308,7 @@ impl Reads {
         }
         if self.next_issue(channel, now) <= now
             && let Some((&Chosen { client, burst, .. }, _)) = channel.pipeline.counted()
-            && !self.stands(channel, client, &burst, now)
+            && !self.is_ar_stalled(channel, client, &burst, now)
         {
             channel.pipeline.issue(now);
             if let Some(number) = client {
@@ -319,24 +319,24 @@ impl Reads {
         has_moved
     }
 
-    /// Returns true if a fault holds up AR before this address.
+    /// Returns true if a fault stalls AR before this address.
     #[inline]
-    fn stands(&self, channel: &mut Channel, client: Option<usize>, burst: &Burst, now: Time) -> bool {
+    fn is_ar_stalled(&self, channel: &mut Channel, client: Option<usize>, burst: &Burst, now: Time) -> bool {
         if !self.has_faults.get() || client.is_none() {
             return false;
         }
         if let Some(faults) = &*self.faults.borrow()
-            && !std::mem::replace(&mut channel.stall.is_asked, true)
+            && !std::mem::replace(&mut channel.stall.is_evaluated, true)
         {
             channel.stall.address = now + faults.stall(AxiChannel::ReadAddress, burst);
         }
-        let stands = channel.stall.address > now;
-        channel.stall.is_asked = stands;
-        stands
+        let is_stalled = channel.stall.address > now;
+        channel.stall.is_evaluated = is_stalled;
+        is_stalled
     }
 
-    /// Returns the time for which a fault holds up the data of a burst.
-    fn held_up(&self, burst: &Burst) -> Time {
+    /// Returns the time by which a fault delays the data of a burst.
+    fn fault_delay(&self, burst: &Burst) -> Time {
         let faults = self.faults.borrow();
         faults.as_ref().map_or(Time::ZERO, |faults| faults.stall(AxiChannel::ReadData, burst))
     }
@@ -344,17 +344,17 @@ impl Reads {
     /// Has the arbiter choose a read, if there is one and a place for it.
     #[inline]
     fn choose(&self, channel: &mut Channel, clients: &[Rc<ReadClient>], now: Time) -> bool {
-        let asking = self.asking.get();
-        if asking == 0 || channel.pipeline.room() > now {
+        let requesting = self.requesting.get();
+        if requesting == 0 || channel.pipeline.room() > now {
             return false;
         }
-        let Some(number) = channel.turn.next(asking, |client| clients[client].weight.get()) else {
+        let Some(number) = channel.turn.next(requesting, |client| clients[client].weight.get()) else {
             return false;
         };
         let client = &clients[number];
-        let (burst, asks) = client.grant(now);
-        if !asks {
-            self.asking.set(asking & !(1 << number));
+        let (burst, is_requesting) = client.grant(now);
+        if !is_requesting {
+            self.requesting.set(requesting & !(1 << number));
         }
         // The count of beats is the device's own, and none of another master's.
         channel.pipeline.choose(Chosen { client: Some(number), burst, counts: !client.is_outside() }, now);
@@ -377,10 +377,10 @@ impl Reads {
             if let Some(faults) = &*self.faults.borrow() {
                 faults.miss_at_pins(false, &burst);
             }
-            return self.ask_pins(memory, channel, (number, burst), client, now);
+            return self.request_at_pins(memory, channel, (number, burst), client, now);
         }
-        let held_up = if self.has_faults.get() { self.held_up(&burst) } else { Time::ZERO };
-        channel.stall.is_dead |= held_up == Time::MAX;
+        let delay = if self.has_faults.get() { self.fault_delay(&burst) } else { Time::ZERO };
+        channel.stall.is_dead |= delay == Time::MAX;
         if channel.stall.is_dead {
             channel.outstanding.add_open();
             return observed.see(now, Stage::Request, false, now, &burst);
@@ -400,15 +400,15 @@ impl Reads {
                 InFlight { burst, client: number, requested: now, first, last, place, placed, generation };
             let Some(timed) = &self.timed else {
                 let served = self.config.serve(&channel.memory_free, now, &burst);
-                let ready = served + self.config.period * channel.latency.draw() + held_up;
+                let ready = served + self.config.period * channel.latency.draw() + delay;
                 channel.bus_queue.push_back(Queued { ready, read, answer });
                 return;
             };
-            channel.stall.data += held_up;
+            channel.stall.data += delay;
             let tag = channel.tags;
             channel.tags += 1;
             channel.ids.insert(tag, burst.id);
-            channel.asked.entry(burst.id).or_default().push_back(TimedRead {
+            channel.requested.entry(burst.id).or_default().push_back(TimedRead {
                 tag,
                 read,
                 answer,
@@ -416,7 +416,7 @@ impl Reads {
             });
             return timed.request(false, tag, &burst);
         }
-        let (first, last) = self.request(channel, &burst, client, now, held_up);
+        let (first, last) = self.request(channel, &burst, client, now, delay);
         let (place, answer) = client.read(&*self.target, &burst);
         let placed = answer.is_none();
         if placed && channel.in_flight.is_empty() {
@@ -448,11 +448,11 @@ impl Reads {
         burst: &Burst,
         client: &ReadClient,
         now: Time,
-        held_up: Time,
+        delay: Time,
     ) -> (Time, Time) {
         let served = self.config.serve(&channel.memory_free, now, burst);
         // In order, one beat a cycle.
-        let ready = served + self.config.period * channel.latency.draw() + held_up;
+        let ready = served + self.config.period * channel.latency.draw() + delay;
         let first = ready.max(channel.bus_free);
         let (first, last) = self.on_bus(channel, first, burst, client);
         channel.outstanding.add(last);
@@ -477,11 +477,11 @@ impl Reads {
         let clients = self.clients.borrow();
         let channel = &mut *self.channel.borrow_mut();
         let Some(id) = channel.ids.remove(&tag) else { return };
-        let mut queue = channel.asked.remove(&id).unwrap_or_default();
-        if let Some(asked) = queue.iter_mut().find(|asked| asked.tag == tag) {
-            asked.served = true;
+        let mut queue = channel.requested.remove(&id).unwrap_or_default();
+        if let Some(requested) = queue.iter_mut().find(|requested| requested.tag == tag) {
+            requested.served = true;
         }
-        while queue.front().is_some_and(|asked| asked.served)
+        while queue.front().is_some_and(|requested| requested.served)
             && let Some(TimedRead { read, answer, .. }) = queue.pop_front()
         {
             if channel.stall.is_dead {
@@ -499,7 +499,7 @@ impl Reads {
             channel.answers.extend(answer);
             channel.in_flight.push_back(InFlight { first, last, ..read });
         }
-        channel.asked.insert(id, queue);
+        channel.requested.insert(id, queue);
     }
 
     /// Hands on what is on the bus by now. Tells if an answer has to be waited for before.
@@ -509,7 +509,7 @@ impl Reads {
         clients: &[Rc<ReadClient>],
         now: Time,
         observed: &Observed,
-    ) -> Option<Pending> {
+    ) -> Option<PendingAnswer> {
         while channel.in_flight.front().is_some_and(|read| read.first <= now) {
             let read = channel.in_flight.pop_front()?;
             if !read.placed {
@@ -519,7 +519,7 @@ impl Reads {
                         None => {
                             channel.in_flight.push_front(read);
                             channel.answers.push_front(Answer::Later(completion.clone()));
-                            return Some(Pending::Read(completion));
+                            return Some(PendingAnswer::Read(completion));
                         }
                     },
                     Some(Answer::Now(answer)) => answer,
@@ -547,7 +547,7 @@ fn place(
 ) {
     let burst = &read.burst;
     match answer {
-        Ok(data) if data.len() == burst.bytes as usize => client.place(read.place, &data),
+        Ok(data) if data.len() == burst.bytes as usize => client.store_data(read.place, &data),
         // Hardware gets a DECERR response and whatever is on the bus: zeros here, as the place was made.
         answer => {
             let wrong_length = |data: Vec<u8>| {
@@ -569,17 +569,18 @@ impl Reads {
             target: _,
             timed: _,
             clients,
-            asking,
+            requesting,
             requesting_without_weight,
-            making,
+            generating,
             channel,
             partners: _,
             has_partners,
             faults: _,
             has_faults: _,
         } = self;
-        let is_asked = asking.get() != 0 || requesting_without_weight.get() != 0 || making.get() != 0;
-        at.at_rest(!is_asked, "reads are asked for")?;
+        let is_requested =
+            requesting.get() != 0 || requesting_without_weight.get() != 0 || generating.get() != 0;
+        at.at_rest(!is_requested, "reads are asked for")?;
         // The others are their engines'.
         let had_master = clients.borrow().iter().any(|client| client.is_outside());
         at.at_rest(

@@ -5,7 +5,7 @@
 //! known. Such reads wait in a queue for the bus, in the order in which the memory has served them.
 
 use super::channel::{Channel, InFlight};
-use super::{Pending, Reads};
+use super::{PendingAnswer, Reads};
 use crate::bus::axi::observed::Observed;
 use crate::bus::axi::pins::{ManagerPins, OpenRead, SubordinatePins};
 use crate::bus::axi::read_client::ReadClient;
@@ -61,7 +61,7 @@ impl Reads {
         clients: &[Rc<ReadClient>],
         now: Time,
         observed: &Observed,
-    ) -> Result<Time, Pending> {
+    ) -> Result<Time, PendingAnswer> {
         let gone = std::mem::take(&mut self.partners.borrow_mut().gone);
         for (why, open) in gone.iter().filter_map(|memory| memory.take_gone()) {
             open.iter().for_each(|read| self.refuse(read, &why, channel, clients, now, observed));
@@ -76,26 +76,26 @@ impl Reads {
             let generation = partners.generation;
             due = due.min(self.drive_bus((master, generation), channel, clients, now, observed)?);
             let client = &clients[*number];
-            if !client.asks()
+            if !client.is_requesting()
                 && let Some(burst) = master.take_read(now, self.room(channel, now))
             {
-                client.ask_outside(burst);
-                self.ask(*number);
+                client.request_outside(burst);
+                self.set_requesting(*number);
             }
         }
         Ok(due)
     }
 
-    /// Tells a master outside when there is room for its next read; tells when to look again.
-    pub(super) fn tell_room(&self, channel: &Channel, clients: &[Rc<ReadClient>], now: Time) -> Time {
+    /// Drives ARREADY of a master outside for its next read; returns the time of the next update.
+    pub(super) fn update_ready(&self, channel: &Channel, clients: &[Rc<ReadClient>], now: Time) -> Time {
         let partners = self.partners.borrow();
         let Some((master, number)) = &partners.master else { return Time::MAX };
-        let room = if clients[*number].asks() { Time::MAX } else { self.room(channel, now) };
+        let room = if clients[*number].is_requesting() { Time::MAX } else { self.room(channel, now) };
         master.set_read_room(now, room);
         // Its next one is taken then, if it waits already.
         if room > now {
             room
-        } else if master.is_asked(false) {
+        } else if master.is_address_waiting(false) {
             now + self.config.period
         } else {
             Time::MAX
@@ -104,8 +104,8 @@ impl Reads {
 
     // A memory outside.
 
-    /// Puts a read on AR.
-    pub(super) fn ask_pins(
+    /// Requests a read from a memory outside: puts it on AR.
+    pub(super) fn request_at_pins(
         &self,
         memory: &ManagerPins,
         channel: &mut Channel,
@@ -161,7 +161,7 @@ impl Reads {
                 observed.refused(now, &client.name, false, &refused, "zeros returned");
                 client.refused.borrow_mut().get_or_insert(refused);
             } else {
-                client.place(place + from as u64, &beat.data[lane..lane + count]);
+                client.store_data(place + from as u64, &beat.data[lane..lane + count]);
             }
             let next = now + self.config.period;
             let ready = client.expect_beat(now).unwrap_or(next).max(next);
@@ -279,7 +279,7 @@ impl Reads {
         clients: &[Rc<ReadClient>],
         now: Time,
         observed: &Observed,
-    ) -> Result<Time, Pending> {
+    ) -> Result<Time, PendingAnswer> {
         let width = self.config.beat_bytes as usize;
         loop {
             if channel.driving.is_some() {
@@ -312,7 +312,7 @@ impl Reads {
                     None => {
                         let answer = Some(Answer::Later(completion.clone()));
                         channel.bus_queue.push_front(Queued { ready, read, answer });
-                        return Err(Pending::Read(completion));
+                        return Err(PendingAnswer::Read(completion));
                     }
                 },
             };

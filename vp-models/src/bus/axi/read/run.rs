@@ -26,8 +26,8 @@ pub(super) struct Granting {
     count: usize,
     /// Number of these bursts that were granted.
     done: usize,
-    /// With the last one, the current request of the client's requester is complete.
-    ends: bool,
+    /// True if the last one completes the present request of the client's requester.
+    ends_request: bool,
     /// Time at which the last was granted.
     last: Time,
 }
@@ -51,42 +51,48 @@ impl Reads {
         (mut until, quiet): (Time, Time),
         observed: &Observed,
     ) -> Option<Time> {
-        let (asking, target) = (self.asking.get(), &*self.target);
+        let (requesting, target) = (self.requesting.get(), &*self.target);
         let mut granting = std::mem::take(&mut channel.granting);
         granting.resize_with(clients.len(), Granting::default);
         let (mut done, mut granted, mut reading): (_, Clients, Clients) = (None, 0, 0);
         loop {
-            let choice = if asking == 0 { Time::MAX } else { channel.pipeline.room() };
+            let choice = if requesting == 0 { Time::MAX } else { channel.pipeline.room() };
             let now = choice.min(channel.next_count()).min(channel.next_issue());
             if now > quiet || now >= until {
                 break;
             }
             if choice <= now {
                 let mut turn = channel.turn.clone();
-                let Some(number) = turn.next(asking, |client| clients[client].weight.get()) else { break };
-                let (client, of) = (&*clients[number], &mut granting[number]);
-                if of.count == 0 {
-                    let Some(Unnoticed { burst, count, ends }) = client.unnoticed(TOGETHER) else { break };
-                    *of = Granting { burst, count, ends, ..Granting::default() };
+                let Some(number) = turn.next(requesting, |client| clients[client].weight.get()) else {
+                    break;
+                };
+                let (client, batch) = (&*clients[number], &mut granting[number]);
+                if batch.count == 0 {
+                    let Some(Unnoticed { burst, count, ends_request }) = client.unnoticed(TOGETHER) else {
+                        break;
+                    };
+                    *batch = Granting { burst, count, ends_request, ..Granting::default() };
                     granted |= 1 << number;
                 }
-                let (is_last, mut next) = (of.done + 1 == of.count, None);
-                if is_last && of.ends {
+                let (is_last, mut next) = (batch.done + 1 == batch.count, None);
+                if is_last && batch.ends_request {
                     next = client.ahead(now);
                     if next.is_none() {
                         break;
                     }
                 }
                 channel.turn = turn;
-                channel.pipeline.choose(Chosen { client: Some(number), burst: of.burst, counts: true }, now);
-                client.leave(now);
-                of.burst.address = of.burst.address.wrapping_add(of.burst.bytes.into());
-                of.done += 1;
-                of.last = now;
+                channel
+                    .pipeline
+                    .choose(Chosen { client: Some(number), burst: batch.burst, counts: true }, now);
+                client.pass_arbiter(now);
+                batch.burst.address = batch.burst.address.wrapping_add(batch.burst.bytes.into());
+                batch.done += 1;
+                batch.last = now;
                 done = Some(now);
                 if is_last {
-                    of.settle(client, next);
-                    until = until.min(client.makes());
+                    batch.settle(client, next);
+                    until = until.min(client.next_read());
                 }
             }
             if channel.next_count() <= now {
@@ -97,7 +103,7 @@ impl Reads {
                 && let Some((&Chosen { client: Some(number), burst, .. }, _)) = channel.pipeline.counted()
             {
                 let client = &*clients[number];
-                if client.wakes(&burst) || !client.read_later(target, &burst) {
+                if client.is_awaited(&burst) || !client.read_later(target, &burst) {
                     break;
                 }
                 reading |= 1 << number;

@@ -6,8 +6,8 @@ use crate::bus::axi::latency::LatencySource;
 use crate::bus::axi::observed::Observed;
 use crate::bus::axi::outstanding::Outstanding;
 use crate::bus::axi::pins::Arrived;
-use crate::bus::axi::read::{Next, Partners, Pending};
-use crate::bus::axi::turn::{Clients, Turn};
+use crate::bus::axi::read::{NextAction, Partners, PendingAnswer};
+use crate::bus::axi::turn::{Clients, WeightedRoundRobin};
 use crate::bus::axi::write_client::WriteClient;
 use crate::bus::axi::{Answer, AxiChannel, AxiConfig, AxiTarget, Burst, TimedPort};
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -67,7 +67,7 @@ pub(super) struct Writes {
     pub(super) timed: Option<Rc<dyn TimedPort>>,
     clients: RefCell<Vec<Rc<WriteClient>>>,
     /// Clients with bursts that wait for the arbiter, or are to come.
-    asking: Cell<Clients>,
+    requesting: Cell<Clients>,
     /// Clients that request and whose weight is zero: the arbiter skips them (RTL, `NV_NVDLA_*_IG_arb`, `wt*`).
     requesting_without_weight: Cell<Clients>,
     channel: RefCell<Channel>,
@@ -83,7 +83,7 @@ pub(super) struct Writes {
 
 /// The arbiter and what is behind it.
 pub(super) struct Channel {
-    turn: Turn,
+    turn: WeightedRoundRobin,
     /// Time from which on the next address may follow.
     pub(super) free: Time,
     pub(super) outstanding: Outstanding,
@@ -92,15 +92,15 @@ pub(super) struct Channel {
     pub(super) memory_free: Rc<Cell<Time>>,
     pub(super) moving: VecDeque<Moving>,
     pub(super) given: VecDeque<GrantedWrite>,
-    /// Writes that are asked of a [`TimedPort`], or of a memory outside, and not acknowledged: by transaction id in order.
-    pub(super) asked: BTreeMap<u32, VecDeque<TimedWrite>>,
+    /// Writes requested from a [`TimedPort`], or from a memory outside, and not acknowledged: by transaction id in order.
+    pub(super) requested: BTreeMap<u32, VecDeque<TimedWrite>>,
     /// Transaction id of each tag.
     ids: BTreeMap<u64, u32>,
     tags: u64,
     /// A granted write, its client, and the time from which AW takes its address: a fault delays it.
-    standing: Option<(Burst, usize, Time)>,
+    stalled_address: Option<(Burst, usize, Time)>,
     /// Delay of the next response on B, for a memory with a time of its own.
-    response_held_up: Time,
+    response_delay: Time,
 }
 
 impl Writes {
@@ -110,7 +110,7 @@ impl Writes {
         memory_free: Rc<Cell<Time>>,
     ) -> Writes {
         let channel = Channel {
-            turn: Turn::default(),
+            turn: WeightedRoundRobin::default(),
             free: Time::ZERO,
             // `awready` is registered.
             outstanding: Outstanding::new(config.period, config.write_outstanding),
@@ -120,18 +120,18 @@ impl Writes {
             memory_free,
             moving: VecDeque::new(),
             given: VecDeque::new(),
-            asked: BTreeMap::new(),
+            requested: BTreeMap::new(),
             ids: BTreeMap::new(),
             tags: 0,
-            standing: None,
-            response_held_up: Time::ZERO,
+            stalled_address: None,
+            response_delay: Time::ZERO,
         };
         Writes {
             config: config.clone(),
             target,
             timed,
             clients: RefCell::default(),
-            asking: Cell::new(0),
+            requesting: Cell::new(0),
             requesting_without_weight: Cell::new(0),
             channel: RefCell::new(channel),
             partners: RefCell::default(),
@@ -147,9 +147,9 @@ impl Writes {
         self.has_faults.set(true);
     }
 
-    /// Returns the time for which a fault holds up a channel before a burst.
+    /// Returns the time by which a fault delays a burst on a channel.
     #[inline]
-    fn held_up(&self, channel: AxiChannel, burst: &Burst) -> Time {
+    fn fault_delay(&self, channel: AxiChannel, burst: &Burst) -> Time {
         if !self.has_faults.get() {
             return Time::ZERO;
         }
@@ -170,8 +170,8 @@ impl Writes {
         let number = clients.iter().position(|client| client.id == id)?;
         let before = clients[number].weight.replace(weight);
         let [from, to] = match (before, weight) {
-            (1.., 0) => [&self.asking, &self.requesting_without_weight],
-            (0, 1..) => [&self.requesting_without_weight, &self.asking],
+            (1.., 0) => [&self.requesting, &self.requesting_without_weight],
+            (0, 1..) => [&self.requesting_without_weight, &self.requesting],
             _ => return None,
         };
         to.set(to.get() | from.get() & 1 << number);
@@ -187,25 +187,25 @@ impl Writes {
         self.channel.borrow().outstanding.is_empty(now)
     }
 
-    /// A client asks, or will.
-    pub(super) fn ask(&self, client: usize) {
-        let asking = match self.clients.borrow()[client].weight.get() {
+    /// Adds a client to those that request, or will.
+    pub(super) fn set_requesting(&self, client: usize) {
+        let requesting = match self.clients.borrow()[client].weight.get() {
             0 => &self.requesting_without_weight,
-            _ => &self.asking,
+            _ => &self.requesting,
         };
-        asking.set(asking.get() | 1 << client);
+        requesting.set(requesting.get() | 1 << client);
     }
 
-    /// A master outside asks for nothing any more.
+    /// Drops the requests of a master outside.
     pub(super) fn forget(&self, client: usize) {
         self.clients.borrow()[client].forget_outside();
-        for asking in [&self.asking, &self.requesting_without_weight] {
-            asking.set(asking.get() & !(1 << client));
+        for requesting in [&self.requesting, &self.requesting_without_weight] {
+            requesting.set(requesting.get() & !(1 << client));
         }
     }
 
     /// Does all that is due by now, and tells what is next.
-    pub(super) fn step(&self, now: Time, observed: &Observed) -> Next {
+    pub(super) fn step(&self, now: Time, observed: &Observed) -> NextAction {
         let clients = self.clients.borrow();
         let channel = &mut *self.channel.borrow_mut();
         let mut at_pins = Time::MAX;
@@ -214,7 +214,7 @@ impl Writes {
         }
         self.store(channel, &clients, now, observed);
         if let Some(pending) = self.acknowledge(channel, &clients, now, observed) {
-            return Next::Answer(pending);
+            return NextAction::Answer(pending);
         }
         let mut granted = self.arbitrate(channel, &clients, now, observed);
         if granted <= now {
@@ -224,38 +224,38 @@ impl Writes {
             // No other address follows now; but the memory may have all data, and acknowledge it, at once.
             self.store(channel, &clients, now, observed);
             if let Some(pending) = self.acknowledge(channel, &clients, now, observed) {
-                return Next::Answer(pending);
+                return NextAction::Answer(pending);
             }
             granted = self.next_grant(channel, &clients, now).1;
         }
         if self.has_partners.get() {
-            granted = granted.min(at_pins).min(self.tell_room(channel, &clients, now));
+            granted = granted.min(at_pins).min(self.update_ready(channel, &clients, now));
         }
         let stored = channel.moving.front().map_or(Time::MAX, |write| write.stored);
         let acknowledged = channel.given.front().map_or(Time::MAX, |write| write.acknowledged);
-        Next::At(granted.min(stored).min(acknowledged))
+        NextAction::At(granted.min(stored).min(acknowledged))
     }
 
     /// The clients that have a whole burst in their buffers, and when the arbiter can grant one, of these or of others.
     fn next_grant(&self, channel: &Channel, clients: &[Rc<WriteClient>], now: Time) -> (Clients, Time) {
-        if let Some((.., until)) = channel.standing {
+        if let Some((.., until)) = channel.stalled_address {
             return (0, until);
         }
         let room = self.room(channel, now);
         if room == Time::MAX {
             return (0, Time::MAX);
         }
-        let (mut left, mut asking, mut first) = (self.asking.get(), 0, Time::MAX);
+        let (mut left, mut requesting, mut first) = (self.requesting.get(), 0, Time::MAX);
         while left != 0 {
             let number = left.trailing_zeros();
             left &= left - 1;
-            match clients[number as usize].asks() {
-                Some(at) if at <= now => (asking, first) = (asking | 1 << number, first.min(now)),
+            match clients[number as usize].request_time() {
+                Some(at) if at <= now => (requesting, first) = (requesting | 1 << number, first.min(now)),
                 Some(at) => first = first.min(at),
-                None => self.asking.set(self.asking.get() & !(1 << number)),
+                None => self.requesting.set(self.requesting.get() & !(1 << number)),
             }
         }
-        (asking, first.max(room))
+        (requesting, first.max(room))
     }
 
     /// Time from which on the memory takes another write.
@@ -280,19 +280,19 @@ impl Writes {
         now: Time,
         observed: &Observed,
     ) -> Time {
-        let (asking, at) = self.next_grant(channel, clients, now);
+        let (requesting, at) = self.next_grant(channel, clients, now);
         if at > now {
             return at;
         }
-        let (burst, client) = match channel.standing.take() {
+        let (burst, client) = match channel.stalled_address.take() {
             Some((burst, client, _)) => (burst, client),
             None => {
                 let weight = |client: usize| clients[client].weight.get();
-                let Some(client) = channel.turn.next(asking, weight) else { return at };
+                let Some(client) = channel.turn.next(requesting, weight) else { return at };
                 let burst = clients[client].grant(now);
-                let held_up = self.held_up(AxiChannel::WriteAddress, &burst);
-                if held_up > Time::ZERO {
-                    channel.standing = Some((burst, client, now + held_up));
+                let delay = self.fault_delay(AxiChannel::WriteAddress, &burst);
+                if delay > Time::ZERO {
+                    channel.stalled_address = Some((burst, client, now + delay));
                     return now;
                 }
                 (burst, client)
@@ -344,17 +344,17 @@ impl Writes {
             }
             channel.outstanding.add_open();
             observed.see(now, Stage::Request, true, now, &burst);
-            clients[client].give(&burst, |data| memory.write(now, &burst, data));
+            clients[client].take_data(&burst, |data| memory.write(now, &burst, data));
             channel.moving.push_back(Moving { is_sent: true, ..moving });
             return Self::await_response(channel, (burst, client, now), 0);
         }
-        let held_up = self.held_up(AxiChannel::WriteData, &burst);
-        let response_held_up = self.held_up(AxiChannel::WriteResponse, &burst);
-        channel.free += held_up;
-        let last_beat = last_beat + held_up;
+        let delay = self.fault_delay(AxiChannel::WriteData, &burst);
+        let response_delay = self.fault_delay(AxiChannel::WriteResponse, &burst);
+        channel.free += delay;
+        let last_beat = last_beat + delay;
         // Of data that never comes the memory knows nothing.
-        if self.timed.is_some() || held_up == Time::MAX {
-            channel.response_held_up += response_held_up;
+        if self.timed.is_some() || delay == Time::MAX {
+            channel.response_delay += response_delay;
             channel.outstanding.add_open();
             observed.see(now, Stage::Request, true, now, &burst);
             channel.moving.push_back(Moving { stored: last_beat, ..moving });
@@ -364,7 +364,7 @@ impl Writes {
         let latency = config.period * channel.latency.draw();
         // B has one response an edge.
         let acknowledged = (stored + latency).max(channel.last_acknowledged + config.period);
-        let acknowledged = acknowledged + response_held_up;
+        let acknowledged = acknowledged + response_delay;
         channel.last_acknowledged = acknowledged;
         channel.outstanding.add(acknowledged);
         observed.see(now, Stage::Request, true, now, &burst);
@@ -381,7 +381,7 @@ impl Writes {
     ) {
         let given =
             GrantedWrite { burst, client, granted, acknowledged: Time::MAX, answer: None, generation };
-        channel.asked.entry(burst.id).or_default().push_back(TimedWrite { tag: 0, given, served: false });
+        channel.requested.entry(burst.id).or_default().push_back(TimedWrite { tag: 0, given, served: false });
     }
 
     /// Gives the memory what it has all data of.
@@ -396,7 +396,7 @@ impl Writes {
             }
             let stored = match &arrived {
                 Some(arrived) => pins::store(&*self.target, arrived),
-                None => clients[client].give(&burst, |data| self.target.write(&burst, data)),
+                None => clients[client].take_data(&burst, |data| self.target.write(&burst, data)),
             };
             let answer = match stored {
                 Answer::Now(Ok(())) => None,
@@ -430,7 +430,7 @@ impl Writes {
                 let tag = channel.tags;
                 channel.tags += 1;
                 channel.ids.insert(tag, burst.id);
-                channel.asked.entry(burst.id).or_default().push_back(TimedWrite {
+                channel.requested.entry(burst.id).or_default().push_back(TimedWrite {
                     tag,
                     given,
                     served: false,
@@ -444,21 +444,21 @@ impl Writes {
     pub(super) fn served(&self, tag: u64, now: Time) {
         let channel = &mut *self.channel.borrow_mut();
         let Some(id) = channel.ids.remove(&tag) else { return };
-        let mut queue = channel.asked.remove(&id).unwrap_or_default();
-        if let Some(asked) = queue.iter_mut().find(|asked| asked.tag == tag) {
-            asked.served = true;
+        let mut queue = channel.requested.remove(&id).unwrap_or_default();
+        if let Some(requested) = queue.iter_mut().find(|requested| requested.tag == tag) {
+            requested.served = true;
         }
-        while queue.front().is_some_and(|asked| asked.served)
+        while queue.front().is_some_and(|requested| requested.served)
             && let Some(TimedWrite { given, .. }) = queue.pop_front()
         {
             let latency = self.config.period * channel.latency.draw();
-            let latency = latency + std::mem::take(&mut channel.response_held_up);
+            let latency = latency + std::mem::take(&mut channel.response_delay);
             let acknowledged = (now + latency).max(channel.last_acknowledged + self.config.period);
             channel.last_acknowledged = acknowledged;
             channel.outstanding.close(acknowledged);
             channel.given.push_back(GrantedWrite { acknowledged, ..given });
         }
-        channel.asked.insert(id, queue);
+        channel.requested.insert(id, queue);
     }
 
     /// Hands on the acknowledgements that have come.
@@ -468,7 +468,7 @@ impl Writes {
         clients: &[Rc<WriteClient>],
         now: Time,
         observed: &Observed,
-    ) -> Option<Pending> {
+    ) -> Option<PendingAnswer> {
         while let Some(given) = channel.given.front_mut()
             && given.acknowledged <= now
         {
@@ -479,7 +479,7 @@ impl Writes {
                     Some(answer) => answer,
                     None => {
                         given.answer = Some(Answer::Later(completion.clone()));
-                        return Some(Pending::Write(completion));
+                        return Some(PendingAnswer::Write(completion));
                     }
                 },
             };
@@ -509,13 +509,13 @@ impl Writes {
 
 impl Writes {
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        // Clients are their engines'. That one is in `asking` says only that it is to be looked at.
+        // Clients are their engines'. That one is in `requesting` says only that it is to be looked at.
         let Writes {
             config,
             target: _,
             timed: _,
             clients: _,
-            asking: _,
+            requesting: _,
             requesting_without_weight: _,
             channel,
             partners: _,
@@ -536,10 +536,10 @@ impl Writes {
             tags: _,
             moving,
             given,
-            asked,
+            requested,
             ids,
-            standing,
-            response_held_up: _,
+            stalled_address,
+            response_delay: _,
         } = &mut *channel;
         turn.checkpoint(at)?;
         at.value(free)?;
@@ -549,7 +549,7 @@ impl Writes {
         if config.duplex {
             at.cell(memory_free)?;
         }
-        let is_over = moving.is_empty() && given.is_empty() && ids.is_empty() && standing.is_none();
-        at.at_rest(is_over && asked.values().all(VecDeque::is_empty), "writes are in flight")
+        let is_over = moving.is_empty() && given.is_empty() && ids.is_empty() && stalled_address.is_none();
+        at.at_rest(is_over && requested.values().all(VecDeque::is_empty), "writes are in flight")
     }
 }

@@ -13,8 +13,8 @@ impl Writes {
     pub(super) fn step_pins(&self, channel: &mut Channel, clients: &[Rc<WriteClient>], now: Time) -> Time {
         let gone = std::mem::take(&mut self.partners.borrow_mut().gone);
         for (why, _) in gone.iter().filter_map(|memory| memory.take_gone()) {
-            for asked in std::mem::take(&mut channel.asked).into_values().flatten() {
-                Self::end(channel, asked.given, Some(why.clone()), now);
+            for requested in std::mem::take(&mut channel.requested).into_values().flatten() {
+                Self::end(channel, requested.given, Some(why.clone()), now);
             }
             if let Some(moving) = channel.moving.back_mut().filter(|moving| moving.is_sent) {
                 moving.is_lost = true;
@@ -37,22 +37,22 @@ impl Writes {
                         false => self.arrive(master, channel, now),
                     }
                 }
-                self.take_asked(master, (*number, &clients[*number]), channel, now);
+                self.take_request(master, (*number, &clients[*number]), channel, now);
                 due
             }
             None => Time::MAX,
         }
     }
 
-    /// Tells a master outside when there is room for its next write; tells when to look again.
-    pub(super) fn tell_room(&self, channel: &Channel, clients: &[Rc<WriteClient>], now: Time) -> Time {
+    /// Drives AWREADY of a master outside for its next write; returns the time of the next update.
+    pub(super) fn update_ready(&self, channel: &Channel, clients: &[Rc<WriteClient>], now: Time) -> Time {
         let partners = self.partners.borrow();
         let Some((master, number)) = &partners.master else { return Time::MAX };
         let room = if clients[*number].has_burst() { Time::MAX } else { self.room(channel, now) };
         master.set_write_room(now, room);
         if room > now {
             room
-        } else if master.is_asked(true) {
+        } else if master.is_address_waiting(true) {
             now + self.config.period
         } else {
             Time::MAX
@@ -66,7 +66,7 @@ impl Writes {
         while let Some((id, error)) = memory.take_response() {
             let why = error.then(|| "the memory answered an error".to_owned());
             if let Some(TimedWrite { given, .. }) =
-                channel.asked.get_mut(&u32::from(id)).and_then(std::collections::VecDeque::pop_front)
+                channel.requested.get_mut(&u32::from(id)).and_then(std::collections::VecDeque::pop_front)
             {
                 Self::end(channel, given, why, now);
             }
@@ -95,8 +95,8 @@ impl Writes {
 
     // A master outside.
 
-    /// The master's next write comes before the arbiter: its address is taken, and asks when its first data is there.
-    fn take_asked(
+    /// Takes the address of the master's next write; it requests the arbiter's grant when its first data is there.
+    fn take_request(
         &self,
         master: &SubordinatePins,
         (number, client): (usize, &WriteClient),
@@ -109,9 +109,9 @@ impl Writes {
             client.take_outside(burst);
         }
         if let Some(first) = master.first_beat()
-            && client.ask_outside(first.max(now))
+            && client.request_outside(first.max(now))
         {
-            self.ask(number);
+            self.set_requesting(number);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::elements::Elements;
 use super::super::weight_set::WeightSet;
-use super::{Buffer, Fetch, State};
+use super::{Buffer, BufferState, Fetch};
 use crate::nvdla::numeric::Precision;
 use std::ops::Range;
 use std::rc::Rc;
@@ -97,8 +97,8 @@ impl Buffer {
     }
 
     /// Byte up to which the kernels of `layer` have come.
-    pub(in crate::nvdla::conv) fn weights_come(&self, layer: u64) -> u64 {
-        self.state.borrow_mut().set(layer).map_or(0, |set| set.come())
+    pub(in crate::nvdla::conv) fn weights_arrived(&self, layer: u64) -> u64 {
+        self.state.borrow_mut().set(layer).map_or(0, |set| set.arrived())
     }
 
     /// Waits until the kernels of `layer` up to byte `end` can be used; tells since when. `None` if they will not come.
@@ -135,7 +135,7 @@ impl Buffer {
 
     /// Returns true if all kernels of a layer up to byte `end` are there.
     pub(in crate::nvdla::conv) fn has_weights(&self, layer: u64, end: u64) -> bool {
-        self.state.borrow_mut().set(layer).is_some_and(|set| set.released() == 0 && set.come() >= end)
+        self.state.borrow_mut().set(layer).is_some_and(|set| set.released() == 0 && set.arrived() >= end)
     }
 
     /// Bytes by which the kernels that are read of a layer lie before its own, and the layer that has left the last of these
@@ -153,7 +153,7 @@ impl Buffer {
         if !surplus.bytes.is_empty() {
             state.surplus.layer = surplus.layer;
             state.surplus.bytes.extend(surplus.bytes);
-            let State { sets, surplus, .. } = &mut *state;
+            let BufferState { sets, surplus, .. } = &mut *state;
             if let Some(next) = sets.iter_mut().find(|set| set.layer > layer) {
                 next.put_in_front(surplus);
             }

@@ -9,7 +9,7 @@ use super::intake::{WeightArrival, WeightIntake};
 use super::layer::{CdmaLayer, Compressed};
 use super::requests::{Pace, RequestQueue, Task};
 use super::{Cdma, READ_ATOMS, TO_OTHERS, Watch};
-use crate::bus::axi::{Request, Requester, Turn};
+use crate::bus::axi::{Request, Requester, WeightedRoundRobin};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::conv::weight_set::Stored;
@@ -50,7 +50,7 @@ pub(super) struct CompressedRequests {
     pace: Pace,
     /// Reads: what of, their bytes, and since when they are asked for.
     pub(super) asked: RequestQueue<(Stream, u32, Time)>,
-    turn: RefCell<Turn>,
+    turn: RefCell<WeightedRoundRobin>,
     /// Bytes asked for of weights, masks and sizes.
     done: [Cell<u32>; 3],
     /// The end of each group's weights in the whole sequence, for the groups whose size has come.
@@ -300,7 +300,7 @@ impl Cdma {
         let (mut written, mut taken, mut failed) = ([0; 2], Time::ZERO, false);
         while requests.asked.some().await {
             let Some((of, bytes, asked)) = requests.asked.pop() else { return };
-            stream.come(bytes as usize).await;
+            stream.wait_for_data(bytes as usize).await;
             let start = taken.max(asked);
             taken = start.max(stream.due(bytes as usize));
             watch.waited(taken - start);

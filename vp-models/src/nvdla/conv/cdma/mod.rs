@@ -242,7 +242,7 @@ impl Cdma {
             let requests = DataRequests::new(task, self.timing.conv.data_path);
             let ask = async {
                 while requests.room().await {
-                    stream.make(requests.clone()).await;
+                    stream.run_requester(requests.clone()).await;
                 }
             };
             join(ask, self.take_data(task, &requests, &usable, &watch)).await;
@@ -278,7 +278,7 @@ impl Cdma {
             let start = self.sim.now();
             let mut bytes = vec![0; input.bytes(lines.first, lines.count)];
             let all = lines.reads.iter().map(|read| read.bytes as usize).sum();
-            stream.come(all).await;
+            stream.wait_for_data(all).await;
             stream.take_all(all, |data| {
                 let mut left = data;
                 for read in &*lines.reads {
@@ -315,7 +315,7 @@ impl Cdma {
                 let requests = CompressedRequests::new(task, path, compressed);
                 let ask = async {
                     while requests.room().await {
-                        stream.make(requests.clone()).await;
+                        stream.run_requester(requests.clone()).await;
                     }
                 };
                 join(ask, self.take_compressed(task, &requests, &came, &watch)).await;
@@ -324,7 +324,7 @@ impl Cdma {
                 let requests = WeightRequests::new(task, path, self.weight_beat);
                 let ask = async {
                     while requests.room().await {
-                        stream.make(requests.clone()).await;
+                        stream.run_requester(requests.clone()).await;
                     }
                 };
                 let writer = WeightWriter::new(self, task, &requests, (&came, &watch));

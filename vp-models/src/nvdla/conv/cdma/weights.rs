@@ -77,7 +77,7 @@ impl<'a> WeightWriter<'a> {
     pub(super) async fn run(mut self) {
         while self.requests.asked.some().await {
             let Batch { reads, bytes, fits } = self.next_batch();
-            self.stream.come(bytes as usize).await;
+            self.stream.wait_for_data(bytes as usize).await;
             if fits {
                 self.stream.look(bytes as usize, |data| self.put(data));
             }

@@ -12,11 +12,11 @@ use super::x86::{Avx2, Avx512Vnni, AvxVnni};
 
 /// A way to compute that this CPU has. All give the same sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Path(Kind);
+pub struct Path(PathKind);
 
 /// Vector kinds carry the proof that the CPU has the instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum PathKind {
     Plain,
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
@@ -28,19 +28,19 @@ enum Kind {
 
 impl Path {
     /// Plain Rust, on every CPU.
-    pub const PLAIN: Path = Path(Kind::Plain);
+    pub const PLAIN: Path = Path(PathKind::Plain);
 
     /// All that this CPU has, the fastest first.
     pub fn all() -> Vec<Path> {
         #[cfg(target_arch = "x86_64")]
         let vector = [
-            Avx512Vnni::detect().map(Kind::Avx512Vnni),
-            AvxVnni::detect().map(Kind::AvxVnni),
-            Avx2::detect().map(Kind::Avx2),
+            Avx512Vnni::detect().map(PathKind::Avx512Vnni),
+            AvxVnni::detect().map(PathKind::AvxVnni),
+            Avx2::detect().map(PathKind::Avx2),
         ];
         #[cfg(not(target_arch = "x86_64"))]
-        let vector: [Option<Kind>; 0] = [];
-        vector.into_iter().flatten().chain([Kind::Plain]).map(Path).collect()
+        let vector: [Option<PathKind>; 0] = [];
+        vector.into_iter().flatten().chain([PathKind::Plain]).map(Path).collect()
     }
 
     /// The fastest that this CPU has.
@@ -51,13 +51,13 @@ impl Path {
     /// Returns the path's name, as people know the instructions.
     pub fn name(self) -> &'static str {
         match self.0 {
-            Kind::Plain => "plain",
+            PathKind::Plain => "plain",
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2(_) => "AVX2",
+            PathKind::Avx2(_) => "AVX2",
             #[cfg(target_arch = "x86_64")]
-            Kind::AvxVnni(_) => "AVX-VNNI",
+            PathKind::AvxVnni(_) => "AVX-VNNI",
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512Vnni(_) => "AVX-512 VNNI",
+            PathKind::Avx512Vnni(_) => "AVX-512 VNNI",
         }
     }
 
@@ -65,10 +65,10 @@ impl Path {
     #[cfg(target_arch = "x86_64")]
     pub(super) fn float_vectors(self) -> Option<Vectors> {
         match self.0 {
-            Kind::Plain => None,
-            Kind::Avx2(avx2) => Some(Vectors::avx2(avx2)),
-            Kind::AvxVnni(vnni) => Some(Vectors::avx2(vnni.avx2())),
-            Kind::Avx512Vnni(vnni) => Some(Vectors::avx512(vnni)),
+            PathKind::Plain => None,
+            PathKind::Avx2(avx2) => Some(Vectors::avx2(avx2)),
+            PathKind::AvxVnni(vnni) => Some(Vectors::avx2(vnni.avx2())),
+            PathKind::Avx512Vnni(vnni) => Some(Vectors::avx512(vnni)),
         }
     }
 
@@ -81,13 +81,13 @@ impl Path {
         sums: &mut [i32],
     ) {
         match self.0 {
-            Kind::Plain => tile::sweep(&Plain, convolution, positions, kernels, sums),
+            PathKind::Plain => tile::sweep(&Plain, convolution, positions, kernels, sums),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2(avx2) => tile::sweep(&avx2, convolution, positions, kernels, sums),
+            PathKind::Avx2(avx2) => tile::sweep(&avx2, convolution, positions, kernels, sums),
             #[cfg(target_arch = "x86_64")]
-            Kind::AvxVnni(vnni) => tile::sweep(&vnni, convolution, positions, kernels, sums),
+            PathKind::AvxVnni(vnni) => tile::sweep(&vnni, convolution, positions, kernels, sums),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512Vnni(vnni) => tile::sweep(&vnni, convolution, positions, kernels, sums),
+            PathKind::Avx512Vnni(vnni) => tile::sweep(&vnni, convolution, positions, kernels, sums),
         }
     }
 
@@ -100,13 +100,13 @@ impl Path {
         sums: &mut [i64],
     ) {
         match self.0 {
-            Kind::Plain => tile::sweep(&Plain, convolution, positions, kernels, sums),
+            PathKind::Plain => tile::sweep(&Plain, convolution, positions, kernels, sums),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2(avx2) => tile::sweep(&avx2, convolution, positions, kernels, sums),
+            PathKind::Avx2(avx2) => tile::sweep(&avx2, convolution, positions, kernels, sums),
             #[cfg(target_arch = "x86_64")]
-            Kind::AvxVnni(vnni) => tile::sweep(&vnni.avx2(), convolution, positions, kernels, sums),
+            PathKind::AvxVnni(vnni) => tile::sweep(&vnni.avx2(), convolution, positions, kernels, sums),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512Vnni(vnni) => tile::sweep(&vnni.avx2(), convolution, positions, kernels, sums),
+            PathKind::Avx512Vnni(vnni) => tile::sweep(&vnni.avx2(), convolution, positions, kernels, sums),
         }
     }
 }

@@ -67,7 +67,7 @@ pub(super) struct Csc {
 }
 
 /// Kernels whose turn it is.
-struct Turn {
+struct KernelTurn {
     group: u32,
     /// Number of the group in its batch.
     index: u32,
@@ -245,7 +245,7 @@ impl Csc {
             let released = (!layer.reuse.keep_weight).then_some((weights, end));
             if let Some(batch) = &mut batch {
                 let index = group - batched.start;
-                let turn = Turn { group, index, loaded, released };
+                let turn = KernelTurn { group, index, loaded, released };
                 (free, flushed) = self.stripes(layer, &turn, batch).await;
             }
         }
@@ -290,7 +290,7 @@ impl Csc {
 
     /// Returns the number of groups from this one on that are computed together: of those whose weights have come.
     fn groups_at_once(&self, layer: &CscLayer, first: u32, weights: u64) -> u32 {
-        let come = self.buffer.weights_come(weights);
+        let come = self.buffer.weights_arrived(weights);
         let there = (first..layer.groups()).take_while(|&group| layer.weights_end(group) <= come).count();
         groups_at_once(there as u32, layer.group_kernels, layer.all_positions(), layer.order.taps())
     }
@@ -329,7 +329,7 @@ impl Csc {
 
     /// One group of kernels over all positions; tells when the array is free again, and when as many cycles have passed since the start
     /// of the last package as its stripe has positions.
-    async fn stripes(&self, layer: &CscLayer, turn: &Turn, batch: &mut Batch<'_>) -> (Time, Time) {
+    async fn stripes(&self, layer: &CscLayer, turn: &KernelTurn, batch: &mut Batch<'_>) -> (Time, Time) {
         let kernels = layer.kernels_of(turn.group);
         let first = (turn.index * layer.group_kernels) as usize;
         let columns = first..first + kernels as usize;

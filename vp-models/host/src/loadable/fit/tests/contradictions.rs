@@ -268,12 +268,14 @@ mod parameters {
 
     /// A convolution of 8 x 8 x 8, whose weights have so many bytes.
     fn with_weights(source: Cube, bytes: u32, format: u8) -> Operation {
-        let What::Convolution { mut descriptor, mut cubes, .. } = convolution(8, 8).what else { panic!() };
+        let OperationWork::Convolution { mut descriptor, mut cubes, .. } = convolution(8, 8).what else {
+            panic!()
+        };
         descriptor.data_format = format;
         cubes[cube::CONV_SOURCE] = source;
         cubes[cube::WEIGHTS] = cube([1, 1, 8], [0, 0], bytes, 256);
-        let what = What::Convolution { descriptor, cubes, offset_u: 256, uv_line_stride: 16 };
-        operation(Kind::Convolution, what)
+        let what = OperationWork::Convolution { descriptor, cubes, offset_u: 256, uv_line_stride: 16 };
+        operation(OperationKind::Convolution, what)
     }
 
     #[test]
@@ -348,7 +350,7 @@ mod parameters {
     #[test]
     fn a_result_of_sdp_has_the_extents_of_what_comes_in() {
         let mut operation = with_operands([0, 0, 0], cube([1, 1, 16], [0, 0], 0, 0));
-        let What::Sdp { cubes, .. } = &mut operation.what else { panic!("it is SDP's") };
+        let OperationWork::Sdp { cubes, .. } = &mut operation.what else { panic!("it is SDP's") };
         (cubes[cube::SDP_DESTINATION].width, cubes[cube::SDP_DESTINATION].line_stride) = (2, 16);
         assert_eq!(
             told(&operation).as_deref(),
@@ -357,7 +359,7 @@ mod parameters {
             )
         );
         // Of a single pixel surfaces lie back to back, whatever the strides are.
-        let What::Sdp { cubes, .. } = &mut operation.what else { panic!("it is SDP's") };
+        let OperationWork::Sdp { cubes, .. } = &mut operation.what else { panic!("it is SDP's") };
         (cubes[cube::SDP_SOURCE].width, cubes[cube::SDP_SOURCE].height) = (1, 1);
         cubes[cube::SDP_DESTINATION] = cube([1, 1, 16], [0, 0], 16, 496);
         assert_eq!(told(&operation), None);
@@ -367,7 +369,7 @@ mod parameters {
     fn every_cube_of_a_batch_is_in_memory() {
         let batch = |cubes: u8, stride: u32| {
             let mut operation = with_operands([0, 0, 0], cube([1, 1, 16], [0, 0], 0, 0));
-            let What::Sdp { descriptor, .. } = &mut operation.what else { panic!("it is SDP's") };
+            let OperationWork::Sdp { descriptor, .. } = &mut operation.what else { panic!("it is SDP's") };
             (descriptor.batch, descriptor.batch_stride) = (cubes, stride.into());
             told(&operation)
         };
@@ -383,7 +385,7 @@ mod parameters {
         (shape.source_line, shape.source_surface) = (strides[0].into(), strides[1].into());
         (shape.destination_line, shape.destination_surface) = (strides[2].into(), strides[3].into());
         let copy = Copy { source: entry(0), destination: entry(256), shape };
-        told(&operation(Kind::Bdma, What::Bdma(vec![copy])))
+        told(&operation(OperationKind::Bdma, OperationWork::Bdma(vec![copy])))
     }
 
     #[test]
@@ -405,7 +407,7 @@ mod parameters {
     fn contracting(source: u32, line_stride: u32) -> Option<String> {
         let descriptor = layout::Rubik { mode: 0, precision: 0, stride_x: 2, stride_y: 1 };
         let cubes = [cube([2, 2, source], [64, 128], 512, 0), cube([4, 2, 32], [line_stride, 256], 256, 256)];
-        let operation = operation(Kind::Rubik, What::Rubik { descriptor, cubes });
+        let operation = operation(OperationKind::Rubik, OperationWork::Rubik { descriptor, cubes });
         let accesses = Accesses::of(&pooling(), (0, "it"), &operation).expect("in memory");
         let fault = |features: &cubes::Features| Some(format!("{}: {}", features.place, features.fault(32)?));
         accesses.features.iter().find_map(fault)
@@ -422,7 +424,7 @@ mod parameters {
         let descriptor = layout::Rubik { mode: 1, precision: 0, stride_x: 1, stride_y: 1 };
         let source = cube([8, 2, 4], [64, 128], 512, 0);
         let planes = Cube { plane_stride, ..cube([8, 2, 4], [32, 0], 256, 256) };
-        told(&operation(Kind::Rubik, What::Rubik { descriptor, cubes: [source, planes] }))
+        told(&operation(OperationKind::Rubik, OperationWork::Rubik { descriptor, cubes: [source, planes] }))
     }
 
     #[test]

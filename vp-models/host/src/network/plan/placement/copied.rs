@@ -8,7 +8,7 @@ use super::{InSram, Placing, Unplaced};
 use crate as host;
 use crate::network::cut::LAYER_CYCLES;
 use crate::network::description::Demand;
-use crate::network::layout::Place;
+use crate::network::layout::MemoryAddress;
 use crate::network::plan::memory::Memory;
 use crate::network::plan::traffic::Read;
 use std::cmp::Reverse;
@@ -36,7 +36,7 @@ pub(in crate::network::plan) struct Copy {
     /// The tasks that read it: at least one, in order.
     pub(in crate::network::plan) readers: Vec<usize>,
     /// Place of the copy.
-    pub(in crate::network::plan) place: Place,
+    pub(in crate::network::plan) place: MemoryAddress,
     /// Bytes that are copied, in BDMA's unit.
     pub(in crate::network::plan) bytes: u64,
 }
@@ -55,7 +55,7 @@ struct Useful {
 impl Useful {
     fn at(&self, address: u64) -> Copy {
         let Useful { of, begin, ref readers, bytes, .. } = *self;
-        let place = Place { memory: host::Memory::Secondary, address };
+        let place = MemoryAddress { memory: host::Memory::Secondary, address };
         Copy { of, begin, readers: readers.clone(), place, bytes }
     }
 

@@ -264,7 +264,7 @@ impl MacArray {
 const WORK_OF_A_PRODUCT: usize = 64;
 
 /// One step at one position, for 16 kernels: none of the operands is NaN.
-pub(super) struct Step<'a> {
+pub(super) struct FloatStep<'a> {
     /// From the kernel's first activation on.
     activations: &'a [Activation],
     /// Places of the step's activations, and of its weights.
@@ -278,13 +278,13 @@ type StepSums<const N: usize> = ([i32; LANES], [[i64; LANES]; N]);
 
 /// A path that computes steps for 16 kernels at a time.
 pub(super) trait FloatSteps {
-    fn step(&self, step: &Step<'_>) -> StepSums<1>;
-    fn tile_step(&self, step: &Step<'_>) -> StepSums<OUTPUTS>;
+    fn step(&self, step: &FloatStep<'_>) -> StepSums<1>;
+    fn tile_step(&self, step: &FloatStep<'_>) -> StepSums<OUTPUTS>;
 }
 
 /// The sums, block by block of kernels; `step` computes one step of a block.
 fn sweep<const N: usize>(
-    step: impl Fn(&Step<'_>) -> StepSums<N>,
+    step: impl Fn(&FloatStep<'_>) -> StepSums<N>,
     convolution: &FloatConvolution<'_>,
     positions: Range<usize>,
     kernels: Range<usize>,
@@ -316,7 +316,7 @@ fn sweep<const N: usize>(
                 }
                 let (exponents, mantissas) = match of_data {
                     Some(_) => ([0; LANES], [[0; LANES]; N]),
-                    None => step(&Step { activations, taps, lines: &lines[range] }),
+                    None => step(&FloatStep { activations, taps, lines: &lines[range] }),
                 };
                 for (lane, accumulators) in accumulators.iter_mut().enumerate() {
                     for (accumulator, mantissas) in accumulators.iter_mut().zip(mantissas) {

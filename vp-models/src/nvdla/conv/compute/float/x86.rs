@@ -11,7 +11,7 @@
 use std::arch::x86_64::*;
 
 use super::product::sign_constant;
-use super::{Activation, FloatSteps, LANES, OUTPUTS, PLACES, STEP_CHANNELS, Step, StepSums, WeightLine};
+use super::{Activation, FloatStep, FloatSteps, LANES, OUTPUTS, PLACES, STEP_CHANNELS, StepSums, WeightLine};
 use crate::nvdla::conv::compute::winograd::outputs;
 
 /// A vector path.
@@ -43,9 +43,9 @@ impl Vectors {
 }
 
 impl FloatSteps for Avx2 {
-    fn step(&self, step: &Step<'_>) -> StepSums<1> {
+    fn step(&self, step: &FloatStep<'_>) -> StepSums<1> {
         #[target_feature(enable = "avx2")]
-        fn with_avx2(step: &Step<'_>) -> StepSums<1> {
+        fn with_avx2(step: &FloatStep<'_>) -> StepSums<1> {
             // SAFETY: AVX2 is enabled here.
             unsafe { sums::<__m256i>(step) }
         }
@@ -53,9 +53,9 @@ impl FloatSteps for Avx2 {
         unsafe { with_avx2(step) }
     }
 
-    fn tile_step(&self, step: &Step<'_>) -> StepSums<OUTPUTS> {
+    fn tile_step(&self, step: &FloatStep<'_>) -> StepSums<OUTPUTS> {
         #[target_feature(enable = "avx2")]
-        fn with_avx2(step: &Step<'_>) -> StepSums<OUTPUTS> {
+        fn with_avx2(step: &FloatStep<'_>) -> StepSums<OUTPUTS> {
             // SAFETY: AVX2 is enabled here.
             unsafe { tile_sums::<__m256i>(step) }
         }
@@ -65,9 +65,9 @@ impl FloatSteps for Avx2 {
 }
 
 impl FloatSteps for Avx512 {
-    fn step(&self, step: &Step<'_>) -> StepSums<1> {
+    fn step(&self, step: &FloatStep<'_>) -> StepSums<1> {
         #[target_feature(enable = "avx512f")]
-        fn with_avx512(step: &Step<'_>) -> StepSums<1> {
+        fn with_avx512(step: &FloatStep<'_>) -> StepSums<1> {
             // SAFETY: AVX-512 F is enabled here.
             unsafe { sums::<__m512i>(step) }
         }
@@ -75,9 +75,9 @@ impl FloatSteps for Avx512 {
         unsafe { with_avx512(step) }
     }
 
-    fn tile_step(&self, step: &Step<'_>) -> StepSums<OUTPUTS> {
+    fn tile_step(&self, step: &FloatStep<'_>) -> StepSums<OUTPUTS> {
         #[target_feature(enable = "avx512f")]
-        fn with_avx512(step: &Step<'_>) -> StepSums<OUTPUTS> {
+        fn with_avx512(step: &FloatStep<'_>) -> StepSums<OUTPUTS> {
             // SAFETY: AVX-512 F is enabled here.
             unsafe { tile_sums::<__m512i>(step) }
         }
@@ -338,7 +338,7 @@ const TOGETHER: usize = 4;
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
-unsafe fn sums<V: Words>(step: &Step<'_>) -> StepSums<1> {
+unsafe fn sums<V: Words>(step: &FloatStep<'_>) -> StepSums<1> {
     let (mut exponents, mut mantissas) = ([0; LANES], [0; LANES]);
     for first in (0..LANES).step_by(V::COUNT) {
         // SAFETY: as the caller's.
@@ -357,7 +357,7 @@ unsafe fn sums<V: Words>(step: &Step<'_>) -> StepSums<1> {
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
-unsafe fn tile_sums<V: Words>(step: &Step<'_>) -> StepSums<OUTPUTS> {
+unsafe fn tile_sums<V: Words>(step: &FloatStep<'_>) -> StepSums<OUTPUTS> {
     let (mut exponents, mut mantissas) = ([0; LANES], [[0; LANES]; OUTPUTS]);
     for first in (0..LANES).step_by(V::COUNT) {
         let mut scales = [0; LANES];
@@ -382,7 +382,7 @@ unsafe fn tile_sums<V: Words>(step: &Step<'_>) -> StepSums<OUTPUTS> {
 
 /// Returns the operands that meet in a step, but for activations that are zero.
 #[inline(always)]
-fn operands<'a>(step: &'a Step<'_>) -> impl Iterator<Item = (Activation, &'a WeightLine)> {
+fn operands<'a>(step: &'a FloatStep<'_>) -> impl Iterator<Item = (Activation, &'a WeightLine)> {
     let activations = step.taps.iter().map(|&(at, _)| step.activations[at]);
     activations.zip(step.lines).filter(|(activation, _)| !activation.is_zero())
 }
@@ -392,7 +392,7 @@ fn operands<'a>(step: &'a Step<'_>) -> impl Iterator<Item = (Activation, &'a Wei
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
-unsafe fn largest_scale<V: Words>(step: &Step<'_>, first: usize) -> V {
+unsafe fn largest_scale<V: Words>(step: &FloatStep<'_>, first: usize) -> V {
     // SAFETY: as the caller's.
     unsafe {
         let mut scale = V::splat(0);
@@ -409,7 +409,7 @@ unsafe fn largest_scale<V: Words>(step: &Step<'_>, first: usize) -> V {
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
-unsafe fn part<V: Words>(step: &Step<'_>, first: usize) -> [[u32; LANES]; 3] {
+unsafe fn part<V: Words>(step: &FloatStep<'_>, first: usize) -> [[u32; LANES]; 3] {
     let mut stored = [[0; LANES]; 3];
     // SAFETY: as the caller's.
     unsafe {
@@ -439,7 +439,7 @@ unsafe fn part<V: Words>(step: &Step<'_>, first: usize) -> [[u32; LANES]; 3] {
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
-unsafe fn tile_part<V: Words>(step: &Step<'_>, first: usize, scale: V) -> [[[u32; LANES]; 2]; OUTPUTS] {
+unsafe fn tile_part<V: Words>(step: &FloatStep<'_>, first: usize, scale: V) -> [[[u32; LANES]; 2]; OUTPUTS] {
     const { assert!(STEP_CHANNELS <= TOGETHER) };
     let mut stored = [[[0; LANES]; 2]; OUTPUTS];
     // SAFETY: as the caller's.
@@ -447,7 +447,7 @@ unsafe fn tile_part<V: Words>(step: &Step<'_>, first: usize, scale: V) -> [[[u32
         let (mut highs, mut lows) = ([V::splat(0); PLACES], [V::splat(0); PLACES]);
         let taps = step.taps.chunks_exact(STEP_CHANNELS).zip(step.lines.chunks_exact(STEP_CHANNELS));
         for ((taps, lines), (high, low)) in taps.zip(highs.iter_mut().zip(&mut lows)) {
-            let place = Step { activations: step.activations, taps, lines };
+            let place = FloatStep { activations: step.activations, taps, lines };
             let mut sum = V::splat(0);
             for (activation, line) in operands(&place) {
                 sum = sum.add(product(activation, line, first, scale));
