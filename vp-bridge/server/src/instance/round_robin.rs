@@ -131,7 +131,7 @@ mod tests {
         PlatformThread::build(&inbox, &start, budget, mode, TimeLimits::default()).unwrap()
     }
 
-    /// So many writes of so many bytes, which take no simulated time.
+    /// `count` writes of `length` bytes, which take no simulated time.
     fn writes(count: usize, length: usize) -> Vec<(Request, Vec<u8>)> {
         let (address, access, length_) = (0x8000_0000, Access::Debug, u32::try_from(length).unwrap());
         let write = MemoryWrite {
