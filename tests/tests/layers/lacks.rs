@@ -105,7 +105,7 @@ fn a_wrong_value_is_nobodys_lack() {
     assert_eq!(wrong, [REFUSED]);
 }
 
-/// Its data passes, so that the layer is not refused.
+/// A layer that is run nevertheless: its data passes the stage.
 #[test]
 fn an_element_wise_stage_that_the_configuration_has_not_is_its_lack() {
     let stage = marks("nv_small", |program| {
