@@ -19,7 +19,7 @@ pub(super) struct BusAccess {
 pub(super) struct BusAccesses {
     last_tag: u64,
     waiting: VecDeque<BusAccess>,
-    /// Those of a partner, by the bus's tag.
+    /// Accesses of partners, by the bus's tag.
     driven: VecDeque<(u64, PartyId, PortIndex)>,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Parties {
     all: Vec<(PartyId, Party)>,
     /// Parties that have jobs, in the same order.
     waiting: Vec<PartyId>,
-    /// Those whose messages a fault suppresses.
+    /// Parties whose messages a fault suppresses.
     silent: BTreeSet<PartyId>,
 }
 

@@ -1,4 +1,4 @@
-//! What happens at the platform's ports during a run.
+//! Outcomes at the platform's ports during a run.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
