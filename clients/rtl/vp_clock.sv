@@ -49,5 +49,10 @@ module vp_clock #(
       end
     end
 
+`ifdef __ICARUS__
+  // Neither version 11 nor 12 takes a call of what the package could have here.
+  final $vp_close;
+`else
   final vp_dpi_close();
+`endif
 endmodule

@@ -111,10 +111,6 @@ package vp_pkg;
     $vp_in_reset(result);
     vp_dpi_in_reset = result;
   endfunction
-  // A task cannot be called as a simulation ends (Icarus Verilog 12).
-  function void vp_dpi_close();
-    $vp_close;
-  endfunction
   task vp_dpi_exit;
     $vp_exit;
   endtask

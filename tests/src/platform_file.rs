@@ -121,8 +121,9 @@ const SECTIONS: [Section; 10] = [
 ];
 
 /// Paths of the files in which the types are.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "platform/description.rs",
+    "nvdla/description.rs",
     "nvdla/config.rs",
     "nvdla/config/capability.rs",
     "nvdla/registers/map.rs",

@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_job_is_read_with_its_graph() {
-        let digits = Path::new(env!("CARGO_MANIFEST_DIR")).join("../networks/digits");
+        let digits = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../networks/digits");
         let job = Job::load(&digits.join("job.toml")).unwrap();
         assert_eq!((job.inputs.len(), job.labels.as_ref().map(Vec::len)), (360, Some(360)));
         let graph = Job::load(&digits.join("network.toml")).unwrap();

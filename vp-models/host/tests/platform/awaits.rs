@@ -25,7 +25,7 @@ impl Driver {
     /// The platform when the driver has done its part and nothing happens any more.
     fn run(&self) -> LocalHost {
         let name = "conv_sdp_pdp_3x3_prelu_maxpool_12x10x8x16";
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/nv_small").join(name);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/nv_small").join(name);
         let trace = Trace::load(&folder.join(format!("{name}.cfg"))).unwrap();
         let Body::Cfg(lines) = trace.body() else { panic!("not in the language of our traces") };
         let mut host = LocalHost::new(Platform::build(&Description::named("nv_small").unwrap()).unwrap());

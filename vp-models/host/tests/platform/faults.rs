@@ -18,7 +18,7 @@ use vp_models::platform::{Description, Platform};
 const LAYER: &str = "pdp_max_3x3_s2_16x16x16";
 
 fn trace() -> Trace {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/nv_small").join(LAYER);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/nv_small").join(LAYER);
     Trace::load(&folder.join(format!("{LAYER}.cfg"))).unwrap()
 }
 

@@ -24,7 +24,7 @@ type Work = fn(&mut LocalHost) -> Result<Vec<i8>, String>;
 /// A convolution, SDP and PDP on the fly, judged by what it leaves in memory.
 fn layer(host: &mut LocalHost) -> Result<Vec<i8>, String> {
     let name = "conv_sdp_pdp_3x3_prelu_maxpool_12x10x8x16";
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/nv_small").join(name);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/nv_small").join(name);
     let trace = Trace::load(&folder.join(format!("{name}.cfg"))).unwrap();
     let map = host.map();
     let outcome =

@@ -5,7 +5,7 @@ use crate::network::digits;
 
 #[test]
 fn a_networks_file_is_a_model_too() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../networks/digits");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../networks/digits");
     let model = Model::load(&folder.join("network.toml")).unwrap();
     assert_eq!(model, Model::of_network(&digits::network()).unwrap());
     let samples = digits::samples();
