@@ -1,5 +1,5 @@
-//! Files of earlier programs that this one reads: one of each version, kept as it was written. Who changes a format finds out here, and
-//! keeps the file of the version before, with a version of its own for the new one.
+//! Recordings of earlier programs, which this one reads, one of each version, and a saved platform of the present form: saved ones of other
+//! forms are refused. A change of a format fails here, and gets a version and a file of its own.
 //!
 //! `cargo test -p vp-tests --test hub -- --ignored formats` writes those of the present version.
 
