@@ -1,7 +1,7 @@
 //! A parameter is named once: what is fixed is not swept, and what is swept is not searched. A section may spell a parameter in two ways
 //! that TOML tells apart (`"dbb0.size"`, and `size` in `[sweep.dbb0]`), and a key may name several.
 
-use super::places::{KeyLocation, Places};
+use super::places::{KeyLocation, Places, names};
 use std::collections::HashMap;
 use vp_models::toml_text::TextError;
 
@@ -28,11 +28,6 @@ pub(super) fn check(sections: &[Section<'_>], places: &Places) -> Result<(), Tex
         }
     }
     Ok(())
-}
-
-/// The names of a key: one, or several with commas between.
-pub(super) fn names(key: &str) -> impl Iterator<Item = &str> {
-    key.split(',').map(str::trim)
 }
 
 /// A parameter that keys of one section name twice.

@@ -1,6 +1,5 @@
 //! Places in a study's file: lines of parameters and their values.
 
-use super::named_once::names;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use toml::Spanned;
@@ -205,6 +204,11 @@ fn add_lines(text: &TomlText<'_>, table: &DeTable<'_>, lines: &mut Vec<usize>) {
             _ => lines.push(text.line(key.span().start)),
         }
     }
+}
+
+/// The names of a key: one, or several with commas between.
+pub(super) fn names(key: &str) -> impl Iterator<Item = &str> {
+    key.split(',').map(str::trim)
 }
 
 #[cfg(test)]

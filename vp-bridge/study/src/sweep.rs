@@ -1,6 +1,7 @@
 //! Parameters that a study varies: lists and ranges of values, and the products of them.
 
-use super::named_once::{names, repetition};
+use super::named_once::repetition;
+use super::places::names;
 use super::quantity::Quantity;
 use serde::{Deserialize, Deserializer};
 use std::collections::HashSet;

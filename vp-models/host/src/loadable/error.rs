@@ -1,6 +1,6 @@
 //! Errors of a loadable, and of running one.
 
-use super::fit::{Misfit, alternatives, list};
+use super::misfit::{Misfit, alternatives, list};
 use super::network::OperationKind;
 use super::shape::CubeFault;
 use crate::DriverError;

@@ -23,6 +23,7 @@ pub mod fit;
 mod generation;
 mod image;
 mod layout;
+mod misfit;
 mod network;
 mod places;
 mod registers;

@@ -2,9 +2,10 @@
 //!
 //! Which tensors are copied `placement` chooses; here a copy becomes a step of the plan.
 
-use super::operations::Task;
+use super::access::Access;
 use super::placement::{Copied, Copy};
-use super::steps::{Access, Planned, Planner};
+use super::steps::{Planned, Planner};
+use super::task::Task;
 use super::{ConvolutionMethod, PlanStep, Work};
 use crate::network::error::PlanError;
 use crate::network::layout::{MemoryAddress, ram};

@@ -3,7 +3,7 @@
 //! A step waits for the last ones that touched each place, and so for all before these: they waited for those. What was touched before that
 //! is forgotten, so a plan takes about as long as it has steps.
 
-use super::steps::Access;
+use super::access::Access;
 use std::collections::BTreeMap;
 use std::ops::Range;
 

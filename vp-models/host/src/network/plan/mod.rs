@@ -5,6 +5,7 @@
 //! `placement` where it is, `copies` what BDMA copies into SRAM; in `steps` it becomes register writes: each a `step`;
 //! `hazards` says who must wait for whom.
 
+mod access;
 mod batch;
 mod copies;
 mod hazards;
@@ -16,6 +17,7 @@ mod parts;
 mod placement;
 mod step;
 mod steps;
+mod task;
 mod tiles;
 mod traffic;
 mod values;

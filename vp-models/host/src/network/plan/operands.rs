@@ -1,9 +1,9 @@
 //! Weights and biases of a plan, as hardware layers take them, among what is to be placed in memory.
 
 use super::batch::Batch;
-use super::operations::Task;
 use super::parts::ConvolutionPart;
 use super::placement::Unplaced;
+use super::task::Task;
 use super::values::{Value, Values};
 use crate::network::compressed::Streams;
 use crate::network::cut::Cut;

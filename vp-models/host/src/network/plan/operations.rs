@@ -2,7 +2,8 @@
 
 use super::batch::Batch;
 use super::order::{in_order, readers};
-use super::parts::{ConvolutionPart, parts};
+use super::parts::parts;
+use super::task::Task;
 use super::tiles::by_winograd;
 use super::values::Values;
 use crate::network::description::{
@@ -10,30 +11,8 @@ use crate::network::description::{
 };
 use crate::network::error::PlanError;
 use crate::network::registers::is_whole;
-use crate::network::winograd::NoWinograd;
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::pdp::layer::Axis;
-
-/// One layer, or a convolution with the pooling behind it.
-pub(super) struct Task {
-    /// The layer's place.
-    pub(super) layer: usize,
-    /// The pooling that takes on the fly what the convolution makes.
-    pub(super) pooling: Option<usize>,
-    /// A convolution's parts.
-    pub(super) parts: Vec<ConvolutionPart>,
-    /// Frames that run at once.
-    pub(super) cubes: u32,
-    /// Reason why a convolution is computed directly though Winograd's method was asked for.
-    pub(super) no_winograd: Option<NoWinograd>,
-}
-
-impl Task {
-    /// Returns true if the task is a convolution by Winograd's method.
-    pub(super) fn makes_tiles(&self) -> bool {
-        self.parts.iter().any(|part| part.winograd.is_some())
-    }
-}
 
 /// Refuses layers that NVDLA has no operation for, on no configuration.
 pub(super) fn check(network: &Network) -> Result<(), PlanError> {

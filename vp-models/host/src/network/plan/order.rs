@@ -1,7 +1,7 @@
 //! The order in which tasks run: that of the layers, but none right behind one whose output it needs if another could
 //! run in between, as units then wait less for each other.
 
-use super::operations::Task;
+use super::task::Task;
 use crate::network::description::{Network, Operation};
 use std::collections::BTreeSet;
 

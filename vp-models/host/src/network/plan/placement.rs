@@ -11,7 +11,7 @@ mod copied;
 use self::choice::{Allocation, Candidate, choose, pack};
 use super::batch::Batch;
 use super::memory::Memory;
-use super::operations::Task;
+use super::task::Task;
 use super::traffic::{Read, Usage};
 use super::values::Values;
 use super::{Copies, PlanOptions};

@@ -1,11 +1,12 @@
 //! Steps of a plan: register writes, and who must wait for whom.
 
+use super::access::Access;
 use super::batch::Batch;
 use super::hazards::{self, Touched, Touches};
 use super::operands::{OfKernels, Operands};
-use super::operations::Task;
 use super::parts::ConvolutionPart;
 use super::placement::{Copied, Places, Unplaced};
+use super::task::Task;
 use super::values::{Value, Values};
 use super::{ConvolutionMethod, Cpu, PlanStep, Work};
 use crate as host;
@@ -28,17 +29,6 @@ use vp_models::nvdla::glb::InterruptSource;
 use vp_models::nvdla::refused::Refused;
 use vp_models::nvdla::registers::Unit;
 use vp_models::nvdla::{cdp, pdp};
-
-/// Part of a memory that a step touches.
-#[derive(Clone, Debug)]
-pub(super) struct Access {
-    /// The cubes' memories, and behind them the copies that BDMA makes.
-    pub(super) storage: usize,
-    /// Frames whose copies it touches.
-    pub(super) copies: Range<u32>,
-    pub(super) surfaces: Range<u32>,
-    pub(super) lines: Range<u32>,
-}
 
 /// A step and what it touches.
 pub(super) struct Planned {

@@ -1,7 +1,7 @@
 //! Parts of a convolution by Winograd's method, and whether they are preferred to the direct ones.
 
-use super::operations::Task;
 use super::parts::ConvolutionPart;
+use super::task::Task;
 use super::values::Values;
 use crate::network::cut::{self, Work};
 use crate::network::description::{Convolution, Network, NetworkLayer, Winograd};

@@ -1,8 +1,8 @@
 //! Traffic of tasks with each memory in a run of the plan: what is saved where it is in SRAM.
 
 use super::batch::Batch;
-use super::operations::Task;
 use super::parts::ConvolutionPart;
+use super::task::Task;
 use super::values::Values;
 use crate::network::description::{Network, NetworkLayer, Operation};
 use crate::network::layout::{Form, Tensor};
