@@ -26,6 +26,8 @@ const WRONG_TOKEN_PAUSE: Duration = Duration::from_secs(1);
 /// A new connection.
 pub(crate) struct PendingConnection<'a> {
     pub(crate) id: SessionId,
+    /// Name for the log.
+    pub(crate) name: &'a str,
     pub(crate) hello: &'a Hello,
     /// True if the connection would only look at a platform.
     pub(crate) is_observer: bool,
@@ -120,6 +122,8 @@ async fn ask(
                         tries += 1;
                         refused = Some(reason.clone());
                         if code == ErrorCode::NotAuthenticated {
+                            // However the connection ends, and whatever others do that is logged.
+                            context.wrong_tokens.add(&format!("{}: {reason}", newcomer.name));
                             sleep(WRONG_TOKEN_PAUSE).await;
                         }
                         (id, Reply::Failed { code, reason })

@@ -24,10 +24,10 @@ pub fn limit_arenas() {
 /// Time that others have to end as well before memory is given back, which keeps all who allocate waiting.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// Platforms that have ended since memory was last given back.
+/// Platforms and sessions that have ended since memory was last given back.
 static ENDED: AtomicU64 = AtomicU64::new(0);
 
-/// Gives back what has been freed: at the end of a platform's thread. Of several that end at once one does it for all.
+/// Gives back what has been freed: at the end of a platform's thread and of a session. Of several that end at once one does it for all.
 pub(crate) fn give_back() {
     if ENDED.fetch_add(1, Ordering::AcqRel) > 0 {
         return;

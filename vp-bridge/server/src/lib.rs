@@ -255,6 +255,8 @@ struct ServerContext {
     /// Offer that the server makes of a platform to a session that has not authenticated.
     offer: Offer,
     strangers: StrangerLog,
+    /// Log of wrong tokens: other lines do not hide them.
+    wrong_tokens: StrangerLog,
     /// Connections that may still come.
     places: Arc<Semaphore>,
     shutdown: CancellationToken,
@@ -314,6 +316,7 @@ impl Server {
             ),
             offer: Offer { agent: options.agent.clone(), ..offer },
             strangers: StrangerLog::default(),
+            wrong_tokens: StrangerLog::default(),
             places: Arc::new(Semaphore::new(options.max_sessions.min(Semaphore::MAX_PERMITS))),
             options,
             shutdown: CancellationToken::new(),
@@ -422,6 +425,8 @@ impl Server {
             tasks.spawn(async move {
                 session::run(&context, stream, (id, &name), origin).await;
                 drop(place);
+                // A platform that stays does not give back what its sessions have taken.
+                tokio::task::spawn_blocking(freed::give_back);
             });
         }
         drop(listener);
@@ -429,6 +434,7 @@ impl Server {
         tasks.close();
         tasks.wait().await;
         context.strangers.sum_up();
+        context.wrong_tokens.sum_up();
         if context.options.observe.is_some() {
             // Whoever looks on has something to complete.
             let running = context.registry.running();

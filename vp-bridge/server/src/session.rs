@@ -41,7 +41,7 @@ pub(super) async fn run(
     let arrived = async {
         let hello = greet(context, &mut stream, &mut connection, &mut input).await?;
         let is_observer = is_observer(context, &hello);
-        let newcomer = authentication::PendingConnection { id, hello: &hello, is_observer };
+        let newcomer = authentication::PendingConnection { id, name, hello: &hello, is_observer };
         if let Some((code, reason)) = unfit(&hello, is_observer) {
             connection.refuse(code, reason);
             return Err(SessionOutcome::Wrong(format!("turned away: {reason}")));

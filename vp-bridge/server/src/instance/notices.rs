@@ -60,10 +60,12 @@ impl PlatformThread {
         self.send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), permit: None });
     }
 
-    /// Tells the sessions about the hub's outputs.
-    pub(super) fn tell(&mut self) {
+    /// Tells the sessions about the hub's outputs, and returns true if there were any.
+    pub(super) fn tell(&mut self) -> bool {
         self.let_observer_keep_up();
+        let mut is_told = false;
         while let Some(output) = self.hub.poll() {
+            is_told = true;
             match output {
                 output if self.is_adapted(&output) => self.tell_adapted(output),
                 Output::Completed { party, tag, time, result } => {
@@ -101,6 +103,7 @@ impl PlatformThread {
                 }
             }
         }
+        is_told
     }
 
     fn is_adapted(&self, output: &Output) -> bool {

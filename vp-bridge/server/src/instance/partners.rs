@@ -115,6 +115,8 @@ impl PlatformThread {
 
     /// A partner that promises nothing must not hold time up for all others: its session has to go.
     pub(super) fn disconnect_unresponsive_partner(&mut self) {
+        // It may have promised more since it was last looked at, in a run that has gone on.
+        self.look_who_holds_time();
         let timeout = self.patience.owner_timeout;
         let Some((partner, promised, since)) = self.standing.0 else { return };
         if since.elapsed() >= timeout {

@@ -17,6 +17,8 @@ const SHORTEST: Duration = Duration::from_micros(10);
 const LONGEST: Duration = Duration::from_micros(160);
 /// Many sockets are looked at more rarely: the run has at least so many times what a look takes.
 const SHARE_OF_RUN: u32 = 16;
+/// Time for which a run lasts at most after a round with commands, however long that took: some commands take seconds.
+const LONGEST_BEHIND_ROUND: Duration = Duration::from_millis(20);
 
 /// Times at which the sockets are looked at while a run lasts.
 #[derive(Clone, Copy)]
@@ -33,7 +35,7 @@ impl PollSchedule {
 
     /// A round with commands has taken so long: the platform has as long for its own work before the next one.
     fn after(took: Duration) -> Self {
-        Self { next: None, interval: took.clamp(SHORTEST, LONGEST) }
+        Self { next: None, interval: took.clamp(SHORTEST, LONGEST_BEHIND_ROUND) }
     }
 
     fn is_due(&mut self) -> bool {
@@ -87,8 +89,9 @@ impl PlatformThread {
                 RunState::Limit if piece < granted => {}
                 ran => return ran,
             }
-            self.tell();
-            self.flush();
+            if self.tell() {
+                self.flush();
+            }
             if self.is_asked() || self.adapted.has_inputs() || self.looks.is_due() {
                 return RunState::Again;
             }
