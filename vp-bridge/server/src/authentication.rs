@@ -102,7 +102,7 @@ async fn ask(
     let platform = hello.platform.clone().unwrap_or(offer.platform);
     let accepted = connection.accept(Offer { platform, ..offer });
     let welcome = accepted.map_err(|error| SessionOutcome::Wrong(format!("turned away: {error}")))?;
-    let (mut tries, mut refused) = (0, None);
+    let mut tries = 0;
     loop {
         let event = connection.receive(input)?;
         let (id, reply) = match event {
@@ -120,10 +120,9 @@ async fn ask(
                     }
                     Err((code, reason)) => {
                         tries += 1;
-                        refused = Some(reason.clone());
+                        // However the connection ends, and whatever others do that is logged.
+                        context.refused_tokens.add(&format!("{}: {reason}", newcomer.name));
                         if code == ErrorCode::NotAuthenticated {
-                            // However the connection ends, and whatever others do that is logged.
-                            context.wrong_tokens.add(&format!("{}: {reason}", newcomer.name));
                             sleep(WRONG_TOKEN_PAUSE).await;
                         }
                         (id, Reply::Failed { code, reason })
@@ -134,13 +133,13 @@ async fn ask(
                 let reason = format!("{} comes before Authenticate", request.name());
                 (id, Reply::Failed { code: ErrorCode::NotAuthenticated, reason })
             }
-            Some(Event::Bye(_)) => return Err(left(refused)),
+            Some(Event::Bye(_)) => return Err(left()),
             // What needs no answer is lost.
             Some(_) => continue,
             None => {
                 stream.write_all_buf(connection.output()).await.map_err(|error| broken(&error))?;
                 match stream.read_buf(input).await {
-                    Ok(0) => return Err(left(refused)),
+                    Ok(0) => return Err(left()),
                     Ok(_) => continue,
                     Err(error) => return Err(broken(&error)),
                 }
@@ -159,12 +158,9 @@ async fn ask(
     }
 }
 
-/// End of a connection that has left by itself, having been refused with that reason last.
-fn left(refused: Option<String>) -> SessionOutcome {
-    match refused {
-        Some(reason) => SessionOutcome::Wrong(format!("left, refused: {reason}")),
-        None => SessionOutcome::Fine("left without saying who it is".to_owned()),
-    }
+/// End of a connection that has left by itself.
+fn left() -> SessionOutcome {
+    SessionOutcome::Fine("left without saying who it is".to_owned())
 }
 
 fn broken(error: &std::io::Error) -> SessionOutcome {

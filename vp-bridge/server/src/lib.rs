@@ -255,8 +255,8 @@ struct ServerContext {
     /// Offer that the server makes of a platform to a session that has not authenticated.
     offer: Offer,
     strangers: StrangerLog,
-    /// Log of wrong tokens: other lines do not hide them.
-    wrong_tokens: StrangerLog,
+    /// Log of tokens that were refused: other lines do not hide them.
+    refused_tokens: StrangerLog,
     /// Connections that may still come.
     places: Arc<Semaphore>,
     shutdown: CancellationToken,
@@ -316,7 +316,7 @@ impl Server {
             ),
             offer: Offer { agent: options.agent.clone(), ..offer },
             strangers: StrangerLog::default(),
-            wrong_tokens: StrangerLog::default(),
+            refused_tokens: StrangerLog::default(),
             places: Arc::new(Semaphore::new(options.max_sessions.min(Semaphore::MAX_PERMITS))),
             options,
             shutdown: CancellationToken::new(),
@@ -434,7 +434,7 @@ impl Server {
         tasks.close();
         tasks.wait().await;
         context.strangers.sum_up();
-        context.wrong_tokens.sum_up();
+        context.refused_tokens.sum_up();
         if context.options.observe.is_some() {
             // Whoever looks on has something to complete.
             let running = context.registry.running();
