@@ -35,6 +35,7 @@ pub struct Bell {
 
 impl Bell {
     /// Returns true if something was injected.
+    #[inline]
     pub fn is_rung(&self) -> bool {
         self.rung.load(Ordering::Acquire)
     }

@@ -8,6 +8,7 @@ mod buffered;
 mod hash;
 mod kinds;
 mod source;
+mod transfers;
 mod warning;
 
 pub use crate::kernel::Subscription;
@@ -15,6 +16,7 @@ pub use buffered::BufferedSource;
 pub use hash::EventHash;
 pub use kinds::Kinds;
 pub use source::{LevelUnit, Source, SourceInfo, SourceKind};
+pub use transfers::{InOrder, ScheduledRead, Transfers};
 pub use warning::{Warning, WarningMarks};
 
 /// The stages of a transfer on a bus.
@@ -179,6 +181,15 @@ pub trait Observer {
     /// Called for each observation of a kind that it wants. Those of one source come in the order of their times; those of
     /// different sources need not.
     fn observe(&self, observation: &Observation<'_>);
+
+    /// Called for transfers of one source that are reported together ([`crate::Sim::report_transfers`]), if the observer wants
+    /// [`Kinds::TRANSFERS`]. By default [`Observer::observe`] gets them one by one, in the order of their times. An observer for
+    /// which that order does not matter overrides this: it then has them at a fraction of the cost.
+    fn observe_transfers(&self, delta: u64, source: Source, transfers: &Transfers<'_>) {
+        transfers.each(&mut |time, transfer| {
+            self.observe(&Observation { time, delta, source, what: What::Transfer(transfer) });
+        });
+    }
 
     /// Called with the watermark, if the observer wants [`Kinds::WATERMARKS`]: no later observation has an
     /// earlier time than `watermark`, though it may have exactly that time. The watermark never decreases.

@@ -30,7 +30,7 @@ impl Callback {
         let kinds = match kind {
             "register" => Kinds::REGISTERS,
             "level" => Kinds::LEVELS,
-            "transfer" => Kinds::TRANSFERS,
+            "transfer" => Kinds::TRANSFERS | Kinds::PROMPT,
             "work" => Kinds::WORK,
             "count" => Kinds::COUNTS,
             "warning" => Kinds::WARNINGS,

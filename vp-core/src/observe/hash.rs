@@ -1,6 +1,6 @@
 //! One number that identifies a whole run.
 
-use super::{Observation, Observer, Source, Transfer, Warning, What};
+use super::{Observation, Observer, Source, Stage, Transfer, Transfers, Warning, What};
 use crate::time::Time;
 use std::cell::Cell;
 
@@ -140,5 +140,19 @@ impl Observer for EventHash {
         };
         self.hash.set(self.hash.get().wrapping_add(hash));
         self.count.set(self.count.get() + 1);
+    }
+
+    fn observe_transfers(&self, _: u64, source: Source, transfers: &Transfers<'_>) {
+        let (mut sum, mut count) = (self.hash.get(), self.count.get());
+        let mut add = |(time, transfer): (Time, Transfer)| {
+            sum = sum.wrapping_add(Word::transfer(time, source, &transfer).0);
+            count += 1;
+        };
+        transfers.single().iter().copied().for_each(&mut add);
+        transfers.requested().for_each(|read| add(read.at(Stage::Request)));
+        transfers.begun().iter().for_each(|read| add(read.at(Stage::Data)));
+        transfers.ended().iter().for_each(|read| add(read.at(Stage::Response)));
+        self.hash.set(sum);
+        self.count.set(count);
     }
 }

@@ -8,8 +8,8 @@
 /// let wanted = Kinds::WORK | Kinds::WARNINGS;
 /// assert!(wanted.intersects(Kinds::WARNINGS) && !wanted.intersects(Kinds::TRANSFERS));
 /// assert!(Kinds::ALL.intersects(Kinds::LEVELS | Kinds::REGISTERS | Kinds::COUNTS));
-/// // Watermarks are no observations: who wants them says so.
-/// assert!(!Kinds::ALL.intersects(Kinds::WATERMARKS) && !Kinds::NONE.intersects(Kinds::ALL));
+/// // Watermarks and promptness are no observations: who wants them says so.
+/// assert!(!Kinds::ALL.intersects(Kinds::WATERMARKS | Kinds::PROMPT) && !Kinds::NONE.intersects(Kinds::ALL));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Kinds(u8);
@@ -30,6 +30,9 @@ bitflags::bitflags! {
         const WARNINGS = 1 << 5;
         /// Times up to which observations are complete ([`crate::observe::Observer::complete_until`]).
         const WATERMARKS = 1 << 6;
+        /// Transfers as soon as they have happened, before another process runs. Without it, or [`Kinds::WATERMARKS`], a memory
+        /// interface reports many together.
+        const PROMPT = 1 << 7;
     }
 }
 

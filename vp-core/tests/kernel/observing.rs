@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 use vp_core::observe::{
-    BufferedSource, EventHash, Kinds, LevelUnit, Observation, Observer, Source, SourceInfo, SourceKind,
-    Subscription, Warning, WarningMarks, What,
+    BufferedSource, EventHash, Kinds, LevelUnit, Observation, Observer, ScheduledRead, Source, SourceInfo,
+    SourceKind, Stage, Subscription, Transfer, Transfers, Warning, WarningMarks, What,
 };
 use vp_core::{Sim, Simulation, Time};
 
@@ -106,6 +106,44 @@ fn marks_of_a_warning_are_not_part_of_the_event_hash() {
     let marked = |text| Warning::Marked { marks: WarningMarks { refused: true, lacking: true }, text };
     assert_eq!(hash_of(marked("w")), hash_of(Warning::Once("w")));
     assert_ne!(hash_of(marked("w")), hash_of(marked("v")));
+}
+
+#[test]
+fn transfers_that_are_reported_together_are_observed_as_those_that_are_reported_one_by_one() {
+    let read = |requested, first, last| ScheduledRead {
+        requested: Time::ns(requested),
+        first: Time::ns(first),
+        last: Time::ns(last),
+        is_requested: false,
+        id: 1,
+        bytes: 64,
+        address: 0x40,
+    };
+    let reads = [read(2, 5, 9), read(3, 10, 12)];
+    let requested = Time::ns(4);
+    let write = Transfer { stage: Stage::Request, write: true, id: 2, address: 0x80, bytes: 32, requested };
+    let single = [(requested, write), (Time::ns(8), Transfer { stage: Stage::Data, ..write })];
+    let transfers = Transfers::new(&single, &reads, [0..2, 0..2, 0..1]);
+    let observed = |report: fn(&Sim, Source, &Transfers<'_>)| {
+        let sim = Simulation::new().sim();
+        let source = sim.source("bus", SourceKind::Transfers);
+        let [noted, levels] = [Kinds::TRANSFERS, Kinds::LEVELS].map(Noted::new);
+        let hash = Rc::new(EventHash::default());
+        for noted in [&noted, &levels] {
+            sim.observe(noted.clone());
+            noted.take();
+        }
+        sim.observe(hash.clone());
+        report(&sim, source, &transfers);
+        assert!(levels.take().is_empty());
+        (noted.take(), hash.value(), hash.count())
+    };
+    let together = observed(Sim::report_transfers);
+    let single = observed(|sim, source, transfers| {
+        transfers.iter().for_each(|(time, transfer)| sim.report_at(time, source, What::Transfer(transfer)));
+    });
+    assert_eq!(together, single);
+    assert_eq!((together.0.len(), together.2), (7, 7));
 }
 
 /// Leaves at the first thing that it is told, and has another one join.

@@ -12,7 +12,7 @@ use crate::occupancy::{Occupancy, Spans};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::Time;
-use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, Transfer, What};
+use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, Transfer, Transfers, What};
 
 /// One direction of an interface.
 #[derive(Default)]
@@ -26,6 +26,25 @@ struct Direction {
     pending: Spans,
     /// Spans in which data moved.
     moving: Spans,
+}
+
+impl Direction {
+    #[inline]
+    fn request(&mut self, time: Time, bytes: u32) {
+        self.bytes += u64::from(bytes);
+        if self.outstanding == 0 {
+            self.since = time;
+        }
+        self.outstanding += 1;
+    }
+
+    #[inline]
+    fn respond(&mut self, time: Time) {
+        self.outstanding = self.outstanding.saturating_sub(1);
+        if self.outstanding == 0 {
+            self.pending.add(self.since, time);
+        }
+    }
 }
 
 /// Times at which a memory interface moved data, and at which something was outstanding there, from the transfers that it is told in their
@@ -65,20 +84,15 @@ impl PortActivity {
 
     /// A transfer has got so far.
     pub fn see(&self, time: Time, transfer: &Transfer) {
-        let mut direction = self.directions[usize::from(transfer.write)].borrow_mut();
-        let beats = u64::from(transfer.bytes.div_ceil(self.config.beat_bytes));
+        let direction = &mut *self.directions[usize::from(transfer.write)].borrow_mut();
         match transfer.stage {
             Stage::Request => {
-                direction.bytes += u64::from(transfer.bytes);
-                if direction.outstanding == 0 {
-                    direction.since = time;
-                }
-                direction.outstanding += 1;
+                direction.request(time, transfer.bytes);
                 // As the interface has it: a memory with a rate moves one burst after the other.
                 if let Some(rate) = self.config.bandwidth {
                     let free = &self.memory_free[usize::from(self.config.duplex && transfer.write)];
                     let from = time.max(free.get());
-                    let bytes = u128::from(beats) * u128::from(self.config.beat_bytes);
+                    let bytes = u128::from(self.beats(transfer.bytes)) * u128::from(self.config.beat_bytes);
                     let span = Time::ps((bytes * 1_000_000_000_000 / u128::from(rate.max(1))) as u64);
                     free.set(from + span);
                     direction.moving.add(from, from + span);
@@ -86,19 +100,20 @@ impl PortActivity {
             }
             Stage::Data if self.config.bandwidth.is_none() => {
                 // A read is told with its first beat, a write with its last.
-                let span = self.config.period * beats;
+                let span = self.config.period * self.beats(transfer.bytes);
                 let from = if transfer.write { time.max(span) - span } else { time };
                 direction.moving.add(from, from + span);
             }
             Stage::Data => {}
-            Stage::Response => {
-                direction.outstanding = direction.outstanding.saturating_sub(1);
-                if direction.outstanding == 0 {
-                    let since = direction.since;
-                    direction.pending.add(since, time);
-                }
-            }
+            Stage::Response => direction.respond(time),
         }
+    }
+
+    /// Returns the beats of so many bytes; the size of a beat is a power of two.
+    #[inline]
+    fn beats(&self, bytes: u32) -> u64 {
+        let beat = self.config.beat_bytes;
+        (u64::from(bytes) + u64::from(beat - 1)) >> beat.trailing_zeros()
     }
 }
 
@@ -129,6 +144,26 @@ impl Observer for PortActivity {
             && observation.source == self.source
         {
             self.see(observation.time, &transfer);
+        }
+    }
+
+    fn observe_transfers(&self, _: u64, source: Source, transfers: &Transfers<'_>) {
+        if source != self.source {
+            return;
+        }
+        // A memory with a rate moves reads and writes in the order in which they come.
+        let is_in_order = self.config.bandwidth.is_some();
+        if is_in_order || transfers.single().iter().any(|(_, transfer)| !transfer.write) {
+            return transfers.iter().for_each(|(time, transfer)| self.see(time, &transfer));
+        }
+        transfers.single().iter().for_each(|(time, write)| self.see(*time, write));
+        let reads = &mut *self.directions[0].borrow_mut();
+        transfers.each_outstanding(|stage, read| match stage {
+            Stage::Request => reads.request(read.requested, read.bytes),
+            _ => reads.respond(read.last),
+        });
+        for read in transfers.begun() {
+            reads.moving.add(read.first, read.first + self.config.period * self.beats(read.bytes));
         }
     }
 }

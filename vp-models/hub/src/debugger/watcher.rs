@@ -65,7 +65,7 @@ impl Watcher {
             BreakOn::Register { .. } => Kinds::REGISTERS,
             BreakOn::Interrupt => Kinds::LEVELS,
             BreakOn::Layer { .. } => Kinds::WORK,
-            BreakOn::Memory { .. } => Kinds::TRANSFERS,
+            BreakOn::Memory { .. } => Kinds::TRANSFERS | Kinds::PROMPT,
             BreakOn::Time(_) => Kinds::NONE,
         };
         let of_step = match self.step.get() {
