@@ -5,6 +5,7 @@
 
 use super::description::Shape;
 use crate::Memory;
+use std::ops::Range;
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::cube::{Packing, Ram, Surface};
 use vp_models::nvdla::numeric::Precision;
@@ -83,6 +84,18 @@ impl Channels {
     /// The runs, in order.
     pub fn runs(&self) -> &[Run] {
         &self.0
+    }
+
+    /// Returns the runs of some of the channels, in order.
+    pub fn runs_of(&self, channels: Range<u32>) -> impl Iterator<Item = Run> + '_ {
+        let numbered = self.0.iter().scan(0, |end, run| {
+            *end += run.channels;
+            Some((*end - run.channels, run))
+        });
+        numbered.filter_map(move |(first, run)| {
+            let (start, end) = (channels.start.max(first), channels.end.min(first + run.channels));
+            (start < end).then(|| Run { channels: end - start, at: run.at + (start - first) })
+        })
     }
 
     /// Channels in memory, those that nobody fills included.
@@ -469,6 +482,18 @@ mod tests {
         assert_eq!(channels.places(), 4);
         let bytes = tensor(channels).pack(&[1, 2, 3, 4, 5, 6]);
         assert_eq!(bytes, [1, 0, 4, 0, 2, 3, 5, 6]);
+    }
+
+    #[test]
+    fn runs_of_some_channels_are_where_each_of_them_is() {
+        let channels = Channels::joined([3, 1, 9, 2].map(Channels::plain).iter(), 4);
+        let each: Vec<u32> = channels.each().collect();
+        for start in 0..15 {
+            for end in start..15 {
+                let runs = channels.runs_of(start..end).flat_map(|run| run.at..run.at + run.channels);
+                assert!(runs.eq(each[start as usize..end as usize].iter().copied()), "{start} to {end}");
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{
     Activation, Bias, Converter, Convolution, Function, Method, Normalisation, Operation, Pooling, Shape,
     Share, Window,
 };
-use rand::{Rng as _, SeedableRng as _};
+use rand::{Rng as _, RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_models::nvdla::float::Fp32;
 use vp_models::nvdla::numeric::Precision;
@@ -143,6 +143,7 @@ impl Maker {
                 .drawn(&mut draw, weights, |draw| pair(draw.random_range(LEAST_INT16..=-LEAST_INT16)))
                 .as_flattened()
                 .to_vec(),
+            _ if self.zeros == 0.0 => int8s(&mut draw, weights),
             _ => self.drawn(&mut draw, weights, |draw| draw.random_range(LEAST..=most)),
         };
         // Where no weight counts, the bias alone does.
@@ -261,10 +262,30 @@ impl Maker {
     }
 }
 
+/// Draws numbers of int8, each as `random_range(LEAST..=-LEAST)` does: a word each, or, in 254 of 2^32 cases, two. Where no case of two
+/// is among many words, they are scaled together: in half the time, of which ResNet-50 takes 25 million.
+fn int8s(draw: &mut ChaCha8Rng, count: usize) -> Vec<i8> {
+    const RANGE: u32 = 2 * LEAST.unsigned_abs() as u32 + 1;
+    let mut values = Vec::with_capacity(count);
+    while values.len() < count {
+        let before = draw.clone();
+        let mut words = [[0; 4]; 256];
+        let words = &mut words[..(count - values.len()).min(256)];
+        draw.fill_bytes(words.as_flattened_mut());
+        let products = words.iter().map(|word| u64::from(u32::from_le_bytes(*word)) * u64::from(RANGE));
+        if products.clone().fold(0, |most, product| most.max(product as u32)) <= RANGE.wrapping_neg() {
+            values.extend(products.map(|product| ((product >> 32) as i8).wrapping_add(LEAST)));
+        } else {
+            *draw = before;
+            values.extend(words.iter().map(|_| draw.random_range(LEAST..=-LEAST)));
+        }
+    }
+    values
+}
+
 /// An input of any bytes, drawn from a seed.
 pub fn example_input(shape: Shape, seed: u64) -> Vec<i8> {
-    let mut draw = ChaCha8Rng::seed_from_u64(seed);
-    (0..shape.elements()).map(|_| draw.random_range(LEAST..=LEAST.unsigned_abs() as i8)).collect()
+    int8s(&mut ChaCha8Rng::seed_from_u64(seed), shape.elements())
 }
 
 /// An input of any elements: in fp16 numbers up to 128.
@@ -341,6 +362,26 @@ pub(super) fn alone(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_drawn_together_are_those_drawn_one_by_one() {
+        // Of this seed the first word of a case of two is this one.
+        let case_of_two = 63_950_321;
+        for (start, count) in [(0, 1000), (case_of_two - 700, 3 * 256 + 9), (case_of_two, 1)] {
+            let [mut together, mut single] = [1, 1].map(|seed| {
+                let mut draw = ChaCha8Rng::seed_from_u64(seed);
+                draw.set_word_pos(start);
+                draw
+            });
+            let expected: Vec<i8> = (0..count).map(|_| single.random_range(LEAST..=-LEAST)).collect();
+            assert_eq!(int8s(&mut together, count), expected);
+            assert_eq!(together.get_word_pos(), single.get_word_pos());
+        }
+        let mut draw = ChaCha8Rng::seed_from_u64(1);
+        draw.set_word_pos(case_of_two);
+        int8s(&mut draw, 1);
+        assert_eq!(draw.get_word_pos(), case_of_two + 2);
+    }
 
     #[test]
     fn converters_divide_as_they_should() {

@@ -8,7 +8,7 @@ use super::values::{Value, Values};
 use crate::network::compressed::Streams;
 use crate::network::cut::Cut;
 use crate::network::description::{Convolution, Network, NetworkLayer, Operation};
-use crate::network::layout::{ALIGNMENT, Form, MemoryAddress, WeightShape, pack_operands};
+use crate::network::layout::{ALIGNMENT, Channels, Form, MemoryAddress, Run, WeightShape, pack_operands};
 use crate::network::registers::PlacedWeights;
 use std::ops::Range;
 use vp_models::nvdla::config::Config;
@@ -162,25 +162,26 @@ fn spread(
     let Convolution { groups, window, weights, .. } = convolution;
     let (sees, makes) = (layer.input.channels / groups, convolution.kernels / groups);
     // Where in a pixel, as the part reads it, each channel of the input lies.
-    let (places, pixel): (Vec<u32>, u32) = match (&source.tensor.form, part.pixels) {
-        (Form::Features { channels, .. }, _) => (channels.each().collect(), part.channels.len() as u32),
+    let (places, pixel) = match (&source.tensor.form, part.pixels) {
+        (Form::Features { channels, .. }, _) => (channels.clone(), part.channels.len() as u32),
         (Form::Pixels { .. }, pixels) => {
-            ((0..layer.input.channels).collect(), pixels.map_or(1, |pixels| pixels.components))
+            (Channels::plain(layer.input.channels), pixels.map_or(1, |pixels| pixels.components))
         }
     };
     let taps = window.size[0] as usize * window.size[1] as usize;
-    let element = source.tensor.precision.bytes();
-    let mut spread = vec![0; kernels.len() * taps * pixel as usize * element];
-    for (to, kernel) in kernels.enumerate() {
+    let bytes_of = |channels: u32| channels as usize * source.tensor.precision.bytes();
+    let mut spread = vec![0; kernels.len() * taps * bytes_of(pixel)];
+    let kernel_bytes = taps * bytes_of(sees);
+    for (kernel, to) in kernels.zip(spread.chunks_mut(taps * bytes_of(pixel))) {
+        let from = &weights[kernel as usize * kernel_bytes..][..kernel_bytes];
         let first = kernel / makes * sees;
-        for tap in 0..taps {
-            let from = (kernel as usize * taps + tap) * sees as usize;
-            let to = (to * taps + tap) * pixel as usize;
-            for seen in 0..sees {
-                let place = places[(first + seen) as usize] - part.channels.start;
-                let [to, from] = [to + place as usize, from + seen as usize].map(|at| at * element);
-                spread[to..to + element].copy_from_slice(&weights[from..from + element]);
+        let mut seen = 0;
+        for Run { channels, at } in places.runs_of(first..first + sees) {
+            let (bytes, place) = (bytes_of(channels), bytes_of(at - part.channels.start));
+            for (from, to) in from.chunks(bytes_of(sees)).zip(to.chunks_mut(bytes_of(pixel))) {
+                to[place..place + bytes].copy_from_slice(&from[seen..seen + bytes]);
             }
+            seen += bytes;
         }
     }
     spread
