@@ -148,7 +148,7 @@ impl Pages {
         let (page, offset) = split(address);
         match self.get(page)? {
             Page::Whole(whole) => whole.get(offset..offset + bytes),
-            Page::Sparse(_) => None,
+            Page::Sparse(sparse) => sparse.block(offset / BLOCK)?.get(offset % BLOCK..offset % BLOCK + bytes),
         }
     }
 
@@ -159,7 +159,10 @@ impl Pages {
         let place = self.place(page)?;
         match &mut self.pages[place] {
             Page::Whole(whole) => whole.get_mut(offset..offset + bytes),
-            Page::Sparse(_) => None,
+            Page::Sparse(sparse) => {
+                let place = usize::from(sparse.places[offset / BLOCK]).checked_sub(1)?;
+                sparse.blocks[place].get_mut(offset % BLOCK..offset % BLOCK + bytes)
+            }
         }
     }
 
