@@ -132,6 +132,9 @@ impl Hub {
 
     /// Tells what partners were sent during a run.
     pub(crate) fn collect_driven(&mut self) {
+        if self.partners.driven().events.borrow().is_empty() {
+            return;
+        }
         let driven = self.partners.driven().clone();
         let mut events = driven.events.take();
         for (party, port, at, event) in events.drain(..) {
@@ -206,6 +209,9 @@ impl Hub {
     /// Returns the time at which the next command may begin, if that is later than now. After a party has
     /// left, or has reset the platform, the promise that its commands would be seen later still holds.
     pub(crate) fn next_begin(&self) -> Option<Time> {
+        if self.partners.is_empty() {
+            return None;
+        }
         self.partners.next_begin(self.time_to_ports()).filter(|begin| *begin > self.now())
     }
 
