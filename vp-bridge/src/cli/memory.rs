@@ -37,16 +37,12 @@ pub(super) fn lines(statistics: &Statistics, port: &str) -> Vec<String> {
             counted(free + conflict, "word")
         ));
     }
-    for channel in 0.. {
+    for channel in 0..channels(statistics, port) {
         let name = format!("dram{channel}");
         let of = |what: &str| count(&name, what);
         let all = of("row_hit") + of("row_miss") + of("row_conflict");
         if all == 0 {
-            // Channels are counted through; one that had nothing to do may stand between two.
-            if channel < 64 {
-                continue;
-            }
-            break;
+            continue;
         }
         lines.push(format!(
             "{name:<10} {} of {port}, {} row hits ({}), {} rows opened, {} of them in place of another, refreshed {}",
@@ -59,4 +55,12 @@ pub(super) fn lines(statistics: &Statistics, port: &str) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// Returns the number of DRAM channels behind a port that have counted anything.
+fn channels(statistics: &Statistics, port: &str) -> u32 {
+    let prefix = format!("{port}.dram");
+    let number = |name: &str| name.strip_prefix(&prefix)?.split_once('.')?.0.parse::<u32>().ok();
+    let numbers = statistics.counters.iter().filter_map(|counter| number(&counter.name));
+    numbers.max().map_or(0, |last| last.saturating_add(1))
 }
