@@ -15,8 +15,8 @@ use nix::time::{ClockId, clock_gettime};
 use vp_core::observe::{EventHash, Kinds, Observation, Observer, Transfer, What};
 use vp_core::{Sim, Simulation, Time};
 use vp_models::bus::axi::{
-    AxiConfig, AxiStatistics, Interconnect, Latency, ReadPipelineConfig, ReadStream, ReadStreamConfig,
-    Request, Requester, WriteStream,
+    AxiConfig, AxiStatistics, Interconnect, Latency, PipelineConfig, ReadStream, ReadStreamConfig, Request,
+    Requester, WriteStream,
 };
 use vp_models::memory::Ram;
 
@@ -178,8 +178,9 @@ fn run(traffic: &Traffic, bursts: u64, looking: Looking) -> f64 {
         burst_beats: 1,
         address_bits: 64,
         read_outstanding: 256,
-        read_pipeline: ReadPipelineConfig { before_count: 3, behind_count: 2 },
+        read_pipeline: PipelineConfig { before_count: 3, behind_count: 2 },
         write_outstanding: 256,
+        write_pipeline: PipelineConfig { before_count: 1, behind_count: 1 },
         read_latency: Latency::Fixed(100),
         write_latency: Latency::Fixed(50),
         bandwidth: None,

@@ -33,7 +33,7 @@ fn kept(name: &str) -> Vec<u8> {
 }
 
 const RECORDING: &str = "recording-1.vprec";
-const SAVED: &str = "platform-1.vpsv";
+const SAVED: &str = "platform-2.vpsv";
 
 /// One of each entry, with each input, command, access and event, and each number in the place that it has.
 fn entries() -> Vec<Recorded> {
@@ -254,8 +254,8 @@ fn a_platform_is_saved_in_the_form_of_the_kept_one_and_another_is_refused_by_its
     let mut newer = kept;
     newer[4] += 1;
     match restored(&newer).err() {
-        Some(error @ RestoreError::Form(2)) => {
-            let said = "this platform was saved in form 2, and this program reads form 1: use the program that saved it";
+        Some(error @ RestoreError::Form(3)) => {
+            let said = "this platform was saved in form 3, and this program reads form 2: use the program that saved it";
             assert_eq!(error.to_string(), said);
         }
         other => panic!("{other:?}"),

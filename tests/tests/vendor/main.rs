@@ -9,3 +9,4 @@ mod own_traces;
 mod proven;
 mod rtl;
 mod rtl_random;
+mod write_limits;

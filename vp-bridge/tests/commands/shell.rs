@@ -50,7 +50,7 @@ fn the_version_says_what_event_hashes_depend_on() {
     let version = env!("CARGO_PKG_VERSION");
     let commit = told.lines().nth(1).unwrap_or_default();
     assert!(commit.starts_with("commit      "), "{told}");
-    assert_eq!(told, format!("vp {version}\n{commit}\nevent hash  version 1\n"));
+    assert_eq!(told, format!("vp {version}\n{commit}\nevent hash  version 2\n"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::dram::standard::Standard;
 use super::dram::{DramConfig, PagePolicy, Scheduler};
 use super::*;
 use crate::bus::axi::{
-    AxiConfig, Interconnect, Latency, ReadPipelineConfig, ReadStream, ReadStreamConfig, WriteStream,
+    AxiConfig, Interconnect, Latency, PipelineConfig, ReadStream, ReadStreamConfig, WriteStream,
 };
 use proptest::prelude::*;
 use std::cell::RefCell;
@@ -22,8 +22,9 @@ fn axi() -> AxiConfig {
         burst_beats: 4,
         address_bits: 64,
         read_outstanding: 32,
-        read_pipeline: ReadPipelineConfig { before_count: 3, behind_count: 2 },
+        read_pipeline: PipelineConfig { before_count: 3, behind_count: 2 },
         write_outstanding: 16,
+        write_pipeline: PipelineConfig { before_count: 1, behind_count: 1 },
         read_latency: Latency::Fixed(30),
         write_latency: Latency::Fixed(1),
         bandwidth: None,

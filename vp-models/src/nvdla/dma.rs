@@ -1,11 +1,13 @@
 //! The two ends of an engine's DMA: lines to read, atoms to write back.
 
 use super::cube::{Packing, Ram, Surface};
-use crate::bus::axi::{IntakeStage, Interconnect, ReadStream, ReadStreamConfig, WriteStream};
+use crate::bus::axi::{
+    Begin, IntakeStage, Interconnect, ReadStream, ReadStreamConfig, WritePathConfig, WriteStream,
+};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use vp_core::Time;
+use vp_core::{Sim, Time};
 
 /// The largest memory atom, in bytes.
 pub(crate) const MAX_ATOM: usize = 32;
@@ -124,8 +126,11 @@ pub(crate) struct WriteDma {
     streams: Vec<Rc<WriteStream>>,
     selected: Cell<usize>,
     atom: usize,
-    /// Atoms in the pipeline, at most (a flush at the end of a line or surface may go over it).
-    capacity: u64,
+    /// Atoms that wait for the interface, or are to come, at most (a flush at the end of a line or surface may go over it), where the
+    /// way there is not modelled.
+    capacity: usize,
+    /// True if atoms wait for the interface in the registers of a [`WritePathConfig`].
+    has_path: bool,
     /// Lines of the present layer, handed to the stream one at a time: a layer may have millions.
     lines: RefCell<Box<dyn Iterator<Item = (u64, u32)>>>,
     line_left: Cell<u32>,
@@ -140,13 +145,25 @@ pub(crate) struct WriteMark {
 }
 
 impl WriteDma {
-    pub(crate) fn new(ports: &MemoryPorts, name: &str, id: u32, atom: usize, buffer: u32) -> Rc<WriteDma> {
+    /// A client whose atoms wait for the interface on `path`, or where that is not known, as many as `buffer`.
+    pub(crate) fn new(
+        ports: &MemoryPorts,
+        name: &str,
+        id: u32,
+        atom: usize,
+        (buffer, path): (u32, Option<WritePathConfig>),
+    ) -> Rc<WriteDma> {
+        let stream = |port| match path {
+            Some(path) => WriteStream::behind(port, name, id, path),
+            None => WriteStream::new(port, name, id, buffer),
+        };
         Rc::new(WriteDma {
             ports: ports.clone(),
-            streams: ports.all().map(|port| WriteStream::new(port, name, id, buffer)).collect(),
+            streams: ports.all().map(stream).collect(),
             selected: Cell::new(0),
             atom,
-            capacity: u64::from(buffer),
+            capacity: buffer as usize,
+            has_path: path.is_some(),
             lines: RefCell::new(Box::new(std::iter::empty())),
             line_left: Cell::new(0),
             last_due: Cell::new(Time::ZERO),
@@ -157,9 +174,10 @@ impl WriteDma {
         &self.streams[self.selected.get()]
     }
 
-    /// Says where the atoms of the next layer go, in order; all of the layer before has been put.
-    pub(crate) fn start(&self, ram: Ram, lines: impl Iterator<Item = (u64, u32)> + 'static) {
+    /// Says where the atoms of the next layer go, in order, one each `pace` at most; all of the layer before has been put.
+    pub(crate) fn start(&self, ram: Ram, lines: impl Iterator<Item = (u64, u32)> + 'static, pace: Time) {
         self.selected.set(self.ports.index(ram));
+        self.stream().set_pace(pace);
         *self.lines.borrow_mut() = Box::new(lines);
         self.line_left.set(0);
     }
@@ -178,14 +196,29 @@ impl WriteDma {
         stream.put_at(due, &atom[..self.atom]);
     }
 
-    /// Waits until there is room for another atom: what memory cannot take holds the engine back.
+    /// Waits until there is room for another atom in front of the interface, where the way there is not modelled.
     pub(crate) async fn room(&self) {
         self.stream().at_most(self.capacity - 1).await;
     }
 
-    /// Returns the number of atoms that there is room for.
-    pub(crate) fn room_left(&self) -> usize {
-        self.capacity.saturating_sub(self.stream().under_way()) as usize
+    /// Waits until it is known when another atom can begin: what memory cannot take holds the engine back. Returns that time, `latency`
+    /// before the atom would be on AW.
+    pub(crate) async fn begins(&self, begin: Begin, latency: Time, sim: &Sim) -> Time {
+        if self.has_path {
+            return self.stream().earliest(begin).await.since(latency);
+        }
+        let waits = sim.now();
+        self.room().await;
+        if sim.now() > waits { sim.now() } else { Time::ZERO }
+    }
+
+    /// Returns the number of atoms, of at most so many, that begin as if nothing held them back, the first so that it would be on AW at `at`,
+    /// the others each `pace` later.
+    pub(crate) fn unhindered(&self, begin: Begin, (at, pace): (Time, Time), most: usize) -> usize {
+        let stream = self.stream();
+        stream
+            .unhindered(begin, at, pace, most)
+            .unwrap_or_else(|| most.min(self.capacity.saturating_sub(stream.waiting())))
     }
 
     /// Returns the time for which complete bursts have waited for the memory interface since this was last asked.
@@ -200,9 +233,10 @@ impl WriteDma {
         self.stream().abandon();
     }
 
-    /// Returns the time at which the last atom that was put leaves the engine's pipeline.
-    pub(crate) fn last_due(&self) -> Time {
-        self.last_due.get()
+    /// Returns the time at which the last atom that was put would be on AW if nothing held it back once it has left the engine; waits until
+    /// that is known.
+    pub(crate) async fn handed_over(&self) -> Time {
+        self.stream().handed_over(self.last_due.get()).await
     }
 
     /// Marks what was put so far: whole lines.
@@ -233,8 +267,17 @@ impl ReadDma {
 impl WriteDma {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // The next layer has lines of its own.
-        let WriteDma { ports: _, streams, selected, atom: _, capacity: _, lines: _, line_left: _, last_due } =
-            self;
+        let WriteDma {
+            ports: _,
+            streams,
+            selected,
+            atom: _,
+            capacity: _,
+            has_path: _,
+            lines: _,
+            line_left: _,
+            last_due,
+        } = self;
         streams.iter().try_for_each(|stream| stream.checkpoint(at))?;
         let mut stream = selected.get();
         at.index(&mut stream, streams.len())?;

@@ -7,6 +7,7 @@
 
 use super::config::Config;
 use crate::bus::axi::IntakeStage::{self, Fifo, Register, Skid};
+use crate::bus::axi::{WriteLanes, WritePathConfig};
 use crate::bus::csb::CsbTiming;
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +39,7 @@ pub struct Timing {
     pub done_to_interrupt: u32,
     /// From reset until the convolution buffer is cleared (`S_CBUF_FLUSH_STATUS`).
     pub cbuf_flush: u32,
-    /// Bursts that a write DMA may have waiting for the arbiter.
+    /// Bursts that a write DMA may have waiting for the arbiter, where its way there is not modelled.
     pub write_buffer: u32,
     /// The single data point processor.
     pub sdp: SdpTiming,
@@ -114,6 +115,8 @@ pub struct ConvTiming {
 /// SDP's shape in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SdpTiming {
+    /// The way of its atoms to the write arbiter, where that is known.
+    pub write_path: Option<WritePathConfig>,
     /// Cycles between the starts of two atoms.
     pub cycles_per_atom: u32,
     /// Cycles between the starts of two atoms when the element-wise stage takes part.
@@ -154,6 +157,8 @@ pub struct Packing {
 /// PDP's shape in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PdpTiming {
+    /// The way of its atoms to the write arbiter, where that is known.
+    pub write_path: Option<WritePathConfig>,
     /// Cycles between the starts of two atoms, in and out.
     pub cycles_per_atom: u32,
     /// From the slot of an output atom to its write address.
@@ -176,6 +181,8 @@ pub struct PdpTiming {
 /// CDP's shape in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CdpTiming {
+    /// The way of its atoms to the write arbiter, where that is known.
+    pub write_path: Option<WritePathConfig>,
     /// Int8 elements that one step takes.
     pub elements_per_step: u32,
     /// From an element's step to the write address of its atom, if square sum and multiplier are bypassed.
@@ -321,6 +328,33 @@ impl Built<'_> {
         if self.tree == RtlTree::Nvdlav1 { 12 } else { 11 }
     }
 
+    /// The way of a write client's atoms to the arbiter, if each is a burst of one beat; behind these places between engine and DMAIF.
+    ///
+    /// RTL, branch nv_small: `NV_NVDLA_NOCIF_DRAM_WRITE_IG_bpt.v`, pipe_p1 and p2 without a skid register, its dfifo with the registers
+    /// around it; `_arb.v`, pipe_p1 with its skid register. `master`: `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, pipes of two items each, for data as well;
+    /// `_arb.v`, one command. Of nvdlav1, which gathers up to four beats, it is not modelled.
+    fn write_path(self, lanes: WriteLanes) -> Option<WritePathConfig> {
+        let primary = self.config.primary();
+        let is_single = primary.max_burst == 1 && primary.width_bytes == self.atom();
+        match self.tree {
+            RtlTree::NvSmall if is_single => {
+                Some(WritePathConfig { register: 1, data: 4, header: 2, commands: 2, lanes })
+            }
+            RtlTree::Master if is_single => {
+                Some(WritePathConfig { register: 2, data: 2, header: 1, commands: 1, lanes })
+            }
+            _ => None,
+        }
+    }
+
+    /// The FIFO of PDP's and CDP's write DMA. An atom's elements enter it one after the other, the first two cycles behind the one that leaves, and
+    /// the atom goes to DMAIF two cycles behind its last (RTL, `NV_NVDLA_PDP_wdma.v`, `_PDP_WDMA_dat.v`; `NV_NVDLA_CDP_wdma.v`).
+    fn write_fifo(self, atoms: u32, throughput: u32) -> Option<WritePathConfig> {
+        // So many and an output register.
+        let count = if self.tree == RtlTree::Master { 33 } else { atoms + 1 };
+        self.write_path(WriteLanes { count, by_line: false, refill: self.per_atom(throughput) + 3 })
+    }
+
     fn sdp(self) -> SdpTiming {
         let Built { config, tree } = self;
         let (beat, throughput) = (self.beat(), self.sdp_throughput());
@@ -337,6 +371,8 @@ impl Built<'_> {
             cycles_per_atom_elementwise: self.per_atom(config.sdp_ew_throughput).max(cycles_per_atom),
             beat_in_pdp: (throughput / config.pdp_throughput.max(1)).max(1),
             output: 22 + cycles_per_atom + later,
+            // RTL: `NV_NVDLA_SDP_WDMA_DAT_in.v`, an atom in each of four lanes.
+            write_path: self.write_path(WriteLanes { count: 4, by_line: true, refill: 2 }),
             main_credits: self.credits_or(80, throughput),
             operand_credits,
             // RTL, branch nvdlav1, `NV_NVDLA_MCIF_READ_ig.v`: 80 for EW, 160 for the others.
@@ -364,6 +400,7 @@ impl Built<'_> {
         PdpTiming {
             cycles_per_atom,
             output: 31 + cycles_per_atom + self.later(),
+            write_path: self.write_fifo(4, self.config.pdp_throughput),
             credits: self.credits_or(61, self.config.pdp_throughput),
             // RTL: depth of `NV_NVDLA_PDP_RDMA_cq`, and the request whose atoms are being taken.
             lines: if self.tree == RtlTree::Master { 257 } else { 17 },
@@ -381,6 +418,7 @@ impl Built<'_> {
         CdpTiming {
             elements_per_step: self.config.cdp_throughput.max(1),
             output: 39 + self.later(),
+            write_path: self.write_fifo(8, self.config.cdp_throughput),
             square_sum: 9,
             multiply: 1,
             credits: self.credits_or(61, self.config.cdp_throughput),

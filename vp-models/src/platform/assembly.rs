@@ -28,7 +28,7 @@ use vp_core::{Name, Rest, ResumeError, Sim, Simulation, Time};
 
 /// Version of what goes into the event hash, and how. It grows when the same run comes to another hash: event hashes of programs that
 /// differ in it say nothing of each other.
-pub const EVENT_HASH_VERSION: u32 = 1;
+pub const EVENT_HASH_VERSION: u32 = 2;
 
 /// Reason for which the interrupt never comes when nothing moves and [`Platform::unfinished`] has nothing to say.
 pub const NOTHING_RUNS: &str = "no group is enabled and no job is queued";
@@ -546,6 +546,7 @@ fn axi_config(
         read_outstanding: memory.read_outstanding,
         read_pipeline: device.read_pipeline(),
         write_outstanding: memory.write_outstanding,
+        write_pipeline: device.write_pipeline(),
         read_latency,
         write_latency: memory.write_latency,
         bandwidth: memory.bandwidth,

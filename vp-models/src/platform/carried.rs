@@ -1,7 +1,7 @@
 //! The device that a platform carries: which there are, and what the platform asks of their descriptions.
 
 use super::description::DescriptionError;
-use crate::bus::axi::ReadPipelineConfig;
+use crate::bus::axi::PipelineConfig;
 use crate::device::{Device, Identity, MemoryInterface, Wiring};
 use crate::fpga_ai_suite::Architecture;
 use crate::nvdla::NvdlaDescription;
@@ -119,7 +119,7 @@ impl DeviceDescription {
     }
 
     /// The registers between its read arbiter and AR.
-    pub(super) fn read_pipeline(&self) -> ReadPipelineConfig {
+    pub(super) fn read_pipeline(&self) -> PipelineConfig {
         let (before_count, behind_count) = match self {
             // Behind the count: `…_READ_IG_cvt.v`, `pipe_p1` with its skid register.
             DeviceDescription::Nvdla(nvdla) => match nvdla.rtl {
@@ -132,7 +132,22 @@ impl DeviceDescription {
             // Of the one nothing is known, the other has them itself: a read that is on AR stays there (AXI, A3.2.1).
             DeviceDescription::FpgaAiSuite(_) | DeviceDescription::Outside(_) => (1, 1),
         };
-        ReadPipelineConfig { before_count, behind_count }
+        PipelineConfig { before_count, behind_count }
+    }
+
+    /// The registers between its write arbiter and AW.
+    pub(super) fn write_pipeline(&self) -> PipelineConfig {
+        let (before_count, behind_count) = match self {
+            // Behind the count: `…_WRITE_IG_cvt.v`, `pipe_p3` with its skid register.
+            DeviceDescription::Nvdla(nvdla) => match nvdla.rtl {
+                // `NV_NVDLA_NOCIF_DRAM_WRITE_IG_spt.v`, of nvdlav1 `NV_NVDLA_MCIF_WRITE_IG_spt.v`: `pipe_p1`; `…_cvt.v`: `pipe_p1`.
+                RtlTree::NvSmall | RtlTree::Nvdlav1 => (2, 2),
+                // `NV_NVDLA_MCIF_WRITE_IG_cvt.v`, `pipe_p1`; there is no `_spt`.
+                RtlTree::Master => (1, 2),
+            },
+            DeviceDescription::FpgaAiSuite(_) | DeviceDescription::Outside(_) => (1, 1),
+        };
+        PipelineConfig { before_count, behind_count }
     }
 
     /// Builds it.

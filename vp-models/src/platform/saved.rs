@@ -24,7 +24,7 @@ use crate::toml_text::TomlText;
 const MAGIC: [u8; 4] = *b"VPSV";
 
 /// Of the form. What one program writes another one reads if theirs is the same.
-const FORM: u16 = 1;
+const FORM: u16 = 2;
 
 /// Bytes in front of what is deflated, and behind it.
 const HEADER: u64 = 6;
@@ -362,8 +362,8 @@ mod tests {
         assert_eq!(refusal(b"VPIB and more"), RestoreError::Foreign.to_string());
         assert_eq!(refusal(b""), RestoreError::Foreign.to_string());
         let mut newer = bytes.clone();
-        newer[4] = 2;
-        assert_eq!(refusal(&newer), RestoreError::Form(2).to_string());
+        newer[4] = FORM as u8 + 1;
+        assert_eq!(refusal(&newer), RestoreError::Form(FORM + 1).to_string());
         for end in [4, 5, 9, 10, 100, bytes.len() - 1] {
             assert!(refusal(&bytes[..end]).starts_with("this saved platform is damaged: "), "{end}");
         }

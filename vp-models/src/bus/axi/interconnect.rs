@@ -7,11 +7,13 @@
 //! same either way.
 //! Tests with random traffic (`tests.rs`) compare both ways.
 
+use super::channel::PendingAnswer;
 use super::observed::Observed;
-use super::read::{Advance, NextAction, Partners, PendingAnswer, Reads};
-use super::read_client::{Events, ReadClient};
+use super::partners::{Master, Partners};
+use super::read::{Advance, Reads};
+use super::read_client::{ReadClient, ReadKind};
 use super::write::Writes;
-use super::write_client::WriteClient;
+use super::write_client::{WriteClient, WriteKind};
 use super::{AxiConfig, AxiEvent, AxiTarget, AxiViolation, ManagerPins, SubordinatePins, TimedPort};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::faults::BurstFaults;
@@ -32,6 +34,7 @@ pub struct Interconnect {
     config: AxiConfig,
     reads: Reads,
     writes: Writes,
+    partners: Rc<Partners>,
     /// Times at which there is something to do: for reads, and for writes.
     due: [Cell<Time>; 2],
     /// Event for work at a port.
@@ -61,11 +64,19 @@ impl Interconnect {
         let memory_free = Rc::new(Cell::new(Time::ZERO));
         // Of a memory with a port for each neither waits for the other.
         let for_writes = if config.duplex { Rc::default() } else { memory_free.clone() };
+        let partners = Rc::new(Partners::default());
         let interconnect = Rc::new(Interconnect {
             sim: sim.clone(),
             observed: Observed::new(sim, sim.source(name, SourceKind::Transfers)),
-            reads: Reads::new(&config, (target.clone(), timed.clone()), memory_free),
-            writes: Writes::new(&config, (target, timed.clone()), for_writes),
+            reads: Reads::new(
+                &config,
+                (target.clone(), timed.clone()),
+                memory_free,
+                &partners,
+                Default::default(),
+            ),
+            writes: Writes::new(&config, (target, timed.clone()), for_writes, &partners, Default::default()),
+            partners,
             due: Default::default(),
             work: sim.work_event(format!("{name}.request")),
             next: Cell::new(Time::ZERO),
@@ -96,7 +107,7 @@ impl Interconnect {
                 if write {
                     this.writes.served(tag, now);
                 } else {
-                    this.reads.served(tag, now);
+                    this.reads.served(tag, now, &this.observed);
                 }
                 this.wake(direction, now);
             }),
@@ -142,13 +153,13 @@ impl Interconnect {
 
     /// The number of requests that the read client of this transaction id may be granted in a row.
     pub fn set_read_weight(&self, id: u32, weight: u32) {
-        let changed = self.reads.set_weight(id, weight);
+        let changed = self.reads.arbiter.set_weight(id, weight);
         self.weight_changed(changed, READS, id);
     }
 
     /// The number of requests that the write client of this transaction id may be granted in a row.
     pub fn set_write_weight(&self, id: u32, weight: u32) {
-        let changed = self.writes.set_weight(id, weight);
+        let changed = self.writes.arbiter.set_weight(id, weight);
         self.weight_changed(changed, WRITES, id);
     }
 
@@ -176,8 +187,8 @@ impl Interconnect {
 
     /// Limits the transfers in flight further than the memory does: beats of reads, and writes.
     pub fn set_outstanding(&self, read_beats: u32, writes: u32) {
-        self.reads.set_beats(read_beats);
-        self.writes.set_outstanding(writes);
+        self.reads.set_limit(read_beats);
+        self.writes.set_limit(writes);
         // There may be room earlier.
         self.due.iter().for_each(|due| due.set(Time::ZERO));
     }
@@ -196,55 +207,47 @@ impl Interconnect {
             Ok(pins) => (Some(pins), "another memory has taken its place"),
             Err(why) => (None, why),
         };
-        if let Some(before) = &self.reads.partners.borrow().memory {
-            before.go(why);
+        if let Some(before) = self.partners.set_memory(pins) {
+            let now = self.sim.now();
+            self.reads.end_at_pins(&before, why, now, &self.observed);
+            self.writes.end_at_pins(why, now);
         }
-        self.change_partners(|partners| {
-            let before = std::mem::replace(&mut partners.memory, pins.clone());
-            partners.gone.extend(before);
-        });
         self.wake_both();
     }
 
     /// Puts the pins of a master outside before the arbiter. Of a master that goes the pins stay until another comes: what
     /// it has asked for ends there.
     pub fn attach_master(&self, name: &str, pins: Rc<SubordinatePins>) {
-        let known = self.reads.partners.borrow().master.as_ref().map(|(_, number)| *number);
-        let (reader, writer) = match known {
-            Some(number) => (number, self.writes.partners.borrow().master.as_ref().map_or(0, |(_, at)| *at)),
-            None => {
-                let events = Events {
-                    requester_done: self.sim.event(format!("{name}.made")),
-                    arrived: self.sim.event(format!("{name}.data")),
-                    granted: self.sim.event(format!("{name}.granted")),
-                };
-                let reader = self.add_reader(Rc::new(ReadClient::outside(name, &self.config, events)));
-                let events =
-                    [self.sim.event(format!("{name}.room")), self.sim.event(format!("{name}.acknowledged"))];
-                (reader, self.add_writer(Rc::new(WriteClient::outside(name, &self.config, events))))
-            }
-        };
-        self.reads.partners.borrow_mut().master = Some((pins.clone(), reader));
-        self.writes.partners.borrow_mut().master = Some((pins, writer));
-        self.change_partners(|partners| partners.generation += 1);
+        let known = self.partners.master().as_ref().map(|master| (master.reader, master.writer));
+        let (reader, writer) = known.unwrap_or_else(|| {
+            let kind = ReadKind::Outside { bursts: RefCell::default() };
+            let arrived = self.sim.event(format!("{name}.data"));
+            let reader = self.add_reader(Rc::new(ReadClient::new(name, 0, &self.config, arrived, kind)));
+            let events =
+                [self.sim.event(format!("{name}.room")), self.sim.event(format!("{name}.acknowledged"))];
+            let kind = WriteKind::Outside(Cell::default());
+            let writer = WriteClient::new(name, 0, self.config.period, kind, events, None);
+            (reader, self.add_writer(Rc::new(writer)))
+        });
+        self.partners.set_master(Master { pins, reader, writer });
         self.wake_both();
     }
 
     /// The master outside goes.
     pub fn detach_master(&self) {
-        if let Some((pins, reader)) = &self.reads.partners.borrow().master {
-            pins.go();
-            self.reads.forget(*reader);
-        }
-        if let Some((_, writer)) = &self.writes.partners.borrow().master {
-            self.writes.forget(*writer);
+        if let Some(master) = &*self.partners.master() {
+            master.pins.go();
+            self.reads.arbiter.clients()[master.reader].forget_outside();
+            self.reads.forget(master.reader);
+            self.writes.arbiter.clients()[master.writer].forget_outside();
+            self.writes.forget(master.writer);
         }
         self.wake_both();
     }
 
     /// Returns the time at which the master outside, if there has been one, was last given the response of a write.
     pub(crate) fn responded_to_master(&self) -> Option<Time> {
-        self.writes.partners.borrow().master.as_ref().and_then(|(master, _)| master.responded())
+        self.partners.master().as_ref().and_then(|master| master.pins.responded())
     }
 
     /// The memory outside drives this, seen now.
@@ -252,7 +255,7 @@ impl Interconnect {
     /// # Errors
     /// It breaks a rule of the interface. The event has no effect.
     pub fn drive_from_memory(&self, event: AxiEvent) -> Result<(), AxiViolation> {
-        let memory = self.reads.partners.borrow().memory.clone();
+        let memory = self.partners.memory();
         memory.map_or(Ok(()), |memory| memory.drive(self.sim.now(), event))?;
         self.wake_both();
         Ok(())
@@ -263,26 +266,15 @@ impl Interconnect {
     /// # Errors
     /// It breaks a rule of the interface. The event has no effect.
     pub fn drive_from_master(&self, event: AxiEvent) -> Result<(), AxiViolation> {
-        let master = self.reads.partners.borrow().master.clone();
-        master.map_or(Ok(()), |(master, _)| master.drive(self.sim.now(), event))?;
+        let master = self.partners.master().as_ref().map(|master| master.pins.clone());
+        master.map_or(Ok(()), |master| master.drive(self.sim.now(), event))?;
         self.wake_both();
         Ok(())
     }
 
     /// Returns the number of bursts that a memory outside owes.
     pub fn owed_by_memory(&self) -> usize {
-        self.reads.partners.borrow().memory.as_ref().map_or(0, |memory| memory.open())
-    }
-
-    fn change_partners(&self, change: impl Fn(&mut Partners)) {
-        for (partners, has) in [
-            (&self.reads.partners, &self.reads.has_partners),
-            (&self.writes.partners, &self.writes.has_partners),
-        ] {
-            let mut partners = partners.borrow_mut();
-            change(&mut partners);
-            has.set(partners.is_any());
-        }
+        self.partners.memory().map_or(0, |memory| memory.open())
     }
 
     fn wake_both(&self) {
@@ -290,16 +282,16 @@ impl Interconnect {
     }
 
     pub(super) fn add_reader(&self, client: Rc<ReadClient>) -> usize {
-        self.reads.add(client)
+        self.reads.arbiter.add(client)
     }
 
     pub(super) fn add_writer(&self, client: Rc<WriteClient>) -> usize {
-        self.writes.add(client)
+        self.writes.arbiter.add(client)
     }
 
     /// Notes that a read client requests.
     pub(super) fn request_read(&self, client: usize) {
-        self.reads.set_requesting(client);
+        self.reads.arbiter.set_requesting(client);
         self.wake(READS, self.sim.now());
     }
 
@@ -311,7 +303,7 @@ impl Interconnect {
 
     /// Notes that a write client requests from `at` on.
     pub(super) fn request_write(&self, client: usize, at: Time) {
-        self.writes.set_requesting(client);
+        self.writes.arbiter.set_requesting(client);
         self.wake(WRITES, at);
     }
 
@@ -325,33 +317,24 @@ impl Interconnect {
         }
     }
 
-    /// Does what is due. Tells if an answer has to be waited for before it can go on.
-    ///
-    /// Reads go on as long as nothing else happens: so time may have come further.
-    fn step(&self, now: Time) -> Option<PendingAnswer> {
-        let observed = &self.observed;
+    /// Does what is due. Reads go on as long as nothing else happens: so time may have come further.
+    fn step(&self, now: Time) -> Result<(), PendingAnswer> {
         if self.due[READS].get() <= now {
-            let until = self.due[WRITES].get();
-            match self.reads.step(self, until, observed) {
-                NextAction::At(next) => self.due[READS].set(next),
-                NextAction::Answer(pending) => return Some(pending),
-            }
+            let next = self.reads.step(self, self.due[WRITES].get(), &self.observed)?;
+            self.due[READS].set(next);
         }
         let now = self.sim.now();
         if self.due[WRITES].get() <= now {
-            match self.writes.step(now, observed) {
-                NextAction::At(next) => self.due[WRITES].set(next),
-                NextAction::Answer(pending) => return Some(pending),
-            }
+            self.due[WRITES].set(self.writes.step(now, &self.observed)?);
         }
-        None
+        Ok(())
     }
 
     async fn serve(self: Rc<Self>) {
         let observed = &self.observed;
         loop {
             self.next.set(Time::ZERO);
-            if let Some(pending) = self.step(self.sim.now()) {
+            if let Err(pending) = self.step(self.sim.now()) {
                 observed.tell(self.sim.now());
                 match pending {
                     PendingAnswer::Read(completion) => completion.done(&self.sim).await,
@@ -366,8 +349,7 @@ impl Interconnect {
                 continue;
             }
             let now = self.sim.now();
-            observed.tell(now);
-            let next = work.min(observed.due());
+            let next = work.min(observed.report_awaited(now));
             if next < work && self.advance(next) {
                 continue;
             }
@@ -414,6 +396,7 @@ impl Interconnect {
             config: _,
             reads,
             writes,
+            partners: _,
             due: _,
             work: _,
             next: _,
@@ -422,16 +405,16 @@ impl Interconnect {
         } = self;
         at.at_rest(observed.told_until() == Time::MAX, "transfers are not told yet")?;
         at.part("reads")?;
-        reads.checkpoint(at)?;
+        reads.checkpoint_reads(at)?;
         at.part("writes")?;
-        writes.checkpoint(at)
+        writes.checkpoint_writes(at)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Interconnect;
-    use crate::bus::axi::{AxiConfig, Latency, ReadPipelineConfig, WriteStream};
+    use crate::bus::axi::{AxiConfig, Latency, PipelineConfig, WriteStream};
     use crate::memory::Ram;
     use std::cell::RefCell;
     use std::rc::Rc;
@@ -462,8 +445,9 @@ mod tests {
             burst_beats: beats,
             address_bits: 64,
             read_outstanding: 1,
-            read_pipeline: ReadPipelineConfig { before_count: 3, behind_count: 2 },
+            read_pipeline: PipelineConfig { before_count: 3, behind_count: 2 },
             write_outstanding: 16,
+            write_pipeline: PipelineConfig { before_count: 1, behind_count: 1 },
             read_latency: Latency::Fixed(1),
             write_latency: Latency::Fixed(1),
             bandwidth: None,

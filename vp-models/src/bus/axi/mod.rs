@@ -1,33 +1,41 @@
 //! AXI: memory reads and writes in bursts, many in flight, answered in order.
 //!
-//! An engine has a [`ReadStream`] or a [`WriteStream`] for each of its DMA clients. An [`Interconnect`]
-//! arbitrates among the clients of one memory interface, by weight, one address a cycle. Behind it the read and
-//! the write channel hold the transfers in flight, determine when data and acknowledgements come back, and
-//! access the memory, an [`AxiTarget`], which may be in this process or behind a socket.
+//! An engine has a [`ReadStream`] or a [`WriteStream`] for each of its DMA clients, of which an [`Interconnect`] has two `Channel`s, for
+//! reads and for writes, of one shape. A burst's way:
 //!
 //! ```text
-//! engine → ReadStream ─┐                      ┌→ read channel  → AxiTarget
-//! engine → ReadStream ─┼→ Interconnect (WRR) ─┤
-//! engine → WriteStream ┘                      └→ write channel → AxiTarget
+//! read  client → arbiter → registers → count → registers → AR → responder → R, in order → client
+//! write client → arbiter → registers → count → registers → AW → W → memory → responder → B → client
 //! ```
 //!
-//! [`AxiConfig`] determines when answers come, or a [`TimedPort`] if the memory takes its own time. Where a
-//! partner with a clock is the memory, `ManagerPins` drive the five channels and sample them in the memory's
-//! place. Where it is another master, `SubordinatePins` are in front of the arbiter.
+//! * `read_client` and `write_client` are what a stream and its interface share; a write client has registers of its own in front of the
+//!   arbiter (`write_path`). `arbiter` chooses among them, one address a cycle.
+//! * `channel` moves what is chosen on through the registers (`pipeline`, `outstanding`) to the bus, in either direction, and calls `Direction::issue` there.
+//! * `responder` says when a burst is answered, by [`AxiConfig`] or a [`TimedPort`]. Data is an [`AxiTarget`]'s, in this process or behind a socket.
+//! * `read` has the data bus, `write` the data's way to the memory and the responses. Where a partner with a clock is the memory, its
+//!   `ManagerPins` answer, beat by beat, in the responder's place (`read::pins`, `write::pins`); where it is another master, its
+//!   `SubordinatePins` are one more client.
+//!
+//! Engines request what they have room for. The exception is CDMA, whose room is in the convolution buffer, and given back as CSC reads: the
+//! interface asks its [`Requester`] for the next read within its own step.
 
+mod arbiter;
 mod burst;
 mod bytes;
+mod channel;
 mod intake;
 mod interconnect;
 mod latency;
 mod observed;
 mod outstanding;
+mod partners;
 mod pins;
+mod pipeline;
 mod read;
 mod read_client;
-mod read_pipeline;
 mod read_stream;
 mod request_path;
+mod responder;
 mod ring;
 mod statistics;
 mod target;
@@ -37,6 +45,7 @@ mod timed;
 mod turn;
 mod write;
 mod write_client;
+mod write_path;
 mod write_stream;
 
 pub use burst::{Burst, bursts};
@@ -46,17 +55,17 @@ pub(crate) use latency::LatencySource;
 pub use latency::{Drawn, Latency, LatencyError};
 pub use pins::{AxiChannel, AxiEvent};
 pub use pins::{AxiSink, AxiViolation, Driven, ManagerPins, SubordinatePins};
+pub use pipeline::PipelineConfig;
 pub use read_client::{Request, Requester};
-pub use read_pipeline::ReadPipelineConfig;
 pub use read_stream::{ReadStream, ReadStreamConfig};
 pub use request_path::STALL_COUNTERS;
 pub use statistics::{AxiStatistics, Traffic};
 pub use target::{Answer, AxiTarget, Completion, Unmapped};
 pub use timed::{Served, TimedPort};
 pub(crate) use turn::WeightedRoundRobin;
+pub use write_path::{Begin, WriteLanes, WritePathConfig};
 pub use write_stream::WriteStream;
 
-use std::cell::Cell;
 use vp_core::Time;
 
 /// The parameters of one AXI interface and of the memory behind it.
@@ -73,9 +82,11 @@ pub struct AxiConfig {
     /// Reads accepted and not yet completely returned, at most.
     pub read_outstanding: u32,
     /// Reads that the arbiter has chosen and the memory has not accepted, at most.
-    pub read_pipeline: ReadPipelineConfig,
+    pub read_pipeline: PipelineConfig,
     /// Writes accepted and not yet acknowledged, at most.
     pub write_outstanding: u32,
+    /// Writes that the arbiter has chosen and the memory has not accepted, at most.
+    pub write_pipeline: PipelineConfig,
     /// Latency from the acceptance of a read's address to its first data.
     pub read_latency: Latency,
     /// Latency from a write's last data to its acknowledgement.
@@ -100,16 +111,5 @@ impl AxiConfig {
     fn edge_from(&self, time: Time) -> Time {
         let period = self.period.as_ps().max(1);
         Time::ps(time.as_ps().checked_next_multiple_of(period).unwrap_or(u64::MAX))
-    }
-
-    /// Edge at which the memory starts on a burst that reaches it at `now`: at once, or if it moves bytes more
-    /// slowly than the bus, when it is free; it is then busy with this one.
-    fn serve(&self, free: &Cell<Time>, now: Time, burst: &Burst) -> Time {
-        let Some(rate) = self.bandwidth else { return now };
-        let start = now.max(free.get());
-        let bytes = u128::from(burst.beats) * u128::from(self.beat_bytes);
-        free.set(start + Time::ps((bytes * 1_000_000_000_000 / u128::from(rate.max(1))) as u64));
-        // The memory's time is kept whole, so the rate is kept: only what the interface sees of it is at an edge.
-        self.edge_from(start)
     }
 }

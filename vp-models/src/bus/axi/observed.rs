@@ -2,11 +2,11 @@
 
 use super::{Burst, Unmapped};
 use std::cell::RefCell;
-use vp_core::observe::{Kinds, Source, Stage, Transfer, Warning, What};
+use std::ops::Range;
+use vp_core::observe::{Kinds, ScheduledRead, Source, Stage, Transfer, Transfers, Warning, What};
 use vp_core::{Sim, Time};
 
-/// The transfers of an interface, reported in order of time, several at once. At one time, those that end come
-/// before those that begin.
+/// The transfers of an interface, reported several at once.
 pub(super) struct Observed {
     sim: Sim,
     source: Source,
@@ -18,28 +18,11 @@ struct PendingReports {
     /// Transfers that are seen as they happen, each with its time.
     single: Vec<(Time, Transfer)>,
     /// Reads for which it is known when their data will be on the bus, in that order.
-    reads: Vec<Read>,
+    reads: Vec<ScheduledRead>,
     /// Numbers of these reads whose request, beginning and end were reported.
     told: [usize; 3],
-}
-
-/// A read with all its times.
-struct Read {
-    requested: Time,
-    first: Time,
-    last: Time,
-    /// True if the read's request was reported when it was made.
-    is_asked: bool,
-    id: u32,
-    bytes: u32,
-    address: u64,
-}
-
-impl Read {
-    fn at(&self, stage: Stage) -> Transfer {
-        let Read { requested, id, address, bytes, .. } = *self;
-        Transfer { stage, write: false, id, address, bytes, requested }
-    }
+    /// Numbers of these reads that had begun and ended when the next event was last asked for.
+    passed: [usize; 2],
 }
 
 /// About how many transfers are reported at once.
@@ -77,21 +60,19 @@ impl Observed {
                 None => (first, last),
             };
             let Burst { id, address, bytes, .. } = *burst;
-            reads.push(Read { requested, first, last, is_asked, id, bytes, address });
+            reads.push(ScheduledRead { requested, first, last, is_requested: is_asked, id, bytes, address });
         }
-    }
-
-    /// Returns the time at which the next expected event will be seen; [`Time::MAX`] if none is expected.
-    pub(super) fn due(&self) -> Time {
-        self.untold.borrow().due()
     }
 
     /// Nothing earlier will be reported; [`Time::MAX`] if everything has been reported.
     pub(super) fn told_until(&self) -> Time {
         let untold = &*self.untold.borrow();
         let single = untold.single.first().map_or(Time::MAX, |&(time, _)| time);
-        let asked = untold.reads[untold.told[0]..].iter().find(|read| !read.is_asked);
-        single.min(asked.map_or(Time::MAX, |read| read.requested)).min(untold.due())
+        let asked = untold.reads[untold.told[0]..].iter().find(|read| !read.is_requested);
+        let [_, begun, over] = untold.told;
+        let first = untold.reads.get(begun).map_or(Time::MAX, |read| read.first);
+        let last = untold.reads[..begun].get(over).map_or(Time::MAX, |read| read.last);
+        single.min(asked.map_or(Time::MAX, |read| read.requested)).min(first).min(last)
     }
 
     /// Memory did not serve a client's burst; `became` says what that means for its data.
@@ -103,6 +84,17 @@ impl Observed {
             let warning = Warning::Access { client, write, address, bytes, text };
             self.sim.report(self.source, What::Warning(warning));
         }
+    }
+
+    /// Tells the observers what has been seen by now before another process runs, if one of them waits for that, and else if it
+    /// is much. Returns the time at which the next expected event will be seen; [`Time::MAX`] if none is expected.
+    pub(super) fn report_awaited(&self, now: Time) -> Time {
+        if self.sim.is_observed(Kinds::PROMPT | Kinds::WATERMARKS) {
+            self.tell(now);
+        } else {
+            self.report_many(now);
+        }
+        self.untold.borrow_mut().due(now)
     }
 
     /// Tells the observers what has been seen by now, if that is much.
@@ -119,59 +111,46 @@ impl Observed {
     pub(super) fn tell(&self, now: Time) {
         // Nothing is added meanwhile: observers look on.
         let mut untold = self.untold.take();
-        untold.tell(now, |time, transfer| self.sim.report_at(time, self.source, What::Transfer(transfer)));
+        untold.tell(now, |transfers| self.sim.report_transfers(self.source, transfers));
         self.untold.replace(untold);
     }
 }
 
 impl PendingReports {
-    fn due(&self) -> Time {
-        let [_, begun, over] = self.told;
-        let first = self.reads.get(begun).map_or(Time::MAX, |read| read.first);
-        let last = self.reads[..begun].get(over).map_or(Time::MAX, |read| read.last);
+    fn due(&mut self, now: Time) -> Time {
+        let PendingReports { reads, passed: [begun, over], .. } = self;
+        while reads.get(*begun).is_some_and(|read| read.first <= now) {
+            *begun += 1;
+        }
+        while reads[..*begun].get(*over).is_some_and(|read| read.last <= now) {
+            *over += 1;
+        }
+        let first = reads.get(*begun).map_or(Time::MAX, |read| read.first);
+        let last = reads[..*begun].get(*over).map_or(Time::MAX, |read| read.last);
         first.min(last)
     }
 
     /// Tells what is up to `now`.
-    fn tell(&mut self, now: Time, report: impl Fn(Time, Transfer)) {
-        let PendingReports { single, reads, told: [asked, begun, over] } = self;
-        let at = |read: Option<&Read>, of: fn(&Read) -> Time| read.map_or(Time::MAX, of);
-        let mut seen = single.iter().peekable();
-        loop {
-            while reads.get(*asked).is_some_and(|read| read.is_asked) {
-                *asked += 1;
-            }
-            let requested = at(reads.get(*asked), |read| read.requested);
-            // A read begins after it was asked for, and ends after it began.
-            let first = at(reads[..*asked].get(*begun), |read| read.first);
-            let last = at(reads[..*begun].get(*over), |read| read.last);
-            let single = seen.peek().map_or(Time::MAX, |(time, _)| *time);
-            let next = last.min(first).min(requested).min(single);
-            if next > now || next == Time::MAX {
-                break;
-            }
-            // Of what is seen at one time, the request of a read may be that of the one that begins.
-            let is_own_request = next == single && next == first && reads[*begun].is_asked;
-            if !is_own_request && next == last {
-                report(next, reads[*over].at(Stage::Response));
-                *over += 1;
-            } else if !is_own_request && next == first {
-                report(next, reads[*begun].at(Stage::Data));
-                *begun += 1;
-            } else if !is_own_request && next == requested {
-                report(next, reads[*asked].at(Stage::Request));
-                *asked += 1;
-            } else if let Some((time, transfer)) = seen.next() {
-                report(*time, *transfer);
-            }
+    fn tell(&mut self, now: Time, report: impl FnOnce(&Transfers<'_>)) {
+        let PendingReports { single, reads, told: [asked, begun, over], .. } = self;
+        let singles = single.partition_point(|(time, _)| *time <= now);
+        // A read begins after it was asked for, and ends after it began.
+        let is_asked = |read: &&ScheduledRead| read.is_requested || read.requested <= now;
+        let asks = *asked + reads[*asked..].iter().take_while(is_asked).count();
+        let begins = *begun + reads[*begun..asks].partition_point(|read| read.first <= now);
+        let ends = *over + reads[*over..begins].partition_point(|read| read.last <= now);
+        let stages = [*asked..asks, *begun..begins, *over..ends];
+        if singles == 0 && stages.iter().all(Range::is_empty) {
+            return;
         }
-        let left = seen.len();
-        single.drain(..single.len() - left);
+        report(&Transfers::new(&single[..singles], reads, stages));
+        single.drain(..singles);
+        self.told = [asks, begins, ends];
         // Those that are over are not worth moving the others for each time.
-        let over = *over;
-        if over == reads.len() || over >= MOST.max(reads.len() - over) {
-            reads.drain(..over);
-            self.told = self.told.map(|told| told - over);
+        if ends == reads.len() || ends >= MOST.max(reads.len() - ends) {
+            reads.drain(..ends);
+            self.told = self.told.map(|told| told - ends);
+            self.passed = self.passed.map(|passed| passed.saturating_sub(ends));
         }
     }
 }

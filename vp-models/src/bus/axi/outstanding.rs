@@ -43,8 +43,7 @@ impl Places {
 pub(super) struct Outstanding {
     /// Time from a transaction's end until another one can use its place.
     lag: Time,
-    most: u32,
-    limit: u32,
+    most: usize,
     places: Places,
     /// The number of transactions whose end is not known yet.
     open: usize,
@@ -52,13 +51,8 @@ pub(super) struct Outstanding {
 
 impl Outstanding {
     pub(super) fn new(lag: Time, most: u32) -> Outstanding {
-        let most = most.max(1);
-        Outstanding { lag, most, limit: most, places: Places::new(most as usize), open: 0 }
-    }
-
-    /// Sets a limit below the one given at the start.
-    pub(super) fn set_limit(&mut self, limit: u32) {
-        self.limit = limit.clamp(1, self.most);
+        let most = most.max(1) as usize;
+        Outstanding { lag, most, places: Places::new(most), open: 0 }
     }
 
     /// Adds one that will be over at `end`; the ends come in order.
@@ -86,17 +80,17 @@ impl Outstanding {
     /// Time from which on there is room. [`Time::MAX`] if that is not known yet.
     #[inline]
     pub(super) fn room(&self) -> Time {
-        match (self.limit as usize).checked_sub(self.open) {
+        match self.most.checked_sub(self.open) {
             None | Some(0) => Time::MAX,
             Some(before) => self.places.back(before),
         }
     }
 }
 
-/// Beats of reads that the device has asked for and not seen come.
-pub(super) struct Beats {
-    /// Time from a beat on the bus to the first address that may use its place: it is registered, counted, and the
-    /// address goes out (RTL, `NV_NVDLA_MCIF_READ_IG_cvt.v`, `os_cnt`).
+/// The device's own count of beats under way: of reads until they are on R, of writes until their response is on B.
+pub(super) struct CountLimit {
+    /// Time from a beat or a response on the bus to the first address that may use its place: it is registered, counted, and the
+    /// address goes out (RTL, `NV_NVDLA_MCIF_READ_IG_cvt.v` and `_WRITE_IG_cvt.v`, `os_cnt`).
     lag: Time,
     period: Time,
     limit: Option<u32>,
@@ -105,10 +99,11 @@ pub(super) struct Beats {
     open: usize,
 }
 
-impl Beats {
+impl CountLimit {
     /// Without a limit, for bursts of at most so many beats.
-    pub(super) fn new(period: Time, burst_beats: u32) -> Beats {
-        Beats { lag: period * 3, period, limit: None, places: Places::new(burst_beats as usize), open: 0 }
+    pub(super) fn new(period: Time, burst_beats: u32) -> CountLimit {
+        let places = Places::new(burst_beats as usize);
+        CountLimit { lag: period * 3, period, limit: None, places, open: 0 }
     }
 
     pub(super) fn set_limit(&mut self, limit: u32) {
@@ -116,7 +111,7 @@ impl Beats {
         self.places.keep(limit as usize);
     }
 
-    /// Adds the beats of a burst whose first and last beats are on the bus at these times.
+    /// Adds a burst whose first and last beats are on the bus at these times.
     #[inline]
     fn add(&mut self, beats: u32, first: Time, last: Time) {
         if self.limit.is_none() {
@@ -134,7 +129,7 @@ impl Beats {
         }
     }
 
-    /// Adds the beats of a burst whose times on the bus are not known yet.
+    /// Adds a burst whose times on the bus are not known yet.
     pub(super) fn add_open(&mut self, beats: u32) {
         self.open += beats as usize;
     }
@@ -143,6 +138,12 @@ impl Beats {
     pub(super) fn close(&mut self, beats: u32, first: Time, last: Time) {
         self.open -= beats as usize;
         self.add(beats, first, last);
+    }
+
+    /// Now it is known of a burst that all its beats end at once.
+    pub(super) fn close_at(&mut self, beats: u32, end: Time) {
+        self.open -= beats as usize;
+        (0..beats).for_each(|_| self.add(1, end, end));
     }
 
     /// Time from which on there is room for a burst; one that is larger than the limit may pass alone. [`Time::MAX`] if that is
@@ -159,16 +160,16 @@ impl Beats {
 
 impl Outstanding {
     pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        // The limit follows from registers; times are past.
-        let Outstanding { lag: _, most: _, limit: _, places: _, open } = self;
+        // Times are past.
+        let Outstanding { lag: _, most: _, places: _, open } = self;
         at.at_rest(*open == 0, "transactions are in flight")
     }
 }
 
-impl Beats {
+impl CountLimit {
     pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Beats { lag: _, period: _, limit: _, places: _, open } = self;
-        at.at_rest(*open == 0, "reads are in flight")
+        let CountLimit { lag: _, period: _, limit: _, places: _, open } = self;
+        at.at_rest(*open == 0, "transactions are in flight")
     }
 }
 
@@ -186,14 +187,12 @@ mod tests {
         assert_eq!(outstanding.room(), Time::ns(10));
         outstanding.add(Time::ns(20));
         assert_eq!(outstanding.room(), Time::ns(12));
-        outstanding.set_limit(1);
-        assert_eq!(outstanding.room(), Time::ns(21));
         assert_eq!([Time::ns(19), Time::ns(20)].map(|now| outstanding.is_empty(now)), [false, true]);
     }
 
     #[test]
     fn beats_have_room_three_cycles_after_as_many_were_on_the_bus() {
-        let mut beats = Beats::new(Time::ns(1), 8);
+        let mut beats = CountLimit::new(Time::ns(1), 8);
         beats.set_limit(4);
         beats.add(4, Time::ns(10), Time::ns(13));
         assert_eq!([1, 2, 4].map(|count| beats.room(count)), [13, 14, 16].map(Time::ns));

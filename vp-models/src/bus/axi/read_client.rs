@@ -1,5 +1,6 @@
 //! A read client as its memory interface sees it: its requests, and where its data goes.
 
+use super::arbiter::Client;
 use super::burst::{Cut, Run, bursts};
 use super::bytes::Bytes;
 use super::intake::{BeatConsumer, Intake};
@@ -8,13 +9,13 @@ use super::ring::Ring;
 use super::{Answer, AxiTarget, Burst, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::fifos::FifoLevel;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Event, Name, Time};
 
-/// Beats that a client without a latency FIFO has waiting for the arbiter, at most: the requests in its pipeline.
-pub(super) const REQUESTS_AHEAD: usize = 64;
+/// Bursts that a client without a latency FIFO has waiting for the arbiter, at most: the requests in its pipeline.
+const REQUESTS_AHEAD: usize = 64;
 
 /// Bytes that are read from memory at once, at most.
 const MOST_READ: u32 = 1 << 16;
@@ -61,62 +62,88 @@ pub trait Requester {
 }
 
 /// The reads of a requester: the present one, as far as it is not asked for.
-struct RequesterState {
+pub(super) struct RequesterState {
     requester: Rc<dyn Requester>,
     left: Request,
+}
+
+/// Kind of a read client, with what only that kind has.
+pub(super) enum ReadKind {
+    /// A client with a latency FIFO, for which it requests no more than there is room.
+    Fifo {
+        /// The registers in which its requests wait.
+        path: RefCell<RequestPath>,
+        /// Number of bytes in the FIFO.
+        level: FifoLevel,
+    },
+    /// A client without one: the interface makes its reads, and its data may have to wait on the bus.
+    Direct {
+        requester: RefCell<Option<RequesterState>>,
+        /// Time of its requester's next read; [`Time::MAX`] if that has no room in the queue.
+        next_read: Cell<Time>,
+        /// Event at which its requester has no more reads.
+        done: Event,
+        /// Places behind the bus.
+        intake: RefCell<Intake>,
+        /// Times at which the requested beats will be on the bus.
+        expected: RefCell<Ring<Time>>,
+    },
+    /// A master outside, which makes its bursts itself and takes its data at its pins.
+    Outside {
+        /// Bursts that wait for the arbiter.
+        bursts: RefCell<VecDeque<Burst>>,
+    },
+}
+
+impl ReadKind {
+    pub(super) fn direct(done: Event, intake: Intake) -> ReadKind {
+        ReadKind::Direct {
+            requester: RefCell::default(),
+            next_read: Cell::new(Time::MAX),
+            done,
+            intake: RefCell::new(intake),
+            expected: RefCell::default(),
+        }
+    }
 }
 
 /// State that a client and its interface share.
 pub(super) struct ReadClient {
     pub(super) name: Name,
-    pub(super) id: u32,
-    pub(super) weight: Cell<u32>,
+    id: u32,
+    weight: Cell<u32>,
     beat_bytes: u32,
     cut: Cut,
     period: Time,
+    pub(super) kind: ReadKind,
     /// Runs of bytes that wait for the arbiter.
     queue: RefCell<Ring<Run>>,
-    /// Number of bursts of these runs.
+    /// Number of bursts that wait.
     waiting: Cell<usize>,
-    requester: RefCell<Option<RequesterState>>,
-    /// Time of its requester's next read; [`Time::MAX`] if that has no room in the queue.
-    next_read: Cell<Time>,
-    /// Event at which its requester has no more reads.
-    pub(super) requester_done: Event,
-    /// For a client with a latency FIFO: how long its requests wait.
-    pub(super) path: RefCell<Option<RequestPath>>,
-    /// Places behind the bus, for a client whose data may have to wait on it.
-    pub(super) intake: RefCell<Option<Intake>>,
-    /// Times at which the requested beats will be on the bus.
-    expected: RefCell<Ring<Time>>,
     /// The next request to the memory, and how many bytes the memory has there.
     reading: Cell<(Run, u64)>,
     /// Bytes that were asked for, from the first that is not taken; what has not come yet holds its place.
     pub(super) data: RefCell<Bytes>,
     /// Beats of which it is known when each is on the bus, and the bytes of it that are not taken.
-    pub(super) beats: RefCell<Ring<(Time, u32)>>,
+    beats: RefCell<Ring<(Time, u32)>>,
     /// Number of bytes of these beats.
     arrived_bytes: Cell<usize>,
-    /// For a client with a latency FIFO: the number of bytes in it.
-    level: Option<FifoLevel>,
     pub(super) arrived: Event,
     /// Number of bytes that the engine waits for; 0 if it does not wait.
     pub(super) awaited_bytes: Cell<usize>,
-    /// Event at which the arbiter has taken a request.
-    pub(super) granted: Event,
-    /// True if a process waits for `granted`.
-    pub(super) awaits_grant: Cell<bool>,
     /// The first burst that was answered with an error, among those since the last call that asks for it.
     pub(super) refused: RefCell<Option<Unmapped>>,
-    /// For a master outside: its bursts that wait for the arbiter.
-    outside: Option<RefCell<VecDeque<Burst>>>,
 }
 
-/// The events of a client.
-pub(super) struct Events {
-    pub(super) requester_done: Event,
-    pub(super) arrived: Event,
-    pub(super) granted: Event,
+impl Client for ReadClient {
+    fn id(&self) -> u32 {
+        self.id
+    }
+
+    #[inline]
+    fn weight(&self) -> &Cell<u32> {
+        &self.weight
+    }
 }
 
 impl ReadClient {
@@ -124,8 +151,8 @@ impl ReadClient {
         name: &str,
         id: u32,
         config: &super::AxiConfig,
-        events: Events,
-        level: Option<FifoLevel>,
+        arrived: Event,
+        kind: ReadKind,
     ) -> ReadClient {
         ReadClient {
             name: name.into(),
@@ -134,37 +161,23 @@ impl ReadClient {
             beat_bytes: config.beat_bytes,
             cut: Cut::new(config.beat_bytes, config.burst_beats, config.on_the_bus(u64::MAX)),
             period: config.period,
+            kind,
             queue: RefCell::default(),
             waiting: Cell::new(0),
-            requester: RefCell::default(),
-            next_read: Cell::new(Time::MAX),
-            requester_done: events.requester_done,
-            path: RefCell::default(),
-            intake: RefCell::default(),
-            expected: RefCell::default(),
             reading: Cell::default(),
             data: RefCell::default(),
             beats: RefCell::default(),
             arrived_bytes: Cell::new(0),
-            level,
-            arrived: events.arrived,
+            arrived,
             awaited_bytes: Cell::new(0),
-            granted: events.granted,
-            awaits_grant: Cell::new(false),
             refused: RefCell::default(),
-            outside: None,
         }
-    }
-
-    /// A master outside, which makes its bursts itself and takes its data at its pins.
-    pub(super) fn outside(name: &str, config: &super::AxiConfig, events: Events) -> ReadClient {
-        ReadClient { outside: Some(RefCell::default()), ..ReadClient::new(name, 0, config, events, None) }
     }
 
     /// Returns true if the client is a master outside.
     #[inline]
     pub(super) fn is_outside(&self) -> bool {
-        self.outside.is_some()
+        matches!(self.kind, ReadKind::Outside { .. })
     }
 
     /// The bursts of a read.
@@ -174,8 +187,8 @@ impl ReadClient {
     }
 
     pub(super) fn set_taker(&self, taker: Option<Rc<dyn BeatConsumer>>) {
-        if let Some(intake) = self.intake.borrow_mut().as_mut() {
-            intake.set_taker(taker);
+        if let ReadKind::Direct { intake, .. } = &self.kind {
+            intake.borrow_mut().set_taker(taker);
         }
     }
 
@@ -188,37 +201,36 @@ impl ReadClient {
 
     /// Adds a burst that a master outside requests.
     pub(super) fn request_outside(&self, burst: Burst) {
-        if let Some(outside) = &self.outside {
-            outside.borrow_mut().push_back(burst);
+        if let ReadKind::Outside { bursts } = &self.kind {
+            bursts.borrow_mut().push_back(burst);
             self.waiting.set(self.waiting.get() + 1);
         }
     }
 
     /// Drops the requests of a master outside that has gone.
     pub(super) fn forget_outside(&self) {
-        if let Some(outside) = &self.outside {
-            outside.borrow_mut().clear();
+        if let ReadKind::Outside { bursts } = &self.kind {
+            bursts.borrow_mut().clear();
             self.waiting.set(0);
         }
     }
 
-    /// Returns the number of bursts that wait for the arbiter.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.get()
-    }
-
     /// Starts a requester; returns the time of its first read, if there is one.
     pub(super) fn start(&self, requester: Rc<dyn Requester>, now: Time) -> Option<Time> {
+        let ReadKind::Direct { requester: place, next_read, .. } = &self.kind else { return None };
         let left = requester.next(now)?;
-        let due = left.due;
-        *self.requester.borrow_mut() = Some(RequesterState { requester, left });
-        self.next_read.set(due);
-        Some(due)
+        next_read.set(left.due);
+        *place.borrow_mut() = Some(RequesterState { requester, left });
+        Some(left.due)
     }
 
-    /// Returns true if its requester has no more reads.
-    pub(super) fn has_no_more_reads(&self) -> bool {
-        self.requester.borrow().is_none()
+    /// Waits until its requester has no more reads.
+    pub(super) async fn requests_made(&self) {
+        if let ReadKind::Direct { requester, done, .. } = &self.kind {
+            while requester.borrow().is_some() {
+                done.wait().await;
+            }
+        }
     }
 
     /// Returns the arrival time of the next `bytes` bytes, if it is known.
@@ -256,18 +268,19 @@ impl ReadClient {
     /// Returns the time of its requester's next read; [`Time::MAX`] if that waits for room in the queue.
     #[inline]
     pub(super) fn next_read(&self) -> Time {
-        self.next_read.get()
+        if let ReadKind::Direct { next_read, .. } = &self.kind { next_read.get() } else { Time::MAX }
     }
 
     /// Queues the reads of its requester that are due by now, as far as there is room for them; returns the time of the next one.
     /// `None`: there is none.
     pub(super) fn generate_reads(&self, now: Time) -> Option<Time> {
-        let mut place = self.requester.borrow_mut();
+        let ReadKind::Direct { requester: place, next_read, done, .. } = &self.kind else { return None };
+        let mut place = place.borrow_mut();
         let RequesterState { requester, left } = place.as_mut()?;
         let mut queue = self.queue.borrow_mut();
         loop {
             if left.due > now {
-                self.next_read.set(left.due);
+                next_read.set(left.due);
                 return Some(left.due);
             }
             let room = REQUESTS_AHEAD.saturating_sub(self.waiting.get());
@@ -280,14 +293,14 @@ impl ReadClient {
             }
             if left.bytes > 0 {
                 // Goes on with the next grant.
-                self.next_read.set(Time::MAX);
+                next_read.set(Time::MAX);
                 return Some(Time::MAX);
             }
             match requester.next(now) {
                 Some(next) => *left = next,
                 None => {
                     *place = None;
-                    self.requester_done.notify_delta();
+                    done.notify_delta();
                     return None;
                 }
             }
@@ -301,9 +314,9 @@ impl ReadClient {
 
     /// Takes the burst that is granted now; returns it, and true if more bursts wait.
     pub(super) fn grant(&self, now: Time) -> (Burst, bool) {
-        if let Some(burst) = self.outside.as_ref().and_then(|outside| outside.borrow_mut().pop_front()) {
-            self.waiting.set(self.waiting.get() - 1);
-            return (burst, self.is_requesting());
+        self.waiting.set(self.waiting.get() - 1);
+        if let ReadKind::Outside { bursts } = &self.kind {
+            return (bursts.borrow_mut().pop_front().unwrap_or_default(), self.is_requesting());
         }
         let mut queue = self.queue.borrow_mut();
         let run = queue.front_mut().unwrap_or_else(|| unreachable!("a client is granted what it asks for"));
@@ -311,8 +324,13 @@ impl ReadClient {
         if run.bytes == 0 {
             queue.pop_front();
         }
-        self.waiting.set(self.waiting.get() - 1);
         self.pass_arbiter(now);
+        if let ReadKind::Direct { next_read, .. } = &self.kind
+            && next_read.get() == Time::MAX
+        {
+            // What its requester has to make has room now, if there is any.
+            next_read.set(Time::ZERO);
+        }
         (burst, self.is_requesting())
     }
 
@@ -325,20 +343,19 @@ impl ReadClient {
     /// Passes an event to the request-path model, if the client has a latency FIFO.
     #[inline]
     pub(super) fn on_path(&self, update: impl FnOnce(&mut RequestPath)) {
-        if let Some(path) = &mut *self.path.borrow_mut() {
-            update(path);
+        if let ReadKind::Fifo { path, .. } = &self.kind {
+            update(&mut path.borrow_mut());
         }
     }
 
-    /// Wakes the process, and lets the requester go on, that waited for the place of a granted burst.
-    pub(super) fn granted(&self) {
-        if self.awaits_grant.take() {
-            self.granted.notify_delta();
+    /// The requester and the rest of its present request, if that waits for room in the queue.
+    #[inline]
+    fn waiting_request(&self) -> Option<RefMut<'_, RequesterState>> {
+        let ReadKind::Direct { requester, next_read, .. } = &self.kind else { return None };
+        if next_read.get() < Time::MAX {
+            return None;
         }
-        if self.next_read.get() == Time::MAX {
-            // What its requester has to make has room now, if there is any.
-            self.next_read.set(Time::ZERO);
-        }
+        RefMut::filter_map(requester.borrow_mut(), Option::as_mut).ok()
     }
 
     /// Leaves a burst's data to be read by [`ReadClient::read_now`], if the memory has it there and nothing
@@ -375,15 +392,12 @@ impl ReadClient {
         let mut rest = front;
         let burst = self.cut.burst(self.id, &mut rest);
         // More waits after it.
-        if self.awaits_grant.get() || waiting < 2 {
+        if waiting < 2 {
             return None;
         }
         let count = most.min(self.cut.equal(front));
         // There was no room for what its requester has to make, and now there is for one burst after the other.
-        let refilled = match &*self.requester.borrow() {
-            Some(state) if self.next_read.get() == Time::MAX => Some(self.cut.count(state.left.run())),
-            _ => None,
-        };
+        let refilled = self.waiting_request().map(|state| self.cut.count(state.left.run()));
         let count = count.min(refilled.unwrap_or(waiting - 1));
         let ends_request = refilled == Some(count);
         (count > 0).then_some(Unnoticed { burst, count, ends_request })
@@ -391,7 +405,8 @@ impl ReadClient {
 
     /// Asks the requester what it makes next, the present request having been made at `now`.
     pub(super) fn ahead(&self, now: Time) -> Option<Request> {
-        self.requester.borrow().as_ref()?.requester.ahead(now)
+        let ReadKind::Direct { requester, .. } = &self.kind else { return None };
+        requester.borrow().as_ref()?.requester.ahead(now)
     }
 
     /// Takes so many of the waiting bursts, the last at `now`. The reads that its requester makes in their
@@ -405,20 +420,21 @@ impl ReadClient {
                 queue.pop_front();
             }
         }
-        let mut state = self.requester.borrow_mut();
-        let Some(RequesterState { left, .. }) = state.as_mut().filter(|_| self.next_read.get() == Time::MAX)
-        else {
+        let Some(mut state) = self.waiting_request() else {
             self.waiting.set(self.waiting.get() - bursts);
             return;
         };
+        let left = &mut state.left;
         let mut run = left.run();
         let generated = self.cut.split(&mut run, bursts);
         (left.address, left.bytes) = (run.address, run.bytes);
         if let Some(next) = next {
             *left = next;
             // When it can be granted next, there is no room for it.
-            if next.due > now + self.period {
-                self.next_read.set(next.due);
+            if let ReadKind::Direct { next_read, .. } = &self.kind
+                && next.due > now + self.period
+            {
+                next_read.set(next.due);
             }
         }
         match queue.back_mut() {
@@ -430,9 +446,11 @@ impl ReadClient {
     /// A burst's beats can be on the bus from `offered` on: when the first and the last will be, if that depends on
     /// the client.
     pub(super) fn expect(&self, offered: Time, beats: u32) -> Option<(Time, Time, Time)> {
-        let mut intake = self.intake.borrow_mut();
-        let intake = intake.as_mut().filter(|intake| intake.delays())?;
-        let mut expected = self.expected.borrow_mut();
+        let ReadKind::Direct { intake, expected, .. } = &self.kind else { return None };
+        let (mut intake, mut expected) = (intake.borrow_mut(), expected.borrow_mut());
+        if !intake.delays() {
+            return None;
+        }
         let first = intake.pass(offered);
         expected.push_back(first);
         let mut last = first;
@@ -445,8 +463,11 @@ impl ReadClient {
 
     /// A beat is taken from the bus now: when the next one is, if that depends on the client.
     pub(super) fn expect_beat(&self, now: Time) -> Option<Time> {
-        let mut intake = self.intake.borrow_mut();
-        let intake = intake.as_mut().filter(|intake| intake.delays())?;
+        let ReadKind::Direct { intake, .. } = &self.kind else { return None };
+        let mut intake = intake.borrow_mut();
+        if !intake.delays() {
+            return None;
+        }
         intake.pass(now);
         Some(intake.ready(now + self.period))
     }
@@ -480,22 +501,20 @@ impl ReadClient {
     /// A burst's first beat is on the bus at `first`, the others follow, a cycle each if they need not wait.
     #[inline]
     pub(super) fn deliver(&self, burst: &Burst, first: Time) {
-        let mut beats = self.beats.borrow_mut();
-        let mut expected = self.expected.borrow_mut();
         let mut due = first;
-        if burst.beats == 1 {
-            due = expected.pop_front().map_or(due, |expected| due.max(expected));
-            beats.push_back((due, burst.bytes));
-            self.change_level(due, burst.bytes.into());
-        } else {
-            for beat in bursts(self.id, burst.address, burst.bytes, self.beat_bytes, 1) {
-                due = expected.pop_front().map_or(due, |expected| due.max(expected));
-                beats.push_back((due, beat.bytes));
-                self.change_level(due, beat.bytes.into());
-                due += self.period;
+        let mut deliver = |bytes| {
+            if let ReadKind::Direct { expected, .. } = &self.kind {
+                due = expected.borrow_mut().pop_front().map_or(due, |expected| due.max(expected));
             }
+            self.beats.borrow_mut().push_back((due, bytes));
+            self.change_level(due, bytes.into());
+            due += self.period;
+        };
+        match burst.beats {
+            1 => deliver(burst.bytes),
+            _ => bursts(self.id, burst.address, burst.bytes, self.beat_bytes, 1)
+                .for_each(|beat| deliver(beat.bytes)),
         }
-        drop((beats, expected));
         self.count_arrived(burst.bytes);
     }
 
@@ -509,7 +528,7 @@ impl ReadClient {
     /// Changes the fill level of the latency FIFO at `time` by `bytes`.
     #[inline]
     fn change_level(&self, time: Time, bytes: i64) {
-        if let Some(level) = &self.level {
+        if let ReadKind::Fifo { level, .. } = &self.kind {
             level.change(time, bytes);
         }
     }
@@ -543,39 +562,32 @@ impl ReadClient {
             beat_bytes: _,
             cut: _,
             period: _,
+            kind,
             queue,
             waiting,
-            requester,
-            next_read,
-            requester_done: _,
-            path,
-            intake,
-            expected,
             reading,
             data,
             beats,
             arrived_bytes,
-            level: _,
             arrived: _,
             awaited_bytes,
-            granted: _,
-            awaits_grant,
             refused,
-            outside,
         } = self;
         at.part(name)?;
-        let is_requesting = waiting.get() > 0 || !queue.borrow().is_empty() || requester.borrow().is_some();
-        at.at_rest(!is_requesting && !awaits_grant.get() && awaited_bytes.get() == 0, "a read is asked for")?;
-        at.at_rest(expected.borrow().is_empty() && reading.get().0.bytes == 0, "a read is in flight")?;
+        let is_requesting = waiting.get() > 0 || !queue.borrow().is_empty();
+        at.at_rest(!is_requesting && awaited_bytes.get() == 0, "a read is asked for")?;
+        at.at_rest(reading.get().0.bytes == 0, "a read is in flight")?;
         let is_empty = data.borrow().len() == 0 && beats.borrow().is_empty() && arrived_bytes.get() == 0;
         at.at_rest(is_empty, "nobody has taken what was read")?;
-        at.at_rest(outside.is_none(), "a master outside was attached")?;
-        at.cell(next_read)?;
-        if let Some(path) = &mut *path.borrow_mut() {
-            path.checkpoint(at)?;
-        }
-        if let Some(intake) = &mut *intake.borrow_mut() {
-            intake.checkpoint(at)?;
+        match kind {
+            ReadKind::Fifo { path, level: _ } => path.borrow_mut().checkpoint(at)?,
+            ReadKind::Direct { requester, next_read, done: _, intake, expected } => {
+                at.at_rest(requester.borrow().is_none(), "a read is asked for")?;
+                at.at_rest(expected.borrow().is_empty(), "a read is in flight")?;
+                at.cell(next_read)?;
+                intake.borrow_mut().checkpoint(at)?;
+            }
+            ReadKind::Outside { .. } => at.at_rest(false, "a master outside was attached")?,
         }
         at.place(refused)
     }

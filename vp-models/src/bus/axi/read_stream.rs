@@ -1,7 +1,7 @@
 //! The memory as an engine's read DMA sees it: bytes in the order of the requests.
 
 use super::intake::{BeatConsumer, Intake, IntakeStage};
-use super::read_client::{Events, REQUESTS_AHEAD, ReadClient, Requester};
+use super::read_client::{ReadClient, ReadKind, Requester};
 use super::request_path::{RequestPath, STALL_COUNTERS};
 use super::{Interconnect, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -63,11 +63,13 @@ impl ReadStream {
         id: u32,
         config: ReadStreamConfig,
     ) -> Rc<ReadStream> {
-        ReadStream::build(interconnect, name, id, config, None)
+        let level = interconnect.fifos().level(format!("{name}.read_fifo"), LevelUnit::Bytes);
+        let path = RefCell::new(RequestPath::new(interconnect.config().period, config.lines));
+        ReadStream::build(interconnect, name, id, config, ReadKind::Fifo { path, level })
     }
 
-    /// A client without a latency FIFO: it requests all it needs, and its data waits on the bus when `places`
-    /// are full.
+    /// A client without a latency FIFO: the interface makes its reads ([`ReadStream::run_requester`]), and its data waits on the
+    /// bus when `places` are full.
     pub fn unbuffered(
         interconnect: &Rc<Interconnect>,
         name: &str,
@@ -76,7 +78,8 @@ impl ReadStream {
     ) -> Rc<ReadStream> {
         let unlimited = ReadStreamConfig { capacity: u32::MAX, lines: u32::MAX, credit_return: Time::ZERO };
         let intake = Intake::new(interconnect.config().period, places);
-        ReadStream::build(interconnect, name, id, unlimited, Some(intake))
+        let done = interconnect.sim().event(format!("{name}.made"));
+        ReadStream::build(interconnect, name, id, unlimited, ReadKind::direct(done, intake))
     }
 
     fn build(
@@ -84,21 +87,12 @@ impl ReadStream {
         name: &str,
         id: u32,
         config: ReadStreamConfig,
-        intake: Option<Intake>,
+        kind: ReadKind,
     ) -> Rc<ReadStream> {
         let sim = interconnect.sim();
-        let events = Events {
-            requester_done: sim.event(format!("{name}.made")),
-            arrived: sim.event(format!("{name}.data")),
-            granted: sim.event(format!("{name}.granted")),
-        };
-        let buffered = intake.is_none();
-        let level =
-            buffered.then(|| interconnect.fifos().level(format!("{name}.read_fifo"), LevelUnit::Bytes));
-        let client = Rc::new(ReadClient::new(name, id, interconnect.config(), events, level));
-        *client.intake.borrow_mut() = intake;
-        *client.path.borrow_mut() =
-            buffered.then(|| RequestPath::new(interconnect.config().period, config.lines));
+        let buffered = matches!(kind, ReadKind::Fifo { .. });
+        let arrived = sim.event(format!("{name}.data"));
+        let client = Rc::new(ReadClient::new(name, id, interconnect.config(), arrived, kind));
         Rc::new(ReadStream {
             sim: sim.clone(),
             interconnect: interconnect.clone(),
@@ -127,28 +121,21 @@ impl ReadStream {
     /// Requests `bytes` from `address` on; waits as long as the FIFO has no room for the next part.
     pub async fn request(&self, address: u64, bytes: u32) {
         let mut place = 1;
-        if self.buffered && bytes > 0 {
+        if bytes > 0 {
             self.lines.borrow_mut().push_back(bytes);
         }
         let now = self.sim.now();
         let possible = if self.requested.get() == now { Time::ZERO } else { now };
         let mut bursts = self.client.bursts(address, bytes).peekable();
         while let Some(burst) = bursts.next() {
-            if self.buffered {
-                self.room(burst.bytes, place).await;
-                if place > 0 {
-                    self.client.on_path(|path| path.request(possible, self.counter.get()));
-                }
-                self.client.on_path(|path| path.add_burst(self.sim.now(), bursts.peek().is_none()));
-                self.lines_used.set(self.lines_used.get() + std::mem::take(&mut place));
-                self.used.set(self.used.get() + burst.bytes);
-                self.pending.set(self.pending.get() + u64::from(burst.bytes));
-            } else {
-                while self.client.waiting() >= REQUESTS_AHEAD {
-                    self.client.awaits_grant.set(true);
-                    self.client.granted.wait().await;
-                }
+            self.room(burst.bytes, place).await;
+            if place > 0 {
+                self.client.on_path(|path| path.request(possible, self.counter.get()));
             }
+            self.client.on_path(|path| path.add_burst(self.sim.now(), bursts.peek().is_none()));
+            self.lines_used.set(self.lines_used.get() + std::mem::take(&mut place));
+            self.used.set(self.used.get() + burst.bytes);
+            self.pending.set(self.pending.get() + u64::from(burst.bytes));
             self.client.request(&burst);
             self.interconnect.request_read(self.number);
         }
@@ -160,9 +147,7 @@ impl ReadStream {
     pub async fn run_requester(&self, requester: Rc<dyn Requester>) {
         let Some(due) = self.client.start(requester, self.sim.now()) else { return };
         self.interconnect.start_requester(self.number, due);
-        while !self.client.has_no_more_reads() {
-            self.client.requester_done.wait().await;
-        }
+        self.client.requests_made().await;
     }
 
     /// Frees the room that has been returned by now; returns the time of the next return.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use vp_core::Time;
-use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, Transfer, What};
+use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, Transfer, Transfers, What};
 
 /// The traffic of one transaction id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,6 +170,15 @@ impl Traffic {
         }
     }
 
+    /// Counts reads of which the times are known: a stage of all, and then the next.
+    fn see_scheduled(&mut self, transfers: &Transfers<'_>) {
+        transfers.each_outstanding(|stage, read| match stage {
+            Stage::Request => self.request(read.requested, read.id, read.bytes),
+            _ => self.end(read.last),
+        });
+        transfers.begun().iter().for_each(|read| self.answer(read.first - read.requested));
+    }
+
     #[inline]
     fn pass_to(&mut self, time: Time) {
         if time > self.at {
@@ -245,6 +254,21 @@ impl Observer for AxiStatistics {
             let mut traffic = self.traffic.borrow_mut();
             let (reads, writes) = &mut *traffic;
             if transfer.write { writes } else { reads }.see(observation.time, &transfer);
+        }
+    }
+
+    fn observe_transfers(&self, _: u64, source: Source, transfers: &Transfers<'_>) {
+        if source != self.source {
+            return;
+        }
+        let (reads, writes) = &mut *self.traffic.borrow_mut();
+        if transfers.single().iter().all(|(_, transfer)| transfer.write) {
+            reads.see_scheduled(transfers);
+            transfers.single().iter().for_each(|(time, transfer)| writes.see(*time, transfer));
+        } else {
+            for (time, transfer) in transfers.iter() {
+                if transfer.write { &mut *writes } else { &mut *reads }.see(time, &transfer);
+            }
         }
     }
 }

@@ -27,6 +27,26 @@ pub enum Answer<T> {
     Later(Rc<Completion<T>>),
 }
 
+/// Takes an answer out of its place, if there is one.
+///
+/// # Errors
+/// It is still to come.
+pub(super) fn take_answer<T>(
+    place: &mut Option<Answer<T>>,
+) -> Result<Option<Result<T, Unmapped>>, Rc<Completion<T>>> {
+    match place.take() {
+        None => Ok(None),
+        Some(Answer::Now(answer)) => Ok(Some(answer)),
+        Some(Answer::Later(completion)) => match completion.take() {
+            Some(answer) => Ok(Some(answer)),
+            None => {
+                *place = Some(Answer::Later(completion.clone()));
+                Err(completion)
+            }
+        },
+    }
+}
+
 /// An answer under way.
 pub struct Completion<T> {
     value: RefCell<Option<Result<T, Unmapped>>>,

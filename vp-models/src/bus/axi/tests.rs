@@ -6,7 +6,7 @@ mod responses;
 use super::*;
 use crate::memory::Ram;
 use proptest::prelude::*;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use vp_core::observe::{Observation, Observer, Transfer, What};
@@ -43,7 +43,7 @@ struct Case {
     latency: Latency,
     beats: u32,
     outstanding: [u32; 2],
-    pipeline: ReadPipelineConfig,
+    pipeline: PipelineConfig,
     beats_limit: u32,
     bandwidth: Option<u64>,
     duplex: bool,
@@ -88,7 +88,7 @@ fn case() -> impl Strategy<Value = Case> {
     let bandwidth = prop_oneof![Just(None), (1u64..8).prop_map(|bytes| Some(bytes * 1_000_000_000))];
     let clients = prop::collection::vec((1u32..5, client()), 1..6);
     let pipeline = (1u32..5, 1u32..4)
-        .prop_map(|(before_count, behind_count)| ReadPipelineConfig { before_count, behind_count });
+        .prop_map(|(before_count, behind_count)| PipelineConfig { before_count, behind_count });
     let bandwidth = (bandwidth, any::<bool>());
     (latency, 0u32..3, [1u32..20, 1u32..20], pipeline, 1u32..40, bandwidth, memory, clients).prop_map(
         |(latency, beats, outstanding, pipeline, beats_limit, (bandwidth, duplex), memory, clients)| Case {
@@ -233,6 +233,7 @@ fn run(case: &Case, stepwise: bool) -> Outcome {
         read_outstanding: case.outstanding[0],
         read_pipeline: case.pipeline,
         write_outstanding: case.outstanding[1],
+        write_pipeline: PipelineConfig { before_count: 1, behind_count: 1 },
         read_latency: case.latency,
         write_latency: case.latency,
         bandwidth: case.bandwidth,

@@ -7,7 +7,7 @@ pub(crate) type Clients = u64;
 
 /// Weighted round robin: a client is granted up to its weight in a row, then the next requesting client has its
 /// turn. Clients without a weight do not count as requesting.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WeightedRoundRobin {
     /// The client granted last; none at the start, so the first client comes first.
     granted: Option<u32>,

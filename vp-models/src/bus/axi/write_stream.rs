@@ -1,8 +1,10 @@
 //! The memory as an engine's write DMA sees it: lines that are filled piece by piece.
 
-use super::write_client::WriteClient;
+use super::write_client::{WriteClient, WriteKind};
+use super::write_path::{Begin, WritePath, WritePathConfig};
 use super::{Interconnect, Unmapped, bursts};
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use std::cell::RefCell;
 use std::rc::Rc;
 use vp_core::observe::LevelUnit;
 use vp_core::{Sim, Time};
@@ -14,19 +16,44 @@ pub struct WriteStream {
     client: Rc<WriteClient>,
     /// Number of the stream at its interface.
     number: usize,
+    /// Bursts that wait for the arbiter, at most, before [`WriteStream::put`] waits.
+    buffer: usize,
 }
 
 impl WriteStream {
     /// A client of `interconnect` whose transactions carry `id`; up to `buffer` bursts wait for the arbiter.
     pub fn new(interconnect: &Rc<Interconnect>, name: &str, id: u32, buffer: u32) -> Rc<WriteStream> {
+        let kind = WriteKind::buffer(interconnect.config());
+        WriteStream::build(interconnect, name, id, buffer, kind)
+    }
+
+    /// A client whose bursts, of a beat each, wait for the arbiter in the registers of `path`.
+    pub fn behind(
+        interconnect: &Rc<Interconnect>,
+        name: &str,
+        id: u32,
+        path: WritePathConfig,
+    ) -> Rc<WriteStream> {
+        let path = WritePath::new(interconnect.config().period, path);
+        WriteStream::build(interconnect, name, id, u32::MAX, WriteKind::Path(Box::new(RefCell::new(path))))
+    }
+
+    fn build(
+        interconnect: &Rc<Interconnect>,
+        name: &str,
+        id: u32,
+        buffer: u32,
+        kind: WriteKind,
+    ) -> Rc<WriteStream> {
         let sim = interconnect.sim();
         let events = [sim.event(format!("{name}.room")), sim.event(format!("{name}.acknowledged"))];
         let level = Some(interconnect.fifos().level(format!("{name}.write_fifo"), LevelUnit::Bytes));
-        let client = Rc::new(WriteClient::new(name, id, interconnect.config(), buffer, events, level));
+        let client = Rc::new(WriteClient::new(name, id, interconnect.config().period, kind, events, level));
         Rc::new(WriteStream {
             sim: sim.clone(),
             interconnect: interconnect.clone(),
             number: interconnect.add_writer(client.clone()),
+            buffer: buffer as usize,
             client,
         })
     }
@@ -35,7 +62,7 @@ impl WriteStream {
     pub fn line(&self, address: u64, bytes: u32) {
         let axi = self.interconnect.config();
         let line = bursts(self.client.id, axi.on_the_bus(address), bytes, axi.beat_bytes, axi.burst_beats);
-        self.client.planned.borrow_mut().extend(line);
+        self.client.begin_line(line);
     }
 
     /// Puts the next piece into the announced bursts. The bursts that it completes are sent at `due`, and not
@@ -54,27 +81,59 @@ impl WriteStream {
     /// Puts the next piece and sends the bursts that it completes now; waits while too many wait for the arbiter.
     pub async fn put(&self, piece: &[u8]) {
         self.put_at(self.sim.now(), piece);
-        while !self.client.all_wait(self.sim.now()) {
-            self.client.awaits_grant.set(true);
-            self.client.granted.wait().await;
+        self.at_most(self.buffer).await;
+    }
+
+    /// Waits until no more than so many complete bursts wait for the arbiter, or are to come.
+    pub async fn at_most(&self, bursts: usize) {
+        self.known(|client| (client.waiting() <= bursts).then_some(Time::ZERO)).await;
+    }
+
+    /// Returns the number of complete bursts that wait for the arbiter, or are to come.
+    pub fn waiting(&self) -> usize {
+        self.client.waiting()
+    }
+
+    /// Sets the time from one burst of its engine to the next.
+    pub fn set_pace(&self, pace: Time) {
+        if let Some(path) = self.client.path() {
+            path.borrow_mut().set_pace(pace);
         }
     }
 
-    /// The number of pieces that were put and are not yet with the arbiter.
-    pub fn under_way(&self) -> u64 {
-        self.client.under_way(self.sim.now())
+    /// Returns the earliest time at which the next burst can be on AW; waits until that is known.
+    pub async fn earliest(&self, begin: Begin) -> Time {
+        self.known(|client| match client.path() {
+            Some(path) => path.borrow().earliest(begin),
+            None => Some(Time::ZERO),
+        })
+        .await
     }
 
-    /// Waits until no more than so many pieces are under way.
-    pub async fn at_most(&self, pieces: u64) {
-        while self.under_way() > pieces {
-            match self.client.next_due() {
-                Some(due) => self.sim.wait_until(due).await,
-                None => {
-                    self.client.awaits_grant.set(true);
-                    self.client.granted.wait().await;
-                }
+    /// Returns how many bursts of at most so many, the first of which would be on AW at `at` and the others each `pace` later, begin as if
+    /// nothing held them back; `None` for a client without a [`WritePathConfig`].
+    pub fn unhindered(&self, begin: Begin, at: Time, pace: Time, most: usize) -> Option<usize> {
+        Some(self.client.path()?.borrow().unhindered(begin, at, pace, most))
+    }
+
+    /// Returns the time at which the last burst, put for `due`, would be on AW if nothing held it back where it has left the engine; waits
+    /// until that is known.
+    pub async fn handed_over(&self, due: Time) -> Time {
+        self.known(|client| match client.path() {
+            Some(path) => path.borrow().handed_over(),
+            None => Some(due),
+        })
+        .await
+    }
+
+    /// Waits until a time is known, which it is with a grant.
+    async fn known(&self, time: impl Fn(&WriteClient) -> Option<Time>) -> Time {
+        loop {
+            if let Some(time) = time(&self.client) {
+                return time;
             }
+            self.client.awaits_grant.set(true);
+            self.client.granted.wait().await;
         }
     }
 
@@ -86,7 +145,6 @@ impl WriteStream {
 
     /// Waits until the memory has acknowledged everything put so far.
     pub async fn drained(&self) {
-        self.at_most(0).await;
         while self.client.unacknowledged.get() > 0 {
             self.client.acknowledged.wait().await;
         }
@@ -113,13 +171,13 @@ impl WriteStream {
     /// Returns the time for which complete bursts have waited for the arbiter since the last call; several that wait at
     /// the same time count once.
     pub fn take_stalled(&self) -> Time {
-        self.client.stalled.take()
+        self.client.take_stalled()
     }
 }
 
 impl WriteStream {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let WriteStream { sim: _, interconnect: _, client, number: _ } = self;
+        let WriteStream { sim: _, interconnect: _, client, number: _, buffer: _ } = self;
         client.checkpoint(at)
     }
 }

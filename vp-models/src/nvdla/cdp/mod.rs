@@ -112,8 +112,9 @@ impl Engine for Cdp {
             ));
         }
         let counters = self.normalise(layer).await;
+        let next =
+            self.output.handed_over().await.since(self.common.cycles(self.common.timing.cdp.next_layer));
         self.show(group, &counters);
-        let next = self.output.last_due().since(self.common.cycles(self.common.timing.cdp.next_layer));
         Streamed { ends: Time::ZERO, next }
     }
 
@@ -156,7 +157,13 @@ impl Cdp {
             places: RefCell::new(vec![Time::ZERO; timing.cdp.spread as usize].into()),
             freed: sim.event("nvdla.cdp.spread.freed"),
             started: DelayLine::new(sim, "nvdla.cdp_rdma.started", Time::ZERO),
-            output: WriteDma::new(ports, "nvdla.cdp", write_id::CDP, hardware.atom, timing.write_buffer),
+            output: WriteDma::new(
+                ports,
+                "nvdla.cdp",
+                write_id::CDP,
+                hardware.atom,
+                (timing.write_buffer, timing.cdp.write_path),
+            ),
         }
     }
 
@@ -189,14 +196,18 @@ impl Cdp {
         block.skips_arithmetic = self.common.skips_arithmetic;
         let mut steps = Steps::new(layer, &timing.cdp);
         let (mut first_row, mut counters) = (Vec::new(), Counters::default());
-        self.output.start(layer.destination.ram, timing::lines(layer, layer.destination));
+        self.output.start(layer.destination.ram, timing::lines(layer, layer.destination), *cycle);
         let mut transfers = timing::transfers(layer).peekable();
         while let Some(transfer) = transfers.next() {
             first_row.clear();
             for x in 0..transfer.width {
-                self.output.room().await;
+                let mut room = Time::ZERO;
+                if x == 0 {
+                    let (begin, latency) = steps.begin(transfer.width);
+                    room = self.output.begins(begin, *cycle * latency, sim).await;
+                }
                 let (arrival, atom) = self.next().await;
-                let step = steps.feed(arrival.max(sim.now()).cycles(*cycle));
+                let step = steps.feed(arrival.max(sim.now()).max(room).cycles(*cycle));
                 sim.wait_until(*cycle * step).await;
                 first_row.push(step);
                 block.put(transfer, x, atom);

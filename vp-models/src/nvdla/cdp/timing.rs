@@ -12,6 +12,7 @@
 //! RTL: `CDP_RDMA_ig` (order), `CDP_RDMA_eg` (rows), `CDP_DP_bufferin` (delay), `CDP_wdma` (writing).
 
 use super::layer::CdpLayer;
+use crate::bus::axi::Begin;
 use crate::nvdla::cube::Surface;
 use crate::nvdla::timing::CdpTiming;
 use std::collections::VecDeque;
@@ -142,6 +143,19 @@ impl Steps {
         self.pass_holds();
         self.next += 1;
         self.next - 1
+    }
+
+    /// Returns the bound on the next transfer, of `width` atoms, by those before it on their way to the write DMA, and the cycles from its first row to the
+    /// atom that is written next. Where the datapath stands, its FIFO takes the first element of an atom when the one as many before it as it
+    /// holds has left, and another element enters the datapath.
+    pub(super) fn begin(&self, width: u32) -> (Begin, u64) {
+        // Those of the transfer before are still to come, or are not.
+        let rows = if self.waiting.is_empty() { self.rows } else { 0 };
+        // A row is fed a cycle behind the arrival of its atom.
+        let latency = self.output as u32 + (rows + self.delay) * width;
+        let fifo = self.timing.write_path.map_or(0, |path| path.lanes.count);
+        // Nine from an atom's entry into DMAIF to AW; five to the element's entry into the datapath were seen.
+        (Begin::HandedOver { before: fifo + 1, cycles: latency - 9 + 5 }, latency.into())
     }
 
     /// The first row of the next transfer, of `width` atoms, has been fed: its steps are known. Goes through the

@@ -120,7 +120,7 @@ impl Engine for Pdp {
             PdpSource::Sdp => Time::ZERO,
         };
         // RTL, `NV_NVDLA_PDP_wdma`: wdma_done, from which the registers are the next layer's.
-        let next = self.output.last_due().since(self.common.cycles(next_layer));
+        let next = self.output.handed_over().await.since(self.common.cycles(next_layer));
         let next = next.max(ends.since(self.common.cycles(5)));
         let stalled = self.output.take_stalled().cycles(self.common.cycle);
         let enable = reg::D_PERF_ENABLE::DMA_EN;
@@ -198,7 +198,13 @@ impl Pdp {
             left_behind: RefCell::default(),
             started: DelayLine::new(sim, "nvdla.pdp_rdma.started", Time::ZERO),
             stands: sim.event("nvdla.pdp.windows_it_does_not_end"),
-            output: WriteDma::new(ports, "nvdla.pdp", write_id::PDP, hardware.atom, timing.write_buffer),
+            output: WriteDma::new(
+                ports,
+                "nvdla.pdp",
+                write_id::PDP,
+                hardware.atom,
+                (timing.write_buffer, timing.pdp.write_path),
+            ),
         }
     }
 
@@ -232,10 +238,11 @@ impl Pdp {
         let (width, height) = (layer.horizontal.input, layer.vertical.input);
         // One line more than a window has: the last outputs of a line may come during the next one.
         let mut input = Cube::rolling(width, height, layer.surfaces(), atom, layer.vertical.kernel + 1);
+        let begin = timing::begin(&timing.pdp);
         let mut slots = Slots::new(layer, timing.pdp.cycles_per_atom);
         let mut outputs = output_atoms(layer);
         let mut made = Vec::new();
-        self.output.start(layer.destination.ram, timing::writes(layer));
+        self.output.start(layer.destination.ram, timing::writes(layer), pace);
         let mut counters = Counters::default();
         let is_float = layer.precision == Precision::Fp16;
         let lanes = layer.lanes() as u64;
@@ -253,9 +260,9 @@ impl Pdp {
         let mut left = results.iter().sum::<u64>() * planes(layer.vertical.output);
         let mut taken = 0;
         for (surface, x, y) in input_atoms(layer) {
-            self.output.room().await;
+            let room = self.output.begins(begin, latency, sim).await;
             source.ready().await;
-            let mut start = early.start(source.since().unwrap_or(sim.now()), sim.now());
+            let mut start = early.start(source.since().unwrap_or(sim.now()), sim.now()).max(room);
             if std::mem::take(&mut first) && layer.source != PdpSource::Sdp {
                 self.read_ahead(0);
                 // The first one finds the register between FIFO and datapath empty.

@@ -12,9 +12,26 @@
 //! family's traces.
 
 use super::layer::{Axis, PdpLayer, Strip};
+use crate::bus::axi::Begin;
 use crate::nvdla::cube::{Packing, Surface};
 use crate::nvdla::dma::Lines;
+use crate::nvdla::timing::PdpTiming;
 use std::ops::Range;
+
+/// Elements that the datapath holds where it stands, and the register behind it (`NV_NVDLA_PDP_wdma.v`); cycles in which one passes the
+/// datapath. Seen on the RTL: branch nv_small, windows of one pixel.
+const HELD: u32 = 13 + 2;
+const FORWARD: u32 = 12;
+
+/// Returns the bound on an atom's start by those before it on their way to the write DMA. The FIFO there takes the first element of an atom two cycles
+/// behind the leaving of the one as many before it as it holds; the datapath takes another element a cycle behind that.
+pub(super) fn begin(timing: &PdpTiming) -> Begin {
+    let (beats, fifo) = (timing.cycles_per_atom, timing.write_path.map_or(0, |path| path.lanes.count));
+    let atoms = HELD.div_ceil(beats);
+    // To DMAIF, an atom goes two cycles behind its last element.
+    let cycles = atoms * beats - HELD + 2 + 1 + FORWARD + (beats - 1) + 2;
+    Begin::HandedOver { before: fifo + atoms, cycles }
+}
 
 /// Returns what PDP_RDMA reads, one run of lines for each strip.
 pub(super) fn reads(layer: &PdpLayer, source: Surface) -> impl Iterator<Item = Lines> {

@@ -113,7 +113,13 @@ impl Rubik {
             common: Common::new(around, control.clone(), control),
             hardware,
             input: ReadDma::new(ports, "nvdla.rbk", read_id::RUBIK, credits),
-            output: WriteDma::new(ports, "nvdla.rbk", write_id::RUBIK, hardware.atom, timing.write_buffer),
+            output: WriteDma::new(
+                ports,
+                "nvdla.rbk",
+                write_id::RUBIK,
+                hardware.atom,
+                (timing.write_buffer, None),
+            ),
         }
     }
 
@@ -137,7 +143,7 @@ impl Rubik {
         let mut drain = Drain::new(&timing.rubik);
         let mut free = [0; BANKS];
         let (mut bytes, mut due) = (Vec::new(), Vec::new());
-        self.output.start(layer.destination.ram, timing::writes(layer));
+        self.output.start(layer.destination.ram, timing::writes(layer), *cycle);
         for (index, tile) in timing::tiles(layer).enumerate() {
             sim.wait_until(*cycle * free[index % BANKS]).await;
             bytes.clear();

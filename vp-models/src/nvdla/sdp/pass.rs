@@ -7,6 +7,7 @@ use super::layer::{Destination, SdpLayer, SdpSource};
 use super::lut::Tables;
 use super::operands::StageOperands;
 use super::timing::{self, ToPooling};
+use crate::bus::axi::Begin;
 use crate::nvdla::dma::{Atom, MAX_ATOM, Passed};
 use crate::nvdla::engine::PrefetchedLayer;
 use crate::occupancy::{Datapath as Busy, Work};
@@ -30,6 +31,8 @@ pub(super) struct Pass<'a> {
     pace: Time,
     latency: Time,
     to_pdp: Time,
+    /// Bound on an atom's start by those before it on their way to the write DMA.
+    begin: Begin,
     /// The steps of a surface, as so many runs of so many steps.
     lines: u64,
     columns: u64,
@@ -76,7 +79,10 @@ impl<'a> Pass<'a> {
             SdpSource::Accumulator => pace.max(timing.conv.cycles_per_atom),
         };
         match layer.destination {
-            Destination::Memory(surface) => sdp.output.start(surface.ram, timing::writes(layer, surface)),
+            Destination::Memory(surface) => {
+                let pace = common.cycles(timing::pace(layer, &timing.sdp));
+                sdp.output.start(surface.ram, timing::writes(layer, surface), pace);
+            }
             Destination::Pooling => {
                 let ToPooling { depth, backward } = ToPooling::of(layer, &timing.sdp);
                 sdp.pooling.set_depth(depth, common.cycles(backward));
@@ -100,6 +106,7 @@ impl<'a> Pass<'a> {
             pace: common.cycles(pace),
             latency: common.cycles(timing::output_latency(layer, &timing.sdp)),
             to_pdp: common.cycles(timing::stages(layer, &timing.sdp)),
+            begin: timing::begin(layer, &timing.sdp),
             lines,
             columns,
             earliest: Time::ZERO,
@@ -209,19 +216,19 @@ impl<'a> Pass<'a> {
     }
 
     /// Waits for room behind the datapath; tells since when an atom could start that has been there since `there`.
-    async fn room(&self, there: Time) -> Time {
+    async fn room(&mut self, there: Time) -> Time {
         let sim = &self.sdp.common.sim;
-        let waits = sim.now();
-        match self.layer.destination {
-            Destination::Pooling => self.sdp.pooling.room().await,
-            Destination::Memory(_) => self.sdp.output.room().await,
+        if let Destination::Memory(_) = self.layer.destination {
+            let room = self.sdp.output.begins(self.begin, self.latency, sim).await;
+            self.earliest = self.earliest.max(room);
+            return there.max(room);
         }
+        let waits = sim.now();
+        self.sdp.pooling.room().await;
         if sim.now() == waits {
             return there;
         }
-        if self.layer.destination == Destination::Pooling {
-            self.sdp.common.occupancy.held(Busy::Sdp, waits, sim.now());
-        }
+        self.sdp.common.occupancy.held(Busy::Sdp, waits, sim.now());
         sim.now()
     }
 
@@ -250,8 +257,12 @@ impl<'a> Pass<'a> {
         let alike = layer.destination != Destination::Pooling
             && self.waiting.is_none()
             && self.operands.iter().all(StageOperands::lasts);
-        let room = self.sdp.output.room_left() / layer.output_atoms() as usize;
-        let most = if alike { room.clamp(1, (self.columns - step.column) as usize) } else { 1 };
+        let mut most = if alike { (self.columns - step.column) as usize } else { 1 };
+        if most > 1 {
+            let times = (start + self.latency, self.pace);
+            let atoms = layer.output_atoms() as usize;
+            most = (self.sdp.output.unhindered(self.begin, times, most * atoms) / atoms).max(1);
+        }
         let before = u64::from(step.surface) * self.lines * self.columns + step.pixel;
         let mut sums = self.take_sums(most, start, before).await?;
         self.output.resize(sums.len() * layer.output.bytes(), 0);
@@ -307,7 +318,7 @@ impl<'a> Pass<'a> {
                 sdp.pooling.emptied().await;
                 common.sim.now() + common.cycles(common.timing.sdp.taken_by_pdp)
             }
-            Destination::Memory(_) if layer.has_output() => sdp.output.last_due(),
+            Destination::Memory(_) if layer.has_output() => sdp.output.handed_over().await,
             Destination::Memory(_) => self.passed + self.latency,
         }
     }

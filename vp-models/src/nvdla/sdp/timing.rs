@@ -2,6 +2,7 @@
 
 use super::feed::Shape;
 use super::layer::{Carries, Elementwise, OperandStream, SdpLayer, SdpSource, Stage};
+use crate::bus::axi::Begin;
 use crate::nvdla::cube::{Packing, Surface};
 use crate::nvdla::dma::Lines;
 use crate::nvdla::order::Order;
@@ -70,6 +71,20 @@ impl ToPooling {
         let left = (atoms * beats - before) * parts + parts - 1;
         ToPooling { depth: atoms as usize, backward: taken + 2 + left - (beats - 1) }
     }
+}
+
+/// Returns the bound on an atom's start by those before it on their way to the write DMA: the registers of the datapath hold an element, or a
+/// few, each, most two with a skid buffer; what gathers them to an atom holds one (`NV_NVDLA_SDP_cmux`, `NV_NVDLA_SDP_HLS_C_int`,
+/// `NV_NVDLA_SDP_CORE_unpack`). An atom begins when the element that many before its first has left the last of them.
+pub(super) fn begin(layer: &SdpLayer, timing: &SdpTiming) -> Begin {
+    let beats = pace(layer, timing).max(1);
+    let stages = layer.bs.iter().chain(&layer.bn).count() as u32 + u32::from(layer.ew.is_some());
+    let of_stages = registers(&layer.bs) + registers(&layer.bn) + layer.ew.as_ref().map_or(0, elementwise);
+    let forward = 5 + u32::from(layer.source == SdpSource::Accumulator) + of_stages;
+    let with_skid = forward - 2 * stages;
+    let capacity = 2 * with_skid + 2 * stages;
+    let atoms = capacity.div_ceil(beats);
+    Begin::Whole { before: atoms + 1, cycles: atoms * beats - capacity + with_skid + forward + beats }
 }
 
 /// Registers of BS or BN: one before and one behind (`NV_NVDLA_SDP_core`, `u_bs_dppack`, `u_bs_dpunpack`), one each for truncation and

@@ -56,8 +56,6 @@ struct ManagerState {
     /// Beats on W so far.
     beats: u64,
     responses: VecDeque<(u16, bool)>,
-    /// Reason for which nothing comes any more, if so.
-    gone: Option<String>,
 }
 
 impl ManagerPins {
@@ -80,7 +78,6 @@ impl ManagerPins {
                 writes: BTreeMap::new(),
                 beats: 0,
                 responses: VecDeque::new(),
-                gone: None,
             }),
         }
     }
@@ -91,19 +88,18 @@ impl ManagerPins {
 
     // What the interface does.
 
-    /// Time from which on another address can be on AR, as far as is known.
-    pub(in crate::bus::axi) fn read_room(&self, now: Time) -> Time {
-        let channel = &mut self.state.borrow_mut().read_address;
-        channel.settle(now).for_each(drop);
-        channel.free()
-    }
-
-    /// Time from which on another burst can be on AW and W, as far as is known.
-    pub(in crate::bus::axi) fn write_room(&self, now: Time) -> Time {
+    /// Time from which on another address can be on AR, or another burst on AW and W, as far as is known.
+    pub(in crate::bus::axi) fn room(&self, write: bool, now: Time) -> Time {
         let state = &mut *self.state.borrow_mut();
-        state.write_address.settle(now).for_each(drop);
-        state.write_data.settle(now).for_each(drop);
-        state.write_address.free().max(state.write_data.free())
+        let channels = match write {
+            true => &mut [&mut state.write_address, &mut state.write_data][..],
+            false => &mut [&mut state.read_address],
+        };
+        let free = channels.iter_mut().map(|channel| {
+            channel.settle(now).for_each(drop);
+            channel.free()
+        });
+        free.max().unwrap_or(Time::ZERO)
     }
 
     /// Puts a read on AR.
@@ -189,13 +185,11 @@ impl ManagerPins {
         self.state.borrow_mut().responses.pop_front()
     }
 
-    /// Takes the open reads, if nothing comes any more, and returns them with the reason.
-    pub(in crate::bus::axi) fn take_gone(&self) -> Option<(String, Vec<OpenRead>)> {
+    /// Takes the reads that are open: nothing comes any more.
+    pub(in crate::bus::axi) fn take_reads(&self) -> impl Iterator<Item = OpenRead> + use<> {
         let state = &mut *self.state.borrow_mut();
-        let why = state.gone.clone()?;
         state.data.clear();
-        let reads = std::mem::take(&mut state.reads).into_values().flatten().collect();
-        Some((why, reads))
+        std::mem::take(&mut state.reads).into_values().flatten()
     }
 
     /// Returns the number of bursts that are open.
@@ -203,10 +197,6 @@ impl ManagerPins {
         let state = self.state.borrow();
         let reads: usize = state.reads.values().map(VecDeque::len).sum();
         reads + state.writes.values().map(VecDeque::len).sum::<usize>()
-    }
-
-    pub(in crate::bus::axi) fn go(&self, why: &str) {
-        self.state.borrow_mut().gone = Some(why.to_owned());
     }
 
     // What the other side does.

@@ -180,21 +180,17 @@ impl SubordinatePins {
         self.take(AW, now, room)
     }
 
-    /// Says from when on there is room for another read.
-    pub(in crate::bus::axi) fn set_read_room(&self, now: Time, room: Time) {
-        self.tell(&mut self.state.borrow_mut(), AR, now, room);
-    }
-
-    /// Says from when on there is room for another write.
-    pub(in crate::bus::axi) fn set_write_room(&self, now: Time, room: Time) {
-        self.tell(&mut self.state.borrow_mut(), AW, now, room);
-    }
-
-    /// Returns true if an address waits on AR, or on AW.
-    pub(in crate::bus::axi) fn is_address_waiting(&self, write: bool) -> bool {
-        let state = self.state.borrow();
+    /// Drives ARREADY or AWREADY: there is room for another address from `room` on. Returns the time of the next update.
+    pub(in crate::bus::axi) fn update_room(&self, write: bool, now: Time, room: Time) -> Time {
+        let state = &mut *self.state.borrow_mut();
+        self.tell(state, if write { AW } else { AR }, now, room);
         let address = if write { &state.write } else { &state.read };
-        !address.waiting.is_empty()
+        // The next one is taken then, if it waits already.
+        match room > now {
+            true => room,
+            false if address.waiting.is_empty() => Time::MAX,
+            false => now + self.period,
+        }
     }
 
     /// Puts a beat on R.

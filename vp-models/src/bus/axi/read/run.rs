@@ -4,12 +4,12 @@
 //! anything to do, and the engines wait for more than the next burst, nothing can react to a single burst. Then
 //! grants need no steps; each still has its own times, by the rules of [`super::Reads`].
 
-use super::Reads;
-use super::channel::Channel;
+use super::{ReadSide, Reads};
 use crate::bus::axi::Burst;
+use crate::bus::axi::channel::Transfers;
 use crate::bus::axi::observed::Observed;
+use crate::bus::axi::pipeline::Chosen;
 use crate::bus::axi::read_client::{ReadClient, Request, Unnoticed};
-use crate::bus::axi::read_pipeline::Chosen;
 use crate::bus::axi::turn::Clients;
 use std::rc::Rc;
 use vp_core::Time;
@@ -46,26 +46,23 @@ impl Reads {
     /// Chooses reads and puts them on AR before `until` and no later than `quiet`; tells when the last thing was done.
     pub(super) fn run(
         &self,
-        channel: &mut Channel,
+        transfers: &mut Transfers<ReadSide>,
         clients: &[Rc<ReadClient>],
         (mut until, quiet): (Time, Time),
         observed: &Observed,
     ) -> Option<Time> {
-        let (requesting, target) = (self.requesting.get(), &*self.target);
-        let mut granting = std::mem::take(&mut channel.granting);
+        let (requesting, target) = (self.arbiter.requesting(), &*self.target);
+        let mut granting = std::mem::take(&mut transfers.side.granting);
         granting.resize_with(clients.len(), Granting::default);
         let (mut done, mut granted, mut reading): (_, Clients, Clients) = (None, 0, 0);
         loop {
-            let choice = if requesting == 0 { Time::MAX } else { channel.pipeline.room() };
-            let now = choice.min(channel.next_count()).min(channel.next_issue());
+            let choice = if requesting == 0 { Time::MAX } else { transfers.pipeline.room() };
+            let now = choice.min(transfers.next_count()).min(transfers.next_issue());
             if now > quiet || now >= until {
                 break;
             }
             if choice <= now {
-                let mut turn = channel.turn.clone();
-                let Some(number) = turn.next(requesting, |client| clients[client].weight.get()) else {
-                    break;
-                };
+                let Some((number, turn)) = self.arbiter.next(requesting, clients) else { break };
                 let (client, batch) = (&*clients[number], &mut granting[number]);
                 if batch.count == 0 {
                     let Some(Unnoticed { burst, count, ends_request }) = client.unnoticed(TOGETHER) else {
@@ -81,10 +78,9 @@ impl Reads {
                         break;
                     }
                 }
-                channel.turn = turn;
-                channel
-                    .pipeline
-                    .choose(Chosen { client: Some(number), burst: batch.burst, counts: true }, now);
+                self.arbiter.set_turn(turn);
+                let (burst, counted) = (batch.burst, batch.burst.beats);
+                transfers.pipeline.choose(Chosen { client: Some(number), burst, counted, cycles: 1 }, now);
                 client.pass_arbiter(now);
                 batch.burst.address = batch.burst.address.wrapping_add(batch.burst.bytes.into());
                 batch.done += 1;
@@ -95,20 +91,23 @@ impl Reads {
                     until = until.min(client.next_read());
                 }
             }
-            if channel.next_count() <= now {
-                channel.count(now);
+            if transfers.next_count() <= now {
+                transfers.count_next(now);
                 done = Some(now);
             }
-            if channel.next_issue() <= now
-                && let Some((&Chosen { client: Some(number), burst, .. }, _)) = channel.pipeline.counted()
+            if transfers.next_issue() <= now
+                && let Some((&Chosen { client: Some(number), burst, .. }, _)) = transfers.pipeline.counted()
             {
                 let client = &*clients[number];
                 if client.is_awaited(&burst) || !client.read_later(target, &burst) {
                     break;
                 }
                 reading |= 1 << number;
-                channel.pipeline.issue(now);
-                let (first, last) = self.request(channel, &burst, client, now, Time::ZERO);
+                transfers.pipeline.issue(now);
+                let ready = transfers.responder.request_plain(&burst, now);
+                let (first, last) = transfers.side.occupy_bus(ready, &burst, client, self.config.period);
+                transfers.outstanding.add(last);
+                transfers.count.close(burst.beats, first, last);
                 observed.expect(now, false, first, last, &burst);
                 observed.report_many(now);
                 client.deliver(&burst, first);
@@ -125,12 +124,12 @@ impl Reads {
             clients[reading.trailing_zeros() as usize].read_now(target);
             reading &= reading - 1;
         }
-        channel.granting = granting;
+        transfers.side.granting = granting;
         done
     }
 }
 
-impl Channel {
+impl Transfers<ReadSide> {
     /// Returns the time at which the next address can be on AR, with a memory inside and no partner.
     #[inline]
     fn next_issue(&self) -> Time {

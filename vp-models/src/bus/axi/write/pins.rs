@@ -1,6 +1,7 @@
 //! Writes where a partner with a clock is the memory or a master.
 
-use super::{Channel, GrantedWrite, Moving, TimedWrite, Writes};
+use super::{Moving, Write, WriteSide, Writes};
+use crate::bus::axi::channel::Transfers;
 use crate::bus::axi::pins::{Arrived, ManagerPins, SubordinatePins};
 use crate::bus::axi::write_client::WriteClient;
 use crate::bus::axi::{Answer, AxiTarget, Burst, Unmapped};
@@ -9,173 +10,152 @@ use std::rc::Rc;
 use vp_core::Time;
 
 impl Writes {
-    /// Does what is due at the pins; tells when something is due next there.
-    pub(super) fn step_pins(&self, channel: &mut Channel, clients: &[Rc<WriteClient>], now: Time) -> Time {
-        let gone = std::mem::take(&mut self.partners.borrow_mut().gone);
-        for (why, _) in gone.iter().filter_map(|memory| memory.take_gone()) {
-            for requested in std::mem::take(&mut channel.requested).into_values().flatten() {
-                Self::end(channel, requested.given, Some(why.clone()), now);
-            }
-            if let Some(moving) = channel.moving.back_mut().filter(|moving| moving.is_sent) {
-                moving.is_lost = true;
-            }
+    /// Does what is due at the pins; returns the time at which something is due next there.
+    #[inline]
+    pub(super) fn step_pins(
+        &self,
+        transfers: &mut Transfers<WriteSide>,
+        clients: &[Rc<WriteClient>],
+        now: Time,
+    ) -> Time {
+        if !self.partners.is_any() {
+            return Time::MAX;
         }
-        self.has_partners.set(self.partners.borrow().is_any());
-        let partners = self.partners.borrow();
-        if let Some(memory) = &partners.memory {
-            Self::take_responses(memory, channel, now);
-        }
-        match &partners.master {
-            Some((master, number)) => {
-                let due = master.take_write_data(now);
-                let open = channel.moving.back().filter(|moving| moving.stored == Time::MAX);
-                if let Some(is_sent) = open.map(|moving| moving.is_sent) {
-                    let is_its = channel.moving.back().is_some_and(|it| it.generation == partners.generation);
-                    let master = Some(&**master).filter(|master| is_its && !master.is_gone());
-                    match is_sent {
-                        true => self.pass_on(partners.memory.as_deref(), master, channel, now),
-                        false => self.arrive(master, channel, now),
-                    }
+        let memory = self.partners.memory();
+        if let Some(memory) = &memory {
+            while let Some((id, error)) = memory.take_response() {
+                let why = error.then_some("the memory answered an error");
+                if let Some(write) = transfers.responder.open.pop(id.into()) {
+                    self.end(transfers, clients, write, why, now);
                 }
-                self.take_request(master, (*number, &clients[*number]), channel, now);
-                due
             }
-            None => Time::MAX,
         }
+        let master = self.partners.master();
+        let Some(master) = &*master else { return Time::MAX };
+        let (pins, client) = (&*master.pins, &clients[master.writer]);
+        let due = pins.take_write_data(now);
+        let open =
+            |moving: &&mut Moving| moving.stored == Time::MAX && clients[moving.write.client].is_outside();
+        if let Some(moving) = transfers.side.moving.back_mut().filter(open) {
+            let is_its = moving.write.generation == self.partners.generation() && !pins.is_gone();
+            let sender = Some(pins).filter(|_| is_its);
+            let stored = match moving.is_sent {
+                true => self.pass_on(memory.as_deref(), sender, moving, now),
+                false => self.arrive(sender, moving, now),
+            };
+            if let Some(stored) = stored {
+                moving.stored = stored;
+                transfers.pipeline.hold_bus(stored + self.config.period);
+            }
+        }
+        if !client.has_burst()
+            && let Some(burst) = pins.take_write(now, self.master_room(transfers, master.writer, now))
+        {
+            client.take_outside(burst);
+        }
+        // It requests the arbiter's grant when its first data is there.
+        if let Some(first) = pins.first_beat()
+            && client.request_outside(first.max(now))
+        {
+            self.arbiter.set_requesting(master.writer);
+        }
+        due
     }
 
     /// Drives AWREADY of a master outside for its next write; returns the time of the next update.
-    pub(super) fn update_ready(&self, channel: &Channel, clients: &[Rc<WriteClient>], now: Time) -> Time {
-        let partners = self.partners.borrow();
-        let Some((master, number)) = &partners.master else { return Time::MAX };
-        let room = if clients[*number].has_burst() { Time::MAX } else { self.room(channel, now) };
-        master.set_write_room(now, room);
-        if room > now {
-            room
-        } else if master.is_address_waiting(true) {
-            now + self.config.period
-        } else {
-            Time::MAX
+    pub(super) fn update_ready(
+        &self,
+        transfers: &Transfers<WriteSide>,
+        clients: &[Rc<WriteClient>],
+        now: Time,
+    ) -> Time {
+        let master = self.partners.master();
+        let Some(master) = &*master else { return Time::MAX };
+        let is_taken = clients[master.writer].has_burst();
+        let room = if is_taken { Time::MAX } else { self.master_room(transfers, master.writer, now) };
+        master.pins.update_room(true, now, room)
+    }
+
+    /// Time from which on another address of a master outside is taken: when the data of the one before has come.
+    fn master_room(&self, transfers: &Transfers<WriteSide>, writer: usize, now: Time) -> Time {
+        match transfers.pipeline.holds(writer) {
+            true => Time::MAX,
+            false => self.room(transfers, now).max(transfers.pipeline.bus_free()),
         }
     }
 
     // A memory outside.
 
-    /// Takes the responses that have come.
-    fn take_responses(memory: &ManagerPins, channel: &mut Channel, now: Time) {
-        while let Some((id, error)) = memory.take_response() {
-            let why = error.then(|| "the memory answered an error".to_owned());
-            if let Some(TimedWrite { given, .. }) =
-                channel.requested.get_mut(&u32::from(id)).and_then(std::collections::VecDeque::pop_front)
-            {
-                Self::end(channel, given, why, now);
-            }
-        }
-    }
-
+    /// Ends a write that a memory outside had, with an error if there is a reason for one.
     fn end(
-        channel: &mut Channel,
-        GrantedWrite { burst, client, granted, generation, .. }: GrantedWrite,
-        why: Option<String>,
+        &self,
+        transfers: &mut Transfers<WriteSide>,
+        clients: &[Rc<WriteClient>],
+        mut write: Write,
+        why: Option<&str>,
         now: Time,
     ) {
-        let Burst { address, bytes, .. } = burst;
-        let answer = why.map(|why| Answer::Now(Err(Unmapped { address, bytes, why })));
-        channel.last_acknowledged = now;
-        channel.outstanding.close(now);
-        channel.given.push_back(GrantedWrite {
-            burst,
-            client,
-            granted,
-            acknowledged: now,
-            answer,
-            generation,
-        });
+        let Burst { address, bytes, .. } = write.burst;
+        write.answer = why.map(|why| Answer::Now(Err(Unmapped { address, bytes, why: why.to_owned() })));
+        write.acknowledged = now;
+        transfers.outstanding.close(now);
+        if !clients[write.client].is_outside() {
+            transfers.count.close_at(write.burst.beats, now);
+        }
+        transfers.side.last_acknowledged = now;
+        transfers.side.answered.push_back(write);
+    }
+
+    /// Ends the writes that a memory which has gone has not answered, with errors.
+    pub(in crate::bus::axi) fn end_at_pins(&self, why: &str, now: Time) {
+        let (clients, transfers) = (self.arbiter.clients(), &mut *self.transfers.borrow_mut());
+        for write in transfers.responder.open.take_all() {
+            self.end(transfers, &clients, write, Some(why), now);
+        }
+        if let Some(moving) = transfers.side.moving.back_mut().filter(|moving| moving.is_sent) {
+            moving.is_lost = true;
+        }
     }
 
     // A master outside.
 
-    /// Takes the address of the master's next write; it requests the arbiter's grant when its first data is there.
-    fn take_request(
-        &self,
-        master: &SubordinatePins,
-        (number, client): (usize, &WriteClient),
-        channel: &Channel,
-        now: Time,
-    ) {
-        if !client.has_burst()
-            && let Some(burst) = master.take_write(now, self.room(channel, now))
-        {
-            client.take_outside(burst);
-        }
-        if let Some(first) = master.first_beat()
-            && client.request_outside(first.max(now))
-        {
-            self.set_requesting(number);
-        }
-    }
-
-    /// Passes on to a memory outside what has come of the write that is moving.
+    /// Passes on to a memory outside what has come of a write; returns the time of its last beat.
     fn pass_on(
         &self,
         memory: Option<&ManagerPins>,
         master: Option<&SubordinatePins>,
-        channel: &mut Channel,
+        moving: &mut Moving,
         now: Time,
-    ) {
-        let Some(moving) = channel.moving.back_mut().filter(|moving| moving.stored == Time::MAX) else {
-            return;
-        };
-        while moving.passed_on < moving.burst.beats {
-            let beat = match master {
+    ) -> Option<Time> {
+        let beats = moving.write.burst.beats;
+        while moving.passed_on < beats {
+            let (data, strobes) = match master {
                 // The burst has to end.
                 None => (Bytes::from(vec![0; self.config.beat_bytes as usize]), 0),
-                Some(master) => match master.next_beat() {
-                    Some(beat) => beat,
-                    None => return,
-                },
+                Some(master) => master.next_beat()?,
             };
             moving.passed_on += 1;
             if let Some(memory) = memory.filter(|_| !moving.is_lost) {
-                memory.write_data(now, beat.0, (beat.1, moving.passed_on == moving.burst.beats));
+                memory.write_data(now, data, (strobes, moving.passed_on == beats));
             }
         }
-        moving.stored = now;
-        channel.free = now + self.config.period;
+        Some(now)
     }
 
-    /// All data of the write that is moving has come, if it has: when the memory has it is known then.
-    fn arrive(&self, master: Option<&SubordinatePins>, channel: &mut Channel, now: Time) {
-        let Some(moving) = channel.moving.back_mut().filter(|moving| moving.stored == Time::MAX) else {
-            return;
-        };
+    /// Takes all data of a write, if it has come; returns the time of its last beat.
+    fn arrive(&self, master: Option<&SubordinatePins>, moving: &mut Moving, now: Time) -> Option<Time> {
+        let burst = &mut moving.write.burst;
+        let last = moving.write.granted + self.config.period * u64::from(burst.beats - 1);
         let arrived = match master {
-            None => Arrived {
-                data: Vec::new(),
-                written: Vec::new(),
-                base: 0,
-                burst: Burst { bytes: 0, ..moving.burst },
-            },
-            Some(master) => match master.arrived(&moving.burst) {
-                Some(arrived) => arrived,
-                None => return,
-            },
+            Some(master) => master.arrived(burst)?,
+            None => {
+                let burst = Burst { bytes: 0, ..*burst };
+                Arrived { data: Vec::new(), written: Vec::new(), base: 0, burst }
+            }
         };
-        let moved = moving.granted + self.config.period * u64::from(moving.burst.beats - 1);
-        let last = now.max(moved);
-        moving.burst = arrived.burst;
-        moving.arrived = Some(arrived);
-        moving.stored = last;
-        channel.free = last + self.config.period;
-        if self.timed.is_none() {
-            let stored = self.config.serve(&channel.memory_free, last, &moving.burst);
-            moving.stored = stored;
-            let latency = self.config.period * channel.latency.draw();
-            let acknowledged = (stored + latency).max(channel.last_acknowledged + self.config.period);
-            moving.acknowledged = Some(acknowledged);
-            channel.last_acknowledged = acknowledged;
-            channel.outstanding.close(acknowledged);
-        }
+        *burst = arrived.burst;
+        moving.arrived = Some(Box::new(arrived));
+        Some(now.max(last))
     }
 }
 
@@ -195,22 +175,4 @@ pub(super) fn store(target: &dyn AxiTarget, arrived: &Arrived) -> Answer<()> {
         at = end;
     }
     done
-}
-
-impl Moving {
-    /// A write of a master outside, whose data is still to come.
-    pub(super) fn open(burst: Burst, client: usize, granted: Time) -> Moving {
-        Moving {
-            burst,
-            client,
-            granted,
-            stored: Time::MAX,
-            acknowledged: None,
-            arrived: None,
-            is_sent: false,
-            passed_on: 0,
-            is_lost: false,
-            generation: 0,
-        }
-    }
 }

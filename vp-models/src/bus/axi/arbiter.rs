@@ -1,0 +1,115 @@
+//! The arbiter of a direction: its clients, and the one of those that request which is granted next.
+
+use super::turn::{Clients, WeightedRoundRobin};
+use crate::checkpoint::{Checkpoint, CheckpointError};
+use std::cell::{Cell, Ref, RefCell};
+use std::rc::Rc;
+
+/// A client of the arbiter.
+pub(super) trait Client {
+    /// Returns its transaction id.
+    fn id(&self) -> u32;
+
+    /// Number of bursts that it may be granted in a row; with 0 it is granted none.
+    fn weight(&self) -> &Cell<u32>;
+}
+
+/// Weighted round robin among the clients of one direction (RTL, `NV_NVDLA_*_IG_arb`).
+pub(super) struct Arbiter<C> {
+    clients: RefCell<Vec<Rc<C>>>,
+    requesting: Cell<Clients>,
+    /// Clients that request and whose weight is zero: the arbiter skips them (`wt*` there).
+    without_weight: Cell<Clients>,
+    turn: Cell<WeightedRoundRobin>,
+}
+
+impl<C: Client> Arbiter<C> {
+    pub(super) fn new() -> Arbiter<C> {
+        Arbiter {
+            clients: RefCell::default(),
+            requesting: Cell::new(0),
+            without_weight: Cell::new(0),
+            turn: Cell::default(),
+        }
+    }
+
+    /// Adds a client; returns its number.
+    pub(super) fn add(&self, client: Rc<C>) -> usize {
+        let mut clients = self.clients.borrow_mut();
+        assert!(clients.len() < Clients::BITS as usize, "more clients than an interface has places for");
+        clients.push(client);
+        clients.len() - 1
+    }
+
+    /// The clients, each at the place of its number.
+    #[inline]
+    pub(super) fn clients(&self) -> Ref<'_, Vec<Rc<C>>> {
+        self.clients.borrow()
+    }
+
+    /// Sets a client's weight; returns true if it has one, where it had none before or the other way round.
+    pub(super) fn set_weight(&self, id: u32, weight: u32) -> Option<bool> {
+        let clients = self.clients.borrow();
+        let number = clients.iter().position(|client| client.id() == id)?;
+        let before = clients[number].weight().replace(weight);
+        let [from, to] = match (before, weight) {
+            (1.., 0) => [&self.requesting, &self.without_weight],
+            (0, 1..) => [&self.without_weight, &self.requesting],
+            _ => return None,
+        };
+        to.set(to.get() | from.get() & 1 << number);
+        from.set(from.get() & !(1 << number));
+        Some(weight > 0)
+    }
+
+    /// The clients that request and have a weight.
+    #[inline]
+    pub(super) fn requesting(&self) -> Clients {
+        self.requesting.get()
+    }
+
+    /// Adds a client to those that request.
+    pub(super) fn set_requesting(&self, number: usize) {
+        let requesting = match self.clients.borrow()[number].weight().get() {
+            0 => &self.without_weight,
+            _ => &self.requesting,
+        };
+        requesting.set(requesting.get() | 1 << number);
+    }
+
+    /// Takes a client from those that request.
+    #[inline]
+    pub(super) fn clear_requesting(&self, number: usize) {
+        for requesting in [&self.requesting, &self.without_weight] {
+            requesting.set(requesting.get() & !(1 << number));
+        }
+    }
+
+    /// Returns the client that is granted next, of these, and whose turn it is then: see [`Arbiter::set_turn`].
+    #[inline]
+    pub(super) fn next(&self, of: Clients, clients: &[Rc<C>]) -> Option<(usize, WeightedRoundRobin)> {
+        let mut turn = self.turn.get();
+        let number = turn.next(of, |client| clients[client].weight().get())?;
+        Some((number, turn))
+    }
+
+    /// Grants what [`Arbiter::next`] has returned.
+    #[inline]
+    pub(super) fn set_turn(&self, turn: WeightedRoundRobin) {
+        self.turn.set(turn);
+    }
+
+    /// Returns true if a client requests.
+    pub(super) fn has_requests(&self) -> bool {
+        self.requesting.get() != 0 || self.without_weight.get() != 0
+    }
+
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // Clients are their engines'; their requests are looked at by the channel.
+        let Arbiter { clients: _, requesting: _, without_weight: _, turn } = self;
+        let mut next = turn.get();
+        next.checkpoint(at)?;
+        turn.set(next);
+        Ok(())
+    }
+}

@@ -1,0 +1,258 @@
+//! One direction of a memory interface: bursts from the arbiter to the memory.
+//!
+//! ```text
+//! clients → arbiter → registers → count → registers → AR or AW → responder
+//! ```
+//!
+//! What comes back is the direction's own: `read` has the data bus, `write` the data's way to the memory and the responses.
+
+use super::arbiter::{Arbiter, Client};
+use super::observed::Observed;
+use super::outstanding::{CountLimit, Outstanding};
+use super::partners::Partners;
+use super::pipeline::{Chosen, Pipeline};
+use super::responder::Responder;
+use super::turn::Clients;
+use super::{AxiConfig, AxiTarget, Burst, Completion, TimedPort};
+use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::faults::BurstFaults;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use vp_core::Time;
+
+/// A direction: reads or writes.
+pub(super) trait Direction: Sized {
+    const WRITE: bool;
+
+    /// Party that the arbiter grants bursts.
+    type Client: Client;
+
+    /// A burst that the memory has, as the channel keeps it.
+    type Kept;
+
+    /// Returns the clients whose next burst can be chosen at `now`, and the time at which the first one of these or of others can.
+    fn requests(channel: &Channel<Self>, clients: &[Rc<Self::Client>], now: Time) -> (Clients, Time);
+
+    /// Takes the burst that a client is granted now; returns it, and true if more of its bursts wait.
+    fn grant(client: &Self::Client, now: Time) -> (Burst, bool);
+
+    /// Returns true if the client is a master outside.
+    fn is_outside(client: &Self::Client) -> bool;
+
+    /// Number of cycles for which a burst occupies the way from the arbiter on.
+    fn cycles(burst: &Burst) -> u32;
+
+    /// Puts an address on AR or AW now.
+    fn issue(
+        channel: &Channel<Self>,
+        transfers: &mut Transfers<Self>,
+        client: (usize, &Self::Client),
+        burst: Burst,
+        now: Time,
+        observed: &Observed,
+    );
+}
+
+/// One direction of an interface.
+pub(super) struct Channel<D: Direction> {
+    pub(super) config: AxiConfig,
+    pub(super) target: Rc<dyn AxiTarget>,
+    pub(super) arbiter: Arbiter<D::Client>,
+    pub(super) partners: Rc<Partners>,
+    pub(super) transfers: RefCell<Transfers<D>>,
+}
+
+/// The bursts behind the arbiter.
+pub(super) struct Transfers<D: Direction> {
+    /// Bursts that are chosen and not on the bus.
+    pub(super) pipeline: Pipeline,
+    /// Beats under way, as the device counts them.
+    pub(super) count: CountLimit,
+    /// Bursts under way, as the memory counts them.
+    pub(super) outstanding: Outstanding,
+    pub(super) responder: Responder<D::Kept>,
+    pub(super) side: D,
+}
+
+/// An answer whose modelled time has come, and which has not.
+pub(super) enum PendingAnswer {
+    Read(Rc<Completion<Vec<u8>>>),
+    Write(Rc<Completion<()>>),
+}
+
+impl<D: Direction> Channel<D> {
+    pub(super) fn new(
+        config: &AxiConfig,
+        (target, model): (Rc<dyn AxiTarget>, Option<Rc<dyn TimedPort>>),
+        memory_free: Rc<Cell<Time>>,
+        partners: &Rc<Partners>,
+        side: D,
+    ) -> Channel<D> {
+        let (stages, most) = match D::WRITE {
+            true => (config.write_pipeline, config.write_outstanding),
+            false => (config.read_pipeline, config.read_outstanding),
+        };
+        let transfers = Transfers {
+            pipeline: Pipeline::new(config.period, stages),
+            count: CountLimit::new(config.period, config.burst_beats),
+            // `arready` and `awready` are registered.
+            outstanding: Outstanding::new(config.period, most),
+            responder: Responder::new(D::WRITE, config, model, memory_free),
+            side,
+        };
+        Channel {
+            config: config.clone(),
+            target,
+            arbiter: Arbiter::new(),
+            partners: partners.clone(),
+            transfers: RefCell::new(transfers),
+        }
+    }
+
+    /// Has faults strike from now on.
+    pub(super) fn set_faults(&self, faults: Rc<BurstFaults>) {
+        self.transfers.borrow_mut().responder.set_faults(faults);
+    }
+
+    /// Limits what is under way further than the memory does.
+    pub(super) fn set_limit(&self, limit: u32) {
+        self.transfers.borrow_mut().count.set_limit(limit);
+    }
+
+    /// Returns true if nothing is under way.
+    pub(super) fn is_idle(&self, now: Time) -> bool {
+        let transfers = self.transfers.borrow();
+        transfers.pipeline.is_empty() && transfers.outstanding.is_empty(now)
+    }
+
+    /// Drops what a master outside has asked for and is not on the bus.
+    pub(super) fn forget(&self, number: usize) {
+        self.transfers.borrow_mut().pipeline.forget(number);
+        self.arbiter.clear_requesting(number);
+    }
+
+    /// Time from which on the memory takes another address.
+    #[inline]
+    pub(super) fn memory_room(&self, transfers: &Transfers<D>, now: Time) -> Time {
+        let room = transfers.responder.room().max(transfers.outstanding.room());
+        match self.partners.memory() {
+            Some(pins) => room.max(pins.room(D::WRITE, now)),
+            None => room,
+        }
+    }
+
+    /// Time from which on an address of a master outside is taken.
+    pub(super) fn room(&self, transfers: &Transfers<D>, now: Time) -> Time {
+        transfers.pipeline.room().max(self.memory_room(transfers, now))
+    }
+
+    /// Returns the time at which the arbiter can choose a burst, or one that is chosen can move on.
+    #[inline]
+    pub(super) fn next_advance(
+        &self,
+        transfers: &Transfers<D>,
+        clients: &[Rc<D::Client>],
+        now: Time,
+    ) -> Time {
+        let choice = D::requests(self, clients, now).1.max(transfers.pipeline.room());
+        choice.min(transfers.next_count()).min(self.next_issue(transfers, now))
+    }
+
+    /// Returns the time at which the next address can be on the bus, as far as that is chosen and counted.
+    #[inline]
+    fn next_issue(&self, transfers: &Transfers<D>, now: Time) -> Time {
+        match transfers.pipeline.counted() {
+            None => Time::MAX,
+            Some((Chosen { client: None, .. }, free)) => free,
+            Some((_, free)) => free.max(self.memory_room(transfers, now)),
+        }
+    }
+
+    /// Chooses a burst, counts one, and puts one on the bus, as far as they can move now. Tells if one has.
+    #[inline]
+    pub(super) fn advance_pipeline(
+        &self,
+        transfers: &mut Transfers<D>,
+        clients: &[Rc<D::Client>],
+        now: Time,
+        observed: &Observed,
+    ) -> bool {
+        let mut has_moved = self.choose(transfers, clients, now);
+        if transfers.next_count() <= now {
+            transfers.count_next(now);
+            has_moved = true;
+        }
+        if self.next_issue(transfers, now) <= now
+            && let Some((&Chosen { client, burst, .. }, _)) = transfers.pipeline.counted()
+            && (client.is_none() || transfers.responder.admits(&burst, now))
+        {
+            transfers.pipeline.issue(now);
+            if let Some(number) = client {
+                D::issue(self, transfers, (number, &clients[number]), burst, now, observed);
+            }
+            has_moved = true;
+        }
+        has_moved
+    }
+
+    /// Has the arbiter choose a burst, if there is one and a place for it.
+    #[inline]
+    fn choose(&self, transfers: &mut Transfers<D>, clients: &[Rc<D::Client>], now: Time) -> bool {
+        if transfers.pipeline.room() > now {
+            return false;
+        }
+        let (requesting, _) = D::requests(self, clients, now);
+        let Some((number, turn)) = self.arbiter.next(requesting, clients) else { return false };
+        self.arbiter.set_turn(turn);
+        let client = &*clients[number];
+        let (burst, is_requesting) = D::grant(client, now);
+        if !is_requesting {
+            self.arbiter.clear_requesting(number);
+        }
+        // What the device counts is its own, and nothing of another master's.
+        let counted = if D::is_outside(client) { 0 } else { burst.beats };
+        let chosen = Chosen { client: Some(number), burst, counted, cycles: D::cycles(&burst) };
+        transfers.pipeline.choose(chosen, now);
+        true
+    }
+
+    pub(super) fn checkpoint(
+        &self,
+        at: &mut Checkpoint<'_>,
+        side: impl FnOnce(&mut D, &mut Checkpoint<'_>) -> Result<(), CheckpointError>,
+    ) -> Result<(), CheckpointError> {
+        let Channel { config: _, target: _, arbiter, partners, transfers } = self;
+        at.at_rest(
+            !partners.is_any() && !arbiter.clients().iter().any(|client| D::is_outside(client)),
+            "a partner is, or was since the last reset, at its pins",
+        )?;
+        arbiter.checkpoint(at)?;
+        let Transfers { pipeline, count, outstanding, responder, side: own } = &mut *transfers.borrow_mut();
+        pipeline.checkpoint(at)?;
+        count.checkpoint(at)?;
+        outstanding.checkpoint(at)?;
+        responder.checkpoint(at)?;
+        side(own, at)
+    }
+}
+
+impl<D: Direction> Transfers<D> {
+    /// Returns the time at which the next burst that is chosen can be counted.
+    #[inline]
+    pub(super) fn next_count(&self) -> Time {
+        match self.pipeline.uncounted() {
+            None => Time::MAX,
+            Some((Chosen { counted: 0, .. }, room)) => room,
+            Some((Chosen { counted, .. }, room)) => room.max(self.count.room(*counted)),
+        }
+    }
+
+    /// Counts it.
+    #[inline]
+    pub(super) fn count_next(&mut self, now: Time) {
+        if let Some((&Chosen { counted, .. }, _)) = self.pipeline.uncounted() {
+            self.count.add_open(counted);
+        }
+        self.pipeline.count(now);
+    }
+}

@@ -1,0 +1,535 @@
+//! The way of a write client's bursts from its engine to the arbiter, where each burst is one beat.
+//!
+//! ```text
+//! engine → lanes → DMAIF → pipe_p1 → pipe_p2 ┬→ header of a line: pipe_p3
+//!                                            └→ data FIFO → commands in front of the arbiter
+//! ```
+//!
+//! A line is a header and its beats in one stream of items, and each item takes a place in each register. Headers leave the stream one
+//! at a time: that of the next line waits in pipe_p2 until the last beat of the line before has left the data FIFO. So how much the way
+//! holds depends on where the lines end (RTL, branch nv_small: `NV_NVDLA_DMAIF_wr.v`, `NV_NVDLA_NOCIF_DRAM_WRITE_IG_bpt.v`, `_arb.v`;
+//! `master`: `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, `_arb.v`).
+//!
+//! Times are those at which a burst would be on AW if nothing held it back from there on. So those of an unhindered burst are all the
+//! same. Nothing waits in this code: the times follow from those of the puts and of the grants, as far as these are known.
+
+use crate::checkpoint::{Checkpoint, CheckpointError};
+use std::collections::VecDeque;
+use vp_core::Time;
+
+/// The places on a write client's way to the arbiter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WritePathConfig {
+    /// Items in each of pipe_p1 and pipe_p2: 1, or 2 with a skid register. A place can be taken as many cycles after an item has left.
+    pub register: u32,
+    /// Beats in the data FIFO; a place can be taken as many cycles after a beat has left.
+    pub data: u32,
+    /// Cycles from the leaving of a line's last beat to the next header's entry into pipe_p3.
+    pub header: u32,
+    /// Commands that wait for the arbiter; a place can be taken one cycle more than there are places after a grant.
+    pub commands: u32,
+    /// The places between the engine and DMAIF.
+    pub lanes: WriteLanes,
+}
+
+/// The places between an engine and DMAIF, each of one burst, which take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteLanes {
+    /// Number of places.
+    pub count: u32,
+    /// True if each line begins with the first place.
+    pub by_line: bool,
+    /// Cycles from a burst's leaving a place until the next one can be whole in it.
+    pub refill: u32,
+}
+
+/// Cycles from one burst of a client to its next at the arbiter: a command and its data go in turns.
+const COMMAND_AND_DATA: u64 = 2;
+
+/// Bursts that an engine may begin ahead of one that is whole, at most.
+const MOST_AHEAD: usize = 64;
+
+/// Bound on an engine's beginning of a burst: at least so many `cycles` from something that the one so many before it does, if that was held
+/// back, until its own time on AW.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// From the time at which that one is whole in its lane.
+    Whole {
+        /// Number of bursts.
+        before: u32,
+        /// Number of cycles.
+        cycles: u32,
+    },
+    /// From the time at which that one leaves its lane for DMAIF.
+    HandedOver {
+        /// Number of bursts.
+        before: u32,
+        /// Number of cycles.
+        cycles: u32,
+    },
+}
+
+/// A header or a beat, with the times at which it enters each register; [`Time::MAX`]: not known.
+#[derive(Clone, Copy)]
+struct Item {
+    /// Number of the beat, or of the first of the header's line.
+    number: usize,
+    is_header: bool,
+    /// Lane of a beat, and the time at which it is whole there.
+    lane: usize,
+    /// Time at which a beat is whole in its lane if nothing holds it back, and at which it is.
+    due: Time,
+    whole: Time,
+    dmaif: Time,
+    first: Time,
+    second: Time,
+    /// Time at which it enters pipe_p3, or the data FIFO.
+    behind: Time,
+}
+
+impl Item {
+    const PAST: Item = Item {
+        number: 0,
+        is_header: true,
+        lane: 0,
+        due: Time::ZERO,
+        whole: Time::ZERO,
+        dmaif: Time::ZERO,
+        first: Time::ZERO,
+        second: Time::ZERO,
+        behind: Time::ZERO,
+    };
+
+    /// An item that has gone through at `time`.
+    fn before(time: Time) -> Item {
+        Item { dmaif: time, first: time, second: time, behind: time, ..Item::PAST }
+    }
+}
+
+/// The times of the last so many bursts, by number.
+#[derive(Clone)]
+struct Last<const N: usize> {
+    times: [Time; N],
+    count: usize,
+}
+
+impl<const N: usize> Last<N> {
+    const NONE: Last<N> = Last { times: [Time::ZERO; N], count: 0 };
+
+    fn push(&mut self, time: Time) {
+        self.times[self.count % N] = time;
+        self.count += 1;
+    }
+
+    /// Returns the time of the burst that many before number `of`; [`Time::ZERO`] if there is none, [`Time::MAX`] if it is not known.
+    fn before(&self, of: usize, by: u32) -> Time {
+        match of.checked_sub(by as usize) {
+            None => Time::ZERO,
+            Some(number) if number >= self.count => Time::MAX,
+            Some(number) => self.times[number % N],
+        }
+    }
+}
+
+/// The bursts of a client on their way to the arbiter.
+#[derive(Clone)]
+pub(super) struct WritePath {
+    config: WritePathConfig,
+    period: Time,
+    /// Time from one burst of the engine to its next, at least.
+    pace: Time,
+    /// The last items that are in the data FIFO or pipe_p3, and those that are not.
+    through: [Item; 2],
+    items: VecDeque<Item>,
+    /// Number of bursts put, and the place of the next one in its line, or among all.
+    put: usize,
+    place: usize,
+    /// Number of bursts that are not known to be whole.
+    coming: usize,
+    /// Times from which a lane can have its next burst; [`Time::MAX`] while it has one.
+    lanes: Vec<Time>,
+    /// Times at which the last burst is whole and enters DMAIF; the second is not known unless as many have.
+    last: [Time; 2],
+    /// Times at which bursts are whole, and enter DMAIF, that were held back until then; [`Time::ZERO`] of others.
+    whole: Last<MOST_AHEAD>,
+    handed_over: Last<MOST_AHEAD>,
+    /// Times at which those in the data FIFO that do not ask the arbiter have entered it.
+    data: VecDeque<Time>,
+    asks: Last<4>,
+    grants: Last<2>,
+    /// Time for which items have waited for a place in DMAIF.
+    stalled: Time,
+}
+
+impl WritePath {
+    pub(super) fn new(period: Time, config: WritePathConfig) -> WritePath {
+        debug_assert!(config.data <= 4 && config.commands <= 2, "the times of so many are kept");
+        WritePath {
+            config,
+            period,
+            pace: period,
+            through: [Item::PAST, Item::before(period)],
+            items: VecDeque::new(),
+            put: 0,
+            place: 0,
+            coming: 0,
+            lanes: vec![Time::ZERO; config.lanes.count.max(1) as usize],
+            last: [Time::ZERO; 2],
+            whole: Last::NONE,
+            handed_over: Last::NONE,
+            data: VecDeque::new(),
+            asks: Last::NONE,
+            grants: Last::NONE,
+            stalled: Time::ZERO,
+        }
+    }
+
+    /// Sets the time from one burst of the engine to its next.
+    pub(super) fn set_pace(&mut self, pace: Time) {
+        self.pace = pace;
+    }
+
+    /// Begins a line.
+    pub(super) fn begin_line(&mut self) {
+        if self.config.lanes.by_line {
+            self.place = 0;
+        }
+        self.push(true, 0, Time::ZERO);
+    }
+
+    /// Puts a burst, which would be on AW at `at`.
+    pub(super) fn put(&mut self, at: Time) {
+        self.coming += 1;
+        self.push(false, self.place % self.lanes.len(), at);
+        self.put += 1;
+        self.place += 1;
+        self.advance();
+    }
+
+    fn push(&mut self, is_header: bool, lane: usize, due: Time) {
+        let item = Item { number: self.put, is_header, lane, due, ..Item::PAST };
+        let [whole, dmaif, first, second, behind] = [Time::MAX; 5];
+        let whole = if is_header { Time::ZERO } else { whole };
+        self.items.push_back(Item { whole, dmaif, first, second, behind, ..item });
+    }
+
+    /// Notes that the arbiter has granted the first burst that asks.
+    pub(super) fn granted(&mut self, at: Time) {
+        self.grants.push(at);
+        self.advance();
+    }
+
+    /// Returns the time from which the first burst that is not granted asks the arbiter, if that is known.
+    #[inline]
+    pub(super) fn asks(&self) -> Option<Time> {
+        Some(self.asks.before(self.grants.count, 0)).filter(|asks| *asks < Time::MAX)
+    }
+
+    /// Returns the time at which the last burst is in DMAIF, if that is known.
+    pub(super) fn handed_over(&self) -> Option<Time> {
+        (self.handed_over.count == self.put).then_some(self.last[1])
+    }
+
+    /// Returns the earliest time at which the next burst can be on AW, as far as those before it hold it back. `None`: that is not known.
+    pub(super) fn earliest(&self, begin: Begin) -> Option<Time> {
+        let (of, before, cycles) = match begin {
+            Begin::Whole { before, cycles } => (&self.whole, before, cycles),
+            Begin::HandedOver { before, cycles } => (&self.handed_over, before, cycles),
+        };
+        match of.before(self.put, before.clamp(1, MOST_AHEAD as u32)) {
+            Time::ZERO => Some(Time::ZERO),
+            Time::MAX => None,
+            from => Some(from + self.period * u64::from(cycles)),
+        }
+    }
+
+    /// Returns how many bursts of at most so many, the first of which would be on AW at `at` and the others each `pace` later, begin as if
+    /// nothing held them back.
+    pub(super) fn unhindered(&self, begin: Begin, at: Time, pace: Time, most: usize) -> usize {
+        let mut path = self.clone();
+        let is_next = |number: &usize| {
+            let next = at + pace * *number as u64;
+            let begins = path.earliest(begin).is_some_and(|earliest| earliest <= next);
+            path.put(next);
+            begins
+        };
+        (0..most).take_while(is_next).count()
+    }
+
+    /// Finds the times that are known by now.
+    fn advance(&mut self) {
+        loop {
+            self.fill_lanes();
+            let has_left = self.move_items();
+            let has_asked = self.ask();
+            // A burst that leaves its lane lets another in; one that asks lets items behind it move.
+            if !(has_left && self.coming > 0 || has_asked && !self.items.is_empty()) {
+                return;
+            }
+        }
+    }
+
+    /// Has bursts whole in their lanes.
+    fn fill_lanes(&mut self) {
+        while self.coming > 0 {
+            let number = self.put - self.coming;
+            let item = self.items.iter_mut().rev().find(|item| !item.is_header && item.number == number);
+            let Some(item) = item.filter(|item| self.lanes[item.lane] < Time::MAX) else { break };
+            let free = std::mem::replace(&mut self.lanes[item.lane], Time::MAX);
+            item.whole = item.due.max(free).max(self.last[0] + self.pace);
+            self.last[0] = item.whole;
+            self.whole.push(if item.whole > item.due { item.whole } else { Time::ZERO });
+            self.coming -= 1;
+        }
+    }
+
+    /// Moves items on through DMAIF and the registers; returns true if one has left its lane.
+    fn move_items(&mut self) -> bool {
+        let mut has_left = false;
+        let [mut earlier, mut before] = self.through;
+        for index in 0..self.items.len() {
+            let was = self.items[index];
+            let item = self.moved(was, &before, &earlier);
+            if was.dmaif == Time::MAX {
+                if item.dmaif == Time::MAX {
+                    break;
+                }
+                has_left = true;
+                self.stalled += item.dmaif.since(item.whole.max(before.dmaif + self.period));
+                if !item.is_header {
+                    self.last[1] = item.dmaif;
+                    self.handed_over.push(if item.dmaif > item.due { item.dmaif } else { Time::ZERO });
+                    let refill = self.period * u64::from(self.config.lanes.refill);
+                    self.lanes[item.lane] = item.dmaif + refill;
+                }
+            }
+            self.items[index] = item;
+            (earlier, before) = (before, item);
+        }
+        while let Some(item) = self.items.front().filter(|item| item.behind < Time::MAX) {
+            if !item.is_header {
+                self.data.push_back(item.behind);
+            }
+            self.through = [self.through[1], *item];
+            self.items.pop_front();
+        }
+        has_left
+    }
+
+    /// Returns an item with those of its times that are known, behind two others.
+    fn moved(&self, mut item: Item, before: &Item, earlier: &Item) -> Item {
+        let period = self.period;
+        if item.dmaif == Time::MAX {
+            let Some(dmaif) = enters_dmaif(item.whole, before, earlier, period) else { return item };
+            item.dmaif = dmaif;
+        }
+        // A register of one place passes its item on in the cycle in which it takes the next.
+        let places = u64::from(self.config.register);
+        let room = |before: Time, earlier: Time| match places {
+            1 => before + period,
+            places => earlier + period * places,
+        };
+        item.first = item.dmaif.max(before.first + period).max(room(before.second, earlier.second));
+        item.second = item.first.max(before.second + period).max(room(before.behind, earlier.behind));
+        let (by, cycles) = match item.is_header {
+            true => (1, self.config.header),
+            false => (self.config.data, self.config.data),
+        };
+        let room = self.asks.before(item.number, by) + period * u64::from(cycles);
+        item.behind = item.second.max(before.behind + period).max(room);
+        item
+    }
+
+    /// Has bursts ask the arbiter; returns true if one does.
+    fn ask(&mut self) -> bool {
+        let (period, commands, mut has_moved) = (self.period, self.config.commands, false);
+        while let Some(&in_data) = self.data.front() {
+            let number = self.asks.count;
+            let granted = self.grants.before(number, commands);
+            if granted == Time::MAX {
+                break;
+            }
+            let command = self.asks.before(number, 1) + period * COMMAND_AND_DATA;
+            self.asks.push(in_data.max(command).max(granted + period * u64::from(commands + 1)));
+            self.data.pop_front();
+            has_moved = true;
+        }
+        has_moved
+    }
+
+    /// Takes the time for which items have waited for a place in DMAIF.
+    pub(super) fn take_stalled(&mut self) -> Time {
+        std::mem::take(&mut self.stalled)
+    }
+
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        at.at_rest(self.grants.count == self.put, "a write waits for the arbiter")?;
+        // The times are past.
+        at.value(&mut self.stalled)
+    }
+}
+
+/// Returns the time at which an item that can be there from `from` on enters DMAIF, if that is known: a register made by `eperl::pipe -is`, which holds
+/// two if the second is there in the very next cycle, or when one leaves.
+fn enters_dmaif(from: Time, before: &Item, earlier: &Item, period: Time) -> Option<Time> {
+    if from == Time::MAX || earlier.first == Time::MAX {
+        return None;
+    }
+    let next = before.dmaif + period;
+    if earlier.first + period <= before.dmaif && from <= next {
+        return Some(next);
+    }
+    let leaves = earlier.first + period * 2;
+    if from <= leaves {
+        return Some(leaves);
+    }
+    (before.first < Time::MAX).then(|| from.max(before.first + period * 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const CYCLE: Time = Time::ns(1);
+
+    /// Branch nv_small, SDP.
+    const SMALL: WritePathConfig = WritePathConfig {
+        register: 1,
+        data: 4,
+        header: 2,
+        commands: 2,
+        lanes: WriteLanes { count: 4, by_line: true, refill: 2 },
+    };
+
+    /// Returns the cycles at which bursts are granted of lines that begin at these cycles with so many bursts, one each `pace`, if the arbiter grants
+    /// none before `free`, and one each cycle from then on.
+    fn granted(config: WritePathConfig, lines: &[(u64, u64)], pace: u64, free: u64) -> Vec<u64> {
+        let mut path = WritePath::new(CYCLE, config);
+        path.set_pace(CYCLE * pace);
+        for &(first, bursts) in lines {
+            path.begin_line();
+            (0..bursts).for_each(|burst| path.put(CYCLE * (first + burst * pace)));
+        }
+        let (mut granted, mut free) = (Vec::new(), CYCLE * free);
+        while let Some(asks) = path.asks() {
+            let at = asks.max(free);
+            path.granted(at);
+            granted.push(at.cycles(CYCLE));
+            free = at + CYCLE;
+        }
+        assert!(path.handed_over().is_some());
+        assert_eq!(granted.len() as u64, lines.iter().map(|(_, bursts)| bursts).sum::<u64>());
+        granted
+    }
+
+    /// Branch nv_small, CDP; `master`, PDP.
+    const FIFO: WriteLanes = WriteLanes { count: 9, by_line: false, refill: 11 };
+    const MASTER: WritePathConfig =
+        WritePathConfig { register: 2, data: 2, header: 1, commands: 1, lanes: FIFO };
+
+    #[test]
+    fn bursts_that_nothing_holds_back_ask_in_time() {
+        let times = |first: u64, pace: u64| (0..8).map(move |burst| first + burst * pace);
+        let lines = [(100, 8), (164, 8)];
+        let expected: Vec<u64> = times(100, 8).chain(times(164, 8)).collect();
+        assert_eq!(granted(SMALL, &lines, 8, 0), expected);
+        assert_eq!(granted(MASTER, &lines, 8, 0), expected);
+    }
+
+    #[test]
+    fn a_client_asks_every_second_cycle() {
+        let expected = [100, 102, 104, 106, 108, 200, 202, 204, 206, 208];
+        assert_eq!(granted(WritePathConfig { lanes: FIFO, ..SMALL }, &[(100, 5), (200, 5)], 1, 0), expected);
+        assert_eq!(granted(MASTER, &[(100, 5), (200, 5)], 1, 0), expected);
+    }
+
+    /// Two bursts ask at once, as many as there are commands; then the data of each command comes behind it.
+    #[test]
+    fn what_has_waited_comes_as_the_registers_pass_it_on() {
+        let lines = [(100, 8)];
+        assert_eq!(granted(SMALL, &lines, 8, 1000), [1000, 1001, 1003, 1005, 1007, 1009, 1011, 1013]);
+        assert_eq!(granted(MASTER, &lines, 8, 1000), [1000, 1002, 1004, 1006, 1008, 1010, 1012, 1014]);
+    }
+
+    /// The header enters pipe_p3 when the last beat of the line before has left the data FIFO, and its data comes behind.
+    #[test]
+    fn a_line_waits_for_the_one_before() {
+        let lines = [(100, 2), (116, 2), (132, 2)];
+        assert_eq!(granted(SMALL, &lines, 8, 1000), [1000, 1001, 1003, 1005, 1008, 1010]);
+    }
+
+    /// RTL, branch nv_small, SDP without a stage: where AW has taken one burst and stands, 16 of two lines of 8 are begun and not taken, four of
+    /// them behind the arbiter.
+    #[test]
+    fn an_engine_begins_no_more_than_the_way_holds() {
+        let begin = Begin::Whole { before: 3, cycles: 24 };
+        let mut path = WritePath::new(CYCLE, SMALL);
+        path.set_pace(CYCLE * 8);
+        let (mut begun, mut granted) = (0, 0);
+        while let Some(earliest) = path.earliest(begin) {
+            assert_eq!(earliest, Time::ZERO, "nothing is known to hold it back");
+            if begun % 8 == 0 {
+                path.begin_line();
+            }
+            path.put(CYCLE * (100 + 8 * begun));
+            begun += 1;
+            if granted < 5
+                && let Some(asks) = path.asks()
+            {
+                path.granted(asks);
+                granted += 1;
+            }
+        }
+        assert_eq!((begun, granted), (16 + 1, 4 + 1));
+        path.granted(CYCLE * 1000);
+        assert!(path.earliest(begin).is_some_and(|earliest| earliest > CYCLE * 1000));
+    }
+
+    proptest! {
+        /// Bursts that are put one by one, between the grants, go as those that are put at once.
+        #[test]
+        fn times_do_not_depend_on_when_they_are_asked_for(
+            lines in prop::collection::vec((1u64..40, 1u64..12), 1..8),
+            pace in 1u64..9,
+            delays in prop::collection::vec(0u64..40, 96),
+            by_turns in prop::collection::vec(any::<bool>(), 200),
+            is_master in any::<bool>(),
+        ) {
+            let config = if is_master { MASTER } else { SMALL };
+            let mut puts = Vec::new();
+            let mut at = 100;
+            for (gap, bursts) in lines {
+                (0..bursts).for_each(|burst| puts.push((at + burst * pace, burst == 0)));
+                at += bursts * pace + gap;
+            }
+            let run = |mut is_put: Box<dyn FnMut() -> bool>| {
+                let mut path = WritePath::new(CYCLE, config);
+                path.set_pace(CYCLE * pace);
+                let (mut next, mut free, mut granted) = (0, 0, Vec::new());
+                while granted.len() < puts.len() {
+                    match path.asks() {
+                        Some(asks) if next == puts.len() || !is_put() => {
+                            let at = asks.cycles(CYCLE).max(free) + delays[granted.len()];
+                            path.granted(CYCLE * at);
+                            granted.push(at);
+                            free = at + 1;
+                        }
+                        _ => {
+                            let (at, is_first) = puts[next];
+                            if is_first {
+                                path.begin_line();
+                            }
+                            path.put(CYCLE * at);
+                            next += 1;
+                        }
+                    }
+                }
+                (granted, path.handed_over())
+            };
+            let mut turns = by_turns.into_iter().cycle();
+            let mixed = run(Box::new(move || turns.next().unwrap_or(true)));
+            prop_assert_eq!(mixed, run(Box::new(|| true)));
+        }
+    }
+}
