@@ -113,7 +113,7 @@ impl Nocif {
         for (id, weight) in WRITE_WEIGHTS {
             self.interconnect.set_write_weight(id, settings.get(weight));
         }
-        // The register counts from zero: 255 lets 256 be outstanding.
+        // The register counts beats from zero: 255 lets 256 be outstanding.
         let limit = |field| settings.get(field) + 1;
         let (reads, writes) = (mcif::CFG_OUTSTANDING_CNT::RD_OS_CNT, mcif::CFG_OUTSTANDING_CNT::WR_OS_CNT);
         self.interconnect.set_outstanding(limit(reads), limit(writes));

@@ -334,8 +334,9 @@ impl Built<'_> {
     /// around it; `_arb.v`, pipe_p1 with its skid register. `master`: `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, pipes of two items each, for data as well;
     /// `_arb.v`, one command. Of nvdlav1, which gathers up to four beats, it is not modelled.
     fn write_path(self, lanes: WriteLanes) -> Option<WritePathConfig> {
-        let primary = self.config.primary();
-        let is_single = primary.max_burst == 1 && primary.width_bytes == self.atom();
+        // A layer writes to either memory.
+        let mut interfaces = std::iter::once(self.config.primary()).chain(self.config.secondary());
+        let is_single = interfaces.all(|it| it.max_burst == 1 && it.width_bytes == self.atom());
         match self.tree {
             RtlTree::NvSmall if is_single => {
                 Some(WritePathConfig { register: 1, data: 4, header: 2, commands: 2, lanes })

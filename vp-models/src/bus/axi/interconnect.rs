@@ -185,10 +185,10 @@ impl Interconnect {
         self.reads.is_idle(now) && self.writes.is_idle(now)
     }
 
-    /// Limits the transfers in flight further than the memory does: beats of reads, and writes.
-    pub fn set_outstanding(&self, read_beats: u32, writes: u32) {
+    /// Limits the transfers in flight further than the memory does: beats of reads, and beats of writes.
+    pub fn set_outstanding(&self, read_beats: u32, write_beats: u32) {
         self.reads.set_limit(read_beats);
-        self.writes.set_limit(writes);
+        self.writes.set_limit(write_beats);
         // There may be room earlier.
         self.due.iter().for_each(|due| due.set(Time::ZERO));
     }
