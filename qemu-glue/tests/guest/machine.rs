@@ -297,6 +297,19 @@ impl Machine {
         self.told.lock().expect("no panic").clone()
     }
 
+    /// Returns what was told once a sentence is in it: the thread that reads it may be behind what a guest or a monitor says.
+    pub(crate) fn told_with(&self, sentence: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let told = self.told();
+            if told.contains(sentence) {
+                return told;
+            }
+            assert!(Instant::now() < until, "not told: {sentence}\n{told}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Waits until the guest says a line. Gives what it said if it ends without.
     pub(crate) fn wait_for(&mut self, line: &str) {
         self.wait_until(line, |last| last == line);

@@ -24,7 +24,7 @@ fn linux_and_its_generic_driver_of_pci_functions_run_a_layer() {
     machine.wait_for("the other process too");
     assert!(machine.said.contains(&"class 120000".to_owned()), "{:?}", machine.said);
     assert!(machine.said.ends_with(&["2 CPUs".into(), "PASS".into(), "the other process too".into()]));
-    let told = machine.told();
+    let told = machine.told_with("vp: PCI function");
     let expected = "vp: PCI function 1af4:10f0, 256 KiB of registers, interrupt INTA#: nv_small at unix:";
     assert!(told.starts_with(expected) && told.lines().count() == 1, "{told}");
 }
@@ -57,7 +57,7 @@ fn a_function_that_is_no_bus_master_is_said_to_be_none_with_each_access() {
     let setup = Setup::kernel(Kind::Function, &files, "passive=1").connect(&server.address);
     let mut machine = setup.start();
     machine.wait_for_start("FAIL");
-    let told = machine.told();
+    let told = machine.told_with("the guest's driver has not made the device a bus master");
     let warnings: Vec<&str> = told.lines().filter(|line| line.contains("warning")).collect();
     let is_right = |line: &&str| line.contains("the guest's driver has not made the device a bus master");
     assert!(warnings.len() > 1 && warnings.iter().all(is_right), "{told}");
