@@ -5,6 +5,7 @@ use std::iter::zip;
 use std::ops::{AddAssign, Index, IndexMut};
 use vp_core::Time;
 
+use crate::memory::dram::DramActivity;
 use crate::occupancy::WorkCounts;
 
 /// Activity of a device in a span of time.
@@ -20,6 +21,8 @@ pub struct Activity {
     pub moved: Vec<Moved>,
     /// Amounts of work that its units did.
     pub work: WorkCounts,
+    /// Activity of each DRAM, by the platform's port: whoever it was for.
+    pub drams: Vec<(&'static str, DramActivity)>,
 }
 
 /// Bytes that went over a memory interface.

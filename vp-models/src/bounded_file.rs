@@ -1,10 +1,10 @@
 //! Files that a user names: read, but not without bound, for a file may have no end.
 
 use std::fs::File;
-use std::io::{BufRead, Error, ErrorKind, Read, Result};
+use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
 use std::path::Path;
 
-use flate2::read::GzDecoder;
+use flate2::read::{GzDecoder, MultiGzDecoder};
 
 /// Most bytes of a file in which people describe something: a platform, a network, a study, its parts. More is another file.
 const MOST_DESCRIPTION: u64 = 16 << 20;
@@ -77,6 +77,19 @@ pub fn unpack_text_at_most(path: &Path, most: u64) -> Result<String> {
     text(take_at_most(GzDecoder::new(File::open(path)?), most)?)
 }
 
+/// The lines of a file to be read one by one, however long it is; one that gzip has packed is unpacked.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn open_unpacked(path: &Path) -> Result<Box<dyn BufRead>> {
+    let mut file = BufReader::new(File::open(path)?);
+    let is_packed = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+    Ok(match is_packed {
+        true => Box::new(BufReader::new(MultiGzDecoder::new(file))),
+        false => Box::new(file),
+    })
+}
+
 fn text(bytes: Vec<u8>) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::InvalidData, "it is no text"))
 }
@@ -95,6 +108,19 @@ mod tests {
         assert_eq!(read_at_most(&path, 4).unwrap_err().to_string(), "it has more than 4 bytes");
         std::fs::write(&path, [0xff]).unwrap();
         assert_eq!(read_text_at_most(&path, 4).unwrap_err().to_string(), "it is no text");
+    }
+
+    #[test]
+    fn lines_are_read_whether_they_are_packed_or_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut packed, b"a\nb\n").unwrap();
+        for bytes in [b"a\nb\n".to_vec(), packed.finish().unwrap()] {
+            std::fs::write(&path, bytes).unwrap();
+            let lines: Vec<String> = open_unpacked(&path).unwrap().lines().map(Result::unwrap).collect();
+            assert_eq!(lines, ["a", "b"]);
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod device;
 pub mod faults;
 pub mod fifos;
 pub mod fpga_ai_suite;
+mod latencies;
 pub mod memory;
 pub mod nvdla;
 pub mod occupancy;

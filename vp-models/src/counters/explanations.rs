@@ -81,14 +81,37 @@ explanations! {
     "{port}.row_miss" ["times"] "A DRAM's accesses to a bank without an open row.";
     "{port}.row_conflict" ["times"] "A DRAM's accesses to a bank whose other row had to be closed.";
     "{port}.forwarded" ["times"] "Reads that were answered from a write that waits in the queue.";
-    "{port}.ACT" ["times"] "Commands on the DRAM's bus: a row was opened.";
-    "{port}.RD" ["times"] "A read.";
-    "{port}.RDA" ["times"] "A read that closes its row.";
-    "{port}.WR" ["times"] "A write.";
-    "{port}.WRA" ["times"] "A write that closes its row.";
-    "{port}.PRE" ["times"] "A row was closed.";
-    "{port}.PREA" ["times"] "All rows were closed.";
-    "{port}.REF" ["times"] "A refresh.";
+    "{port}.merged" ["times"] "Accesses to a burst that waits already: one command serves them all.";
+    "{port}.command.ACT" ["times"] "Commands on the DRAM's bus: a row was opened.";
+    "{port}.command.RD" ["times"] "A read.";
+    "{port}.command.RDA" ["times"] "A read that closes its row.";
+    "{port}.command.WR" ["times"] "A write.";
+    "{port}.command.WRA" ["times"] "A write that closes its row.";
+    "{port}.command.PRE" ["times"] "A row was closed.";
+    "{port}.command.PREA" ["times"] "All rows of a rank were closed.";
+    "{port}.command.REF" ["times"] "A refresh of all banks of a rank.";
+    "{port}.command.REFB" ["times"] "A refresh of one bank; of DDR5 of a bank in each group.";
+    "{port}.command.CAS" ["times"] "LPDDR5's data clock was started for the read or write behind it.";
+    "{port}.command.PDE" ["times"] "A rank entered power-down.";
+    "{port}.command.PDX" ["times"] "A rank left power-down.";
+    "{port}.command.SRE" ["times"] "A rank entered self refresh.";
+    "{port}.command.SRX" ["times"] "A rank left self refresh.";
+    "{port}.read_queue.mean" ["bursts"] "Bursts of the DRAM that a read found waiting in the queue of reads: the mean.";
+    "{port}.read_queue.most" ["bursts"] "The most that one found.";
+    "{port}.write_queue.mean" ["bursts"] "Bursts that a write found waiting in the queue of writes: the mean.";
+    "{port}.write_queue.most" ["bursts"] "The most that one found.";
+    "{port}.active_standby" ["clocks"] "Clocks of a DRAM's channel in which a bank was open, summed over its ranks.";
+    "{port}.precharge_standby" ["clocks"] "Clocks in which none was, outside power-down.";
+    "{port}.active_power_down" ["clocks"] "Clocks in power-down with an open bank.";
+    "{port}.precharge_power_down" ["clocks"] "Clocks in power-down without one.";
+    "{port}.self_refresh" ["clocks"] "Clocks in self refresh.";
+    "{port}.bank{n}.row_hit" ["times"] "Accesses to a bank's open row; banks are numbered through the channel: ranks, in each the groups, in each its banks.";
+    "{port}.bank{n}.row_miss" ["times"] "Accesses to the bank when it had no open row.";
+    "{port}.bank{n}.row_conflict" ["times"] "Accesses to the bank whose other row had to be closed.";
+    "{port}.bank{n}.read.latency.mean" ["cycles"] "The mean time from the arrival of a read of that bank in the queue to the end of its data.";
+    "{port}.bank{n}.read.latency.p50" ["cycles"] "Half of those reads took no longer.";
+    "{port}.bank{n}.read.latency.p90" ["cycles"] "90 % of them took no longer.";
+    "{port}.bank{n}.read.latency.p99" ["cycles"] "99 % of them took no longer.";
     "time.mode" [""] "Who lets time move: `lockstep`, whose runs are alike, or `free`.";
 }
 
@@ -98,10 +121,11 @@ impl Explanation {
     pub fn is_of(&self, counter: &str) -> bool {
         match self.name.split_once("{port}") {
             None => fits(self.name, counter),
-            // A memory model's parts have dots in their names.
-            Some((_, behind)) => {
-                counter.match_indices('.').any(|(at, _)| at > 0 && fits(behind, &counter[at..]))
-            }
+            // A memory model's parts have dots in their names. A bank is no such part: it has sentences of its own.
+            Some((_, behind)) => counter.match_indices('.').any(|(at, _)| {
+                let last = counter[..at].rsplit('.').next().unwrap_or_default();
+                at > 0 && !part_fits("bank{n}", last) && fits(behind, &counter[at..])
+            }),
         }
     }
 }
@@ -167,7 +191,7 @@ mod tests {
         assert_eq!(found("dbb0.cpu.write.id12.bursts"), Some("{port}.write.id{n}.bursts"));
         assert_eq!(found("layer.17"), Some("layer.{n}"));
         assert_eq!(found("unit.sdp.busy"), Some("unit.{unit}.busy"));
-        assert_eq!(found("dbb0.memory.channel1.ACT"), Some("{port}.ACT"));
+        assert_eq!(found("dbb0.dram1.command.ACT"), Some("{port}.command.ACT"));
         for unknown in
             ["", ".ACT", "read.bytes.more", "layer.x", "layer.", "dbb0.read.idx.bursts", "unit..busy"]
         {

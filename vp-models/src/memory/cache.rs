@@ -5,6 +5,7 @@
 
 use super::level::{Answers, Done, Level, TransferPart, parts};
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::counters::Statistics;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -89,6 +90,8 @@ struct Outgoing {
     line: u64,
     /// Number of bytes of it that have gone.
     gone: u32,
+    /// Priority of the access that it is fetched for; of a line that is written back, the lowest.
+    priority: u8,
 }
 
 struct CacheState {
@@ -182,7 +185,7 @@ impl Cache {
         state.count += 1;
         if victim.valid && victim.dirty {
             self.count("writeback", victim.tag);
-            state.outgoing.push_back(Outgoing { write: true, line: victim.tag, gone: 0 });
+            state.outgoing.push_back(Outgoing { write: true, line: victim.tag, gone: 0, priority: 0 });
             self.work.notify_delta();
         }
     }
@@ -209,8 +212,9 @@ impl Cache {
     /// writing back.
     async fn send(self: Rc<Self>) {
         loop {
-            let next = self.state.borrow().outgoing.front().map(|it| (it.write, it.line, it.gone));
-            let Some((write, line, gone)) = next else {
+            let next =
+                self.state.borrow().outgoing.front().map(|it| (it.write, it.line, it.gone, it.priority));
+            let Some((write, line, gone, priority)) = next else {
                 self.work.wait().await;
                 continue;
             };
@@ -222,7 +226,7 @@ impl Cache {
                 continue;
             };
             let owner = if write { NOBODY } else { line };
-            if !self.below.offer(TransferPart { owner, write, address, bytes }) {
+            if !self.below.offer(TransferPart { owner, write, address, bytes, priority }) {
                 self.below.room().wait().await;
                 continue;
             }
@@ -275,7 +279,7 @@ impl Level for Cache {
                     parts(line * u64::from(self.config.line), self.config.line, self.below.granule()).count();
                 let (waiting, missing) = (vec![part.owner], missing as u32);
                 state.misses.push(Miss { line, dirty: part.write, waiting, missing });
-                state.outgoing.push_back(Outgoing { write: false, line, gone: 0 });
+                state.outgoing.push_back(Outgoing { write: false, line, gone: 0, priority: part.priority });
                 self.work.notify_delta();
             }
         }
@@ -289,6 +293,10 @@ impl Level for Cache {
 
     fn on_done(&self, done: Done) {
         self.answers.on_done(done);
+    }
+
+    fn add_counters(&self, period: Time, statistics: &mut Statistics) {
+        self.below.add_counters(period, statistics);
     }
 
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {

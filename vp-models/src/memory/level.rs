@@ -1,6 +1,7 @@
 //! The levels of a memory system: each takes transfers, and answers each once.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::counters::Statistics;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -15,6 +16,8 @@ pub(crate) struct TransferPart {
     /// Counted from the start of the memory.
     pub(crate) address: u64,
     pub(crate) bytes: u32,
+    /// Priority of its master.
+    pub(crate) priority: u8,
 }
 
 /// The function that is called when a part has been served, with its owner.
@@ -34,6 +37,9 @@ pub(crate) trait Level {
     /// Sets the function that is called once for each part taken: for a read when its data is there, for a
     /// write when the level has accepted it for good.
     fn on_done(&self, done: Done);
+
+    /// Adds the level's own counters, and those of what lies behind it; latencies are in cycles of `period`.
+    fn add_counters(&self, _period: Time, _statistics: &mut Statistics) {}
 
     /// Saves or restores the state that outlives an access.
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError>;

@@ -3,12 +3,14 @@
 use super::cache::{Cache, CacheConfig};
 use super::dram::{Dram, DramConfig, DramError};
 use super::level::Level;
+use super::litedram::{LiteDram, LiteDramConfig};
 use super::plain::Plain;
 use super::sram::{Sram, SramConfig};
 use super::system::{MasterPort, MemorySystem};
 use super::traffic::{Traffic, TrafficConfig};
 use crate::bus::axi::{AxiConfig, TimedPort};
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::counters::Statistics;
 use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 use vp_core::Sim;
@@ -20,6 +22,9 @@ pub struct MemoryModel {
     /// Bursts of each direction that wait at a master's port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<u32>,
+    /// Priority of NVDLA's bursts: of several masters those of the highest are served first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
     /// A cache in front of the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheConfig>,
@@ -29,6 +34,9 @@ pub struct MemoryModel {
     /// A DRAM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dram: Option<DramConfig>,
+    /// LiteDRAM's controller and its DRAM, alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub litedram: Option<LiteDramConfig>,
     /// Masters beside NVDLA.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<TrafficConfig>,
@@ -47,6 +55,22 @@ pub enum ModelError {
         parameter: &'static str,
         /// Value that was given.
         value: u64,
+        /// Description of the right values.
+        right: &'static str,
+    },
+    /// LiteDRAM beside something else.
+    #[error("litedram is alone at its port: leave out `queue`, `cache`, `sram`, `dram` and `traffic`")]
+    NotAlone,
+    /// LiteDRAM where no AXI interface is.
+    #[error("litedram has AXI ports only: a replay or a curve needs a `dram`, an `sram` or a latency")]
+    NoLevel,
+    /// A figure of LiteDRAM.
+    #[error("litedram.{name} = {value}: {right}")]
+    LiteDram {
+        /// The figure.
+        name: &'static str,
+        /// Value that was given.
+        value: u32,
         /// Description of the right values.
         right: &'static str,
     },
@@ -77,7 +101,16 @@ impl MemoryModel {
 
     /// Returns true if latency and bandwidth follow from the memory itself.
     pub fn has_own_time(&self) -> bool {
-        self.sram.is_some() || self.dram.is_some()
+        self.sram.is_some() || self.dram.is_some() || self.litedram.is_some()
+    }
+
+    /// Returns the bytes of a request of a trace that does not say how many it has: a burst of the DRAM, a word of the SRAM, or 64.
+    pub fn request_bytes(&self) -> Result<u32, DramError> {
+        Ok(match (&self.dram, &self.sram) {
+            (Some(dram), _) => dram.organisation()?.burst_bytes(),
+            (None, Some(sram)) => sram.word,
+            (None, None) => 64,
+        })
     }
 
     /// Refuses what cannot be built.
@@ -109,6 +142,12 @@ impl MemoryModel {
             figure("sram.word", sram.word, &power(1, 4096), "a power of two up to 4096 bytes")?;
             figure("sram.cycle", sram.cycle, &range(1, 1000), "from 1 to 1000 cycles")?;
             figure("sram.latency", sram.latency, &range(0, 10_000), "at most 10000 cycles")?;
+        }
+        if let Some(litedram) = &self.litedram {
+            if *self != (MemoryModel { litedram: Some(*litedram), ..MemoryModel::default() }) {
+                return Err(ModelError::NotAlone);
+            }
+            litedram.check().map_err(|(name, value, right)| ModelError::LiteDram { name, value, right })?;
         }
         if let Some(dram) = &self.dram {
             dram.check()?;
@@ -161,12 +200,10 @@ impl MemoryModel {
             parts.push(format!("SRAM of {banks} banks, {} bit", word * 8));
         }
         if let Some(dram) = &self.dram {
-            let of = dram.organisation();
-            let plural = if of.channels == 1 { "" } else { "s" };
-            parts.push(format!(
-                "{}, {} channel{plural} of {} bit, {}",
-                dram.standard, of.channels, of.data_bits, dram.page
-            ));
+            parts.push(dram.phrase());
+        }
+        if let Some(LiteDramConfig { nphases, .. }) = self.litedram {
+            parts.push(format!("LiteDRAM, 1:{nphases}"));
         }
         parts.extend(self.traffic.iter().map(|traffic| format!("beside {}", traffic.name)));
         (!parts.is_empty()).then(|| parts.join(", "))
@@ -178,7 +215,8 @@ pub(crate) struct Built {
     pub(crate) place: Rc<dyn TimedPort>,
     pub(crate) masters: Vec<(String, Rc<Traffic>)>,
     /// Keeps the places' system alive.
-    system: Rc<MemorySystem>,
+    system: Option<Rc<MemorySystem>>,
+    controller: Option<Rc<LiteDram>>,
 }
 
 impl MemoryModel {
@@ -194,39 +232,65 @@ impl MemoryModel {
             return Ok(None);
         }
         self.check()?;
+        if let Some(config) = &self.litedram {
+            let controller = LiteDram::new(sim, name, base, axi, config, 1);
+            let place = controller.port(0);
+            return Ok(Some(Built {
+                place,
+                masters: Vec::new(),
+                system: None,
+                controller: Some(controller),
+            }));
+        }
         let period = axi.period;
-        let memory: Rc<dyn Level> = match (&self.dram, &self.sram) {
-            (Some(dram), _) => Rc::new(Dram::new(sim, name, dram)?),
-            (None, Some(sram)) => Rc::new(Sram::new(sim, name, period, *sram)),
-            (None, None) => {
-                let name = format!("{name}.memory");
-                Rc::new(Plain::new(sim, &name, axi))
-            }
-        };
-        let first = match self.cache {
-            Some(cache) => Cache::new(sim, name, period, cache, memory),
-            None => memory,
-        };
-        let system = MemorySystem::new(sim, name, period, base, first);
+        let system = MemorySystem::new(sim, name, period, base, self.levels(sim, name, axi)?);
         let depth = self.queue.unwrap_or(DEFAULT_QUEUE);
-        let place: Rc<MasterPort> = system.place(&format!("{name}.nvdla"), depth);
+        let place: Rc<MasterPort> = system.place(&format!("{name}.nvdla"), depth, self.priority.unwrap_or(0));
         let masters = self.traffic.iter().map(|traffic| {
             let label = format!("{name}.{}", traffic.name);
-            let own = system.place(&label, depth);
+            let own = system.place(&label, depth, traffic.priority);
             let (beat, config) = (axi.beat_bytes, traffic.clone());
             let traffic = Traffic::start(sim, &label, period, base, beat, config, own, place.clone());
             (label, traffic)
         });
         let masters = masters.collect();
-        Ok(Some(Built { place, masters, system }))
+        Ok(Some(Built { place, masters, system: Some(system), controller: None }))
+    }
+}
+
+impl MemoryModel {
+    /// Builds the levels of the memory `name`, and returns the first.
+    pub(crate) fn levels(&self, sim: &Sim, name: &str, axi: &AxiConfig) -> Result<Rc<dyn Level>, ModelError> {
+        if self.litedram.is_some() {
+            return Err(ModelError::NoLevel);
+        }
+        let memory: Rc<dyn Level> = match (&self.dram, &self.sram) {
+            (Some(dram), _) => Rc::new(Dram::new(sim, name, dram)?),
+            (None, Some(sram)) => Rc::new(Sram::new(sim, name, axi.period, *sram)),
+            (None, None) => Rc::new(Plain::new(sim, &format!("{name}.memory"), axi)),
+        };
+        Ok(match self.cache {
+            Some(cache) => Cache::new(sim, name, axi.period, cache, memory),
+            None => memory,
+        })
     }
 }
 
 impl Built {
+    /// Adds the counters of the memory's own parts.
+    pub(crate) fn add_counters(&self, statistics: &mut Statistics) {
+        self.system.iter().for_each(|system| system.add_counters(statistics));
+    }
+
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // The system has its places.
-        let Built { place: _, masters, system } = self;
-        system.checkpoint(at)?;
+        let Built { place: _, masters, system, controller } = self;
+        if let Some(system) = system {
+            system.checkpoint(at)?;
+        }
+        if let Some(controller) = controller {
+            controller.checkpoint(at)?;
+        }
         masters.iter().try_for_each(|(_, traffic)| traffic.checkpoint(at))
     }
 }

@@ -6,7 +6,9 @@
 use super::level::{Level, TransferPart, parts};
 use crate::bus::axi::{Burst, Served, TimedPort};
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::counters::Statistics;
 use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::{Rc, Weak};
 use vp_core::{Event, Sim, Time};
@@ -48,6 +50,7 @@ struct Queue {
 pub(crate) struct MasterPort {
     system: Weak<MemorySystem>,
     depth: usize,
+    priority: u8,
     queues: [Queue; 2],
     /// Time at which it was last asked for something.
     last: Cell<Option<Time>>,
@@ -90,7 +93,7 @@ impl MemorySystem {
     }
 
     /// A place for one more master; up to `depth` bursts of each direction wait there.
-    pub(crate) fn place(self: &Rc<MemorySystem>, name: &str, depth: u32) -> Rc<MasterPort> {
+    pub(crate) fn place(self: &Rc<MemorySystem>, name: &str, depth: u32, priority: u8) -> Rc<MasterPort> {
         let queue = |what: &str| Queue {
             waiting: RefCell::default(),
             room: self.sim.event(format!("{name}.{what}_room")),
@@ -99,6 +102,7 @@ impl MemorySystem {
         let place = Rc::new(MasterPort {
             system: Rc::downgrade(self),
             depth: depth.max(1) as usize,
+            priority,
             queues: [queue("read"), queue("write")],
             last: Cell::new(None),
             woken: self.sim.work_event(format!("{name}.woken")),
@@ -107,18 +111,19 @@ impl MemorySystem {
         place
     }
 
-    /// The port whose turn it is, and its request.
+    /// The port whose turn it is, and its request: in turns among those of the highest priority.
     fn next(&self, write: bool) -> Option<(Rc<MasterPort>, u64, Burst)> {
         let places = self.places.borrow();
         let turn = &self.directions[usize::from(write)].turn;
-        (1..=places.len()).find_map(|step| {
-            let at = (turn.get() + step) % places.len();
-            let queue = &places[at].queues[usize::from(write)];
-            let (tag, burst) = queue.waiting.borrow_mut().pop_front()?;
-            turn.set(at);
-            queue.room.notify_delta();
-            Some((places[at].clone(), tag, burst))
-        })
+        let queue = |at: usize| &places[at].queues[usize::from(write)];
+        let in_turn = (1..=places.len()).map(|step| (turn.get() + step) % places.len());
+        let waiting = in_turn.filter(|&at| !queue(at).waiting.borrow().is_empty());
+        // The first of several that are equal.
+        let at = waiting.min_by_key(|&at| Reverse(places[at].priority))?;
+        let (tag, burst) = queue(at).waiting.borrow_mut().pop_front()?;
+        turn.set(at);
+        queue(at).room.notify_delta();
+        Some((places[at].clone(), tag, burst))
     }
 
     async fn serve(self: Rc<Self>, write: bool) {
@@ -130,9 +135,10 @@ impl MemorySystem {
             let cut = || parts(burst.address.wrapping_sub(self.base), burst.bytes, self.level.granule());
             let owner = self.count.replace(self.count.get() + 1);
             let parts = cut().count() as u32;
+            let priority = place.priority;
             self.open.borrow_mut().insert(owner, Open { place, write, tag, parts });
             for (address, bytes) in cut() {
-                while !self.level.offer(TransferPart { owner, write, address, bytes }) {
+                while !self.level.offer(TransferPart { owner, write, address, bytes, priority }) {
                     self.level.room().wait().await;
                 }
             }
@@ -191,6 +197,11 @@ impl TimedPort for MasterPort {
 }
 
 impl MemorySystem {
+    /// Adds the counters of the levels.
+    pub(crate) fn add_counters(&self, statistics: &mut Statistics) {
+        self.level.add_counters(self.period, statistics);
+    }
+
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // The count is for names only.
         let MemorySystem { sim: _, period: _, base: _, level, places, directions, open, count: _ } = self;
@@ -203,7 +214,7 @@ impl MemorySystem {
             turn.set(at_turn);
         }
         for place in &*places {
-            let MasterPort { system: _, depth: _, queues, last, woken: _ } = &**place;
+            let MasterPort { system: _, depth: _, priority: _, queues, last, woken: _ } = &**place;
             let waits = queues.iter().any(|queue| !queue.waiting.borrow().is_empty());
             at.at_rest(!waits, "bursts wait for their turn")?;
             at.cell(last)?;

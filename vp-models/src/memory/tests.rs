@@ -1,7 +1,6 @@
 //! Rules that every memory keeps to, whatever it is made of.
 
-use super::dram::standard::Standard;
-use super::dram::{DramConfig, PagePolicy, Scheduler};
+use super::dram::{DramConfig, Grade, PagePolicy, Refresh, Scheduler};
 use super::*;
 use crate::bus::axi::{
     AxiConfig, Interconnect, Latency, PipelineConfig, ReadStream, ReadStreamConfig, WriteStream,
@@ -132,7 +131,15 @@ fn run(model: &MemoryModel, axi: AxiConfig, readers: &[Vec<Line>], writers: &[Ve
     Ran { transfers: seen.1.take(), counts: seen.2.take(), read, left, hash: hash.value(), end }
 }
 
-fn dram(standard: Standard) -> MemoryModel {
+fn grades() -> Vec<Grade> {
+    Grade::all().collect()
+}
+
+fn ddr4() -> Grade {
+    "DDR4-2400R".parse().unwrap()
+}
+
+fn dram(standard: Grade) -> MemoryModel {
     MemoryModel { dram: Some(DramConfig::of(standard)), ..MemoryModel::default() }
 }
 
@@ -150,11 +157,23 @@ fn traffic(seed: u64) -> TrafficConfig {
 }
 
 fn models() -> impl Strategy<Value = MemoryModel> {
-    let standard = proptest::sample::select(Standard::ALL.to_vec());
-    let dram = (standard, any::<(bool, bool)>(), 1u32..40, 1u32..5, 0u32..3).prop_map(
-        |(standard, (closed, fcfs), queue, channels, overtake)| DramConfig {
-            page: if closed { PagePolicy::Closed } else { PagePolicy::Open },
-            scheduler: if fcfs { Scheduler::Fcfs } else { Scheduler::FrFcfs },
+    let standard = proptest::sample::select(grades());
+    let rests = proptest::option::of(1u32..300);
+    let policies = (0usize..3, any::<(bool, bool, bool, bool)>(), proptest::option::of(50u32..500));
+    let dram = (standard, policies, (rests.clone(), rests), 1u32..40, 1u32..5, 0u32..3).prop_map(
+        |(standard, (page, flags, age_limit), rests, queue, channels, overtake)| DramConfig {
+            page: [PagePolicy::Closed, PagePolicy::Open, PagePolicy::Timer][page],
+            scheduler: if flags.0 { Scheduler::Fcfs } else { Scheduler::FrFcfs },
+            merge: flags.1,
+            ranks: (flags.2 && standard.standard().most_ranks() > 1).then_some(2),
+            refresh: if flags.3 && standard.standard().refreshes_banks() {
+                Refresh::Bank
+            } else {
+                Refresh::All
+            },
+            age_limit,
+            power_down: rests.0.filter(|_| standard.standard().most_pseudo_channels() == 1),
+            self_refresh: rests.1.filter(|_| standard.standard().most_pseudo_channels() == 1),
             channels: Some(channels.next_power_of_two()),
             // Few rows, so that they are in each other's way.
             rows: Some(4),
@@ -189,6 +208,8 @@ fn models() -> impl Strategy<Value = MemoryModel> {
     let memory = (0usize..3, dram, sram);
     (memory, proptest::option::of(cache), 1u32..20, any::<bool>()).prop_map(
         |((which, dram, sram), cache, queue, beside)| MemoryModel {
+            priority: None,
+            litedram: None,
             queue: Some(queue),
             cache,
             dram: (which == 1).then_some(dram),
@@ -234,13 +255,15 @@ proptest! {
 
     #[test]
     fn no_channel_moves_more_than_its_data_bus_carries(
-        standard in proptest::sample::select(Standard::ALL.to_vec()),
+        standard in proptest::sample::select(grades()),
         readers in proptest::collection::vec(lines(BYTES / 2), 1..4),
         writers in proptest::collection::vec(lines(BYTES / 8), 1..3),
     ) {
-        let config = DramConfig::of(standard);
-        let timing = config.timing_in_force();
-        let ran = run(&dram(standard), axi(), &readers, &writers);
+        // A source for each data bus.
+        let config = DramConfig { pseudo_channels: Some(1), ..DramConfig::of(standard) };
+        let timing = config.timing().unwrap();
+        let model = MemoryModel { dram: Some(config), ..MemoryModel::default() };
+        let ran = run(&model, axi(), &readers, &writers);
         let mut bursts = BTreeMap::<String, Vec<u64>>::new();
         for (at, source, label) in &ran.counts {
             let latency = match label.as_str() {
@@ -305,7 +328,7 @@ fn a_limit_of_bandwidth_holds_for_all_masters_together() {
 #[test]
 fn another_seed_is_another_run() {
     let hash = |seed| {
-        let model = MemoryModel { traffic: vec![traffic(seed)], ..dram(Standard::Ddr4_2400R) };
+        let model = MemoryModel { traffic: vec![traffic(seed)], ..dram(ddr4()) };
         run(&model, axi(), &[vec![(0, 8000)]], &[]).hash
     };
     assert_eq!(hash(1), hash(1));
@@ -314,7 +337,7 @@ fn another_seed_is_another_run() {
 
 #[test]
 fn a_generator_rests_when_nothing_else_happens() {
-    let model = MemoryModel { traffic: vec![traffic(1)], ..dram(Standard::Ddr4_2400R) };
+    let model = MemoryModel { traffic: vec![traffic(1)], ..dram(ddr4()) };
     let ran = run(&model, axi(), &[vec![(0, 64)]], &[]);
     assert!(ran.end < Time::us(2), "the simulation ends by itself: {}", ran.end);
 }
@@ -338,7 +361,7 @@ fn a_line_that_was_read_is_a_hit_until_others_need_its_place() {
 #[test]
 fn a_line_that_was_written_is_written_back_once() {
     let cache = CacheConfig { sets: 1, ways: 1, line: 32, ..CacheConfig::default() };
-    let model = MemoryModel { cache: Some(cache), ..dram(Standard::Lpddr4_3200) };
+    let model = MemoryModel { cache: Some(cache), ..dram("LPDDR4-3200".parse().unwrap()) };
     // Whole lines are not fetched; each makes the one before go, and the last stays.
     let ran = run(&model, axi(), &[], &[vec![(0, 32 * 5)]]);
     assert_eq!((ran.count("miss"), ran.count("writeback"), ran.count("RD"), ran.count("WR")), (5, 4, 0, 4));
@@ -380,10 +403,40 @@ fn refusals_say_what_would_be_right() {
         "a memory is an SRAM or a DRAM, not both: leave out `sram` or `dram`"
     );
     let dram = |rest: &str| refusal(&format!("[dram]\nstandard = \"DDR4-2400R\"\n{rest}"));
-    assert_eq!(dram("banks = 3"), "dram.banks = 3: it must be a power of two from 1 to 8");
+    assert_eq!(dram("banks = 3"), "dram.banks = 3: it must be a power of two from 1 to 16");
     assert!(
         dram("mapping = \"row bank\"").starts_with("dram.mapping = \"row bank\": `group` has 2 bits here")
     );
+    assert_eq!(dram("ranks = 8"), "dram.ranks = 8: it must be a power of two from 1 to 4");
+    assert_eq!(dram("pseudo_channels = 2"), "dram.pseudo_channels = 2: DDR4 has 1 at most");
+    assert_eq!(dram("burst_length = 16"), "dram.burst_length = 16: DDR4 has 8");
+    assert_eq!(
+        dram("power_down = 0"),
+        "dram.power_down = 0: it is at least one clock; leave it out for none"
+    );
+    assert!(
+        dram("refresh = \"bank\"").starts_with("dram.refresh = \"bank\": DDR4 refreshes all banks at once")
+    );
+    assert_eq!(dram("timing.tRC = 50"), "dram.timing.tRC = 50: it is at least tRAS + tRP - 1 = 54");
+    assert_eq!(dram("timing.tCK = 0"), "dram.timing.tCK = 0: it is at least a picosecond = 1");
+    assert!(
+        dram("timing.tRDC = 20")
+            .starts_with("dram.timing.tRDC: there is no such figure; figures are tCK, CL")
+    );
+    assert!(
+        dram("timing.tRCD = \"soon\"")
+            .starts_with("dram.timing.tRCD = \"soon\": a figure is a number of clocks")
+    );
+    let whole = |rest: &str| refusal(&format!("[dram]\nstandard = \"DDR5\"\n{rest}"));
+    let parts = "data_bits = 32\ngroups = 8\nbanks = 4\nrows = 65536\ncolumns = 1024\n";
+    assert!(
+        whole("").starts_with("dram.data_bits is missing: DDR5 alone is no speed grade"),
+        "{}",
+        whole("")
+    );
+    assert!(whole(parts).starts_with("dram.timing.tCK is missing: DDR5 does not say it"), "{}", whole(parts));
+    let clock = format!("{parts}timing.tCK = \"0.4 ns\"");
+    assert!(whole(&clock).starts_with("dram.timing.CL is missing"), "{}", whole(&clock));
     assert!(dram("writes_low = 30").starts_with("dram.writes_low = 30, writes_high = 24: the low mark"));
     let traffic = |rest: &str| refusal(&format!("[[traffic]]\nname = \"cpu\"\nrate = 1000\n{rest}"));
     assert_eq!(traffic("writes = 1.5"), "traffic `cpu`: writes = 1.5: a share from 0 to 1");

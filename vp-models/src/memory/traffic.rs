@@ -57,6 +57,9 @@ pub struct TrafficConfig {
     /// Cycles without a transfer of NVDLA after which it pauses, until there is one.
     #[serde(default = "default_rest")]
     pub rest: u32,
+    /// Priority of its bursts: of several masters those of the highest are served first.
+    #[serde(default)]
+    pub priority: u8,
     /// Seed of random addresses and directions.
     #[serde(default = "default_seed")]
     pub seed: u64,

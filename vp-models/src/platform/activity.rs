@@ -8,6 +8,7 @@
 use super::pace::Datapaths;
 use crate::activity::{Activity, Bound, Bounds, Moved};
 use crate::bus::axi::AxiConfig;
+use crate::memory::dram::DramWatch;
 use crate::occupancy::{Occupancy, Spans};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -172,6 +173,8 @@ impl Observer for PortActivity {
 pub(super) struct Watch {
     pub(super) occupancy: Rc<Occupancy>,
     pub(super) ports: Vec<Rc<PortActivity>>,
+    /// Counts of the DRAMs, by port.
+    pub(super) drams: Vec<(&'static str, Rc<DramWatch>)>,
     /// Time at which it was last looked at.
     pub(super) since: Cell<Time>,
 }
@@ -181,6 +184,7 @@ impl Watch {
     pub(super) fn restart(&self, now: Time) {
         self.occupancy.restart();
         self.ports.iter().for_each(|port| port.restart());
+        self.drams.iter().for_each(|(_, dram)| dram.restart(now));
         self.since.set(now);
     }
 
@@ -201,7 +205,8 @@ impl Watch {
             bounds(from..now, &Datapaths { busy: &busy, held: &held }, &reading, &writing)
         };
         self.occupancy.forget(now);
-        Activity { from, until: now, bounds, moved, work: self.occupancy.take_work() }
+        let drams = self.drams.iter().map(|(port, dram)| (*port, dram.take(now))).collect();
+        Activity { from, until: now, bounds, moved, work: self.occupancy.take_work(), drams }
     }
 }
 

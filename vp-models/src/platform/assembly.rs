@@ -16,7 +16,8 @@ use crate::counters::Statistics;
 use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
 use crate::faults::Faults;
 use crate::fifos::Fifos;
-use crate::memory::{CountedBytes, MemoryBudget, OutOfMemory, Ram};
+use crate::memory::dram::DramWatch;
+use crate::memory::{CountedBytes, MemoryBudget, OutOfMemory, Ram, Replay};
 use crate::nvdla::registers::RegisterMap;
 use crate::occupancy::{BufferFill, Datapath, Occupancy};
 use crate::port::{Port, PortKind};
@@ -48,15 +49,11 @@ impl Hardware {
         budget: &Arc<MemoryBudget>,
     ) -> Result<Hardware, DescriptionError> {
         let described = &description.device;
-        let memory = |name, memory: &MemoryDescription, interface: MemoryInterface, latency| {
-            let axi = axi_config(description.period, memory, interface, latency, described);
-            MemoryPort::new(sim, name, axi, Ram::within(memory.range(), budget.clone()), &memory.model)
-                .map_err(|source| DescriptionError::Model { memory: name, source })
-        };
-        let mut memories =
-            vec![memory("dbb0", &description.dbb0, described.primary(), description.dbb_latency())?];
-        if let Some(interface) = described.secondary() {
-            memories.push(memory("sram0", &description.sram0, interface, description.sram_latency())?);
+        let mut memories = Vec::new();
+        for (name, memory, axi) in memories_of(description) {
+            let ram = Ram::within(memory.range(), budget.clone());
+            let port = MemoryPort::new(sim, name, axi, ram, &memory.model);
+            memories.push(port.map_err(|source| DescriptionError::Model { memory: name, source })?);
         }
 
         for memory in &memories {
@@ -324,7 +321,17 @@ impl Platform {
                 port
             };
             let ports = self.hardware.memories.iter().map(watched).collect();
-            Watch { occupancy, ports, since: Cell::new(self.simulation.now()) }
+            let now = self.simulation.now();
+            let Description { dbb0, sram0, .. } = &self.description;
+            let watched_dram = |memory: &MemoryPort| {
+                let described = if memory.name() == "sram0" { sram0 } else { dbb0 };
+                let dram = DramWatch::new(memory.name(), described.model.dram.as_ref()?, now)?;
+                let dram = Rc::new(dram);
+                self.sim().observe(dram.clone());
+                Some((memory.name(), dram))
+            };
+            let drams = self.hardware.memories.iter().filter_map(watched_dram).collect();
+            Watch { occupancy, ports, drams, since: Cell::new(now) }
         });
     }
 
@@ -443,6 +450,7 @@ impl Platform {
             let name = memory.name();
             traffic(&mut statistics, &format!("{name}.read"), &memory.statistics().reads(), period);
             traffic(&mut statistics, &format!("{name}.write"), &memory.statistics().writes(), period);
+            memory.add_counters(&mut statistics);
             for (master, did) in memory.masters() {
                 traffic(&mut statistics, &format!("{master}.read"), &did.reads(), period);
                 traffic(&mut statistics, &format!("{master}.write"), &did.writes(), period);
@@ -528,6 +536,29 @@ fn traffic(statistics: &mut Statistics, name: &str, traffic: &Traffic, period: T
                 statistics.count(format!("{name}.latency.{part}"), latency.cycles(period), "cycles");
             }
         }
+    }
+}
+
+/// Returns the memories of a platform, with the configurations of their interfaces.
+fn memories_of(
+    description: &Description,
+) -> impl Iterator<Item = (&'static str, &MemoryDescription, AxiConfig)> {
+    let device = &description.device;
+    let primary = ("dbb0", &description.dbb0, Some(device.primary()), description.dbb_latency());
+    let secondary = ("sram0", &description.sram0, device.secondary(), description.sram_latency());
+    [primary, secondary].into_iter().filter_map(|(name, memory, interface, latency)| {
+        Some((name, memory, axi_config(description.period, memory, interface?, latency, device)))
+    })
+}
+
+impl Replay {
+    /// Builds a memory of a platform alone: what is behind `dbb0` or `sram0`.
+    pub fn of(description: &Description, memory: &str) -> Result<Replay, DescriptionError> {
+        description.check()?;
+        let found = memories_of(description).find(|(name, ..)| *name == memory);
+        let (name, memory, axi) = found.ok_or_else(|| DescriptionError::NoMemory(memory.to_owned()))?;
+        Replay::new(&memory.model, name, &axi)
+            .map_err(|source| DescriptionError::Model { memory: name, source })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::bounded_file::read_description;
 use crate::bus::axi::{Latency, LatencyError};
 use crate::fpga_ai_suite::{Architecture, ArchitectureError, ArchitectureFile};
 use crate::memory::dram::DramConfig;
-use crate::memory::{CacheConfig, MemoryModel, ModelError, SramConfig, TrafficConfig};
+use crate::memory::{CacheConfig, LiteDramConfig, MemoryModel, ModelError, SramConfig, TrafficConfig};
 use crate::nvdla::NvdlaDescription;
 use crate::nvdla::config::{CapabilityRom, Config, ConfigError};
 use crate::nvdla::timing::RtlTree;
@@ -179,9 +179,11 @@ struct MemoryOverrides {
     duplex: Option<bool>,
     seed: Option<u64>,
     queue: Option<u32>,
+    priority: Option<u8>,
     cache: Option<Timed<CacheConfig>>,
     sram: Option<Timed<SramConfig>>,
     dram: Option<DramConfig>,
+    litedram: Option<LiteDramConfig>,
     #[serde(default)]
     traffic: Vec<TrafficConfig>,
 }
@@ -209,9 +211,11 @@ impl MemoryOverrides {
             seed: self.seed.unwrap_or(default.seed),
             model: MemoryModel {
                 queue: self.queue,
+                priority: self.priority,
                 cache: self.cache.map(|it| it.resolve(period)).transpose().map_err(wrong)?,
                 sram: self.sram.map(|it| it.resolve(period)).transpose().map_err(wrong)?,
                 dram: self.dram,
+                litedram: self.litedram,
                 traffic: self.traffic,
             },
         })
@@ -319,6 +323,9 @@ pub enum DescriptionError {
     /// A device outside that cannot be.
     #[error("[outside_device] {0}")]
     Outside(#[from] OutsideError),
+    /// No memory of that name.
+    #[error("no memory `{0}` here: there are dbb0 and, if the device has a second interface, sram0")]
+    NoMemory(String),
     /// No device, or several.
     #[error("a platform has one device: a section [nvdla], [fpga_ai_suite] or [outside_device]")]
     Devices,

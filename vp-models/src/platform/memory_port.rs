@@ -2,6 +2,7 @@
 
 use crate::bus::axi::{Answer, AxiConfig, AxiStatistics, AxiTarget, Burst, Interconnect, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::counters::Statistics;
 use crate::faults::BurstFaults;
 use crate::memory::{Built, MemoryModel, ModelError, OutOfRange, Ram, WriteError};
 use std::cell::{Cell, RefCell};
@@ -185,6 +186,11 @@ impl MemoryPort {
     /// Returns the statistics of the interface.
     pub fn statistics(&self) -> &AxiStatistics {
         &self.statistics
+    }
+
+    /// Adds the counters of the memory's own parts, if it has a model.
+    pub(super) fn add_counters(&self, statistics: &mut Statistics) {
+        self.built.iter().for_each(|built| built.add_counters(statistics));
     }
 
     /// Returns the statistics of the masters beside NVDLA, by name.

@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(changed.dbb0.read_outstanding, 8);
         assert_eq!(changed.period, vp_core::Time::ns(2));
         assert_eq!(model.cache.unwrap().sets, 64);
-        assert_eq!(model.dram.as_ref().unwrap().timing_in_force().tRCD, 20);
+        assert_eq!(model.dram.as_ref().unwrap().timing().unwrap().tRCD, 20);
         let names: Vec<&str> = model.traffic.iter().map(|traffic| traffic.name.as_str()).collect();
         assert_eq!((names, model.traffic[0].pattern), (vec!["cpu", "gpu"], Pattern::Random));
         assert_eq!(Description::parse(&changed.to_toml()).unwrap().to_toml(), changed.to_toml());

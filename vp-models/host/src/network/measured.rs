@@ -8,6 +8,7 @@ use crate::LocalHost;
 use crate::{Activity, Bounds, DriverError, Host, Moved, Statistics};
 use vp_core::Time;
 use vp_models::activity::MacWork;
+use vp_models::memory::dram::DramActivity;
 use vp_models::occupancy::WorkCounts;
 use vp_models::platform::{Description, Platform};
 
@@ -59,6 +60,8 @@ pub struct LayerFigures {
     pub moved: Vec<Moved>,
     /// Amounts of work that the units did in its time; nothing where nobody watched.
     pub work: WorkCounts,
+    /// Activity of each DRAM in its time, by memory interface; nothing where nobody watched.
+    pub drams: Vec<(&'static str, DramActivity)>,
     /// Bytes that BDMA copies into SRAM for it, while layers before it run.
     pub copied: u64,
 }
@@ -207,6 +210,7 @@ fn planned(network: &Network, plan: &Plan, frames: usize) -> Vec<LayerFigures> {
             bounds: Bounds::default(),
             moved: Vec::new(),
             work: WorkCounts::default(),
+            drams: Vec::new(),
             copied: 0,
         })
         .collect();
@@ -235,9 +239,15 @@ fn add_frame(layers: &mut [LayerFigures], plan: &Plan, started: Time, steps: &[S
         let (step, span) = (&plan.steps[at], &steps[at]);
         let layer = &mut layers[step.layer];
         let (begin, until) = match &span.activity {
-            Some(Activity { from, until, bounds, moved, work }) => {
+            Some(Activity { from, until, bounds, moved, work, drams }) => {
                 layer.bounds += *bounds;
                 add(&mut layer.moved, moved);
+                for (port, activity) in drams {
+                    match layer.drams.iter_mut().find(|(known, _)| known == port) {
+                        Some((_, sum)) => *sum += *activity,
+                        None => layer.drams.push((port, *activity)),
+                    }
+                }
                 layer.work.iter_mut().zip(work).for_each(|(sum, done)| *sum += done);
                 (*from, *until)
             }
@@ -267,6 +277,7 @@ mod tests {
     use super::*;
     use crate::Bound;
     use crate::network::{Options, digits, example_input};
+    use vp_models::memory::dram::{Background, CommandKind};
     use vp_models::platform::Arithmetic;
 
     fn digits_on(change: impl Fn(&mut Description)) -> Measured {
@@ -284,6 +295,21 @@ mod tests {
             let moved: u64 = measured.layers.iter().map(|layer| <[u64; 2]>::from(layer.bytes())[bytes]).sum();
             assert_eq!(measured.statistics.get(&format!("dbb0.{direction}.bytes")), Some(moved));
         }
+    }
+
+    #[test]
+    fn layers_share_all_that_a_dram_did() {
+        let measured = digits_on(|description| {
+            *description = description.with(["dbb0.dram.standard=DDR4-2400R"]).unwrap();
+        });
+        let mut whole = DramActivity::default();
+        measured.layers.iter().flat_map(|layer| &layer.drams).for_each(|(_, activity)| whole += *activity);
+        for kind in [CommandKind::Activate, CommandKind::Read, CommandKind::Write] {
+            let counted = measured.statistics.get(&format!("dbb0.dram0.command.{}", kind.name()));
+            assert_eq!(Some(whole.commands(kind)), counted, "{kind:?}");
+        }
+        let times = Background::ALL.map(|background| whole.background(background));
+        assert_eq!(times.into_iter().fold(Time::ZERO, |sum, time| sum + time), measured.time);
     }
 
     #[test]

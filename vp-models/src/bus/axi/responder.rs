@@ -133,6 +133,13 @@ impl<T> Responder<T> {
         if faults.is_dead { Time::MAX } else { delay }
     }
 
+    /// The read that a memory model tells of is taken from the bus then.
+    pub(super) fn taken(&self, at: Time) {
+        if let Some(model) = &self.model {
+            model.taken(at);
+        }
+    }
+
     /// Returns true if a memory model answers.
     pub(super) fn has_model(&self) -> bool {
         self.model.is_some()

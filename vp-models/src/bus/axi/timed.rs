@@ -7,7 +7,7 @@
 
 use super::Burst;
 use std::rc::Rc;
-use vp_core::Event;
+use vp_core::{Event, Time};
 
 /// The receiver of the tags of served transfers.
 pub type Served = Rc<dyn Fn(u64)>;
@@ -26,4 +26,7 @@ pub trait TimedPort {
     /// Sets who is told of reads whose data can be on the bus, or of writes that the memory has taken. They may
     /// be served in another order than that of the requests.
     fn on_served(&self, write: bool, served: Served);
+
+    /// Hears when the read that it is just telling of is taken from the bus: until then its data stands there.
+    fn taken(&self, _at: Time) {}
 }

@@ -1,26 +1,42 @@
-//! The accesses that wait for a channel, and the choice of the next one.
+//! The accesses that wait for a channel, by bank, and the choice of the next one.
 
-use super::bank::{Banks, DramCommand};
+use super::bank::Banks;
+use super::command::{CommandKind, DramCommand};
+use super::config::{DramConfig, PagePolicy, Scheduler};
+use super::controller::Access;
+use super::maintenance::HeldBanks;
 use super::mapping::Location;
-use super::{DramConfig, PagePolicy, Scheduler};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 
 /// A burst that waits for its column command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    pub(super) owner: u64,
+    /// Owners who are answered, with the clocks in which they came: more than one if accesses of one burst were merged.
+    pub(super) owners: Vec<(u64, u64)>,
     pub(super) write: bool,
-    pub(super) bank: usize,
+    pub(super) bank: u32,
+    /// Rank or pseudo channel of the bank.
+    pub(super) unit: u32,
     pub(super) at: Location,
     /// Bytes of the burst that are accessed: first and end.
     pub(super) bytes: (u32, u32),
+    pub(super) priority: u8,
     /// Number in the order of arrival.
     pub(super) number: u64,
+    /// Clock of arrival.
+    pub(super) arrived: u64,
     /// An older one of the other direction, to the same burst, that must be served before.
     pub(super) after: Option<u64>,
     /// True if a row was opened for it, and if another was closed before.
     pub(super) opened: bool,
     pub(super) closed: bool,
+}
+
+impl Entry {
+    fn candidate(&self) -> Candidate {
+        let Entry { write, number, priority, at: Location { row, column, .. }, .. } = *self;
+        Candidate { write, number, priority, row, column }
+    }
 }
 
 /// Next action of a channel.
@@ -34,143 +50,354 @@ pub(super) enum NextCommand {
     Nothing,
 }
 
-/// The two queues of a channel.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    write: bool,
+    number: u64,
+    priority: u8,
+    row: u32,
+    column: u32,
+}
+
+impl Candidate {
+    /// Returns the place in the order of service: priority, then age.
+    fn order(&self) -> (u8, u64) {
+        (u8::MAX - self.priority, self.number)
+    }
+}
+
+/// Command that is chosen of those that may be given.
+#[derive(Debug, Clone, Copy)]
+struct Best {
+    /// True behind all for which it is not, then the place in the order of service.
+    key: (bool, (u8, u64)),
+    command: DramCommand,
+    /// Column command that comes behind CAS.
+    synced: Option<DramCommand>,
+}
+
+/// Accesses that wait for a bank in the direction that is served, and for the row that was opened in either.
+#[derive(Debug, Clone, Copy)]
+struct Choice {
+    /// First in the order of service.
+    first: Candidate,
+    /// First to the open row.
+    hit: Option<Candidate>,
+    /// True if more than one waits for the open row.
+    more_hits: bool,
+}
+
+/// The accesses that wait for a bank.
+#[derive(Debug, Clone, Default)]
+struct BankQueue {
+    /// Reads and writes, each in the order of arrival.
+    entries: [Vec<Entry>; 2],
+    /// Row hits that have overtaken an older entry, one after the other.
+    overtaken: u32,
+    /// Entry for which the row was opened, until its column command.
+    opened_for: Option<u64>,
+    /// Last choice, until something changes; none in it if nothing waits in the direction that is served.
+    choice: Option<Option<Choice>>,
+}
+
+impl BankQueue {
+    fn is_empty(&self) -> bool {
+        self.entries.iter().all(Vec::is_empty)
+    }
+
+    fn choose(&self, writing: bool, open_row: Option<u32>) -> Option<Choice> {
+        let ready = self.entries[usize::from(writing)].iter().filter(|entry| entry.after.is_none());
+        let other = self.entries[usize::from(!writing)].iter();
+        let opened = other.filter(|entry| self.opened_for == Some(entry.number));
+        let mut choice: Option<Choice> = None;
+        for candidate in ready.chain(opened).map(Entry::candidate) {
+            let is_hit = open_row == Some(candidate.row);
+            let Some(choice) = &mut choice else {
+                choice =
+                    Some(Choice { first: candidate, hit: is_hit.then_some(candidate), more_hits: false });
+                continue;
+            };
+            if candidate.order() < choice.first.order() {
+                choice.first = candidate;
+            }
+            if is_hit {
+                choice.more_hits |= choice.hit.is_some();
+                if choice.hit.is_none_or(|hit| candidate.order() < hit.order()) {
+                    choice.hit = Some(candidate);
+                }
+            }
+        }
+        choice
+    }
+}
+
+/// The queues of a channel.
+#[derive(Debug)]
 pub(super) struct Queues {
-    reads: Vec<Entry>,
-    writes: Vec<Entry>,
+    banks: Vec<BankQueue>,
+    /// Banks that something waits for.
+    busy: Vec<u32>,
+    /// Number of reads and of writes that wait.
+    len: [usize; 2],
+    /// Number of them that are under way: whose row was opened for them.
+    opened: [usize; 2],
+    /// Number of them that wait for one of the other direction.
+    dependent: [usize; 2],
     /// True if writes are being served.
     writing: bool,
-    /// Number of row hits of each bank that have overtaken an older entry.
-    overtaken: Vec<u32>,
+    /// Number of entries that wait for each rank.
+    waiting_for: Vec<u32>,
     count: u64,
+    /// Column command, and its entry's number, for which CAS was chosen last.
+    behind_sync: Option<(DramCommand, u64)>,
 }
 
 impl Queues {
-    pub(super) fn new(banks: usize) -> Queues {
-        Queues { overtaken: vec![0; banks], ..Queues::default() }
+    pub(super) fn new(banks: &Banks) -> Queues {
+        Queues {
+            banks: vec![BankQueue::default(); banks.len()],
+            busy: Vec::new(),
+            len: [0; 2],
+            opened: [0; 2],
+            dependent: [0; 2],
+            writing: false,
+            waiting_for: vec![0; banks.units() as usize],
+            count: 0,
+            behind_sync: None,
+        }
     }
 
-    fn of(&self, write: bool) -> &Vec<Entry> {
-        if write { &self.writes } else { &self.reads }
+    /// Takes out the column command, and its entry's number, for which CAS was given in the clock before.
+    pub(super) fn behind_sync(&mut self) -> Option<(DramCommand, u64)> {
+        self.behind_sync.take()
     }
 
     pub(super) fn len(&self, write: bool) -> usize {
-        self.of(write).len()
+        self.len[usize::from(write)]
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.busy.is_empty()
+    }
+
+    /// Returns the number of entries that wait for a rank or pseudo channel.
+    pub(super) fn waiting_for(&self, unit: u32) -> u32 {
+        self.waiting_for[unit as usize]
+    }
+
+    /// Returns true if an entry waits for a bank, and for that row if one is named.
+    pub(super) fn waits_for(&self, bank: u32, row: Option<u32>) -> bool {
+        let entries = self.banks[bank as usize].entries.iter().flatten();
+        entries.into_iter().any(|entry| row.is_none_or(|row| entry.at.row == row))
     }
 
     /// Returns true if a waiting write holds all bytes of a read, so that it need not go to the DRAM.
-    pub(super) fn holds(&self, at: Location, bytes: (u32, u32)) -> bool {
-        let write = self.writes.iter().rev().find(|write| write.at == at && overlap(write.bytes, bytes));
+    pub(super) fn holds(&self, bank: u32, at: Location, bytes: (u32, u32)) -> bool {
+        let writes = self.banks[bank as usize].entries[1].iter();
+        let write = writes.rev().find(|write| write.at == at && overlap(write.bytes, bytes));
         write.is_some_and(|write| write.bytes.0 <= bytes.0 && bytes.1 <= write.bytes.1)
     }
 
-    pub(super) fn add(&mut self, owner: u64, write: bool, bank: usize, at: Location, bytes: (u32, u32)) {
-        let number = self.count;
+    /// Adds an access to an entry of the same burst and direction that waits; returns false if there is none, or if an access of the other
+    /// direction would change its place: one that came behind the entry, or one to bytes that the entry does not wait for. Bytes that are
+    /// written together have no gap between them.
+    pub(super) fn merge(&mut self, access: &Access, bank: u32, arrived: u64) -> bool {
+        let Access { owner, write, at, bytes, priority } = *access;
+        let queue = &mut self.banks[bank as usize];
+        let [reads, writes] = &mut queue.entries;
+        let (same, other) = if write { (writes, reads) } else { (reads, writes) };
+        let Some(entry) = same.iter_mut().rev().find(|entry| entry.at == at) else { return false };
+        let touches = !write || (entry.bytes.0 <= bytes.1 && bytes.0 <= entry.bytes.1);
+        let mut others = other.iter().filter(|other| other.at == at);
+        let keeps_order = others.all(|other| {
+            other.number < entry.number && (!overlap(other.bytes, bytes) || entry.after >= Some(other.number))
+        });
+        if !touches || !keeps_order {
+            return false;
+        }
+        entry.bytes = (entry.bytes.0.min(bytes.0), entry.bytes.1.max(bytes.1));
+        entry.owners.push((owner, arrived));
+        entry.priority = entry.priority.max(priority);
+        queue.choice = None;
+        true
+    }
+
+    /// Adds an entry. Its number and `after` are set here.
+    pub(super) fn add(&mut self, mut entry: Entry) {
+        entry.number = self.count;
         self.count += 1;
-        let older = self.of(!write).iter().rev().find(|older| older.at == at && overlap(older.bytes, bytes));
-        let after = older.map(|older| older.number);
-        let entry = Entry { owner, write, bank, at, bytes, number, after, opened: false, closed: false };
-        if write { &mut self.writes } else { &mut self.reads }.push(entry);
+        let bank = &mut self.banks[entry.bank as usize];
+        if bank.is_empty() {
+            self.busy.push(entry.bank);
+        }
+        let is_older = |older: &&Entry| older.at == entry.at && overlap(older.bytes, entry.bytes);
+        let older = bank.entries[usize::from(!entry.write)].iter().rev().find(is_older);
+        entry.after = older.map(|older| older.number);
+        let direction = usize::from(entry.write);
+        self.dependent[direction] += usize::from(entry.after.is_some());
+        self.len[direction] += 1;
+        self.waiting_for[entry.unit as usize] += 1;
+        bank.choice = None;
+        bank.entries[direction].push(entry);
     }
 
     /// Takes out the entry whose column command has been given.
-    pub(super) fn take(&mut self, number: u64) -> Option<Entry> {
-        let of = |entries: &[Entry]| entries.iter().position(|entry| entry.number == number);
-        let entry = match of(&self.reads) {
-            Some(at) => self.reads.remove(at),
-            None => self.writes.remove(of(&self.writes)?),
-        };
-        for other in self.reads.iter_mut().chain(&mut self.writes) {
-            if other.after == Some(number) {
-                other.after = None;
-            }
+    pub(super) fn take(&mut self, bank: u32, number: u64) -> Option<Entry> {
+        let queue = &mut self.banks[bank as usize];
+        let mut places = (0..2).filter_map(|direction| {
+            let place = queue.entries[direction].binary_search_by_key(&number, |entry| entry.number);
+            Some((direction, place.ok()?))
+        });
+        let (direction, place) = places.next()?;
+        let entry = queue.entries[direction].remove(place);
+        for other in queue.entries[1 - direction].iter_mut().filter(|other| other.after == Some(number)) {
+            other.after = None;
+            self.dependent[1 - direction] -= 1;
         }
-        let older_waits = self.of(entry.write).iter().any(|it| it.bank == entry.bank && it.number < number);
-        let overtaken = &mut self.overtaken[entry.bank];
-        *overtaken = if older_waits { *overtaken + 1 } else { 0 };
+        queue.overtaken = if place > 0 { queue.overtaken + 1 } else { 0 };
+        if queue.opened_for == Some(number) {
+            queue.opened_for = None;
+            self.opened[direction] -= 1;
+        }
+        queue.choice = None;
+        self.len[direction] -= 1;
+        self.waiting_for[entry.unit as usize] -= 1;
+        if queue.is_empty() {
+            self.busy.retain(|busy| *busy != bank);
+        }
         Some(entry)
     }
 
     /// Remembers what was done for an entry.
     pub(super) fn note(&mut self, number: u64, command: DramCommand) {
-        let entries = self.reads.iter_mut().chain(&mut self.writes);
-        if let Some(entry) = entries.into_iter().find(|entry| entry.number == number) {
-            match command {
-                DramCommand::Activate { bank, .. } => {
-                    entry.opened = true;
-                    self.overtaken[bank] = 0;
-                }
-                DramCommand::Precharge { .. } => entry.closed = true,
-                _ => {}
+        let queue = &mut self.banks[command.bank as usize];
+        queue.choice = None;
+        let entry = queue.entries.iter_mut().flatten().find(|entry| entry.number == number);
+        match (command.kind, entry) {
+            (CommandKind::Activate, Some(entry)) => {
+                entry.opened = true;
+                self.opened[usize::from(entry.write)] += 1;
+                queue.overtaken = 0;
+                queue.opened_for = Some(number);
             }
+            (CommandKind::Precharge, Some(entry)) => entry.closed = true,
+            _ => {}
         }
     }
 
-    /// Reads before writes, until so many writes wait that they have to go, or no read does; then writes until few are
-    /// left.
-    fn choose_direction(&mut self, config: &DramConfig) {
-        let ready = |entries: &[Entry]| entries.iter().any(|entry| entry.after.is_none());
-        let (reads, writes) = (ready(&self.reads), ready(&self.writes));
-        let waiting = self.writes.len();
-        self.writing = if self.writing {
-            writes && !(reads && waiting <= config.writes_low as usize)
-        } else {
-            writes && (!reads || waiting >= config.writes_high as usize)
-        };
+    /// Forgets for whom the row was opened that maintenance has closed.
+    pub(super) fn closed(&mut self, bank: u32) {
+        let queue = &mut self.banks[bank as usize];
+        queue.choice = None;
+        if let Some(number) = queue.opened_for.take() {
+            let is_write = queue.entries[1].iter().any(|entry| entry.number == number);
+            self.opened[usize::from(is_write)] -= 1;
+        }
     }
 
-    /// Returns what is to be done in the clock `now`.
-    pub(super) fn next(&mut self, banks: &Banks, config: &DramConfig, now: u64) -> NextCommand {
-        self.choose_direction(config);
+    /// Reads before writes, until so many writes wait that they have to go, or no read does; then writes until few are left. Accesses
+    /// whose row was opened for them are under way, and count no more. An access that has waited for too long has its direction served.
+    fn choose_direction(&mut self, config: &DramConfig, now: u64) -> Option<u64> {
+        let [reads, writes] = [0, 1].map(|direction| self.len[direction] - self.opened[direction]);
+        let [read, write] = [reads > self.dependent[0], writes > self.dependent[1]];
+        let mut writing = if self.writing {
+            write && !(read && writes <= config.writes_low as usize)
+        } else {
+            write && (!read || writes >= config.writes_high as usize)
+        };
+        let overdue = config.age_limit.and_then(|limit| self.oldest(now, u64::from(limit)));
+        if let Some((_, is_write)) = overdue {
+            writing = is_write;
+        }
+        if writing != self.writing {
+            self.writing = writing;
+            self.busy.iter().for_each(|&bank| self.banks[bank as usize].choice = None);
+        }
+        overdue.map(|(number, _)| number)
+    }
+
+    /// Returns the oldest access that has waited for so many clocks, and true for a write.
+    fn oldest(&self, now: u64, limit: u64) -> Option<(u64, bool)> {
+        let entries = self.busy.iter().flat_map(|&bank| self.banks[bank as usize].entries.iter().flatten());
+        let old = entries.filter(|entry| entry.after.is_none() && entry.arrived + limit <= now);
+        old.map(|entry| (entry.number, entry.write)).min()
+    }
+
+    /// Returns what is to be done in the clock `now`; nothing to banks that are held.
+    pub(super) fn next(
+        &mut self,
+        banks: &Banks,
+        held: &HeldBanks,
+        config: &DramConfig,
+        now: u64,
+    ) -> NextCommand {
+        let overdue = self.choose_direction(config, now);
+        let writing = self.writing;
+        for &bank in &self.busy {
+            let queue = &mut self.banks[bank as usize];
+            if queue.choice.is_none() {
+                queue.choice = Some(queue.choose(writing, banks.open_row(bank)));
+            }
+        }
+        let choice = |bank: u32| self.banks[bank as usize].choice.flatten();
+        let in_order = (config.scheduler == Scheduler::Fcfs).then(|| {
+            let free = self.busy.iter().filter(|&&bank| !held.has(banks.unit_of(bank), bank));
+            free.filter_map(|&bank| choice(bank)).map(|choice| choice.first.number).min()
+        });
         let mut soonest = u64::MAX;
-        // A column command goes before one for a row; among equals, the older.
-        let mut best: Option<((bool, u64), DramCommand)> = None;
-        let entries = || self.of(self.writing).iter().filter(|entry| entry.after.is_none());
-        let strict = config.scheduler == Scheduler::Fcfs;
-        let mut seen = 0u64;
-        for oldest in entries().take(if strict { 1 } else { usize::MAX }) {
-            // Of each bank, the oldest speaks.
-            if seen & (1 << oldest.bank) != 0 {
+        let mut best: Option<Best> = None;
+        for &bank in &self.busy {
+            let queue = &self.banks[bank as usize];
+            let Some(Choice { first, hit, more_hits }) = choice(bank) else { continue };
+            // The row stays open until the column command that it was opened for.
+            let stays = queue.opened_for.is_some();
+            let is_out_of_order = in_order.is_some_and(|number| number != Some(first.number)) && !stays;
+            if is_out_of_order || held.has(banks.unit_of(bank), bank) {
                 continue;
             }
-            seen |= 1 << oldest.bank;
-            let open = banks.open_row(oldest.bank);
-            let hit = open.and_then(|row| {
-                let may_overtake = !strict && self.overtaken[oldest.bank] < config.overtake;
-                entries()
-                    .find(|entry| entry.bank == oldest.bank && entry.at.row == row)
-                    .filter(|entry| entry.number == oldest.number || may_overtake)
-            });
-            let (command, entry) = match (open, hit) {
-                (_, Some(hit)) => {
-                    let more = || {
-                        entries().any(|it| {
-                            it.number != hit.number && (it.bank, it.at.row) == (hit.bank, hit.at.row)
-                        })
+            let may_overtake =
+                in_order.is_none() && queue.overtaken < config.overtake && overdue != Some(first.number);
+            let hit = hit.filter(|hit| hit.number == first.number || may_overtake || stays);
+            let row = |kind| DramCommand { kind, bank, row: first.row, column: 0 };
+            let (mut command, candidate) = match (banks.open_row(bank), hit) {
+                (Some(row), Some(hit)) => {
+                    let close = config.page == PagePolicy::Closed && !more_hits;
+                    let kind = match (hit.write, close) {
+                        (false, false) => CommandKind::Read,
+                        (false, true) => CommandKind::ReadPrecharge,
+                        (true, false) => CommandKind::Write,
+                        (true, true) => CommandKind::WritePrecharge,
                     };
-                    let close = config.page == PagePolicy::Closed && !more();
-                    let bank = hit.bank;
-                    let command = if hit.write {
-                        DramCommand::Write { bank, close }
-                    } else {
-                        DramCommand::Read { bank, close }
-                    };
-                    (command, hit)
+                    (DramCommand { kind, bank, row, column: hit.column }, hit)
                 }
-                (Some(_), None) => (DramCommand::Precharge { bank: oldest.bank }, oldest),
-                (None, None) => (DramCommand::Activate { bank: oldest.bank, row: oldest.at.row }, oldest),
+                (Some(_), None) if stays => continue,
+                (Some(open), None) => (DramCommand { row: open, ..row(CommandKind::Precharge) }, first),
+                (None, _) => (row(CommandKind::Activate), first),
             };
-            let earliest = banks.earliest(command);
+            let mut earliest = banks.earliest(command);
+            let mut synced = None;
+            if command.kind.is_column() && banks.needs_sync(bank, earliest.max(now)) {
+                synced = Some(command);
+                command = DramCommand { kind: CommandKind::Sync, bank, row: 0, column: 0 };
+                earliest = banks.earliest(command).max(earliest.saturating_sub(1));
+            }
             soonest = soonest.min(earliest);
-            let is_row = !matches!(command, DramCommand::Read { .. } | DramCommand::Write { .. });
-            let key = (is_row, entry.number);
-            if earliest <= now && best.is_none_or(|(other, _)| key < other) {
-                best = Some((key, command));
+            // A column command goes before one for a row, or only that of an access under way; among equals, the first in the order
+            // of service.
+            let is_behind = match config.scheduler {
+                Scheduler::OldestReady => queue.opened_for != Some(candidate.number),
+                _ => !command.kind.is_column(),
+            };
+            let key = (is_behind, candidate.order());
+            if earliest <= now && best.is_none_or(|best| key < best.key) {
+                best = Some(Best { key, command, synced });
             }
         }
         match best {
-            Some(((_, number), command)) => NextCommand::Give(command, number),
+            Some(Best { key: (_, (_, number)), command, synced }) => {
+                self.behind_sync = synced.map(|column| (column, number));
+                NextCommand::Give(command, number)
+            }
             None if soonest == u64::MAX => NextCommand::Nothing,
             None => NextCommand::NotBefore(soonest),
         }
@@ -183,10 +410,23 @@ fn overlap(a: (u32, u32), b: (u32, u32)) -> bool {
 
 impl Queues {
     pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Queues { reads, writes, writing, overtaken, count } = self;
-        at.at_rest(reads.is_empty() && writes.is_empty(), "bursts wait for the banks")?;
+        // With nothing waiting, the other counts are 0.
+        let Queues {
+            banks,
+            busy,
+            len: _,
+            opened: _,
+            dependent: _,
+            writing,
+            waiting_for: _,
+            count,
+            behind_sync: _,
+        } = self;
+        at.at_rest(busy.is_empty(), "bursts wait for the banks")?;
         at.value(writing)?;
-        at.fixed(overtaken)?;
+        let mut overtaken: Vec<u32> = banks.iter().map(|bank| bank.overtaken).collect();
+        at.fixed(&mut overtaken)?;
+        banks.iter_mut().zip(overtaken).for_each(|(bank, overtaken)| bank.overtaken = overtaken);
         at.value(count)
     }
 }

@@ -125,7 +125,7 @@ impl Direction for ReadSide {
         let read = Read { burst, client: number, requested, first, last, place, answer, generation };
         match transfers.responder.request(&burst, now, delay, read) {
             Response::At(ready, read) if !client.is_outside() && !transfers.side.is_bus_open() => {
-                channel.put_on_bus(transfers, client, Read { first: ready, ..read }, false, observed);
+                _ = channel.put_on_bus(transfers, client, Read { first: ready, ..read }, false, observed);
             }
             Response::At(ready, read) => {
                 observed.see(now, Stage::Request, false, now, &burst);
@@ -237,7 +237,8 @@ impl Reads {
         next
     }
 
-    /// Has the data of a read on the bus as soon as that is free, from its `first` on. `is_seen`: its request was seen.
+    /// Has the data of a read on the bus as soon as that is free, from its `first` on; returns when its last beat is.
+    /// `is_seen`: its request was seen.
     fn put_on_bus(
         &self,
         transfers: &mut Transfers<ReadSide>,
@@ -245,7 +246,7 @@ impl Reads {
         mut read: Read,
         is_seen: bool,
         observed: &Observed,
-    ) {
+    ) -> Time {
         let (side, period) = (&mut transfers.side, self.config.period);
         (read.first, read.last) = side.occupy_bus(read.first, &read.burst, client, period);
         transfers.outstanding.close(read.last);
@@ -261,6 +262,7 @@ impl Reads {
             }
             side.in_flight.push_back(read);
         }
+        last
     }
 
     /// A memory model has served a read; it goes on the bus when all earlier ones of its id have.
@@ -274,7 +276,8 @@ impl Reads {
             if client.is_outside() || transfers.side.is_bus_open() {
                 transfers.side.bus_queue.push_back(read);
             } else {
-                self.put_on_bus(transfers, client, read, true, observed);
+                let last = self.put_on_bus(transfers, client, read, true, observed);
+                transfers.responder.taken(last);
             }
         }
     }
