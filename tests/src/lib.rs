@@ -5,12 +5,13 @@
 //! [`reference`](mod@reference) computes layers the slow and obvious way, [`program`] writes them into registers
 //! as a driver would, [`random`] draws them, [`layers`] has a few plain ones, [`compression`] compresses their weights,
 //! [`device`] runs them, [`mutation`] runs what is near them, and [`traces`] makes the project's own traces. [`stage`] has
-//! parties at a hub, [`fuzz`] takes any bytes. [`effort`] says how long to search. [`platform_file`] makes a page of the
-//! documentation from the types.
+//! parties at a hub, [`fuzz`] takes any bytes. [`effort`] says how long to search. [`dram_legality`]
+//! judges the commands of a DRAM by the standards' tables. [`platform_file`] makes a page of the documentation from the types.
 
 pub mod compression;
 pub mod conformance;
 pub mod device;
+pub mod dram_legality;
 pub mod effort;
 pub mod fuzz;
 pub mod layers;

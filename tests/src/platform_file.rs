@@ -33,7 +33,9 @@ const SUITE: &str = "name = 'x'\n[fpga_ai_suite]\n";
 const MODELS: &str = "name = 'x'\n[nvdla]\nbase = 'nv_small'\n[dbb0.cache]\n[sram0.sram]\n[sram0.cache]\n[[dbb0.traffic]]\n\
                       name = 'x'\nrate = 1\n[dbb0.dram]\nstandard = 'DDR4-2400R'\n";
 
-const SECTIONS: [Section; 10] = [
+const LITEDRAM: &str = "name = 'x'\n[nvdla]\nbase = 'nv_small'\n[dbb0.litedram]\n";
+
+const SECTIONS: [Section; 11] = [
     Section {
         title: "At the top",
         sample: ["", SMALL],
@@ -111,6 +113,14 @@ const SECTIONS: [Section; 10] = [
         defaults: &[("default", MODELS, &["dbb0", "dram"])],
     },
     Section {
+        title: "`[dbb0.litedram]`",
+        sample: ["name = 'x'\n[dbb0.litedram]\n", ""],
+        structures: &["LiteDramConfig"],
+        without: &[],
+        elsewhere: &[],
+        defaults: &[("default", LITEDRAM, &["dbb0", "litedram"])],
+    },
+    Section {
         title: "`[[dbb0.traffic]]`",
         sample: ["name = 'x'\n[[dbb0.traffic]]\n", ""],
         structures: &["TrafficConfig"],
@@ -121,7 +131,7 @@ const SECTIONS: [Section; 10] = [
 ];
 
 /// Paths of the files in which the types are.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "platform/description.rs",
     "nvdla/description.rs",
     "nvdla/config.rs",
@@ -133,9 +143,10 @@ const SOURCES: [&str; 12] = [
     "memory/model.rs",
     "memory/cache.rs",
     "memory/sram.rs",
+    "memory/litedram/config.rs",
     "memory/traffic.rs",
 ];
-const DRAM: &str = "memory/dram/mod.rs";
+const DRAM: &str = "memory/dram/config.rs";
 
 /// A key: its name, its type as a reader writes it, and what it is.
 struct Key {

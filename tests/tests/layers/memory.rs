@@ -99,7 +99,7 @@ fn each_master_has_its_own_latency() {
     }
     let hits =
         ["row_hit", "row_miss", "row_conflict"].map(|what| count(&statistics, &format!("dbb0.dram0.{what}")));
-    let columns = ["RD", "WR"].map(|what| count(&statistics, &format!("dbb0.dram0.{what}")));
+    let columns = ["RD", "WR"].map(|what| count(&statistics, &format!("dbb0.dram0.command.{what}")));
     assert_eq!(
         hits.iter().sum::<u64>(),
         columns.iter().sum::<u64>(),
