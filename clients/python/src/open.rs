@@ -19,9 +19,9 @@ use vp_core::Time;
 use vp_host::LocalHost;
 use vp_hub::Hub;
 use vp_models::bounded_file::read_description;
-use vp_models::memory::{MemoryBudget, usual_limit};
+use vp_models::memory::{CommandForm, MemoryBudget, RequestForm, usual_limit};
 use vp_models::platform::{Description, DeviceRegisters, Platform};
-use vp_observers::{Files, LayerNames, TraceFile};
+use vp_observers::{CommandFile, Files, LayerNames, RequestFile, TraceFile};
 use vp_recordings::{PlayError, Player, Recording, RecordingEnd, ReplayStep};
 use vp_remote::{MemoryPlace, OwnBytes, RemoteHost, RemoteOptions};
 
@@ -49,12 +49,20 @@ pub(crate) fn description(named: &str, changes: &[String]) -> PyResult<Descripti
     description.with(changes.iter().map(String::as_str)).map_err(errors::description)
 }
 
-/// The waveform, from when and to when it goes, the timeline, and the log of registers.
-type FileNames = (Option<PathBuf>, Option<String>, Option<String>, Option<PathBuf>, Option<PathBuf>);
+/// The waveform, from when and to when it goes, the timeline, the logs of registers and of a DRAM's commands, and the trace of DBBIF's bursts.
+type FileNames = (
+    Option<PathBuf>,
+    Option<String>,
+    Option<String>,
+    Option<PathBuf>,
+    Option<PathBuf>,
+    Option<PathBuf>,
+    Option<PathBuf>,
+);
 
-/// A platform in this process; `files` are the waveform, from when and to when it goes, the timeline, and the log of registers.
+/// A platform in this process; `files` are as [`FileNames`] says.
 #[pyfunction]
-#[pyo3(signature = (named, changes, memory_limit=None, record=None, files=(None, None, None, None, None)))]
+#[pyo3(signature = (named, changes, memory_limit=None, record=None, files=(None, None, None, None, None, None, None)))]
 pub(crate) fn build(
     named: &str,
     changes: Vec<String>,
@@ -70,9 +78,12 @@ pub(crate) fn build(
         .map(|path| Recording::begin(&path, &mut hub, crate::AGENT, None))
         .transpose()
         .map_err(|error| errors::of("RecordingError", error.to_string()))?;
-    let (trace, start, stop, timeline, registers) = files;
+    let (trace, start, stop, timeline, registers, commands, requests) = files;
     let trace = trace.map(|path| TraceFile { path, start, stop });
-    let files = Files { trace, timeline, registers, layers: LayerNames::default() };
+    let commands = commands.map(|path| CommandFile { path, form: CommandForm::Vp });
+    let requests =
+        requests.map(|path| RequestFile { path, form: RequestForm::Vp, memory: "dbb0".to_owned() });
+    let files = Files { trace, timeline, registers, commands, requests, layers: LayerNames::default() };
     let files = match files.is_empty() {
         true => None,
         false => Some(files.attach(&mut hub).map_err(errors::description)?),

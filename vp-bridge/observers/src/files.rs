@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use vp_core::Sim;
 use vp_core::observe::Kinds;
 use vp_hub::Hub;
+use vp_models::memory::{CommandForm, RequestForm};
 use vp_models::platform::{Description, Platform};
 
+use crate::memories::{CommandLog, RequestLog};
 use crate::registers::{self, RegisterLog};
 use crate::threaded::Threaded;
 use crate::timeline::Timeline;
@@ -23,8 +26,32 @@ pub struct Files {
     pub registers: Option<PathBuf>,
     /// A timeline in Perfetto's format.
     pub timeline: Option<PathBuf>,
+    /// The log of the commands that DRAMs are given.
+    pub commands: Option<CommandFile>,
+    /// The trace of the bursts that a memory is asked for.
+    pub requests: Option<RequestFile>,
     /// The layers of the network, if one is run.
     pub layers: LayerNames,
+}
+
+/// A log of a DRAM's commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandFile {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Form of its lines.
+    pub form: CommandForm,
+}
+
+/// A trace of the bursts at a memory's port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestFile {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Form of its lines.
+    pub form: RequestForm,
+    /// Memory that they are for: `dbb0` or `sram0`.
+    pub memory: String,
 }
 
 /// A waveform, and the part of the run that it covers.
@@ -61,7 +88,9 @@ impl Files {
 
     fn paths(&self) -> impl Iterator<Item = &Path> {
         let trace = self.trace.iter().map(|trace| trace.path.as_path());
-        trace.chain(self.timeline.as_deref()).chain(self.registers.as_deref())
+        let commands = self.commands.iter().map(|commands| commands.path.as_path());
+        let requests = self.requests.iter().map(|requests| requests.path.as_path());
+        trace.chain(self.timeline.as_deref()).chain(self.registers.as_deref()).chain(commands).chain(requests)
     }
 
     /// The files of a command's platform of that number, from 0: the first has the names as they are, the
@@ -69,8 +98,10 @@ impl Files {
     #[must_use]
     pub fn of_platform(&self, number: usize) -> Files {
         let mut files = self.clone();
-        let Files { trace, timeline, registers, layers: _ } = &mut files;
+        let Files { trace, timeline, registers, commands, requests, layers: _ } = &mut files;
         let paths = trace.iter_mut().map(|trace| &mut trace.path).chain(timeline).chain(registers);
+        let paths = paths.chain(commands.iter_mut().map(|commands| &mut commands.path));
+        let paths = paths.chain(requests.iter_mut().map(|requests| &mut requests.path));
         paths.for_each(|path| *path = numbered(path, number));
         files
     }
@@ -96,6 +127,12 @@ impl Files {
             FileKind::of(&trace.path)?;
             trace.triggers(platform, &self.layers)?;
         }
+        if let Some(commands) = &self.commands {
+            CommandLog::check(commands, platform.description())?;
+        }
+        if let Some(requests) = &self.requests {
+            RequestLog::check(requests, platform.description())?;
+        }
         self.registers.as_deref().map_or(Ok(()), registers::check_name)
     }
 
@@ -118,9 +155,30 @@ impl Files {
             let wants = Kinds::TRANSFERS | Kinds::LEVELS | Kinds::REGISTERS | Kinds::WORK | Kinds::WARNINGS;
             observers.attach(Threaded::start(platform, wants, self.layers.clone(), Box::new(timeline)));
         }
+        if let Some(commands) = &self.commands {
+            let log = CommandLog::begin(commands, platform.description())?;
+            observers.attach(Threaded::start_memories(platform, Kinds::COUNTS, Box::new(log)));
+        }
+        if let Some(requests) = &self.requests {
+            let log = RequestLog::begin(requests, platform.description())?;
+            observers.attach(Threaded::start_memories(platform, Kinds::TRANSFERS, Box::new(log)));
+        }
         if let Some(path) = &self.registers {
             observers.attach(RegisterLog::begin(path, hub)?);
         }
+        Ok(observers)
+    }
+}
+
+impl CommandFile {
+    /// Begins the log, of memories without a device whose simulation this is.
+    ///
+    /// # Errors
+    /// [`ObserveError`]: the file cannot be begun, or there is no DRAM.
+    pub fn attach(&self, sim: &Sim, description: &Description) -> Result<Observers, ObserveError> {
+        let mut observers = Observers::new(sim.clone());
+        let log = CommandLog::begin(self, description)?;
+        observers.attach(Threaded::start_bare(Kinds::COUNTS, LayerNames::default(), Box::new(log)));
         Ok(observers)
     }
 }

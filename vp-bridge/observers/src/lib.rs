@@ -9,6 +9,7 @@ mod error;
 mod event;
 mod files;
 mod layers;
+mod memories;
 mod observers;
 mod registers;
 mod threaded;
@@ -18,7 +19,7 @@ mod waves;
 mod whole_file;
 
 pub use error::ObserveError;
-pub use files::{Files, TraceFile, numbered};
+pub use files::{CommandFile, Files, RequestFile, TraceFile, numbered};
 pub use layers::LayerNames;
 pub use observers::{Finished, Observers};
 pub use timeline::proto as perfetto;

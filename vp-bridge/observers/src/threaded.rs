@@ -110,13 +110,8 @@ struct Writer {
 }
 
 impl Threaded {
-    /// Starts the thread, and hears what a platform tells besides its observations.
-    pub(crate) fn start(
-        platform: &Platform,
-        wants: Kinds,
-        names: LayerNames,
-        sink: Box<dyn Sink>,
-    ) -> Rc<Threaded> {
+    /// Starts the thread, for what is observed alone.
+    pub(crate) fn start_bare(wants: Kinds, names: LayerNames, sink: Box<dyn Sink>) -> Rc<Threaded> {
         let (messages, taken) = mpsc::sync_channel(WAITING);
         let (emptied, empty) = mpsc::channel();
         let is_done = Arc::new(AtomicBool::new(false));
@@ -126,7 +121,7 @@ impl Threaded {
             done.store(true, Ordering::Relaxed);
             written
         });
-        let observer = Rc::new(Threaded {
+        Rc::new(Threaded {
             wants: wants | Kinds::WATERMARKS,
             names,
             chunk: RefCell::new(Vec::with_capacity(CHUNK)),
@@ -137,11 +132,33 @@ impl Threaded {
             sources: RefCell::default(),
             labels: RefCell::default(),
             writer: RefCell::new(Some(Writer { messages, thread })),
-        });
+        })
+    }
+
+    /// Starts the thread, and hears what a platform tells besides its observations.
+    pub(crate) fn start(
+        platform: &Platform,
+        wants: Kinds,
+        names: LayerNames,
+        sink: Box<dyn Sink>,
+    ) -> Rc<Threaded> {
+        let observer = Threaded::start_bare(wants, names, sink);
+        observer.hear_resets(platform);
         if platform.description().nvdla().is_some() {
             observer.hear_datapaths(platform);
         }
-        let this = Rc::downgrade(&observer);
+        observer
+    }
+
+    /// Starts the thread for a platform's memories, whose file needs nothing that the platform tells besides.
+    pub(crate) fn start_memories(platform: &Platform, wants: Kinds, sink: Box<dyn Sink>) -> Rc<Threaded> {
+        let observer = Threaded::start_bare(wants, LayerNames::default(), sink);
+        observer.hear_resets(platform);
+        observer
+    }
+
+    fn hear_resets(self: &Rc<Self>, platform: &Platform) {
+        let this = Rc::downgrade(self);
         platform.on_reset(move |now| {
             if let Some(this) = this.upgrade() {
                 this.sources.borrow_mut().iter_mut().for_each(|source| source.begun = 0);
@@ -150,7 +167,6 @@ impl Threaded {
                 this.send(Message::Reset(now));
             }
         });
-        observer
     }
 
     fn hear_datapaths(self: &Rc<Self>, platform: &Platform) {

@@ -8,8 +8,8 @@ use clap::builder::{StyledStr, Styles};
 #[cfg(target_os = "linux")]
 use super::qemu;
 use super::{
-    Failure, Verdict, attach, attach_device, check_peer, compare, compare_rtl, demo, diff, live, platform,
-    regs, renode, replay, run, save, serve, shell, study,
+    Failure, Verdict, attach, attach_device, check_peer, compare, compare_rtl, demo, diff, live, memory,
+    platform, regs, renode, replay, run, save, serve, shell, study,
 };
 
 #[derive(Debug, Subcommand)]
@@ -99,9 +99,12 @@ pub(super) enum LookCommand {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one in a program")]
 pub(super) enum StudyCommand {
     /// Sweep platforms, memories and networks, and write a report
     Study(study::Args),
+    /// Replay requests in a memory alone, or draw its latency curve
+    Memory(memory::Args),
 }
 
 #[derive(Debug, Subcommand)]
@@ -157,7 +160,10 @@ impl Command {
                 LookCommand::Replay(args) => replay::main(args),
                 LookCommand::Diff(args) => diff::main(args).map_err(Failure::of_comparison),
             },
-            Command::Study(StudyCommand::Study(args)) => study::main(args),
+            Command::Study(command) => match command {
+                StudyCommand::Study(args) => study::main(args),
+                StudyCommand::Memory(args) => memory::main(args),
+            },
             Command::Rtl(command) => match command {
                 RtlCommand::Compare(args) => compare::main(args),
                 RtlCommand::CompareRtl(args) => compare_rtl::main(args),

@@ -7,8 +7,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use vp_host::network::Plan;
 use vp_hub::Hub;
+use vp_models::memory::{CommandForm, RequestForm};
 use vp_models::platform::Description;
-use vp_observers::{Files, Finished, LayerNames, ObserveError, Observers, TraceFile};
+use vp_observers::{
+    CommandFile, Files, Finished, LayerNames, ObserveError, Observers, RequestFile, TraceFile,
+};
 use vp_server::{ObservePlatforms, PlatformObserver};
 
 use super::recording::RecordArgs;
@@ -49,9 +52,39 @@ pub(super) struct ObserveArgs {
     #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
     registers: Option<PathBuf>,
 
+    /// Write each command that a DRAM is given, with its clock and place, in the form of --dram-commands-form
+    #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
+    dram_commands: Option<PathBuf>,
+
+    /// Form of --dram-commands: vp (CSV), ramulator (as its CmdTraceRecorder writes it) or dramsim3 (as its command trace)
+    #[arg(long, value_name = "FORM", default_value_t, value_parser = command_form, requires = "dram_commands")]
+    dram_commands_form: CommandForm,
+
+    /// Write the bursts that a memory is asked for, as a trace that `vp memory replay` plays, in the form of --memory-requests-form
+    #[arg(long, value_name = "FILE", value_parser = super::standard::named())]
+    memory_requests: Option<PathBuf>,
+
+    /// Form of --memory-requests: vp (clock, direction, address, bytes), ramulator (a load/store trace) or dramsim3
+    #[arg(long, value_name = "FORM", default_value_t, value_parser = request_form, requires = "memory_requests")]
+    memory_requests_form: RequestForm,
+
+    /// Memory of --memory-requests: dbb0 or sram0
+    #[arg(long, value_name = "MEMORY", default_value = "dbb0", requires = "memory_requests")]
+    memory_requests_of: String,
+
     /// Outcome of writing the files of all platforms.
     #[arg(skip)]
     outcome: Arc<Outcome>,
+}
+
+/// Reads the form of a log of commands.
+pub(super) fn command_form(text: &str) -> Result<CommandForm, String> {
+    text.parse().map_err(|_| "forms are `vp`, `ramulator` and `dramsim3`".to_owned())
+}
+
+fn request_form(text: &str) -> Result<RequestForm, String> {
+    let form = text.parse().ok().filter(|form| *form != RequestForm::RamulatorPlaces);
+    form.ok_or_else(|| "forms are `vp`, `ramulator` and `dramsim3`".to_owned())
 }
 
 /// Outcome of the files of a command's platforms.
@@ -91,7 +124,10 @@ impl ObserveArgs {
         let trace = self.trace.is_some().then_some("--trace");
         let registers = self.registers.is_some().then_some("--registers");
         let timeline = self.timeline.is_some().then_some("--timeline");
-        self.recording.is_given().then_some("--record").or(trace).or(timeline).or(registers)
+        let commands = self.dram_commands.is_some().then_some("--dram-commands");
+        let requests = self.memory_requests.is_some().then_some("--memory-requests");
+        let recording = self.recording.is_given().then_some("--record");
+        recording.or(trace).or(timeline).or(registers).or(commands).or(requests)
     }
 
     /// A network is run, and this is how its layers are called.
@@ -114,12 +150,14 @@ impl ObserveArgs {
         &'a self,
         others: impl IntoIterator<Item = (&'a str, &'a Path)>,
     ) -> Result<(), Failure> {
-        let ObserveArgs { trace, timeline, registers, .. } = self;
+        let ObserveArgs { trace, timeline, registers, dram_commands, memory_requests, .. } = self;
         let written = [
             ("--record", self.recording.path()),
             ("--trace", trace.as_deref()),
             ("--timeline", timeline.as_deref()),
             ("--registers", registers.as_deref()),
+            ("--dram-commands", dram_commands.as_deref()),
+            ("--memory-requests", memory_requests.as_deref()),
         ];
         let written = written.into_iter().filter_map(|(option, path)| Some((option, path?)));
         let mut known = HashMap::new();
@@ -138,7 +176,21 @@ impl ObserveArgs {
     fn files(&self) -> Files {
         let ObserveArgs { trace, trace_start, trace_stop, timeline, registers, layers, .. } = self.clone();
         let trace = trace.map(|path| TraceFile { path, start: trace_start, stop: trace_stop });
-        Files { trace, timeline, registers, layers: layers.get().cloned().unwrap_or_default() }
+        let command_file = |path| CommandFile { path, form: self.dram_commands_form };
+        let commands = self.dram_commands.clone().map(command_file);
+        let request_file = |path| {
+            let memory = self.memory_requests_of.clone();
+            RequestFile { path, form: self.memory_requests_form, memory }
+        };
+        let requests = self.memory_requests.clone().map(request_file);
+        Files {
+            trace,
+            timeline,
+            registers,
+            commands,
+            requests,
+            layers: layers.get().cloned().unwrap_or_default(),
+        }
     }
 
     /// Puts observers beside a platform of this process that nobody has used.

@@ -8,8 +8,7 @@ use vp_core::Time;
 use vp_models::bus::axi::{Drawn, Latency};
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::memory::MemoryModel;
-use vp_models::memory::dram::DramConfig;
-use vp_models::memory::dram::standard::Standard;
+use vp_models::memory::dram::{DramConfig, Grade};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::timing::RtlTree;
 use vp_models::platform::{Description, DeviceDescription, MemoryDescription, NvdlaDescription};
@@ -40,9 +39,9 @@ pub(super) struct PlatformArgs {
     #[arg(long, value_name = "BYTES|RATE", value_parser = parse_rate)]
     dbb_bandwidth: Option<u64>,
 
-    /// DRAM behind DBBIF, by its speed grade, such as DDR4-2400R or LPDDR4-3200 [default: the platform's]
+    /// DRAM behind DBBIF, by its speed grade, such as DDR4-2400R or LPDDR5-6400 [default: the platform's]
     #[arg(long, value_name = "GRADE")]
-    dram: Option<Standard>,
+    dram: Option<Grade>,
 
     /// Set any value of the platform by its name in the TOML file, such as dbb0.cache.sets=256; may be given more than once
     #[arg(long = "set", value_name = "NAME=VALUE")]
@@ -97,6 +96,15 @@ fn rtl_tree(name: &str) -> Result<RtlTree, String> {
 }
 
 impl PlatformArgs {
+    /// Options for a memory alone.
+    pub(super) fn of_memory(
+        platform: Option<String>,
+        dram: Option<Grade>,
+        settings: Vec<String>,
+    ) -> PlatformArgs {
+        PlatformArgs { platform, dram, settings, ..PlatformArgs::default() }
+    }
+
     /// The platform asked for, or else `default`, with the changes asked for.
     pub(super) fn description(&self, default: &str) -> Result<Description, Failure> {
         let mut description = load(self.platform.as_deref().unwrap_or(default))?;

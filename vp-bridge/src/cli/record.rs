@@ -28,6 +28,13 @@ impl Record {
         self.put(name, value);
         self
     }
+
+    /// Returns the record, with the values of another behind its own.
+    #[must_use]
+    pub(super) fn and(mut self, other: Record) -> Record {
+        self.0.extend(other.0);
+        self
+    }
 }
 
 impl Serialize for Record {

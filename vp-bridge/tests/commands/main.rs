@@ -7,6 +7,7 @@ mod demo;
 mod faults;
 mod fit_to_show;
 mod loadables;
+mod memory;
 mod networks;
 mod package;
 mod pages;

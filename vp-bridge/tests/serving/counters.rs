@@ -71,6 +71,9 @@ fn every_counter_of_a_run_is_explained_and_every_explained_counter_is_one_of_a_r
             "dbb0.dram.page=closed",
             "dbb0.traffic.cpu.rate=3_000_000_000",
         ]),
+        nvdla(&["dbb0.dram.standard=LPDDR5-6400", "dbb0.dram.refresh=bank", "dbb0.dram.power_down=20"]),
+        nvdla(&["dbb0.dram.standard=LPDDR5-6400", "dbb0.dram.page=closed", "dbb0.dram.power_down=20"]),
+        nvdla(&["dbb0.dram.standard=LPDDR5-6400", "dbb0.dram.page=closed", "dbb0.dram.self_refresh=40"]),
         device_outside(),
         fpga_ai_suite(),
     ];

@@ -101,7 +101,7 @@ def build(
     changes: list[str],
     memory_limit: int | None = None,
     record: str | None = None,
-    files: tuple[str | None, str | None, str | None, str | None, str | None] = ...,
+    files: tuple[str | None, str | None, str | None, str | None, str | None, str | None, str | None] = ...,
 ) -> Host: ...
 def connect(
     to: str,

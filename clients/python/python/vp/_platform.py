@@ -197,6 +197,8 @@ class Platform(BasePlatform):
         trace: a waveform, ``.fst`` or ``.vcd``; `trace_start` and `trace_stop` say from when to when, as ``vp run --trace-start`` does.
         timeline: a timeline for Perfetto.
         registers: a log of register accesses, ``.jsonl``, ``.txt`` or ``.log``.
+        dram_commands: a log of the commands of its DRAM, as CSV.
+        memory_requests: a trace of the bursts at DBBIF's memory, for ``vp memory replay``.
         more: further changes: a section as a `dict`, and names of values without dots.
 
     Raises:
@@ -215,13 +217,16 @@ class Platform(BasePlatform):
         trace_stop: str | None = None,
         timeline: str | os.PathLike[str] | None = None,
         registers: str | os.PathLike[str] | None = None,
+        dram_commands: str | os.PathLike[str] | None = None,
+        memory_requests: str | os.PathLike[str] | None = None,
         **more: Any,
     ) -> None:
         changes = {} if changes is None else changes
         expect(changes, Mapping, "mapping of changes by their names")
         memory_limit = None if memory_limit is None else whole(memory_limit, "memory_limit")
         settings = [*_settings(changes), *_settings(more)]
-        files = (_path(trace), trace_start, trace_stop, _path(timeline), _path(registers))
+        logs = (_path(timeline), _path(registers), _path(dram_commands), _path(memory_requests))
+        files = (_path(trace), trace_start, trace_stop, *logs)
         super().__init__(_native.build(os.fspath(name), settings, memory_limit, _path(record), files))
 
     @property

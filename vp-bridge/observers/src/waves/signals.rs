@@ -5,6 +5,7 @@ use std::io;
 
 use vp_core::Time;
 use vp_core::observe::{SourceKind, Stage};
+use vp_models::memory::dram::CommandKind;
 use vp_models::nvdla::registers::RegisterMap;
 
 use super::Shape::{Bits, Text};
@@ -20,6 +21,29 @@ pub(super) struct Around {
     pub(super) map: RegisterMap,
     /// Bits of the addresses of memory interfaces, by their names.
     pub(super) address_bits: HashMap<String, u32>,
+    /// DRAMs by their names, such as `dbb0.dram`.
+    pub(super) drams: HashMap<String, DramFacts>,
+}
+
+/// Facts of a DRAM that its signals depend on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DramFacts {
+    /// Period of the command clock.
+    pub(super) clock: Time,
+    /// Bits that number a row, a burst in it, and a bank of a channel.
+    pub(super) row_bits: u32,
+    pub(super) column_bits: u32,
+    pub(super) bank_bits: u32,
+    /// True if column commands have a bus of their own (HBM): there may be two commands in a clock.
+    pub(super) has_column_bus: bool,
+}
+
+impl Around {
+    /// Returns the DRAM of which a source is a channel, or the commands of one.
+    fn dram(&self, source: &str) -> Option<DramFacts> {
+        let channel = source.strip_suffix(".command").unwrap_or(source);
+        self.drams.get(channel.trim_end_matches(|digit: char| digit.is_ascii_digit())).copied()
+    }
 }
 
 /// The signals of one source.
@@ -35,7 +59,20 @@ pub(super) enum Signals {
         label: Signal,
         value: Signal,
     },
+    Dram(DramSignals),
+    /// Commands of a channel with a bus for row commands and one for column commands.
+    DramBuses([DramSignals; 2]),
     None,
+}
+
+/// Signals of what accesses to a DRAM's channel find, or of its commands: valid for a clock.
+pub(super) struct DramSignals {
+    valid: usize,
+    event: Signal,
+    row: Signal,
+    column: Signal,
+    bank: Signal,
+    clock: Time,
 }
 
 /// A register bus: an access is valid for a cycle, where it takes effect.
@@ -144,9 +181,18 @@ impl Signals {
                 begun: 0,
                 open: Vec::new(),
             }),
-            SourceKind::Counts => Signals::Counted {
-                label: empty(recorder, &["event"], 24)?,
-                value: recorder.add(within(&["value"]), Bits(64)),
+            SourceKind::Counts => match around.dram(&source.name) {
+                Some(facts) if facts.has_column_bus && source.name.ends_with(".command") => {
+                    let bus = |name: &str, recorder: &mut Recorder| {
+                        DramSignals::of(&facts, &within(&[name]), recorder)
+                    };
+                    Signals::DramBuses([bus("row_bus", recorder)?, bus("column_bus", recorder)?])
+                }
+                Some(facts) => Signals::Dram(DramSignals::of(&facts, &scope, recorder)?),
+                None => Signals::Counted {
+                    label: empty(recorder, &["event"], 24)?,
+                    value: recorder.add(within(&["value"]), Bits(64)),
+                },
             },
             SourceKind::Warnings => Signals::None,
         })
@@ -197,6 +243,14 @@ impl Signals {
                 to.set(*value, *counted)?;
                 to.set_text(*label, labels.get(*text as usize).map_or("", String::as_str))
             }
+            (Signals::Dram(dram), Observed::Count { label, value }) => {
+                dram.see(labels.get(*label as usize).map_or("", String::as_str), *value, to)
+            }
+            (Signals::DramBuses(buses), Observed::Count { label, value }) => {
+                let label = labels.get(*label as usize).map_or("", String::as_str);
+                let is_column = CommandKind::of_name(label).is_some_and(CommandKind::is_column);
+                buses[usize::from(is_column)].see(label, *value, to)
+            }
             _ => Ok(()),
         }
     }
@@ -211,6 +265,8 @@ impl Signals {
             }
             Signals::Level(level) => to.set(*level, 0),
             Signals::Active(pulse) => to.lower(*pulse),
+            Signals::Dram(dram) => to.lower(dram.valid),
+            Signals::DramBuses(buses) => buses.iter().try_for_each(|bus| to.lower(bus.valid)),
             Signals::Unit(unit) => {
                 unit.open.clear();
                 unit.show(to)
@@ -261,6 +317,31 @@ impl Bus {
                 to.set(self.outstanding[direction], self.in_flight[direction])
             }
         }
+    }
+}
+
+impl DramSignals {
+    /// Adds signals in a scope.
+    fn of(facts: &DramFacts, scope: &[String], recorder: &mut Recorder) -> io::Result<DramSignals> {
+        let within = |name: &str| scope.iter().cloned().chain([name.to_owned()]).collect::<Vec<_>>();
+        let signals = DramSignals {
+            valid: recorder.add_pulse(within("valid")),
+            event: recorder.add(within("event"), Text(24)),
+            row: recorder.add(within("row"), Bits(facts.row_bits)),
+            column: recorder.add(within("column"), Bits(facts.column_bits)),
+            bank: recorder.add(within("bank"), Bits(facts.bank_bits)),
+            clock: facts.clock,
+        };
+        recorder.set_text(signals.event, "").map(|()| signals)
+    }
+
+    /// Shows an event, and its place as [`DramCommand::observed`](vp_models::memory::dram::DramCommand::observed) packs it.
+    fn see(&self, label: &str, value: u64, to: &mut Recorder) -> io::Result<()> {
+        to.raise(self.valid, to.now() + self.clock)?;
+        to.set(self.row, value >> 32)?;
+        to.set(self.column, value >> 16 & 0xffff)?;
+        to.set(self.bank, value & 0xffff)?;
+        to.set_text(self.event, label)
     }
 }
 

@@ -5,11 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use vp_core::Time;
+use vp_models::memory::dram::DramConfig;
 use vp_models::platform::Platform;
 
 use super::Shape::{Bits, Text};
 use super::recorder::{Recorder, Signal};
-use super::signals::{Around, Signals};
+use super::signals::{Around, DramFacts, Signals};
 use super::{FileKind, fst, vcd};
 use crate::event::{Announced, Event, Observed};
 use crate::threaded::Sink;
@@ -64,6 +65,7 @@ impl Waveform {
             address_bits: memories
                 .map(|memory| (memory.name().to_owned(), memory.interconnect().config().address_bits))
                 .collect(),
+            drams: crate::memories::drams(description).filter_map(dram_facts).collect(),
         };
         let mut recorder = Recorder::new();
         let top = |name: &str| vec![around.platform.clone(), name.to_owned()];
@@ -174,6 +176,21 @@ impl Waveform {
         self.recorder.move_to(until)?;
         self.recorder.end()
     }
+}
+
+/// Returns what the signals of a DRAM depend on.
+fn dram_facts((name, dram): (String, &DramConfig)) -> Option<(String, DramFacts)> {
+    let (of, timing) = (dram.organisation().ok()?, dram.timing().ok()?);
+    // A signal has a bit at least.
+    let bits = |count: u32| count.next_power_of_two().trailing_zeros().max(1);
+    let facts = DramFacts {
+        clock: Time::ps(timing.tCK),
+        row_bits: bits(of.rows),
+        column_bits: bits(of.columns / of.burst_length),
+        bank_bits: bits(of.units() * of.unit_banks()),
+        has_column_bus: dram.standard.standard().has_column_bus(),
+    };
+    Some((name, facts))
 }
 
 impl Sink for Waveform {

@@ -227,6 +227,7 @@ fn show(
     }
     if let Some(estimate) = estimate {
         writeln!(out, "{:<10} {}", "energy", estimate.sentence(measured))?;
+        estimate.show_memories(&mut out)?;
     }
     let on_cpu: Vec<&str> =
         measured.layers.iter().filter(|layer| layer.is_cpu).map(|layer| layer.name.as_str()).collect();

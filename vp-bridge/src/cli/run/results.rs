@@ -104,6 +104,9 @@ impl ResultArgs {
                 whole.put("energy_per_frame_uj", estimate.whole().total() / 1e6 / measured.frames as f64);
                 whole.put("power_mw", estimate.watts(measured) * 1e3);
                 put_energy(&mut whole, estimate.whole());
+                for memory in &estimate.memories {
+                    whole.put(format!("energy_basis.{}", memory.port), &memory.basis);
+                }
             }
             let counters = record::counters(&measured.statistics);
             record::print(&whole.with("layers", layers).with("counters", counters))?;

@@ -76,12 +76,23 @@ impl Observer for ObservationLog {
 
 /// A hub that nobody has used.
 pub fn hub() -> Hub {
-    Hub::new(Platform::build(&description()).unwrap(), TimeMode::Lockstep)
+    hub_with(&[])
+}
+
+/// A hub whose platform has these settings.
+pub fn hub_with(settings: &[&str]) -> Hub {
+    let description = description().with(settings.iter().copied()).unwrap();
+    Hub::new(Platform::build(&description).unwrap(), TimeMode::Lockstep)
 }
 
 /// Classifies one digit on nv_small while the files are written.
 pub fn run(files: &Files) -> Ran {
-    let mut hub = hub();
+    run_with(&[], files)
+}
+
+/// Classifies it on a platform with these settings.
+pub fn run_with(settings: &[&str], files: &Files) -> Ran {
+    let mut hub = hub_with(settings);
     let seen = Rc::new(ObservationLog::default());
     hub.platform().sim().observe(seen.clone());
     let observers = files.attach(&mut hub).unwrap();
