@@ -364,6 +364,9 @@ fn layers(
             *sum += part.as_ps();
         }
         layer.work.iter_mut().zip(activity.work).for_each(|(sum, done)| *sum += done);
+        for (port, activity) in &activity.drams {
+            *layer.drams.entry((*port).to_owned()).or_default() += *activity;
+        }
         for moved in &activity.moved {
             (layer.read, layer.written) = (layer.read + moved.read, layer.written + moved.written);
             if moved.port == Memory::Secondary.port() {

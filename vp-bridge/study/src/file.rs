@@ -79,11 +79,20 @@ pub struct Report {
     pub chosen: Chosen,
     /// Values of parameters that are ideal: what curves are held against is run with these. The best point on the axis if none are said.
     pub ideal: Table,
+    /// True for a section with the latency over bandwidth of each memory among the points.
+    pub memory_curve: bool,
 }
 
 impl Default for Report {
     fn default() -> Report {
-        Report { x: None, curves: None, knee: 0.9, chosen: Chosen::default(), ideal: Table::new() }
+        Report {
+            x: None,
+            curves: None,
+            knee: 0.9,
+            chosen: Chosen::default(),
+            ideal: Table::new(),
+            memory_curve: false,
+        }
     }
 }
 

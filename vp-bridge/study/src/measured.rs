@@ -1,7 +1,9 @@
 //! Results of a point's run: everything that tables and pictures are made of.
 
 use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
 use vp_host::Bound;
+use vp_models::memory::dram::DramActivity;
 use vp_models::nvdla::config::DataType;
 use vp_models::occupancy::WorkCounts;
 
@@ -167,6 +169,9 @@ pub struct MeasuredLayer {
     /// Work that units did, in the order of [`vp_models::occupancy::Work::ALL`].
     #[serde(default, deserialize_with = "as_many")]
     pub work: WorkCounts,
+    /// Activity of each DRAM in its time, by the name of its interface.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub drams: BTreeMap<String, DramActivity>,
 }
 
 /// Reads N numbers, or zeros: of a program that told other ones they are not known.

@@ -2,7 +2,7 @@
 
 use super::bench::Job;
 use super::command::command;
-use super::energy::{Coefficients, Counts, Energy};
+use super::energy::{Costs, Counts, Energy};
 use super::file::Study;
 use super::inputs::platform_values;
 use super::layout::Curve;
@@ -39,8 +39,8 @@ impl Row<'_> {
 }
 
 /// The estimates of a run's layers.
-fn estimates(measured: &Measured, coefficients: &Coefficients) -> Vec<Energy> {
-    let of = |layer| Counts::of_layer(layer, measured.period, &measured.machine).energy(coefficients);
+fn estimates(measured: &Measured, costs: &Costs<'_>) -> Vec<Energy> {
+    let of = |layer| Counts::of_layer(layer, measured.period, &measured.machine).energy(costs);
     measured.layers.iter().map(of).collect()
 }
 
@@ -57,7 +57,8 @@ pub fn rows<'a>(
         let parameters = job.map(|job| platform_values(&job.description)).unwrap_or_default();
         let command = command(planned, study, file);
         let seen = finished.outcome.measured().filter(|measured| measured.is_seen_inside());
-        let energy = seen.zip(study.energy.as_ref()).map(|(measured, known)| estimates(measured, known));
+        let costs = study.energy.as_ref().zip(job).map(|(known, job)| Costs::new(known, &job.description));
+        let energy = seen.zip(costs).map(|(measured, costs)| estimates(measured, &costs));
         Some(Row { point: &planned.point, job, parameters, outcome: &finished.outcome, command, energy })
     };
     points.iter().filter_map(row).collect()

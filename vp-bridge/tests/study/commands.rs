@@ -390,3 +390,22 @@ fn platforms_and_networks_are_words_along_the_axis() {
     }
     assert!(throughput.contains("Most and least") && !throughput.contains("knee"), "a knee of words");
 }
+
+#[test]
+fn a_study_that_asks_for_it_has_the_curves_of_its_memories() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "name = 'banks'\n[sweep]\nnetwork = 'digits'\n'dbb0.sram.banks' = 2\n";
+    fs::write(folder.path().join("plain.toml"), text).unwrap();
+    fs::write(folder.path().join("curves.toml"), format!("{text}[report]\nmemory_curve = true\n")).unwrap();
+    let page = |name: &str| {
+        let mut vp = Command::new(env!("CARGO_BIN_EXE_vp"));
+        let ended = vp.current_dir(folder.path()).args(["study", &format!("{name}.toml")]).ended();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        fs::read_to_string(folder.path().join(format!("{name}.results/report.html"))).unwrap()
+    };
+    assert!(!page("plain").contains("Memories alone"));
+    let curves = page("curves");
+    for part in ["Memories alone", "dbb0: SRAM of 2 banks"] {
+        assert!(curves.contains(part), "no `{part}`");
+    }
+}

@@ -59,6 +59,44 @@ fn energy_follows_the_coefficients_and_runs_nothing_again() {
 }
 
 #[test]
+fn a_drams_energy_is_that_of_its_commands_by_the_table_of_whoever_asks() {
+    let written = "name = 's'\n[energy]\nbase = 'default'\n# more\n[sweep]\nnetwork = 'digits'\nplatform = 'nv_small'\n\"dbb0.dram.standard\" = ['DDR4-2400R', 'LPDDR5-6400']\n";
+    let study = Studied::new(written);
+    study.shown(&["study.toml"]);
+    let kept = fs::read(study.file("points.jsonl")).unwrap();
+    let before = study.numbers("results.csv", "energy.dram_uj");
+    let page = fs::read_to_string(study.file("report.html")).unwrap();
+    for basis in
+        ["commands and background of DDR4 (Micron MT40A1G8", "commands and background of LPDDR5 (Micron Y52P"]
+    {
+        assert!(page.contains(basis), "{basis}");
+    }
+    let with = |more: &str| {
+        fs::write(study.folder.path().join("study.toml"), written.replace("# more", more)).unwrap();
+        study.shown(&["study.toml"]);
+        assert_eq!(fs::read(study.file("points.jsonl")).unwrap(), kept);
+        study.numbers("results.csv", "energy.dram_uj")
+    };
+    // Of one grade twice the reads' energy and more; of the other nothing changes.
+    let read = with("dram.'DDR4-2400R' = { base = 'DDR4', source = 'mine', RD = 6000 }");
+    assert!(read[0] > before[0] && read[1] == before[1], "{read:?} {before:?}");
+    let bytes =
+        study.numbers("results.csv", "read_bytes")[0] + study.numbers("results.csv", "written_bytes")[0];
+    let by_bytes = with("memory.dram = 10");
+    assert!((by_bytes[0] - bytes * 10.0 / 1e6).abs() < 1e-9 * by_bytes[0], "{by_bytes:?}");
+    fs::write(
+        study.folder.path().join("study.toml"),
+        written.replace("# more", "dram.DDR4 = { base = 'DDR4', VDD = { IDD4R = 1 } }"),
+    )
+    .unwrap();
+    let told = study.told(&["study.toml"]);
+    assert!(
+        told.contains("study.toml:4: [energy.dram.DDR4.VDD] IDD4R = 1: it is at least IDD3N = 43 of VDD"),
+        "{told}"
+    );
+}
+
+#[test]
 fn the_built_in_coefficients_are_written_and_read_again() {
     let study = Studied::new("");
     let written = study.vp(&["energy", "mine.toml"]);
@@ -76,6 +114,13 @@ fn the_built_in_coefficients_are_written_and_read_again() {
     assert!((sum - mine["energy_uj"].as_f64().unwrap()).abs() < 1e-9 * sum);
     let shown = text(&study.other(&["run", "lenet", "--timed", "--energy", "default"]).stdout);
     assert!(shown.contains("an estimate, 45 nm, 0.9 V"), "{shown}");
+    assert!(shown.contains("J, 20.3 pJ a bit; from 162.5 pJ a byte\n"), "{shown}");
+    let dram = ["run", "lenet", "--timed", "--dram", "DDR4-2400R", "--energy", "default"];
+    let shown = text(&study.other(&dram).stdout);
+    assert!(
+        shown.contains(" pJ a bit: RD ") && shown.contains("; from commands and background of DDR4 ("),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -1,13 +1,17 @@
 //! Coefficients of an estimate of energy, what one operation costs, as a file of the user's has them.
 
+use super::dram::{DramRow, RowReader};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use toml::Spanned;
+use std::sync::LazyLock;
 use toml::de::{DeTable, DeValue};
 use vp_models::bounded_file::read_description;
+use vp_models::memory::dram::DramConfig;
 use vp_models::suggestion::hint;
 use vp_models::toml_text::{TextError, TomlText};
+use vp_models::units::parse_size;
 
 /// A coefficient, in picojoules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +28,9 @@ pub enum Coefficient {
     CbufRead,
     /// A byte written into it.
     CbufWrite,
-    /// A byte over an interface to an SRAM.
+    /// A byte over an interface to an SRAM whose size has no figure.
     MemorySram,
-    /// A byte over an interface to any other memory.
+    /// A byte over an interface to any other memory, unless it is a DRAM with figures of its own.
     MemoryDram,
     /// An element through SDP.
     UnitSdp,
@@ -86,6 +90,10 @@ pub struct Coefficients {
     /// Technology that the costs are of, for people: `45 nm, 0.9 V`.
     pub technology: String,
     values: [f64; Coefficient::COUNT],
+    /// Bytes of an SRAM's bank, and what a byte of it costs to be read and to be written; ascending.
+    srams: Vec<(u64, [f64; 2])>,
+    /// Figures of DRAMs by grade or standard.
+    pub(super) drams: BTreeMap<String, DramRow>,
 }
 
 /// The name that means the built-in coefficients.
@@ -143,6 +151,30 @@ impl Coefficients {
         }
     }
 
+    /// Returns what a byte read and a byte written cost of an SRAM's bank of so many bytes, in picojoules. Between two sizes that have
+    /// figures they go with a power of the size, and beyond the ends they are those of the end.
+    pub fn sram(&self, bytes: u64) -> [f64; 2] {
+        let above = self.srams.partition_point(|(size, _)| *size < bytes);
+        match (above.checked_sub(1).and_then(|below| self.srams.get(below)), self.srams.get(above)) {
+            (_, Some((size, costs))) if *size == bytes => *costs,
+            (Some((low, less)), Some((high, more))) => {
+                let share = (bytes as f64 / *low as f64).ln() / (*high as f64 / *low as f64).ln();
+                [0, 1].map(|at| match less[at] > 0.0 {
+                    true => less[at] * (more[at] / less[at]).powf(share),
+                    false => more[at] * share,
+                })
+            }
+            (Some((_, costs)), None) | (None, Some((_, costs))) => *costs,
+            (None, None) => [self.get(Coefficient::MemorySram); 2],
+        }
+    }
+
+    /// Returns the figures of a DRAM, and the name that they stand under: that of its grade, or of its standard.
+    pub fn dram(&self, config: &DramConfig) -> Option<(&str, &DramRow)> {
+        let names = [config.standard.name().to_owned(), config.standard.standard().to_string()];
+        names.iter().find_map(|name| self.drams.get_key_value(name)).map(|(name, row)| (name.as_str(), row))
+    }
+
     /// Returns what one of these costs, in picojoules.
     pub fn get(&self, coefficient: Coefficient) -> f64 {
         self.values[coefficient as usize]
@@ -151,10 +183,15 @@ impl Coefficients {
 
 impl Default for Coefficients {
     fn default() -> Coefficients {
-        Coefficients::parse(Coefficients::DEFAULT_TEXT)
-            .unwrap_or_else(|error| unreachable!("the built-in coefficients are tested: {error}"))
+        BUILT_IN.clone()
     }
 }
+
+/// The built-in ones; their text starts from nothing else.
+pub(super) static BUILT_IN: LazyLock<Coefficients> = LazyLock::new(|| {
+    Coefficients::parse(Coefficients::DEFAULT_TEXT)
+        .unwrap_or_else(|error| unreachable!("the built-in coefficients are tested: {error}"))
+});
 
 /// Reads coefficients of a text, and says where it is wrong.
 struct Reader<'a> {
@@ -169,27 +206,49 @@ impl Reader<'_> {
     }
 
     fn coefficients(&self, table: &DeTable<'_>, whole: Range<usize>) -> Result<Coefficients, TextError> {
-        let mut technology = None;
+        let (mut technology, mut base) = (None, None);
+        let (mut srams, mut drams) = (None, BTreeMap::new());
         let mut values: [Option<f64>; Coefficient::COUNT] = [None; Coefficient::COUNT];
         let mut sections: Vec<(&str, Range<usize>)> = Vec::new();
         for (key, value) in table {
             match (key.get_ref().as_ref(), value.get_ref()) {
-                ("base", DeValue::String(base)) if base == DEFAULT => {
-                    let Coefficients { technology: of, values: all } = Coefficients::default();
-                    technology.get_or_insert(of);
-                    values.iter_mut().zip(all).for_each(|(value, known)| *value = value.or(Some(known)));
-                }
+                ("base", DeValue::String(name)) if name == DEFAULT => base = Some(Coefficients::default()),
                 ("base", _) => {
                     return Err(self.wrong(value.span(), "base = \"default\" is the only one".to_owned()));
                 }
                 ("technology", DeValue::String(text)) => technology = Some(text.to_string()),
+                ("sram", DeValue::Table(sizes)) => srams = Some(self.srams(sizes)?),
+                ("dram", DeValue::Table(rows)) => {
+                    for (name, row) in rows {
+                        let (place, row) = (
+                            name.span(),
+                            row.get_ref().as_table().ok_or_else(|| {
+                                let said = self.text.written(row.span());
+                                let name = name.get_ref();
+                                self.wrong(
+                                    row.span(),
+                                    format!("{name} = {said}: a section [dram.{name}] of figures"),
+                                )
+                            })?,
+                        );
+                        let section = format!("[{}dram.{}]", self.within, name.get_ref());
+                        let row = RowReader { text: self.text, place, section }.read(row)?;
+                        drams.insert(name.get_ref().to_string(), row);
+                    }
+                }
+                (section @ ("sram" | "dram"), _) => {
+                    let said = self.text.written(value.span());
+                    return Err(
+                        self.wrong(value.span(), format!("{section} = {said}: a section [{section}]"))
+                    );
+                }
                 (section, DeValue::Table(section_table)) if places().any(|(known, _)| known == section) => {
                     self.section(section, section_table, &mut values)?;
                     sections.push((section, key.span()));
                 }
                 (other, _) => {
                     let known: Vec<&str> =
-                        ["base", "technology"].into_iter().chain(section_names()).collect();
+                        ["base", "technology", "sram", "dram"].into_iter().chain(section_names()).collect();
                     let why = format!(
                         "there is no `{}{other}`{}; there are {}",
                         self.within,
@@ -199,6 +258,17 @@ impl Reader<'_> {
                     return Err(TextError { within: String::new(), ..self.wrong(key.span(), why) });
                 }
             }
+        }
+        // What the file says goes before what is built in, also where that is finer.
+        if let Some(Coefficients { technology: of, values: all, srams: sizes, drams: rows }) = base {
+            if values[Coefficient::MemorySram as usize].is_none() {
+                srams.get_or_insert(sizes);
+            }
+            if values[Coefficient::MemoryDram as usize].is_none() {
+                rows.into_iter().for_each(|(name, row)| _ = drams.entry(name).or_insert(row));
+            }
+            technology.get_or_insert(of);
+            values.iter_mut().zip(all).for_each(|(value, known)| *value = value.or(Some(known)));
         }
         let missing = |coefficient: Coefficient| {
             let (section, key) = coefficient.place();
@@ -214,7 +284,31 @@ impl Reader<'_> {
             all[coefficient as usize] = values[coefficient as usize].ok_or_else(|| missing(coefficient))?;
         }
         let technology = technology.unwrap_or_else(|| "no technology stated".to_owned());
-        Ok(Coefficients { technology, values: all })
+        Ok(Coefficients { technology, values: all, srams: srams.unwrap_or_default(), drams })
+    }
+
+    /// Reads what bytes of SRAMs cost, by the sizes of their banks.
+    fn srams(&self, table: &DeTable<'_>) -> Result<Vec<(u64, [f64; 2])>, TextError> {
+        let mut sizes = Vec::new();
+        for (key, value) in table {
+            let size =
+                parse_size(key.get_ref()).map_err(|error| self.wrong(key.span(), error.to_string()))?;
+            let pair: Option<Vec<f64>> = match value.get_ref() {
+                DeValue::Array(pair) => pair.iter().map(|one| number(one.get_ref())).collect(),
+                both => number(both).map(|both| vec![both; 2]),
+            };
+            let pair = pair.and_then(|pair| <[f64; 2]>::try_from(pair).ok());
+            let pair = pair.filter(|pair| pair.iter().all(|cost| (0.0..=MOST).contains(cost)));
+            let costs = pair.ok_or_else(|| {
+                let (name, said) = (key.get_ref(), self.text.written(value.span()));
+                let right = "picojoules of a byte, or [read, written], from 0 to 1e9";
+                self.wrong(value.span(), format!("\"{name}\" = {said}: {right}"))
+            })?;
+            sizes.push((size.max(1), costs));
+        }
+        sizes.sort_by_key(|(size, _)| *size);
+        sizes.dedup_by_key(|(size, _)| *size);
+        Ok(sizes)
     }
 
     fn section(
@@ -238,18 +332,20 @@ impl Reader<'_> {
                 );
                 return Err(self.wrong(key.span(), why));
             };
-            let number = number(value).filter(|number| (0.0..=MOST).contains(number)).ok_or_else(|| {
-                let said = self.text.written(value.span());
-                self.wrong(value.span(), format!("{name} = {said}: picojoules, from 0 to 1e9"))
-            })?;
+            let number =
+                number(value.get_ref()).filter(|number| (0.0..=MOST).contains(number)).ok_or_else(|| {
+                    let said = self.text.written(value.span());
+                    self.wrong(value.span(), format!("{name} = {said}: picojoules, from 0 to 1e9"))
+                })?;
             values[coefficient as usize] = Some(number);
         }
         Ok(())
     }
 }
 
-fn number(value: &Spanned<DeValue<'_>>) -> Option<f64> {
-    match value.get_ref() {
+/// Returns the number that a value is.
+pub(super) fn number(value: &DeValue<'_>) -> Option<f64> {
+    match value {
         DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
         DeValue::Float(number) => number.as_str().parse().ok(),
         _ => None,
@@ -290,10 +386,11 @@ mod tests {
         assert_eq!((all.technology.as_str(), all.get(Coefficient::MacInt8)), ("45 nm, 0.9 V", 0.3));
         assert!(all.get(Coefficient::MemoryDram) > all.get(Coefficient::MemorySram));
         let is_value = |line: &&str| line.contains(" = ") && !line.starts_with(['#', 't']);
-        let lines = Coefficients::DEFAULT_TEXT.lines().filter(is_value);
-        assert_eq!(lines.clone().count(), Coefficient::ALL.len());
+        let text = Coefficients::DEFAULT_TEXT.split("\n[dram.").next().unwrap();
+        let lines = text.lines().filter(is_value);
+        assert_eq!(lines.clone().count(), Coefficient::ALL.len() + all.srams.len());
         for line in lines {
-            assert!(line.contains("[Horowitz]"), "{line}");
+            assert!(line.contains("[Horowitz]") || line.contains("[CACTI]"), "{line}");
         }
     }
 
@@ -341,6 +438,30 @@ mod tests {
         assert!(refused("[mac\n").starts_with("mine.toml:1: "));
         let gone = Coefficients::load(Path::new("/no/such.toml")).unwrap_err().to_string();
         assert!(gone.starts_with("/no/such.toml: cannot read: "), "{gone}");
+    }
+
+    #[test]
+    fn a_byte_of_an_sram_costs_by_the_size_of_its_bank() {
+        let all = Coefficients::default();
+        let of = |kilobytes: u64| all.sram(kilobytes * 1024);
+        assert_eq!((of(1), of(8), of(1024)), ([0.28, 0.83], [1.60, 1.39], [12.5, 12.5]));
+        assert_eq!((all.sram(64), of(1 << 20)), ([0.28, 0.83], [12.5, 12.5]));
+        // Half way between 16 KiB and 1 MiB, by the powers of two: the geometric mean.
+        let [read, written] = of(128);
+        assert!((read - 31.25_f64.sqrt()).abs() < 1e-9 && (written - 26.375_f64.sqrt()).abs() < 1e-9);
+        let mine = |text: &str| Coefficients::parse(&format!("base = 'default'\n{text}")).unwrap().sram(8192);
+        assert_eq!(mine("[sram]\n'8 KiB' = 1.25"), [1.25, 1.25]);
+        assert_eq!(mine("[memory]\nsram = 3"), [3.0, 3.0]);
+        assert_eq!(
+            refused("[sram]\n\n'8 KiB' = [1, 2, 3]"),
+            "mine.toml:3: [sram] \"8 KiB\" = [1, 2, 3]: picojoules of a byte, or [read, written], from 0 to 1e9"
+        );
+        assert_eq!(refused("base = 'default'\ndram = 5"), "mine.toml:2: dram = 5: a section [dram]");
+        assert_eq!(
+            refused("dram.DDR4 = 5"),
+            "mine.toml:1: [dram] DDR4 = 5: a section [dram.DDR4] of figures"
+        );
+        assert!(refused("[sram]\n'8 apples' = 1").starts_with("mine.toml:2: [sram] "));
     }
 
     #[test]

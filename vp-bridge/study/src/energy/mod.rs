@@ -4,10 +4,15 @@
 //! them: kept points give an estimate with any.
 
 mod coefficients;
+mod costs;
+mod dram;
 
 pub use coefficients::{Coefficient, Coefficients};
+pub use costs::{Costs, MemoryCost, made_of};
+pub use dram::{DramEnergies, DramRow};
 
 use vp_host::network::{LayerFigures, Plan};
+use vp_models::memory::dram::DramActivity;
 use vp_models::nvdla::numeric::Precision;
 use vp_models::occupancy::{Work, WorkCounts};
 use vp_models::platform::Description;
@@ -27,7 +32,7 @@ pub enum EnergyPart {
     Units,
     /// Bytes over interfaces to SRAM.
     Sram,
-    /// Bytes over interfaces to other memories.
+    /// Other memories: commands and background of DRAMs, and bytes over the other interfaces.
     Dram,
     /// Cycles of the whole device.
     Cycles,
@@ -105,8 +110,8 @@ impl std::iter::Sum for Energy {
 }
 
 /// Counts of a layer or of a run, from which energy follows.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Counts {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counts<'a> {
     /// Format of what is multiplied.
     pub precision: Precision,
     /// Products that the array makes: those that the network asks for, or by Winograd's method those of its tiles.
@@ -115,73 +120,97 @@ pub struct Counts {
     pub mac_capacity: u64,
     /// Work that units did.
     pub work: WorkCounts,
-    /// Bytes over interfaces to SRAM.
-    pub sram: u64,
-    /// Bytes over interfaces to other memories.
-    pub dram: u64,
+    /// Transfers over each memory interface.
+    pub memories: Vec<MemoryCounts<'a>>,
     /// Cycles.
     pub cycles: u64,
 }
 
-impl Counts {
+/// Transfers over a memory interface, and what the memory did for them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MemoryCounts<'a> {
+    /// Name of the interface.
+    pub port: &'a str,
+    /// Bytes read.
+    pub read: u64,
+    /// Bytes written.
+    pub written: u64,
+    /// Activity of the DRAM behind it; none where there is no DRAM, or it was not counted.
+    pub dram: Option<&'a DramActivity>,
+}
+
+impl<'a> Counts<'a> {
     /// Of a layer that `vp run` has run on this platform, as this plan says.
-    pub fn of_figures(layer: &LayerFigures, description: &Description, plan: &Plan) -> Counts {
+    pub fn of_figures(layer: &'a LayerFigures, description: &Description, plan: &Plan) -> Counts<'a> {
         let cycles = layer.time().cycles(description.period);
-        let bytes = |sram: bool| {
-            let moved = layer.moved.iter().filter(|moved| is_sram(description, moved.port) == sram);
-            moved.map(|moved| moved.read + moved.written).sum()
-        };
+        let activity =
+            |port: &str| layer.drams.iter().find(|(of, _)| *of == port).map(|(_, activity)| activity);
+        let memories = layer.moved.iter().map(|moved| MemoryCounts {
+            port: moved.port,
+            read: moved.read,
+            written: moved.written,
+            dram: activity(moved.port),
+        });
         Counts {
             precision: plan.precision,
             macs: layer.products(),
             mac_capacity: cycles * plan.macs_a_cycle,
             work: layer.work,
-            sram: bytes(true),
-            dram: bytes(false),
+            memories: memories.collect(),
             cycles,
         }
     }
 
     /// Of a layer of a study's point, on this machine.
-    pub fn of_layer(layer: &MeasuredLayer, period: u64, machine: &Machine) -> Counts {
+    pub fn of_layer(layer: &'a MeasuredLayer, period: u64, machine: &Machine) -> Counts<'a> {
         let cycles = layer.time / period.max(1);
+        let memory =
+            |port: &'a str, read, written| MemoryCounts { port, read, written, dram: layer.drams.get(port) };
+        let [read, written] = [(layer.read, layer.sram_read), (layer.written, layer.sram_written)]
+            .map(|(all, of)| all.saturating_sub(of));
         Counts {
             precision: machine.data_type.map_or(Precision::Int8, Precision::from),
             macs: layer.products(),
             mac_capacity: cycles * machine.macs,
             work: layer.work,
-            sram: layer.sram,
-            dram: (layer.read + layer.written).saturating_sub(layer.sram),
+            memories: vec![
+                memory("dbb0", read, written),
+                memory("sram0", layer.sram_read, layer.sram_written),
+            ],
             cycles,
         }
     }
 
     /// The estimate.
-    pub fn energy(&self, coefficients: &Coefficients) -> Energy {
+    pub fn energy(&self, costs: &Costs<'_>) -> Energy {
+        let coefficients = costs.coefficients();
         let mac = match self.precision {
             Precision::Int8 => Coefficient::MacInt8,
             Precision::Int16 => Coefficient::MacInt16,
             Precision::Fp16 => Coefficient::MacFp16,
         };
-        let costs = |count: u64, coefficient: Coefficient| count as f64 * coefficients.get(coefficient);
-        let work = |work: Work, coefficient: Coefficient| costs(self.work[work as usize], coefficient);
+        let cost = |count: u64, coefficient: Coefficient| count as f64 * coefficients.get(coefficient);
+        let work = |work: Work, coefficient: Coefficient| cost(self.work[work as usize], coefficient);
         let units = [
             (Work::Sdp, Coefficient::UnitSdp),
             (Work::Pdp, Coefficient::UnitPdp),
             (Work::Cdp, Coefficient::UnitCdp),
             (Work::Rubik, Coefficient::UnitRubik),
         ];
+        let memories = |part: EnergyPart| -> f64 {
+            let of = self.memories.iter().map(|memory| (memory, costs.memory(memory.port)));
+            of.filter(|(_, cost)| cost.part() == part).map(|(memory, cost)| cost.energy(memory)).sum()
+        };
         Energy(EnergyPart::ALL.map(|part| match part {
-            EnergyPart::Macs => costs(self.macs, mac),
-            EnergyPart::IdleMacs => costs(self.mac_capacity.saturating_sub(self.macs), Coefficient::MacIdle),
+            EnergyPart::Macs => cost(self.macs, mac),
+            EnergyPart::IdleMacs => cost(self.mac_capacity.saturating_sub(self.macs), Coefficient::MacIdle),
             EnergyPart::Cbuf => {
                 work(Work::BufferRead, Coefficient::CbufRead)
                     + work(Work::BufferWritten, Coefficient::CbufWrite)
             }
             EnergyPart::Units => units.into_iter().map(|(unit, coefficient)| work(unit, coefficient)).sum(),
-            EnergyPart::Sram => costs(self.sram, Coefficient::MemorySram),
-            EnergyPart::Dram => costs(self.dram, Coefficient::MemoryDram),
-            EnergyPart::Cycles => costs(self.cycles, Coefficient::DeviceCycle),
+            EnergyPart::Sram | EnergyPart::Dram => memories(part),
+            EnergyPart::Cycles => cost(self.cycles, Coefficient::DeviceCycle),
         }))
     }
 }
@@ -190,7 +219,7 @@ impl Counts {
 /// one. Bytes over an interface with a cache in front of its memory count as that memory's.
 pub fn is_sram(description: &Description, port: &str) -> bool {
     match port {
-        "sram0" => description.sram0.model.dram.is_none(),
+        "sram0" => description.sram0.model.dram.is_none() && description.sram0.model.litedram.is_none(),
         _ => description.dbb0.model.sram.is_some(),
     }
 }
@@ -217,16 +246,20 @@ mod tests {
     use vp_host::network::{Measured as Ran, Network};
     use vp_models::platform::Arithmetic;
 
-    fn counts() -> Counts {
+    fn counts() -> Counts<'static> {
+        let memory = |port, read, written| MemoryCounts { port, read, written, dram: None };
         Counts {
             precision: Precision::Int8,
             macs: 1000,
             mac_capacity: 1500,
             work: [10, 20, 30, 40, 50, 60],
-            sram: 7,
-            dram: 9,
+            memories: vec![memory("dbb0", 4, 5), memory("sram0", 1, 6)],
             cycles: 11,
         }
+    }
+
+    fn energy(counts: &Counts<'_>, coefficients: &Coefficients) -> Energy {
+        counts.energy(&Costs::new(coefficients, &Description::named("nv_large").unwrap()))
     }
 
     /// Of coefficients that are all zero but one.
@@ -256,11 +289,11 @@ mod tests {
             ("device", "cycle", EnergyPart::Cycles, 11.0),
         ];
         for (section, key, part, picojoules) in expected {
-            let energy = counts().energy(&only(section, key));
+            let energy = energy(&counts(), &only(section, key));
             assert_eq!((energy.get(part), energy.total()), (picojoules, picojoules), "{section}.{key}");
         }
         let wide = Counts { precision: Precision::Fp16, ..counts() };
-        assert_eq!(wide.energy(&only("mac", "fp16")).get(EnergyPart::Macs), 1000.0);
+        assert_eq!(energy(&wide, &only("mac", "fp16")).get(EnergyPart::Macs), 1000.0);
     }
 
     /// 13 columns and lines are made as 16, and 20 channels lie in memory atoms of 32: that is what the array multiplies.
@@ -293,7 +326,7 @@ mod tests {
 
     #[test]
     fn estimates_add_up() {
-        let one = counts().energy(&Coefficients::default());
+        let one = energy(&counts(), &Coefficients::default());
         let both: Energy = [one, one].into_iter().sum();
         assert_eq!(both.total(), 2.0 * one.total());
         assert_eq!(one.parts().iter().map(|(_, part)| part).sum::<f64>(), one.total());

@@ -1,13 +1,35 @@
 //! The report's section about energy: estimates of points, and layer by layer.
 
 use super::cells::{Cells, rounded_whole, strings};
-use crate::energy::{Energy, EnergyPart, said};
+use crate::energy::{Costs, Energy, EnergyPart, MemoryCost, said};
 use crate::file::Study;
-use crate::measured::Measured;
+use crate::measured::{Measured, Port};
 use crate::point::text;
 use crate::results::Row;
 use crate::wording::rounded;
 use crate::wording::{quantity, spoken};
+use std::collections::BTreeSet;
+
+/// Says what the energies of memories follow from, each once: `dbb0: commands and background of DDR4 (Micron …)`.
+pub(super) fn bases(study: &Study, rows: &[Row<'_>]) -> Vec<String> {
+    let of_row = |row: &Row<'_>| {
+        let (coefficients, job, measured) = (study.energy.as_ref()?, row.job?, row.outcome.measured()?);
+        let costs = Costs::new(coefficients, &job.description);
+        let of_port = |port: &Port| {
+            let is_counted = measured.layers.iter().any(|layer| layer.drams.contains_key(&port.name));
+            let basis = match costs.memory(&port.name) {
+                MemoryCost::Dram { byte, .. } if !is_counted => {
+                    format!("{byte} pJ a byte: its commands were not counted")
+                }
+                _ => costs.basis(&port.name),
+            };
+            format!("{}: {basis}", port.name)
+        };
+        Some(measured.ports.iter().map(of_port).collect::<Vec<_>>())
+    };
+    let all: BTreeSet<String> = rows.iter().filter_map(of_row).flatten().collect();
+    all.into_iter().collect()
+}
 
 /// A row a point: what varies, and what a frame takes.
 pub(super) fn of_points(study: &Study, rows: &[Row<'_>]) -> Cells {

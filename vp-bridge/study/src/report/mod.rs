@@ -16,6 +16,7 @@ mod figure;
 mod latency;
 mod live;
 mod look;
+mod memories;
 mod names;
 mod page;
 mod plot;
@@ -25,6 +26,7 @@ mod tables;
 mod throughput;
 mod timeline;
 
+pub use memories::memory_page;
 pub use page::{Answer, Page};
 pub use tables::Table;
 

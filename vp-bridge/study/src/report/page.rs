@@ -74,8 +74,9 @@ impl Page<'_> {
             section("bounds", "What bounds it", of_each(&views, Page::bounds)?),
             section("roofline", "Roofline", of_each(&views, Page::rooflines)?),
             section("latency", "Read latency as it was seen", of_each(&views, Page::latencies)?),
-            section("time", "Over time", of_each(&views, Page::timelines)?),
         ]);
+        sections.extend(self.memories()?.map(|content| section("memories", "Memories alone", content)));
+        sections.push(section("time", "Over time", of_each(&views, Page::timelines)?));
         sections.push(section("points", "All points, and how to run each again", self.points()));
         let failed = self.failed();
         let shown = html! {

@@ -5,7 +5,7 @@ use crate::layout::Panel;
 use crate::measured::Measured;
 use crate::report::answer::percent;
 use crate::report::cells::table;
-use crate::report::energy::{of_layers, of_points};
+use crate::report::energy::{bases, of_layers, of_points};
 use crate::report::page::Answer;
 use crate::report::page::Page;
 use crate::wording::rounded;
@@ -54,6 +54,12 @@ impl Page<'_> {
             p {
                 "No measurement: counts of the run times what one of each costs (" (technology) "). It orders designs and layers; the numbers are as good as the coefficients, "
                 "which are the study's."
+            }
+            p { "Energies of memories follow from:" }
+            ul {
+                @for basis in bases(self.study, self.rows) {
+                    li { (basis) }
+                }
             }
             (table(&of_points(self.study, self.rows)))
             h3 { "Layer by layer, at the points that are looked at closely, all frames together" }

@@ -4,6 +4,7 @@ mod bounds;
 mod designs;
 mod energy;
 mod latency;
+mod memories;
 mod points;
 mod roofline;
 mod search;
