@@ -9,6 +9,7 @@ mod check_peer;
 mod clocked;
 mod compare;
 mod guest_example;
+mod litedram;
 mod part_programs;
 mod qemu_command;
 mod remote_port;
