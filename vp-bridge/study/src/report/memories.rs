@@ -5,14 +5,13 @@ use super::drawing::{self, Error};
 use super::figure::Figure;
 use super::live::{self, Live};
 use super::look::{LEGEND, Look, Mark, legend, legend_height};
-use super::page::HALF;
+use super::page::{HALF, document};
 use super::plot::{self, Axis, Labels};
 use crate::memories::MemoryCurves;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use serde_json::json;
 use vp_core::Time;
 use vp_models::memory::{LoadPoint, MemoryFormula, Mix};
-use vp_models::printable;
 
 /// Places of guides along an axis, with their texts.
 type Guides = Vec<(f64, &'static str)>;
@@ -251,24 +250,7 @@ pub fn memory_page(
         section id="memories" { h2 { "Latency over bandwidth" } (charts) }
         footer { p { "Made by vp " (build) ": " code { (asked) } } (live::licence()) }
     };
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content={ "vp " (env!("CARGO_PKG_VERSION")) };
-                title { (printable::one_line(name)) }
-                style { (PreEscaped(include_str!("style.css"))) }
-            }
-            body {
-                // Names are a file's.
-                (PreEscaped(printable::lines(&shown.0)))
-                (live::scripts())
-            }
-        }
-    };
-    Ok(page.into_string())
+    Ok(document(name, &shown).into_string())
 }
 
 #[cfg(test)]

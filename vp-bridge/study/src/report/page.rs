@@ -100,23 +100,7 @@ impl Page<'_> {
             }
             (self.foot())
         };
-        Ok(html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="generator" content={ "vp " (env!("CARGO_PKG_VERSION")) };
-                    title { (printable::one_line(name)) }
-                    style { (PreEscaped(include_str!("style.css"))) }
-                }
-                body {
-                    // Names and values are a file's.
-                    (PreEscaped(printable::lines(&shown.0)))
-                    (live::scripts())
-                }
-            }
-        })
+        Ok(document(name, &shown))
     }
 
     /// The page of each layout alone: points of another sweep have axes of their own.
@@ -285,4 +269,24 @@ fn of_each<'a>(
             (content)
         }
     })
+}
+
+/// A whole document: the head that all pages have, and what is shown. Names and values in it are a file's.
+pub(super) fn document(name: &str, shown: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="generator" content={ "vp " (env!("CARGO_PKG_VERSION")) };
+                title { (printable::one_line(name)) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                (PreEscaped(printable::lines(&shown.0)))
+                (live::scripts())
+            }
+        }
+    }
 }
