@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -113,9 +113,13 @@ fn who_connects_again_and_again_has_a_line_a_second_in_the_log_with_the_number()
         let server = Logging::start(None, if is_full { &["--max-sessions", "1"] } else { &[] });
         let _session = Raw::open(&server.address, None, TimeMode::Free);
         for _ in 0..100 {
-            let stream = Raw::dial(&server.address);
+            let mut stream = Raw::dial(&server.address);
             if is_full {
                 assert_eq!(refusal(stream), ErrorCode::ServerFull);
+            } else {
+                // Left without a word, but not before the server has seen it: one that ends drops whom it has not met.
+                stream.shutdown(Shutdown::Write).unwrap();
+                stream.read_to_end(&mut Vec::new()).unwrap();
             }
         }
         let log = server.log();
