@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Each crate of the project, where it is, and whom of the others it may depend on.
-const ROOMS: [(&str, &str, &[&str]); 22] = [
+const ROOMS: [(&str, &str, &[&str]); 24] = [
     // All depend on it, and it has no code.
     ("workspace-hack", "workspace-hack", &[]),
     ("vp-core", "vp-core", &[]),
     ("vp-protocols", "protocols", &[]),
     ("vp-models", "vp-models", &["vp-core"]),
     ("vp-hub", "vp-models/hub", &["vp-core", "vp-models"]),
-    ("vp-host", "vp-models/host", &["vp-core", "vp-hub", "vp-models"]),
+    ("vp-tensors", "vp-models/tensors", &[]),
+    ("vp-host", "vp-models/host", &["vp-core", "vp-hub", "vp-models", "vp-tensors"]),
+    ("vp-onnx", "vp-models/onnx", &["vp-host", "vp-models", "vp-tensors"]),
     ("vp-shm", "vp-bridge/shm", &[]),
     ("vp-transport", "vp-bridge/transport", &["vp-shm"]),
     ("vp-client", "clients/rust", &["vp-protocols", "vp-shm", "vp-transport"]),
@@ -89,7 +91,7 @@ const ROOMS: [(&str, &str, &[&str]); 22] = [
 ];
 
 /// Crates that have no async runtime.
-const BLOCKING: [&str; 16] = [
+const BLOCKING: [&str; 18] = [
     "vp-c",
     "vp-check",
     "vp-core",
@@ -106,6 +108,8 @@ const BLOCKING: [&str; 16] = [
     "vp-python",
     "vp-qemu",
     "vp-recordings",
+    "vp-onnx",
+    "vp-tensors",
 ];
 
 fn manifest(folder: &str) -> String {

@@ -1,0 +1,1 @@
+//! ONNX models: reading them, and making networks of them.
