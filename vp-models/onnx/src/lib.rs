@@ -1,1 +1,3 @@
 //! ONNX models: reading them, and making networks of them.
+
+pub mod samples;

@@ -6,7 +6,6 @@ mod methods;
 mod named;
 mod network;
 mod outputs;
-mod picture;
 pub(super) mod platform;
 pub(super) mod report;
 mod results;
