@@ -24,7 +24,7 @@ use vp_study::rtl::{distribution, log, table::Table};
 use vp_study::{Store, Study};
 use vp_transport::tls;
 
-use super::{Choices, Form, recordings};
+use super::{Choices, Form, recordings, samples};
 
 /// Form of the target's cases.
 pub const FORM: Form = Form::Bytes;
@@ -33,7 +33,7 @@ pub const FORM: Form = Form::Bytes;
 type Read = fn(&[u8]) -> bool;
 
 /// The formats, by name. A case's first byte is a position here: new ones come at the end.
-pub const FORMATS: [(&str, Read); 26] = [
+pub const FORMATS: [(&str, Read); 30] = [
     ("platform", platform),
     ("network", network),
     ("sheet", |bytes| {
@@ -63,6 +63,10 @@ pub const FORMATS: [(&str, Read); 26] = [
     ("key", |bytes| in_file(bytes, "server.key", key)),
     ("tensor", |bytes| in_file(bytes, "weights.bin", weights)),
     ("sc-log", |bytes| in_file(bytes, "sc.log", |path| Trace::load(path).is_ok())),
+    ("picture", samples::picture),
+    ("npy", samples::array),
+    ("npz", samples::archive),
+    ("preprocess", samples::preprocess),
 ];
 
 /// Runs a case; one file.
