@@ -46,7 +46,7 @@ mod winograd;
 pub use description::{
     Activation, Bias, Choices, Compression, Converter, Convolution, Demand, Demanded, Elementwise, Function,
     Lines, Method, Network, NetworkLayer, NoShare, Normalisation, Operation, Options, PairMethod, Pooling,
-    ReadTensor, Shape, Share, SoftMax, Sum, Window, Winograd, example_input,
+    ReadTensor, Scales, Shape, Share, SoftMax, Sum, Window, Winograd, example_input,
 };
 pub use error::{MeasureError, PlanError, RunError};
 pub(crate) use layout::entries_of_atoms;
