@@ -7,7 +7,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_host::network::{
     Activation, Bias, Choices, Converter, Convolution, CpuProgram, CubeAxes, Encoding, Lines, Method,
-    Network, NetworkLayer, Normalisation, Operation, Pooling, Shape, Sum, Window,
+    Network, NetworkLayer, Normalisation, Operation, Pooling, Scales, Shape, Sum, Window,
 };
 use vp_models::nvdla::numeric::Precision;
 use vp_tensors::{ElementType, Graph, Value, ValueId};
@@ -33,7 +33,13 @@ impl NetworkDraw {
 
     /// A window that lies over some of its input wherever it is, and what comes out.
     fn window(&mut self, input: Shape, size: [u32; 2]) -> (Window, [u32; 2]) {
+        self.dilated_window(input, size, [1; 2])
+    }
+
+    /// One of which so many columns and rows count, so far from each other.
+    fn dilated_window(&mut self, input: Shape, taps: [u32; 2], dilation: [u32; 2]) -> (Window, [u32; 2]) {
         let shape = [input.width, input.height];
+        let size = [0, 1].map(|axis| (taps[axis] - 1) * dilation[axis] + 1);
         let stride = [self.any(1..4), self.any(1..4)];
         let before = size.map(|size| self.any(0..size));
         let after = size.map(|size| self.any(0..size));
@@ -41,7 +47,7 @@ impl NetworkDraw {
             let padded = before[axis] + shape[axis] + after[axis];
             (padded - size[axis]) / stride[axis] + 1
         });
-        (Window { size, stride, before, after }, outputs)
+        (Window { size: taps, stride, dilation, before, after }, outputs)
     }
 
     /// A convolution with windows of that size, from a source that gives such an input.
@@ -52,23 +58,29 @@ impl NetworkDraw {
         size: [u32; 2],
         kernels: u32,
     ) -> NetworkLayer {
-        let (window, [width, height]) = self.window(input, size);
+        let (window, [width, height]) = self.convolution_window(input, size);
         let scale = self.0.random_range(-100..100);
         let groups = if self.any(0..4) == 0 { self.groups(input.channels, kernels) } else { 1 };
-        let taps = kernels * size[0] * size[1] * input.channels / groups;
+        let taps = kernels * window.size[0] * window.size[1] * input.channels / groups;
         let weights = (0..taps).map(|_| self.element()).collect();
         let shift = self.any(0..8);
         let bias = (0..kernels).map(|_| self.0.random_range(-2000..2000)).collect();
         let convolution = Convolution {
             kernels,
             window,
+            padding: if self.any(0..3) == 0 { self.element().into() } else { 0 },
             weights,
             bias: self.0.random::<bool>().then_some(Bias { values: bias, shift }),
             groups,
             truncate: 0,
+            scales: (self.any(0..3) == 0).then(|| self.scales(kernels)),
             added: None,
-            activation: [Activation::None, Activation::Relu, Activation::Leaky { scale, shift: 7 }]
-                [self.any(0..3) as usize],
+            activation: match self.any(0..4) {
+                0 => Activation::None,
+                1 => Activation::Relu,
+                2 => Activation::Leaky { scale, shift: 7 },
+                _ => Activation::PRelu(self.scales(kernels)),
+            },
             converter: Converter {
                 offset: self.0.random_range(-100..100),
                 scale: self.0.random_range(-300..300),
@@ -84,6 +96,22 @@ impl NetworkDraw {
             operation: Operation::Convolution(convolution),
             cycles: None,
         }
+    }
+
+    /// A window of that size, or one as large of fewer columns and rows.
+    fn convolution_window(&mut self, input: Shape, size: [u32; 2]) -> (Window, [u32; 2]) {
+        if self.any(0..3) > 0 {
+            return self.window(input, size);
+        }
+        let dilation = size.map(|size| self.any(1..size.max(2)));
+        let taps = [0, 1].map(|axis| (size[axis] - 1) / dilation[axis] + 1);
+        self.dilated_window(input, taps, dilation)
+    }
+
+    /// A factor for each channel, and a shift.
+    fn scales(&mut self, channels: u32) -> Scales {
+        let values = (0..channels).map(|_| self.0.random_range(-300..300)).collect();
+        Scales { values, shift: self.any(5..9) }
     }
 
     /// A number of groups that both are multiples of.
@@ -167,7 +195,7 @@ impl NetworkDraw {
                 });
                 place
             };
-        let pixel = Window { size: [1, 1], stride: [1, 1], before: [0, 0], after: [0, 0] };
+        let pixel = Window::PIXEL;
         match self.any(0..7) {
             0 => {
                 let activation = Activation::Leaky { scale: self.0.random_range(-99..99), shift: 6 };
@@ -191,6 +219,9 @@ impl NetworkDraw {
                 let residual = self.convolution(input, source, [1, 1], input.channels);
                 let Operation::Convolution(mut convolution) = residual.operation else { unreachable!() };
                 (convolution.window, convolution.added) = (pixel, Some(self.any(0..9)));
+                if let Activation::PRelu(_) = convolution.activation {
+                    convolution.activation = Activation::Relu;
+                }
                 push(network, vec![source; 2], input, Operation::Convolution(convolution));
             }
             4 => {

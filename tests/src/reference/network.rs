@@ -226,8 +226,12 @@ pub(super) fn under(
     [y, x]: [u32; 2],
     [row, column]: [u32; 2],
 ) -> Option<usize> {
-    let y = (y * window.stride[1] + row).checked_sub(window.before[1]).filter(|y| *y < shape.height)?;
-    let x = (x * window.stride[0] + column).checked_sub(window.before[0]).filter(|x| *x < shape.width)?;
+    let y = (y * window.stride[1] + row * window.dilation[1])
+        .checked_sub(window.before[1])
+        .filter(|y| *y < shape.height)?;
+    let x = (x * window.stride[0] + column * window.dilation[0])
+        .checked_sub(window.before[0])
+        .filter(|x| *x < shape.width)?;
     Some(((y * shape.width + x) * shape.channels) as usize)
 }
 
@@ -256,24 +260,37 @@ fn convolved<E: Integer>(
     let mut sum = 0;
     for row in 0..rows {
         for column in 0..columns {
-            let Some(pixel) = under(shape, convolution.window, output, [row, column]) else { continue };
             let tap = ((kernel * rows + row) * columns + column) as usize * seen;
-            sum += E::products(&weights[tap..tap + seen], &input[pixel + group * seen..][..seen]);
+            let weights = &weights[tap..tap + seen];
+            sum += match under(shape, convolution.window, output, [row, column]) {
+                Some(pixel) => E::products(weights, &input[pixel + group * seen..][..seen]),
+                None => {
+                    let weights = weights.iter().map(|&weight| -> i64 { weight.into() });
+                    weights.sum::<i64>() * i64::from(convolution.padding)
+                }
+            };
         }
     }
     sum
 }
 
 /// Result of a sum of 33 bits: 32 bits, of which what a leaky activation passes on loses what is above.
-fn activated(sum: i128, activation: Activation) -> i128 {
-    match activation {
+fn activated(sum: i128, activation: &Activation, channel: usize) -> i128 {
+    let negative = |scale: i16, shift: u32| match sum {
+        0.. => (sum as i32).into(),
+        _ => scaled(sum, scale, shift),
+    };
+    match *activation {
         Activation::None => saturate(sum, 32),
         Activation::Relu => saturate(sum, 32).max(0),
-        Activation::Leaky { .. } if sum >= 0 => (sum as i32).into(),
-        Activation::Leaky { scale, shift } => {
-            saturate(shift_rounding(sum * i128::from(scale), shift as i32), 32)
-        }
+        Activation::Leaky { scale, shift } => negative(scale, shift),
+        Activation::PRelu(ref slopes) => negative(slopes.values[channel], slopes.shift),
     }
+}
+
+/// A product, shifted right: 32 bits.
+fn scaled(value: i128, scale: i16, shift: u32) -> i128 {
+    saturate(shift_rounding(value * i128::from(scale), shift as i32), 32)
 }
 
 fn converted<E: Integer>(sum: i128, Converter { offset, scale, shift }: Converter) -> E {
@@ -281,7 +298,8 @@ fn converted<E: Integer>(sum: i128, Converter { offset, scale, shift }: Converte
     E::of(saturate(shift_rounding(scaled, shift as i32), E::BITS))
 }
 
-/// Of a sum that is so many bits too small the bias is as much smaller, and both together are brought to their size.
+/// Of a sum that is so many bits too small the bias is as much smaller, and both together are brought to their size: with a scale by a
+/// shift to the right that is as much less.
 fn finished<E: Integer>(
     convolution: &Convolution,
     kernel: u32,
@@ -294,26 +312,28 @@ fn finished<E: Integer>(
         let smaller = shift_rounding(value, missing.saturating_sub(bias.shift) as i32);
         sum += saturate(smaller << bias.shift.saturating_sub(missing), 32);
     }
-    if missing > 0 {
+    if let Some(scales) = &convolution.scales {
+        sum = scaled(sum, scales.values[kernel as usize], scales.shift - missing);
+    } else if missing > 0 {
         sum = saturate(sum << missing, 32);
     }
     if let (Some(shift), Some(added)) = (convolution.added, added) {
         sum = saturate(sum, 32) + saturate(i128::from(added.into()) << shift, 32);
     }
-    converted(activated(sum, convolution.activation), convolution.converter)
+    converted(activated(sum, &convolution.activation, kernel as usize), convolution.converter)
 }
 
 fn summed<E: Integer>(sum: &Sum, first: E, second: E) -> E {
     let first = saturate(i128::from(first.into()) * i128::from(sum.scale), 32);
     let both = first + saturate(i128::from(second.into()) << sum.shift, 32);
-    converted(activated(both, sum.activation), sum.converter)
+    converted(activated(both, &sum.activation, 0), sum.converter)
 }
 
 fn answer<E: Integer>(function: &Function, element: i128) -> E {
     match *function {
         Function::Relu => E::of(element.max(0)),
         Function::Leaky { scale, shift } => {
-            converted(activated(element, Activation::Leaky { scale, shift }), Converter::NONE)
+            converted(activated(element, &Activation::Leaky { scale, shift }, 0), Converter::NONE)
         }
         Function::Clamp { low, high } => E::of(element.clamp(low.into(), high.into())),
         Function::Table(ref answers) => E::of(answers[(element + 128) as usize].into()),

@@ -220,7 +220,7 @@ fn an_input_of_another_size_is_refused() {
 /// Windows of one pixel, from so many columns left of the input on.
 fn pooling_from(before: u32) -> Network {
     let input = Shape { width: 8, height: 4, channels: 8 };
-    let window = Window { size: [1, 1], stride: [1, 1], before: [before, 0], after: [0, 0] };
+    let window = Window { before: [before, 0], ..Window::PIXEL };
     let layer = NetworkLayer {
         name: "wide".into(),
         sources: vec![None],
@@ -314,14 +314,16 @@ fn networks_larger_than_the_buffer_leave_the_references_output() {
 fn a_layer_that_is_cut_reads_its_weights_once() {
     let nv_small = description("nv_small");
     let input = Shape { width: 56, height: 56, channels: 64 };
-    let window = Window { size: [3, 3], stride: [1, 1], before: [0, 0], after: [0, 0] };
+    let window = Window { size: [3, 3], ..Window::PIXEL };
     let mut draw = NetworkDraw::new(3);
     let convolution = Convolution {
         kernels: 8,
         window,
+        padding: 0,
         weights: (0..8 * 3 * 3 * 64).map(|_| draw.element()).collect(),
         bias: None,
         groups: 1,
+        scales: None,
         added: None,
         truncate: 0,
         activation: Activation::None,
@@ -391,7 +393,7 @@ fn a_layer_that_is_cut_by_kernels_and_lines_leaves_the_references_output() {
     let mut draw = NetworkDraw::new(5);
     let mut layer = draw.convolution(input, None, [1, 1], 384);
     let Operation::Convolution(convolution) = &mut layer.operation else { unreachable!() };
-    convolution.window = Window { size: [1, 1], stride: [1, 1], before: [0, 0], after: [0, 0] };
+    convolution.window = Window::PIXEL;
     convolution.groups = 1;
     convolution.weights = (0..384 * 256).map(|_| draw.element()).collect();
     layer.output = Shape { channels: 384, ..input };

@@ -58,8 +58,11 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape], by_winograd
                 let bias = convolution.bias.as_ref().map(|bias| bias.values[kernel as usize] as u16);
                 let added = inputs.get(1).map(|added| added[at]);
                 let plus = |value, code: Option<u16>| code.map_or(value, |code| FP32.add(value, wide(code)));
-                let value = plus(plus(FP32.decode(sum), bias), added);
-                store(activated(value, convolution.activation)) as u16
+                let mut value = plus(FP32.decode(sum), bias);
+                if let Some(scales) = &convolution.scales {
+                    value = FP32.multiply(value, wide(scales.values[kernel as usize] as u16));
+                }
+                store(activated(plus(value, added), &convolution.activation, kernel as usize)) as u16
             })
         }
         Operation::Pooling(pooling) => pooled(layer, pooling, &inputs[0]),
@@ -68,7 +71,7 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape], by_winograd
                 1 => wide(inputs[0][at]),
                 scale => FP32.multiply(wide(inputs[0][at]), Number(scale.into())),
             };
-            store(activated(FP32.add(first, wide(inputs[1][at])), sum.activation)) as u16
+            store(activated(FP32.add(first, wide(inputs[1][at])), &sum.activation, 0)) as u16
         }),
         Operation::Elementwise(Elementwise { method, .. }) => each(layer, |_, _, _, at| {
             let [first, second] = [wide(inputs[0][at]), wide(inputs[1][at])];
@@ -83,7 +86,7 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape], by_winograd
                 Function::Leaky { scale, shift } => Activation::Leaky { scale, shift },
                 Function::Clamp { .. } | Function::Table(_) => panic!("NVDLA has no {function:?}"),
             };
-            each(layer, |_, _, _, at| store(activated(wide(inputs[0][at]), activation)) as u16)
+            each(layer, |_, _, _, at| store(activated(wide(inputs[0][at]), &activation, 0)) as u16)
         }
         Operation::Concatenation => side_by_side(inputs, shapes),
         Operation::Normalisation(normalisation) => {
@@ -143,7 +146,11 @@ fn tiles(layer: &NetworkLayer, convolution: &Convolution, weights: &[u16], input
     };
     let element = |channel: u32, y: i64, x: i64| {
         let pixel = under(layer.input, convolution.window, [0, 0], [y as u32, x as u32]);
-        pixel.filter(|_| channel < channels).map_or(0, |pixel| input[pixel + channel as usize])
+        match pixel {
+            Some(pixel) if channel < channels => input[pixel + channel as usize],
+            Some(_) => 0,
+            None => convolution.padding as u16,
+        }
     };
     let size = [layer.output.width, layer.output.height].map(|size| size.next_multiple_of(2));
     tile_sums(size, [channels.next_multiple_of(LANES), convolution.kernels], weight, element)
@@ -167,7 +174,7 @@ fn sum(
             let pixel = under(shape, convolution.window, output, [row, column]);
             let tap = ((kernel as u32 * rows + row) * columns + column) as usize * channels;
             for channel in first..channels.min(first + BLOCK) {
-                activations.push(pixel.map_or(0, |pixel| input[pixel + channel]));
+                activations.push(pixel.map_or(convolution.padding as u16, |pixel| input[pixel + channel]));
                 taken.push(weights[tap + channel]);
             }
             steps.push((begin..activations.len()).map(|index| (index, index)));
@@ -176,13 +183,16 @@ fn sum(
     added_up(&activations, &taken, steps)
 }
 
-fn activated(value: Real, activation: Activation) -> Real {
-    match activation {
+fn activated(value: Real, activation: &Activation, channel: usize) -> Real {
+    match *activation {
         Activation::Relu if is_negative(value) && matches!(value, Number(_)) => Number(0.0),
         Activation::Leaky { scale, shift } if is_negative(value) => {
             // As a register of 16 bits has the factor.
             let factor = f64::from(scale) * 2f64.powi(-(shift as i32));
             FP32.multiply(value, FP32.widen(store(Number(factor)), false))
+        }
+        Activation::PRelu(ref slopes) if is_negative(value) => {
+            FP32.multiply(value, wide(slopes.values[channel] as u16))
         }
         _ => value,
     }

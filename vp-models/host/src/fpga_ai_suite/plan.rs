@@ -89,6 +89,10 @@ impl Filters {
                 let instead = "make it a layer of its own, of the kind \"activation\"";
                 return Err(unknown("leaky activation in a convolution", instead));
             }
+            Activation::PRelu(_) => {
+                let instead = "give all kernels one factor, in a layer of the kind \"activation\"";
+                return Err(unknown("PReLU in a convolution", instead));
+            }
         };
         Ok(Sums {
             kernels: convolution.kernels,
@@ -133,6 +137,15 @@ fn operation(layer: &NetworkLayer, filters: &mut Filters) -> Result<Operation, L
         }
         network::Operation::Convolution(Convolution { truncate: 1.., .. }) => {
             return Err(unknown("`truncate`", "leave the shift to the converter"));
+        }
+        network::Operation::Convolution(Convolution { window, .. }) if window.is_dilated() => {
+            return Err(unknown("dilation", "give the kernels zeros for the pixels between"));
+        }
+        network::Operation::Convolution(Convolution { padding: 1.. | ..=-1, .. }) => {
+            return Err(unknown("padding with another value than 0", "pad the input on the host"));
+        }
+        network::Operation::Convolution(Convolution { scales: Some(_), .. }) => {
+            return Err(unknown("`scales`", "quantise all kernels with one scale, that of the converter"));
         }
         network::Operation::Convolution(convolution) => {
             let sums = filters.sums(convolution)?;
@@ -186,6 +199,6 @@ const FOR_THE_HOST: &str = "cut the network there, and compute it on the host";
 /// Networks say columns first.
 fn turned(window: network::Window) -> Window {
     let turn = |[columns, rows]: [u32; 2]| [rows, columns];
-    let network::Window { size, stride, before, after } = window;
+    let network::Window { size, stride, before, after, .. } = window;
     Window { size: turn(size), stride: turn(stride), before: turn(before), after: turn(after) }
 }

@@ -46,7 +46,8 @@ mod winograd;
 pub use description::{
     Activation, Bias, Choices, Compression, Converter, Convolution, CpuProgram, CubeAxes, Demand, Demanded,
     Elementwise, Encoding, Function, Lines, Method, Network, NetworkLayer, NoShare, Normalisation, Operation,
-    Options, PairMethod, Pooling, ReadTensor, Shape, Share, SoftMax, Sum, Window, Winograd, example_input,
+    Options, PairMethod, Pooling, ReadTensor, Scales, Shape, Share, SoftMax, Sum, Window, Winograd,
+    example_input,
 };
 pub use error::{MeasureError, PlanError, RunError};
 pub(crate) use layout::entries_of_atoms;

@@ -222,10 +222,12 @@ pub enum Operation {
 /// Window over an input. Pairs are horizontal and vertical.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Columns and rows.
+    /// Columns and rows that count.
     pub size: [u32; 2],
     /// Steps, in pixels.
     pub stride: [u32; 2],
+    /// Pixels from one of those columns and rows to the next: 1 where they are side by side, as poolings have them.
+    pub dilation: [u32; 2],
     /// Padding before the first pixel and above the first line.
     pub before: [u32; 2],
     /// Padding behind.
@@ -233,11 +235,28 @@ pub struct Window {
 }
 
 impl Window {
+    /// A window of one pixel, pixel by pixel.
+    pub const PIXEL: Window =
+        Window { size: [1; 2], stride: [1; 2], dilation: [1; 2], before: [0; 2], after: [0; 2] };
+
+    /// Columns and lines that it spans, those between the ones that count included.
+    pub fn extent(&self) -> [u32; 2] {
+        [0, 1].map(|axis| {
+            self.size[axis].saturating_sub(1).saturating_mul(self.dilation[axis]).saturating_add(1)
+        })
+    }
+
+    /// Returns true if there are pixels between those that count.
+    pub fn is_dilated(&self) -> bool {
+        [0, 1].into_iter().any(|axis| self.size[axis] > 1 && self.dilation[axis] > 1)
+    }
+
     /// Columns and lines that come out, if a window fits at all.
     pub(super) fn outputs(&self, input: Shape) -> Option<[u32; 2]> {
+        let extent = self.extent();
         let along = |axis: usize, size: u32| {
             let padded = self.before[axis].checked_add(size)?.checked_add(self.after[axis])?;
-            Some(padded.checked_sub(self.size[axis])?.checked_div(self.stride[axis])? + 1)
+            Some(padded.checked_sub(extent[axis])?.checked_div(self.stride[axis])? + 1)
         };
         (self.size[0] > 0 && self.size[1] > 0)
             .then(|| Some([along(0, input.width)?, along(1, input.height)?]))?
@@ -246,9 +265,10 @@ impl Window {
     /// Returns these windows with no padding behind the last one, and what of the input they read, if they end with the last line of
     /// that: padding or lines behind the last window stop the hardware (docs/programming.md).
     pub(super) fn ending(self, input: Shape) -> (Window, Shape) {
+        let extent = self.extent();
         let along = |axis: usize, size: u32| {
             let padded = self.before[axis] + size + self.after[axis];
-            let behind = padded.saturating_sub(self.size[axis]) % self.stride[axis].max(1);
+            let behind = padded.saturating_sub(extent[axis]) % self.stride[axis].max(1);
             let padding = self.after[axis].min(behind);
             (self.after[axis] - padding, size - (behind - padding).min(size))
         };
@@ -259,8 +279,9 @@ impl Window {
     /// The window with as much more padding behind as makes another output of what would be left over; no window then
     /// begins in padding.
     fn rounded_up(self, input: Shape) -> Window {
+        let extent = self.extent();
         let along = |axis: usize, size: u32| {
-            let (before, window, stride) = (self.before[axis], self.size[axis], self.stride[axis].max(1));
+            let (before, window, stride) = (self.before[axis], extent[axis], self.stride[axis].max(1));
             let padded = before + size + self.after[axis];
             let left = padded.saturating_sub(window) % stride;
             let begins = padded.saturating_sub(window) - left + stride;
@@ -271,8 +292,8 @@ impl Window {
     }
 }
 
-/// A convolution, and what SDP does to its sums: bias, another cube added, activation, and of integers conversion to the format of
-/// features, in this order. In fp16 nothing is shifted or converted.
+/// A convolution, and what SDP does to its sums: bias, scales, another cube added, activation, and of integers conversion to the
+/// format of features, in this order. In fp16 nothing is shifted or converted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Convolution {
     /// Kernels, which are the output's channels.
@@ -281,12 +302,16 @@ pub struct Convolution {
     pub groups: u32,
     /// The kernels' extent.
     pub window: Window,
+    /// The code that padding holds: the zero point of what the input means, in fp16 the code of a number.
+    pub padding: i16,
     /// `[kernel][row][column][channel]`, of the channels that a kernel sees: the bytes of each.
     pub weights: Vec<i8>,
     /// Number of bits by which sums are shifted right, with rounding, before all else; then 32 bits hold them.
     pub truncate: u32,
     /// Added to the sums.
     pub bias: Option<Bias>,
+    /// Factors of the sums with their bias.
+    pub scales: Option<Scales>,
     /// The second source is added, its elements shifted left by that.
     pub added: Option<u32>,
     /// Function of negative sums.
@@ -304,8 +329,17 @@ pub struct Bias {
     pub shift: u32,
 }
 
+/// A factor for each kernel or channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scales {
+    /// The factors; in fp16 the codes of numbers.
+    pub values: Vec<i16>,
+    /// Number of bits by which products are shifted right, with rounding; in fp16 none.
+    pub shift: u32,
+}
+
 /// Function of negative values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
     /// Negative values stay.
     #[default]
@@ -319,6 +353,8 @@ pub enum Activation {
         /// Right shift.
         shift: u32,
     },
+    /// Negative values are multiplied by their channel's factor, and shifted right with rounding.
+    PRelu(Scales),
 }
 
 /// `(x - offset) * scale`, shifted right with rounding to nearest and ties away from zero, then saturated to int8 or int16.
@@ -376,7 +412,7 @@ pub enum Method {
 }
 
 /// The first cube times a factor, and the second one shifted left; then activation and conversion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sum {
     /// The first one's factor.
     pub scale: i16,
@@ -461,14 +497,14 @@ mod tests {
 
     #[test]
     fn rounding_up_adds_the_last_window_unless_it_begins_in_padding() {
-        let window = |before, after| Window { size: [3, 3], stride: [2, 2], before, after };
+        let window = |before, after| Window { size: [3, 3], stride: [2, 2], before, after, ..Window::PIXEL };
         let square = |size| Shape { width: size, height: size, channels: 1 };
         let outputs = |window: Window, size| window.rounded_up(square(size)).outputs(square(size)).unwrap();
         // 112 columns, windows of 3 every 2: 55 fit, and one hangs over.
         assert_eq!(outputs(window([0; 2], [0; 2]), 112), [56, 56]);
         assert_eq!(outputs(window([0; 2], [0; 2]), 13), [6, 6]);
         // Of 4 columns between padding: the window after the second would begin behind them.
-        let padded = Window { size: [2, 2], stride: [3, 3], before: [1; 2], after: [1; 2] };
+        let padded = Window { size: [2, 2], stride: [3, 3], dilation: [1; 2], before: [1; 2], after: [1; 2] };
         assert_eq!(outputs(padded, 4), [2, 2]);
     }
 }

@@ -59,7 +59,7 @@ fn of_input(precision: Precision) -> f64 {
 }
 
 /// The nearest number of binary16: its code.
-fn half(value: f64) -> i16 {
+pub(super) fn half(value: f64) -> i16 {
     (Fp32::from_bits((value as f32).to_bits()).to_fp16().bits() as u16).cast_signed()
 }
 
@@ -349,9 +349,11 @@ pub(super) fn alone(
         kernels,
         groups: 1,
         window,
+        padding: 0,
         weights: Vec::new(),
         truncate: 0,
         bias: None,
+        scales: None,
         added: None,
         activation: Activation::Relu,
         converter: Converter::NONE,

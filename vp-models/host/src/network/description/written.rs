@@ -1,6 +1,8 @@
 //! Networks as people write them: TOML, with tensors in files beside it or made up.
 
 mod reader;
+#[cfg(test)]
+mod tests;
 
 use self::reader::Reader;
 use super::demand::{Demand, Demanded, WrittenMemory};
@@ -104,15 +106,19 @@ struct WrittenConvolution {
     stride: Option<[u32; 2]>,
     padding: Option<[u32; 2]>,
     padding_after: Option<[u32; 2]>,
+    dilation: Option<[u32; 2]>,
+    padding_value: Option<f64>,
     #[serde(default)]
     depthwise: bool,
     groups: Option<u32>,
     weights: Option<Tensor>,
     bias: Option<WrittenBias>,
+    scales: Option<WrittenScales>,
     add: Option<Added>,
     #[serde(default)]
     relu: bool,
     leaky: Option<Leaky>,
+    prelu: Option<WrittenScales>,
     truncate: Option<u32>,
     converter: Option<Converter>,
 }
@@ -131,6 +137,15 @@ struct WrittenBias {
     values: String,
     #[serde(default, deserialize_with = "shift")]
     shift: u32,
+}
+
+/// A factor for each kernel or channel.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { values = \"FILE\", shift = 8 }")]
+struct WrittenScales {
+    values: String,
+    #[serde(default, deserialize_with = "optional_shift")]
+    shift: Option<u32>,
 }
 
 #[derive(Deserialize)]

@@ -15,6 +15,7 @@ mod operations;
 mod order;
 mod parts;
 mod placement;
+mod stages;
 mod step;
 mod steps;
 mod task;

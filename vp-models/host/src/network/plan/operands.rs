@@ -1,8 +1,9 @@
-//! Weights and biases of a plan, as hardware layers take them, among what is to be placed in memory.
+//! Weights, biases and factors of a plan, as hardware layers take them, among what is to be placed in memory.
 
 use super::batch::Batch;
 use super::parts::ConvolutionPart;
 use super::placement::Unplaced;
+use super::stages::Channelwise;
 use super::task::Task;
 use super::values::{Value, Values};
 use crate::network::compressed::Streams;
@@ -13,7 +14,6 @@ use crate::network::registers::PlacedWeights;
 use std::ops::Range;
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::conv::cdma::layer::Compressed;
-use vp_models::nvdla::numeric::round_shift;
 
 /// Constants that are a task's weights and biases: of each part and each of its runs of kernels.
 pub(super) struct Operands(pub(super) Vec<Vec<OfKernels>>);
@@ -22,8 +22,8 @@ pub(super) struct Operands(pub(super) Vec<Vec<OfKernels>>);
 pub(super) struct OfKernels {
     pub(super) kernels: Range<u32>,
     pub(super) weights: PackedWeights,
-    /// By its place among the constants.
-    pub(super) bias: Option<usize>,
+    /// What BS and BN read for each channel, by its place among the constants.
+    pub(super) constants: [Option<usize>; 2],
 }
 
 /// Weights of some kernels among the constants.
@@ -50,7 +50,7 @@ struct BesideWeights {
 impl OfKernels {
     /// The constants that a hardware layer reads.
     pub(super) fn constants(&self) -> impl Iterator<Item = usize> {
-        std::iter::once(self.weights.constant).chain(self.bias)
+        std::iter::once(self.weights.constant).chain(self.constants.into_iter().flatten())
     }
 }
 
@@ -114,18 +114,17 @@ impl Operands {
                     };
                     let constant = put(task.layer, "weights", bytes, read);
                     let weights = PackedWeights { constant, bytes: length, beside };
-                    let bias = convolution.bias.as_ref().map(|bias| {
-                        let values = &bias.values[kernels.start as usize..kernels.end as usize];
-                        // Sums that are too small take a bias as much smaller.
-                        let drop =
-                            part.winograd.map_or(0, |scaling| scaling.missing.saturating_sub(bias.shift));
-                        // They have 16 bits: `operations` refuses others.
-                        let values: Vec<i16> =
-                            values.iter().map(|value| round_shift((*value).into(), drop) as i16).collect();
+                    let missing = part.winograd.map_or(0, |scaling| scaling.missing);
+                    let precision = network.precision;
+                    let channelwise = Channelwise::of_convolution(convolution, missing, precision);
+                    let constants = channelwise.constants().map(|of_stage| {
+                        let kernels = kernels.start as usize..kernels.end as usize;
+                        let operands =
+                            pack_operands(&of_stage.values(kernels, missing), config.lanes(precision));
                         let read = times * cuts.clone().count() as u64;
-                        put(task.layer, "bias", pack_operands(&values, config.lanes(network.precision)), read)
+                        of_stage.name().map(|name| put(task.layer, name, operands, read))
                     });
-                    OfKernels { kernels: run, weights, bias }
+                    OfKernels { kernels: run, weights, constants }
                 };
                 runs.into_iter().map(of_run).collect::<Vec<_>>()
             };

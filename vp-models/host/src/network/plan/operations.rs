@@ -3,15 +3,18 @@
 use super::batch::Batch;
 use super::order::{in_order, readers};
 use super::parts::parts;
+use super::stages::Channelwise;
 use super::task::Task;
 use super::tiles::by_winograd;
 use super::values::Values;
 use crate::network::description::{
-    Activation, Convolution, Function, Network, NetworkLayer, Operation, Pooling, Shape, Window, Winograd,
+    Activation, Convolution, Function, Network, NetworkLayer, Operation, Pooling, Shape, Sum, Window,
+    Winograd,
 };
 use crate::network::error::PlanError;
 use crate::network::registers::is_whole;
 use vp_models::nvdla::config::Config;
+use vp_models::nvdla::numeric::Precision;
 use vp_models::nvdla::pdp::layer::Axis;
 
 /// Refuses layers that NVDLA has no operation for, on no configuration.
@@ -41,6 +44,12 @@ pub(super) fn check(network: &Network) -> Result<(), PlanError> {
             {
                 Some(("biases beyond 16 bits", "write them as int16 with a `shift`"))
             }
+            Operation::Convolution(convolution) if refused(convolution, network.precision).is_some() => {
+                refused(convolution, network.precision)
+            }
+            Operation::Sum(Sum { activation: Activation::PRelu(_), .. }) => {
+                Some(("PReLU of a sum", "put it into a layer of its own"))
+            }
             _ if layer.cycles.is_some() => {
                 Some(("layers of given `cycles`", "leave them out: they follow from the hardware"))
             }
@@ -51,6 +60,25 @@ pub(super) fn check(network: &Network) -> Result<(), PlanError> {
         }
     }
     Ok(())
+}
+
+/// What a convolution asks of SDP or of padding that no configuration has, and what would be right.
+fn refused(convolution: &Convolution, precision: Precision) -> Option<(&'static str, &'static str)> {
+    let Convolution { kernels, bias, scales, activation, added, padding, .. } = convolution;
+    let slopes = match activation {
+        Activation::PRelu(slopes) => Some(slopes),
+        _ => None,
+    };
+    let values = [scales.as_ref(), slopes].into_iter().flatten().map(|scales| scales.values.len());
+    let counts = bias.iter().map(|bias| bias.values.len()).chain(values);
+    if counts.into_iter().any(|count| count != *kernels as usize) {
+        return Some(("biases, scales or slopes of other kernels", "give one for each kernel"));
+    }
+    if slopes.is_some() && added.is_some() {
+        return Some(("PReLU behind a cube that is added", "put it into a layer of its own"));
+    }
+    let is_wide = precision == Precision::Int8 && i8::try_from(*padding).is_err();
+    is_wide.then_some(("padding beyond 8 bits in int8", "pad with a code of the input's format"))
 }
 
 /// Returns the tasks, in the order in which they run.
@@ -119,9 +147,8 @@ pub(super) fn in_tiles(network: &Network, tasks: &[Task]) -> Vec<Option<usize>> 
 /// The unit, or stage of SDP, that an operation needs and the configuration was built without; and the parameter that says so.
 fn lacking(operation: &Operation, config: &Config) -> Option<(&'static str, &'static str)> {
     let (bs, bn) = match operation {
-        Operation::Convolution(Convolution { bias, added, activation, .. }) => {
-            let acts = *activation != Activation::None;
-            (bias.is_some() || acts && added.is_none(), added.is_some())
+        Operation::Convolution(convolution) => {
+            Channelwise::of_convolution(convolution, 0, Precision::Int8).needs().into()
         }
         Operation::Sum(sum) => (sum.scale != 1, true),
         Operation::Elementwise(_) => (false, true),

@@ -6,20 +6,18 @@ use super::hazards::{self, Touched, Touches};
 use super::operands::{OfKernels, Operands};
 use super::parts::ConvolutionPart;
 use super::placement::{Copied, Places, Unplaced};
+use super::stages::{Channelwise, stages_of_elements};
 use super::task::Task;
 use super::values::{Value, Values};
 use super::{ConvolutionMethod, Cpu, PlanStep, Work};
 use crate as host;
 use crate::network::cut::Cut;
 use crate::network::description::{
-    Activation, Converter, Convolution, Elementwise, Function, Network, NetworkLayer, Normalisation,
-    Operation, PairMethod, Pooling, Shape, SoftMax, Window,
+    Convolution, Network, NetworkLayer, Normalisation, Operation, Pooling, Shape, SoftMax, Window,
 };
 use crate::network::error::PlanError;
 use crate::network::layout::{Cube, CubePlace, Form, MemoryAddress, Tensor, WeightShape};
-use crate::network::registers::{
-    self, Convolve, Cubes, Operand, PlacedWeights, Pool, Process, Stage, StageMethod,
-};
+use crate::network::registers::{self, Convolve, Cubes, PlacedWeights, Pool, Process};
 use crate::program::Program;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -281,9 +279,9 @@ impl<'a> Planner<'a> {
     ) -> Result<(), Refused> {
         let found = operands.iter().find(|of| of.kernels == cut.kernels);
         let Some(of_kernels) = found else { return Ok(()) };
-        let OfKernels { weights, bias, .. } = of_kernels;
-        let (weights, bias) =
-            (weights.placed(|constant| self.constant(constant)), bias.map(|bias| self.constant(bias)));
+        let OfKernels { weights, constants, .. } = of_kernels;
+        let weights = weights.placed(|constant| self.constant(constant));
+        let constants = constants.map(|constant| constant.map(|constant| self.constant(constant)));
         let (inputs, outputs) = (cut.inputs.clone(), cut.outputs.clone());
         let kernels = part.kernels.start + cut.kernels.start..part.kernels.start + cut.kernels.end;
         let count = kernels.len() as u32;
@@ -291,15 +289,17 @@ impl<'a> Planner<'a> {
         let output = convolve.output;
         let made = task.pooling.unwrap_or(task.layer);
         let destination = self.cube(Some(made)).channels(kernels.start, count);
-        let added = convolution.added.map(|shift| {
-            let cube = self.cube(layer.sources[1]).channels(kernels.start, count);
-            Operand::Elements { at: cube.at_line(outputs.start), shift }
-        });
+        let added = convolution
+            .added
+            .map(|_| self.cube(layer.sources[1]).channels(kernels.start, count).at_line(outputs.start));
+        let missing = part.winograd.map_or(0, |scaling| scaling.missing);
+        let precision = self.network.precision;
+        let stages = Channelwise::of_convolution(convolution, missing, precision).stages(constants, added);
         let process = Process {
-            precision: self.network.precision,
+            precision,
             output,
             source: None,
-            stages: stages(convolution, part, bias, added),
+            stages,
             converter: convolution.converter,
             destination: task.pooling.is_none().then(|| destination.at_line(outputs.start)),
             cubes: self.cubes(Some(made)),
@@ -388,6 +388,7 @@ impl<'a> Planner<'a> {
                 ..window
             },
             source: place,
+            padding: convolution.padding,
             pixels: part.pixels,
             entries: part.entries,
             weights,
@@ -457,9 +458,10 @@ impl<'a> Planner<'a> {
         let sources: Vec<CubePlace> =
             layer.sources.iter().map(|source| self.cube(*source).at_line(0)).collect();
         let made = self.cube(Some(task.layer));
-        let (stages, converter) = stages_of_elements(&layer.operation, sources.get(1).copied());
+        let precision = self.network.precision;
+        let (stages, converter) = stages_of_elements(&layer.operation, sources.get(1).copied(), precision);
         let process = Process {
-            precision: self.network.precision,
+            precision,
             output: made.shape,
             source: sources.first().copied(),
             stages,
@@ -507,52 +509,5 @@ impl<'a> Planner<'a> {
             planned.step.after = after;
         }
         (planned.into_iter().map(|planned| planned.step).collect(), tables)
-    }
-}
-
-/// Returns the stages of SDP for elements from memory: BS has factors and activations of one cube, BN the second cube.
-fn stages_of_elements(operation: &Operation, second: Option<CubePlace>) -> ([Stage; 2], Converter) {
-    let joined = |method, shift| {
-        let operand = second.map(|at| Operand::Elements { at, shift });
-        Stage { operand, method, ..Stage::default() }
-    };
-    let alone = |activation| [Stage { activation, ..Stage::default() }, Stage::default()];
-    match operation {
-        Operation::Sum(sum) => {
-            let factor = (sum.scale != 1).then_some(sum.scale);
-            let added = Stage { activation: sum.activation, ..joined(StageMethod::Sum, sum.shift) };
-            ([Stage { factor, ..Stage::default() }, added], sum.converter)
-        }
-        Operation::Elementwise(Elementwise { method, converter }) => {
-            let method = match method {
-                PairMethod::Multiply => StageMethod::Product,
-                PairMethod::Maximum => StageMethod::Maximum,
-            };
-            ([Stage::default(), joined(method, 0)], *converter)
-        }
-        Operation::Activation(Function::Leaky { scale, shift }) => {
-            (alone(Activation::Leaky { scale: *scale, shift: *shift }), Converter::NONE)
-        }
-        _ => (alone(Activation::Relu), Converter::NONE),
-    }
-}
-
-/// Returns the stages of SDP for a convolution's sums: BS adds the bias, BN the other cube.
-fn stages(
-    convolution: &Convolution,
-    part: &ConvolutionPart,
-    bias: Option<MemoryAddress>,
-    added: Option<Operand>,
-) -> [Stage; 2] {
-    let shift = convolution.bias.as_ref().map_or(0, |bias| bias.shift);
-    let missing = part.winograd.map_or(0, |scaling| scaling.missing);
-    let bias = bias.map(|at| Operand::Channels { at, shift: shift.saturating_sub(missing) });
-    let activation = convolution.activation;
-    // Sums that are too small become what they should be when the bias has come.
-    let factor = (missing > 0).then(|| 1 << missing.min(14));
-    let plain = Stage { operand: bias, factor, ..Stage::default() };
-    match (added, factor) {
-        (None, None) => [Stage { activation, ..plain }, Stage::default()],
-        (operand, _) => [plain, Stage { operand, activation, ..Stage::default() }],
     }
 }

@@ -153,7 +153,7 @@ impl Values {
 fn reads_pixels(network: &Network) -> bool {
     network.layers.iter().filter(|layer| layer.sources.contains(&None)).all(|layer| {
         matches!(&layer.operation, Operation::Convolution(convolution)
-            if convolution.groups == 1 && convolution.added.is_none())
+            if convolution.groups == 1 && convolution.added.is_none() && !convolution.window.is_dilated())
     })
 }
 

@@ -8,7 +8,7 @@ mod sdp;
 pub(super) use convolution::{Convolve, Pixels, PlacedWeights};
 pub(super) use normalisation::{normalisation, tables};
 pub(super) use pooling::{Pool, is_whole};
-pub(super) use sdp::{Operand, Process, Stage, StageMethod};
+pub(super) use sdp::{Alu, Factor, Operand, Process, Stage, half};
 
 use super::description;
 use vp_models::nvdla::numeric::Converter;

@@ -3,12 +3,12 @@
 use super::{
     Leaky, NamedInput, ReadTensor, Rounding, Tensor, WrittenBias, WrittenConvolution, WrittenElementwise,
     WrittenFunction, WrittenKind, WrittenLayer, WrittenNormalisation, WrittenPair, WrittenPooling,
-    WrittenSoftMax, WrittenSum, WrittenUpsampling,
+    WrittenScales, WrittenSoftMax, WrittenSum, WrittenUpsampling,
 };
 use crate::network::description::synthetic::{self, GivenParameters, Maker};
 use crate::network::description::{
     Activation, Bias, Converter, Convolution, Elementwise, Function, Network, NetworkLayer, Operation,
-    PairMethod, Pooling, Shape, SoftMax, Sum, Window,
+    PairMethod, Pooling, Scales, Shape, SoftMax, Sum, Window,
 };
 use std::collections::HashMap;
 use vp_models::nvdla::numeric::Precision;
@@ -28,7 +28,7 @@ fn missing(key: &str, example: &str) -> KeyError {
 const CONVERTER: &str = "converter = { scale = 1, shift = 7 }";
 
 fn no_window(window: Window, input: Shape) -> KeyError {
-    let [columns, rows] = window.size;
+    let [columns, rows] = window.extent();
     wrong("kernel", format!("a window of {columns}x{rows} does not fit on {input} and its padding"))
 }
 
@@ -96,12 +96,16 @@ impl Reader<'_, '_> {
             WrittenKind::Convolution(written) => {
                 let kernel = written.kernel.ok_or_else(|| missing("kernel", "kernel = [3, 3]"))?;
                 let stride = written.stride.unwrap_or([1; 2]);
-                let window = window(kernel, stride, written.padding, written.padding_after)?;
+                let mut window = window(kernel, stride, written.padding, written.padding_after)?;
+                window.dilation = written.dilation.unwrap_or([1; 2]);
+                if let [columns @ 0, rows] | [columns, rows @ 0] = window.dilation {
+                    return Err(wrong("dilation", format!("dilation = [{columns}, {rows}]: at least 1")));
+                }
                 self.convolution(&written, window, sources, shapes)
             }
             WrittenKind::FullyConnected(written) => {
-                let WrittenConvolution { kernel, stride, padding, padding_after, .. } = written;
-                if [kernel, stride, padding, padding_after].iter().any(Option::is_some) {
+                let WrittenConvolution { kernel, stride, padding, padding_after, dilation, .. } = written;
+                if [kernel, stride, padding, padding_after, dilation].iter().any(Option::is_some) {
                     return Err(wrong("kernel", "a fully connected layer's kernel is its input"));
                 }
                 let window = window([input.width, input.height], [1; 2], None, None)?;
@@ -209,7 +213,7 @@ impl Reader<'_, '_> {
         sources: &[Option<usize>],
         shapes: &[Shape],
     ) -> Read {
-        let &WrittenConvolution { relu, leaky, truncate, converter, ref add, .. } = written;
+        let &WrittenConvolution { truncate, converter, ref add, .. } = written;
         let input = shapes[0];
         let kernels = match (written.kernels, written.depthwise) {
             (Some(kernels), _) => kernels,
@@ -234,15 +238,24 @@ impl Reader<'_, '_> {
             ("truncate", truncate.is_some()),
             ("converter", converter.is_some()),
         ])?;
+        if written.scales.is_some() && converter.is_none() && self.network.precision != Precision::Fp16 {
+            return Err(missing("converter", CONVERTER));
+        }
         let mut convolution = Convolution {
             kernels,
             groups,
             window,
+            padding: self.padding_value(written.padding_value)?,
             weights: Vec::new(),
             bias: None,
+            scales: written
+                .scales
+                .as_ref()
+                .map(|scales| self.scales("scales", scales, kernels))
+                .transpose()?,
             truncate: truncate.unwrap_or(0),
             added: add.as_ref().map(|added| added.shift.unwrap_or(0)),
-            activation: activation(relu, leaky),
+            activation: self.activation((written.relu, written.leaky), written.prelu.as_ref(), kernels)?,
             converter: converter.unwrap_or(Converter::NONE),
         };
         self.weights(&mut convolution, written, sources, input.channels / groups)?;
@@ -305,6 +318,56 @@ impl Reader<'_, '_> {
             false => bytes.as_chunks().0.iter().map(|pair| i16::from_le_bytes(*pair).into()).collect(),
         };
         Ok(Bias { values, shift })
+    }
+
+    /// A factor for each kernel or channel, of 16 bits.
+    fn scales(
+        &mut self,
+        key: &'static str,
+        written: &WrittenScales,
+        channels: u32,
+    ) -> Result<Scales, KeyError> {
+        let &WrittenScales { values: ref file, shift } = written;
+        self.refuse_in_fp16([(key, shift.is_some())])
+            .map_err(|_| wrong(key, format!("`{key}.shift` is of integers: in fp16 nothing is shifted")))?;
+        let bytes = self.tensor(key, file, [2 * u64::from(channels)])?;
+        let values = bytes.as_chunks().0.iter().map(|pair| i16::from_le_bytes(*pair)).collect();
+        Ok(Scales { values, shift: shift.unwrap_or(0) })
+    }
+
+    /// The code that padding holds: of a number in fp16.
+    fn padding_value(&self, written: Option<f64>) -> Result<i16, KeyError> {
+        let value = written.unwrap_or_default();
+        let range = match self.network.precision {
+            Precision::Fp16 => return Ok(synthetic::half(value)),
+            Precision::Int8 => f64::from(i8::MIN)..=f64::from(i8::MAX),
+            Precision::Int16 => f64::from(i16::MIN)..=f64::from(i16::MAX),
+        };
+        match range.contains(&value) && value.fract() == 0.0 {
+            true => Ok(value as i16),
+            false => {
+                let [least, most] = [range.start(), range.end()];
+                let what =
+                    format!("padding_value = {value}: of {} it is {least} to {most}", self.network.precision);
+                Err(wrong("padding_value", what))
+            }
+        }
+    }
+
+    /// The function of negative values: `relu`, `leaky` or `prelu`, which has a factor for each channel.
+    fn activation(
+        &mut self,
+        (relu, leaky): (bool, Option<Leaky>),
+        prelu: Option<&WrittenScales>,
+        channels: u32,
+    ) -> Result<Activation, KeyError> {
+        match prelu {
+            None => Ok(activation(relu, leaky)),
+            Some(_) if relu || leaky.is_some() => {
+                Err(wrong("prelu", "one of `relu`, `leaky` and `prelu` says what becomes of negative values"))
+            }
+            Some(slopes) => Ok(Activation::PRelu(self.scales("prelu", slopes, channels)?)),
+        }
     }
 
     /// Refuses what only integers have, if it is given.
@@ -387,7 +450,7 @@ fn window(
         }
     }
     let before = padding.unwrap_or_default();
-    Ok(Window { size, stride, before, after: padding_after.unwrap_or(before) })
+    Ok(Window { size, stride, dilation: [1; 2], before, after: padding_after.unwrap_or(before) })
 }
 
 /// The size of what windows over an input make.
