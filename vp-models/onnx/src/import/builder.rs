@@ -13,15 +13,17 @@ const MOST_OPERATIONS: u64 = 1 << 32;
 /// Something that was taken for granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Name of the input.
-    pub input: String,
+    /// `input` or `model`.
+    pub subject: &'static str,
+    /// Name of the input or model.
+    pub name: String,
     /// What was taken for granted.
     pub what: String,
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "input `{}`: {}", self.input, self.what)
+        write!(f, "{} `{}`: {}", self.subject, self.name, self.what)
     }
 }
 

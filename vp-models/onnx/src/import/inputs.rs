@@ -16,19 +16,29 @@ pub(crate) fn add(model: &Model, options: &Options, builder: &mut Builder, probl
             problems.push(Fault::new("there are two inputs of this name").at("input", name));
             continue;
         }
-        let given = options.shapes.get(name).map(Vec::as_slice);
+        let bound = options.values.get(name);
+        let given = bound.map(|tensor| &tensor.shape).or(options.shapes.get(name)).map(Vec::as_slice);
         let made = model::data_type(value).and_then(|data_type| {
             let (shape, note) = shape(name, model::dimensions(value), given)?;
             let value_type = ValueType::new(data_type.element_type(), shape);
             value_type.elements()?;
+            if let Some(tensor) = bound.filter(|tensor| tensor.element_type() != value_type.element_type) {
+                let (given, expected) = (tensor.element_type(), value_type.element_type);
+                return Err(Fault::new(format!("a value of {given} is given, but the model has {expected}")));
+            }
             Ok((data_type, value_type, note))
         });
         match made {
             Ok((data_type, value_type, note)) => {
-                let id = builder.value(name.to_owned(), value_type);
+                let id = match bound {
+                    Some(tensor) => builder.constant(name.to_owned(), tensor.clone()),
+                    None => builder.value(name.to_owned(), value_type),
+                };
                 builder.data_types.insert(id, data_type);
                 builder.ids.insert(name.to_owned(), id);
-                builder.graph.inputs.push(id);
+                if bound.is_none() {
+                    builder.graph.inputs.push(id);
+                }
                 builder.notes.extend(note);
             }
             Err(fault) => {
@@ -37,10 +47,12 @@ pub(crate) fn add(model: &Model, options: &Options, builder: &mut Builder, probl
             }
         }
     }
-    for name in options.shapes.keys().filter(|name| !names.contains(name.as_str())) {
+    for name in
+        options.shapes.keys().chain(options.values.keys()).filter(|name| !names.contains(name.as_str()))
+    {
         let names: Vec<_> = model.pure_inputs().map(|value| format!("`{}`", model::name(value))).collect();
         let fault = Fault::new(format!(
-            "a shape is given, but the model has no such input; it has {}",
+            "a shape or value is given, but the model has no such input; it has {}",
             names.join(", ")
         ));
         problems.push(fault.at("input", name.clone()));
@@ -76,8 +88,11 @@ fn shape(
         match axis {
             Dimension::Size(size) => shape.push(*size),
             Dimension::Free(_) if at == 0 && matches!(axes.len(), 2 | 4) => {
-                note =
-                    Some(Note { input: name.to_owned(), what: format!("its batch is taken as 1 of {text}") });
+                note = Some(Note {
+                    subject: "input",
+                    name: name.to_owned(),
+                    what: format!("its batch is taken as 1 of {text}"),
+                });
                 shape.push(1);
             }
             Dimension::Free(_) => {

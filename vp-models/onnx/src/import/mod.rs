@@ -22,23 +22,26 @@ use crate::problem::{Fault, Problems};
 use builder::Builder;
 use call::Call;
 use std::collections::{BTreeMap, HashSet};
-use vp_tensors::{Graph, LARGEST_TENSOR};
+use std::sync::Arc;
+use vp_tensors::{Graph, LARGEST_TENSOR, Tensor};
 
 /// Versions of ONNX's operator set that are read.
 pub const VERSIONS: std::ops::RangeInclusive<i64> = 7..=28;
 
 /// What is not in a model's file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Shapes of inputs by name.
     pub shapes: BTreeMap<String, Vec<usize>>,
+    /// Values of inputs by name, which make them constants.
+    pub values: BTreeMap<String, Arc<Tensor>>,
     /// Most bytes of constants that are made of others.
     pub memory: usize,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { shapes: BTreeMap::new(), memory: LARGEST_TENSOR }
+        Options { shapes: BTreeMap::new(), values: BTreeMap::new(), memory: LARGEST_TENSOR }
     }
 }
 
@@ -60,8 +63,8 @@ impl Model {
     /// Everything that keeps the model from being run, at once.
     pub fn graph(&self, options: &Options) -> Result<Imported, Problems> {
         let mut problems = Problems::default();
-        self.check_versions(&mut problems);
         let mut builder = Builder::new(options.memory);
+        self.check_version(&mut builder)?;
         builder.graph.name = self.graph.name.clone().unwrap_or_default();
         inputs::add(self, options, &mut builder, &mut problems);
         let inputs: HashSet<&str> = self.pure_inputs().map(model::name).collect();
@@ -102,15 +105,24 @@ impl Model {
         Ok(Imported { graph: builder.finish(), notes })
     }
 
-    fn check_versions(&self, problems: &mut Problems) {
-        let version = self.version();
-        if !VERSIONS.contains(&version) {
+    /// Checks that operators of the model's version are known. What is newer is likely to be the same.
+    fn check_version(&self, builder: &mut Builder) -> Result<(), Problems> {
+        let (version, name) = (self.version(), self.graph.name.clone().unwrap_or_default());
+        if version < *VERSIONS.start() {
             let fault = Fault::with(
-                format!("operator set {version} is not read; {} to {} are", VERSIONS.start(), VERSIONS.end()),
+                format!("operator set {version} is not read; {} and newer ones are", VERSIONS.start()),
                 "convert it with onnx.version_converter",
             );
-            problems.push(fault.at("model", self.graph.name.clone().unwrap_or_default()));
+            return Err(Problems { list: vec![fault.at("model", name)], more: 0 });
         }
+        if version > *VERSIONS.end() {
+            let what = format!(
+                "its operator set {version} is taken as {}, the newest that is known",
+                VERSIONS.end()
+            );
+            builder.notes.push(Note { subject: "model", name, what });
+        }
+        Ok(())
     }
 
     /// Adds those initializers that a node or output reads.

@@ -44,20 +44,10 @@ pub(crate) fn run(
             call.finish(Operator::Transpose { permutation })
         }
         "DepthToSpace" => {
-            let is_column_first = match attributes.text("mode")?.as_deref() {
-                None | Some("DCR") => false,
-                Some("CRD") => true,
-                Some(other) => {
-                    return Err(Fault::new(format!("mode is `{other}`; DCR or CRD would be right")));
-                }
-            };
-            let block = block(attributes)?;
+            let (block, is_column_first) = (block(attributes)?, is_column_first(attributes)?);
             call.finish(Operator::DepthToSpace { block, is_column_first })
         }
-        "SpaceToDepth" => {
-            let block = block(attributes)?;
-            call.finish(Operator::SpaceToDepth { block })
-        }
+        "SpaceToDepth" => space_to_depth(call, attributes),
         "Shape" => {
             let (start, end) = (attributes.integer("start")?.unwrap_or(0), attributes.integer("end")?);
             call.finish(Operator::Shape { start, end })
@@ -72,6 +62,38 @@ pub(crate) fn run(
         "Range" => call.finish(Operator::Range),
         _ => Ok(false),
     }
+}
+
+/// Returns true for mode `CRD`, false for `DCR`.
+fn is_column_first(attributes: &Attributes<'_>) -> Result<bool, Fault> {
+    match attributes.text("mode")?.as_deref() {
+        None | Some("DCR") => Ok(false),
+        Some("CRD") => Ok(true),
+        Some(other) => Err(Fault::new(format!("mode is `{other}`; DCR or CRD would be right"))),
+    }
+}
+
+/// `SpaceToDepth`; with channels before the places of a block as two changes of shape and of order.
+fn space_to_depth(call: &mut Call<'_, '_>, attributes: &Attributes<'_>) -> Result<bool, Fault> {
+    let (block, is_column_first) = (block(attributes)?, is_column_first(attributes)?);
+    if !is_column_first {
+        return call.finish(Operator::SpaceToDepth { block });
+    }
+    let input = call.required(0)?;
+    let types = [Some(call.value_type(0)?)];
+    let made = Operator::SpaceToDepth { block }.infer(&types, &[None], 1)?.swap_remove(0).shape;
+    let split = [made[0], made[1] / (block * block), made[2], block, made[3], block];
+    let shape = |shape: &[usize]| {
+        let sizes: Vec<i64> = shape.iter().map(|&size| size as i64).collect();
+        Tensor::of([sizes.len()], Elements::Int64(sizes))
+    };
+    let (blocks, shape) =
+        (call.add_constant("blocks", shape(&split)), call.add_constant("shape", shape(&made)));
+    let reshape = Operator::Reshape { allows_zero: true };
+    let blocks = call.step("split", reshape.clone(), vec![Some(input), Some(blocks)])?;
+    let order = Operator::Transpose { permutation: vec![0, 1, 3, 5, 2, 4] };
+    let ordered = call.step("ordered", order, vec![Some(blocks)])?;
+    call.finish_with(reshape, vec![Some(ordered), Some(shape)])
 }
 
 fn block(attributes: &Attributes<'_>) -> Result<usize, Fault> {
