@@ -1,14 +1,16 @@
 //! Networks of small layers, drawn from a seed.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_host::network::{
-    Activation, Bias, Choices, Converter, Convolution, Lines, Method, Network, NetworkLayer, Normalisation,
-    Operation, Pooling, Scales, Shape, Sum, Window,
+    Activation, Bias, Choices, Converter, Convolution, CpuProgram, CubeAxes, Encoding, Lines, Method,
+    Network, NetworkLayer, Normalisation, Operation, Pooling, Scales, Shape, Sum, Window,
 };
 use vp_models::nvdla::numeric::Precision;
+use vp_tensors::{ElementType, Graph, Value, ValueId};
 
 /// Draws networks.
 pub struct NetworkDraw(ChaCha8Rng);
@@ -166,6 +168,7 @@ pub fn network_of(name: &str, input: Shape, layers: Vec<NetworkLayer>) -> Networ
         is_image: false,
         precision: Precision::Int8,
         choices: Choices::default(),
+        outputs: vec![layers.len() - 1],
         layers,
         demands: Vec::new(),
         lines: Lines::default(),
@@ -193,7 +196,7 @@ impl NetworkDraw {
                 place
             };
         let pixel = Window::PIXEL;
-        match self.any(0..6) {
+        match self.any(0..7) {
             0 => {
                 let activation = Activation::Leaky { scale: self.0.random_range(-99..99), shift: 6 };
                 let (scale, shift) = (self.0.random_range(-9..9), self.any(0..3));
@@ -221,6 +224,11 @@ impl NetworkDraw {
                 }
                 push(network, vec![source; 2], input, Operation::Convolution(convolution));
             }
+            4 => {
+                let output = Shape { width: input.height, height: input.width, ..input };
+                let program = self.turned(input, network.precision);
+                push(network, vec![source], output, Operation::Cpu(program));
+            }
             _ => {
                 let parts = [0, 1].map(|_| {
                     let kernels = self.any(1..50);
@@ -235,6 +243,30 @@ impl NetworkDraw {
                 push(network, sources, output, Operation::Concatenation);
             }
         }
+    }
+
+    /// Columns become lines and lines columns, and steps of codes others.
+    fn turned(&mut self, input: Shape, precision: Precision) -> CpuProgram {
+        let Shape { width, height, channels } = input;
+        let shape = [1, channels, height, width].map(|size| size as usize).to_vec();
+        let value = Value { name: "turned".into(), shape, element_type: ElementType::Float };
+        let graph = Graph {
+            values: vec![value],
+            inputs: vec![ValueId(0)],
+            outputs: vec![ValueId(0)],
+            ..Graph::default()
+        };
+        let mut encoding = |axes| {
+            let (scale, zero) = match precision {
+                Precision::Fp16 => (1.0, 0),
+                _ => (self.0.random_range(0.01..2.0), self.0.random_range(-9..9)),
+            };
+            Encoding { axes, scale, zero }
+        };
+        let axes = CubeAxes::NCHW;
+        let inputs = vec![encoding(axes)];
+        let output = encoding(CubeAxes { width: axes.height, height: axes.width, ..axes });
+        CpuProgram { graph: Arc::new(graph), inputs, output }
     }
 
     /// A network of layers of all kinds.
@@ -256,7 +288,15 @@ impl NetworkDraw {
                 });
             }
         }
+        network.outputs = vec![network.layers.len() - 1];
         network
+    }
+
+    /// Makes outputs of some of a network's layers, beside the last one's.
+    pub fn more_outputs(&mut self, network: &mut Network) {
+        let layers = network.layers.len() as u32;
+        let more = (0..self.any(1..4)).map(|_| self.any(0..layers) as usize).collect::<Vec<_>>();
+        network.outputs.splice(0..0, more);
     }
 }
 

@@ -10,13 +10,20 @@ use vp_host::network::{
 use vp_models::nvdla::numeric::Precision;
 
 use super::cdp::look_up;
+use super::cpu::evaluated;
 use super::float::run_layer_of_floats;
 use super::tiles::Tiles;
 use super::{Lut, LutTable, PdpLayer, saturate, shift_rounding};
 
-/// The output of a network for an input `[line][column][channel]`: the bytes of each element.
+/// The last output of a network for an input `[line][column][channel]`: the bytes of each element.
 pub fn run_network(network: &Network, input: &[i8]) -> Vec<i8> {
-    run_layers(network, input).pop().expect("a network has layers")
+    run_outputs(network, input).pop().expect("a network has outputs")
+}
+
+/// All outputs of a network.
+pub fn run_outputs(network: &Network, input: &[i8]) -> Vec<Vec<i8>> {
+    let layers = run_layers(network, input);
+    network.outputs.iter().map(|&layer| layers[layer].clone()).collect()
 }
 
 /// Outputs of all layers of a network.
@@ -161,6 +168,12 @@ fn made<E: Integer>(layer: &NetworkLayer, inputs: &[Vec<E>], shapes: &[Shape], b
             let scale = scale / f64::from(1 << (E::BITS - 8));
             let pixels = inputs[0].chunks_exact(layer.input.channels as usize);
             pixels.flat_map(|scores| shares(scores, scale)).collect()
+        }
+        Operation::Cpu(program) => {
+            let numbers = |input: &Vec<E>| input.iter().map(|&code| Into::<i64>::into(code) as f64).collect();
+            let inputs: Vec<Vec<f64>> = inputs.iter().map(numbers).collect();
+            let codes = evaluated(program, &inputs, shapes, layer.output, false).into_iter();
+            codes.map(|code| E::of(saturate(code as i128, E::BITS))).collect()
         }
         Operation::Constant(elements) => E::read(elements),
     }

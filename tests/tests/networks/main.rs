@@ -2,6 +2,7 @@
 
 mod built_in;
 mod formats;
+mod outputs;
 mod placement;
 mod planned;
 mod tiles;

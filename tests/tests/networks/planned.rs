@@ -46,8 +46,8 @@ fn the_digits_network_leaves_the_references_scores_on_all_samples() {
     let (mut right, mut expected_right) = (0, 0);
     for (inference, sample) in inferences.iter().zip(&samples) {
         let expected = run_network(&network, &sample.pixels);
-        assert_eq!(inference.output, expected);
-        right += usize::from(digits::answer(&inference.output) == sample.label);
+        assert_eq!(inference.outputs[0], expected);
+        right += usize::from(digits::answer(&inference.outputs[0]) == sample.label);
         expected_right += usize::from(digits::answer(&expected) == sample.label);
     }
     assert_eq!(right, expected_right);
@@ -80,7 +80,7 @@ fn both_devices_make_the_same_of_layers_that_both_have() {
     for platform in ["nv_small", "nv_large", "nv_full"] {
         let description = description(platform);
         let (inferences, _) = run(&plan(&network, &description), &mut local(&description), &inputs);
-        let outputs = inferences.into_iter().map(|inference| inference.output);
+        let outputs = inferences.into_iter().map(|inference| inference.outputs.concat());
         assert_eq!(outputs.collect::<Vec<_>>(), expected, "{platform}");
     }
     // Formats that only NVDLA has. In fp16 nothing is converted; a leaky activation's factor is no converter.
@@ -90,7 +90,7 @@ fn both_devices_make_the_same_of_layers_that_both_have() {
         let network = Network::parse(&format!("precision = '{precision}'\n{text}"), &mut none).unwrap();
         let (nv_full, input) = (description("nv_full"), network.example_input(1));
         let (inferences, _) = run(&plan(&network, &nv_full), &mut local(&nv_full), &[&input]);
-        assert_eq!(inferences[0].output, run_network(&network, &input), "{precision}");
+        assert_eq!(inferences[0].outputs[0], run_network(&network, &input), "{precision}");
     }
 }
 
@@ -136,7 +136,7 @@ fn every_configuration_leaves_the_same_scores() {
         let description = description(platform);
         let (inferences, _) = run(&plan(&network, &description), &mut local(&description), &inputs);
         for (inference, input) in inferences.iter().zip(&inputs) {
-            assert_eq!(inference.output, run_network(&network, input), "{platform}");
+            assert_eq!(inference.outputs[0], run_network(&network, input), "{platform}");
         }
     }
 }
@@ -188,7 +188,7 @@ fn slower_memory_costs_time_and_changes_no_score() {
         let mut described = description("nv_small");
         described.dbb0.read_latency = Some(Latency::Fixed(latency));
         let (inferences, statistics) = run(&plan(&network, &described), &mut local(&described), &images(3));
-        let outputs: Vec<_> = inferences.into_iter().map(|inference| inference.output).collect();
+        let outputs: Vec<_> = inferences.into_iter().map(|inference| inference.outputs.concat()).collect();
         (outputs, statistics.get("nvdla.cycles").unwrap())
     };
     let ((fast, few), (slow, many)) = (at(10), at(400));
@@ -300,7 +300,7 @@ fn networks_larger_than_the_buffer_leave_the_references_output() {
             let input: Vec<i8> = (0..network.input.elements()).map(|_| draw.element()).collect();
             let (inferences, _) = run(&plan, &mut local(&described), &[&input]);
             assert_eq!(
-                inferences[0].output,
+                inferences[0].outputs[0],
                 run_network(&network, &input),
                 "{platform}, seed {seed}: {network:?}"
             );
@@ -338,7 +338,7 @@ fn a_layer_that_is_cut_reads_its_weights_once() {
     assert_eq!(plan.steps.len(), 2);
     let image: Vec<i8> = (0..input.elements()).map(|_| draw.element()).collect();
     let (inferences, statistics) = run(&plan, &mut local(&nv_small), &[&image]);
-    assert_eq!(inferences[0].output, run_network(&network, &image));
+    assert_eq!(inferences[0].outputs[0], run_network(&network, &image));
     // Two lines at the border belong to both.
     let (line, weights) = (56 * 64, 8 * 3 * 3 * 64);
     assert_eq!(statistics.get("dbb0.read.bytes"), Some((56 + 2) * line + weights));
@@ -373,7 +373,7 @@ fn networks_of_all_kinds_of_layers_leave_the_references_output() {
         let (inferences, _) = run(&plan, &mut local(&described), &inputs);
         for (inference, input) in inferences.iter().zip(&inputs) {
             assert!(
-                inference.output == run_network(&network, input),
+                inference.outputs[0] == run_network(&network, input),
                 "{platform}, seed {seed}: {}",
                 network.layers.iter().map(|layer| format!("{layer:.200?}\n")).collect::<String>()
             );
@@ -409,7 +409,7 @@ fn a_layer_that_is_cut_by_kernels_and_lines_leaves_the_references_output() {
     assert!(parts.len() > 2 && parts.iter().all(is_part), "{parts:?}");
     let image: Vec<i8> = (0..input.elements()).map(|_| draw.element()).collect();
     let (inferences, _) = run(&plan, &mut local(&nv_small), &[&image]);
-    assert_eq!(inferences[0].output, run_network(&network, &image));
+    assert_eq!(inferences[0].outputs[0], run_network(&network, &image));
 }
 
 /// The windows of such a pooling lie mostly in padding, which no strip of the hardware's can be made of.
@@ -464,7 +464,7 @@ proptest! {
             (0..2).map(|_| (0..network.input.elements()).map(|_| draw.element()).collect()).collect();
         let (inferences, _) = run(&plan, &mut local(&described), &inputs);
         for (inference, input) in inferences.iter().zip(&inputs) {
-            prop_assert_eq!(&inference.output, &run_network(&network, input), "{:?}", network);
+            prop_assert_eq!(&inference.outputs[0], &run_network(&network, input), "{:?}", network);
         }
     }
 }

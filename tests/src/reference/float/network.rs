@@ -11,6 +11,7 @@ use super::Real::{self, Nan, Number};
 use super::layers::{FloatAverage, added_up, is_negative, pdp_results, tile_sums};
 use super::lut::{Unit, look_up};
 use super::{FP16, FP17, FP32, pick, store};
+use crate::reference::cpu::evaluated;
 use crate::reference::network::{each, enlarged, side_by_side, softmax, tables, under};
 use crate::reference::tiles::four_times_transformed;
 use crate::reference::{CubePlace, Format, Lut, PdpLayer, PoolingMethod};
@@ -104,6 +105,21 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape], by_winograd
             let pixels = inputs[0].chunks_exact(layer.input.channels as usize);
             let shares = |pixel: &[u16]| softmax(&pixel.iter().map(number).collect::<Vec<_>>(), scale);
             pixels.flat_map(shares).map(|share| store(Number(f64::from(share as f32))) as u16).collect()
+        }
+        Operation::Cpu(program) => {
+            let number = |code: &u16| match FP16.decode((*code).into()) {
+                Number(value) if value.abs() == 65536.0 => value.signum() * f64::INFINITY,
+                Number(value) => value,
+                Nan(..) => f64::NAN,
+            };
+            let numbers = |input: &Vec<u16>| input.iter().map(number).collect();
+            let inputs: Vec<Vec<f64>> = inputs.iter().map(numbers).collect();
+            let made = evaluated(program, &inputs, shapes, layer.output, true).into_iter();
+            let code = |number: f64| match number.is_nan() {
+                true => 0x7E00,
+                false => store(Number(number.clamp(-1e6, 1e6))) as u16,
+            };
+            made.map(code).collect()
         }
         Operation::Constant(elements) => codes(elements),
     }

@@ -23,6 +23,11 @@ impl Model {
         if let Some(demand) = network.demands.iter().find(|demand| demand.memory != Memory::Primary) {
             return Err(PlanError::Memory { demand: demand.told(network), line: demand.line });
         }
+        if network.outputs.iter().any(|&output| output + 1 != network.layers.len()) {
+            let layer = |&output: &usize| network.layers.get(output).map(|layer| layer.name.clone());
+            let layers = network.outputs.iter().filter_map(layer).collect();
+            return Err(PlanError::Outputs { network: name, layers });
+        }
         let layers = network.layers.iter().enumerate();
         let refused = |(place, layer): (usize, &NetworkLayer), why| {
             let layer = layer.name.clone();
@@ -182,6 +187,7 @@ fn operation(layer: &NetworkLayer, filters: &mut Filters) -> Result<Operation, L
         network::Operation::Concatenation => return Err(unknown("concatenation", FOR_THE_HOST)),
         network::Operation::Normalisation(_) => return Err(unknown("normalisation", FOR_THE_HOST)),
         network::Operation::Upsampling(_) => return Err(unknown("upsampling", FOR_THE_HOST)),
+        network::Operation::Cpu(_) => return Err(unknown("graph of tensors", FOR_THE_HOST)),
         network::Operation::SoftMax(_) => return Err(unknown("soft-max", FOR_THE_HOST)),
         network::Operation::Constant(_) => return Err(unknown("constant", "give it as an input")),
     })

@@ -56,6 +56,16 @@ pub enum PlanError {
         /// Way that would be right.
         instead: &'static str,
     },
+    /// The graph of a layer of the CPU's is none between its cubes.
+    #[error(
+        "layer `{layer}`: {why}; the graph has a tensor of floats for each source and one output, each a cube's"
+    )]
+    Program {
+        /// The layer.
+        layer: String,
+        /// Reason for which it does not fit.
+        why: String,
+    },
     /// A pooling's windows are larger than PDP's.
     #[error(
         "layer `{layer}`: a pooling of {columns}x{rows}: PDP's windows have 1 to {most} columns and rows; pool in steps, \
@@ -196,6 +206,7 @@ impl PlanError {
             | PlanError::Concatenation { layer, .. }
             | PlanError::Channels { layer, .. }
             | PlanError::NoOperation { layer, .. }
+            | PlanError::Program { layer, .. }
             | PlanError::PoolingWindow { layer, .. }
             | PlanError::Register { layer, .. }
             | PlanError::NoUnit { layer, .. } => network.line_of(layer),
@@ -258,6 +269,14 @@ pub enum RunError {
     /// The platform warned, as it does when it refuses a layer.
     #[error("the platform warned: {0}")]
     Warned(Warning),
+    /// A graph of tensors could not be evaluated.
+    #[error("layer `{layer}`: {why}")]
+    Evaluation {
+        /// The layer.
+        layer: String,
+        /// Reason for which it could not.
+        why: String,
+    },
     /// An input has another size than the network's.
     #[error("the input has {} elements instead of {}", grouped(found), grouped(expected))]
     Input {

@@ -23,8 +23,8 @@ pub struct Runner<'a> {
 /// Result for one input, or for as many as the plan takes at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inference {
-    /// The network's output, `[line][column][channel]`, frame after frame: the bytes of each element.
-    pub output: Vec<i8>,
+    /// The network's outputs, each `[line][column][channel]`, frame after frame: the bytes of each element.
+    pub outputs: Vec<Vec<i8>>,
     /// Time at which the input was there and its first layer had its turn.
     pub started: Time,
     /// Times at which each of the plan's steps ran.
@@ -104,7 +104,7 @@ impl<'a> Runner<'a> {
         }
         self.driver.bus.place = plan.steps.first().map_or_else(String::new, place);
         for frame in 0..plan.frames {
-            let [tensor, _] = plan.of_frame(frame);
+            let tensor = plan.input_of(frame);
             let bytes = match inputs.get(frame) {
                 Some(input) => tensor.pack(input),
                 None => vec![0; tensor.bytes() as usize],
@@ -134,7 +134,7 @@ impl<'a> Runner<'a> {
                 // What is before it has no part in the order of enabling.
                 Some(Work::Cpu { task, from, to }) if self.driver.jobs[next].pending == 0 => {
                     self.driver.at(next);
-                    cpu::run(*task, from, to, &mut self.driver.bus)?;
+                    cpu::run(task, &plan.steps[next].name, (from, to), &mut self.driver.bus)?;
                     let now = self.driver.bus.now()?;
                     let job = &mut self.driver.jobs[next];
                     (job.enabled, job.done, job.taken) = (now, now, now);
@@ -150,23 +150,22 @@ impl<'a> Runner<'a> {
             }
         }
         self.driver.bus.place = plan.steps.last().map_or_else(String::new, place);
-        let output = self.fetch_output(inputs.len())?;
+        let outputs = self.fetch_outputs(inputs.len())?;
         let spans = self.driver.jobs.iter().zip(activities).map(|(job, activity)| {
             let &Job { enabled, done, taken, .. } = job;
             Span { enabled, done, taken, activity }
         });
-        Ok(Inference { output, started, steps: spans.collect() })
+        Ok(Inference { outputs, started, steps: spans.collect() })
     }
 
-    fn fetch_output(&mut self, frames: usize) -> Result<Vec<i8>, DriverError> {
-        let mut output = Vec::new();
+    fn fetch_outputs(&mut self, frames: usize) -> Result<Vec<Vec<i8>>, DriverError> {
+        let mut outputs = vec![Vec::new(); self.plan.outputs.len()];
         for frame in 0..frames {
-            let [_, tensor] = self.plan.of_frame(frame);
-            let mut bytes = vec![0; tensor.bytes() as usize];
-            self.driver.bus.fetch(tensor.place.memory, tensor.place.address, &mut bytes)?;
-            output.extend(tensor.unpack(&bytes));
+            for (output, tensor) in outputs.iter_mut().zip(self.plan.outputs_of(frame)) {
+                output.extend(cpu::fetch(&tensor, &mut self.driver.bus)?);
+            }
         }
-        Ok(output)
+        Ok(outputs)
     }
 
     /// Writes a step's registers to the groups that its units take next.

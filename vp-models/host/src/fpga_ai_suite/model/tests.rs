@@ -200,3 +200,11 @@ fn what_networks_have_is_planned_where_it_is_the_same() {
     assert_eq!(model.graph.output_shape().to_string(), "1x1x8");
     assert_eq!(model.filters.len(), 8 * 4 + 64);
 }
+
+#[test]
+fn a_network_of_several_outputs_is_refused_by_their_names() {
+    let mut network = digits::network();
+    network.outputs = vec![1, network.layers.len() - 1];
+    let error = Model::of_network(&network).unwrap_err().to_string();
+    assert_eq!(error, "the outputs of digits are conv2, fc: this device has one, the last layer's");
+}

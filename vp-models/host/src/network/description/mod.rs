@@ -4,6 +4,7 @@
 //! known; `choices` is what is chosen where hardware can do the same in several ways.
 
 mod choices;
+mod cpu;
 mod demand;
 mod sheet;
 mod synthetic;
@@ -15,6 +16,7 @@ use std::fmt;
 use vp_models::nvdla::numeric::Precision;
 
 pub use choices::{Choices, Compression, NoShare, Share, Winograd};
+pub use cpu::{CpuProgram, CubeAxes, Encoding};
 pub use demand::{Demand, Demanded};
 pub use synthetic::example_input;
 pub use written::{Options, ReadTensor};
@@ -41,7 +43,7 @@ pub use written::{Options, ReadTensor};
 /// let network = Network::parse(text, &mut |_| Ok(vec![1, 1, 1, 255])).unwrap();
 /// assert_eq!(network.output().to_string(), "8x7x2");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     /// Name of the network.
     pub name: String,
@@ -54,8 +56,10 @@ pub struct Network {
     pub precision: Precision,
     /// Choices where hardware can do the same in several ways.
     pub choices: Choices,
-    /// Layers, each after those it reads from. The last one's output is the network's.
+    /// Layers, each after those it reads from.
     pub layers: Vec<NetworkLayer>,
+    /// The layers whose outputs are the network's, by their places in the list: at least one. Of a file the last layer.
+    pub outputs: Vec<usize>,
     /// Demands of its file on where tensors lie.
     pub demands: Vec<Demand>,
     /// Lines of its file that say what may be refused.
@@ -72,9 +76,17 @@ pub struct Lines {
 }
 
 impl Network {
-    /// Returns the shape of the output.
+    /// Returns the shape of the last output.
     pub fn output(&self) -> Shape {
-        self.layers.last().map_or(self.input, |layer| layer.output)
+        self.shape(self.outputs.last().copied())
+    }
+
+    /// The network of the first layers, so many at most, with the last one's output.
+    #[must_use]
+    pub fn truncated(mut self, layers: usize) -> Network {
+        self.layers.truncate(layers);
+        self.outputs = self.layers.len().checked_sub(1).into_iter().collect();
+        self
     }
 
     /// An input of any elements, drawn from a seed.
@@ -142,7 +154,7 @@ impl fmt::Display for Shape {
 }
 
 /// A layer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NetworkLayer {
     /// Name of the layer.
     pub name: String,
@@ -181,7 +193,7 @@ impl NetworkLayer {
 }
 
 /// Operation of a layer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
     /// Convolution; fully connected layers are convolutions whose kernel is as large as their input.
     Convolution(Convolution),
@@ -201,6 +213,8 @@ pub enum Operation {
     Upsampling(u32),
     /// Soft-max over the channels of each pixel: the CPU's.
     SoftMax(SoftMax),
+    /// A graph of tensors: the CPU's.
+    Cpu(CpuProgram),
     /// Elements that are known before, and lie in memory with the weights.
     Constant(Vec<i8>),
 }

@@ -78,6 +78,7 @@ pub(super) fn network(name: &str, text: &str, options: &Options) -> Result<Netwo
         precision,
         choices,
         layers: Vec::new(),
+        outputs: Vec::new(),
         demands: Vec::new(),
         lines: Lines::default(),
     };

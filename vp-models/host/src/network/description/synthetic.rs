@@ -255,7 +255,10 @@ impl Maker {
             Operation::Activation(Function::Relu | Function::Leaky { .. }) => {
                 input * std::f64::consts::FRAC_1_SQRT_2
             }
-            Operation::Activation(_) | Operation::Upsampling(_) | Operation::SoftMax(_) => input,
+            Operation::Activation(_)
+            | Operation::Upsampling(_)
+            | Operation::SoftMax(_)
+            | Operation::Cpu(_) => input,
             Operation::Constant(_) => of_input(self.precision),
         };
         self.sizes.push(size);

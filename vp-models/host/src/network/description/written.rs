@@ -330,8 +330,17 @@ impl Network {
             precision: line("precision").filter(|_| options.precision.is_none()),
             layers: (0..written.len()).filter_map(|at| line(&format!("layer.{at}"))).collect(),
         };
-        let network =
-            Network { name, input, is_image: image, precision, choices, layers: Vec::new(), demands, lines };
+        let network = Network {
+            name,
+            input,
+            is_image: image,
+            precision,
+            choices,
+            layers: Vec::new(),
+            outputs: Vec::new(),
+            demands,
+            lines,
+        };
         let maker = Maker::new(seed, precision).with_zeros(zeros);
         let mut reader = Reader { network, maker, read, places: HashMap::new() };
         for (at, layer) in written.into_iter().enumerate() {
@@ -388,10 +397,11 @@ impl Network {
         sheet::network(name, text, &Options::default())
     }
 
+    /// The network with its last layer's output.
     pub(super) fn finished(self) -> Result<Network, String> {
-        match self.layers.is_empty() {
-            true => Err(format!("the network `{}` has no layers", self.name)),
-            false => Ok(self),
+        match self.layers.len().checked_sub(1) {
+            None => Err(format!("the network `{}` has no layers", self.name)),
+            Some(last) => Ok(Network { outputs: vec![last], ..self }),
         }
     }
 }

@@ -8,7 +8,8 @@ use super::task::Task;
 use super::tiles::by_winograd;
 use super::values::Values;
 use crate::network::description::{
-    Activation, Convolution, Function, Network, NetworkLayer, Operation, Pooling, Sum, Window, Winograd,
+    Activation, Convolution, Function, Network, NetworkLayer, Operation, Pooling, Shape, Sum, Window,
+    Winograd,
 };
 use crate::network::error::PlanError;
 use crate::network::registers::is_whole;
@@ -25,6 +26,11 @@ pub(super) fn check(network: &Network) -> Result<(), PlanError> {
         {
             let (layer, most) = (layer.name.clone(), Axis::MOST_KERNEL);
             return Err(PlanError::PoolingWindow { layer, columns, rows, most });
+        }
+        if let Operation::Cpu(program) = &layer.operation {
+            let inputs: Vec<Shape> = layer.sources.iter().map(|source| network.shape(*source)).collect();
+            let wrong = |why| PlanError::Program { layer: layer.name.clone(), why };
+            program.check(&inputs, layer.output).map_err(wrong)?;
         }
         let refused = match &layer.operation {
             Operation::Activation(Function::Clamp { .. }) => {
@@ -107,7 +113,11 @@ pub(super) fn tasks(
                     parts => break parts?,
                 }
             };
-            task.pooling = pooling_behind(network, &readers[place], &task);
+            // What comes out of the network lies in memory.
+            task.pooling = match network.outputs.contains(&place) {
+                true => None,
+                false => pooling_behind(network, &readers[place], &task),
+            };
             if network.choices.winograd != Winograd::Never {
                 match by_winograd(network, values, (layer, &task), convolution, config) {
                     // PDP takes lines as they come, and these come four at once.

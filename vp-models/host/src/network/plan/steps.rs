@@ -157,6 +157,7 @@ impl<'a> Planner<'a> {
             }
             Operation::Upsampling(factor) => self.cpu(task, Cpu::Upsampling(*factor)),
             Operation::SoftMax(SoftMax { scale }) => self.cpu(task, Cpu::SoftMax(*scale)),
+            Operation::Cpu(program) => self.cpu(task, Cpu::Program(program.clone())),
             operation => {
                 debug_assert!(super::is_silent(operation));
                 Ok(())
@@ -165,7 +166,8 @@ impl<'a> Planner<'a> {
     }
 
     fn cpu(&mut self, task: &Task, cpu: Cpu) -> Result<(), PlanError> {
-        let from = self.values().of_source(self.network.layers[task.layer].sources[0]).tensor.clone();
+        let sources = &self.network.layers[task.layer].sources;
+        let from = sources.iter().map(|source| self.values().of_source(*source).tensor.clone()).collect();
         let to = self.values().of_layer(task.layer).tensor.clone();
         self.push(task, Work::Cpu { task: cpu, from, to });
         Ok(())
