@@ -217,9 +217,11 @@ impl PlanError {
 
 /// The key of a layer from which a register's field follows, as the beginning of a message.
 fn key_of(refused: &Refused) -> &'static str {
-    const KEYS: [(&[&str], &str); 5] = [
+    const KEYS: [(&[&str], &str); 7] = [
         (&["CONV_X_STRIDE", "CONV_Y_STRIDE", "KERNEL_STRIDE"], "stride: "),
         (&["KERNEL_WIDTH", "KERNEL_HEIGHT", "WEIGHT_WIDTH", "WEIGHT_HEIGHT"], "kernel: "),
+        (&["X_DILATION", "Y_DILATION"], "dilation: "),
+        (&["LUT_"], "look_up: "),
         (&["PAD_"], "padding: "),
         (&["CVT_", "DATOUT_"], "converter: "),
         (&["CLIP_TRUNCATE"], "truncate: "),
