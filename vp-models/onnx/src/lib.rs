@@ -6,13 +6,16 @@
 mod attributes;
 mod beside;
 mod constant;
+mod distance;
 mod import;
 mod limits;
+pub mod lower;
 mod messages;
 mod model;
 mod order;
 mod problem;
 
+pub use distance::{Distance, LayerDistance};
 pub use import::{Imported, Note, Options, Supported, VERSIONS, supported};
 pub use limits::{LARGEST_FILE, MOST_NODES};
 pub use model::{Dimension, Input, Model};

@@ -194,6 +194,21 @@ pub enum PlanError {
 }
 
 impl PlanError {
+    /// Returns the name of the layer that is refused for what it is.
+    pub fn layer(&self) -> Option<&str> {
+        match self {
+            PlanError::ConvolutionBuffer { layer, .. }
+            | PlanError::Concatenation { layer, .. }
+            | PlanError::Channels { layer, .. }
+            | PlanError::NoOperation { layer, .. }
+            | PlanError::Program { layer, .. }
+            | PlanError::PoolingWindow { layer, .. }
+            | PlanError::Register { layer, .. }
+            | PlanError::NoUnit { layer, .. } => Some(layer),
+            _ => None,
+        }
+    }
+
     /// The line of the network's file that asks for what cannot be: of a key where one is to blame, else the layer's.
     pub fn line(&self, network: &Network) -> Option<usize> {
         match self {

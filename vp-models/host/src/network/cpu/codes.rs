@@ -7,7 +7,7 @@ use vp_models::nvdla::numeric::Precision;
 
 impl Encoding {
     /// The floats that codes stand for: `[line][column][channel]` in the order of a tensor of this shape, which is checked to be such a cube.
-    pub(super) fn decoded(
+    pub fn decoded(
         &self,
         codes: &[i8],
         precision: Precision,
@@ -19,7 +19,7 @@ impl Encoding {
     }
 
     /// The codes nearest to floats in the order of a tensor of this shape: `[line][column][channel]`.
-    pub(super) fn encoded(
+    pub fn encoded(
         &self,
         values: &[f32],
         precision: Precision,

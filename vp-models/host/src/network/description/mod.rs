@@ -518,6 +518,19 @@ pub struct Normalisation {
     pub converter: Converter,
 }
 
+impl Normalisation {
+    /// A normalisation `x * (k + alpha / channels * sum)^-beta` of numbers in steps of `scale`; none if its factors are no numbers. Without
+    /// a converter integers come out in the steps in which they come in.
+    pub fn new(
+        channels: u32,
+        [alpha, beta, k, scale]: [f64; 4],
+        precision: Precision,
+        converter: Option<Converter>,
+    ) -> Option<Normalisation> {
+        synthetic::normalisation(channels, [alpha, beta, k, scale], precision, converter)
+    }
+}
+
 /// `127 * exp(scale * x) / sum`, rounded to nearest; the scale in 1/65536ths. In int16 it is `32767 * …`, and a step of the input means
 /// a 256th; in fp16 1 stands for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
