@@ -6,11 +6,12 @@ use std::sync::Arc;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_host::network::{
-    Activation, Bias, Choices, Converter, Convolution, CpuProgram, CubeAxes, Encoding, Lines, Method,
-    Network, NetworkLayer, Normalisation, Operation, Pooling, Scales, Shape, Sum, Window,
+    Activation, Bias, ChannelProduct, Choices, Converter, Convolution, CpuProgram, CubeAxes, Elementwise,
+    Encoding, Function, Lines, LookUp, Method, Network, NetworkLayer, Normalisation, Operation, PairMethod,
+    Pooling, Scales, Scaling, Shape, Slope, Sum, Window,
 };
 use vp_models::nvdla::numeric::Precision;
-use vp_tensors::{ElementType, Graph, Value, ValueId};
+use vp_tensors::{Binary, ElementType, Graph, Node, Operator, Value, ValueId};
 
 /// Draws networks.
 pub struct NetworkDraw(ChaCha8Rng);
@@ -59,28 +60,21 @@ impl NetworkDraw {
         kernels: u32,
     ) -> NetworkLayer {
         let (window, [width, height]) = self.convolution_window(input, size);
-        let scale = self.0.random_range(-100..100);
         let groups = if self.any(0..4) == 0 { self.groups(input.channels, kernels) } else { 1 };
         let taps = kernels * window.size[0] * window.size[1] * input.channels / groups;
         let weights = (0..taps).map(|_| self.element()).collect();
-        let shift = self.any(0..8);
-        let bias = (0..kernels).map(|_| self.0.random_range(-2000..2000)).collect();
         let convolution = Convolution {
             kernels,
             window,
             padding: if self.any(0..3) == 0 { self.element().into() } else { 0 },
             weights,
-            bias: self.0.random::<bool>().then_some(Bias { values: bias, shift }),
+            bias: (self.any(0..2) == 0).then(|| self.bias(kernels)),
             groups,
             truncate: 0,
             scales: (self.any(0..3) == 0).then(|| self.scales(kernels)),
             added: None,
-            activation: match self.any(0..4) {
-                0 => Activation::None,
-                1 => Activation::Relu,
-                2 => Activation::Leaky { scale, shift: 7 },
-                _ => Activation::PRelu(self.scales(kernels)),
-            },
+            activation: self.activation(kernels),
+            look_up: None,
             converter: Converter {
                 offset: self.0.random_range(-100..100),
                 scale: self.0.random_range(-300..300),
@@ -106,6 +100,46 @@ impl NetworkDraw {
         let dilation = size.map(|size| self.any(1..size.max(2)));
         let taps = [0, 1].map(|axis| (size[axis] - 1) / dilation[axis] + 1);
         self.dilated_window(input, taps, dilation)
+    }
+
+    /// A layer that makes that pixel of all it sees.
+    fn connected(&mut self, input: Shape, source: Option<usize>, output: Shape) -> NetworkLayer {
+        let mut layer = self.convolution(input, source, [1, 1], output.channels);
+        let Operation::Convolution(convolution) = &mut layer.operation else { unreachable!() };
+        convolution.groups = 1;
+        convolution.window = Window { size: [input.width, input.height], ..Window::PIXEL };
+        convolution.weights =
+            (0..input.elements() as u32 * output.channels).map(|_| self.element()).collect();
+        NetworkLayer { output, ..layer }
+    }
+
+    fn activation(&mut self, channels: u32) -> Activation {
+        match self.any(0..4) {
+            0 => Activation::None,
+            1 => Activation::Relu,
+            2 => Activation::Leaky { scale: self.0.random_range(-100..100), shift: 7 },
+            _ => Activation::PRelu(self.scales(channels)),
+        }
+    }
+
+    fn bias(&mut self, channels: u32) -> Bias {
+        let values = (0..channels).map(|_| self.0.random_range(-2000..2000)).collect();
+        Bias { values, shift: self.any(0..8) }
+    }
+
+    /// A table that begins in that range.
+    fn look_up(&mut self, start: Range<i64>, steps: u32) -> LookUp {
+        let slope = |draw: &mut ChaCha8Rng| Slope {
+            scale: draw.random_range(-300..300),
+            shift: draw.random_range(-2..10),
+        };
+        LookUp {
+            start: self.0.random_range(start),
+            step: self.any(0..steps) as i32,
+            values: (0..LookUp::ENTRIES).map(|_| self.0.random_range(-3000..3000)).collect(),
+            below: slope(&mut self.0),
+            above: slope(&mut self.0),
+        }
     }
 
     /// A factor for each channel, and a shift.
@@ -196,7 +230,42 @@ impl NetworkDraw {
                 place
             };
         let pixel = Window::PIXEL;
-        match self.any(0..7) {
+        match self.any(0..11) {
+            6 => {
+                let activation = self.activation(input.channels);
+                let scaling = Scaling {
+                    bias: (self.any(0..2) == 0).then(|| self.bias(input.channels)),
+                    scales: (self.any(0..2) == 0).then(|| self.scales(input.channels)),
+                    activation,
+                    look_up: (self.any(0..2) == 0).then(|| self.look_up(-200..200, 4)),
+                    converter,
+                };
+                push(network, vec![source], input, Operation::Scaling(scaling));
+            }
+            7 if input.width * input.height <= 64 => {
+                let factors =
+                    self.connected(input, source, Shape { width: 1, height: 1, channels: input.channels });
+                let place = network.layers.len();
+                network.layers.push(factors);
+                let product = ChannelProduct { activation: self.activation(input.channels), converter };
+                push(network, vec![source, Some(place)], input, Operation::ChannelProduct(product));
+            }
+            8 => {
+                let function = match self.any(0..2) {
+                    0 => Function::Table((0..256).map(|_| self.element()).collect()),
+                    _ => {
+                        let [one, other] = [self.element(), self.element()];
+                        Function::Clamp { low: one.min(other), high: one.max(other) }
+                    }
+                };
+                push(network, vec![source], input, Operation::Activation(function));
+            }
+            9 => {
+                let method =
+                    [PairMethod::Minimum, PairMethod::Maximum, PairMethod::Multiply][self.any(0..3) as usize];
+                let pair = Elementwise { method, converter };
+                push(network, vec![source; 2], input, Operation::Elementwise(pair));
+            }
             0 => {
                 let activation = Activation::Leaky { scale: self.0.random_range(-99..99), shift: 6 };
                 let (scale, shift) = (self.0.random_range(-9..9), self.any(0..3));
@@ -222,12 +291,13 @@ impl NetworkDraw {
                 if let Activation::PRelu(_) = convolution.activation {
                     convolution.activation = Activation::Relu;
                 }
+                convolution.look_up = (self.any(0..2) == 0).then(|| self.look_up(-30_000..30_000, 9));
                 push(network, vec![source; 2], input, Operation::Convolution(convolution));
             }
             4 => {
                 let output = Shape { width: input.height, height: input.width, ..input };
-                let program = self.turned(input, network.precision);
-                push(network, vec![source], output, Operation::Cpu(program));
+                let program = self.turned_sum(input, network.precision);
+                push(network, vec![source; 2], output, Operation::Cpu(program));
             }
             _ => {
                 let parts = [0, 1].map(|_| {
@@ -245,17 +315,24 @@ impl NetworkDraw {
         }
     }
 
-    /// Columns become lines and lines columns, and steps of codes others.
-    fn turned(&mut self, input: Shape, precision: Precision) -> CpuProgram {
+    /// The sum of two cubes of the same shape, with columns as lines and lines as columns.
+    fn turned_sum(&mut self, input: Shape, precision: Precision) -> CpuProgram {
         let Shape { width, height, channels } = input;
-        let shape = [1, channels, height, width].map(|size| size as usize).to_vec();
-        let value = Value { name: "turned".into(), shape, element_type: ElementType::Float };
-        let graph = Graph {
-            values: vec![value],
-            inputs: vec![ValueId(0)],
-            outputs: vec![ValueId(0)],
-            ..Graph::default()
+        let value = |name: &str, sizes: [u32; 4]| Value {
+            name: name.into(),
+            shape: sizes.map(|size| size as usize).to_vec(),
+            element_type: ElementType::Float,
         };
+        let sizes = [1, channels, height, width];
+        let values = ["a", "b", "sum"].map(|name| value(name, sizes)).into();
+        let node = Node {
+            name: "sum".into(),
+            operator: Operator::Binary(Binary::Add),
+            inputs: vec![Some(ValueId(0)), Some(ValueId(1))],
+            outputs: vec![ValueId(2)],
+        };
+        let (inputs, outputs) = (vec![ValueId(0), ValueId(1)], vec![ValueId(2)]);
+        let graph = Graph { values, inputs, outputs, nodes: vec![node], ..Graph::default() };
         let mut encoding = |axes| {
             let (scale, zero) = match precision {
                 Precision::Fp16 => (1.0, 0),
@@ -264,7 +341,7 @@ impl NetworkDraw {
             Encoding { axes, scale, zero }
         };
         let axes = CubeAxes::NCHW;
-        let inputs = vec![encoding(axes)];
+        let inputs = vec![encoding(axes), encoding(axes)];
         let output = encoding(CubeAxes { width: axes.height, height: axes.width, ..axes });
         CpuProgram { graph: Arc::new(graph), inputs, output }
     }
@@ -329,6 +406,10 @@ impl NetworkDraw {
                 Operation::Normalisation(normalisation) => {
                     normalisation.near_step += 16;
                     normalisation.far_step += 16;
+                }
+                // Tables of 256 answers are int8's.
+                Operation::Activation(function @ Function::Table(_)) => {
+                    *function = Function::Clamp { low: -99, high: 100 };
                 }
                 _ => {}
             }

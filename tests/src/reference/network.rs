@@ -4,8 +4,8 @@
 
 use rayon::prelude::*;
 use vp_host::network::{
-    Activation, Converter, Convolution, Elementwise, Function, Method, Network, NetworkLayer, Normalisation,
-    Operation, PairMethod, Pooling, Shape, Sum, Window,
+    Activation, Bias, ChannelProduct, Converter, Convolution, Elementwise, Function, LookUp, Method, Network,
+    NetworkLayer, Normalisation, Operation, PairMethod, Pooling, Scales, Scaling, Shape, Slope, Sum, Window,
 };
 use vp_models::nvdla::numeric::Precision;
 
@@ -140,10 +140,27 @@ fn made<E: Integer>(layer: &NetworkLayer, inputs: &[Vec<E>], shapes: &[Shape], b
                 match method {
                     PairMethod::Multiply => first * second,
                     PairMethod::Maximum => first.max(second),
+                    PairMethod::Minimum => first.min(second),
                 },
                 *converter,
             )
         }),
+        Operation::Scaling(scaling) => {
+            let Scaling { bias, scales, activation, look_up, converter } = scaling;
+            let constants = Constants { bias: bias.as_ref(), scales: scales.as_ref(), activation };
+            each(layer, |_, _, channel, at| {
+                let element = i128::from(inputs[0][at].into());
+                let made = constants.applied(element, 0, None, channel as usize);
+                converted(looked_up(look_up.as_ref(), made), *converter)
+            })
+        }
+        Operation::ChannelProduct(ChannelProduct { activation, converter }) => {
+            each(layer, |_, _, channel, at| {
+                let factors = [inputs[0][at], inputs[1][channel as usize]];
+                let product = factors.into_iter().map(|it| i128::from(it.into())).product();
+                converted(activated(saturate(product, 32), activation, channel as usize), *converter)
+            })
+        }
         Operation::Activation(function) => {
             each(layer, |_, _, _, at| answer(function, inputs[0][at].into().into()))
         }
@@ -298,6 +315,35 @@ fn converted<E: Integer>(sum: i128, Converter { offset, scale, shift }: Converte
     E::of(saturate(shift_rounding(scaled, shift as i32), E::BITS))
 }
 
+/// What SDP has for each channel.
+struct Constants<'a> {
+    bias: Option<&'a Bias>,
+    scales: Option<&'a Scales>,
+    activation: &'a Activation,
+}
+
+/// A function of 32 bits by its table.
+fn looked_up(table: Option<&LookUp>, value: i128) -> i128 {
+    let Some(table) = table else { return value };
+    let end = i128::from(table.start) + (256i128 << table.step);
+    lut(table, saturate(end, 32) as i32, i32::MAX).look_up(value as i32).into()
+}
+
+/// The table alone: the other one of SDP's two holds no value.
+pub(super) fn lut(table: &LookUp, end: i32, nowhere: i32) -> Lut {
+    let slope = |slope: Slope| (slope.scale, slope.shift);
+    let lo = LutTable {
+        entries: table.values.clone(),
+        start: table.start as u32 as i32,
+        end,
+        select: table.step,
+        below: slope(table.below),
+        above: slope(table.above),
+    };
+    let le = LutTable { start: nowhere, ..Lut::default().le };
+    Lut { le, lo, exponent: None, lo_first: [true; 3] }
+}
+
 /// Of a sum that is so many bits too small the bias is as much smaller, and both together are brought to their size: with a scale by a
 /// shift to the right that is as much less.
 fn finished<E: Integer>(
@@ -306,21 +352,31 @@ fn finished<E: Integer>(
     (sum, missing): (i128, u32),
     added: Option<E>,
 ) -> E {
-    let mut sum = sum;
-    if let Some(bias) = &convolution.bias {
-        let value = i128::from(bias.values[kernel as usize]);
-        let smaller = shift_rounding(value, missing.saturating_sub(bias.shift) as i32);
-        sum += saturate(smaller << bias.shift.saturating_sub(missing), 32);
+    let Convolution { bias, scales, activation, look_up, .. } = convolution;
+    let constants = Constants { bias: bias.as_ref(), scales: scales.as_ref(), activation };
+    let added = convolution.added.zip(added).map(|(shift, added)| i128::from(added.into()) << shift);
+    let made = constants.applied(sum, missing, added, kernel as usize);
+    converted(looked_up(look_up.as_ref(), made), convolution.converter)
+}
+
+impl Constants<'_> {
+    fn applied(&self, sum: i128, missing: u32, added: Option<i128>, channel: usize) -> i128 {
+        let mut sum = sum;
+        if let Some(bias) = self.bias {
+            let value = i128::from(bias.values[channel]);
+            let smaller = shift_rounding(value, missing.saturating_sub(bias.shift) as i32);
+            sum += saturate(smaller << bias.shift.saturating_sub(missing), 32);
+        }
+        if let Some(scales) = self.scales {
+            sum = scaled(sum, scales.values[channel], scales.shift - missing);
+        } else if missing > 0 {
+            sum = saturate(sum << missing, 32);
+        }
+        if let Some(added) = added {
+            sum = saturate(sum, 32) + saturate(added, 32);
+        }
+        activated(sum, self.activation, channel)
     }
-    if let Some(scales) = &convolution.scales {
-        sum = scaled(sum, scales.values[kernel as usize], scales.shift - missing);
-    } else if missing > 0 {
-        sum = saturate(sum << missing, 32);
-    }
-    if let (Some(shift), Some(added)) = (convolution.added, added) {
-        sum = saturate(sum, 32) + saturate(i128::from(added.into()) << shift, 32);
-    }
-    converted(activated(sum, &convolution.activation, kernel as usize), convolution.converter)
 }
 
 fn summed<E: Integer>(sum: &Sum, first: E, second: E) -> E {

@@ -1,6 +1,7 @@
 //! Networks, planned and run layer by layer.
 
 mod built_in;
+mod channelwise;
 mod formats;
 mod outputs;
 mod placement;

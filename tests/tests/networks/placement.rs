@@ -182,6 +182,7 @@ proptest! {
                 PlanError::ConvolutionBuffer { .. }
                 | PlanError::Channels { .. }
                 | PlanError::Concatenation { .. }
+                | PlanError::NoUnit { parameter: "sdp_lut", .. }
                 | PlanError::SramRoom { .. }
                 | PlanError::OnTheFly { .. }
                 | PlanError::Contradiction { .. },

@@ -2,8 +2,8 @@
 //! features whose channels lie one behind the other.
 
 use vp_host::network::{
-    Activation, Convolution, Elementwise, Function, Method, NetworkLayer, Normalisation, Operation,
-    PairMethod, Pooling, Shape,
+    Activation, ChannelProduct, Convolution, Elementwise, Function, LookUp, Method, NetworkLayer,
+    Normalisation, Operation, PairMethod, Pooling, Scaling, Shape,
 };
 use vp_models::nvdla::conv::compute::float::Steps;
 
@@ -12,7 +12,7 @@ use super::layers::{FloatAverage, added_up, is_negative, pdp_results, tile_sums}
 use super::lut::{Unit, look_up};
 use super::{FP16, FP17, FP32, pick, store};
 use crate::reference::cpu::evaluated;
-use crate::reference::network::{each, enlarged, side_by_side, softmax, tables, under};
+use crate::reference::network::{each, enlarged, lut, side_by_side, softmax, tables, under};
 use crate::reference::tiles::four_times_transformed;
 use crate::reference::{CubePlace, Format, Lut, PdpLayer, PoolingMethod};
 
@@ -62,7 +62,8 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape], by_winograd
                 if let Some(scales) = &convolution.scales {
                     value = FP32.multiply(value, wide(scales.values[kernel as usize] as u16));
                 }
-                store(activated(plus(value, added), &convolution.activation, kernel as usize)) as u16
+                let value = activated(plus(value, added), &convolution.activation, kernel as usize);
+                store(looked_up(convolution.look_up.as_ref(), value)) as u16
             })
         }
         Operation::Pooling(pooling) => pooled(layer, pooling, &inputs[0]),
@@ -78,7 +79,28 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape], by_winograd
             store(match method {
                 PairMethod::Multiply => FP32.multiply(first, second),
                 PairMethod::Maximum => pick(true, first, second),
+                PairMethod::Minimum => pick(false, first, second),
             }) as u16
+        }),
+        Operation::Scaling(Scaling { bias, scales, activation, look_up, .. }) => {
+            each(layer, |_, _, channel, at| {
+                let mut value = wide(inputs[0][at]);
+                if let Some(bias) = bias {
+                    value = FP32.add(value, wide(bias.values[channel as usize] as u16));
+                }
+                if let Some(scales) = scales {
+                    value = FP32.multiply(value, wide(scales.values[channel as usize] as u16));
+                }
+                store(looked_up(look_up.as_ref(), activated(value, activation, channel as usize))) as u16
+            })
+        }
+        Operation::ChannelProduct(ChannelProduct { activation, .. }) => each(layer, |_, _, channel, at| {
+            let product = FP32.multiply(wide(inputs[0][at]), wide(inputs[1][channel as usize]));
+            store(activated(product, activation, channel as usize)) as u16
+        }),
+        Operation::Activation(Function::Clamp { low, high }) => each(layer, |_, _, _, at| {
+            let [low, high] = [*low, *high].map(|bound| Number(bound.into()));
+            store(pick(false, pick(true, wide(inputs[0][at]), low), high)) as u16
         }),
         Operation::Activation(function) => {
             let activation = match *function {
@@ -181,6 +203,14 @@ fn sum(
         }
     }
     added_up(&activations, &taken, steps)
+}
+
+/// A function by its table.
+fn looked_up(table: Option<&LookUp>, value: Real) -> Real {
+    let Some(table) = table else { return value };
+    let start = f32::from_bits(table.start as u32);
+    let end = start + 256.0 * (table.step as f32).exp2();
+    look_up(&lut(table, end.to_bits().cast_signed(), f32::MAX.to_bits().cast_signed()), value, Unit::Sdp)
 }
 
 fn activated(value: Real, activation: &Activation, channel: usize) -> Real {

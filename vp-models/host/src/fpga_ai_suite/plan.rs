@@ -147,6 +147,9 @@ fn operation(layer: &NetworkLayer, filters: &mut Filters) -> Result<Operation, L
         network::Operation::Convolution(Convolution { scales: Some(_), .. }) => {
             return Err(unknown("`scales`", "quantise all kernels with one scale, that of the converter"));
         }
+        network::Operation::Convolution(Convolution { look_up: Some(_), .. }) => {
+            return Err(unknown("`look_up`", LOOK_UP_ALONE));
+        }
         network::Operation::Convolution(convolution) => {
             let sums = filters.sums(convolution)?;
             match layer.is_fully_connected() {
@@ -173,6 +176,10 @@ fn operation(layer: &NetworkLayer, filters: &mut Filters) -> Result<Operation, L
             let method = match method {
                 PairMethod::Multiply => Pair::Multiply,
                 PairMethod::Maximum => Pair::Maximum,
+                PairMethod::Minimum => {
+                    let instead = "negate both, take the larger, and negate that: by converters";
+                    return Err(unknown("smaller of two elements", instead));
+                }
             };
             pair(method, *converter)
         }
@@ -184,6 +191,8 @@ fn operation(layer: &NetworkLayer, filters: &mut Filters) -> Result<Operation, L
                 at: filters.put(answers.iter().map(|answer| answer.cast_unsigned()))?,
             },
         }),
+        network::Operation::Scaling(_) => return Err(unknown("scaling", LOOK_UP_ALONE)),
+        network::Operation::ChannelProduct(_) => return Err(unknown("product by channels", FOR_THE_HOST)),
         network::Operation::Concatenation => return Err(unknown("concatenation", FOR_THE_HOST)),
         network::Operation::Normalisation(_) => return Err(unknown("normalisation", FOR_THE_HOST)),
         network::Operation::Upsampling(_) => return Err(unknown("upsampling", FOR_THE_HOST)),
@@ -192,6 +201,9 @@ fn operation(layer: &NetworkLayer, filters: &mut Filters) -> Result<Operation, L
         network::Operation::Constant(_) => return Err(unknown("constant", "give it as an input")),
     })
 }
+
+/// Advice for functions of an element.
+const LOOK_UP_ALONE: &str = "make it a layer of the kind \"activation\", with a table for all channels";
 
 /// Advice for layers that no other layer of the device can do.
 const FOR_THE_HOST: &str = "cut the network there, and compute it on the host";

@@ -6,6 +6,7 @@ use super::error::RunError;
 use super::plan::{Constant, Plan, PlanStep, Work};
 use crate::driver::{Driver, Event, Job};
 use crate::{Activity, DriverError, Host};
+use std::collections::BTreeMap;
 use vp_core::Time;
 use vp_models::nvdla::glb::InterruptSource;
 use vp_models::nvdla::registers::{Unit, bdma};
@@ -16,8 +17,8 @@ pub struct Runner<'a> {
     driver: Driver<'a>,
     /// The units that have a part in it, in the order in which they are pointed at their groups.
     units: Vec<Unit>,
-    /// The table that is loaded.
-    table: Option<usize>,
+    /// The table that is loaded into each unit.
+    loaded: BTreeMap<Unit, usize>,
 }
 
 /// Result for one input, or for as many as the plan takes at once.
@@ -72,7 +73,7 @@ impl<'a> Runner<'a> {
                 units.push(unit);
             }
         }
-        Ok(Runner { plan, driver, units, table: None })
+        Ok(Runner { plan, driver, units, loaded: BTreeMap::new() })
     }
 
     /// Runs the network on inputs `[line][column][channel]`, of int16 and fp16 two bytes for each element, as many at once as the plan takes, and hands out what came of them with the
@@ -209,10 +210,10 @@ impl<'a> Runner<'a> {
             self.driver.bus.write(Unit::Bdma, launch.name, 1)?;
         }
         if let Work::Hardware { table: Some(table), .. } = step.work
-            && self.table != Some(table)
+            && let Some(unit) = self.plan.unit_of(table)
+            && self.loaded.insert(unit, table) != Some(table)
         {
             self.driver.bus.run(&self.plan.tables[table])?;
-            self.table = Some(table);
         }
         self.driver.start(at)
     }
@@ -230,6 +231,9 @@ fn jobs(plan: &Plan) -> Vec<Job> {
         jobs[at].pending += 1;
     };
     let mut last: Option<usize> = None;
+    // The last step of each unit, and the last table.
+    let mut users: BTreeMap<Unit, usize> = BTreeMap::new();
+    let mut tables: BTreeMap<Unit, usize> = BTreeMap::new();
     for (at, step) in plan.steps.iter().enumerate() {
         step.after.iter().for_each(|&before| wait(at, before, Event::Completed));
         if let Work::Hardware { .. } = step.work {
@@ -237,6 +241,17 @@ fn jobs(plan: &Plan) -> Vec<Job> {
             if let Some(before) = last.replace(at) {
                 wait(at, before, Event::Enabled);
             }
+        }
+        if let Work::Hardware { table: Some(table), .. } = step.work
+            && let Some(unit) = plan.unit_of(table)
+            && tables.insert(unit, table) != Some(table)
+            && let Some(&user) = users.get(&unit)
+        {
+            // A table is loaded while its unit is idle.
+            wait(at, user, Event::Completed);
+        }
+        for &unit in step.units() {
+            users.insert(unit, at);
         }
     }
     jobs

@@ -6,6 +6,7 @@
 mod choices;
 mod cpu;
 mod demand;
+mod look_up;
 mod sheet;
 mod synthetic;
 mod written;
@@ -18,6 +19,7 @@ use vp_models::nvdla::numeric::Precision;
 pub use choices::{Choices, Compression, NoShare, Share, Winograd};
 pub use cpu::{CpuProgram, CubeAxes, Encoding};
 pub use demand::{Demand, Demanded};
+pub use look_up::{LookUp, Slope};
 pub use synthetic::example_input;
 pub use written::{Options, ReadTensor};
 
@@ -201,10 +203,14 @@ pub enum Operation {
     Pooling(Pooling),
     /// The sum of two cubes, element by element.
     Sum(Sum),
-    /// Product or maximum of two cubes, element by element.
+    /// Product, maximum or minimum of two cubes, element by element.
     Elementwise(Elementwise),
     /// A function of each element, as a layer of its own.
     Activation(Function),
+    /// Bias, factor, activation and table, with constants for each channel.
+    Scaling(Scaling),
+    /// The product of a cube with one of a single pixel: a factor for each channel, which a layer has made.
+    ChannelProduct(ChannelProduct),
     /// The channels of its sources one behind the other.
     Concatenation,
     /// Normalisation by neighbouring channels.
@@ -292,8 +298,8 @@ impl Window {
     }
 }
 
-/// A convolution, and what SDP does to its sums: bias, scales, another cube added, activation, and of integers conversion to the
-/// format of features, in this order. In fp16 nothing is shifted or converted.
+/// A convolution, and what SDP does to its sums: bias, scales, another cube added, activation, a table, and of integers conversion
+/// to the format of features, in this order. In fp16 nothing is shifted or converted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Convolution {
     /// Kernels, which are the output's channels.
@@ -316,6 +322,8 @@ pub struct Convolution {
     pub added: Option<u32>,
     /// Function of negative sums.
     pub activation: Activation,
+    /// Function of the results before they are converted.
+    pub look_up: Option<LookUp>,
     /// Converter from sums to features.
     pub converter: Converter,
 }
@@ -424,12 +432,37 @@ pub struct Sum {
     pub converter: Converter,
 }
 
-/// The products of two cubes' elements, or the larger ones, converted.
+/// The products of two cubes' elements, or the larger or smaller ones, converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elementwise {
     /// Function of two elements.
     pub method: PairMethod,
     /// Converter from int8 to the format of features.
+    pub converter: Converter,
+}
+
+/// One cube with constants for each channel: bias, factor, activation, table and converter, in this order. In fp16 nothing is shifted
+/// or converted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scaling {
+    /// Added to the elements.
+    pub bias: Option<Bias>,
+    /// Factors of the elements with their bias.
+    pub scales: Option<Scales>,
+    /// Function of negative values.
+    pub activation: Activation,
+    /// Function of the results before they are converted.
+    pub look_up: Option<LookUp>,
+    /// Converter to the format of features.
+    pub converter: Converter,
+}
+
+/// The elements of the first cube, each times its channel's element of the second one, which has one pixel; then activation and conversion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelProduct {
+    /// Function of negative products.
+    pub activation: Activation,
+    /// Converter from products to the format of features.
     pub converter: Converter,
 }
 
@@ -440,6 +473,8 @@ pub enum PairMethod {
     Multiply,
     /// The larger one.
     Maximum,
+    /// The smaller one.
+    Minimum,
 }
 
 /// A function of an element.

@@ -251,7 +251,7 @@ impl Maker {
                 (sum / f64::max(channels, 1.0)).sqrt()
             }
             Operation::Normalisation(_) => 0.6 * input,
-            Operation::Elementwise(_) => aim,
+            Operation::Elementwise(_) | Operation::ChannelProduct(_) | Operation::Scaling(_) => aim,
             Operation::Activation(Function::Relu | Function::Leaky { .. }) => {
                 input * std::f64::consts::FRAC_1_SQRT_2
             }
@@ -354,6 +354,7 @@ pub(super) fn alone(
         truncate: 0,
         bias: None,
         scales: None,
+        look_up: None,
         added: None,
         activation: Activation::Relu,
         converter: Converter::NONE,

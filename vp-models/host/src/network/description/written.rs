@@ -91,6 +91,8 @@ enum WrittenKind {
     Sum(WrittenSum),
     Elementwise(WrittenElementwise),
     Activation(WrittenFunction),
+    Scaling(WrittenScaling),
+    ChannelProduct(WrittenProduct),
     Concatenation(WrittenConcatenation),
     Normalisation(WrittenNormalisation),
     Upsampling(WrittenUpsampling),
@@ -119,6 +121,7 @@ struct WrittenConvolution {
     relu: bool,
     leaky: Option<Leaky>,
     prelu: Option<WrittenScales>,
+    look_up: Option<WrittenLookUp>,
     truncate: Option<u32>,
     converter: Option<Converter>,
 }
@@ -146,6 +149,49 @@ struct WrittenScales {
     values: String,
     #[serde(default, deserialize_with = "optional_shift")]
     shift: Option<u32>,
+}
+
+/// A table between 257 entries.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { values = \"FILE\", start = -128, step = 0 }")]
+struct WrittenLookUp {
+    values: String,
+    start: f64,
+    step: i32,
+    below: Option<WrittenSlope>,
+    above: Option<WrittenSlope>,
+}
+
+/// A straight line outside a table.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { scale = 3, shift = 2 }")]
+struct WrittenSlope {
+    scale: f64,
+    shift: Option<i32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenScaling {
+    bias: Option<WrittenBias>,
+    scales: Option<WrittenScales>,
+    #[serde(default)]
+    relu: bool,
+    leaky: Option<Leaky>,
+    prelu: Option<WrittenScales>,
+    look_up: Option<WrittenLookUp>,
+    converter: Option<Converter>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenProduct {
+    factors: String,
+    #[serde(default)]
+    relu: bool,
+    leaky: Option<Leaky>,
+    prelu: Option<WrittenScales>,
+    converter: Option<Converter>,
 }
 
 #[derive(Deserialize)]
@@ -213,6 +259,7 @@ enum WrittenPair {
     Add,
     Multiply,
     Maximum,
+    Minimum,
 }
 
 #[derive(Deserialize)]
@@ -280,6 +327,7 @@ impl WrittenLayer {
                 std::iter::once(first).chain(added).collect()
             }
             WrittenKind::Elementwise(layer) => vec![first, ("other", Some(layer.other.as_str()))],
+            WrittenKind::ChannelProduct(layer) => vec![first, ("factors", Some(layer.factors.as_str()))],
             WrittenKind::Sum(_) | WrittenKind::Concatenation(_) if self.input.is_some() => {
                 return Err(KeyError::new("input", "`inputs` says what it reads"));
             }

@@ -38,6 +38,7 @@ use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
+use vp_models::nvdla::registers::Unit;
 
 pub use self::copies::Copies;
 pub use self::placement::{Memories, Placement};
@@ -290,6 +291,11 @@ impl Plan {
         outputs.map(move |(output, &stride)| of_frame(output, frame, stride))
     }
 
+    /// The unit that a table is loaded into.
+    pub(super) fn unit_of(&self, table: usize) -> Option<Unit> {
+        self.tables[table].writes.first().map(|write| write.unit)
+    }
+
     /// Bytes of weights and biases.
     pub fn constant_bytes(&self) -> u64 {
         self.constants.iter().map(|constant| constant.bytes.len() as u64).sum()
@@ -349,7 +355,6 @@ mod tests {
     use super::*;
     use crate::network::layout::ALIGNMENT;
     use crate::network::{Shape, digits};
-    use vp_models::nvdla::registers::Unit;
 
     const MEMORY: Range<u64> = 0x8000_0000..0x9000_0000;
 

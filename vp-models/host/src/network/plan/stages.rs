@@ -1,10 +1,12 @@
 //! Use of SDP's stages BS and BN by a layer: which does what, and which constants each reads.
 
 use crate::network::description::{
-    Activation, Bias, Converter, Convolution, Elementwise, Function, Operation, PairMethod, Scales,
+    Activation, Bias, ChannelProduct, Converter, Convolution, Elementwise, Function, LookUp, Operation,
+    PairMethod, Scales, Scaling,
 };
 use crate::network::layout::{CubePlace, MemoryAddress};
 use crate::network::registers::{Alu, Factor, Operand, Stage, half};
+use std::borrow::Cow;
 use std::ops::Range;
 use vp_models::nvdla::numeric::{Precision, round_shift};
 use vp_models::nvdla::sdp::layer::AluOperation;
@@ -16,6 +18,8 @@ pub(super) struct Channelwise<'a> {
     bias: Option<&'a Bias>,
     scales: Option<&'a Scales>,
     activation: &'a Activation,
+    /// BS multiplies by a cube of one pixel.
+    product: bool,
     /// Left shift of a cube that is added.
     added: Option<u32>,
     /// Bits by which the sums are too small.
@@ -60,12 +64,34 @@ impl<'a> Channelwise<'a> {
     pub(super) fn of_convolution(convolution: &'a Convolution, missing: u32, precision: Precision) -> Self {
         let Convolution { bias, scales, activation, added, .. } = convolution;
         let (bias, scales) = (bias.as_ref(), scales.as_ref());
-        Channelwise { bias, scales, activation, added: *added, missing, precision }
+        Channelwise { bias, scales, activation, product: false, added: *added, missing, precision }
+    }
+
+    /// What a layer does to the elements of one cube with constants for each channel.
+    pub(super) fn of_elements(operation: &'a Operation, precision: Precision) -> Option<Self> {
+        let alone = Channelwise {
+            bias: None,
+            scales: None,
+            activation: &Activation::None,
+            product: false,
+            added: None,
+            missing: 0,
+            precision,
+        };
+        match operation {
+            Operation::Scaling(Scaling { bias, scales, activation, .. }) => {
+                Some(Channelwise { bias: bias.as_ref(), scales: scales.as_ref(), activation, ..alone })
+            }
+            Operation::ChannelProduct(ChannelProduct { activation, .. }) => {
+                Some(Channelwise { activation, product: true, ..alone })
+            }
+            _ => None,
+        }
     }
 
     /// Returns true if BS multiplies before any activation.
     fn multiplies_first(&self) -> bool {
-        self.scales.is_some() || self.missing > 0
+        self.product || self.scales.is_some() || self.missing > 0
     }
 
     /// Returns the constants of BS, and those of BN.
@@ -81,19 +107,22 @@ impl<'a> Channelwise<'a> {
         ]
     }
 
-    /// Returns the stages, with the places of their constants and of the cube that is added.
+    /// Returns the stages, with the places of their constants and of the cube that is added, or that multiplies.
     pub(super) fn stages(
         &self,
         [bs_constants, bn_constants]: [Option<MemoryAddress>; 2],
-        added: Option<CubePlace>,
+        second: Option<CubePlace>,
     ) -> [Stage; 2] {
         let &Channelwise { bias, scales, activation, missing, precision, .. } = self;
+        let [pixel, added] = if self.product { [second, None] } else { [None, second] };
         let mut bs = Stage {
-            operand: bs_constants.map(Operand::Channels),
+            operand: pixel.map(Operand::Pixel).or(bs_constants.map(Operand::Channels)),
             alu: bias.map(|bias| Alu::of_memory(AluOperation::Sum, bias.shift.saturating_sub(missing))),
             ..Stage::default()
         };
-        if let Some(scales) = scales {
+        if self.product {
+            bs.factor = Some(Factor { register: None, prelu: false });
+        } else if let Some(scales) = scales {
             // Sums that are too small are shifted as much less.
             (bs.factor, bs.shift) =
                 (Some(Factor { register: None, prelu: false }), scales.shift.saturating_sub(missing));
@@ -107,7 +136,7 @@ impl<'a> Channelwise<'a> {
             ..Stage::default()
         };
         let multiplies = matches!(activation, Activation::Leaky { .. } | Activation::PRelu(_));
-        let is_behind = self.added.is_some() || missing > 0 || scales.is_some() && multiplies;
+        let is_behind = self.added.is_some() || missing > 0 || self.multiplies_first() && multiplies;
         activate(if is_behind { &mut bn } else { &mut bs }, activation, precision);
         [bs, bn]
     }
@@ -151,6 +180,10 @@ pub(super) fn stages_of_elements(
         activate(&mut stage, &activation, precision);
         ([stage, Stage::default()], Converter::NONE)
     };
+    let joined = |operation| {
+        let alu = Some(Alu::of_memory(operation, 0));
+        Stage { operand, alu, ..Stage::default() }
+    };
     match operation {
         Operation::Sum(sum) => {
             let is_float = precision == Precision::Fp16;
@@ -167,16 +200,43 @@ pub(super) fn stages_of_elements(
                     let factor = Some(Factor { register: None, prelu: false });
                     Stage { operand, factor, ..Stage::default() }
                 }
-                PairMethod::Maximum => {
-                    let alu = Some(Alu::of_memory(AluOperation::Max, 0));
-                    Stage { operand, alu, ..Stage::default() }
-                }
+                PairMethod::Maximum => joined(AluOperation::Max),
+                PairMethod::Minimum => joined(AluOperation::Min),
             };
             ([Stage::default(), stage], *converter)
         }
         Operation::Activation(Function::Leaky { scale, shift }) => {
             alone(Activation::Leaky { scale: *scale, shift: *shift })
         }
-        _ => alone(Activation::Relu),
+        &Operation::Activation(Function::Clamp { low, high }) => {
+            let bound = |operation, bound: i8| {
+                let bound = if precision == Precision::Fp16 { half(bound.into()) } else { bound.into() };
+                let alu = Some(Alu { operation, register: Some(bound), shift: 0 });
+                Stage { alu, ..Stage::default() }
+            };
+            ([bound(AluOperation::Max, low), bound(AluOperation::Min, high)], Converter::NONE)
+        }
+        Operation::Activation(Function::Relu) => alone(Activation::Relu),
+        _ => alone(Activation::None),
+    }
+}
+
+/// Returns the table behind the stages, if a layer has one.
+pub(super) fn look_up(operation: &Operation) -> Option<Cow<'_, LookUp>> {
+    match operation {
+        Operation::Convolution(Convolution { look_up, .. }) | Operation::Scaling(Scaling { look_up, .. }) => {
+            look_up.as_ref().map(Cow::Borrowed)
+        }
+        Operation::Activation(Function::Table(answers)) => Some(Cow::Owned(LookUp::of_answers(answers))),
+        _ => None,
+    }
+}
+
+/// The converter of a layer with constants for each channel.
+pub(super) fn converter(operation: &Operation) -> Converter {
+    match operation {
+        Operation::Scaling(Scaling { converter, .. })
+        | Operation::ChannelProduct(ChannelProduct { converter, .. }) => *converter,
+        _ => Converter::NONE,
     }
 }

@@ -8,8 +8,10 @@ use vp_models::nvdla::float::Fp32;
 use vp_models::nvdla::numeric::Precision;
 use vp_models::nvdla::order::Order;
 use vp_models::nvdla::sdp::layer::{
-    self, AluOperation, Carries, Destination, OperandStream, SdpLayer, SdpSource, StageAlu, StageMultiplier,
+    self, AluOperation, Carries, Destination, Elementwise, OperandStream, SdpLayer, SdpSource, StageAlu,
+    StageMultiplier,
 };
+use vp_models::nvdla::sdp::lut::Settings;
 
 /// One hardware layer of SDP.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,8 @@ pub(in super::super) struct Process {
     pub(in super::super) source: Option<CubePlace>,
     /// The stages BS and BN.
     pub(in super::super) stages: [Stage; 2],
+    /// The table behind them.
+    pub(in super::super) table: Option<Settings>,
     pub(in super::super) converter: Converter,
     /// Place to which it writes; none if it passes on to PDP.
     pub(in super::super) destination: Option<CubePlace>,
@@ -153,7 +157,7 @@ impl Operand {
 
 impl Process {
     pub(in super::super) fn layer(&self, atom: u32) -> SdpLayer {
-        let &Process { precision, output, source, stages, cubes, tiles, .. } = self;
+        let &Process { precision, output, source, stages, table, cubes, tiles, .. } = self;
         let packing = if output.width * output.height == 1 { Packing::Packed } else { Packing::Strided };
         let written = if cubes == Cubes::ONE { packing } else { Packing::Strided };
         let [bs, bn] = stages.map(|stage| stage.of_hardware(Elements { precision, atom }, packing));
@@ -177,7 +181,12 @@ impl Process {
             }),
             bs,
             bn,
-            ew: None,
+            ew: table.map(|settings| Elementwise {
+                multiplier: None,
+                alu: None,
+                lut: Some(settings),
+                operands: None,
+            }),
             converter: self.converter.of_hardware(),
             destination: self.destination.map_or(Destination::Pooling, |place| {
                 Destination::Memory(Surface { packing: written, ..place.surface(atom) })

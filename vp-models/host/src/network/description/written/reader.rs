@@ -1,14 +1,16 @@
 //! Reader that makes layers of the file, each checked against those before it.
 
+mod constants;
+
 use super::{
     Leaky, NamedInput, ReadTensor, Rounding, Tensor, WrittenBias, WrittenConvolution, WrittenElementwise,
     WrittenFunction, WrittenKind, WrittenLayer, WrittenNormalisation, WrittenPair, WrittenPooling,
-    WrittenScales, WrittenSoftMax, WrittenSum, WrittenUpsampling,
+    WrittenSoftMax, WrittenSum, WrittenUpsampling,
 };
 use crate::network::description::synthetic::{self, GivenParameters, Maker};
 use crate::network::description::{
     Activation, Bias, Converter, Convolution, Elementwise, Function, Network, NetworkLayer, Operation,
-    PairMethod, Pooling, Scales, Shape, SoftMax, Sum, Window,
+    PairMethod, Pooling, Shape, SoftMax, Sum, Window,
 };
 use std::collections::HashMap;
 use vp_models::nvdla::numeric::Precision;
@@ -114,6 +116,8 @@ impl Reader<'_, '_> {
             WrittenKind::Pooling(written) => pooling(&written, input),
             WrittenKind::Sum(written) => self.sum(&written, sources, shapes),
             WrittenKind::Elementwise(written) => self.elementwise(&written, shapes),
+            WrittenKind::Scaling(written) => self.scaling(&written, input),
+            WrittenKind::ChannelProduct(written) => self.channel_product(&written, shapes),
             WrittenKind::Activation(written) => Ok((Operation::Activation(self.function(written)?), input)),
             WrittenKind::Concatenation(_) => {
                 let alike = |shape: &Shape| (shape.width, shape.height) == (input.width, input.height);
@@ -153,14 +157,7 @@ impl Reader<'_, '_> {
 
     fn elementwise(&mut self, written: &WrittenElementwise, shapes: &[Shape]) -> Read {
         let input = alike("other", shapes)?;
-        let converter = match written.converter {
-            Some(converter) => {
-                self.refuse_in_fp16([("converter", true)])?;
-                converter
-            }
-            None if self.network.precision == Precision::Fp16 => Converter::NONE,
-            None => return Err(missing("converter", CONVERTER)),
-        };
+        let converter = self.converter(written.converter)?;
         let pair = |method| Operation::Elementwise(Elementwise { method, converter });
         let operation = match written.method {
             WrittenPair::Add => {
@@ -168,8 +165,19 @@ impl Reader<'_, '_> {
             }
             WrittenPair::Multiply => pair(PairMethod::Multiply),
             WrittenPair::Maximum => pair(PairMethod::Maximum),
+            WrittenPair::Minimum => pair(PairMethod::Minimum),
         };
         Ok((operation, input))
+    }
+
+    /// The converter of a layer that integers must have one for.
+    fn converter(&self, written: Option<Converter>) -> Result<Converter, KeyError> {
+        self.refuse_in_fp16([("converter", written.is_some())])?;
+        match written {
+            None if self.network.precision == Precision::Fp16 => Ok(Converter::NONE),
+            None => Err(missing("converter", CONVERTER)),
+            Some(converter) => Ok(converter),
+        }
     }
 
     fn function(&mut self, written: WrittenFunction) -> Result<Function, KeyError> {
@@ -248,6 +256,7 @@ impl Reader<'_, '_> {
             padding: self.padding_value(written.padding_value)?,
             weights: Vec::new(),
             bias: None,
+            look_up: written.look_up.as_ref().map(|table| self.look_up(table)).transpose()?,
             scales: written
                 .scales
                 .as_ref()
@@ -318,56 +327,6 @@ impl Reader<'_, '_> {
             false => bytes.as_chunks().0.iter().map(|pair| i16::from_le_bytes(*pair).into()).collect(),
         };
         Ok(Bias { values, shift })
-    }
-
-    /// A factor for each kernel or channel, of 16 bits.
-    fn scales(
-        &mut self,
-        key: &'static str,
-        written: &WrittenScales,
-        channels: u32,
-    ) -> Result<Scales, KeyError> {
-        let &WrittenScales { values: ref file, shift } = written;
-        self.refuse_in_fp16([(key, shift.is_some())])
-            .map_err(|_| wrong(key, format!("`{key}.shift` is of integers: in fp16 nothing is shifted")))?;
-        let bytes = self.tensor(key, file, [2 * u64::from(channels)])?;
-        let values = bytes.as_chunks().0.iter().map(|pair| i16::from_le_bytes(*pair)).collect();
-        Ok(Scales { values, shift: shift.unwrap_or(0) })
-    }
-
-    /// The code that padding holds: of a number in fp16.
-    fn padding_value(&self, written: Option<f64>) -> Result<i16, KeyError> {
-        let value = written.unwrap_or_default();
-        let range = match self.network.precision {
-            Precision::Fp16 => return Ok(synthetic::half(value)),
-            Precision::Int8 => f64::from(i8::MIN)..=f64::from(i8::MAX),
-            Precision::Int16 => f64::from(i16::MIN)..=f64::from(i16::MAX),
-        };
-        match range.contains(&value) && value.fract() == 0.0 {
-            true => Ok(value as i16),
-            false => {
-                let [least, most] = [range.start(), range.end()];
-                let what =
-                    format!("padding_value = {value}: of {} it is {least} to {most}", self.network.precision);
-                Err(wrong("padding_value", what))
-            }
-        }
-    }
-
-    /// The function of negative values: `relu`, `leaky` or `prelu`, which has a factor for each channel.
-    fn activation(
-        &mut self,
-        (relu, leaky): (bool, Option<Leaky>),
-        prelu: Option<&WrittenScales>,
-        channels: u32,
-    ) -> Result<Activation, KeyError> {
-        match prelu {
-            None => Ok(activation(relu, leaky)),
-            Some(_) if relu || leaky.is_some() => {
-                Err(wrong("prelu", "one of `relu`, `leaky` and `prelu` says what becomes of negative values"))
-            }
-            Some(slopes) => Ok(Activation::PRelu(self.scales("prelu", slopes, channels)?)),
-        }
     }
 
     /// Refuses what only integers have, if it is given.

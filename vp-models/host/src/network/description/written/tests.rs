@@ -1,6 +1,9 @@
 //! Keys of SDP's constants and of windows: what they make, and how wrong ones are refused.
 
-use crate::network::{Activation, Convolution, Network, Operation, Scales, Window};
+use crate::network::{
+    Activation, ChannelProduct, Converter, Convolution, LookUp, Network, Operation, Scales, Scaling, Slope,
+    Window,
+};
 
 const HEAD: &str = "name = 'n'\ninput = { width = 9, height = 7, channels = 2 }\n[[layer]]\nname = 'l'\n";
 const CONVOLUTION: &str = "kind = 'convolution'\nkernels = 3\nkernel = [3, 2]\nweights = 'w'\n";
@@ -10,6 +13,7 @@ fn file(name: &str) -> Result<Vec<u8>, String> {
     match name {
         "w" => Ok(vec![1; 36]),
         "halves" => Ok(vec![1; 72]),
+        "table" => Ok((0..257i16).flat_map(i16::to_le_bytes).collect()),
         name => name.parse().map(|bytes: u8| (0..bytes).collect()).map_err(|_| "no such file".to_owned()),
     }
 }
@@ -77,4 +81,80 @@ fn wrong_ones_are_refused_by_line_and_key() {
     assert!(unconverted.contains("`converter` is missing"), "{unconverted}");
     let connected = "kind = 'fully-connected'\nkernels = 1\ndilation = [1, 1]";
     assert!(parsed("int8", connected).unwrap_err().contains("a fully connected layer's kernel is its input"));
+}
+
+#[test]
+fn scaling_and_products_by_channels_are_layers() {
+    let layers = "kind = 'scaling'\nscales = { values = '4', shift = 2 }\nleaky = { scale = 3, shift = 1 }\n\
+                  look_up = { values = 'table', start = -7, step = 2, below = { scale = -1, shift = -16 } }\n\
+                  converter = { scale = 5, shift = 1 }\n\
+                  [[layer]]\nname = 'pixel'\nkind = 'fully-connected'\nkernels = 2\nweights = '252'\n\
+                  converter = { scale = 1, shift = 1 }\n\
+                  [[layer]]\nname = 'product'\nkind = 'channel-product'\ninput = 'l'\nfactors = 'pixel'\nrelu = true\n\
+                  converter = { scale = 2, shift = 3 }";
+    let network = parsed("int8", layers).unwrap();
+    let values: Vec<i16> = (0..257).collect();
+    let below = Slope { scale: -1, shift: -16 };
+    let scaling = Scaling {
+        bias: None,
+        scales: Some(Scales { values: vec![0x100, 0x302], shift: 2 }),
+        activation: Activation::Leaky { scale: 3, shift: 1 },
+        look_up: Some(LookUp { start: -7, step: 2, values, below, above: Slope::default() }),
+        converter: Converter { offset: 0, scale: 5, shift: 1 },
+    };
+    assert_eq!(network.layers[0].operation, Operation::Scaling(scaling));
+    let converter = Converter { offset: 0, scale: 2, shift: 3 };
+    let product = ChannelProduct { activation: Activation::Relu, converter };
+    assert_eq!(network.layers[2].operation, Operation::ChannelProduct(product));
+    assert_eq!(
+        (network.layers[2].sources.as_slice(), network.layers[2].output),
+        (&[Some(0), Some(1)][..], network.input)
+    );
+    // In fp16 a table begins with a number.
+    let table =
+        "kind = 'scaling'\nlook_up = { values = 'table', start = -0.5, step = -3, above = { scale = 2.0 } }";
+    let network = parsed("fp16", table).unwrap();
+    let Operation::Scaling(Scaling { look_up: Some(table), .. }) = &network.layers[0].operation else {
+        unreachable!()
+    };
+    assert_eq!((table.start, table.step), ((-0.5f32).to_bits().into(), -3));
+    assert_eq!(table.above, Slope { scale: 0x4000, shift: 0 });
+}
+
+#[test]
+fn wrong_tables_and_products_are_refused_by_line_and_key() {
+    let of = |precision: &str, table: &str| {
+        let converter = if precision == "fp16" { "" } else { "converter = { scale = 1, shift = 0 }\n" };
+        let table = format!("look_up = {{ values = 'table', {table} }}");
+        let why = parsed(precision, &format!("kind = 'scaling'\n{converter}{table}")).unwrap_err();
+        why.split_once("layer 1 `l`: ").expect("the layer's name").1.to_owned()
+    };
+    for (table, what) in [
+        ("start = 0, step = 32", "look_up.step = 32: an exponent from 0 to 31"),
+        ("start = 0, step = -1", "look_up.step = -1: an exponent from 0 to 31"),
+        ("start = 0.5, step = 0", "look_up.start = 0.5: an integer from -2147483648 to 2147483647"),
+        ("start = 3e9, step = 0", "look_up.start = 3000000000: an integer from -2147483648 to 2147483647"),
+        (
+            "start = 0, step = 0, above = { scale = 1, shift = 16 }",
+            "look_up.above.shift = 16: from -16 to 15",
+        ),
+        (
+            "start = 0, step = 0, below = { scale = 40000 }",
+            "look_up.below = 40000: an integer from -32768 to 32767",
+        ),
+    ] {
+        assert_eq!(of("int8", table), what);
+    }
+    let shifted = of("fp16", "start = 0, step = 0, below = { scale = 1, shift = 1 }");
+    assert_eq!(shifted, "`look_up.below.shift` is of integers: in fp16 nothing is shifted");
+    let short = parsed(
+        "int8",
+        "kind = 'scaling'\nconverter = { scale = 1, shift = 0 }\nlook_up = { values = '4', start = 0, step = 0 }",
+    );
+    assert!(short.unwrap_err().contains("look_up: 4 has 4 bytes instead of 514"));
+    let unconverted = parsed("int8", "kind = 'scaling'\nrelu = true").unwrap_err();
+    assert!(unconverted.contains("`converter` is missing"), "{unconverted}");
+    let wide =
+        parsed("int8", "kind = 'channel-product'\nfactors = 'input'\nconverter = { scale = 1, shift = 0 }");
+    assert_eq!(wide.unwrap_err(), "line 7: layer 1 `l`: 9x7x2 and 9x7x2 do not go together");
 }
