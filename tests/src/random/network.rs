@@ -11,7 +11,7 @@ use vp_host::network::{
     Pooling, Scales, Scaling, Shape, Slope, Sum, Window,
 };
 use vp_models::nvdla::numeric::Precision;
-use vp_tensors::{ElementType, Graph, Value, ValueId};
+use vp_tensors::{Binary, ElementType, Graph, Node, Operator, Value, ValueId};
 
 /// Draws networks.
 pub struct NetworkDraw(ChaCha8Rng);
@@ -296,8 +296,8 @@ impl NetworkDraw {
             }
             4 => {
                 let output = Shape { width: input.height, height: input.width, ..input };
-                let program = self.turned(input, network.precision);
-                push(network, vec![source], output, Operation::Cpu(program));
+                let program = self.turned_sum(input, network.precision);
+                push(network, vec![source; 2], output, Operation::Cpu(program));
             }
             _ => {
                 let parts = [0, 1].map(|_| {
@@ -315,17 +315,24 @@ impl NetworkDraw {
         }
     }
 
-    /// Columns become lines and lines columns, and steps of codes others.
-    fn turned(&mut self, input: Shape, precision: Precision) -> CpuProgram {
+    /// The sum of two cubes of the same shape, with columns as lines and lines as columns.
+    fn turned_sum(&mut self, input: Shape, precision: Precision) -> CpuProgram {
         let Shape { width, height, channels } = input;
-        let shape = [1, channels, height, width].map(|size| size as usize).to_vec();
-        let value = Value { name: "turned".into(), shape, element_type: ElementType::Float };
-        let graph = Graph {
-            values: vec![value],
-            inputs: vec![ValueId(0)],
-            outputs: vec![ValueId(0)],
-            ..Graph::default()
+        let value = |name: &str, sizes: [u32; 4]| Value {
+            name: name.into(),
+            shape: sizes.map(|size| size as usize).to_vec(),
+            element_type: ElementType::Float,
         };
+        let sizes = [1, channels, height, width];
+        let values = ["a", "b", "sum"].map(|name| value(name, sizes)).into();
+        let node = Node {
+            name: "sum".into(),
+            operator: Operator::Binary(Binary::Add),
+            inputs: vec![Some(ValueId(0)), Some(ValueId(1))],
+            outputs: vec![ValueId(2)],
+        };
+        let (inputs, outputs) = (vec![ValueId(0), ValueId(1)], vec![ValueId(2)]);
+        let graph = Graph { values, inputs, outputs, nodes: vec![node], ..Graph::default() };
         let mut encoding = |axes| {
             let (scale, zero) = match precision {
                 Precision::Fp16 => (1.0, 0),
@@ -334,7 +341,7 @@ impl NetworkDraw {
             Encoding { axes, scale, zero }
         };
         let axes = CubeAxes::NCHW;
-        let inputs = vec![encoding(axes)];
+        let inputs = vec![encoding(axes), encoding(axes)];
         let output = encoding(CubeAxes { width: axes.height, height: axes.width, ..axes });
         CpuProgram { graph: Arc::new(graph), inputs, output }
     }

@@ -21,7 +21,10 @@ fn planned(network: &Network, described: &Description) -> Result<Plan, PlanError
 
 fn run(plan: &Plan, described: &Description, inputs: &[&[i8]]) -> Vec<Vec<i8>> {
     let (mut host, mut outputs) = (local(described), Vec::new());
-    Runner::new(plan, &mut host).unwrap().run(inputs, |_, inference| outputs.push(inference.output)).unwrap();
+    Runner::new(plan, &mut host)
+        .unwrap()
+        .run(inputs, |_, inference| outputs.push(inference.outputs.concat()))
+        .unwrap();
     outputs
 }
 
@@ -69,7 +72,7 @@ fn check(text: &str, platforms: &[&str], precision: &str) {
     for platform in platforms {
         let described = description(platform);
         for count in 1..=whole.layers.len() {
-            let network = Network { layers: whole.layers[..count].to_vec(), ..whole.clone() };
+            let network = whole.clone().truncated(count);
             let plan = planned(&network, &described).unwrap_or_else(|error| panic!("{platform}: {error}"));
             let inputs: Vec<Vec<i8>> = (0..2).map(|seed| network.example_input(seed)).collect();
             let slices: Vec<&[i8]> = inputs.iter().map(Vec::as_slice).collect();
@@ -266,7 +269,7 @@ fn a_table_is_loaded_when_its_unit_is_idle_and_once_where_it_stays() {
     Runner::new(&plan, &mut host)
         .unwrap()
         .run(&inputs, |at, inference| {
-            assert!(inference.output == run_layers(&network, &inputs[at]).pop().unwrap(), "input {at}");
+            assert!(inference.outputs[0] == run_layers(&network, &inputs[at]).pop().unwrap(), "input {at}");
             spans.push(inference.steps);
         })
         .unwrap();

@@ -11,7 +11,7 @@ use crate::bus::Bus;
 use crate::softmax::softmax;
 use vp_models::nvdla::float::{Fp16, Fp32};
 use vp_models::nvdla::numeric::Precision;
-use vp_tensors::Graph;
+use vp_tensors::GraphError;
 
 /// Reads, computes, writes: what the layer of that name does.
 pub(super) fn run(
@@ -31,7 +31,7 @@ pub(super) fn run(
                 .collect()
         }
         (Cpu::Program(program), ..) => evaluated(program, &inputs, (from, to))
-            .map_err(|why| RunError::Evaluation { layer: layer.to_owned(), why })?,
+            .map_err(|error| RunError::Evaluation { layer: layer.to_owned(), error })?,
         _ => Vec::new(),
     };
     // Only the tensor's own places: others of its memory may be another's.
@@ -54,7 +54,7 @@ fn evaluated(
     program: &CpuProgram,
     codes: &[Vec<i8>],
     (from, to): (&[Tensor], &Tensor),
-) -> Result<Vec<i8>, String> {
+) -> Result<Vec<i8>, GraphError> {
     let CpuProgram { graph, inputs, output } = program;
     let given = graph.inputs.iter().zip(inputs).zip(from.iter().zip(codes));
     let tensors = given.map(|((id, encoding), (tensor, codes))| {
@@ -62,17 +62,13 @@ fn evaluated(
         let values = encoding.decoded(codes, tensor.precision, shape, tensor.shape);
         vp_tensors::Tensor::floats(shape.clone(), values)
     });
-    let made = run_graph(graph, &tensors.collect::<Vec<_>>())?;
-    let Some(made) = made.first().filter(|made| made.elements.len() == to.shape.elements()) else {
-        return Err("its graph made no output of the size it says".to_owned());
-    };
-    Ok(output.encoded(&made.to_floats(), to.precision, &made.shape, to.shape))
-}
-
-fn run_graph(graph: &Graph, inputs: &[vp_tensors::Tensor]) -> Result<Vec<vp_tensors::Tensor>, String> {
-    match graph.nodes.is_empty() {
-        true => Ok(inputs.to_vec()),
-        false => Err("graphs are not evaluated yet".to_owned()),
+    let mut made = graph.run(&tensors.collect::<Vec<_>>())?.into_iter();
+    let (made, id) = (made.next(), graph.outputs[0]);
+    // What it makes is what it says: of a cube's size.
+    let said = &graph.value(id).shape;
+    match made.filter(|made| made.shape == *said) {
+        Some(made) => Ok(output.encoded(&made.to_floats(), to.precision, said, to.shape)),
+        None => Err(GraphError::Order { node: "outputs".to_owned(), value: graph.value(id).name.clone() }),
     }
 }
 

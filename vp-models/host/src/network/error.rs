@@ -7,6 +7,7 @@ use vp_models::nvdla::numeric::Precision;
 use vp_models::nvdla::refused::Refused;
 use vp_models::platform::DescriptionError;
 use vp_models::units::grouped;
+use vp_tensors::GraphError;
 
 /// Reason for which a network cannot run on a hardware configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,6 +66,14 @@ pub enum PlanError {
         layer: String,
         /// Reason for which it does not fit.
         why: String,
+    },
+    /// An output is of a layer that the network does not have.
+    #[error("output {output}: the network has the layers 0 to {}", layers.saturating_sub(1))]
+    Output {
+        /// Place of the layer.
+        output: usize,
+        /// Number of layers.
+        layers: usize,
     },
     /// A pooling's windows are larger than PDP's.
     #[error(
@@ -225,7 +234,10 @@ impl PlanError {
             | PlanError::PoolingWindow { layer, .. }
             | PlanError::Register { layer, .. }
             | PlanError::NoUnit { layer, .. } => network.line_of(layer),
-            PlanError::Memory { .. } | PlanError::NoBdma { .. } | PlanError::Batch { .. } => None,
+            PlanError::Output { .. }
+            | PlanError::Memory { .. }
+            | PlanError::NoBdma { .. }
+            | PlanError::Batch { .. } => None,
         }
     }
 }
@@ -287,12 +299,12 @@ pub enum RunError {
     #[error("the platform warned: {0}")]
     Warned(Warning),
     /// A graph of tensors could not be evaluated.
-    #[error("layer `{layer}`: {why}")]
+    #[error("layer `{layer}`: {error}")]
     Evaluation {
         /// The layer.
         layer: String,
         /// Reason for which it could not.
-        why: String,
+        error: GraphError,
     },
     /// An input has another size than the network's.
     #[error("the input has {} elements instead of {}", grouped(found), grouped(expected))]

@@ -19,6 +19,10 @@ use vp_models::nvdla::pdp::layer::Axis;
 
 /// Refuses layers that NVDLA has no operation for, on no configuration.
 pub(super) fn check(network: &Network) -> Result<(), PlanError> {
+    let layers = network.layers.len();
+    if let Some(&output) = network.outputs.iter().find(|output| **output >= layers) {
+        return Err(PlanError::Output { output, layers });
+    }
     for layer in &network.layers {
         if let Operation::Pooling(Pooling { window: Window { size: [columns, rows], .. }, .. }) =
             layer.operation
