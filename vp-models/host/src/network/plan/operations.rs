@@ -65,7 +65,7 @@ pub(super) fn check(network: &Network) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What NVDLA has not, and what would be right.
+/// Feature that NVDLA lacks, and the way that would be right.
 type Lacking = Option<(&'static str, &'static str)>;
 
 const PRELU_ALONE: &str = "put it into a layer of its own, of the kind \"scaling\"";
@@ -97,7 +97,7 @@ impl Constants<'_> {
     }
 }
 
-/// What a convolution asks that no configuration has.
+/// Feature of a convolution that no configuration has.
 fn refused(convolution: &Convolution, precision: Precision) -> Lacking {
     let Convolution { kernels, bias, scales, activation, added, padding, look_up, .. } = convolution;
     let constants = Constants { bias: bias.as_ref(), scales: scales.as_ref(), activation };
