@@ -6,8 +6,8 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use vp_host::network::{
-    Copies, LayerFigures, Measured, Memories, Network, Options, Placement, Plan, PlanOptions, RunError,
-    digits,
+    Copies, LayerFigures, Measured, Memories, Network, NetworkLayer, Options, Placement, Plan, PlanOptions,
+    RunError, digits,
 };
 use vp_host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_host::trace::{Body, Trace};
@@ -214,10 +214,12 @@ pub(crate) fn run_network<'py>(
     told.set_item("memory_bytes", bytes)?;
     told.set_item("sram_bytes", sram_bytes)?;
     told.set_item("event_hash", measured.statistics.text("events.hash"))?;
-    let shape = network.output();
-    told.set_item("output_shape", (shape.height, shape.width, shape.channels))?;
     let is_computed = description.arithmetic == Arithmetic::Computed;
-    told.set_item("output", is_computed.then(|| PyArray1::from_slice(py, &measured.output)))?;
+    let outputs = measured.outputs.iter().zip(&network.outputs).map(|(output, &layer)| {
+        let NetworkLayer { name, output: shape, .. } = &network.layers[layer];
+        (name, (shape.height, shape.width, shape.channels), PyArray1::from_slice(py, output))
+    });
+    told.set_item("outputs", is_computed.then(|| outputs.collect::<Vec<_>>()))?;
     let layers: PyResult<Vec<_>> =
         measured.layers.iter().map(|one| layer(py, one, measured.period)).collect();
     told.set_item("layers", layers?)?;

@@ -328,6 +328,7 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("network", read("networks/digits/network.toml")?),
         ("network", read("tests/data/networks/all_kinds.toml")?),
         ("network", files::GRAPH.into()),
+        ("network", files::CONSTANTS.into()),
         ("sheet", sheet.into()),
         ("study", study.into()),
         ("study", read("studies/latency.toml")?),

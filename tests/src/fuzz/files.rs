@@ -102,6 +102,17 @@ pub(super) const GRAPH: &str = "name = \"g\"\ninput = { height = 4, width = 4, c
                                 kind = \"activation\"\nfunction = \"relu\"\n[[layer]]\nname = \"p\"\nkind = \"pooling\"\n\
                                 method = \"max\"\nkernel = [2, 2]\nstride = [2, 2]\n";
 
+/// A network with constants for each channel, in files as [`tensor`] gives them.
+pub(super) const CONSTANTS: &str = "name = \"c\"\ninput = { height = 6, width = 4, channels = 2 }\n[[layer]]\nname = \"a\"\n\
+                                    kind = \"convolution\"\nkernels = 18\nkernel = [1, 2]\ndilation = [1, 2]\npadding = [0, 1]\n\
+                                    padding_value = -7\nweights = \"ww\"\nscales = { values = \"s\", shift = 8 }\n\
+                                    prelu = { values = \"s\", shift = 7 }\nconverter = { scale = 3, shift = 2 }\n[[layer]]\nname = \"m\"\n\
+                                    kind = \"pooling\"\nmethod = \"max\"\nglobal = true\n[[layer]]\nname = \"p\"\n\
+                                    kind = \"channel-product\"\ninput = \"a\"\nfactors = \"m\"\nrelu = true\n\
+                                    converter = { scale = 1, shift = 7 }\n[[layer]]\nname = \"s\"\nkind = \"scaling\"\n\
+                                    bias = { values = \"b\", shift = 2 }\nleaky = { scale = 3, shift = 2 }\n\
+                                    converter = { scale = 1, shift = 1 }\n";
+
 /// A job, beside a graph and an input for it.
 fn job(path: &Path) -> bool {
     for (name, contents) in [("graph.toml", GRAPH.as_bytes()), ("in", &[3; 32])] {

@@ -1,14 +1,17 @@
 //! Networks of small layers, drawn from a seed.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_host::network::{
-    Activation, Bias, Choices, Converter, Convolution, Lines, Method, Network, NetworkLayer, Normalisation,
-    Operation, Pooling, Shape, Sum, Window,
+    Activation, Bias, ChannelProduct, Choices, Converter, Convolution, CpuProgram, CubeAxes, Elementwise,
+    Encoding, Function, Lines, LookUp, Method, Network, NetworkLayer, Normalisation, Operation, PairMethod,
+    Pooling, Scales, Scaling, Shape, Slope, Sum, Window,
 };
 use vp_models::nvdla::numeric::Precision;
+use vp_tensors::{Binary, ElementType, Graph, Node, Operator, Value, ValueId};
 
 /// Draws networks.
 pub struct NetworkDraw(ChaCha8Rng);
@@ -31,7 +34,13 @@ impl NetworkDraw {
 
     /// A window that lies over some of its input wherever it is, and what comes out.
     fn window(&mut self, input: Shape, size: [u32; 2]) -> (Window, [u32; 2]) {
+        self.dilated_window(input, size, [1; 2])
+    }
+
+    /// One of which so many columns and rows count, so far from each other.
+    fn dilated_window(&mut self, input: Shape, taps: [u32; 2], dilation: [u32; 2]) -> (Window, [u32; 2]) {
         let shape = [input.width, input.height];
+        let size = [0, 1].map(|axis| (taps[axis] - 1) * dilation[axis] + 1);
         let stride = [self.any(1..4), self.any(1..4)];
         let before = size.map(|size| self.any(0..size));
         let after = size.map(|size| self.any(0..size));
@@ -39,7 +48,7 @@ impl NetworkDraw {
             let padded = before[axis] + shape[axis] + after[axis];
             (padded - size[axis]) / stride[axis] + 1
         });
-        (Window { size, stride, before, after }, outputs)
+        (Window { size: taps, stride, dilation, before, after }, outputs)
     }
 
     /// A convolution with windows of that size, from a source that gives such an input.
@@ -50,23 +59,22 @@ impl NetworkDraw {
         size: [u32; 2],
         kernels: u32,
     ) -> NetworkLayer {
-        let (window, [width, height]) = self.window(input, size);
-        let scale = self.0.random_range(-100..100);
+        let (window, [width, height]) = self.convolution_window(input, size);
         let groups = if self.any(0..4) == 0 { self.groups(input.channels, kernels) } else { 1 };
-        let taps = kernels * size[0] * size[1] * input.channels / groups;
+        let taps = kernels * window.size[0] * window.size[1] * input.channels / groups;
         let weights = (0..taps).map(|_| self.element()).collect();
-        let shift = self.any(0..8);
-        let bias = (0..kernels).map(|_| self.0.random_range(-2000..2000)).collect();
         let convolution = Convolution {
             kernels,
             window,
+            padding: if self.any(0..3) == 0 { self.element().into() } else { 0 },
             weights,
-            bias: self.0.random::<bool>().then_some(Bias { values: bias, shift }),
+            bias: (self.any(0..2) == 0).then(|| self.bias(kernels)),
             groups,
             truncate: 0,
+            scales: (self.any(0..3) == 0).then(|| self.scales(kernels)),
             added: None,
-            activation: [Activation::None, Activation::Relu, Activation::Leaky { scale, shift: 7 }]
-                [self.any(0..3) as usize],
+            activation: self.activation(kernels),
+            look_up: None,
             converter: Converter {
                 offset: self.0.random_range(-100..100),
                 scale: self.0.random_range(-300..300),
@@ -82,6 +90,62 @@ impl NetworkDraw {
             operation: Operation::Convolution(convolution),
             cycles: None,
         }
+    }
+
+    /// A window of that size, or one as large of fewer columns and rows.
+    fn convolution_window(&mut self, input: Shape, size: [u32; 2]) -> (Window, [u32; 2]) {
+        if self.any(0..3) > 0 {
+            return self.window(input, size);
+        }
+        let dilation = size.map(|size| self.any(1..size.max(2)));
+        let taps = [0, 1].map(|axis| (size[axis] - 1) / dilation[axis] + 1);
+        self.dilated_window(input, taps, dilation)
+    }
+
+    /// A layer that makes that pixel of all it sees.
+    fn connected(&mut self, input: Shape, source: Option<usize>, output: Shape) -> NetworkLayer {
+        let mut layer = self.convolution(input, source, [1, 1], output.channels);
+        let Operation::Convolution(convolution) = &mut layer.operation else { unreachable!() };
+        convolution.groups = 1;
+        convolution.window = Window { size: [input.width, input.height], ..Window::PIXEL };
+        convolution.weights =
+            (0..input.elements() as u32 * output.channels).map(|_| self.element()).collect();
+        NetworkLayer { output, ..layer }
+    }
+
+    fn activation(&mut self, channels: u32) -> Activation {
+        match self.any(0..4) {
+            0 => Activation::None,
+            1 => Activation::Relu,
+            2 => Activation::Leaky { scale: self.0.random_range(-100..100), shift: 7 },
+            _ => Activation::PRelu(self.scales(channels)),
+        }
+    }
+
+    fn bias(&mut self, channels: u32) -> Bias {
+        let values = (0..channels).map(|_| self.0.random_range(-2000..2000)).collect();
+        Bias { values, shift: self.any(0..8) }
+    }
+
+    /// A table that begins in that range.
+    fn look_up(&mut self, start: Range<i64>, steps: u32) -> LookUp {
+        let slope = |draw: &mut ChaCha8Rng| Slope {
+            scale: draw.random_range(-300..300),
+            shift: draw.random_range(-2..10),
+        };
+        LookUp {
+            start: self.0.random_range(start),
+            step: self.any(0..steps) as i32,
+            values: (0..LookUp::ENTRIES).map(|_| self.0.random_range(-3000..3000)).collect(),
+            below: slope(&mut self.0),
+            above: slope(&mut self.0),
+        }
+    }
+
+    /// A factor for each channel, and a shift.
+    fn scales(&mut self, channels: u32) -> Scales {
+        let values = (0..channels).map(|_| self.0.random_range(-300..300)).collect();
+        Scales { values, shift: self.any(5..9) }
     }
 
     /// A number of groups that both are multiples of.
@@ -138,6 +202,7 @@ pub fn network_of(name: &str, input: Shape, layers: Vec<NetworkLayer>) -> Networ
         is_image: false,
         precision: Precision::Int8,
         choices: Choices::default(),
+        outputs: vec![layers.len() - 1],
         layers,
         demands: Vec::new(),
         lines: Lines::default(),
@@ -164,8 +229,43 @@ impl NetworkDraw {
                 });
                 place
             };
-        let pixel = Window { size: [1, 1], stride: [1, 1], before: [0, 0], after: [0, 0] };
-        match self.any(0..6) {
+        let pixel = Window::PIXEL;
+        match self.any(0..11) {
+            6 => {
+                let activation = self.activation(input.channels);
+                let scaling = Scaling {
+                    bias: (self.any(0..2) == 0).then(|| self.bias(input.channels)),
+                    scales: (self.any(0..2) == 0).then(|| self.scales(input.channels)),
+                    activation,
+                    look_up: (self.any(0..2) == 0).then(|| self.look_up(-200..200, 4)),
+                    converter,
+                };
+                push(network, vec![source], input, Operation::Scaling(scaling));
+            }
+            7 if input.width * input.height <= 64 => {
+                let factors =
+                    self.connected(input, source, Shape { width: 1, height: 1, channels: input.channels });
+                let place = network.layers.len();
+                network.layers.push(factors);
+                let product = ChannelProduct { activation: self.activation(input.channels), converter };
+                push(network, vec![source, Some(place)], input, Operation::ChannelProduct(product));
+            }
+            8 => {
+                let function = match self.any(0..2) {
+                    0 => Function::Table((0..256).map(|_| self.element()).collect()),
+                    _ => {
+                        let [one, other] = [self.element(), self.element()];
+                        Function::Clamp { low: one.min(other), high: one.max(other) }
+                    }
+                };
+                push(network, vec![source], input, Operation::Activation(function));
+            }
+            9 => {
+                let method =
+                    [PairMethod::Minimum, PairMethod::Maximum, PairMethod::Multiply][self.any(0..3) as usize];
+                let pair = Elementwise { method, converter };
+                push(network, vec![source; 2], input, Operation::Elementwise(pair));
+            }
             0 => {
                 let activation = Activation::Leaky { scale: self.0.random_range(-99..99), shift: 6 };
                 let (scale, shift) = (self.0.random_range(-9..9), self.any(0..3));
@@ -188,7 +288,16 @@ impl NetworkDraw {
                 let residual = self.convolution(input, source, [1, 1], input.channels);
                 let Operation::Convolution(mut convolution) = residual.operation else { unreachable!() };
                 (convolution.window, convolution.added) = (pixel, Some(self.any(0..9)));
+                if let Activation::PRelu(_) = convolution.activation {
+                    convolution.activation = Activation::Relu;
+                }
+                convolution.look_up = (self.any(0..2) == 0).then(|| self.look_up(-30_000..30_000, 9));
                 push(network, vec![source; 2], input, Operation::Convolution(convolution));
+            }
+            4 => {
+                let output = Shape { width: input.height, height: input.width, ..input };
+                let program = self.turned_sum(input, network.precision);
+                push(network, vec![source; 2], output, Operation::Cpu(program));
             }
             _ => {
                 let parts = [0, 1].map(|_| {
@@ -204,6 +313,37 @@ impl NetworkDraw {
                 push(network, sources, output, Operation::Concatenation);
             }
         }
+    }
+
+    /// The sum of two cubes of the same shape, with columns as lines and lines as columns.
+    fn turned_sum(&mut self, input: Shape, precision: Precision) -> CpuProgram {
+        let Shape { width, height, channels } = input;
+        let value = |name: &str, sizes: [u32; 4]| Value {
+            name: name.into(),
+            shape: sizes.map(|size| size as usize).to_vec(),
+            element_type: ElementType::Float,
+        };
+        let sizes = [1, channels, height, width];
+        let values = ["a", "b", "sum"].map(|name| value(name, sizes)).into();
+        let node = Node {
+            name: "sum".into(),
+            operator: Operator::Binary(Binary::Add),
+            inputs: vec![Some(ValueId(0)), Some(ValueId(1))],
+            outputs: vec![ValueId(2)],
+        };
+        let (inputs, outputs) = (vec![ValueId(0), ValueId(1)], vec![ValueId(2)]);
+        let graph = Graph { values, inputs, outputs, nodes: vec![node], ..Graph::default() };
+        let mut encoding = |axes| {
+            let (scale, zero) = match precision {
+                Precision::Fp16 => (1.0, 0),
+                _ => (self.0.random_range(0.01..2.0), self.0.random_range(-9..9)),
+            };
+            Encoding { axes, scale, zero }
+        };
+        let axes = CubeAxes::NCHW;
+        let inputs = vec![encoding(axes), encoding(axes)];
+        let output = encoding(CubeAxes { width: axes.height, height: axes.width, ..axes });
+        CpuProgram { graph: Arc::new(graph), inputs, output }
     }
 
     /// A network of layers of all kinds.
@@ -225,7 +365,15 @@ impl NetworkDraw {
                 });
             }
         }
+        network.outputs = vec![network.layers.len() - 1];
         network
+    }
+
+    /// Makes outputs of some of a network's layers, beside the last one's.
+    pub fn more_outputs(&mut self, network: &mut Network) {
+        let layers = network.layers.len() as u32;
+        let more = (0..self.any(1..4)).map(|_| self.any(0..layers) as usize).collect::<Vec<_>>();
+        network.outputs.splice(0..0, more);
     }
 }
 
@@ -258,6 +406,10 @@ impl NetworkDraw {
                 Operation::Normalisation(normalisation) => {
                     normalisation.near_step += 16;
                     normalisation.far_step += 16;
+                }
+                // Tables of 256 answers are int8's.
+                Operation::Activation(function @ Function::Table(_)) => {
+                    *function = Function::Clamp { low: -99, high: 100 };
                 }
                 _ => {}
             }

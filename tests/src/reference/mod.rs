@@ -6,6 +6,7 @@
 
 mod cdp;
 mod conv;
+mod cpu;
 pub mod float;
 mod lut;
 mod network;
@@ -20,7 +21,7 @@ pub use conv::{
     run_convolution_to_pdp,
 };
 pub use lut::{Lut, LutTable};
-pub use network::{run_layers, run_layers_by, run_network};
+pub use network::{run_layers, run_layers_by, run_network, run_outputs};
 pub use pdp::{PdpLayer, PoolingMethod};
 pub use sdp::{
     Alu, Carries, Converter, Elementwise, ElementwiseAlu, ElementwiseMultiplier, ElementwiseOperand, Operand,

@@ -4,19 +4,26 @@
 
 use rayon::prelude::*;
 use vp_host::network::{
-    Activation, Converter, Convolution, Elementwise, Function, Method, Network, NetworkLayer, Normalisation,
-    Operation, PairMethod, Pooling, Shape, Sum, Window,
+    Activation, Bias, ChannelProduct, Converter, Convolution, Elementwise, Function, LookUp, Method, Network,
+    NetworkLayer, Normalisation, Operation, PairMethod, Pooling, Scales, Scaling, Shape, Slope, Sum, Window,
 };
 use vp_models::nvdla::numeric::Precision;
 
 use super::cdp::look_up;
+use super::cpu::evaluated;
 use super::float::run_layer_of_floats;
 use super::tiles::Tiles;
 use super::{Lut, LutTable, PdpLayer, saturate, shift_rounding};
 
-/// The output of a network for an input `[line][column][channel]`: the bytes of each element.
+/// The last output of a network for an input `[line][column][channel]`: the bytes of each element.
 pub fn run_network(network: &Network, input: &[i8]) -> Vec<i8> {
-    run_layers(network, input).pop().expect("a network has layers")
+    run_outputs(network, input).pop().expect("a network has outputs")
+}
+
+/// All outputs of a network.
+pub fn run_outputs(network: &Network, input: &[i8]) -> Vec<Vec<i8>> {
+    let layers = run_layers(network, input);
+    network.outputs.iter().map(|&layer| layers[layer].clone()).collect()
 }
 
 /// Outputs of all layers of a network.
@@ -133,10 +140,27 @@ fn made<E: Integer>(layer: &NetworkLayer, inputs: &[Vec<E>], shapes: &[Shape], b
                 match method {
                     PairMethod::Multiply => first * second,
                     PairMethod::Maximum => first.max(second),
+                    PairMethod::Minimum => first.min(second),
                 },
                 *converter,
             )
         }),
+        Operation::Scaling(scaling) => {
+            let Scaling { bias, scales, activation, look_up, converter } = scaling;
+            let constants = Constants { bias: bias.as_ref(), scales: scales.as_ref(), activation };
+            each(layer, |_, _, channel, at| {
+                let element = i128::from(inputs[0][at].into());
+                let made = constants.applied(element, 0, None, channel as usize);
+                converted(looked_up(look_up.as_ref(), made), *converter)
+            })
+        }
+        Operation::ChannelProduct(ChannelProduct { activation, converter }) => {
+            each(layer, |_, _, channel, at| {
+                let factors = [inputs[0][at], inputs[1][channel as usize]];
+                let product = factors.into_iter().map(|it| i128::from(it.into())).product();
+                converted(activated(saturate(product, 32), activation, channel as usize), *converter)
+            })
+        }
         Operation::Activation(function) => {
             each(layer, |_, _, _, at| answer(function, inputs[0][at].into().into()))
         }
@@ -161,6 +185,12 @@ fn made<E: Integer>(layer: &NetworkLayer, inputs: &[Vec<E>], shapes: &[Shape], b
             let scale = scale / f64::from(1 << (E::BITS - 8));
             let pixels = inputs[0].chunks_exact(layer.input.channels as usize);
             pixels.flat_map(|scores| shares(scores, scale)).collect()
+        }
+        Operation::Cpu(program) => {
+            let numbers = |input: &Vec<E>| input.iter().map(|&code| Into::<i64>::into(code) as f64).collect();
+            let inputs: Vec<Vec<f64>> = inputs.iter().map(numbers).collect();
+            let codes = evaluated(program, &inputs, shapes, layer.output, false).into_iter();
+            codes.map(|code| E::of(saturate(code as i128, E::BITS))).collect()
         }
         Operation::Constant(elements) => E::read(elements),
     }
@@ -213,8 +243,12 @@ pub(super) fn under(
     [y, x]: [u32; 2],
     [row, column]: [u32; 2],
 ) -> Option<usize> {
-    let y = (y * window.stride[1] + row).checked_sub(window.before[1]).filter(|y| *y < shape.height)?;
-    let x = (x * window.stride[0] + column).checked_sub(window.before[0]).filter(|x| *x < shape.width)?;
+    let y = (y * window.stride[1] + row * window.dilation[1])
+        .checked_sub(window.before[1])
+        .filter(|y| *y < shape.height)?;
+    let x = (x * window.stride[0] + column * window.dilation[0])
+        .checked_sub(window.before[0])
+        .filter(|x| *x < shape.width)?;
     Some(((y * shape.width + x) * shape.channels) as usize)
 }
 
@@ -243,24 +277,37 @@ fn convolved<E: Integer>(
     let mut sum = 0;
     for row in 0..rows {
         for column in 0..columns {
-            let Some(pixel) = under(shape, convolution.window, output, [row, column]) else { continue };
             let tap = ((kernel * rows + row) * columns + column) as usize * seen;
-            sum += E::products(&weights[tap..tap + seen], &input[pixel + group * seen..][..seen]);
+            let weights = &weights[tap..tap + seen];
+            sum += match under(shape, convolution.window, output, [row, column]) {
+                Some(pixel) => E::products(weights, &input[pixel + group * seen..][..seen]),
+                None => {
+                    let weights = weights.iter().map(|&weight| -> i64 { weight.into() });
+                    weights.sum::<i64>() * i64::from(convolution.padding)
+                }
+            };
         }
     }
     sum
 }
 
 /// Result of a sum of 33 bits: 32 bits, of which what a leaky activation passes on loses what is above.
-fn activated(sum: i128, activation: Activation) -> i128 {
-    match activation {
+fn activated(sum: i128, activation: &Activation, channel: usize) -> i128 {
+    let negative = |scale: i16, shift: u32| match sum {
+        0.. => (sum as i32).into(),
+        _ => scaled(sum, scale, shift),
+    };
+    match *activation {
         Activation::None => saturate(sum, 32),
         Activation::Relu => saturate(sum, 32).max(0),
-        Activation::Leaky { .. } if sum >= 0 => (sum as i32).into(),
-        Activation::Leaky { scale, shift } => {
-            saturate(shift_rounding(sum * i128::from(scale), shift as i32), 32)
-        }
+        Activation::Leaky { scale, shift } => negative(scale, shift),
+        Activation::PRelu(ref slopes) => negative(slopes.values[channel], slopes.shift),
     }
+}
+
+/// A product, shifted right: 32 bits.
+fn scaled(value: i128, scale: i16, shift: u32) -> i128 {
+    saturate(shift_rounding(value * i128::from(scale), shift as i32), 32)
 }
 
 fn converted<E: Integer>(sum: i128, Converter { offset, scale, shift }: Converter) -> E {
@@ -268,39 +315,81 @@ fn converted<E: Integer>(sum: i128, Converter { offset, scale, shift }: Converte
     E::of(saturate(shift_rounding(scaled, shift as i32), E::BITS))
 }
 
-/// Of a sum that is so many bits too small the bias is as much smaller, and both together are brought to their size.
+/// Constants of SDP for each channel.
+struct Constants<'a> {
+    bias: Option<&'a Bias>,
+    scales: Option<&'a Scales>,
+    activation: &'a Activation,
+}
+
+/// A function of 32 bits by its table.
+fn looked_up(table: Option<&LookUp>, value: i128) -> i128 {
+    let Some(table) = table else { return value };
+    let end = i128::from(table.start) + (256i128 << table.step);
+    lut(table, saturate(end, 32) as i32, i32::MAX).look_up(value as i32).into()
+}
+
+/// The table alone: the other one of SDP's two holds no value.
+pub(super) fn lut(table: &LookUp, end: i32, nowhere: i32) -> Lut {
+    let slope = |slope: Slope| (slope.scale, slope.shift);
+    let lo = LutTable {
+        entries: table.values.clone(),
+        start: table.start as u32 as i32,
+        end,
+        select: table.step,
+        below: slope(table.below),
+        above: slope(table.above),
+    };
+    let le = LutTable { start: nowhere, ..Lut::default().le };
+    Lut { le, lo, exponent: None, lo_first: [true; 3] }
+}
+
+/// Of a sum that is so many bits too small the bias is as much smaller, and both together are brought to their size: with a scale by a
+/// shift to the right that is as much less.
 fn finished<E: Integer>(
     convolution: &Convolution,
     kernel: u32,
     (sum, missing): (i128, u32),
     added: Option<E>,
 ) -> E {
-    let mut sum = sum;
-    if let Some(bias) = &convolution.bias {
-        let value = i128::from(bias.values[kernel as usize]);
-        let smaller = shift_rounding(value, missing.saturating_sub(bias.shift) as i32);
-        sum += saturate(smaller << bias.shift.saturating_sub(missing), 32);
+    let Convolution { bias, scales, activation, look_up, .. } = convolution;
+    let constants = Constants { bias: bias.as_ref(), scales: scales.as_ref(), activation };
+    let added = convolution.added.zip(added).map(|(shift, added)| i128::from(added.into()) << shift);
+    let made = constants.applied(sum, missing, added, kernel as usize);
+    converted(looked_up(look_up.as_ref(), made), convolution.converter)
+}
+
+impl Constants<'_> {
+    fn applied(&self, sum: i128, missing: u32, added: Option<i128>, channel: usize) -> i128 {
+        let mut sum = sum;
+        if let Some(bias) = self.bias {
+            let value = i128::from(bias.values[channel]);
+            let smaller = shift_rounding(value, missing.saturating_sub(bias.shift) as i32);
+            sum += saturate(smaller << bias.shift.saturating_sub(missing), 32);
+        }
+        if let Some(scales) = self.scales {
+            sum = scaled(sum, scales.values[channel], scales.shift - missing);
+        } else if missing > 0 {
+            sum = saturate(sum << missing, 32);
+        }
+        if let Some(added) = added {
+            sum = saturate(sum, 32) + saturate(added, 32);
+        }
+        activated(sum, self.activation, channel)
     }
-    if missing > 0 {
-        sum = saturate(sum << missing, 32);
-    }
-    if let (Some(shift), Some(added)) = (convolution.added, added) {
-        sum = saturate(sum, 32) + saturate(i128::from(added.into()) << shift, 32);
-    }
-    converted(activated(sum, convolution.activation), convolution.converter)
 }
 
 fn summed<E: Integer>(sum: &Sum, first: E, second: E) -> E {
     let first = saturate(i128::from(first.into()) * i128::from(sum.scale), 32);
     let both = first + saturate(i128::from(second.into()) << sum.shift, 32);
-    converted(activated(both, sum.activation), sum.converter)
+    converted(activated(both, &sum.activation, 0), sum.converter)
 }
 
 fn answer<E: Integer>(function: &Function, element: i128) -> E {
     match *function {
         Function::Relu => E::of(element.max(0)),
         Function::Leaky { scale, shift } => {
-            converted(activated(element, Activation::Leaky { scale, shift }), Converter::NONE)
+            converted(activated(element, &Activation::Leaky { scale, shift }, 0), Converter::NONE)
         }
         Function::Clamp { low, high } => E::of(element.clamp(low.into(), high.into())),
         Function::Table(ref answers) => E::of(answers[(element + 128) as usize].into()),

@@ -69,7 +69,7 @@ impl Tiles {
         let tiles = (0..rows).flat_map(|y| (0..columns).map(move |x| (y, x)));
         let element = |y: i64, x: i64, channel: usize| -> i64 {
             let pixel = under(shape, convolution.window, [0, 0], [y as u32, x as u32]);
-            pixel.map_or(0, |pixel| input[pixel + channel].into())
+            pixel.map_or(convolution.padding.into(), |pixel| input[pixel + channel].into())
         };
         let transformed_element = |(ty, tx): (u32, u32), channel: usize| {
             let at = |y: i64, x: i64| element(i64::from(2 * ty) + y, i64::from(2 * tx) + x, channel);

@@ -245,7 +245,7 @@ fn networks_go_on_as_if_not_interrupted() {
         let inputs: Vec<&[i8]> = inputs.iter().map(Vec::as_slice).collect();
         saves += compare(&description, (1, often), |host| {
             let measured = Measured::on(&network, &plan, host, description.period, &inputs, || ());
-            measured.map(|measured| measured.output).map_err(|error| error.to_string())
+            measured.map(|measured| measured.outputs).map_err(|error| error.to_string())
         });
     }
     assert!(saves > 10, "{saves} saves");
@@ -255,14 +255,13 @@ fn networks_go_on_as_if_not_interrupted() {
 #[test]
 fn a_large_network_goes_on_from_between_its_layers() {
     let options = NetworkOptions { input_size: Some([64, 64]), ..NetworkOptions::default() };
-    let mut network = Network::named("resnet50", &options).unwrap().unwrap();
-    network.layers.truncate(6);
+    let network = Network::named("resnet50", &options).unwrap().unwrap().truncated(6);
     let description = Description::named("nv_large").unwrap();
     let plan = Plan::new(&network, &description.nvdla().unwrap().config, description.dbb0.range()).unwrap();
     let input = example_input(network.input, 1);
     let saves = compare(&description, (1, 40), |host| {
         let measured = Measured::on(&network, &plan, host, description.period, &[&input], || ());
-        measured.map(|measured| measured.output).map_err(|error| error.to_string())
+        measured.map(|measured| measured.outputs).map_err(|error| error.to_string())
     });
     assert!(saves > 4, "{saves} saves");
 }

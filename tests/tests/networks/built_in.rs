@@ -15,7 +15,7 @@ fn check(name: &str, platform: &str, size: Option<u32>) {
     let measured = Measured::of(&network, &Description::named(platform).unwrap(), &input)
         .unwrap_or_else(|error| panic!("{name} on {platform}: {error}"));
     let layers = run_layers(&network, &input);
-    assert_eq!(Some(&measured.output), layers.last(), "{name} on {platform}");
+    assert_eq!(Some(&measured.outputs[0]), layers.last(), "{name} on {platform}");
     if name == "digits" {
         // Its weights are its own, and want images.
         return;
@@ -57,7 +57,7 @@ fn check_batched(name: &str, platform: &str, (frames, at_once): (u64, u32), size
         Measured::batched(&network, &Description::named(platform).unwrap(), &slices, at_once).unwrap();
     let expected: Vec<i8> =
         inputs.iter().flat_map(|input| run_layers(&network, input).pop().unwrap()).collect();
-    assert!(measured.output == expected, "{name} on {platform}, {at_once} of {frames} frames at once");
+    assert!(measured.outputs[0] == expected, "{name} on {platform}, {at_once} of {frames} frames at once");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn frames_that_the_buffer_does_not_hold_together_leave_the_references_output() {
     let measured = Measured::batched(&network, &nv_large, &slices, 32).unwrap();
     let expected: Vec<i8> =
         inputs.iter().flat_map(|input| run_layers(&network, input).pop().unwrap()).collect();
-    assert_eq!(measured.output, expected);
+    assert_eq!(measured.outputs[0], expected);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_network_of_all_kinds_of_layers_leaves_the_references_output_on_every_config
     for platform in Description::NAMES {
         let measured = Measured::of(&network, &Description::named(platform).unwrap(), &input)
             .unwrap_or_else(|error| panic!("{platform}: {error}"));
-        assert_eq!(Some(measured.output), expected, "{platform}");
+        assert_eq!(measured.outputs.last(), expected.as_ref(), "{platform}");
     }
 }
 
@@ -125,7 +125,7 @@ fn a_network_of_all_kinds_of_layers_is_the_same_run_wherever_platform_and_memory
         let measured =
             Measured::on(&network, &plan, host.as_mut(), nv_small.period, &[&input], || ()).unwrap();
         let hash = measured.statistics.text("events.hash").map(str::to_owned);
-        (way.name, measured.output, hash)
+        (way.name, measured.outputs.concat(), hash)
     });
     let (_, output, hash) = runs[0].clone();
     for (name, there, hash_there) in runs {

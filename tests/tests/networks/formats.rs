@@ -22,7 +22,10 @@ fn planned(network: &Network, description: &Description) -> Result<Plan, PlanErr
 /// Runs a plan, and returns the output for an input, and the bytes that were read.
 fn run(plan: &Plan, description: &Description, input: &[i8]) -> (Vec<i8>, u64) {
     let (mut host, mut output) = (local(description), Vec::new());
-    Runner::new(plan, &mut host).unwrap().run(&[input], |_, inference| output = inference.output).unwrap();
+    Runner::new(plan, &mut host)
+        .unwrap()
+        .run(&[input], |_, inference| output = inference.outputs.concat())
+        .unwrap();
     (output, host.statistics().unwrap().get("dbb0.read.bytes").unwrap())
 }
 
@@ -127,8 +130,7 @@ fn a_share_that_is_none_is_refused_by_line_and_key() {
 
 /// The first layer of a network that does not leave what the reference does, and all before it.
 fn first_wrong(network: &Network, described: &Description, input: &[i8]) -> Option<String> {
-    let of = |count: usize| Network { layers: network.layers[..count].to_vec(), ..network.clone() };
-    let first = (1..=network.layers.len()).map(of).find(|network| {
+    let first = (1..=network.layers.len()).map(|count| network.clone().truncated(count)).find(|network| {
         let plan = planned(network, described).unwrap();
         run(&plan, described, input).0 != run_network(network, input)
     });
@@ -190,7 +192,7 @@ fn a_network_of_all_kinds_of_layers_in_fp16_leaves_the_references_codes() {
     let described = description("nv_full");
     let whole = parsed(FLOATS);
     for count in 1..=whole.layers.len() {
-        let network = Network { layers: whole.layers[..count].to_vec(), ..whole.clone() };
+        let network = whole.clone().truncated(count);
         let plan = planned(&network, &described).unwrap();
         for seed in 0..2 {
             let input = network.example_input(seed);

@@ -1,7 +1,9 @@
 //! Networks, planned and run layer by layer.
 
 mod built_in;
+mod channelwise;
 mod formats;
+mod outputs;
 mod placement;
 mod planned;
 mod tiles;

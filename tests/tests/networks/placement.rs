@@ -56,7 +56,7 @@ fn check(network: &Network, description: &Description, sizes: &[u64]) {
         described.sram0.size = size;
         for placement in [Placement::Activations, Placement::All] {
             let placed = run(&described, placement);
-            assert!(placed.output == expected, "{name}, {placement} in {size} bytes");
+            assert!(placed.outputs[0] == expected, "{name}, {placement} in {size} bytes");
             let [dram, sram] = moved(&placed);
             // What is in SRAM is read and written as often as it would be elsewhere.
             assert_eq!(dram + sram, moved(&plain)[0], "{name}, {placement} in {size} bytes");
@@ -120,7 +120,7 @@ fn frames_at_once_leave_the_same_with_tensors_in_sram() {
                 described.sram0.size = size;
                 let options = PlanOptions { frames: 3, placement: Placement::All, ..PlanOptions::default() };
                 let measured = Measured::with(network, &described, &slices, &options).unwrap();
-                assert!(measured.output == expected, "{} on {platform} in {size}", network.name);
+                assert!(measured.outputs[0] == expected, "{} on {platform} in {size}", network.name);
                 assert!(moved(&measured)[1] > 0);
             }
         }
@@ -182,6 +182,7 @@ proptest! {
                 PlanError::ConvolutionBuffer { .. }
                 | PlanError::Channels { .. }
                 | PlanError::Concatenation { .. }
+                | PlanError::NoUnit { parameter: "sdp_lut", .. }
                 | PlanError::SramRoom { .. }
                 | PlanError::OnTheFly { .. }
                 | PlanError::Contradiction { .. },
@@ -197,7 +198,7 @@ proptest! {
         let slices: Vec<&[i8]> = inputs.iter().map(Vec::as_slice).collect();
         let measured = Measured::with(&network, &described, &slices, &options).unwrap();
         let expected: Vec<i8> = inputs.iter().flat_map(|input| run_network(&network, input)).collect();
-        prop_assert!(measured.output == expected, "{}, seed {seed}", described.name);
+        prop_assert!(measured.outputs[0] == expected, "{}, seed {seed}", described.name);
     }
 }
 
@@ -309,7 +310,7 @@ fn parts_of_a_whole_that_are_to_be_apart_are_refused() {
     // Without that the whole follows its part.
     let whole = demanding(&text.replace("memory = 'dram'", ""));
     let plan = plan(&whole, &nv_large, &PlanOptions::default()).unwrap();
-    assert_eq!(plan.output.place.memory, Memory::Secondary);
+    assert_eq!(plan.outputs[0].place.memory, Memory::Secondary);
 }
 
 #[test]
@@ -373,7 +374,8 @@ fn what_is_read_again_is_copied_once_and_read_from_sram() {
             let run = |copies| Measured::with(network, &described, &[&input], &copying(copies)).unwrap();
             let (plain, copied) = (run(Copies::Never), run(Copies::Auto));
             assert!(
-                plain.output == run_layers(network, &input).pop().unwrap() && copied.output == plain.output
+                plain.outputs[0] == run_layers(network, &input).pop().unwrap()
+                    && copied.outputs[0] == plain.outputs[0]
             );
             let plan = plan(network, &described, &copying(Copies::Auto)).unwrap();
             let names: BTreeSet<&str> = plan.copies.iter().map(|copy| copy.name.as_str()).collect();
@@ -468,7 +470,7 @@ proptest! {
         let (plain, copied) = (run(&never), run(&auto));
         let expected: Vec<i8> =
             inputs.iter().flat_map(|input| run_layers(&network, input).pop().unwrap()).collect();
-        prop_assert!(plain.output == expected && copied.output == expected, "{platform}");
+        prop_assert!(plain.outputs[0] == expected && copied.outputs[0] == expected, "{platform}");
         let [saved, before] = [moved(&copied)[0], moved(&plain)[0]];
         prop_assert!(saved < before || saved == before && planned.copies.is_empty(), "{saved} of {before}");
     }

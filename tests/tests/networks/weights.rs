@@ -177,8 +177,8 @@ fn networks_read_what_they_read_on_the_rtl() {
         let name = parts.next().unwrap();
         let [layers, size] = [parts.next(), parts.next()].map(|part| part.map(|part| part.parse().unwrap()));
         let options = Options { input_size: size.map(|size| [size, size]), ..Options::default() };
-        let mut network = Network::named(name, &options).unwrap().unwrap();
-        network.layers.truncate(layers.map_or(usize::MAX, |layers| layers as usize));
+        let network = Network::named(name, &options).unwrap().unwrap();
+        let network = network.truncated(layers.map_or(usize::MAX, |layers| layers as usize));
         let inputs: Vec<Vec<i8>> = match name {
             "digits" => digits::samples().into_iter().take(2).map(|sample| sample.pixels).collect(),
             _ => vec![example_input(network.input, 77)],

@@ -48,8 +48,9 @@ pub struct NetworkFacts {
 impl NetworkFacts {
     /// Of a network, and the text that it was read from if that is TOML.
     fn of(network: &Network, text: Option<&str>) -> NetworkFacts {
-        let is_cpu =
-            |operation: &Operation| matches!(operation, Operation::Upsampling(_) | Operation::SoftMax(_));
+        let is_cpu = |operation: &Operation| {
+            matches!(operation, Operation::Upsampling(_) | Operation::SoftMax(_) | Operation::Cpu(_))
+        };
         let cpu = network.layers.iter().filter(|layer| is_cpu(&layer.operation));
         let used = network.layers.iter().flat_map(|layer| modes(&layer.operation).iter().copied());
         let Choices { compression, winograd } = network.choices;

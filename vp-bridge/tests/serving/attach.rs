@@ -137,7 +137,10 @@ fn classify(host: &mut dyn Host) -> (Vec<i8>, Statistics) {
     let plan = Plan::new(&network, config, description.dbb0.range()).unwrap();
     let image = digits::samples().remove(0).pixels;
     let mut output = Vec::new();
-    Runner::new(&plan, host).unwrap().run(&[image], |_, inference| output = inference.output).unwrap();
+    Runner::new(&plan, host)
+        .unwrap()
+        .run(&[image], |_, inference| output = inference.outputs.concat())
+        .unwrap();
     (output, host.statistics().unwrap())
 }
 

@@ -1,3 +1,23 @@
 //! ONNX models: reading them, and making networks of them.
+//!
+//! [`Model::load`] reads a file, within limits and without trusting it. [`Model::graph`] makes a graph of static shapes of it, or
+//! tells all that is in the way. Operators of versions 7 to 28 become those of `vp_tensors`, whatever form their version has.
 
+mod attributes;
+mod beside;
+mod constant;
+mod distance;
+mod import;
+mod limits;
+pub mod lower;
+mod messages;
+mod model;
+mod order;
+mod problem;
 pub mod samples;
+
+pub use distance::{Distance, LayerDistance};
+pub use import::{Imported, Note, Options, Supported, VERSIONS, supported};
+pub use limits::{LARGEST_FILE, MOST_NODES};
+pub use model::{Dimension, Input, Model};
+pub use problem::{Problem, Problems, ReadError};

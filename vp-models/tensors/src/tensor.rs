@@ -19,16 +19,23 @@ pub enum ElementType {
     Bool,
 }
 
-impl fmt::Display for ElementType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl ElementType {
+    /// Name of the type.
+    pub fn name(self) -> &'static str {
+        match self {
             ElementType::Float => "float",
             ElementType::Int64 => "int64",
             ElementType::Int32 => "int32",
             ElementType::Int8 => "int8",
             ElementType::Uint8 => "uint8",
             ElementType::Bool => "bool",
-        })
+        }
+    }
+}
+
+impl fmt::Display for ElementType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

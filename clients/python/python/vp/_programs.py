@@ -59,7 +59,8 @@ class NetworkRun:
         time: the same as a time.
         period: one cycle of the device's clock.
         frames: frames that it ran on; all figures are of all of them together.
-        output: what came out, ``int8`` (or what the network's precision is) in ``[frame, line, column, channel]``; `None` if the platform skips the arithmetic.
+        output: what came out, ``int8`` (or what the network's precision is) in ``[frame, line, column, channel]``; of several outputs the last; `None` if the platform skips the arithmetic.
+        outputs: all outputs by the names of the layers that make them, in the network's order; `None` if the platform skips the arithmetic.
         macs_per_cycle: products that the device's array makes in a cycle.
         hardware_layers: how many the network takes.
         memory_bytes: bytes of memory that it takes.
@@ -75,6 +76,7 @@ class NetworkRun:
     period: Time
     frames: int
     output: npt.NDArray[Any] | None
+    outputs: dict[str, npt.NDArray[Any]] | None
     macs_per_cycle: int
     hardware_layers: int
     memory_bytes: int
@@ -153,7 +155,11 @@ def run_network(
     told = _native.run_network(
         platform._host, os.fspath(network), given, frames, batch, input_size, placement, placement_limit, copies
     )
-    output = told["output"]
+    outputs: dict[str, npt.NDArray[Any]] | None = None
+    if told["outputs"] is not None:
+        outputs = {
+            name: _typed(output, told["precision"]).reshape(-1, *shape) for name, shape, output in told["outputs"]
+        }
     return NetworkRun(
         network=told["network"],
         platform=told["platform"],
@@ -162,7 +168,8 @@ def run_network(
         time=Time.from_ps(told["time"]),
         period=Time.from_ps(told["period"]),
         frames=told["frames"],
-        output=None if output is None else _typed(output, told["precision"]).reshape(-1, *told["output_shape"]),
+        output=None if outputs is None else list(outputs.values())[-1],
+        outputs=outputs,
         macs_per_cycle=told["macs_per_cycle"],
         hardware_layers=told["hardware_layers"],
         memory_bytes=told["memory_bytes"],

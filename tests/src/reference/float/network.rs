@@ -2,8 +2,8 @@
 //! features whose channels lie one behind the other.
 
 use vp_host::network::{
-    Activation, Convolution, Elementwise, Function, Method, NetworkLayer, Normalisation, Operation,
-    PairMethod, Pooling, Shape,
+    Activation, ChannelProduct, Convolution, Elementwise, Function, LookUp, Method, NetworkLayer,
+    Normalisation, Operation, PairMethod, Pooling, Scaling, Shape,
 };
 use vp_models::nvdla::conv::compute::float::Steps;
 
@@ -11,7 +11,8 @@ use super::Real::{self, Nan, Number};
 use super::layers::{FloatAverage, added_up, is_negative, pdp_results, tile_sums};
 use super::lut::{Unit, look_up};
 use super::{FP16, FP17, FP32, pick, store};
-use crate::reference::network::{each, enlarged, side_by_side, softmax, tables, under};
+use crate::reference::cpu::evaluated;
+use crate::reference::network::{each, enlarged, lut, side_by_side, softmax, tables, under};
 use crate::reference::tiles::four_times_transformed;
 use crate::reference::{CubePlace, Format, Lut, PdpLayer, PoolingMethod};
 
@@ -57,8 +58,12 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape], by_winograd
                 let bias = convolution.bias.as_ref().map(|bias| bias.values[kernel as usize] as u16);
                 let added = inputs.get(1).map(|added| added[at]);
                 let plus = |value, code: Option<u16>| code.map_or(value, |code| FP32.add(value, wide(code)));
-                let value = plus(plus(FP32.decode(sum), bias), added);
-                store(activated(value, convolution.activation)) as u16
+                let mut value = plus(FP32.decode(sum), bias);
+                if let Some(scales) = &convolution.scales {
+                    value = FP32.multiply(value, wide(scales.values[kernel as usize] as u16));
+                }
+                let value = activated(plus(value, added), &convolution.activation, kernel as usize);
+                store(looked_up(convolution.look_up.as_ref(), value)) as u16
             })
         }
         Operation::Pooling(pooling) => pooled(layer, pooling, &inputs[0]),
@@ -67,14 +72,35 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape], by_winograd
                 1 => wide(inputs[0][at]),
                 scale => FP32.multiply(wide(inputs[0][at]), Number(scale.into())),
             };
-            store(activated(FP32.add(first, wide(inputs[1][at])), sum.activation)) as u16
+            store(activated(FP32.add(first, wide(inputs[1][at])), &sum.activation, 0)) as u16
         }),
         Operation::Elementwise(Elementwise { method, .. }) => each(layer, |_, _, _, at| {
             let [first, second] = [wide(inputs[0][at]), wide(inputs[1][at])];
             store(match method {
                 PairMethod::Multiply => FP32.multiply(first, second),
                 PairMethod::Maximum => pick(true, first, second),
+                PairMethod::Minimum => pick(false, first, second),
             }) as u16
+        }),
+        Operation::Scaling(Scaling { bias, scales, activation, look_up, .. }) => {
+            each(layer, |_, _, channel, at| {
+                let mut value = wide(inputs[0][at]);
+                if let Some(bias) = bias {
+                    value = FP32.add(value, wide(bias.values[channel as usize] as u16));
+                }
+                if let Some(scales) = scales {
+                    value = FP32.multiply(value, wide(scales.values[channel as usize] as u16));
+                }
+                store(looked_up(look_up.as_ref(), activated(value, activation, channel as usize))) as u16
+            })
+        }
+        Operation::ChannelProduct(ChannelProduct { activation, .. }) => each(layer, |_, _, channel, at| {
+            let product = FP32.multiply(wide(inputs[0][at]), wide(inputs[1][channel as usize]));
+            store(activated(product, activation, channel as usize)) as u16
+        }),
+        Operation::Activation(Function::Clamp { low, high }) => each(layer, |_, _, _, at| {
+            let [low, high] = [*low, *high].map(|bound| Number(bound.into()));
+            store(pick(false, pick(true, wide(inputs[0][at]), low), high)) as u16
         }),
         Operation::Activation(function) => {
             let activation = match *function {
@@ -82,7 +108,7 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape], by_winograd
                 Function::Leaky { scale, shift } => Activation::Leaky { scale, shift },
                 Function::Clamp { .. } | Function::Table(_) => panic!("NVDLA has no {function:?}"),
             };
-            each(layer, |_, _, _, at| store(activated(wide(inputs[0][at]), activation)) as u16)
+            each(layer, |_, _, _, at| store(activated(wide(inputs[0][at]), &activation, 0)) as u16)
         }
         Operation::Concatenation => side_by_side(inputs, shapes),
         Operation::Normalisation(normalisation) => {
@@ -101,6 +127,21 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape], by_winograd
             let pixels = inputs[0].chunks_exact(layer.input.channels as usize);
             let shares = |pixel: &[u16]| softmax(&pixel.iter().map(number).collect::<Vec<_>>(), scale);
             pixels.flat_map(shares).map(|share| store(Number(f64::from(share as f32))) as u16).collect()
+        }
+        Operation::Cpu(program) => {
+            let number = |code: &u16| match FP16.decode((*code).into()) {
+                Number(value) if value.abs() == 65536.0 => value.signum() * f64::INFINITY,
+                Number(value) => value,
+                Nan(..) => f64::NAN,
+            };
+            let numbers = |input: &Vec<u16>| input.iter().map(number).collect();
+            let inputs: Vec<Vec<f64>> = inputs.iter().map(numbers).collect();
+            let made = evaluated(program, &inputs, shapes, layer.output, true).into_iter();
+            let code = |number: f64| match number.is_nan() {
+                true => 0x7E00,
+                false => store(Number(number.clamp(-1e6, 1e6))) as u16,
+            };
+            made.map(code).collect()
         }
         Operation::Constant(elements) => codes(elements),
     }
@@ -127,7 +168,11 @@ fn tiles(layer: &NetworkLayer, convolution: &Convolution, weights: &[u16], input
     };
     let element = |channel: u32, y: i64, x: i64| {
         let pixel = under(layer.input, convolution.window, [0, 0], [y as u32, x as u32]);
-        pixel.filter(|_| channel < channels).map_or(0, |pixel| input[pixel + channel as usize])
+        match pixel {
+            Some(pixel) if channel < channels => input[pixel + channel as usize],
+            Some(_) => 0,
+            None => convolution.padding as u16,
+        }
     };
     let size = [layer.output.width, layer.output.height].map(|size| size.next_multiple_of(2));
     tile_sums(size, [channels.next_multiple_of(LANES), convolution.kernels], weight, element)
@@ -151,7 +196,7 @@ fn sum(
             let pixel = under(shape, convolution.window, output, [row, column]);
             let tap = ((kernel as u32 * rows + row) * columns + column) as usize * channels;
             for channel in first..channels.min(first + BLOCK) {
-                activations.push(pixel.map_or(0, |pixel| input[pixel + channel]));
+                activations.push(pixel.map_or(convolution.padding as u16, |pixel| input[pixel + channel]));
                 taken.push(weights[tap + channel]);
             }
             steps.push((begin..activations.len()).map(|index| (index, index)));
@@ -160,13 +205,24 @@ fn sum(
     added_up(&activations, &taken, steps)
 }
 
-fn activated(value: Real, activation: Activation) -> Real {
-    match activation {
+/// A function by its table.
+fn looked_up(table: Option<&LookUp>, value: Real) -> Real {
+    let Some(table) = table else { return value };
+    let start = f32::from_bits(table.start as u32);
+    let end = start + 256.0 * (table.step as f32).exp2();
+    look_up(&lut(table, end.to_bits().cast_signed(), f32::MAX.to_bits().cast_signed()), value, Unit::Sdp)
+}
+
+fn activated(value: Real, activation: &Activation, channel: usize) -> Real {
+    match *activation {
         Activation::Relu if is_negative(value) && matches!(value, Number(_)) => Number(0.0),
         Activation::Leaky { scale, shift } if is_negative(value) => {
             // As a register of 16 bits has the factor.
             let factor = f64::from(scale) * 2f64.powi(-(shift as i32));
             FP32.multiply(value, FP32.widen(store(Number(factor)), false))
+        }
+        Activation::PRelu(ref slopes) if is_negative(value) => {
+            FP32.multiply(value, wide(slopes.values[channel] as u16))
         }
         _ => value,
     }

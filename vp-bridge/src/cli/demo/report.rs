@@ -38,7 +38,7 @@ pub(super) fn show(ran: &DemoRun) -> Result<(), Failure> {
         .map(|(sample, inference)| Answered {
             pixels: &sample.pixels,
             label: sample.label,
-            answer: digits::answer(&inference.output),
+            answer: digits::answer(&inference.outputs[0]),
         })
         .collect();
     writeln!(out, "{headline}\n{}\n", network(ran))?;
@@ -183,7 +183,7 @@ fn figures(ran: &DemoRun, period: Time) -> impl Iterator<Item = Figures<'_>> {
 pub(super) fn record(ran: &DemoRun, platform: &str) -> Record {
     let DemoRun { network, samples, inferences, statistics, .. } = ran;
     let period = Time::ps(statistics.get("period").unwrap_or(1_000));
-    let answers: Vec<u8> = inferences.iter().map(|inference| digits::answer(&inference.output)).collect();
+    let answers: Vec<u8> = inferences.iter().map(|inference| digits::answer(&inference.outputs[0])).collect();
     let right = answers.iter().zip(samples).filter(|(answer, sample)| **answer == sample.label).count();
     let layer = |Figures { layer, within, cycles, array }: Figures<'_>| {
         Record::default()

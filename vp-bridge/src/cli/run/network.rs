@@ -89,7 +89,7 @@ fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Fai
     let measured =
         measured.map_err(|error| Failure::new(warnings::with_warnings(&error, None, host.as_mut())))?;
     if let Some(file) = &args.output {
-        let bytes: Vec<u8> = measured.output.iter().map(|element| *element as u8).collect();
+        let bytes: Vec<u8> = measured.outputs.iter().flatten().map(|element| *element as u8).collect();
         standard::write(file, bytes)?;
     }
     let took = began.elapsed();
@@ -240,13 +240,20 @@ fn show(
     }
     memory::show(&mut out, &measured.statistics)?;
     if description.arithmetic == Arithmetic::Computed {
-        let sum = sum(&measured.output);
-        writeln!(
-            out,
-            "{:<10} {} elements, FNV-1a {sum:016x}",
-            "output",
-            grouped(measured.output.len() as u64)
-        )?;
+        let outputs = measured.outputs.iter().zip(&network.outputs);
+        for (at, (output, &layer)) in outputs.enumerate() {
+            let name = match measured.outputs.len() {
+                1 => String::new(),
+                _ => format!("{}: ", network.layers[layer].name),
+            };
+            writeln!(
+                out,
+                "{:<10} {name}{} elements, FNV-1a {:016x}",
+                if at == 0 { "output" } else { "" },
+                grouped(output.len() as u64),
+                sum(output)
+            )?;
+        }
     }
     writeln!(out, "{:<10} {}", "event hash", measured.statistics.text("events.hash").unwrap_or("-"))?;
     warnings::show_faults(&mut out, &measured.statistics)

@@ -277,6 +277,7 @@ fn of_network(network: &Network, plan: &Plan, description: &Description, measure
     let cycles = measured.cycles();
     let frames = measured.frames.max(1) as f64;
     let is_computed = description.arithmetic == Arithmetic::Computed;
+    let output = measured.outputs.concat();
     let mut record = Record::default()
         .with("network", &network.name)
         .with("platform", &description.name)
@@ -289,8 +290,8 @@ fn of_network(network: &Network, plan: &Plan, description: &Description, measure
         .with("sram_bytes", plan.sram_bytes)
         .with("precision", network.precision.to_string())
         .with("differs_from_direct", measured.layers.iter().any(|layer| layer.method.is_winograd()))
-        .with("output_elements", measured.output.len())
-        .with("output_fnv1a", is_computed.then(|| format!("{:016x}", super::network::sum(&measured.output))))
+        .with("output_elements", output.len())
+        .with("output_fnv1a", is_computed.then(|| format!("{:016x}", super::network::sum(&output))))
         .with("event_hash", measured.statistics.text("events.hash"));
     put_bounds(&mut record, &measured.bounds(), measured);
     record

@@ -129,7 +129,7 @@ impl Case {
         let network = Network::named(name, &options).map_err(|error| error.to_string())?;
         let mut network = network.ok_or_else(|| format!("no network `{name}` comes with the platform"))?;
         if let Some(layers) = layers {
-            network.layers.truncate(layers as usize);
+            network = network.truncated(layers as usize);
         }
         if network.layers.is_empty() {
             return Err(format!("{}: at least one layer has to run", self.network));

@@ -34,6 +34,14 @@ pub enum PlanError {
         /// Reason for which the layer is none of the device's.
         why: LayerError,
     },
+    /// Outputs other than the last layer's.
+    #[error("the outputs of {network} are {}: this device has one, the last layer's", .layers.join(", "))]
+    Outputs {
+        /// The network.
+        network: String,
+        /// Layers whose outputs are the network's.
+        layers: Vec<String>,
+    },
     /// The graph as a whole is too large.
     #[error("graph `{network}`: {why}")]
     Graph {

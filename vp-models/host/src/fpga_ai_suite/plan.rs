@@ -23,6 +23,11 @@ impl Model {
         if let Some(demand) = network.demands.iter().find(|demand| demand.memory != Memory::Primary) {
             return Err(PlanError::Memory { demand: demand.told(network), line: demand.line });
         }
+        if network.outputs.iter().any(|&output| output + 1 != network.layers.len()) {
+            let layer = |&output: &usize| network.layers.get(output).map(|layer| layer.name.clone());
+            let layers = network.outputs.iter().filter_map(layer).collect();
+            return Err(PlanError::Outputs { network: name, layers });
+        }
         let layers = network.layers.iter().enumerate();
         let refused = |(place, layer): (usize, &NetworkLayer), why| {
             let layer = layer.name.clone();
@@ -84,6 +89,10 @@ impl Filters {
                 let instead = "make it a layer of its own, of the kind \"activation\"";
                 return Err(unknown("leaky activation in a convolution", instead));
             }
+            Activation::PRelu(_) => {
+                let instead = "give all kernels one factor, in a layer of the kind \"activation\"";
+                return Err(unknown("PReLU in a convolution", instead));
+            }
         };
         Ok(Sums {
             kernels: convolution.kernels,
@@ -129,6 +138,18 @@ fn operation(layer: &NetworkLayer, filters: &mut Filters) -> Result<Operation, L
         network::Operation::Convolution(Convolution { truncate: 1.., .. }) => {
             return Err(unknown("`truncate`", "leave the shift to the converter"));
         }
+        network::Operation::Convolution(Convolution { window, .. }) if window.is_dilated() => {
+            return Err(unknown("dilation", "give the kernels zeros for the pixels between"));
+        }
+        network::Operation::Convolution(Convolution { padding: 1.. | ..=-1, .. }) => {
+            return Err(unknown("padding with another value than 0", "pad the input on the host"));
+        }
+        network::Operation::Convolution(Convolution { scales: Some(_), .. }) => {
+            return Err(unknown("`scales`", "quantise all kernels with one scale, that of the converter"));
+        }
+        network::Operation::Convolution(Convolution { look_up: Some(_), .. }) => {
+            return Err(unknown("`look_up`", LOOK_UP_ALONE));
+        }
         network::Operation::Convolution(convolution) => {
             let sums = filters.sums(convolution)?;
             match layer.is_fully_connected() {
@@ -155,6 +176,10 @@ fn operation(layer: &NetworkLayer, filters: &mut Filters) -> Result<Operation, L
             let method = match method {
                 PairMethod::Multiply => Pair::Multiply,
                 PairMethod::Maximum => Pair::Maximum,
+                PairMethod::Minimum => {
+                    let instead = "negate both, take the larger, and negate that: by converters";
+                    return Err(unknown("smaller of two elements", instead));
+                }
             };
             pair(method, *converter)
         }
@@ -166,13 +191,19 @@ fn operation(layer: &NetworkLayer, filters: &mut Filters) -> Result<Operation, L
                 at: filters.put(answers.iter().map(|answer| answer.cast_unsigned()))?,
             },
         }),
+        network::Operation::Scaling(_) => return Err(unknown("scaling", LOOK_UP_ALONE)),
+        network::Operation::ChannelProduct(_) => return Err(unknown("product by channels", FOR_THE_HOST)),
         network::Operation::Concatenation => return Err(unknown("concatenation", FOR_THE_HOST)),
         network::Operation::Normalisation(_) => return Err(unknown("normalisation", FOR_THE_HOST)),
         network::Operation::Upsampling(_) => return Err(unknown("upsampling", FOR_THE_HOST)),
+        network::Operation::Cpu(_) => return Err(unknown("graph of tensors", FOR_THE_HOST)),
         network::Operation::SoftMax(_) => return Err(unknown("soft-max", FOR_THE_HOST)),
         network::Operation::Constant(_) => return Err(unknown("constant", "give it as an input")),
     })
 }
+
+/// Advice for functions of an element.
+const LOOK_UP_ALONE: &str = "make it a layer of the kind \"activation\", with a table for all channels";
 
 /// Advice for layers that no other layer of the device can do.
 const FOR_THE_HOST: &str = "cut the network there, and compute it on the host";
@@ -180,6 +211,6 @@ const FOR_THE_HOST: &str = "cut the network there, and compute it on the host";
 /// Networks say columns first.
 fn turned(window: network::Window) -> Window {
     let turn = |[columns, rows]: [u32; 2]| [rows, columns];
-    let network::Window { size, stride, before, after } = window;
+    let network::Window { size, stride, before, after, .. } = window;
     Window { size: turn(size), stride: turn(stride), before: turn(before), after: turn(after) }
 }

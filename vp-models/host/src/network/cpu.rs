@@ -1,5 +1,9 @@
 //! Layers that no unit does, and the CPU does between them.
 
+mod codes;
+
+use super::description::CpuProgram;
+use super::error::RunError;
 use super::layout::Tensor;
 use super::plan::Cpu;
 use crate::DriverError;
@@ -7,27 +11,65 @@ use crate::bus::Bus;
 use crate::softmax::softmax;
 use vp_models::nvdla::float::{Fp16, Fp32};
 use vp_models::nvdla::numeric::Precision;
+use vp_tensors::GraphError;
 
-/// Reads, computes, writes.
-pub(super) fn run(task: Cpu, from: &Tensor, to: &Tensor, bus: &mut Bus<'_>) -> Result<(), DriverError> {
-    let mut bytes = vec![0; from.bytes() as usize];
-    bus.fetch(from.place.memory, from.place.address, &mut bytes)?;
-    let input = from.unpack(&bytes);
-    let output = match task {
-        Cpu::Upsampling(factor) => upsampled(&input, from, factor),
-        Cpu::SoftMax(scale) => {
+/// Reads, computes, writes: what the layer of that name does.
+pub(super) fn run(
+    task: &Cpu,
+    layer: &str,
+    (from, to): (&[Tensor], &Tensor),
+    bus: &mut Bus<'_>,
+) -> Result<(), RunError> {
+    let inputs = from.iter().map(|tensor| fetch(tensor, bus)).collect::<Result<Vec<_>, _>>()?;
+    let output = match (task, from, &inputs[..]) {
+        (Cpu::Upsampling(factor), [from, ..], [input, ..]) => upsampled(input, from, *factor),
+        (Cpu::SoftMax(scale), [from, ..], [input, ..]) => {
             let pixel = from.shape.channels as usize * from.precision.bytes();
             input
                 .chunks_exact(pixel.max(1))
-                .flat_map(|scores| shares(scores, from.precision, scale))
+                .flat_map(|scores| shares(scores, from.precision, *scale))
                 .collect()
         }
+        (Cpu::Program(program), ..) => evaluated(program, &inputs, (from, to))
+            .map_err(|error| RunError::Evaluation { layer: layer.to_owned(), error })?,
+        _ => Vec::new(),
     };
     // Only the tensor's own places: others of its memory may be another's.
     let mut bytes = vec![0; to.bytes() as usize];
     bus.fetch(to.place.memory, to.place.address, &mut bytes)?;
     to.pack_onto(&output, &mut bytes);
-    bus.load(to.place.memory, to.place.address, &bytes)
+    bus.load(to.place.memory, to.place.address, &bytes)?;
+    Ok(())
+}
+
+/// The elements of a tensor in memory.
+pub(super) fn fetch(tensor: &Tensor, bus: &mut Bus<'_>) -> Result<Vec<i8>, DriverError> {
+    let mut bytes = vec![0; tensor.bytes() as usize];
+    bus.fetch(tensor.place.memory, tensor.place.address, &mut bytes)?;
+    Ok(tensor.unpack(&bytes))
+}
+
+/// What a graph makes of codes.
+fn evaluated(
+    program: &CpuProgram,
+    codes: &[Vec<i8>],
+    (from, to): (&[Tensor], &Tensor),
+) -> Result<Vec<i8>, GraphError> {
+    let CpuProgram { graph, inputs, output } = program;
+    let given = graph.inputs.iter().zip(inputs).zip(from.iter().zip(codes));
+    let tensors = given.map(|((id, encoding), (tensor, codes))| {
+        let shape = &graph.value(*id).shape;
+        let values = encoding.decoded(codes, tensor.precision, shape, tensor.shape);
+        vp_tensors::Tensor::floats(shape.clone(), values)
+    });
+    let mut made = graph.run(&tensors.collect::<Vec<_>>())?.into_iter();
+    let (made, id) = (made.next(), graph.outputs[0]);
+    // What it makes is what it says: of a cube's size.
+    let said = &graph.value(id).shape;
+    match made.filter(|made| made.shape == *said) {
+        Some(made) => Ok(output.encoded(&made.to_floats(), to.precision, said, to.shape)),
+        None => Err(GraphError::Order { node: "outputs".to_owned(), value: graph.value(id).name.clone() }),
+    }
 }
 
 fn upsampled(input: &[i8], from: &Tensor, factor: u32) -> Vec<i8> {

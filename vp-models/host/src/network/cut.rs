@@ -269,8 +269,8 @@ impl Work {
 
     /// Returns the cut of some output lines: what they need.
     fn cut(&self, outputs: Range<u32>) -> Cut {
-        let Window { size, stride, before, .. } = self.window;
-        let (size, stride, before, height) = (size[1], stride[1], before[1], self.height);
+        let Window { stride, before, .. } = self.window;
+        let (size, stride, before, height) = (self.window.extent()[1], stride[1], before[1], self.height);
         // In lines of the padded input.
         let (start, end) = (outputs.start * stride, (outputs.end - 1) * stride + size);
         let inside = |line: u32| line.saturating_sub(before).min(height);
@@ -300,7 +300,13 @@ mod tests {
             height,
             entries: 1,
             line_bytes: 8,
-            window: Window { size: [3, 3], stride: [1, 2], before: [1, 1], after: [1, after] },
+            window: Window {
+                size: [3, 3],
+                stride: [1, 2],
+                dilation: [1; 2],
+                before: [1, 1],
+                after: [1, after],
+            },
             outputs,
             weights: weights(8, 8),
             kept: None,

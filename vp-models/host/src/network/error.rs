@@ -7,6 +7,7 @@ use vp_models::nvdla::numeric::Precision;
 use vp_models::nvdla::refused::Refused;
 use vp_models::platform::DescriptionError;
 use vp_models::units::grouped;
+use vp_tensors::GraphError;
 
 /// Reason for which a network cannot run on a hardware configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,6 +56,24 @@ pub enum PlanError {
         what: &'static str,
         /// Way that would be right.
         instead: &'static str,
+    },
+    /// The graph of a layer of the CPU's is none between its cubes.
+    #[error(
+        "layer `{layer}`: {why}; the graph has a tensor of floats for each source and one output, each a cube's"
+    )]
+    Program {
+        /// The layer.
+        layer: String,
+        /// Reason for which it does not fit.
+        why: String,
+    },
+    /// An output is of a layer that the network does not have.
+    #[error("output {output}: the network has the layers 0 to {}", layers.saturating_sub(1))]
+    Output {
+        /// Place of the layer.
+        output: usize,
+        /// Number of layers.
+        layers: usize,
     },
     /// A pooling's windows are larger than PDP's.
     #[error(
@@ -184,6 +203,21 @@ pub enum PlanError {
 }
 
 impl PlanError {
+    /// Returns the name of the layer that is refused for what it is.
+    pub fn layer(&self) -> Option<&str> {
+        match self {
+            PlanError::ConvolutionBuffer { layer, .. }
+            | PlanError::Concatenation { layer, .. }
+            | PlanError::Channels { layer, .. }
+            | PlanError::NoOperation { layer, .. }
+            | PlanError::Program { layer, .. }
+            | PlanError::PoolingWindow { layer, .. }
+            | PlanError::Register { layer, .. }
+            | PlanError::NoUnit { layer, .. } => Some(layer),
+            _ => None,
+        }
+    }
+
     /// The line of the network's file that asks for what cannot be: of a key where one is to blame, else the layer's.
     pub fn line(&self, network: &Network) -> Option<usize> {
         match self {
@@ -196,19 +230,25 @@ impl PlanError {
             | PlanError::Concatenation { layer, .. }
             | PlanError::Channels { layer, .. }
             | PlanError::NoOperation { layer, .. }
+            | PlanError::Program { layer, .. }
             | PlanError::PoolingWindow { layer, .. }
             | PlanError::Register { layer, .. }
             | PlanError::NoUnit { layer, .. } => network.line_of(layer),
-            PlanError::Memory { .. } | PlanError::NoBdma { .. } | PlanError::Batch { .. } => None,
+            PlanError::Output { .. }
+            | PlanError::Memory { .. }
+            | PlanError::NoBdma { .. }
+            | PlanError::Batch { .. } => None,
         }
     }
 }
 
 /// The key of a layer from which a register's field follows, as the beginning of a message.
 fn key_of(refused: &Refused) -> &'static str {
-    const KEYS: [(&[&str], &str); 5] = [
+    const KEYS: [(&[&str], &str); 7] = [
         (&["CONV_X_STRIDE", "CONV_Y_STRIDE", "KERNEL_STRIDE"], "stride: "),
         (&["KERNEL_WIDTH", "KERNEL_HEIGHT", "WEIGHT_WIDTH", "WEIGHT_HEIGHT"], "kernel: "),
+        (&["X_DILATION", "Y_DILATION"], "dilation: "),
+        (&["LUT_"], "look_up: "),
         (&["PAD_"], "padding: "),
         (&["CVT_", "DATOUT_"], "converter: "),
         (&["CLIP_TRUNCATE"], "truncate: "),
@@ -258,6 +298,14 @@ pub enum RunError {
     /// The platform warned, as it does when it refuses a layer.
     #[error("the platform warned: {0}")]
     Warned(Warning),
+    /// A graph of tensors could not be evaluated.
+    #[error("layer `{layer}`: {error}")]
+    Evaluation {
+        /// The layer.
+        layer: String,
+        /// Reason for which it could not.
+        error: GraphError,
+    },
     /// An input has another size than the network's.
     #[error("the input has {} elements instead of {}", grouped(found), grouped(expected))]
     Input {

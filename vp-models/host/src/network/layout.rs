@@ -406,10 +406,11 @@ impl WeightShape {
     }
 }
 
-/// 16-bit operands of SDP, one a channel, an atom's channels to a surface, surfaces back to back.
-pub(super) fn pack_operands(values: &[i16], lanes: u32) -> Vec<u8> {
-    let mut bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    bytes.resize(values.len().next_multiple_of(lanes as usize) * 2, 0);
+/// 16-bit operands of SDP, as many for each channel, an atom's channels to a surface, surfaces back to back.
+pub(super) fn pack_operands(channels: &[Vec<i16>], lanes: u32) -> Vec<u8> {
+    let mut bytes: Vec<u8> = channels.iter().flatten().flat_map(|value| value.to_le_bytes()).collect();
+    let each = channels.first().map_or(0, Vec::len);
+    bytes.resize(channels.len().next_multiple_of(lanes as usize) * each * 2, 0);
     bytes
 }
 

@@ -19,8 +19,8 @@ pub struct Measured {
     pub layers: Vec<LayerFigures>,
     /// Frames that it ran on; all figures are of all of them together.
     pub frames: usize,
-    /// Output, frame after frame; all zeros if the platform skips the arithmetic.
-    pub output: Vec<i8>,
+    /// Outputs, each frame after frame; all zeros if the platform skips the arithmetic.
+    pub outputs: Vec<Vec<i8>>,
     /// Time from the first register write after the first input was there to the last layer's last interrupt.
     pub time: Time,
     /// One cycle of the device.
@@ -171,8 +171,11 @@ impl Measured {
         for layer in layers.iter_mut().filter(|layer| layer.begin == Time::MAX) {
             layer.begin = layer.end;
         }
-        let output = inferences.into_iter().flat_map(|inference| inference.output).collect();
-        Ok(Measured { layers, frames, output, time: last - started, period, statistics })
+        let mut outputs = vec![Vec::new(); plan.outputs.len()];
+        for Inference { outputs: of_frame, .. } in inferences {
+            outputs.iter_mut().zip(of_frame).for_each(|(all, one)| all.extend(one));
+        }
+        Ok(Measured { layers, frames, outputs, time: last - started, period, statistics })
     }
 
     /// Returns the parts of the whole time, by what bounded them.
@@ -327,7 +330,7 @@ mod tests {
         let each: Vec<Measured> = samples[..2].iter().map(|sample| run(&[&sample.pixels])).collect();
         let both = run(&[&samples[0].pixels, &samples[1].pixels]);
         assert_eq!((each[0].frames, both.frames), (1, 2));
-        assert_eq!(both.output, [each[0].output.clone(), each[1].output.clone()].concat());
+        assert_eq!(both.outputs[0], [each[0].outputs[0].clone(), each[1].outputs[0].clone()].concat());
         let times = both.layers.iter().fold(Time::ZERO, |sum, layer| sum + layer.time());
         assert_eq!(times, both.time);
         for (layer, one) in both.layers.iter().zip(&each[0].layers) {
@@ -354,7 +357,7 @@ mod tests {
         // The last plan has one frame of zeros, or all of them.
         for frames in [2, 5, 6, 16] {
             let many = run(frames);
-            assert_eq!((many.frames, &many.output), (5, &one.output), "{frames} at once");
+            assert_eq!((many.frames, &many.outputs), (5, &one.outputs), "{frames} at once");
             let read = |measured: &Measured| {
                 measured.layers.iter().find(|layer| layer.name == "fc1").unwrap().bytes().0
             };
@@ -457,7 +460,7 @@ mod tests {
         let skipped = digits_on(|description| description.arithmetic = Arithmetic::Skipped);
         assert_eq!(computed.layers, skipped.layers);
         assert_eq!(computed.statistics.text("events.hash"), skipped.statistics.text("events.hash"));
-        assert!(computed.output.iter().any(|score| *score != 0));
-        assert!(skipped.output.iter().all(|score| *score == 0));
+        assert!(computed.outputs[0].iter().any(|score| *score != 0));
+        assert!(skipped.outputs[0].iter().all(|score| *score == 0));
     }
 }

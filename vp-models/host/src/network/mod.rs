@@ -17,7 +17,7 @@
 //! Runner::new(&plan, &mut host)
 //!     .unwrap()
 //!     .run(&[&samples[0].pixels], |_, inference| {
-//!         assert_eq!(digits::answer(&inference.output), samples[0].label);
+//!         assert_eq!(digits::answer(&inference.outputs[0]), samples[0].label);
 //!     })
 //!     .unwrap();
 //! ```
@@ -26,7 +26,7 @@
 //! Suite IP.
 //!
 //! Layers are int8, int16 or fp16, by the network's precision: convolutions with bias, sum, activation and converter in SDP; poolings,
-//! sums, products, maxima, relu and leaky; concatenations and normalisations; upsampling and soft-max are the CPU's. Convolutions whose input the convolution buffer does
+//! sums, products, maxima, relu and leaky; concatenations and normalisations; upsampling, soft-max and graphs of tensors are the CPU's. Convolutions whose input the convolution buffer does
 //! not hold whole are cut; those it cannot hold even so are refused by name. [`Measured`] says what bounds each layer.
 
 mod compressed;
@@ -44,9 +44,10 @@ mod shipped;
 mod winograd;
 
 pub use description::{
-    Activation, Bias, Choices, Compression, Converter, Convolution, Demand, Demanded, Elementwise, Function,
-    Lines, Method, Network, NetworkLayer, NoShare, Normalisation, Operation, Options, PairMethod, Pooling,
-    ReadTensor, Shape, Share, SoftMax, Sum, Window, Winograd, example_input,
+    Activation, Bias, ChannelProduct, Choices, Compression, Converter, Convolution, CpuProgram, CubeAxes,
+    Demand, Demanded, Elementwise, Encoding, Function, Lines, LookUp, Method, Network, NetworkLayer, NoShare,
+    Normalisation, Operation, Options, PairMethod, Pooling, ReadTensor, Scales, Scaling, Shape, Share, Slope,
+    SoftMax, Sum, Window, Winograd, example_input,
 };
 pub use error::{MeasureError, PlanError, RunError};
 pub(crate) use layout::entries_of_atoms;

@@ -6,6 +6,7 @@ use super::error::RunError;
 use super::plan::{Constant, Plan, PlanStep, Work};
 use crate::driver::{Driver, Event, Job};
 use crate::{Activity, DriverError, Host};
+use std::collections::BTreeMap;
 use vp_core::Time;
 use vp_models::nvdla::glb::InterruptSource;
 use vp_models::nvdla::registers::{Unit, bdma};
@@ -16,15 +17,15 @@ pub struct Runner<'a> {
     driver: Driver<'a>,
     /// The units that have a part in it, in the order in which they are pointed at their groups.
     units: Vec<Unit>,
-    /// The table that is loaded.
-    table: Option<usize>,
+    /// The table that is loaded into each unit.
+    loaded: BTreeMap<Unit, usize>,
 }
 
 /// Result for one input, or for as many as the plan takes at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inference {
-    /// The network's output, `[line][column][channel]`, frame after frame: the bytes of each element.
-    pub output: Vec<i8>,
+    /// The network's outputs, each `[line][column][channel]`, frame after frame: the bytes of each element.
+    pub outputs: Vec<Vec<i8>>,
     /// Time at which the input was there and its first layer had its turn.
     pub started: Time,
     /// Times at which each of the plan's steps ran.
@@ -72,7 +73,7 @@ impl<'a> Runner<'a> {
                 units.push(unit);
             }
         }
-        Ok(Runner { plan, driver, units, table: None })
+        Ok(Runner { plan, driver, units, loaded: BTreeMap::new() })
     }
 
     /// Runs the network on inputs `[line][column][channel]`, of int16 and fp16 two bytes for each element, as many at once as the plan takes, and hands out what came of them with the
@@ -104,7 +105,7 @@ impl<'a> Runner<'a> {
         }
         self.driver.bus.place = plan.steps.first().map_or_else(String::new, place);
         for frame in 0..plan.frames {
-            let [tensor, _] = plan.of_frame(frame);
+            let tensor = plan.input_of(frame);
             let bytes = match inputs.get(frame) {
                 Some(input) => tensor.pack(input),
                 None => vec![0; tensor.bytes() as usize],
@@ -134,7 +135,7 @@ impl<'a> Runner<'a> {
                 // What is before it has no part in the order of enabling.
                 Some(Work::Cpu { task, from, to }) if self.driver.jobs[next].pending == 0 => {
                     self.driver.at(next);
-                    cpu::run(*task, from, to, &mut self.driver.bus)?;
+                    cpu::run(task, &plan.steps[next].name, (from, to), &mut self.driver.bus)?;
                     let now = self.driver.bus.now()?;
                     let job = &mut self.driver.jobs[next];
                     (job.enabled, job.done, job.taken) = (now, now, now);
@@ -150,23 +151,22 @@ impl<'a> Runner<'a> {
             }
         }
         self.driver.bus.place = plan.steps.last().map_or_else(String::new, place);
-        let output = self.fetch_output(inputs.len())?;
+        let outputs = self.fetch_outputs(inputs.len())?;
         let spans = self.driver.jobs.iter().zip(activities).map(|(job, activity)| {
             let &Job { enabled, done, taken, .. } = job;
             Span { enabled, done, taken, activity }
         });
-        Ok(Inference { output, started, steps: spans.collect() })
+        Ok(Inference { outputs, started, steps: spans.collect() })
     }
 
-    fn fetch_output(&mut self, frames: usize) -> Result<Vec<i8>, DriverError> {
-        let mut output = Vec::new();
+    fn fetch_outputs(&mut self, frames: usize) -> Result<Vec<Vec<i8>>, DriverError> {
+        let mut outputs = vec![Vec::new(); self.plan.outputs.len()];
         for frame in 0..frames {
-            let [_, tensor] = self.plan.of_frame(frame);
-            let mut bytes = vec![0; tensor.bytes() as usize];
-            self.driver.bus.fetch(tensor.place.memory, tensor.place.address, &mut bytes)?;
-            output.extend(tensor.unpack(&bytes));
+            for (output, tensor) in outputs.iter_mut().zip(self.plan.outputs_of(frame)) {
+                output.extend(cpu::fetch(&tensor, &mut self.driver.bus)?);
+            }
         }
-        Ok(output)
+        Ok(outputs)
     }
 
     /// Writes a step's registers to the groups that its units take next.
@@ -210,10 +210,10 @@ impl<'a> Runner<'a> {
             self.driver.bus.write(Unit::Bdma, launch.name, 1)?;
         }
         if let Work::Hardware { table: Some(table), .. } = step.work
-            && self.table != Some(table)
+            && let Some(unit) = self.plan.unit_of(table)
+            && self.loaded.insert(unit, table) != Some(table)
         {
             self.driver.bus.run(&self.plan.tables[table])?;
-            self.table = Some(table);
         }
         self.driver.start(at)
     }
@@ -231,6 +231,9 @@ fn jobs(plan: &Plan) -> Vec<Job> {
         jobs[at].pending += 1;
     };
     let mut last: Option<usize> = None;
+    // The last step of each unit, and the last table.
+    let mut users: BTreeMap<Unit, usize> = BTreeMap::new();
+    let mut tables: BTreeMap<Unit, usize> = BTreeMap::new();
     for (at, step) in plan.steps.iter().enumerate() {
         step.after.iter().for_each(|&before| wait(at, before, Event::Completed));
         if let Work::Hardware { .. } = step.work {
@@ -238,6 +241,17 @@ fn jobs(plan: &Plan) -> Vec<Job> {
             if let Some(before) = last.replace(at) {
                 wait(at, before, Event::Enabled);
             }
+        }
+        if let Work::Hardware { table: Some(table), .. } = step.work
+            && let Some(unit) = plan.unit_of(table)
+            && tables.insert(unit, table) != Some(table)
+            && let Some(&user) = users.get(&unit)
+        {
+            // A table is loaded while its unit is idle.
+            wait(at, user, Event::Completed);
+        }
+        for &unit in step.units() {
+            users.insert(unit, at);
         }
     }
     jobs

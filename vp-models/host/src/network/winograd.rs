@@ -58,6 +58,17 @@ pub enum NoWinograd {
     /// Another stride than a pixel.
     #[error("the stride is {0}x{1}, and it takes 1x1")]
     Stride(u32, u32),
+    /// Columns and rows of a kernel that are not side by side.
+    #[error("the dilation is {0}x{1}, and it takes 1x1")]
+    Dilation(u32, u32),
+    /// Factors whose products are shifted right by less than what the sums lack: they cannot be brought to their size.
+    #[error("the products with its scales are shifted by {shift}, and its sums are {missing} bits too small")]
+    Scales {
+        /// Right shift of the products.
+        shift: u32,
+        /// Bits by which the sums are too small.
+        missing: u32,
+    },
     /// An output of one pixel.
     #[error("the output is one pixel")]
     Pixel,
@@ -96,6 +107,10 @@ pub(super) fn obstacle(
     }
     if [across, down] != [1, 1] {
         return Some(NoWinograd::Stride(across, down));
+    }
+    if convolution.window.is_dilated() {
+        let [columns, rows] = convolution.window.dilation;
+        return Some(NoWinograd::Dilation(columns, rows));
     }
     // SDP takes surfaces of one pixel for packed, whatever their strides: what is made beside it would be the next channels.
     let is_pixel = layer.output.width * layer.output.height == 1;

@@ -4,7 +4,9 @@
 //! known; `choices` is what is chosen where hardware can do the same in several ways.
 
 mod choices;
+mod cpu;
 mod demand;
+mod look_up;
 mod sheet;
 mod synthetic;
 mod written;
@@ -15,7 +17,9 @@ use std::fmt;
 use vp_models::nvdla::numeric::Precision;
 
 pub use choices::{Choices, Compression, NoShare, Share, Winograd};
+pub use cpu::{CpuProgram, CubeAxes, Encoding};
 pub use demand::{Demand, Demanded};
+pub use look_up::{LookUp, Slope};
 pub use synthetic::example_input;
 pub use written::{Options, ReadTensor};
 
@@ -41,7 +45,7 @@ pub use written::{Options, ReadTensor};
 /// let network = Network::parse(text, &mut |_| Ok(vec![1, 1, 1, 255])).unwrap();
 /// assert_eq!(network.output().to_string(), "8x7x2");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     /// Name of the network.
     pub name: String,
@@ -54,8 +58,10 @@ pub struct Network {
     pub precision: Precision,
     /// Choices where hardware can do the same in several ways.
     pub choices: Choices,
-    /// Layers, each after those it reads from. The last one's output is the network's.
+    /// Layers, each after those it reads from.
     pub layers: Vec<NetworkLayer>,
+    /// The layers whose outputs are the network's, by their places in the list: at least one. Of a file the last layer.
+    pub outputs: Vec<usize>,
     /// Demands of its file on where tensors lie.
     pub demands: Vec<Demand>,
     /// Lines of its file that say what may be refused.
@@ -72,9 +78,17 @@ pub struct Lines {
 }
 
 impl Network {
-    /// Returns the shape of the output.
+    /// Returns the shape of the last output.
     pub fn output(&self) -> Shape {
-        self.layers.last().map_or(self.input, |layer| layer.output)
+        self.shape(self.outputs.last().copied())
+    }
+
+    /// The network of the first layers, so many at most, with the last one's output.
+    #[must_use]
+    pub fn truncated(mut self, layers: usize) -> Network {
+        self.layers.truncate(layers);
+        self.outputs = self.layers.len().checked_sub(1).into_iter().collect();
+        self
     }
 
     /// An input of any elements, drawn from a seed.
@@ -142,7 +156,7 @@ impl fmt::Display for Shape {
 }
 
 /// A layer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NetworkLayer {
     /// Name of the layer.
     pub name: String,
@@ -181,7 +195,7 @@ impl NetworkLayer {
 }
 
 /// Operation of a layer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
     /// Convolution; fully connected layers are convolutions whose kernel is as large as their input.
     Convolution(Convolution),
@@ -189,10 +203,14 @@ pub enum Operation {
     Pooling(Pooling),
     /// The sum of two cubes, element by element.
     Sum(Sum),
-    /// Product or maximum of two cubes, element by element.
+    /// Product, maximum or minimum of two cubes, element by element.
     Elementwise(Elementwise),
     /// A function of each element, as a layer of its own.
     Activation(Function),
+    /// Bias, factor, activation and table, with constants for each channel.
+    Scaling(Scaling),
+    /// The product of a cube with one of a single pixel: a factor for each channel, which a layer has made.
+    ChannelProduct(ChannelProduct),
     /// The channels of its sources one behind the other.
     Concatenation,
     /// Normalisation by neighbouring channels.
@@ -201,6 +219,8 @@ pub enum Operation {
     Upsampling(u32),
     /// Soft-max over the channels of each pixel: the CPU's.
     SoftMax(SoftMax),
+    /// A graph of tensors: the CPU's.
+    Cpu(CpuProgram),
     /// Elements that are known before, and lie in memory with the weights.
     Constant(Vec<i8>),
 }
@@ -208,10 +228,12 @@ pub enum Operation {
 /// Window over an input. Pairs are horizontal and vertical.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Columns and rows.
+    /// Columns and rows that count.
     pub size: [u32; 2],
     /// Steps, in pixels.
     pub stride: [u32; 2],
+    /// Pixels from one of those columns and rows to the next: 1 where they are side by side, as poolings have them.
+    pub dilation: [u32; 2],
     /// Padding before the first pixel and above the first line.
     pub before: [u32; 2],
     /// Padding behind.
@@ -219,11 +241,28 @@ pub struct Window {
 }
 
 impl Window {
+    /// A window of one pixel, pixel by pixel.
+    pub const PIXEL: Window =
+        Window { size: [1; 2], stride: [1; 2], dilation: [1; 2], before: [0; 2], after: [0; 2] };
+
+    /// Columns and lines that it spans, those between the ones that count included.
+    pub fn extent(&self) -> [u32; 2] {
+        [0, 1].map(|axis| {
+            self.size[axis].saturating_sub(1).saturating_mul(self.dilation[axis]).saturating_add(1)
+        })
+    }
+
+    /// Returns true if there are pixels between those that count.
+    pub fn is_dilated(&self) -> bool {
+        [0, 1].into_iter().any(|axis| self.size[axis] > 1 && self.dilation[axis] > 1)
+    }
+
     /// Columns and lines that come out, if a window fits at all.
     pub(super) fn outputs(&self, input: Shape) -> Option<[u32; 2]> {
+        let extent = self.extent();
         let along = |axis: usize, size: u32| {
             let padded = self.before[axis].checked_add(size)?.checked_add(self.after[axis])?;
-            Some(padded.checked_sub(self.size[axis])?.checked_div(self.stride[axis])? + 1)
+            Some(padded.checked_sub(extent[axis])?.checked_div(self.stride[axis])? + 1)
         };
         (self.size[0] > 0 && self.size[1] > 0)
             .then(|| Some([along(0, input.width)?, along(1, input.height)?]))?
@@ -232,9 +271,10 @@ impl Window {
     /// Returns these windows with no padding behind the last one, and what of the input they read, if they end with the last line of
     /// that: padding or lines behind the last window stop the hardware (docs/programming.md).
     pub(super) fn ending(self, input: Shape) -> (Window, Shape) {
+        let extent = self.extent();
         let along = |axis: usize, size: u32| {
             let padded = self.before[axis] + size + self.after[axis];
-            let behind = padded.saturating_sub(self.size[axis]) % self.stride[axis].max(1);
+            let behind = padded.saturating_sub(extent[axis]) % self.stride[axis].max(1);
             let padding = self.after[axis].min(behind);
             (self.after[axis] - padding, size - (behind - padding).min(size))
         };
@@ -245,8 +285,9 @@ impl Window {
     /// The window with as much more padding behind as makes another output of what would be left over; no window then
     /// begins in padding.
     fn rounded_up(self, input: Shape) -> Window {
+        let extent = self.extent();
         let along = |axis: usize, size: u32| {
-            let (before, window, stride) = (self.before[axis], self.size[axis], self.stride[axis].max(1));
+            let (before, window, stride) = (self.before[axis], extent[axis], self.stride[axis].max(1));
             let padded = before + size + self.after[axis];
             let left = padded.saturating_sub(window) % stride;
             let begins = padded.saturating_sub(window) - left + stride;
@@ -257,8 +298,8 @@ impl Window {
     }
 }
 
-/// A convolution, and what SDP does to its sums: bias, another cube added, activation, and of integers conversion to the format of
-/// features, in this order. In fp16 nothing is shifted or converted.
+/// A convolution, and what SDP does to its sums: bias, scales, another cube added, activation, a table, and of integers conversion
+/// to the format of features, in this order. In fp16 nothing is shifted or converted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Convolution {
     /// Kernels, which are the output's channels.
@@ -267,16 +308,22 @@ pub struct Convolution {
     pub groups: u32,
     /// The kernels' extent.
     pub window: Window,
+    /// The code that padding holds: the zero point of what the input means, in fp16 the code of a number.
+    pub padding: i16,
     /// `[kernel][row][column][channel]`, of the channels that a kernel sees: the bytes of each.
     pub weights: Vec<i8>,
     /// Number of bits by which sums are shifted right, with rounding, before all else; then 32 bits hold them.
     pub truncate: u32,
     /// Added to the sums.
     pub bias: Option<Bias>,
+    /// Factors of the sums with their bias.
+    pub scales: Option<Scales>,
     /// The second source is added, its elements shifted left by that.
     pub added: Option<u32>,
     /// Function of negative sums.
     pub activation: Activation,
+    /// Function of the results before they are converted.
+    pub look_up: Option<LookUp>,
     /// Converter from sums to features.
     pub converter: Converter,
 }
@@ -290,8 +337,17 @@ pub struct Bias {
     pub shift: u32,
 }
 
+/// A factor for each kernel or channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scales {
+    /// The factors; in fp16 the codes of numbers.
+    pub values: Vec<i16>,
+    /// Number of bits by which products are shifted right, with rounding; in fp16 none.
+    pub shift: u32,
+}
+
 /// Function of negative values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
     /// Negative values stay.
     #[default]
@@ -305,6 +361,8 @@ pub enum Activation {
         /// Right shift.
         shift: u32,
     },
+    /// Negative values are multiplied by their channel's factor, and shifted right with rounding.
+    PRelu(Scales),
 }
 
 /// `(x - offset) * scale`, shifted right with rounding to nearest and ties away from zero, then saturated to int8 or int16.
@@ -362,7 +420,7 @@ pub enum Method {
 }
 
 /// The first cube times a factor, and the second one shifted left; then activation and conversion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sum {
     /// The first one's factor.
     pub scale: i16,
@@ -374,12 +432,37 @@ pub struct Sum {
     pub converter: Converter,
 }
 
-/// The products of two cubes' elements, or the larger ones, converted.
+/// The products of two cubes' elements, or the larger or smaller ones, converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elementwise {
     /// Function of two elements.
     pub method: PairMethod,
     /// Converter from int8 to the format of features.
+    pub converter: Converter,
+}
+
+/// One cube with constants for each channel: bias, factor, activation, table and converter, in this order. In fp16 nothing is shifted
+/// or converted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scaling {
+    /// Added to the elements.
+    pub bias: Option<Bias>,
+    /// Factors of the elements with their bias.
+    pub scales: Option<Scales>,
+    /// Function of negative values.
+    pub activation: Activation,
+    /// Function of the results before they are converted.
+    pub look_up: Option<LookUp>,
+    /// Converter to the format of features.
+    pub converter: Converter,
+}
+
+/// The elements of the first cube, each times its channel's element of the second one, which has one pixel; then activation and conversion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelProduct {
+    /// Function of negative products.
+    pub activation: Activation,
+    /// Converter from products to the format of features.
     pub converter: Converter,
 }
 
@@ -390,6 +473,8 @@ pub enum PairMethod {
     Multiply,
     /// The larger one.
     Maximum,
+    /// The smaller one.
+    Minimum,
 }
 
 /// A function of an element.
@@ -433,6 +518,19 @@ pub struct Normalisation {
     pub converter: Converter,
 }
 
+impl Normalisation {
+    /// A normalisation `x * (k + alpha / channels * sum)^-beta` of numbers in steps of `scale`; none if its factors are no numbers. Without
+    /// a converter integers come out in the steps in which they come in.
+    pub fn new(
+        channels: u32,
+        [alpha, beta, k, scale]: [f64; 4],
+        precision: Precision,
+        converter: Option<Converter>,
+    ) -> Option<Normalisation> {
+        synthetic::normalisation(channels, [alpha, beta, k, scale], precision, converter)
+    }
+}
+
 /// `127 * exp(scale * x) / sum`, rounded to nearest; the scale in 1/65536ths. In int16 it is `32767 * …`, and a step of the input means
 /// a 256th; in fp16 1 stands for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -447,14 +545,14 @@ mod tests {
 
     #[test]
     fn rounding_up_adds_the_last_window_unless_it_begins_in_padding() {
-        let window = |before, after| Window { size: [3, 3], stride: [2, 2], before, after };
+        let window = |before, after| Window { size: [3, 3], stride: [2, 2], before, after, ..Window::PIXEL };
         let square = |size| Shape { width: size, height: size, channels: 1 };
         let outputs = |window: Window, size| window.rounded_up(square(size)).outputs(square(size)).unwrap();
         // 112 columns, windows of 3 every 2: 55 fit, and one hangs over.
         assert_eq!(outputs(window([0; 2], [0; 2]), 112), [56, 56]);
         assert_eq!(outputs(window([0; 2], [0; 2]), 13), [6, 6]);
         // Of 4 columns between padding: the window after the second would begin behind them.
-        let padded = Window { size: [2, 2], stride: [3, 3], before: [1; 2], after: [1; 2] };
+        let padded = Window { size: [2, 2], stride: [3, 3], dilation: [1; 2], before: [1; 2], after: [1; 2] };
         assert_eq!(outputs(padded, 4), [2, 2]);
     }
 }

@@ -56,7 +56,7 @@ fn window(size: [u32; 2], stride: [u32; 2], input: [u32; 2], output: [u32; 2]) -
     let before = missing.map(|missing| missing / 2);
     // Padding comes behind if there is only one line of it; of several half lie before.
     let after = [0, 1].map(|axis| missing[axis] - before[axis]);
-    Window { size, stride, before, after }
+    Window { size, stride, dilation: [1; 2], before, after }
 }
 
 pub(super) fn network(name: &str, text: &str, options: &Options) -> Result<Network, TextError> {
@@ -78,6 +78,7 @@ pub(super) fn network(name: &str, text: &str, options: &Options) -> Result<Netwo
         precision,
         choices,
         layers: Vec::new(),
+        outputs: Vec::new(),
         demands: Vec::new(),
         lines: Lines::default(),
     };
@@ -177,7 +178,7 @@ impl Builder {
         let Window { before, after, .. } = self::window(size, stride, [made.width, made.height], output);
         // What is missing hangs over at the end.
         let after = [before[0] + after[0], before[1] + after[1]];
-        let window = Window { size, stride, before: [0; 2], after };
+        let window = Window { size, stride, dilation: [1; 2], before: [0; 2], after };
         let pooled = self.shape(row, window, made, kernels)?;
         let operation = Operation::Pooling(Pooling { method: Method::Max, window });
         self.push(format!("{name} pooling"), Some(Some(convolved)), [made, pooled], operation);

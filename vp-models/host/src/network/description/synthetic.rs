@@ -59,7 +59,7 @@ fn of_input(precision: Precision) -> f64 {
 }
 
 /// The nearest number of binary16: its code.
-fn half(value: f64) -> i16 {
+pub(super) fn half(value: f64) -> i16 {
     (Fp32::from_bits((value as f32).to_bits()).to_fp16().bits() as u16).cast_signed()
 }
 
@@ -251,11 +251,14 @@ impl Maker {
                 (sum / f64::max(channels, 1.0)).sqrt()
             }
             Operation::Normalisation(_) => 0.6 * input,
-            Operation::Elementwise(_) => aim,
+            Operation::Elementwise(_) | Operation::ChannelProduct(_) | Operation::Scaling(_) => aim,
             Operation::Activation(Function::Relu | Function::Leaky { .. }) => {
                 input * std::f64::consts::FRAC_1_SQRT_2
             }
-            Operation::Activation(_) | Operation::Upsampling(_) | Operation::SoftMax(_) => input,
+            Operation::Activation(_)
+            | Operation::Upsampling(_)
+            | Operation::SoftMax(_)
+            | Operation::Cpu(_) => input,
             Operation::Constant(_) => of_input(self.precision),
         };
         self.sizes.push(size);
@@ -346,9 +349,12 @@ pub(super) fn alone(
         kernels,
         groups: 1,
         window,
+        padding: 0,
         weights: Vec::new(),
         truncate: 0,
         bias: None,
+        scales: None,
+        look_up: None,
         added: None,
         activation: Activation::Relu,
         converter: Converter::NONE,

@@ -1,6 +1,8 @@
 //! Networks as people write them: TOML, with tensors in files beside it or made up.
 
 mod reader;
+#[cfg(test)]
+mod tests;
 
 use self::reader::Reader;
 use super::demand::{Demand, Demanded, WrittenMemory};
@@ -89,6 +91,8 @@ enum WrittenKind {
     Sum(WrittenSum),
     Elementwise(WrittenElementwise),
     Activation(WrittenFunction),
+    Scaling(WrittenScaling),
+    ChannelProduct(WrittenProduct),
     Concatenation(WrittenConcatenation),
     Normalisation(WrittenNormalisation),
     Upsampling(WrittenUpsampling),
@@ -104,15 +108,20 @@ struct WrittenConvolution {
     stride: Option<[u32; 2]>,
     padding: Option<[u32; 2]>,
     padding_after: Option<[u32; 2]>,
+    dilation: Option<[u32; 2]>,
+    padding_value: Option<f64>,
     #[serde(default)]
     depthwise: bool,
     groups: Option<u32>,
     weights: Option<Tensor>,
     bias: Option<WrittenBias>,
+    scales: Option<WrittenScales>,
     add: Option<Added>,
     #[serde(default)]
     relu: bool,
     leaky: Option<Leaky>,
+    prelu: Option<WrittenScales>,
+    look_up: Option<WrittenLookUp>,
     truncate: Option<u32>,
     converter: Option<Converter>,
 }
@@ -131,6 +140,58 @@ struct WrittenBias {
     values: String,
     #[serde(default, deserialize_with = "shift")]
     shift: u32,
+}
+
+/// A factor for each kernel or channel.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { values = \"FILE\", shift = 8 }")]
+struct WrittenScales {
+    values: String,
+    #[serde(default, deserialize_with = "optional_shift")]
+    shift: Option<u32>,
+}
+
+/// A table between 257 entries.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { values = \"FILE\", start = -128, step = 0 }")]
+struct WrittenLookUp {
+    values: String,
+    start: f64,
+    step: i32,
+    below: Option<WrittenSlope>,
+    above: Option<WrittenSlope>,
+}
+
+/// A straight line outside a table.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { scale = 3, shift = 2 }")]
+struct WrittenSlope {
+    scale: f64,
+    shift: Option<i32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenScaling {
+    bias: Option<WrittenBias>,
+    scales: Option<WrittenScales>,
+    #[serde(default)]
+    relu: bool,
+    leaky: Option<Leaky>,
+    prelu: Option<WrittenScales>,
+    look_up: Option<WrittenLookUp>,
+    converter: Option<Converter>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenProduct {
+    factors: String,
+    #[serde(default)]
+    relu: bool,
+    leaky: Option<Leaky>,
+    prelu: Option<WrittenScales>,
+    converter: Option<Converter>,
 }
 
 #[derive(Deserialize)]
@@ -198,6 +259,7 @@ enum WrittenPair {
     Add,
     Multiply,
     Maximum,
+    Minimum,
 }
 
 #[derive(Deserialize)]
@@ -265,6 +327,7 @@ impl WrittenLayer {
                 std::iter::once(first).chain(added).collect()
             }
             WrittenKind::Elementwise(layer) => vec![first, ("other", Some(layer.other.as_str()))],
+            WrittenKind::ChannelProduct(layer) => vec![first, ("factors", Some(layer.factors.as_str()))],
             WrittenKind::Sum(_) | WrittenKind::Concatenation(_) if self.input.is_some() => {
                 return Err(KeyError::new("input", "`inputs` says what it reads"));
             }
@@ -315,8 +378,17 @@ impl Network {
             precision: line("precision").filter(|_| options.precision.is_none()),
             layers: (0..written.len()).filter_map(|at| line(&format!("layer.{at}"))).collect(),
         };
-        let network =
-            Network { name, input, is_image: image, precision, choices, layers: Vec::new(), demands, lines };
+        let network = Network {
+            name,
+            input,
+            is_image: image,
+            precision,
+            choices,
+            layers: Vec::new(),
+            outputs: Vec::new(),
+            demands,
+            lines,
+        };
         let maker = Maker::new(seed, precision).with_zeros(zeros);
         let mut reader = Reader { network, maker, read, places: HashMap::new() };
         for (at, layer) in written.into_iter().enumerate() {
@@ -373,10 +445,11 @@ impl Network {
         sheet::network(name, text, &Options::default())
     }
 
+    /// The network with its last layer's output.
     pub(super) fn finished(self) -> Result<Network, String> {
-        match self.layers.is_empty() {
-            true => Err(format!("the network `{}` has no layers", self.name)),
-            false => Ok(self),
+        match self.layers.len().checked_sub(1) {
+            None => Err(format!("the network `{}` has no layers", self.name)),
+            Some(last) => Ok(Network { outputs: vec![last], ..self }),
         }
     }
 }

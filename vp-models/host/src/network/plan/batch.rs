@@ -48,7 +48,7 @@ impl Batch {
                         together[place] = true;
                     }
                     // The CPU's, frame after frame.
-                    Operation::SoftMax(_) => {}
+                    Operation::SoftMax(_) | Operation::Cpu(_) => {}
                     _ => break,
                 }
                 last[place] = true;
@@ -56,11 +56,11 @@ impl Batch {
         }
         let mut copied = vec![false; values.storages.len()];
         if frames > 1 {
-            let ends = [None, count.checked_sub(1)];
+            let ends = network.outputs.iter().map(|&layer| Some(layer)).chain([None]);
             let of_last = (0..count).filter(|&place| last[place]).flat_map(|place| {
                 std::iter::once(Some(place)).chain(network.layers[place].sources.iter().copied())
             });
-            for source in ends.into_iter().chain(of_last) {
+            for source in ends.chain(of_last) {
                 copied[values.of_source(source).storage] = true;
             }
         }

@@ -1,7 +1,7 @@
 //! From a network to what a driver does with it: where everything lies, and which registers each hardware layer takes.
 //!
 //! `operations` says what runs as one, `order` in which order, `parts` and `tiles` how convolutions are cut, `batch` what runs once for several
-//! frames, `values` what shares memory, `operands` how weights and biases are packed, `traffic` how much each is read and written,
+//! frames, `values` what shares memory, `operands` how weights and biases are packed, `stages` what SDP does with them, `traffic` how much each is read and written,
 //! `placement` where it is, `copies` what BDMA copies into SRAM; in `steps` it becomes register writes: each a `step`;
 //! `hazards` says who must wait for whom.
 
@@ -15,6 +15,7 @@ mod operations;
 mod order;
 mod parts;
 mod placement;
+mod stages;
 mod step;
 mod steps;
 mod task;
@@ -37,6 +38,7 @@ use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
+use vp_models::nvdla::registers::Unit;
 
 pub use self::copies::Copies;
 pub use self::placement::{Memories, Placement};
@@ -44,18 +46,18 @@ pub use self::step::{ConvolutionMethod, Cpu, PlanStep, Work};
 
 /// A network laid out for one hardware configuration and one memory. It says nothing of time: one plan runs on
 /// platforms with any memory behind them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Constants that must lie in memory before the first layer.
     pub constants: Vec<Constant>,
     /// Place of the input: of several frames the first one's.
     pub input: Tensor,
-    /// Place of the output: of several frames the first one's.
-    pub output: Tensor,
+    /// Places of the outputs: of several frames the first one's.
+    pub outputs: Vec<Tensor>,
     /// Frames that it takes at once.
     pub frames: usize,
-    /// Bytes from a frame's input to the next one's, and the same of outputs.
-    strides: [u64; 2],
+    /// Bytes from a frame's input to the next one's, and the same of each output.
+    strides: (u64, Vec<u64>),
     /// Steps, in the order in which they are begun.
     pub steps: Vec<PlanStep>,
     /// Lookup tables that steps need, which are loaded while their unit is idle.
@@ -239,10 +241,11 @@ impl Plan {
         let direct = tasks.iter().filter_map(|task| Some((task.layer, task.no_winograd.clone()?)));
         let without_winograd = direct.collect();
         let together = (0..network.layers.len()).map(|layer| frames > 1 && batch.is_last(layer)).collect();
-        let last = network.layers.len().checked_sub(1);
-        let ends = [None, last].map(|source| settled[0].of_source(source));
-        let strides = ends.map(|value| batch.stride(&values, value.storage));
-        let [input, output] = ends.map(|value| value.tensor.clone());
+        let input = settled[0].of_source(None);
+        let outputs = network.outputs.iter().map(|&layer| settled[0].of_layer(layer));
+        let stride = |value: &values::Value| batch.stride(&values, value.storage);
+        let strides = (stride(input), outputs.clone().map(stride).collect());
+        let (input, outputs) = (input.tensor.clone(), outputs.map(|value| value.tensor.clone()).collect());
         let (frames, [bytes, sram_bytes]) = (frames as usize, places.used);
         let precision = network.precision;
         let macs_a_cycle = config.macs_a_cycle(precision);
@@ -252,7 +255,7 @@ impl Plan {
         Ok(Plan {
             constants: constants.collect(),
             input,
-            output,
+            outputs,
             frames,
             strides,
             steps,
@@ -277,19 +280,31 @@ impl Plan {
         operations::check(network)
     }
 
-    /// Returns the places of a frame's input and of its output.
-    pub fn of_frame(&self, frame: usize) -> [Tensor; 2] {
-        let [input, output] = self.strides.map(|stride| frame as u64 * stride);
-        [
-            Tensor { place: self.input.place.plus(input), ..self.input.clone() },
-            Tensor { place: self.output.place.plus(output), ..self.output.clone() },
-        ]
+    /// Returns the place of a frame's input.
+    pub fn input_of(&self, frame: usize) -> Tensor {
+        of_frame(&self.input, frame, self.strides.0)
+    }
+
+    /// Returns the places of a frame's outputs.
+    pub fn outputs_of(&self, frame: usize) -> impl Iterator<Item = Tensor> + '_ {
+        let outputs = self.outputs.iter().zip(&self.strides.1);
+        outputs.map(move |(output, &stride)| of_frame(output, frame, stride))
+    }
+
+    /// The unit that a table is loaded into.
+    pub(super) fn unit_of(&self, table: usize) -> Option<Unit> {
+        self.tables[table].writes.first().map(|write| write.unit)
     }
 
     /// Bytes of weights and biases.
     pub fn constant_bytes(&self) -> u64 {
         self.constants.iter().map(|constant| constant.bytes.len() as u64).sum()
     }
+}
+
+/// Returns a frame's tensor, that of the first one and the bytes to the next one given.
+fn of_frame(first: &Tensor, frame: usize, stride: u64) -> Tensor {
+    Tensor { place: first.place.plus(frame as u64 * stride), ..first.clone() }
 }
 
 /// Returns the constants of the network itself, behind the operands.
@@ -340,7 +355,6 @@ mod tests {
     use super::*;
     use crate::network::layout::ALIGNMENT;
     use crate::network::{Shape, digits};
-    use vp_models::nvdla::registers::Unit;
 
     const MEMORY: Range<u64> = 0x8000_0000..0x9000_0000;
 
@@ -364,7 +378,8 @@ mod tests {
         let plan = plan(&digits::network(), "nv_small").unwrap();
         let mut places: Vec<(u64, u64)> =
             plan.constants.iter().map(|it| (it.place.address, it.bytes.len() as u64)).collect();
-        places.extend([&plan.input, &plan.output].map(|tensor| (tensor.place.address, tensor.bytes())));
+        let ends = plan.outputs.iter().chain([&plan.input]);
+        places.extend(ends.map(|tensor| (tensor.place.address, tensor.bytes())));
         places.sort_unstable();
         assert!(places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{places:x?}");
         assert!(places.iter().all(|(base, _)| base % ALIGNMENT == 0));
@@ -424,10 +439,11 @@ mod tests {
         // The first of them waits for each frame's convolution.
         let fc1 = plan.steps.iter().find(|step| step.name == "fc1").unwrap();
         assert_eq!(fc1.after.iter().filter(|&&before| plan.steps[before].name == "conv").count(), 3);
+        let ends = |frame| [plan.input_of(frame), plan.outputs_of(frame).next().unwrap()];
         let places: Vec<[u64; 2]> =
-            (0..3).map(|frame| plan.of_frame(frame).map(|tensor| tensor.place.address)).collect();
+            (0..3).map(|frame| ends(frame).map(|tensor| tensor.place.address)).collect();
         for at in 0..2 {
-            let bytes = plan.of_frame(0)[at].bytes();
+            let bytes = ends(0)[at].bytes();
             assert!(places.windows(2).all(|pair| pair[0][at] + bytes <= pair[1][at]), "{places:x?}");
         }
     }

@@ -1,29 +1,37 @@
-//! Weights and biases of a plan, as hardware layers take them, among what is to be placed in memory.
+//! Weights, biases and factors of a plan, as hardware layers take them, among what is to be placed in memory.
 
 use super::batch::Batch;
 use super::parts::ConvolutionPart;
 use super::placement::Unplaced;
+use super::stages::Channelwise;
 use super::task::Task;
 use super::values::{Value, Values};
 use crate::network::compressed::Streams;
 use crate::network::cut::Cut;
 use crate::network::description::{Convolution, Network, NetworkLayer, Operation};
-use crate::network::layout::{ALIGNMENT, Channels, Form, MemoryAddress, Run, WeightShape, pack_operands};
+use crate::network::layout::{
+    ALIGNMENT, Channels, Form, MemoryAddress, Run, Tensor, WeightShape, pack_operands,
+};
 use crate::network::registers::PlacedWeights;
 use std::ops::Range;
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::conv::cdma::layer::Compressed;
-use vp_models::nvdla::numeric::round_shift;
 
-/// Constants that are a task's weights and biases: of each part and each of its runs of kernels.
-pub(super) struct Operands(pub(super) Vec<Vec<OfKernels>>);
+/// Constants of a task.
+#[derive(Default)]
+pub(super) struct Operands {
+    /// A convolution's weights and biases: of each part and each of its runs of kernels.
+    pub(super) parts: Vec<Vec<OfKernels>>,
+    /// Operands of BS and of BN for each channel of elements from memory, by their places among the constants.
+    pub(super) constants: [Option<usize>; 2],
+}
 
 /// The weights and biases of some kernels.
 pub(super) struct OfKernels {
     pub(super) kernels: Range<u32>,
     pub(super) weights: PackedWeights,
-    /// By its place among the constants.
-    pub(super) bias: Option<usize>,
+    /// Operands of BS and of BN for each channel, by their places among the constants.
+    pub(super) constants: [Option<usize>; 2],
 }
 
 /// Weights of some kernels among the constants.
@@ -50,7 +58,7 @@ struct BesideWeights {
 impl OfKernels {
     /// The constants that a hardware layer reads.
     pub(super) fn constants(&self) -> impl Iterator<Item = usize> {
-        std::iter::once(self.weights.constant).chain(self.bias)
+        std::iter::once(self.weights.constant).chain(self.constants.into_iter().flatten())
     }
 }
 
@@ -84,8 +92,19 @@ impl Operands {
         };
         let mut of_task = |task: &Task| {
             let layer = &network.layers[task.layer];
+            let precision = network.precision;
+            let lanes = config.lanes(precision);
+            if let Some(channelwise) = Channelwise::of_elements(&layer.operation, precision) {
+                let tensor = &values.of_layer(task.layer).tensor;
+                let constants = channelwise.constants().map(|of_stage| {
+                    let values = of_stage.values(0..layer.output.channels as usize, 0);
+                    let operands = pack_operands(&placed(values, tensor), lanes);
+                    of_stage.name().map(|name| put(task.layer, name, operands, batch.frames.into()))
+                });
+                return Operands { constants, ..Operands::default() };
+            }
             let Operation::Convolution(convolution) = &layer.operation else {
-                return Operands(Vec::new());
+                return Operands::default();
             };
             let times = u64::from(batch.runs(task.layer, task.cubes));
             let source = values.of_source(layer.sources[0]);
@@ -114,22 +133,19 @@ impl Operands {
                     };
                     let constant = put(task.layer, "weights", bytes, read);
                     let weights = PackedWeights { constant, bytes: length, beside };
-                    let bias = convolution.bias.as_ref().map(|bias| {
-                        let values = &bias.values[kernels.start as usize..kernels.end as usize];
-                        // Sums that are too small take a bias as much smaller.
-                        let drop =
-                            part.winograd.map_or(0, |scaling| scaling.missing.saturating_sub(bias.shift));
-                        // They have 16 bits: `operations` refuses others.
-                        let values: Vec<i16> =
-                            values.iter().map(|value| round_shift((*value).into(), drop) as i16).collect();
+                    let missing = part.winograd.map_or(0, |scaling| scaling.missing);
+                    let channelwise = Channelwise::of_convolution(convolution, missing, precision);
+                    let constants = channelwise.constants().map(|of_stage| {
+                        let kernels = kernels.start as usize..kernels.end as usize;
+                        let operands = pack_operands(&of_stage.values(kernels, missing), lanes);
                         let read = times * cuts.clone().count() as u64;
-                        put(task.layer, "bias", pack_operands(&values, config.lanes(network.precision)), read)
+                        of_stage.name().map(|name| put(task.layer, name, operands, read))
                     });
-                    OfKernels { kernels: run, weights, bias }
+                    OfKernels { kernels: run, weights, constants }
                 };
                 runs.into_iter().map(of_run).collect::<Vec<_>>()
             };
-            Operands(task.parts.iter().map(&mut of_part).collect())
+            Operands { parts: task.parts.iter().map(&mut of_part).collect(), ..Operands::default() }
         };
         tasks.iter().map(&mut of_task).collect()
     }
@@ -148,6 +164,17 @@ fn joined(streams: &Streams) -> (Vec<u8>, u32, Option<BesideWeights>) {
     let [masks_at, sizes_at] = [masks, sizes].map(|stream| add(stream));
     let beside = BesideWeights { masks: masks_at, mask_bytes: masks.len() as u32, sizes: sizes_at };
     (bytes, weights.len() as u32, Some(beside))
+}
+
+/// The operands of a cube's channels where these lie, with zeros for places that nobody fills.
+fn placed(values: Vec<Vec<i16>>, tensor: &Tensor) -> Vec<Vec<i16>> {
+    let Form::Features { channels, .. } = &tensor.form else { return values };
+    let nothing = vec![0; values.first().map_or(0, Vec::len)];
+    let mut placed = vec![nothing; channels.places() as usize];
+    for (place, values) in channels.each().zip(values) {
+        placed[place as usize] = values;
+    }
+    placed
 }
 
 /// Weights of some kernels over the channels that a part reads, with zeros for those that a kernel does not see and for

@@ -3,19 +3,26 @@
 use super::batch::Batch;
 use super::order::{in_order, readers};
 use super::parts::parts;
+use super::stages::{Channelwise, look_up};
 use super::task::Task;
 use super::tiles::by_winograd;
 use super::values::Values;
 use crate::network::description::{
-    Activation, Convolution, Function, Network, NetworkLayer, Operation, Pooling, Window, Winograd,
+    Activation, Bias, ChannelProduct, Convolution, Function, LookUp, Network, NetworkLayer, Operation,
+    Pooling, Scales, Scaling, Shape, Sum, Window, Winograd,
 };
 use crate::network::error::PlanError;
 use crate::network::registers::is_whole;
 use vp_models::nvdla::config::Config;
+use vp_models::nvdla::numeric::Precision;
 use vp_models::nvdla::pdp::layer::Axis;
 
 /// Refuses layers that NVDLA has no operation for, on no configuration.
 pub(super) fn check(network: &Network) -> Result<(), PlanError> {
+    let layers = network.layers.len();
+    if let Some(&output) = network.outputs.iter().find(|output| **output >= layers) {
+        return Err(PlanError::Output { output, layers });
+    }
     for layer in &network.layers {
         if let Operation::Pooling(Pooling { window: Window { size: [columns, rows], .. }, .. }) =
             layer.operation
@@ -24,28 +31,98 @@ pub(super) fn check(network: &Network) -> Result<(), PlanError> {
             let (layer, most) = (layer.name.clone(), Axis::MOST_KERNEL);
             return Err(PlanError::PoolingWindow { layer, columns, rows, most });
         }
+        if let Operation::Cpu(program) = &layer.operation {
+            let inputs: Vec<Shape> = layer.sources.iter().map(|source| network.shape(*source)).collect();
+            let wrong = |why| PlanError::Program { layer: layer.name.clone(), why };
+            program.check(&inputs, layer.output).map_err(wrong)?;
+        }
         let refused = match &layer.operation {
-            Operation::Activation(Function::Clamp { .. }) => {
-                Some(("clamp", "of functions it has relu and leaky"))
+            Operation::Activation(Function::Table(_)) if network.precision != Precision::Int8 => Some((
+                "table of answers to int8 in another format",
+                "give a layer of the kind \"scaling\" a `look_up`",
+            )),
+            Operation::Convolution(convolution) => refused(convolution, network.precision),
+            Operation::Sum(Sum { activation: Activation::PRelu(_), .. }) => {
+                Some(("PReLU of a sum", PRELU_ALONE))
             }
-            Operation::Activation(Function::Table(_)) => {
-                Some(("table of int8", "of functions it has relu and leaky"))
+            Operation::Scaling(Scaling { bias, scales, activation, look_up, .. }) => {
+                let constants = Constants { bias: bias.as_ref(), scales: scales.as_ref(), activation };
+                constants
+                    .refused(layer.output.channels)
+                    .or(look_up.as_ref().and_then(|table| refused_table(table, network.precision)))
             }
-            Operation::Convolution(Convolution { bias: Some(bias), .. })
-                if bias.values.iter().any(|&value| i16::try_from(value).is_err()) =>
-            {
-                Some(("biases beyond 16 bits", "write them as int16 with a `shift`"))
-            }
-            _ if layer.cycles.is_some() => {
-                Some(("layers of given `cycles`", "leave them out: they follow from the hardware"))
+            Operation::ChannelProduct(ChannelProduct { activation, .. }) => {
+                Constants { bias: None, scales: None, activation }.refused(layer.output.channels)
             }
             _ => None,
         };
+        let timed = ("layers of given `cycles`", "leave them out: they follow from the hardware");
+        let refused = refused.or(layer.cycles.map(|_| timed));
         if let Some((what, instead)) = refused {
             return Err(PlanError::NoOperation { layer: layer.name.clone(), what, instead });
         }
     }
     Ok(())
+}
+
+/// Feature that NVDLA lacks, and the way that would be right.
+type Lacking = Option<(&'static str, &'static str)>;
+
+const PRELU_ALONE: &str = "put it into a layer of its own, of the kind \"scaling\"";
+
+/// Constants for each channel.
+struct Constants<'a> {
+    bias: Option<&'a Bias>,
+    scales: Option<&'a Scales>,
+    activation: &'a Activation,
+}
+
+impl Constants<'_> {
+    fn refused(&self, channels: u32) -> Lacking {
+        let slopes = match self.activation {
+            Activation::PRelu(slopes) => Some(slopes),
+            _ => None,
+        };
+        let values = [self.scales, slopes].into_iter().flatten().map(|scales| scales.values.len());
+        let mut counts = self.bias.map(|bias| bias.values.len()).into_iter().chain(values);
+        if counts.any(|count| count != channels as usize) {
+            return Some((
+                "biases, scales or slopes of other channels",
+                "give one for each channel it makes",
+            ));
+        }
+        let is_wide = |bias: &&Bias| bias.values.iter().any(|&value| i16::try_from(value).is_err());
+        let wide = ("biases beyond 16 bits", "write them as int16 with a `shift`");
+        self.bias.filter(is_wide).map(|_| wide)
+    }
+}
+
+/// Feature of a convolution that no configuration has.
+fn refused(convolution: &Convolution, precision: Precision) -> Lacking {
+    let Convolution { kernels, bias, scales, activation, added, padding, look_up, .. } = convolution;
+    let constants = Constants { bias: bias.as_ref(), scales: scales.as_ref(), activation };
+    let refused =
+        constants.refused(*kernels).or(look_up.as_ref().and_then(|table| refused_table(table, precision)));
+    if refused.is_some() {
+        return refused;
+    }
+    if matches!(activation, Activation::PRelu(_)) && added.is_some() {
+        return Some(("PReLU behind a cube that is added", PRELU_ALONE));
+    }
+    let is_wide = precision == Precision::Int8 && i8::try_from(*padding).is_err();
+    is_wide.then_some(("padding beyond 8 bits in int8", "pad with a code of the input's format"))
+}
+
+fn refused_table(table: &LookUp, precision: Precision) -> Lacking {
+    if table.values.len() != LookUp::ENTRIES {
+        return Some(("tables of other than 257 entries", "give it 257"));
+    }
+    let is_far = match precision {
+        // The bits of a number.
+        Precision::Fp16 => u32::try_from(table.start).is_err(),
+        _ => i32::try_from(table.start).is_err(),
+    };
+    is_far.then_some(("tables that begin beyond 32 bits", "convert the values before"))
 }
 
 /// Returns the tasks, in the order in which they run.
@@ -80,7 +157,11 @@ pub(super) fn tasks(
                     parts => break parts?,
                 }
             };
-            task.pooling = pooling_behind(network, &readers[place], &task);
+            // What comes out of the network lies in memory.
+            task.pooling = match network.outputs.contains(&place) {
+                true => None,
+                false => pooling_behind(network, &readers[place], &task),
+            };
             if network.choices.winograd != Winograd::Never {
                 match by_winograd(network, values, (layer, &task), convolution, config) {
                     // PDP takes lines as they come, and these come four at once.
@@ -109,21 +190,26 @@ pub(super) fn in_tiles(network: &Network, tasks: &[Task]) -> Vec<Option<usize>> 
 
 /// The unit, or stage of SDP, that an operation needs and the configuration was built without; and the parameter that says so.
 fn lacking(operation: &Operation, config: &Config) -> Option<(&'static str, &'static str)> {
+    let of_elements = Channelwise::of_elements(operation, Precision::Int8);
     let (bs, bn) = match operation {
-        Operation::Convolution(Convolution { bias, added, activation, .. }) => {
-            let acts = *activation != Activation::None;
-            (bias.is_some() || acts && added.is_none(), added.is_some())
+        Operation::Convolution(convolution) => {
+            Channelwise::of_convolution(convolution, 0, Precision::Int8).needs().into()
         }
         Operation::Sum(sum) => (sum.scale != 1, true),
         Operation::Elementwise(_) => (false, true),
+        Operation::Activation(Function::Clamp { .. }) => (true, true),
+        Operation::Activation(Function::Table(_)) => (false, false),
         Operation::Activation(_) => (true, false),
-        _ => (false, false),
+        _ => of_elements.map_or((false, false), |channelwise| channelwise.needs().into()),
     };
+    let table = look_up(operation).is_some();
     let (pdp, cdp) =
         (matches!(operation, Operation::Pooling(_)), matches!(operation, Operation::Normalisation(_)));
     [
         (bs && !config.sdp_bs, "SDP's stage BS", "sdp_bs"),
         (bn && !config.sdp_bn, "SDP's stage BN", "sdp_bn"),
+        (table && !config.sdp_lut, "SDP's lookup table", "sdp_lut"),
+        (table && !config.sdp_ew, "SDP's stage EW", "sdp_ew"),
         (pdp && !config.pdp, "PDP", "pdp"),
         (cdp && !config.cdp, "CDP", "cdp"),
     ]

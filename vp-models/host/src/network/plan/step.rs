@@ -1,5 +1,6 @@
 //! Steps of a plan: hardware layers, copies and tasks of the CPU.
 
+use crate::network::description::CpuProgram;
 use crate::network::layout::Tensor;
 use crate::program::Program;
 use std::ops::AddAssign;
@@ -7,7 +8,7 @@ use vp_models::nvdla::glb::InterruptSource;
 use vp_models::nvdla::registers::Unit;
 
 /// One hardware layer, or a task of the CPU: a layer of the network, or some of its lines or channels.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PlanStep {
     /// The layer's place in the network; of several the first.
     pub layer: usize,
@@ -52,7 +53,7 @@ impl AddAssign for ConvolutionMethod {
 }
 
 /// Work of a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Work {
     /// Hardware does it.
     Hardware {
@@ -76,20 +77,22 @@ pub enum Work {
     Cpu {
         /// Task that it does.
         task: Cpu,
-        /// Tensor that it reads.
-        from: Tensor,
+        /// Tensors that it reads.
+        from: Vec<Tensor>,
         /// Tensor that it makes.
         to: Tensor,
     },
 }
 
 /// Tasks of the CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Cpu {
     /// Pixels become so many columns and rows.
     Upsampling(u32),
     /// Soft-max over channels; what a step of the input means, in 1/65536ths.
     SoftMax(u32),
+    /// A graph of tensors.
+    Program(CpuProgram),
 }
 
 impl PlanStep {

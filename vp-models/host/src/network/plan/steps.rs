@@ -6,20 +6,18 @@ use super::hazards::{self, Touched, Touches};
 use super::operands::{OfKernels, Operands};
 use super::parts::ConvolutionPart;
 use super::placement::{Copied, Places, Unplaced};
+use super::stages::{Channelwise, converter, look_up, stages_of_elements};
 use super::task::Task;
 use super::values::{Value, Values};
 use super::{ConvolutionMethod, Cpu, PlanStep, Work};
 use crate as host;
 use crate::network::cut::Cut;
 use crate::network::description::{
-    Activation, Converter, Convolution, Elementwise, Function, Network, NetworkLayer, Normalisation,
-    Operation, PairMethod, Pooling, Shape, SoftMax, Window,
+    Convolution, Network, NetworkLayer, Normalisation, Operation, Pooling, Shape, SoftMax, Window,
 };
 use crate::network::error::PlanError;
 use crate::network::layout::{Cube, CubePlace, Form, MemoryAddress, Tensor, WeightShape};
-use crate::network::registers::{
-    self, Convolve, Cubes, Operand, PlacedWeights, Pool, Process, Stage, StageMethod,
-};
+use crate::network::registers::{self, Convolve, Cubes, PlacedWeights, Pool, Process};
 use crate::program::Program;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -28,7 +26,7 @@ use vp_models::nvdla::encode::Encoded;
 use vp_models::nvdla::glb::InterruptSource;
 use vp_models::nvdla::refused::Refused;
 use vp_models::nvdla::registers::Unit;
-use vp_models::nvdla::{cdp, pdp};
+use vp_models::nvdla::{cdp, pdp, sdp};
 
 /// A step and what it touches.
 pub(super) struct Planned {
@@ -143,7 +141,7 @@ impl<'a> Planner<'a> {
         let named = |refused| PlanError::Register { layer: layer.name.clone(), refused };
         match &layer.operation {
             Operation::Convolution(convolution) => {
-                for (part, operands) in task.parts.iter().zip(&operands.0) {
+                for (part, operands) in task.parts.iter().zip(&operands.parts) {
                     for cut in &part.cuts {
                         self.convolution(task, layer, convolution, (part, cut), operands).map_err(named)?;
                     }
@@ -151,14 +149,19 @@ impl<'a> Planner<'a> {
                 Ok(())
             }
             Operation::Pooling(pooling) => self.pooling(task, layer, pooling).map_err(named),
-            Operation::Sum(_) | Operation::Elementwise(_) | Operation::Activation(_) => {
-                self.element_by_element(task, layer).map_err(named)
+            Operation::Sum(_)
+            | Operation::Elementwise(_)
+            | Operation::Activation(_)
+            | Operation::Scaling(_)
+            | Operation::ChannelProduct(_) => {
+                self.element_by_element(task, layer, operands.constants).map_err(named)
             }
             Operation::Normalisation(normalisation) => {
                 self.normalisation(task, layer, normalisation).map_err(named)
             }
             Operation::Upsampling(factor) => self.cpu(task, Cpu::Upsampling(*factor)),
             Operation::SoftMax(SoftMax { scale }) => self.cpu(task, Cpu::SoftMax(*scale)),
+            Operation::Cpu(program) => self.cpu(task, Cpu::Program(program.clone())),
             operation => {
                 debug_assert!(super::is_silent(operation));
                 Ok(())
@@ -167,7 +170,8 @@ impl<'a> Planner<'a> {
     }
 
     fn cpu(&mut self, task: &Task, cpu: Cpu) -> Result<(), PlanError> {
-        let from = self.values().of_source(self.network.layers[task.layer].sources[0]).tensor.clone();
+        let sources = &self.network.layers[task.layer].sources;
+        let from = sources.iter().map(|source| self.values().of_source(*source).tensor.clone()).collect();
         let to = self.values().of_layer(task.layer).tensor.clone();
         self.push(task, Work::Cpu { task: cpu, from, to });
         Ok(())
@@ -279,9 +283,9 @@ impl<'a> Planner<'a> {
     ) -> Result<(), Refused> {
         let found = operands.iter().find(|of| of.kernels == cut.kernels);
         let Some(of_kernels) = found else { return Ok(()) };
-        let OfKernels { weights, bias, .. } = of_kernels;
-        let (weights, bias) =
-            (weights.placed(|constant| self.constant(constant)), bias.map(|bias| self.constant(bias)));
+        let OfKernels { weights, constants, .. } = of_kernels;
+        let weights = weights.placed(|constant| self.constant(constant));
+        let constants = constants.map(|constant| constant.map(|constant| self.constant(constant)));
         let (inputs, outputs) = (cut.inputs.clone(), cut.outputs.clone());
         let kernels = part.kernels.start + cut.kernels.start..part.kernels.start + cut.kernels.end;
         let count = kernels.len() as u32;
@@ -289,15 +293,19 @@ impl<'a> Planner<'a> {
         let output = convolve.output;
         let made = task.pooling.unwrap_or(task.layer);
         let destination = self.cube(Some(made)).channels(kernels.start, count);
-        let added = convolution.added.map(|shift| {
-            let cube = self.cube(layer.sources[1]).channels(kernels.start, count);
-            Operand::Elements { at: cube.at_line(outputs.start), shift }
-        });
+        let added = convolution
+            .added
+            .map(|_| self.cube(layer.sources[1]).channels(kernels.start, count).at_line(outputs.start));
+        let missing = part.winograd.map_or(0, |scaling| scaling.missing);
+        let precision = self.network.precision;
+        let stages = Channelwise::of_convolution(convolution, missing, precision).stages(constants, added);
+        let (settings, table) = self.look_up(&layer.operation).unzip();
         let process = Process {
-            precision: self.network.precision,
+            precision,
             output,
             source: None,
-            stages: stages(convolution, part, bias, added),
+            stages,
+            table: settings,
             converter: convolution.converter,
             destination: task.pooling.is_none().then(|| destination.at_line(outputs.start)),
             cubes: self.cubes(Some(made)),
@@ -327,10 +335,10 @@ impl<'a> Planner<'a> {
             units.push(Unit::Pdp);
             done.push(InterruptSource::Pdp);
         }
-        let sdp = process.layer(self.config.memory_atom);
-        program.encoded(&sdp.encode(self.config.register_map, &self.config.into())?);
+        let process = process.layer(self.config.memory_atom);
+        program.encoded(&process.encode(self.config.register_map, &self.config.into())?);
         program.encoded(&convolve.encode(self.config)?);
-        units.extend(sdp.uses_rdma().then_some(Unit::SdpRdma));
+        units.extend(process.uses_rdma().then_some(Unit::SdpRdma));
         units.extend([Unit::Sdp].into_iter().chain(CONVOLUTION));
         done.push(InterruptSource::Sdp);
         let positions = u64::from(output.width) * u64::from(output.height) * u64::from(self.cubes);
@@ -348,7 +356,7 @@ impl<'a> Planner<'a> {
         reads.extend(copied.map(|copy| self.copy_access(copy)));
         let lines = if task.pooling.is_some() { 0..self.network.layers[made].output.height } else { outputs };
         let writes = self.access(Some(made), kernels, lines);
-        let work = Work::Hardware { units, program, done, table: None };
+        let work = Work::Hardware { units, program, done, table };
         self.push_part(task, work, reads, writes);
         if let Some(Planned { step, .. }) = self.planned.last_mut() {
             (step.mac_cycles, step.method) = (mac_cycles, method);
@@ -386,6 +394,7 @@ impl<'a> Planner<'a> {
                 ..window
             },
             source: place,
+            padding: convolution.padding,
             pixels: part.pixels,
             entries: part.entries,
             weights,
@@ -439,36 +448,69 @@ impl<'a> Planner<'a> {
             (self.network.precision, self.config.memory_atom),
         );
         let encoded = cdp.encode(map, &hardware)?;
-        let mut table = Program::new(map);
-        table.encoded(&cdp::lut::load(&cdp.lut, &registers::tables(normalisation)));
-        let number = self.tables.iter().position(|known| *known == table);
-        let number = number.unwrap_or_else(|| {
-            self.tables.push(table);
-            self.tables.len() - 1
-        });
-        self.push_alone(task, (InterruptSource::Cdp, [Unit::CdpRdma, Unit::Cdp]), &encoded, Some(number));
+        let table = self.table(&cdp::lut::load(&cdp.lut, &registers::tables(normalisation)));
+        self.push_alone(task, (InterruptSource::Cdp, [Unit::CdpRdma, Unit::Cdp]), &encoded, Some(table));
         Ok(())
     }
 
-    /// One cube or two through SDP, from memory to memory.
-    fn element_by_element(&mut self, task: &Task, layer: &NetworkLayer) -> Result<(), Refused> {
+    /// Returns the place of a table in the list.
+    fn table(&mut self, load: &Encoded) -> usize {
+        let mut table = Program::new(self.config.register_map);
+        table.encoded(load);
+        let number = self.tables.iter().position(|known| *known == table);
+        number.unwrap_or_else(|| {
+            self.tables.push(table);
+            self.tables.len() - 1
+        })
+    }
+
+    /// Returns the settings of the table that a layer has in SDP, and the table's place in the list.
+    fn look_up(&mut self, operation: &Operation) -> Option<(sdp::lut::Settings, usize)> {
+        let table = look_up(operation)?;
+        let settings = registers::settings(&table, self.network.precision);
+        let number = self.table(&sdp::lut::load(&settings, &registers::entries(&table)));
+        Some((settings, number))
+    }
+
+    /// One cube or two through SDP, from memory to memory, and what BS and BN read for each channel.
+    fn element_by_element(
+        &mut self,
+        task: &Task,
+        layer: &NetworkLayer,
+        constants: [Option<usize>; 2],
+    ) -> Result<(), Refused> {
         let sources: Vec<CubePlace> =
             layer.sources.iter().map(|source| self.cube(*source).at_line(0)).collect();
         let made = self.cube(Some(task.layer));
-        let (stages, converter) = stages_of_elements(&layer.operation, sources.get(1).copied());
+        let precision = self.network.precision;
+        let second = sources.get(1).copied();
+        let (stages, converter) = match Channelwise::of_elements(&layer.operation, precision) {
+            Some(channelwise) => {
+                let places = constants.map(|constant| constant.map(|constant| self.constant(constant)));
+                (channelwise.stages(places, second), converter(&layer.operation))
+            }
+            None => stages_of_elements(&layer.operation, second, precision),
+        };
+        let (settings, table) = self.look_up(&layer.operation).unzip();
         let process = Process {
-            precision: self.network.precision,
+            precision,
             output: made.shape,
             source: sources.first().copied(),
             stages,
+            table: settings,
             converter,
             destination: Some(made.at_line(0)),
             cubes: Cubes::ONE,
             tiles: false,
         };
-        let sdp = process.layer(self.config.memory_atom);
-        let encoded = sdp.encode(self.config.register_map, &self.config.into())?;
-        self.push_alone(task, (InterruptSource::Sdp, [Unit::SdpRdma, Unit::Sdp]), &encoded, None);
+        let process = process.layer(self.config.memory_atom);
+        let encoded = process.encode(self.config.register_map, &self.config.into())?;
+        self.push_alone(task, (InterruptSource::Sdp, [Unit::SdpRdma, Unit::Sdp]), &encoded, table);
+        let copies = constants.into_iter().flatten().filter_map(|at| self.copy_of(&Copied::Constant(at)));
+        let copies: Vec<Access> = copies.map(|copy| self.copy_access(copy)).collect();
+        if let Some(planned) = self.planned.last_mut() {
+            planned.reads.extend(copies);
+        }
         Ok(())
     }
 
@@ -505,52 +547,5 @@ impl<'a> Planner<'a> {
             planned.step.after = after;
         }
         (planned.into_iter().map(|planned| planned.step).collect(), tables)
-    }
-}
-
-/// Returns the stages of SDP for elements from memory: BS has factors and activations of one cube, BN the second cube.
-fn stages_of_elements(operation: &Operation, second: Option<CubePlace>) -> ([Stage; 2], Converter) {
-    let joined = |method, shift| {
-        let operand = second.map(|at| Operand::Elements { at, shift });
-        Stage { operand, method, ..Stage::default() }
-    };
-    let alone = |activation| [Stage { activation, ..Stage::default() }, Stage::default()];
-    match operation {
-        Operation::Sum(sum) => {
-            let factor = (sum.scale != 1).then_some(sum.scale);
-            let added = Stage { activation: sum.activation, ..joined(StageMethod::Sum, sum.shift) };
-            ([Stage { factor, ..Stage::default() }, added], sum.converter)
-        }
-        Operation::Elementwise(Elementwise { method, converter }) => {
-            let method = match method {
-                PairMethod::Multiply => StageMethod::Product,
-                PairMethod::Maximum => StageMethod::Maximum,
-            };
-            ([Stage::default(), joined(method, 0)], *converter)
-        }
-        Operation::Activation(Function::Leaky { scale, shift }) => {
-            (alone(Activation::Leaky { scale: *scale, shift: *shift }), Converter::NONE)
-        }
-        _ => (alone(Activation::Relu), Converter::NONE),
-    }
-}
-
-/// Returns the stages of SDP for a convolution's sums: BS adds the bias, BN the other cube.
-fn stages(
-    convolution: &Convolution,
-    part: &ConvolutionPart,
-    bias: Option<MemoryAddress>,
-    added: Option<Operand>,
-) -> [Stage; 2] {
-    let shift = convolution.bias.as_ref().map_or(0, |bias| bias.shift);
-    let missing = part.winograd.map_or(0, |scaling| scaling.missing);
-    let bias = bias.map(|at| Operand::Channels { at, shift: shift.saturating_sub(missing) });
-    let activation = convolution.activation;
-    // Sums that are too small become what they should be when the bias has come.
-    let factor = (missing > 0).then(|| 1 << missing.min(14));
-    let plain = Stage { operand: bias, factor, ..Stage::default() };
-    match (added, factor) {
-        (None, None) => [Stage { activation, ..plain }, Stage::default()],
-        (operand, _) => [plain, Stage { operand, activation, ..Stage::default() }],
     }
 }

@@ -4,7 +4,7 @@ use super::parts::ConvolutionPart;
 use super::task::Task;
 use super::values::Values;
 use crate::network::cut::{self, Work};
-use crate::network::description::{Convolution, Network, NetworkLayer, Winograd};
+use crate::network::description::{Convolution, Network, NetworkLayer, Scales, Winograd};
 use crate::network::layout::{Form, WeightShape};
 use crate::network::winograd::{self, NoWinograd, Scaling};
 use vp_models::nvdla::config::Config;
@@ -42,6 +42,11 @@ pub(super) fn by_winograd(
     }
     // All kernels are transformed for it: only of what is chosen.
     let scaling = Scaling::of(convolution, network.precision);
+    if let Some(Scales { shift, .. }) = convolution.scales
+        && shift < scaling.missing
+    {
+        return Err(NoWinograd::Scales { shift, missing: scaling.missing });
+    }
     parts.iter_mut().for_each(|part| part.winograd = Some(scaling));
     Ok(parts)
 }

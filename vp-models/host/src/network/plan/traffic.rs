@@ -48,7 +48,7 @@ pub(super) fn reads(network: &Network, values: &Values, tasks: &[Task]) -> Vec<R
 }
 
 fn is_of_cpu(layer: &NetworkLayer) -> bool {
-    matches!(layer.operation, Operation::Upsampling(_) | Operation::SoftMax(_))
+    matches!(layer.operation, Operation::Upsampling(_) | Operation::SoftMax(_) | Operation::Cpu(_))
 }
 
 /// The usage of each of the cubes' memories.
@@ -66,11 +66,11 @@ pub(super) fn usages(
         *life = *life.start().min(&at)..=*life.end().max(&at);
         usage.traffic += traffic * u64::from(batch.frames);
     };
-    // The input is there before all, the output behind all.
-    let last = network.layers.len().checked_sub(1);
-    let ends = [None, last].map(|source| values.of_source(source).storage);
-    used(ends[0], 0, 0);
-    used(ends[1], tasks.len(), 0);
+    // The input is there before all, the outputs are there behind all.
+    let input = values.of_source(None).storage;
+    let outputs = network.outputs.iter().map(|&layer| values.of_layer(layer).storage);
+    used(input, 0, 0);
+    outputs.clone().for_each(|output| used(output, tasks.len(), 0));
     let mut of_cpu = Vec::new();
     for (at, task) in tasks.iter().enumerate() {
         let layer = &network.layers[task.layer];
@@ -85,7 +85,7 @@ pub(super) fn usages(
         used(values.of_source(read.source).storage, read.task, read.bytes);
     }
     of_cpu.into_iter().flatten().for_each(|storage| usages[storage].is_of_cpu = true);
-    ends.into_iter().for_each(|storage| usages[storage].is_end = true);
+    outputs.chain([input]).for_each(|storage| usages[storage].is_end = true);
     usages
 }
 

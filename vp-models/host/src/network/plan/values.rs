@@ -153,7 +153,7 @@ impl Values {
 fn reads_pixels(network: &Network) -> bool {
     network.layers.iter().filter(|layer| layer.sources.contains(&None)).all(|layer| {
         matches!(&layer.operation, Operation::Convolution(convolution)
-            if convolution.groups == 1 && convolution.added.is_none())
+            if convolution.groups == 1 && convolution.added.is_none() && !convolution.window.is_dilated())
     })
 }
 
@@ -168,10 +168,15 @@ fn channels(layer: &NetworkLayer, before: &[Value], lanes: u32) -> Result<Channe
     match &layer.operation {
         Operation::Pooling(_) | Operation::Activation(_) => Ok(sources[0].clone()),
         Operation::Concatenation => Ok(Channels::joined(&sources, lanes)),
-        Operation::Sum(_) | Operation::Elementwise(_) if sources[0] != sources[1] => {
+        Operation::Sum(_) | Operation::Elementwise(_) | Operation::ChannelProduct(_)
+            if sources[0] != sources[1] =>
+        {
             Err(gaps("the channels of its inputs do not lie alike"))
         }
-        Operation::Sum(_) | Operation::Elementwise(_) => Ok(sources[0].clone()),
+        Operation::Sum(_)
+        | Operation::Elementwise(_)
+        | Operation::ChannelProduct(_)
+        | Operation::Scaling(_) => Ok(sources[0].clone()),
         Operation::Convolution(_) if sources.get(1).is_some_and(|added| !added.is_plain()) => {
             Err(gaps("the channels of what it adds do not lie one behind the other"))
         }

@@ -31,6 +31,8 @@ pub(in super::super) struct Convolve {
     pub(in super::super) output: Shape,
     /// Windows, with the padding that they meet.
     pub(in super::super) window: Window,
+    /// The code that padding holds.
+    pub(in super::super) padding: i16,
     pub(in super::super) source: CubePlace,
     /// If the input is an image.
     pub(in super::super) pixels: Option<Pixels>,
@@ -154,7 +156,7 @@ impl Convolve {
     }
 
     fn read(&self, config: &Config, hardware: &Hardware) -> Input {
-        let &Convolve { input, window, source, pixels, .. } = self;
+        let &Convolve { input, window, source, pixels, padding, .. } = self;
         let precision = self.weight_shape.precision;
         let feature = Feature {
             surface: source.surface(hardware.atom),
@@ -175,7 +177,7 @@ impl Convolve {
             None if self.winograd.is_some() => {
                 let [width, height] = self.seen();
                 let (right, bottom) = (width - left - input.width, height - top - input.height);
-                Input::Winograd(Winograd { feature, left, right, top, bottom, padding: 0, step: [1, 1] })
+                Input::Winograd(Winograd { feature, left, right, top, bottom, padding, step: [1, 1] })
             }
             None => Input::Feature(feature),
             Some(Pixels { format, .. }) => Input::Image(Image {
@@ -190,7 +192,7 @@ impl Convolve {
                 x_offset: 0,
                 left: window.before[0],
                 right: window.after[0],
-                padding: 0,
+                padding,
                 nan_to_zero: false,
                 converters: None,
             }),
@@ -210,6 +212,8 @@ impl Convolve {
         let &Convolve { input, output, window, weight_shape, pixels, cubes, .. } = self;
         let [x, y] = window.stride.map(|step| step as usize);
         let is_image = pixels.is_some();
+        // Of one column or row it means nothing.
+        let dilation = |axis: usize| if window.size[axis] > 1 { window.dilation[axis] as usize } else { 1 };
         let tiles = self.winograd.is_some();
         // Padding is in the buffer already: of images that of a line, with Winograd's method all.
         let [left, above] = window.before.map(|padding| padding as usize);
@@ -221,14 +225,14 @@ impl Convolve {
                 height: window.size[1] as usize,
                 width: window.size[0] as usize,
                 channels: input.channels as usize,
-                dilation: Axes::ONE,
+                dilation: Axes { x: dilation(0), y: dilation(1) },
             },
             rows_at_once: if is_image { weight_shape.rows_at_once } else { 1 },
             stride: Axes { x, y },
             output: [output.width, output.height],
             input: seen,
             before: Axes { x: if is_image || tiles { 0 } else { left }, y: if tiles { 0 } else { above } },
-            padding: 0,
+            padding: if tiles { 0 } else { self.padding },
             kernels: weight_shape.kernels,
             reuse,
             released: seen[1],

@@ -1,14 +1,16 @@
 //! A network's hardware layers as the engines know them: a file a pipeline. Their encoders know the registers.
 
 mod convolution;
+mod look_up;
 mod normalisation;
 mod pooling;
 mod sdp;
 
 pub(super) use convolution::{Convolve, Pixels, PlacedWeights};
+pub(super) use look_up::{entries, settings};
 pub(super) use normalisation::{normalisation, tables};
 pub(super) use pooling::{Pool, is_whole};
-pub(super) use sdp::{Operand, Process, Stage, StageMethod};
+pub(super) use sdp::{Alu, Factor, Operand, Process, Stage, half};
 
 use super::description;
 use vp_models::nvdla::numeric::Converter;

@@ -1,5 +1,7 @@
 //! Reader that makes layers of the file, each checked against those before it.
 
+mod constants;
+
 use super::{
     Leaky, NamedInput, ReadTensor, Rounding, Tensor, WrittenBias, WrittenConvolution, WrittenElementwise,
     WrittenFunction, WrittenKind, WrittenLayer, WrittenNormalisation, WrittenPair, WrittenPooling,
@@ -28,7 +30,7 @@ fn missing(key: &str, example: &str) -> KeyError {
 const CONVERTER: &str = "converter = { scale = 1, shift = 7 }";
 
 fn no_window(window: Window, input: Shape) -> KeyError {
-    let [columns, rows] = window.size;
+    let [columns, rows] = window.extent();
     wrong("kernel", format!("a window of {columns}x{rows} does not fit on {input} and its padding"))
 }
 
@@ -96,12 +98,16 @@ impl Reader<'_, '_> {
             WrittenKind::Convolution(written) => {
                 let kernel = written.kernel.ok_or_else(|| missing("kernel", "kernel = [3, 3]"))?;
                 let stride = written.stride.unwrap_or([1; 2]);
-                let window = window(kernel, stride, written.padding, written.padding_after)?;
+                let mut window = window(kernel, stride, written.padding, written.padding_after)?;
+                window.dilation = written.dilation.unwrap_or([1; 2]);
+                if let [columns @ 0, rows] | [columns, rows @ 0] = window.dilation {
+                    return Err(wrong("dilation", format!("dilation = [{columns}, {rows}]: at least 1")));
+                }
                 self.convolution(&written, window, sources, shapes)
             }
             WrittenKind::FullyConnected(written) => {
-                let WrittenConvolution { kernel, stride, padding, padding_after, .. } = written;
-                if [kernel, stride, padding, padding_after].iter().any(Option::is_some) {
+                let WrittenConvolution { kernel, stride, padding, padding_after, dilation, .. } = written;
+                if [kernel, stride, padding, padding_after, dilation].iter().any(Option::is_some) {
                     return Err(wrong("kernel", "a fully connected layer's kernel is its input"));
                 }
                 let window = window([input.width, input.height], [1; 2], None, None)?;
@@ -110,6 +116,8 @@ impl Reader<'_, '_> {
             WrittenKind::Pooling(written) => pooling(&written, input),
             WrittenKind::Sum(written) => self.sum(&written, sources, shapes),
             WrittenKind::Elementwise(written) => self.elementwise(&written, shapes),
+            WrittenKind::Scaling(written) => self.scaling(&written, input),
+            WrittenKind::ChannelProduct(written) => self.channel_product(&written, shapes),
             WrittenKind::Activation(written) => Ok((Operation::Activation(self.function(written)?), input)),
             WrittenKind::Concatenation(_) => {
                 let alike = |shape: &Shape| (shape.width, shape.height) == (input.width, input.height);
@@ -149,14 +157,7 @@ impl Reader<'_, '_> {
 
     fn elementwise(&mut self, written: &WrittenElementwise, shapes: &[Shape]) -> Read {
         let input = alike("other", shapes)?;
-        let converter = match written.converter {
-            Some(converter) => {
-                self.refuse_in_fp16([("converter", true)])?;
-                converter
-            }
-            None if self.network.precision == Precision::Fp16 => Converter::NONE,
-            None => return Err(missing("converter", CONVERTER)),
-        };
+        let converter = self.converter(written.converter)?;
         let pair = |method| Operation::Elementwise(Elementwise { method, converter });
         let operation = match written.method {
             WrittenPair::Add => {
@@ -164,8 +165,19 @@ impl Reader<'_, '_> {
             }
             WrittenPair::Multiply => pair(PairMethod::Multiply),
             WrittenPair::Maximum => pair(PairMethod::Maximum),
+            WrittenPair::Minimum => pair(PairMethod::Minimum),
         };
         Ok((operation, input))
+    }
+
+    /// The converter of a layer that integers must have one for.
+    fn converter(&self, written: Option<Converter>) -> Result<Converter, KeyError> {
+        self.refuse_in_fp16([("converter", written.is_some())])?;
+        match written {
+            None if self.network.precision == Precision::Fp16 => Ok(Converter::NONE),
+            None => Err(missing("converter", CONVERTER)),
+            Some(converter) => Ok(converter),
+        }
     }
 
     fn function(&mut self, written: WrittenFunction) -> Result<Function, KeyError> {
@@ -209,7 +221,7 @@ impl Reader<'_, '_> {
         sources: &[Option<usize>],
         shapes: &[Shape],
     ) -> Read {
-        let &WrittenConvolution { relu, leaky, truncate, converter, ref add, .. } = written;
+        let &WrittenConvolution { truncate, converter, ref add, .. } = written;
         let input = shapes[0];
         let kernels = match (written.kernels, written.depthwise) {
             (Some(kernels), _) => kernels,
@@ -234,15 +246,25 @@ impl Reader<'_, '_> {
             ("truncate", truncate.is_some()),
             ("converter", converter.is_some()),
         ])?;
+        if written.scales.is_some() && converter.is_none() && self.network.precision != Precision::Fp16 {
+            return Err(missing("converter", CONVERTER));
+        }
         let mut convolution = Convolution {
             kernels,
             groups,
             window,
+            padding: self.padding_value(written.padding_value)?,
             weights: Vec::new(),
             bias: None,
+            look_up: written.look_up.as_ref().map(|table| self.look_up(table)).transpose()?,
+            scales: written
+                .scales
+                .as_ref()
+                .map(|scales| self.scales("scales", scales, kernels))
+                .transpose()?,
             truncate: truncate.unwrap_or(0),
             added: add.as_ref().map(|added| added.shift.unwrap_or(0)),
-            activation: activation(relu, leaky),
+            activation: self.activation((written.relu, written.leaky), written.prelu.as_ref(), kernels)?,
             converter: converter.unwrap_or(Converter::NONE),
         };
         self.weights(&mut convolution, written, sources, input.channels / groups)?;
@@ -387,7 +409,7 @@ fn window(
         }
     }
     let before = padding.unwrap_or_default();
-    Ok(Window { size, stride, before, after: padding_after.unwrap_or(before) })
+    Ok(Window { size, stride, dilation: [1; 2], before, after: padding_after.unwrap_or(before) })
 }
 
 /// The size of what windows over an input make.

@@ -1,0 +1,79 @@
+//! What is wrong with an operator's inputs or attributes.
+
+use crate::ElementType;
+use thiserror::Error;
+
+/// Why an operator cannot be inferred or run.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum OperatorError {
+    /// An input that the operator needs is left out.
+    #[error("input {input} is left out; it is needed")]
+    Missing {
+        /// Place of the input.
+        input: usize,
+    },
+    /// More inputs, or outputs, than the operator has.
+    #[error("{found} {what} are more than the {most} there are")]
+    TooMany {
+        /// `inputs` or `outputs`.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// An input has elements of a type that the operator does not take.
+    #[error("input {input} has elements of type {found}; {expected} would be right")]
+    Type {
+        /// Place of the input.
+        input: usize,
+        /// Type of its elements.
+        found: ElementType,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// An input has a shape that does not fit the others or the attributes.
+    #[error("input {input} has shape {found}; {expected} would be right")]
+    Shape {
+        /// Place of the input.
+        input: usize,
+        /// Its shape.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// An attribute has a value that it may not have.
+    #[error("{attribute} is {found}; {expected} would be right")]
+    Attribute {
+        /// Name of the attribute.
+        attribute: &'static str,
+        /// Its value.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// An input that decides about shapes is not known before the graph runs.
+    #[error("input {input} ({role}) is known only when the graph runs; a constant would be right")]
+    NotConstant {
+        /// Place of the input.
+        input: usize,
+        /// What it is.
+        role: &'static str,
+    },
+    /// An input has a value that the operator cannot take.
+    #[error("input {input} has the value {found}; {expected} would be right")]
+    Value {
+        /// Place of the input.
+        input: usize,
+        /// The value.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// A tensor, or what is needed to compute one, is larger than may be.
+    #[error("a tensor of {what} is larger than 2 GiB")]
+    TooLarge {
+        /// The tensor.
+        what: String,
+    },
+}
