@@ -13,6 +13,7 @@ pub mod lower;
 mod messages;
 mod model;
 mod order;
+mod prepare;
 mod problem;
 pub mod samples;
 
@@ -20,4 +21,5 @@ pub use distance::{Distance, LayerDistance};
 pub use import::{Imported, Note, Options, Supported, VERSIONS, supported};
 pub use limits::{LARGEST_FILE, MOST_NODES};
 pub use model::{Dimension, Input, Model};
+pub use prepare::{InputShape, OpenedModel, PrepareError, PrepareOptions};
 pub use problem::{Problem, Problems, ReadError};

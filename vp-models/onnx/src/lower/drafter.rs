@@ -226,7 +226,6 @@ impl<'a> Drafter<'a> {
 
     /// Drafts what the CPU does for a value that a unit needs.
     fn by_cpu(&mut self, value: ValueId) -> Result<Placed, NoNetwork> {
-        self.share(value)?;
         let (nodes, sources) = self.region(value);
         if sources.iter().any(|source| !self.places.contains_key(source)) {
             return Err(NoNetwork::SeveralStarts);
@@ -259,26 +258,6 @@ impl<'a> Drafter<'a> {
             activation: super::draft::Act::None,
         };
         Ok(self.add(draft, value, output))
-    }
-
-    /// Makes cubes of what several readers need of the CPU's nodes before a value, so that they are done once.
-    fn share(&mut self, value: ValueId) -> Result<(), NoNetwork> {
-        let (nodes, _) = self.region(value);
-        for at in nodes {
-            let outputs = &self.floats.graph.nodes[at].outputs;
-            for &output in outputs.iter().filter(|output| **output != value) {
-                let is_number = self.value(output).element_type == ElementType::Float;
-                let is_shared = self.uses.readers(output).len() > 1;
-                if is_shared
-                    && is_number
-                    && View::natural(self.shape(output)).is_some()
-                    && self.reads_cubes(output)
-                {
-                    self.place(output)?;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// A draft of the CPU's that moves a tensor into another view.

@@ -26,7 +26,9 @@ use self::ranges::{Ranges, note};
 use self::view::View;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use thiserror::Error;
-use vp_host::network::{Choices, Encoding, Lines, Network, NetworkLayer, Operation, Plan, PlanError, Shape};
+use vp_host::network::{
+    Choices, Encoding, Lines, Network, NetworkLayer, Operation, Plan, PlanError, Shape, Winograd,
+};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
 use vp_tensors::{Graph, GraphError, Tensor, ValueId};
@@ -73,6 +75,18 @@ pub enum WeightScales {
     Kernel,
 }
 
+impl std::str::FromStr for WeightScales {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<WeightScales, String> {
+        match text {
+            "per-tensor" => Ok(WeightScales::Tensor),
+            "per-kernel" => Ok(WeightScales::Kernel),
+            _ => Err(format!("found `{text}`, expected per-kernel or per-tensor")),
+        }
+    }
+}
+
 /// Choices for making a network of a graph.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LowerOptions {
@@ -82,11 +96,18 @@ pub struct LowerOptions {
     pub method: RangeMethod,
     /// Scales of weights that the model does not quantise itself.
     pub weights: WeightScales,
+    /// Choice of Winograd's method for convolutions.
+    pub winograd: Option<Winograd>,
 }
 
 impl Default for LowerOptions {
     fn default() -> LowerOptions {
-        LowerOptions { precision: None, method: RangeMethod::MinMax, weights: WeightScales::Kernel }
+        LowerOptions {
+            precision: None,
+            method: RangeMethod::MinMax,
+            weights: WeightScales::Kernel,
+            winograd: None,
+        }
     }
 }
 
@@ -229,6 +250,8 @@ pub struct Lowered {
     pub start: ValueId,
     /// Nodes that are no unit's, with the reasons.
     pub on_cpu: Vec<(String, String)>,
+    /// True if the model has codes of its own.
+    pub is_quantised: bool,
 }
 
 /// Samples for calibration: each the tensors of the model's inputs.
@@ -263,7 +286,7 @@ pub fn lower(
                 LowerError::NoCube { node, operator: operator.to_owned(), shape }
             }
         })?;
-        match assembled(&floats, drafts, &hardware, (&ranges, options.method), config)? {
+        match assembled(&floats, drafts, &hardware, (&ranges, options), config)? {
             Assembled::Right(lowered) => return Ok(*lowered),
             Assembled::Refused { nodes, layer, why } => {
                 let before = refused.len();
@@ -335,7 +358,7 @@ fn assembled(
     floats: &FloatGraph,
     drafts: Drafts,
     hardware: &Hardware,
-    (ranges, method): (&Ranges, RangeMethod),
+    (ranges, options): (&Ranges, &LowerOptions),
     config: &Config,
 ) -> Result<Assembled, LowerError> {
     let Drafts { mut drafts, mut order, start, input, head, tail, tail_inputs, on_cpu } = drafts;
@@ -346,7 +369,7 @@ fn assembled(
     if hardware.is_integer {
         codes::requantise(&mut drafts, &mut order, floats, start);
     }
-    let mut codes = codes::codes(&drafts, (start, floats), hardware, (ranges, method));
+    let mut codes = codes::codes(&drafts, (start, floats), hardware, (ranges, options.method));
     if hardware.is_integer {
         let before = drafts.len();
         codes::limit(&mut drafts, &mut order, &mut codes);
@@ -363,7 +386,7 @@ fn assembled(
         input: input.cube,
         is_image: is_image(&drafts, &order, input.cube),
         precision: hardware.precision(),
-        choices: Choices::default(),
+        choices: Choices { winograd: options.winograd.unwrap_or_default(), ..Choices::default() },
         layers: Vec::with_capacity(order.len()),
         outputs: Vec::new(),
         demands: Vec::new(),
@@ -425,6 +448,7 @@ fn assembled(
         layers,
         start,
         on_cpu: on_cpu.iter().map(|(at, why)| (name(at), why.clone())).collect(),
+        is_quantised: !floats.codes.is_empty(),
         floats: floats.graph.clone(),
     })))
 }

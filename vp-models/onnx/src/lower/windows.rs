@@ -99,7 +99,7 @@ impl Drafter<'_> {
         Ok(Ok(()))
     }
 
-    /// A pooling of whole lines and columns: in two steps where they are longer than a window.
+    /// A pooling of whole lines and columns: in steps where they are longer than a window.
     pub(crate) fn global_pool(
         &mut self,
         at: usize,
@@ -111,44 +111,68 @@ impl Drafter<'_> {
         let method = if is_average { Method::Average } else { Method::Max };
         let Some(steps) = steps(from) else {
             let Shape { width, height, .. } = from;
-            cpu!("{height} lines of {width} are no windows of PDP, nor windows of windows");
+            cpu!("{height} lines of {width} are more than windows of windows of PDP have");
         };
         let Some(Placed { source, .. }) = self.nchw(input)? else { cpu!("its input is no cube") };
         let (mut source, mut size) = (source, from);
+        // Padding counts as zeros in what is divided.
+        let counted: u32 = steps.iter().map(|step| step.size[0] * step.size[1]).product();
+        let ratio = f64::from(counted) / f64::from(from.width * from.height);
+        let is_exact = !is_average || ratio == 1.0;
         let count = steps.len();
         for (step, window) in steps.into_iter().enumerate() {
-            let made = Shape { width: size.width / window[0], height: size.height / window[1], ..size };
-            let window =
-                Window { size: window, stride: window, before: [0; 2], after: [0; 2], dilation: [1; 2] };
-            let mut draft =
-                self.draft(at, Kind::Pooling(Pooling { method, window }), vec![source], [size, made], output);
-            if step + 1 == count {
+            let [across, down] =
+                [0, 1].map(|axis| [size.width, size.height][axis].div_ceil(window.size[axis]));
+            let made = Shape { width: across, height: down, ..size };
+            let kind = Kind::Pooling(Pooling { method, window });
+            let mut draft = self.draft(at, kind, vec![source], [size, made], output);
+            if step + 1 == count && is_exact {
                 self.add(draft, output, View::of_cube(made));
-            } else {
-                draft.value = None;
-                draft.name = format!("{} first", draft.name);
-                source = Some(self.push(draft));
+                return Ok(Ok(()));
             }
+            draft.value = None;
+            draft.name = format!("{} step {}", draft.name, step + 1);
+            source = Some(self.push(draft));
             size = made;
         }
+        let channels = from.channels as usize;
+        let kind = Kind::Scaling { scales: vec![ratio; channels], addends: vec![0.0; channels] };
+        let draft = self.draft(at, kind, vec![source], [size; 2], output);
+        self.add(draft, output, View::of_cube(size));
         Ok(Ok(()))
     }
 }
 
-/// Windows of which each takes what the one before has made, until one pixel is left: one or two.
-fn steps(cube: Shape) -> Option<Vec<[u32; 2]>> {
-    let most = MOST as u32;
-    let parts = |size: u32| match size <= most {
-        true => Some([1, size]),
-        false => (2..=most)
-            .rev()
-            .find(|part| size.is_multiple_of(*part) && size / part <= most)
-            .map(|part| [part, size / part]),
+/// Windows of which each takes what the one before has made, until one pixel is left; what they lack is padding behind in the first
+/// of them.
+fn steps(cube: Shape) -> Option<Vec<Window>> {
+    let (across, down) = (along(cube.width)?, along(cube.height)?);
+    let count = across.0.len().max(down.0.len()).max(1);
+    let of = |axis: &(Vec<u32>, u32), step: usize| {
+        let padding = if step == 0 { axis.1 } else { 0 };
+        (axis.0.get(step).copied().unwrap_or(1), padding)
     };
-    let (across, down) = (parts(cube.width)?, parts(cube.height)?);
-    let steps = [0, 1].map(|step| [across[step], down[step]]);
-    Some(steps.into_iter().filter(|step| *step != [1, 1]).collect::<Vec<_>>())
-        .map(|steps| if steps.is_empty() { vec![[1, 1]] } else { steps })
+    let window = |step: usize| {
+        let [(columns, right), (lines, bottom)] = [of(&across, step), of(&down, step)];
+        let size = [columns, lines];
+        Window { size, stride: size, before: [0; 2], after: [right, bottom], dilation: [1; 2] }
+    };
+    Some((0..count).map(window).collect())
+}
+
+/// Sizes of windows of windows along an axis, the largest first, and the padding that makes them whole.
+fn along(size: u32) -> Option<(Vec<u32>, u32)> {
+    (size..size + MOST as u32).find_map(|whole| {
+        let (mut left, mut parts) = (whole, Vec::new());
+        while left > 1 {
+            let part = (2..=MOST as u32).rev().find(|part| left.is_multiple_of(*part))?;
+            parts.push(part);
+            left /= part;
+        }
+        let padding = whole - size;
+        let fits = padding == 0 || parts.first().is_some_and(|first| padding < *first);
+        fits.then_some((parts, padding))
+    })
 }
 
 #[cfg(test)]
@@ -156,13 +180,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_cube_is_pooled_in_one_step_or_two() {
-        let of = |width, height| steps(Shape { width, height, channels: 4 });
-        assert_eq!(of(7, 7), Some(vec![[7, 7]]));
-        assert_eq!(of(14, 7), Some(vec![[7, 1], [2, 7]]));
-        assert_eq!(of(1, 1), Some(vec![[1, 1]]));
-        assert_eq!(of(56, 56), Some(vec![[8, 8], [7, 7]]));
-        assert_eq!(of(13, 13), None);
+    fn a_whole_cube_is_pooled_in_steps() {
+        let of = |width, height| {
+            let steps = steps(Shape { width, height, channels: 4 }).unwrap();
+            steps.iter().map(|window| (window.size, window.after)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(7, 7), [([7, 7], [0, 0])]);
+        assert_eq!(of(14, 7), [([7, 7], [0, 0]), ([2, 1], [0, 0])]);
+        assert_eq!(of(1, 1), [([1, 1], [0, 0])]);
+        assert_eq!(of(19, 25), [([5, 5], [1, 0]), ([4, 5], [0, 0])]);
+        assert_eq!(of(160, 160), [([8, 8], [0, 0]), ([5, 5], [0, 0]), ([4, 4], [0, 0])]);
     }
 
     #[test]
