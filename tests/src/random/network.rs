@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use vp_host::network::{
     Activation, Bias, ChannelProduct, Choices, Converter, Convolution, CpuProgram, CubeAxes, Elementwise,
     Encoding, Function, Lines, LookUp, Method, Network, NetworkLayer, Normalisation, Operation, PairMethod,
-    Pooling, Scales, Scaling, Shape, Slope, Sum, Window,
+    Pooling, Scales, Scaling, Shape, Slice, Slope, Sum, Window,
 };
 use vp_models::nvdla::numeric::Precision;
 use vp_tensors::{Binary, ElementType, Graph, Node, Operator, Value, ValueId};
@@ -230,7 +230,7 @@ impl NetworkDraw {
                 place
             };
         let pixel = Window::PIXEL;
-        match self.any(0..11) {
+        match self.any(0..14) {
             6 => {
                 let activation = self.activation(input.channels);
                 let scaling = Scaling {
@@ -299,6 +299,24 @@ impl NetworkDraw {
                 let program = self.turned_sum(input, network.precision);
                 push(network, vec![source; 2], output, Operation::Cpu(program));
             }
+            5 => {
+                let (slice, output) = self.slice(input);
+                push(network, vec![source], output, Operation::Slice(slice));
+            }
+            10 | 11 => {
+                // Whatever is as large, the network's input and one cube twice among it.
+                let layers = network.layers.len() as u32;
+                let drawn =
+                    (0..6).map(|_| self.any(0..layers + 1).checked_sub(1).map(|layer| layer as usize));
+                let is_alike = |other: &Option<usize>| {
+                    let Shape { width, height, .. } = network.shape(*other);
+                    (width, height) == (input.width, input.height)
+                };
+                let alike: Vec<Option<usize>> = drawn.filter(is_alike).take(2).collect();
+                let sources = [vec![source], alike].concat();
+                let channels = sources.iter().map(|source| network.shape(*source).channels).sum();
+                push(network, sources, Shape { channels, ..input }, Operation::Concatenation);
+            }
             _ => {
                 let parts = [0, 1].map(|_| {
                     let kernels = self.any(1..50);
@@ -313,6 +331,23 @@ impl NetworkDraw {
                 push(network, sources, output, Operation::Concatenation);
             }
         }
+    }
+
+    /// A box of a cube: often of whole lines and columns, and of channels that begin with an atom.
+    fn slice(&mut self, input: Shape) -> (Slice, Shape) {
+        let atom = [1, 8, 16, 32][self.any(0..4) as usize];
+        let mut side = |size: u32, atom: u32, whole: u32| {
+            if self.any(0..4) < whole {
+                return (0, size);
+            }
+            let from = self.any(0..size) / atom * atom;
+            let atoms = self.any(1..(size - from).div_ceil(atom) + 1);
+            (from, (atoms * atom).min(size - from))
+        };
+        let (x, width) = side(input.width, 1, 2);
+        let (y, height) = side(input.height, 1, 2);
+        let (channel, channels) = side(input.channels, atom, 1);
+        (Slice { from: [x, y, channel] }, Shape { width, height, channels })
     }
 
     /// The sum of two cubes of the same shape, with columns as lines and lines as columns.

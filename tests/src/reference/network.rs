@@ -5,7 +5,8 @@
 use rayon::prelude::*;
 use vp_host::network::{
     Activation, Bias, ChannelProduct, Converter, Convolution, Elementwise, Function, LookUp, Method, Network,
-    NetworkLayer, Normalisation, Operation, PairMethod, Pooling, Scales, Scaling, Shape, Slope, Sum, Window,
+    NetworkLayer, Normalisation, Operation, PairMethod, Pooling, Scales, Scaling, Shape, Slice, Slope, Sum,
+    Window,
 };
 use vp_models::nvdla::numeric::Precision;
 
@@ -192,6 +193,7 @@ fn made<E: Integer>(layer: &NetworkLayer, inputs: &[Vec<E>], shapes: &[Shape], b
             let codes = evaluated(program, &inputs, shapes, layer.output, false).into_iter();
             codes.map(|code| E::of(saturate(code as i128, E::BITS))).collect()
         }
+        Operation::Slice(slice) => part(layer, &inputs[0], slice),
         Operation::Constant(elements) => E::read(elements),
     }
 }
@@ -205,6 +207,18 @@ pub(super) fn side_by_side<E: Copy>(inputs: &[Vec<E>], shapes: &[Shape]) -> Vec<
         .flat_map(|_| parts.iter_mut().flat_map(|part| part.next().expect("a pixel")).collect::<Vec<_>>())
         .copied()
         .collect()
+}
+
+/// A box of a cube.
+pub(super) fn part<E: Copy + Default + Send + Sync>(
+    layer: &NetworkLayer,
+    input: &[E],
+    Slice { from }: &Slice,
+) -> Vec<E> {
+    each(layer, |y, x, channel, _| {
+        let Shape { width, channels, .. } = layer.input;
+        input[(((y + from[1]) * width + x + from[0]) * channels + channel + from[2]) as usize]
+    })
 }
 
 /// Each pixel so many times.

@@ -180,8 +180,6 @@ proptest! {
         let plan = match plan(&network, &described, &options) {
             Err(
                 PlanError::ConvolutionBuffer { .. }
-                | PlanError::Channels { .. }
-                | PlanError::Concatenation { .. }
                 | PlanError::NoUnit { parameter: "sdp_lut", .. }
                 | PlanError::SramRoom { .. }
                 | PlanError::OnTheFly { .. }

@@ -189,11 +189,7 @@ fn run(
 ) -> Option<(Vec<i8>, Vec<usize>)> {
     let config = &described.nvdla().unwrap().config;
     let plan = match Plan::with(network, config, &Memories::of(described), options) {
-        Err(
-            PlanError::ConvolutionBuffer { .. }
-            | PlanError::Channels { .. }
-            | PlanError::Concatenation { .. },
-        ) => {
+        Err(PlanError::ConvolutionBuffer { .. }) => {
             return None;
         }
         planned => planned.unwrap(),

@@ -12,7 +12,7 @@ use super::layers::{FloatAverage, added_up, is_negative, pdp_results, tile_sums}
 use super::lut::{Unit, look_up};
 use super::{FP16, FP17, FP32, pick, store};
 use crate::reference::cpu::evaluated;
-use crate::reference::network::{each, enlarged, lut, side_by_side, softmax, tables, under};
+use crate::reference::network::{each, enlarged, lut, part, side_by_side, softmax, tables, under};
 use crate::reference::tiles::four_times_transformed;
 use crate::reference::{CubePlace, Format, Lut, PdpLayer, PoolingMethod};
 
@@ -143,6 +143,7 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape], by_winograd
             };
             made.map(code).collect()
         }
+        Operation::Slice(slice) => part(layer, &inputs[0], slice),
         Operation::Constant(elements) => codes(elements),
     }
 }

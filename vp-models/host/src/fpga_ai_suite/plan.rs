@@ -197,6 +197,7 @@ fn operation(layer: &NetworkLayer, filters: &mut Filters) -> Result<Operation, L
         network::Operation::Normalisation(_) => return Err(unknown("normalisation", FOR_THE_HOST)),
         network::Operation::Upsampling(_) => return Err(unknown("upsampling", FOR_THE_HOST)),
         network::Operation::Cpu(_) => return Err(unknown("graph of tensors", FOR_THE_HOST)),
+        network::Operation::Slice(_) => return Err(unknown("slice", FOR_THE_HOST)),
         network::Operation::SoftMax(_) => return Err(unknown("soft-max", FOR_THE_HOST)),
         network::Operation::Constant(_) => return Err(unknown("constant", "give it as an input")),
     })

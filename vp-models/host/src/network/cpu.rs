@@ -30,6 +30,11 @@ pub(super) fn run(
                 .flat_map(|scores| shares(scores, from.precision, *scale))
                 .collect()
         }
+        (Cpu::Slice(corner), [from, ..], [input, ..]) => sliced(input, from, to, *corner),
+        (Cpu::Table(answers), _, [input, ..]) => input
+            .iter()
+            .map(|&element| answers[usize::from(element.wrapping_sub(i8::MIN).cast_unsigned())])
+            .collect(),
         (Cpu::Program(program), ..) => evaluated(program, &inputs, (from, to))
             .map_err(|error| RunError::Evaluation { layer: layer.to_owned(), error })?,
         _ => Vec::new(),
@@ -44,7 +49,7 @@ pub(super) fn run(
 
 /// The elements of a tensor in memory.
 pub(super) fn fetch(tensor: &Tensor, bus: &mut Bus<'_>) -> Result<Vec<i8>, DriverError> {
-    let mut bytes = vec![0; tensor.bytes() as usize];
+    let mut bytes = vec![0; tensor.extent() as usize];
     bus.fetch(tensor.place.memory, tensor.place.address, &mut bytes)?;
     Ok(tensor.unpack(&bytes))
 }
@@ -81,6 +86,21 @@ fn upsampled(input: &[i8], from: &Tensor, factor: u32) -> Vec<i8> {
         for x in 0..width * factor {
             let at = ((y / factor) * width + x / factor) * pixel;
             output.extend_from_slice(&input[at..at + pixel]);
+        }
+    }
+    output
+}
+
+/// A box of the size of `to` from this column, line and channel on.
+fn sliced(input: &[i8], from: &Tensor, to: &Tensor, [left, top, first]: [u32; 3]) -> Vec<i8> {
+    let element = from.precision.bytes();
+    let bytes = to.shape.channels as usize * element;
+    let mut output = Vec::with_capacity(to.host_bytes());
+    for y in top..top + to.shape.height {
+        for x in left..left + to.shape.width {
+            let pixel = y as usize * from.shape.width as usize + x as usize;
+            let at = (pixel * from.shape.channels as usize + first as usize) * element;
+            output.extend_from_slice(&input[at..at + bytes]);
         }
     }
     output

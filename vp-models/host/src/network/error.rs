@@ -1,6 +1,6 @@
 //! Errors of running a network.
 
-use super::description::Network;
+use super::description::{Network, Shape};
 use crate::{DriverError, Warning};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
@@ -28,24 +28,20 @@ pub enum PlanError {
         /// Banks that there are.
         banks: u32,
     },
-    /// The parts of a layer cannot lie in its memory.
+    /// A slice ends beyond its source.
     #[error(
-        "layer `{layer}` cannot hold `{part}`: what is concatenated is made by a layer with hardware, and is part of \
-         one whole only; put a layer between that copies it, such as a pooling of 1x1"
+        "layer `{layer}`: {shape} from column {}, line {} and channel {} on are not within {source_shape}",
+        from[0], from[1], from[2]
     )]
-    Concatenation {
+    Slice {
         /// The layer.
         layer: String,
-        /// The part.
-        part: String,
-    },
-    /// Channels do not lie as a layer needs them.
-    #[error("layer `{layer}`: {why}; concatenate channels in multiples of a memory atom")]
-    Channels {
-        /// The layer.
-        layer: String,
-        /// Reason for which they do not.
-        why: &'static str,
+        /// First column, line and channel.
+        from: [u32; 3],
+        /// Size of the slice.
+        shape: Shape,
+        /// Size of what it is a part of.
+        source_shape: Shape,
     },
     /// NVDLA has no operation for a layer, on no configuration.
     #[error("layer `{layer}`: NVDLA has no {what}; {instead}")]
@@ -207,8 +203,6 @@ impl PlanError {
     pub fn layer(&self) -> Option<&str> {
         match self {
             PlanError::ConvolutionBuffer { layer, .. }
-            | PlanError::Concatenation { layer, .. }
-            | PlanError::Channels { layer, .. }
             | PlanError::NoOperation { layer, .. }
             | PlanError::Program { layer, .. }
             | PlanError::PoolingWindow { layer, .. }
@@ -227,8 +221,7 @@ impl PlanError {
             | PlanError::Contradiction { line, .. } => *line,
             PlanError::NoFormat { .. } => network.lines.precision,
             PlanError::ConvolutionBuffer { layer, .. }
-            | PlanError::Concatenation { layer, .. }
-            | PlanError::Channels { layer, .. }
+            | PlanError::Slice { layer, .. }
             | PlanError::NoOperation { layer, .. }
             | PlanError::Program { layer, .. }
             | PlanError::PoolingWindow { layer, .. }

@@ -108,6 +108,17 @@ impl Channels {
         self.0.len() == 1
     }
 
+    /// Some of the channels as those of a cube of their own, and the surface that it begins with; none where they begin within an
+    /// atom, or others lie in their last one.
+    pub(super) fn apart(&self, channels: Range<u32>, atom: u32) -> Option<(u32, Channels)> {
+        let runs: Vec<Run> = self.runs_of(channels.clone()).collect();
+        let (first, last) = (runs.first()?.at, runs.last().map(|last| last.at + last.channels)?);
+        let next = self.runs_of(channels.end..channels.end + 1).next();
+        let ends = next.is_none_or(|next| next.at >= last.next_multiple_of(atom));
+        let own = runs.into_iter().map(|run| Run { at: run.at - first, ..run }).collect();
+        (first.is_multiple_of(atom) && ends).then_some((first / atom, Channels(own)))
+    }
+
     /// The place of each channel.
     pub fn each(&self) -> impl Iterator<Item = u32> + Clone + '_ {
         self.0.iter().flat_map(|run| run.at..run.at + run.channels)
@@ -185,6 +196,22 @@ impl Tensor {
         Cube { place: self.place, shape, room: *room, atom: *atom, lanes }
     }
 
+    /// The channels of the cube that are the tensor's.
+    pub(super) fn channels(&self) -> Channels {
+        match &self.form {
+            Form::Features { channels, .. } => channels.clone(),
+            Form::Pixels { .. } => Channels::plain(self.shape.channels),
+        }
+    }
+
+    /// Columns and lines that a surface has room for.
+    pub(super) fn room(&self) -> [u32; 2] {
+        match &self.form {
+            Form::Features { room, .. } => *room,
+            Form::Pixels { .. } => [self.shape.width, self.shape.height],
+        }
+    }
+
     /// Gives the surfaces of features room for so many columns and lines, if they have less.
     pub(super) fn make_room(&mut self, size: [u32; 2]) {
         if let Form::Features { room, .. } = &mut self.form {
@@ -202,6 +229,19 @@ impl Tensor {
         match &self.form {
             Form::Features { .. } => self.cube().bytes(),
             Form::Pixels { line_stride, .. } => u64::from(*line_stride) * u64::from(self.shape.height),
+        }
+    }
+
+    /// Returns the bytes from the first of its elements to the end of the atom of the last.
+    pub(super) fn extent(&self) -> u64 {
+        match &self.form {
+            Form::Features { atom, .. } => {
+                let (cube, Shape { width, height, .. }) = (self.cube(), self.shape);
+                u64::from(cube.surfaces() - 1) * u64::from(cube.surface_stride())
+                    + u64::from(height - 1) * u64::from(cube.line_stride())
+                    + u64::from(width * atom)
+            }
+            Form::Pixels { .. } => self.bytes(),
         }
     }
 
@@ -495,6 +535,20 @@ mod tests {
                 assert!(runs.eq(each[start as usize..end as usize].iter().copied()), "{start} to {end}");
             }
         }
+    }
+
+    #[test]
+    fn channels_that_begin_and_end_with_atoms_can_be_a_cube_of_their_own() {
+        let channels = Channels::joined([5, 8, 3].map(Channels::plain).iter(), 4);
+        let apart =
+            |range: Range<u32>| channels.apart(range, 4).map(|(surface, own)| (surface, own.places()));
+        // Five are alone in two atoms; of the eight behind them four are one atom.
+        assert_eq!(apart(0..5), Some((0, 5)));
+        assert_eq!(apart(0..4), Some((0, 4)));
+        assert_eq!(apart(0..9), Some((0, 12)));
+        assert_eq!(apart(9..13), Some((3, 4)));
+        assert_eq!(apart(13..16), Some((4, 3)));
+        assert_eq!((apart(0..3), apart(1..5), apart(9..12), apart(4..5)), (None, None, None, Some((1, 1))));
     }
 
     #[test]

@@ -46,8 +46,8 @@ mod winograd;
 pub use description::{
     Activation, Bias, ChannelProduct, Choices, Compression, Converter, Convolution, CpuProgram, CubeAxes,
     Demand, Demanded, Elementwise, Encoding, Function, Lines, LookUp, Method, Network, NetworkLayer, NoShare,
-    Normalisation, Operation, Options, PairMethod, Pooling, ReadTensor, Scales, Scaling, Shape, Share, Slope,
-    SoftMax, Sum, Window, Winograd, example_input,
+    Normalisation, Operation, Options, PairMethod, Pooling, ReadTensor, Scales, Scaling, Shape, Share, Slice,
+    Slope, SoftMax, Sum, Window, Winograd, example_input,
 };
 pub use error::{MeasureError, PlanError, RunError};
 pub(crate) use layout::entries_of_atoms;

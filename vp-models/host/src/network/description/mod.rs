@@ -221,6 +221,8 @@ pub enum Operation {
     SoftMax(SoftMax),
     /// A graph of tensors: the CPU's.
     Cpu(CpuProgram),
+    /// A part of a cube: a box of the output's size.
+    Slice(Slice),
     /// Elements that are known before, and lie in memory with the weights.
     Constant(Vec<i8>),
 }
@@ -529,6 +531,13 @@ impl Normalisation {
     ) -> Option<Normalisation> {
         synthetic::normalisation(channels, [alpha, beta, k, scale], precision, converter)
     }
+}
+
+/// A box of a cube.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// The column, line and channel of the source that are its first.
+    pub from: [u32; 3],
 }
 
 /// `127 * exp(scale * x) / sum`, rounded to nearest; the scale in 1/65536ths. In int16 it is `32767 * …`, and a step of the input means

@@ -258,6 +258,7 @@ impl Maker {
             Operation::Activation(_)
             | Operation::Upsampling(_)
             | Operation::SoftMax(_)
+            | Operation::Slice(_)
             | Operation::Cpu(_) => input,
             Operation::Constant(_) => of_input(self.precision),
         };

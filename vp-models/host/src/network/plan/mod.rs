@@ -6,6 +6,7 @@
 //! `hazards` says who must wait for whom.
 
 mod access;
+mod adapted;
 mod batch;
 mod copies;
 mod hazards;
@@ -23,13 +24,14 @@ mod tiles;
 mod traffic;
 mod values;
 
+use self::adapted::Adapted;
 use self::batch::Batch;
 use self::operands::Operands;
 use self::operations::{in_tiles, tasks};
 use self::placement::{Copied, Places, Placing, Unplaced};
 use self::traffic::{Usage, reads, usages};
 use self::values::Values;
-use super::description::{Network, Operation};
+use super::description::{Network, Operation, Winograd};
 use super::error::PlanError;
 use super::layout::{MemoryAddress, Tensor};
 use super::winograd::NoWinograd;
@@ -201,9 +203,12 @@ impl Plan {
             return Err(PlanError::NoFormat { config: config.name.clone(), precision: network.precision });
         }
         let frames = options.frames;
-        let mut values = Values::of(network, config)?;
+        let count = network.layers.len();
+        let Adapted { network, origins, ways } = Adapted::of(network, config);
+        let network = network.as_ref();
+        let mut values = Values::of(network, &ways, config);
         let batch = Batch::of(network, &values, frames, config)?;
-        let tasks = tasks(network, &values, &batch, config)?;
+        let tasks = tasks((network, &ways), &values, &batch, config)?;
         values.make_room(&in_tiles(network, &tasks));
         let mut constants = Vec::new();
         let operands = Operands::of(network, &values, &tasks, &batch, config, &mut constants);
@@ -231,16 +236,18 @@ impl Plan {
         };
         let settled: Vec<Values> = (0..frames).map(of_frame).collect();
         let planner = steps::Planner::new(network, config, &settled, (&places, &constants), &batch);
-        let (steps, tables) = planner.steps(&tasks, &operands)?;
-        let mut within = vec![None; network.layers.len()];
+        let (mut steps, tables) = planner.steps(&tasks, &operands)?;
+        steps.iter_mut().for_each(|step| step.layer = origins[step.layer]);
+        let mut within = vec![None; count];
         for task in &tasks {
             if let Some(pooling) = task.pooling {
-                within[pooling] = Some(task.layer);
+                within[origins[pooling]] = Some(origins[task.layer]);
             }
         }
-        let direct = tasks.iter().filter_map(|task| Some((task.layer, task.no_winograd.clone()?)));
+        let direct = tasks.iter().filter_map(|task| Some((origins[task.layer], task.no_winograd.clone()?)));
         let without_winograd = direct.collect();
-        let together = (0..network.layers.len()).map(|layer| frames > 1 && batch.is_last(layer)).collect();
+        let mut together = vec![false; count];
+        (0..origins.len()).for_each(|layer| together[origins[layer]] = frames > 1 && batch.is_last(layer));
         let input = settled[0].of_source(None);
         let outputs = network.outputs.iter().map(|&layer| settled[0].of_layer(layer));
         let stride = |value: &values::Value| batch.stride(&values, value.storage);
@@ -347,7 +354,7 @@ fn copies(placing: &Placing<'_>, places: &Places) -> Vec<PlacedCopy> {
 
 /// Returns true if a layer makes nothing by itself.
 fn is_silent(operation: &Operation) -> bool {
-    matches!(operation, Operation::Concatenation | Operation::Constant(_))
+    matches!(operation, Operation::Concatenation | Operation::Slice(_) | Operation::Constant(_))
 }
 
 #[cfg(test)]

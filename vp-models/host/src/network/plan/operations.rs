@@ -1,5 +1,7 @@
 //! Layers that a hardware layer does together, and the order in which they run.
 
+use super::Cpu;
+use super::adapted::SliceWay;
 use super::batch::Batch;
 use super::order::{in_order, readers};
 use super::parts::parts;
@@ -9,7 +11,7 @@ use super::tiles::by_winograd;
 use super::values::Values;
 use crate::network::description::{
     Activation, Bias, ChannelProduct, Convolution, Function, LookUp, Network, NetworkLayer, Operation,
-    Pooling, Scales, Scaling, Shape, Sum, Window, Winograd,
+    Pooling, Scales, Scaling, Shape, Slice, SoftMax, Sum, Window, Winograd,
 };
 use crate::network::error::PlanError;
 use crate::network::registers::is_whole;
@@ -36,7 +38,20 @@ pub(super) fn check(network: &Network) -> Result<(), PlanError> {
             let wrong = |why| PlanError::Program { layer: layer.name.clone(), why };
             program.check(&inputs, layer.output).map_err(wrong)?;
         }
+        if let Operation::Slice(Slice { from: [x, y, channel] }) = layer.operation {
+            let Shape { width, height, channels } = layer.output;
+            let sides = [(x, width, layer.input.width), (y, height, layer.input.height)];
+            let all = sides.into_iter().chain([(channel, channels, layer.input.channels)]);
+            if all.into_iter().any(|(from, size, of)| from.checked_add(size).is_none_or(|end| end > of)) {
+                let (layer, from, shape, source_shape) =
+                    (layer.name.clone(), [x, y, channel], layer.output, layer.input);
+                return Err(PlanError::Slice { layer, from, shape, source_shape });
+            }
+        }
         let refused = match &layer.operation {
+            Operation::Activation(Function::Table(answers)) if answers.len() != 256 => {
+                Some(("table of other than 256 answers", "give it one for each element from -128 on"))
+            }
             Operation::Activation(Function::Table(_)) if network.precision != Precision::Int8 => Some((
                 "table of answers to int8 in another format",
                 "give a layer of the kind \"scaling\" a `look_up`",
@@ -127,12 +142,15 @@ fn refused_table(table: &LookUp, precision: Precision) -> Lacking {
 
 /// Returns the tasks, in the order in which they run.
 pub(super) fn tasks(
-    network: &Network,
+    (network, ways): (&Network, &[Option<SliceWay>]),
     values: &Values,
     batch: &Batch,
     config: &Config,
 ) -> Result<Vec<Task>, PlanError> {
-    for layer in &network.layers {
+    let by_cpu: Vec<Option<Cpu>> =
+        network.layers.iter().zip(ways).map(|(layer, way)| by_cpu(layer, *way, network, config)).collect();
+    let by_unit = network.layers.iter().zip(&by_cpu).filter(|(_, cpu)| cpu.is_none());
+    for (layer, _) in by_unit {
         if let Some((unit, parameter)) = lacking(&layer.operation, config) {
             let (layer, config) = (layer.name.clone(), config.name.clone());
             return Err(PlanError::NoUnit { layer, unit, config, parameter });
@@ -142,10 +160,19 @@ pub(super) fn tasks(
     let mut tasks: Vec<Task> = Vec::new();
     let mut done = vec![false; network.layers.len()];
     for (place, layer) in network.layers.iter().enumerate() {
-        if done[place] || matches!(layer.operation, Operation::Concatenation | Operation::Constant(_)) {
+        let is_there = matches!(layer.operation, Operation::Concatenation | Operation::Constant(_))
+            || ways[place] == Some(SliceWay::View);
+        if done[place] || is_there {
             continue;
         }
-        let mut task = Task { layer: place, pooling: None, parts: Vec::new(), cubes: 1, no_winograd: None };
+        let mut task = Task {
+            layer: place,
+            pooling: None,
+            parts: Vec::new(),
+            cubes: 1,
+            cpu: by_cpu[place].clone(),
+            no_winograd: None,
+        };
         if let Operation::Convolution(convolution) = &layer.operation {
             task.cubes = batch.cubes(place);
             // As many as the convolution buffer holds.
@@ -175,7 +202,29 @@ pub(super) fn tasks(
         }
         tasks.push(task);
     }
-    Ok(in_order(tasks, network, &readers))
+    Ok(in_order(tasks, (network, ways), &readers))
+}
+
+/// The task of the CPU that a layer is: because no unit does it, or because the configuration was built without that, and the CPU has an
+/// exact way.
+fn by_cpu(layer: &NetworkLayer, way: Option<SliceWay>, network: &Network, config: &Config) -> Option<Cpu> {
+    let is_int8 = network.precision == Precision::Int8;
+    match &layer.operation {
+        Operation::Upsampling(factor) => Some(Cpu::Upsampling(*factor)),
+        Operation::SoftMax(SoftMax { scale }) => Some(Cpu::SoftMax(*scale)),
+        Operation::Cpu(program) => Some(Cpu::Program(program.clone())),
+        Operation::Slice(Slice { from }) if way == Some(SliceWay::Cpu) => Some(Cpu::Slice(*from)),
+        Operation::Activation(function) if is_int8 && lacking(&layer.operation, config).is_some() => {
+            match function {
+                Function::Table(answers) => Some(Cpu::Table(answers.clone())),
+                &Function::Clamp { low, high } if low <= high => {
+                    Some(Cpu::Table((i8::MIN..=i8::MAX).map(|element| element.clamp(low, high)).collect()))
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
 }
 
 /// The cubes that SDP goes over in whole tiles: what convolutions by Winograd's method make, and what is added to it.

@@ -1,6 +1,7 @@
 //! The order in which tasks run: that of the layers, but none right behind one whose output it needs if another could
 //! run in between, as units then wait less for each other.
 
+use super::adapted::SliceWay;
 use super::task::Task;
 use crate::network::description::{Network, Operation};
 use std::collections::BTreeSet;
@@ -23,9 +24,14 @@ fn readers_of(sources: impl ExactSizeIterator<Item = impl Iterator<Item = usize>
 }
 
 /// Puts tasks in their order.
-pub(super) fn in_order(tasks: Vec<Task>, network: &Network, readers: &[Vec<usize>]) -> Vec<Task> {
-    let kinds = network.layers.iter().map(|layer| match layer.operation {
+pub(super) fn in_order(
+    tasks: Vec<Task>,
+    (network, ways): (&Network, &[Option<SliceWay>]),
+    readers: &[Vec<usize>],
+) -> Vec<Task> {
+    let kinds = network.layers.iter().zip(ways).map(|(layer, way)| match layer.operation {
         Operation::Concatenation => LayerOrigin::Whole,
+        Operation::Slice(_) if *way == Some(SliceWay::View) => LayerOrigin::Whole,
         Operation::Constant(_) => LayerOrigin::There,
         _ => LayerOrigin::Made,
     });
@@ -40,7 +46,7 @@ pub(super) fn in_order(tasks: Vec<Task>, network: &Network, readers: &[Vec<usize
 enum LayerOrigin {
     /// A task makes it.
     Made,
-    /// All of its sources are there: it is what is concatenated.
+    /// All of its sources are there: it is what is concatenated, or a part of one of them.
     Whole,
     /// From the start on.
     There,

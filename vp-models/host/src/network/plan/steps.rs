@@ -13,7 +13,7 @@ use super::{ConvolutionMethod, Cpu, PlanStep, Work};
 use crate as host;
 use crate::network::cut::Cut;
 use crate::network::description::{
-    Convolution, Network, NetworkLayer, Normalisation, Operation, Pooling, Shape, SoftMax, Window,
+    Convolution, Network, NetworkLayer, Normalisation, Operation, Pooling, Shape, Slice, Window,
 };
 use crate::network::error::PlanError;
 use crate::network::layout::{Cube, CubePlace, Form, MemoryAddress, Tensor, WeightShape};
@@ -139,6 +139,10 @@ impl<'a> Planner<'a> {
         self.cubes = task.cubes.min(self.batch.frames - self.frame);
         let layer = &self.network.layers[task.layer];
         let named = |refused| PlanError::Register { layer: layer.name.clone(), refused };
+        if let Some(cpu) = &task.cpu {
+            self.cpu(task, cpu.clone());
+            return Ok(());
+        }
         match &layer.operation {
             Operation::Convolution(convolution) => {
                 for (part, operands) in task.parts.iter().zip(&operands.parts) {
@@ -153,15 +157,11 @@ impl<'a> Planner<'a> {
             | Operation::Elementwise(_)
             | Operation::Activation(_)
             | Operation::Scaling(_)
-            | Operation::ChannelProduct(_) => {
-                self.element_by_element(task, layer, operands.constants).map_err(named)
-            }
+            | Operation::ChannelProduct(_)
+            | Operation::Slice(_) => self.element_by_element(task, layer, operands.constants).map_err(named),
             Operation::Normalisation(normalisation) => {
                 self.normalisation(task, layer, normalisation).map_err(named)
             }
-            Operation::Upsampling(factor) => self.cpu(task, Cpu::Upsampling(*factor)),
-            Operation::SoftMax(SoftMax { scale }) => self.cpu(task, Cpu::SoftMax(*scale)),
-            Operation::Cpu(program) => self.cpu(task, Cpu::Program(program.clone())),
             operation => {
                 debug_assert!(super::is_silent(operation));
                 Ok(())
@@ -169,12 +169,11 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn cpu(&mut self, task: &Task, cpu: Cpu) -> Result<(), PlanError> {
+    fn cpu(&mut self, task: &Task, cpu: Cpu) {
         let sources = &self.network.layers[task.layer].sources;
         let from = sources.iter().map(|source| self.values().of_source(*source).tensor.clone()).collect();
         let to = self.values().of_layer(task.layer).tensor.clone();
         self.push(task, Work::Cpu { task: cpu, from, to });
-        Ok(())
     }
 
     /// Returns the tensor that a source gives, where the task finds it.
@@ -207,9 +206,10 @@ impl<'a> Planner<'a> {
 
     /// Returns the access to some channels and lines of a cube, where the task reads no copy of it.
     fn own_access(&self, source: Option<usize>, channels: Range<u32>, lines: Range<u32>) -> Access {
-        let Value { storage, first_surface, .. } = *self.values().of_source(source);
+        let Value { storage, first_surface, before: [_, first_line], .. } = *self.values().of_source(source);
         let lanes = self.config.lanes(self.network.precision);
         let surfaces = first_surface + channels.start / lanes..first_surface + channels.end.div_ceil(lanes);
+        let lines = first_line + lines.start..first_line + lines.end;
         let copies = self.batch.copies(storage, self.frame, self.cubes);
         Access { storage, copies, surfaces, lines }
     }
@@ -223,6 +223,14 @@ impl<'a> Planner<'a> {
                 Cubes { count, stride: self.batch.stride(self.values(), storage) as u32 }
             }
         }
+    }
+
+    /// The part of a cube from a column, a line and a channel on, which begins an atom.
+    fn box_at(&self, source: Option<usize>, [x, y, channel]: [u32; 3]) -> CubePlace {
+        let cube = self.cube(source);
+        let first = self.values().of_source(source).tensor.channels().each().nth(channel as usize);
+        let CubePlace { place, .. } = cube.channels(first.unwrap_or(0), cube.shape.channels).at_line(y);
+        CubePlace { place: place.plus(u64::from(x * cube.atom)), ..cube.at_line(y) }
     }
 
     /// All of a cube, where the task finds it.
@@ -479,8 +487,11 @@ impl<'a> Planner<'a> {
         layer: &NetworkLayer,
         constants: [Option<usize>; 2],
     ) -> Result<(), Refused> {
-        let sources: Vec<CubePlace> =
-            layer.sources.iter().map(|source| self.cube(*source).at_line(0)).collect();
+        let first = |(at, source): (usize, &Option<usize>)| match &layer.operation {
+            Operation::Slice(Slice { from }) if at == 0 => self.box_at(*source, *from),
+            _ => self.cube(*source).at_line(0),
+        };
+        let sources: Vec<CubePlace> = layer.sources.iter().enumerate().map(first).collect();
         let made = self.cube(Some(task.layer));
         let precision = self.network.precision;
         let second = sources.get(1).copied();

@@ -1,5 +1,6 @@
 //! Work that a plan does at once.
 
+use super::Cpu;
 use super::parts::ConvolutionPart;
 use crate::network::winograd::NoWinograd;
 
@@ -13,6 +14,8 @@ pub(super) struct Task {
     pub(super) parts: Vec<ConvolutionPart>,
     /// Frames that run at once.
     pub(super) cubes: u32,
+    /// Task of the CPU, if no unit does it.
+    pub(super) cpu: Option<Cpu>,
     /// Reason why a convolution is computed directly though Winograd's method was asked for.
     pub(super) no_winograd: Option<NoWinograd>,
 }

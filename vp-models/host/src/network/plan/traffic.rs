@@ -39,16 +39,12 @@ pub(super) fn reads(network: &Network, values: &Values, tasks: &[Task]) -> Vec<R
         let sources = layer.sources.iter().enumerate();
         let read = sources.map(|(place, &source)| {
             let tensor = &values.of_source(source).tensor;
-            let bytes = if is_of_cpu(layer) { 0 } else { read(layer, place, tensor, task) };
+            let bytes = if task.cpu.is_some() { 0 } else { read(layer, place, tensor, task) };
             Read { source, task: at, bytes }
         });
         read.collect::<Vec<_>>()
     };
     tasks.iter().enumerate().flat_map(of_task).collect()
-}
-
-fn is_of_cpu(layer: &NetworkLayer) -> bool {
-    matches!(layer.operation, Operation::Upsampling(_) | Operation::SoftMax(_) | Operation::Cpu(_))
 }
 
 /// The usage of each of the cubes' memories.
@@ -75,7 +71,7 @@ pub(super) fn usages(
     for (at, task) in tasks.iter().enumerate() {
         let layer = &network.layers[task.layer];
         let made = values.of_layer(task.pooling.unwrap_or(task.layer));
-        let is_cpu = is_of_cpu(layer);
+        let is_cpu = task.cpu.is_some();
         used(made.storage, at, if is_cpu { 0 } else { moved(&made.tensor, task) });
         for source in layer.sources.iter().filter(|_| is_cpu) {
             of_cpu.push([values.of_source(*source).storage, made.storage]);

@@ -3,8 +3,8 @@
 //! What is concatenated is not copied: each part is written where it belongs in the whole, from an atom on. What reads the
 //! whole then knows of the places between (channels of weights that are zero).
 
-use crate::network::description::{Network, NetworkLayer, Operation};
-use crate::network::error::PlanError;
+use super::adapted::{SliceWay, made};
+use crate::network::description::{Network, Operation, Slice};
 use crate::network::layout::{Channels, Form, MemoryAddress, Tensor};
 use crate::network::winograd;
 use std::collections::HashSet;
@@ -20,6 +20,10 @@ pub(super) struct Value {
     pub(super) storage: usize,
     /// Surfaces of that before its own.
     pub(super) first_surface: u32,
+    /// Columns and lines of that before its own: none but of a part of another cube.
+    pub(super) before: [u32; 2],
+    /// The cube of which it is a part, if it has no memory of its own.
+    pub(super) part_of: Option<usize>,
 }
 
 /// Memory of one cube, or of several that are one.
@@ -39,7 +43,8 @@ pub(super) struct Values {
 }
 
 impl Values {
-    pub(super) fn of(network: &Network, config: &Config) -> Result<Values, PlanError> {
+    /// The cubes of a network whose slices come to be in these ways.
+    pub(super) fn of(network: &Network, ways: &[Option<SliceWay>], config: &Config) -> Values {
         let image = network.is_image && reads_pixels(network);
         let input = match image {
             true => Tensor::image(network.input, network.precision),
@@ -48,22 +53,32 @@ impl Values {
                 Tensor::features(network.input, channels, network.precision, config)
             }
         };
-        let value =
-            |name: &str, tensor| Value { name: name.to_owned(), tensor, storage: 0, first_surface: 0 };
-        let mut values = vec![value("input", input)];
-        for layer in &network.layers {
-            let channels = channels(layer, &values, config.lanes(network.precision))?;
+        let value = |name: &str, tensor, part_of| Value {
+            name: name.to_owned(),
+            tensor,
+            storage: 0,
+            first_surface: 0,
+            before: [0; 2],
+            part_of,
+        };
+        let mut values = vec![value("input", input, None)];
+        for (layer, way) in network.layers.iter().zip(ways) {
+            let source = |source: &Option<usize>| values[place_of(*source)].tensor.channels();
+            let sources: Vec<Channels> = layer.sources.iter().map(source).collect();
+            let channels = made(layer, &sources, *way, config.lanes(network.precision));
             let tensor = Tensor::features(layer.output, channels, network.precision, config);
-            values.push(value(&layer.name, tensor));
+            let part_of = (*way == Some(SliceWay::View)).then(|| place_of(layer.sources[0]));
+            values.push(value(&layer.name, tensor, part_of));
         }
         let mut values = Values { values, storages: Vec::new() };
-        values.place(network, config)?;
-        Ok(values)
+        values.place(network, config);
+        values.place_parts(network, config);
+        values
     }
 
     /// Returns the cube that a source gives.
     pub(super) fn of_source(&self, source: Option<usize>) -> &Value {
-        &self.values[source.map_or(0, |layer| layer + 1)]
+        &self.values[place_of(source)]
     }
 
     /// Returns the cube that a layer makes.
@@ -72,10 +87,13 @@ impl Values {
     }
 
     /// Gives each its memory: those that are concatenated that of the whole.
-    fn place(&mut self, network: &Network, config: &Config) -> Result<(), PlanError> {
+    fn place(&mut self, network: &Network, config: &Config) {
         let mut parts: Vec<Option<(usize, u32)>> = vec![None; self.values.len()];
         // A whole comes before its parts, from behind.
         for (place, layer) in network.layers.iter().enumerate().rev() {
+            if self.values[place + 1].part_of.is_some() {
+                continue;
+            }
             self.settle(place + 1, parts[place + 1], &layer.operation);
             if layer.operation != Operation::Concatenation {
                 continue;
@@ -83,19 +101,33 @@ impl Values {
             let Value { storage, first_surface, .. } = self.values[place + 1];
             let mut surface = first_surface;
             for source in &layer.sources {
-                let of = source.map_or(0, |layer| layer + 1);
-                let is_constant =
-                    source.is_some_and(|of| matches!(network.layers[of].operation, Operation::Constant(_)));
-                if of == 0 || is_constant || parts[of].is_some() {
-                    let part = self.values[of].name.clone();
-                    return Err(PlanError::Concatenation { layer: layer.name.clone(), part });
-                }
+                let of = place_of(*source);
+                // A part of one whole only: `adapted` copies others.
+                debug_assert!(of > 0 && parts[of].is_none() && self.values[of].part_of.is_none());
                 parts[of] = Some((storage, surface));
                 surface += self.surfaces(of, config);
             }
         }
         self.settle(0, None, &Operation::Concatenation);
-        Ok(())
+    }
+
+    /// Gives parts of other cubes their places in those.
+    fn place_parts(&mut self, network: &Network, config: &Config) {
+        for (at, layer) in network.layers.iter().enumerate() {
+            let (Operation::Slice(Slice { from: [x, y, channel] }), Some(whole)) =
+                (&layer.operation, self.values[at + 1].part_of)
+            else {
+                continue;
+            };
+            let Value { storage, first_surface, before, tensor, .. } = self.values[whole].clone();
+            let channels = *channel..channel + layer.output.channels;
+            let surface = tensor.channels().apart(channels, config.lanes(network.precision));
+            let part = &mut self.values[at + 1];
+            part.storage = storage;
+            part.first_surface = first_surface + surface.map_or(0, |(surface, _)| surface);
+            part.before = [before[0] + x, before[1] + y];
+            part.tensor.make_room(tensor.room());
+        }
     }
 
     fn surfaces(&self, of: usize, config: &Config) -> u32 {
@@ -123,7 +155,8 @@ impl Values {
     /// Gives the memories of these cubes room for whole tiles. All that shares one has it: it has one distance of lines and of surfaces.
     pub(super) fn make_room(&mut self, cubes: &[Option<usize>]) {
         let storages: HashSet<usize> = cubes.iter().map(|&cube| self.of_source(cube).storage).collect();
-        for value in self.values.iter_mut().filter(|value| storages.contains(&value.storage)) {
+        let own = |value: &&mut Value| value.part_of.is_none() && storages.contains(&value.storage);
+        for value in self.values.iter_mut().filter(own) {
             let Value { tensor, first_surface, storage, .. } = value;
             let without = tensor.clone();
             tensor.make_room(winograd::room(tensor.shape));
@@ -134,6 +167,12 @@ impl Values {
                 *bytes = tensor.pack(&without.unpack(bytes));
             }
         }
+        for at in 0..self.values.len() {
+            if let Some(whole) = self.values[at].part_of {
+                let room = self.values[whole].tensor.room();
+                self.values[at].tensor.make_room(room);
+            }
+        }
     }
 
     /// The places of all, from those of their memories.
@@ -142,11 +181,19 @@ impl Values {
             let place = places[value.storage];
             value.tensor.place = match value.tensor.form {
                 Form::Pixels { .. } => place,
-                Form::Features { .. } => place
-                    .plus(u64::from(value.first_surface) * u64::from(value.tensor.cube().surface_stride())),
+                Form::Features { atom, .. } => {
+                    let (cube, [x, y]) = (value.tensor.cube(), value.before);
+                    let surfaces = u64::from(value.first_surface) * u64::from(cube.surface_stride());
+                    place.plus(surfaces + u64::from(y) * u64::from(cube.line_stride()) + u64::from(x * atom))
+                }
             };
         }
     }
+}
+
+/// The place of a source's cube.
+fn place_of(source: Option<usize>) -> usize {
+    source.map_or(0, |layer| layer + 1)
 }
 
 /// Returns true if all that reads the input can read pixels.
@@ -155,34 +202,4 @@ fn reads_pixels(network: &Network) -> bool {
         matches!(&layer.operation, Operation::Convolution(convolution)
             if convolution.groups == 1 && convolution.added.is_none() && !convolution.window.is_dilated())
     })
-}
-
-/// Returns the channels of its cube that a layer's output are.
-fn channels(layer: &NetworkLayer, before: &[Value], lanes: u32) -> Result<Channels, PlanError> {
-    let of = |source: &Option<usize>| match &before[source.map_or(0, |layer| layer + 1)].tensor {
-        Tensor { form: Form::Features { channels, .. }, .. } => channels.clone(),
-        Tensor { shape, .. } => Channels::plain(shape.channels),
-    };
-    let sources: Vec<Channels> = layer.sources.iter().map(of).collect();
-    let gaps = |why| PlanError::Channels { layer: layer.name.clone(), why };
-    match &layer.operation {
-        Operation::Pooling(_) | Operation::Activation(_) => Ok(sources[0].clone()),
-        Operation::Concatenation => Ok(Channels::joined(&sources, lanes)),
-        Operation::Sum(_) | Operation::Elementwise(_) | Operation::ChannelProduct(_)
-            if sources[0] != sources[1] =>
-        {
-            Err(gaps("the channels of its inputs do not lie alike"))
-        }
-        Operation::Sum(_)
-        | Operation::Elementwise(_)
-        | Operation::ChannelProduct(_)
-        | Operation::Scaling(_) => Ok(sources[0].clone()),
-        Operation::Convolution(_) if sources.get(1).is_some_and(|added| !added.is_plain()) => {
-            Err(gaps("the channels of what it adds do not lie one behind the other"))
-        }
-        Operation::Normalisation(_) if !sources[0].is_plain() => {
-            Err(gaps("its window would lie over places between its input's channels"))
-        }
-        _ => Ok(Channels::plain(layer.output.channels)),
-    }
 }

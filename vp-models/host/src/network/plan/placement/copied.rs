@@ -152,7 +152,11 @@ impl Placing<'_> {
     ) -> [Vec<Useful>; 2] {
         let is_free = |source: Option<usize>| {
             let storage = self.values.of_source(source).storage;
-            in_sram.storages[storage].is_none() && demands[storage].is_none() && !self.is_constant(storage)
+            // Of a part of a cube lines and surfaces do not follow each other.
+            self.values.of_source(source).part_of.is_none()
+                && in_sram.storages[storage].is_none()
+                && demands[storage].is_none()
+                && !self.is_constant(storage)
         };
         // Of what runs once for several frames each frame's cube is one of several.
         let is_read = |read: &&Read| {
