@@ -12,6 +12,8 @@ mod messages;
 mod model;
 mod order;
 mod problem;
+#[cfg(test)]
+mod tests;
 
 pub use import::{Imported, Note, Options, Supported, VERSIONS, supported};
 pub use limits::{LARGEST_FILE, MOST_NODES};
