@@ -16,6 +16,8 @@ mod order;
 mod prepare;
 mod problem;
 pub mod samples;
+#[cfg(test)]
+mod tests;
 
 pub use distance::{Distance, LayerDistance};
 pub use import::{Imported, Note, Options, Supported, VERSIONS, supported};

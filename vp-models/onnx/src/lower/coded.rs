@@ -8,7 +8,7 @@ use super::{Code, Hardware, WeightScales};
 use std::sync::Arc;
 use vp_host::network::{
     self as host, Activation, Bias, ChannelProduct, Converter, Convolution, CpuProgram, CubeAxes,
-    Elementwise, Encoding, LookUp, Normalisation, Operation, PairMethod, Scales, Scaling, Sum,
+    Elementwise, Encoding, LookUp, Normalisation, Operation, PairMethod, Scales, Scaling, Slice, Sum,
 };
 use vp_models::nvdla::numeric::Precision;
 
@@ -67,7 +67,7 @@ impl<'a> Coded<'a> {
                 made.map(Operation::Normalisation).ok_or_else(|| "its factors are no numbers".to_owned())
             }
             Kind::Upsampling(factor) => Ok(Operation::Upsampling(*factor)),
-            Kind::Slice(_) => Err("WIP".to_owned()),
+            Kind::Slice(from) => Ok(Operation::Slice(Slice { from: *from })),
             Kind::Cpu(on_cpu) => {
                 let inputs =
                     on_cpu.inputs.iter().zip(&self.reads).map(|(view, code)| encoding(view, *code)).collect();
