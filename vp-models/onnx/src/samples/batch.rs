@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use vp_models::bounded_file::read_tensor;
 use vp_tensors::{ElementType, Elements, Tensor, Value};
 
-/// What a network takes at once.
+/// Tensors that a network takes at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// File that it is of, with its place from 0 if that has several: `photo.png`, `all.npy[3]`.
@@ -34,7 +34,7 @@ pub struct Sample {
 pub struct SampleError {
     /// The file.
     pub file: PathBuf,
-    /// What is wrong with it.
+    /// Text that says what is wrong with it.
     pub fault: SampleFault,
 }
 
@@ -250,7 +250,7 @@ fn named(input: &Value) -> String {
     input.name.escape_debug().to_string()
 }
 
-/// So many elements at that multiple of their number.
+/// Elements of one sample: so many, behind those of so many samples.
 fn slice(elements: &Elements, at: usize, count: usize) -> Elements {
     let range = at * count..(at + 1) * count;
     match elements {

@@ -38,7 +38,7 @@ pub enum NpyError {
     /// A shape that no tensor has.
     #[error("{0} axes; at most {MOST_AXES} are read")]
     Axes(usize),
-    /// Too few elements, or too many.
+    /// Another number of elements.
     #[error("{found} bytes of elements; shape {shape:?} of `{kind}` takes {}", counted(*wanted))]
     Length {
         /// Bytes behind the header.

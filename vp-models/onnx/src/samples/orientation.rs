@@ -2,7 +2,7 @@
 
 use super::picture::Size;
 
-/// How a picture's lines lie: 1 is as they are seen, 2 to 8 are mirrored or turned.
+/// Way in which a picture's lines lie: 1 is as they are seen, 2 to 8 are mirrored or turned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Orientation(u8);
 
@@ -104,7 +104,7 @@ pub(super) mod tests {
         assert_eq!(Orientation::of_exif(b"II*\0\xff\xff\xff\xff"), Orientation::UPRIGHT);
     }
 
-    /// What Pillow 13.0 makes of the pixels 0 to 5 in two lines:
+    /// Pixels 0 to 5 in two lines, as Pillow 13.0 turns them:
     ///
     /// ```text
     /// a = Image.fromarray(np.arange(6, dtype=np.uint8).reshape(2, 3))

@@ -40,7 +40,7 @@ struct Taps {
 }
 
 impl Taps {
-    /// Of the sample at a place, where so many samples become so many.
+    /// Taps of the sample at a place, where so many samples become so many.
     fn new(interpolation: Interpolation, from: usize, to: usize, at: usize) -> Taps {
         let ratio = from as f64 / to as f64;
         let centre = (at as f64 + 0.5) * ratio;
@@ -73,7 +73,7 @@ impl Taps {
         }
     }
 
-    /// Those within a filter's reach on either side of the centre, which is in samples of the smaller of the two pictures.
+    /// Taps within a filter's reach on either side of the centre; the reach is in samples of the smaller of the two pictures.
     fn filtered(from: usize, centre: f64, ratio: f64, reach: f64, filter: impl Fn(f64) -> f64) -> Taps {
         let widening = ratio.max(1.0);
         let first = (centre - reach * widening + 0.5).max(0.0) as usize;
