@@ -33,7 +33,7 @@ const ROOMS: [(&str, &str, &[&str]); 24] = [
         "vp-bridge/check",
         &["vp-hub", "vp-models", "vp-native-values", "vp-protocols", "vp-transport"],
     ),
-    ("vp-study", "vp-bridge/study", &["vp-core", "vp-host", "vp-models", "vp-observers"]),
+    ("vp-study", "vp-bridge/study", &["vp-core", "vp-host", "vp-models", "vp-observers", "vp-onnx"]),
     ("vp-c", "clients/c", &["vp-client", "vp-hub", "vp-models", "vp-partner"]),
     (
         "vp-python",
