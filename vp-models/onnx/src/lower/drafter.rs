@@ -307,6 +307,12 @@ impl<'a> Drafter<'a> {
             outputs: outputs.to_vec(),
             nodes,
         };
+        // What the model quantises is quantised here, too; a cube's numbers are codes already.
+        for (value, code) in self.floats.codes.iter().collect::<BTreeMap<_, _>>() {
+            if !self.places.contains_key(value) {
+                part.quantise(*value, *code);
+            }
+        }
         for at in 0..part.inputs.len() {
             if let Some(placed) = self.places.get(&part.inputs[at]) {
                 let (_, sizes) = placed.view.apart();
@@ -421,6 +427,8 @@ pub(crate) trait Edges {
     fn reshape_input(&mut self, at: usize, shape: &[usize]);
     /// Makes an output one of another shape.
     fn reshape_output(&mut self, at: usize, shape: &[usize]);
+    /// Rounds a value to a code and takes it back, if the graph makes or is given it.
+    fn quantise(&mut self, value: ValueId, code: Code);
     /// The graph with the values alone that it has to do with.
     fn compacted(self) -> Graph;
 }
@@ -474,6 +482,48 @@ impl Edges for Graph {
         let outer = ValueId(self.values.len() - 1);
         self.nodes.push(reshape(&name, output, wanted, outer));
         self.outputs[at] = outer;
+    }
+
+    fn quantise(&mut self, value: ValueId, Code { scale, zero }: Code) {
+        let made = self.nodes.iter().position(|node| node.outputs.contains(&value));
+        let given = self.inputs.iter().position(|input| *input == value);
+        let own = self.values[value.0].clone();
+        let Some(behind) = made.map(|at| at + 1).or(given.map(|_| 0)) else { return };
+        if own.element_type != ElementType::Float {
+            return;
+        }
+        let mut add = |name: &str, element_type: ElementType, shape: &[usize]| {
+            let (name, shape) = (format!("{} {name}", own.name), shape.to_vec());
+            self.values.push(Value { name, shape, element_type });
+            ValueId(self.values.len() - 1)
+        };
+        let exact = add("before its code", ElementType::Float, &own.shape);
+        let coded = add("code", ElementType::Int8, &own.shape);
+        let scales = [add("scale", ElementType::Float, &[]), add("zero", ElementType::Int8, &[])];
+        let constants = [
+            Tensor::floats(Vec::new(), vec![scale]),
+            Tensor::of(Vec::new(), Elements::Int8(vec![zero.clamp(-128, 127) as i8])),
+        ];
+        self.constants.extend(scales.into_iter().zip(constants.map(Arc::new)));
+        match (made, given) {
+            (Some(at), _) => {
+                let outputs = &mut self.nodes[at].outputs;
+                outputs.iter_mut().filter(|output| **output == value).for_each(|output| *output = exact);
+            }
+            (None, Some(at)) => self.inputs[at] = exact,
+            (None, None) => {}
+        }
+        let node = |operator: Operator, from: ValueId, to: ValueId| Node {
+            name: format!("{} {}", own.name, operator.name()),
+            operator,
+            inputs: vec![Some(from), Some(scales[0]), Some(scales[1])],
+            outputs: vec![to],
+        };
+        let both = [
+            node(Operator::QuantizeLinear { axis: 0 }, exact, coded),
+            node(Operator::DequantizeLinear { axis: 0 }, coded, value),
+        ];
+        self.nodes.splice(behind..behind, both);
     }
 
     fn compacted(mut self) -> Graph {
