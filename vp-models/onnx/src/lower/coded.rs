@@ -103,7 +103,7 @@ impl<'a> Coded<'a> {
     fn convolution(&self, kernels: &Kernels) -> Result<Operation, Why> {
         let (x, y) = (self.reads[0], self.makes);
         let count = kernels.kernels as usize;
-        let (weights, scales) = self.integers(&kernels.weights, count);
+        let (weights, scales) = self.integers(kernels);
         let each = weights.len() / count.max(1);
         let of_kernel = |kernel: usize| f64::from(scales[kernel % scales.len()]) * f64::from(x.scale);
         let added = kernels.adds.then(|| self.reads[1]);
@@ -163,26 +163,45 @@ impl<'a> Coded<'a> {
     }
 
     /// Weights as integers, and their scales.
-    fn integers(&self, weights: &Weights, kernels: usize) -> (Vec<i8>, Vec<f32>) {
-        let floats = match weights {
+    fn integers(&self, kernels: &Kernels) -> (Vec<i8>, Vec<f32>) {
+        let floats = match &kernels.weights {
             Weights::Codes { values, scales } => return (values.clone(), scales.clone()),
             Weights::Floats(floats) => floats,
         };
-        let largest = |floats: &[f32]| floats.iter().fold(0.0_f32, |most, weight| most.max(weight.abs()));
-        let whole = largest(floats).max(f32::MIN_POSITIVE);
-        let each = (floats.len() / kernels.max(1)).max(1);
-        let scales: Vec<f32> = match self.hardware.weight_scales {
-            WeightScales::Tensor => vec![whole / 127.0],
-            // Factors have 15 bits: kernels a thousand times smaller than the largest would have too few of them.
-            WeightScales::Kernel => {
-                floats.chunks(each).map(|kernel| largest(kernel).max(whole / 1024.0) / 127.0).collect()
-            }
-        };
+        let each = (floats.len() / kernels.kernels.max(1) as usize).max(1);
+        let scales = self.weight_scales(kernels, floats.chunks(each));
         let code = |(kernel, weight): (usize, &f32)| (weight / scales[kernel % scales.len()]).round() as i8;
         let of_kernel = |(kernel, weights): (usize, &[f32])| -> Vec<i8> {
             weights.iter().map(|weight| code((kernel, weight))).collect()
         };
         (floats.chunks(each).enumerate().flat_map(of_kernel).collect(), scales)
+    }
+
+    /// Scales of the weights of these kernels.
+    fn weight_scales<'b>(
+        &self,
+        kernels: &Kernels,
+        each: impl Iterator<Item = &'b [f32]> + Clone,
+    ) -> Vec<f32> {
+        let (x, y) = (self.reads[0], self.makes);
+        let largest = |floats: &[f32]| floats.iter().fold(0.0_f32, |most, weight| most.max(weight.abs()));
+        let whole = each.clone().map(largest).fold(f32::MIN_POSITIVE, f32::max) / 127.0;
+        // Factors have 15 bits: kernels a thousand times smaller than the largest would have too few of them.
+        let mut scales: Vec<f32> =
+            each.clone().map(|kernel| (largest(kernel) / 127.0).max(whole / 1024.0)).collect();
+        // Biases have 16 bits and one shift, which may cost an eighth of an output's step: a kernel of small weights beside a large bias
+        // takes coarser ones, so that its bias has room.
+        let step = f64::from(whole) * f64::from(x.scale) / f64::from(y.scale);
+        let shift = (0.25 / step).log2().floor().clamp(0.0, 12.0);
+        for ((scale, weights), bias) in scales.iter_mut().zip(each).zip(&kernels.bias) {
+            let sum: f64 = weights.iter().map(|weight| f64::from(*weight)).sum();
+            let bias = (bias / f64::from(x.scale) - sum * f64::from(x.zero)).abs();
+            *scale = scale.max((bias / (32767.0 * shift.exp2())) as f32);
+        }
+        match self.hardware.weight_scales {
+            WeightScales::Tensor => vec![scales.into_iter().fold(whole, f32::max)],
+            WeightScales::Kernel => scales,
+        }
     }
 
     fn convolution_of_halves(&self, kernels: &Kernels) -> Operation {

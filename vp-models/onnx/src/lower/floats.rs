@@ -88,12 +88,77 @@ impl Floats {
                 self.convolution(node, &inputs, Operator::Conv(spatial.clone()))
             }
             Operator::QLinearMatMul => self.product(node, &inputs),
+            Operator::DynamicQuantizeLinear => self.at_run_time(node, &inputs),
+            Operator::ConvInteger(spatial) => {
+                self.of_integers(node, &inputs, Operator::Conv(spatial.clone()))
+            }
+            Operator::MatMulInteger => self.of_integers(node, &inputs, Operator::MatMul),
+            Operator::Cast { to: ElementType::Float } => self.cast(node, &inputs),
+            Operator::Split { .. } => self.passed(node, &inputs),
             operator if passes_codes(operator) => self.passed(node, &inputs),
             _ => None,
         };
-        if taken.is_none() {
+        if taken.is_none() && self.folded(node, &inputs).is_none() {
             self.made.graph.nodes.push(Node { inputs, ..node.clone() });
         }
+    }
+
+    /// Computes a node of which only constants are read.
+    fn folded(&mut self, node: &Node, inputs: &[Option<ValueId>]) -> Option<()> {
+        let is_quantisation = matches!(node.operator, Operator::DequantizeLinear { .. });
+        let &[output] = &node.outputs[..] else { return None };
+        if is_quantisation || inputs.iter().flatten().next().is_none() {
+            return None;
+        }
+        let read = |input: &Option<ValueId>| match input {
+            None => Some(None),
+            Some(input) => self.made.graph.constant(*input).map(Some),
+        };
+        let read = inputs.iter().map(read).collect::<Option<Vec<_>>>()?;
+        let made = node.operator.run(&read, 1).ok()?.into_iter().next()?;
+        self.made.graph.constants.insert(output, Arc::new(made));
+        Some(())
+    }
+
+    /// `DynamicQuantizeLinear`: the network has its own codes, so that numbers stand for its codes, with a scale of 1.
+    fn at_run_time(&mut self, node: &Node, inputs: &[Option<ValueId>]) -> Option<()> {
+        let &[codes, scale, zero] = &node.outputs[..] else { return None };
+        self.stands[codes.0] = inputs[0]?;
+        self.made.graph.constants.insert(scale, Arc::new(Tensor::floats(Vec::new(), vec![1.0])));
+        self.made.graph.constants.insert(zero, Arc::new(Tensor::of(Vec::new(), Elements::Uint8(vec![0]))));
+        Some(())
+    }
+
+    /// `ConvInteger` or `MatMulInteger` of numbers, and of weights whose scale comes later.
+    fn of_integers(&mut self, node: &Node, inputs: &[Option<ValueId>], operator: Operator) -> Option<()> {
+        let &[Some(data), Some(weights), ..] = inputs else { return None };
+        if self.made.graph.value(data).element_type != ElementType::Float {
+            return None;
+        }
+        let zero = inputs.get(3).copied().flatten().and_then(|zero| self.made.graph.constant(zero));
+        let zeros = match zero {
+            Some(zero) => zero.to_integers()?,
+            None => vec![0],
+        };
+        let scales = Scales { scales: vec![1.0; zeros.len()], zeros, is_unsigned: false };
+        let axis =
+            if operator == Operator::MatMul { self.made.graph.value(weights).shape.len() - 1 } else { 0 };
+        let weights = self.constant(weights, &scales, axis)?;
+        let number = self.number(*node.outputs.first()?, " as numbers");
+        self.stands[node.outputs[0].0] = number;
+        let inputs = vec![Some(data), Some(weights)];
+        self.made.graph.nodes.push(Node { name: node.name.clone(), operator, inputs, outputs: vec![number] });
+        Some(())
+    }
+
+    /// A cast of what is numbers already.
+    fn cast(&mut self, node: &Node, inputs: &[Option<ValueId>]) -> Option<()> {
+        let input = inputs[0]?;
+        if self.made.graph.value(input).element_type != ElementType::Float {
+            return None;
+        }
+        self.stands[node.outputs[0].0] = input;
+        Some(())
     }
 
     fn scales(&self, scale: Option<ValueId>, zero: Option<ValueId>, of: ElementType) -> Option<Scales> {
@@ -291,24 +356,28 @@ impl Floats {
     /// An operator that moves codes as it would move numbers.
     fn passed(&mut self, node: &Node, inputs: &[Option<ValueId>]) -> Option<()> {
         let output = *node.outputs.first()?;
-        if node.outputs.len() > 1 || self.made.graph.value(output).element_type == ElementType::Float {
+        if self.made.graph.value(output).element_type == ElementType::Float {
             return None;
         }
-        let first = *self.coded.get(&inputs[0]?)?;
+        let (number, code) = *self.coded.get(&inputs[0]?)?;
         let read = match node.operator {
             Operator::Concat { .. } => inputs
                 .iter()
                 .map(|input| {
-                    self.coded.get(&(*input)?).filter(|(_, code)| *code == first.1).map(|(of, _)| Some(*of))
+                    let coded = self.coded.get(&(*input)?);
+                    coded.filter(|(_, of)| *of == code).map(|(number, _)| Some(*number))
                 })
                 .collect::<Option<Vec<_>>>()?,
-            _ => replaced(inputs, 0, first.0),
+            _ => replaced(inputs, 0, number),
         };
-        let number = self.number(output, " as numbers");
-        let made = Node { inputs: read, outputs: vec![number], ..node.clone() };
+        let numbers: Vec<ValueId> =
+            node.outputs.iter().map(|output| self.number(*output, " as numbers")).collect();
+        let made = Node { inputs: read, outputs: numbers.clone(), ..node.clone() };
         self.made.graph.nodes.push(made);
-        self.made.codes.insert(number, first.1);
-        self.coded.insert(output, (number, first.1));
+        for (output, number) in node.outputs.iter().zip(numbers) {
+            self.made.codes.insert(number, code);
+            self.coded.insert(*output, (number, code));
+        }
         self.made.graph.nodes.push(Node { inputs: inputs.to_vec(), ..node.clone() });
         Some(())
     }

@@ -474,6 +474,9 @@ impl Drafter<'_> {
         if self.is_before_units(at) || self.is_behind_units(at) {
             cpu!("it stands beside all units");
         }
+        if self.value(input).element_type != ElementType::Float {
+            cpu!("its tensors are no numbers");
+        }
         if axis != 1 || shape.len() != 4 || shape[0] != 1 {
             cpu!("its axis is not the channels of a cube");
         }
