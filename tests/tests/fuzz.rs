@@ -86,6 +86,8 @@ const HUB_BOUND: usize = 4 * INPUTS_BOUND;
 const REGISTERS_BOUND: usize = 1 << 30;
 /// The two ends of a ring have a mapping, which is not counted, counters and descriptors: nothing that a peer could make grow.
 const RING_BOUND: usize = 1 << 20;
+/// A model's constants and values, which are few: 4 MiB of constants that are made, and as much while they are.
+const ONNX_BOUND: usize = 64 << 20;
 /// The part of this thread: two other sessions, each with a frame. The server has threads of its own, which are not counted here.
 const SESSION_BOUND: usize = 2 * NATIVE_BOUND;
 
@@ -213,4 +215,9 @@ fn no_writes_make_a_device_panic_or_time_stand_still() {
 #[test]
 fn no_inputs_make_a_hub_panic_and_all_run_again_to_the_same_event_hash() {
     assert!(survived("hub", 300, HUB_BOUND) > 3000);
+}
+
+#[test]
+fn no_model_makes_its_reader_panic_or_take_memory() {
+    assert!(survived("onnx", 6000, ONNX_BOUND) > 100);
 }

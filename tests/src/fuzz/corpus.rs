@@ -13,6 +13,7 @@ use vp_protocols::native::{
 use vp_protocols::{remote_port, renode};
 use vp_study::energy::Coefficients;
 
+use super::onnx::written::{Attribute, Bytes, Constant, Model, Node};
 use super::{Target, files, put_piece, recordings, samples, session};
 
 #[path = "../../../vp-models/host/src/loadable/tests/builder.rs"]
@@ -35,6 +36,7 @@ pub fn of(target: &Target) -> io::Result<Vec<(String, Vec<u8>)>> {
         "ring" => [0, 1].map(|end| (format!("end-{end}"), ring(end))).into(),
         "files" => files()?,
         "registers" => registers().into_iter().map(named).collect(),
+        "onnx" => onnx().into_iter().map(named).collect(),
         "hub" => [0, 1].map(|mode| (format!("mode-{mode}"), hub(mode))).into(),
         other => panic!("no corpus for {other}"),
     })
@@ -247,6 +249,50 @@ fn registers() -> Vec<(&'static str, Vec<u8>)> {
         ("program", vec![0, 0, 1, 0, 0, 0, 0, 0, 0, 0]),
         ("writes", [0, 1].into_iter().chain(writes).collect()),
     ]
+}
+
+/// A file of a model, and choices that make others.
+fn onnx() -> Vec<(&'static str, Vec<u8>)> {
+    let constant = |name: &str, data_type, dims: &[i64], raw: &[u8]| Constant {
+        name: name.to_owned(),
+        data_type,
+        dims: dims.to_vec(),
+        raw: Bytes::of(raw),
+    };
+    let node = |operator, inputs: &[&str], output: &str, attributes| Node {
+        operator,
+        domain: "",
+        inputs: inputs.iter().map(ToString::to_string).collect(),
+        outputs: vec![output.to_owned()],
+        attributes,
+    };
+    let weights: Vec<u8> = (0..18_u8).flat_map(|weight| f32::from(weight).to_le_bytes()).collect();
+    let sizes: Vec<u8> = [1_i64, -1].iter().flat_map(|size| size.to_le_bytes()).collect();
+    let windows = || {
+        vec![("kernel_shape", Attribute::Integers(vec![3, 3])), ("auto_pad", Attribute::Text("SAME_UPPER"))]
+    };
+    let model = Model {
+        version: 13,
+        input: ("x".to_owned(), vec![1, 1, 6, 6]),
+        output: "y".to_owned(),
+        nodes: vec![
+            node("Conv", &["x", "w"], "a", windows()),
+            node("LeakyRelu", &["a"], "b", vec![("alpha", Attribute::Float(0.5))]),
+            node("MaxPool", &["b"], "c", windows()),
+            node("QuantizeLinear", &["c", "s", "z"], "q", vec![("axis", Attribute::Integer(1))]),
+            node("DequantizeLinear", &["q", "s", "z"], "d", vec![]),
+            node("Reshape", &["d", "sizes"], "e", vec![]),
+            node("Softmax", &["e"], "y", vec![]),
+        ],
+        constants: vec![
+            constant("w", 1, &[2, 1, 3, 3], &weights),
+            constant("s", 1, &[], &0.5_f32.to_le_bytes()),
+            constant("z", 2, &[], &[128]),
+            constant("sizes", 7, &[2], &sizes),
+        ],
+    };
+    let drawn = (0..600_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8);
+    vec![("file", [vec![0], model.bytes()].concat()), ("choices", std::iter::once(1).chain(drawn).collect())]
 }
 
 /// A layer that is run, and what else may happen.

@@ -10,6 +10,7 @@ pub mod files;
 pub mod hub;
 mod mutate;
 pub mod native_frames;
+pub mod onnx;
 mod recordings;
 pub mod registers;
 pub mod remote_port;
@@ -38,7 +39,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target { name: "native-frames", run: native_frames::run, unit: "frames", form: native_frames::FORM },
     Target { name: "remote-port", run: remote_port::run, unit: "packets", form: remote_port::FORM },
     Target { name: "renode", run: renode::run, unit: "messages", form: renode::FORM },
@@ -47,6 +48,7 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "files", run: files::run, unit: "files", form: files::FORM },
     Target { name: "registers", run: registers::run, unit: "writes", form: registers::FORM },
     Target { name: "hub", run: hub::run, unit: "inputs", form: hub::FORM },
+    Target { name: "onnx", run: onnx::run, unit: "nodes", form: onnx::FORM },
 ];
 
 impl Target {

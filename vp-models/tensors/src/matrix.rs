@@ -8,9 +8,9 @@ use crate::{ElementType, Elements, Gemm, OperatorError, ValueType};
 
 /// Returns the shape with a vector as a matrix: a row on the left, a column on the right.
 fn as_matrix(shape: &[usize], is_left: bool) -> Vec<usize> {
-    match shape {
-        &[size] if is_left => vec![1, size],
-        &[size] => vec![size, 1],
+    match *shape {
+        [size] if is_left => vec![1, size],
+        [size] => vec![size, 1],
         _ => shape.to_vec(),
     }
 }

@@ -71,7 +71,7 @@ pub(crate) fn walk<const N: usize>(
     if shape.contains(&0) {
         return;
     }
-    let (shape, strides) = merged(shape, strides);
+    let (shape, strides) = merged(shape, &strides);
     let Some(row) = shape.len().checked_sub(1) else { return each(starts, 1, [0; N]) };
     let steps = std::array::from_fn(|tensor: usize| strides[tensor][row]);
     let mut at = vec![0; row];
@@ -100,13 +100,13 @@ pub(crate) fn walk<const N: usize>(
 }
 
 /// Returns the walk with those axes as one through which all tensors step evenly.
-fn merged<const N: usize>(shape: &[usize], strides: [Vec<isize>; N]) -> (Vec<usize>, [Vec<isize>; N]) {
+fn merged<const N: usize>(shape: &[usize], strides: &[Vec<isize>; N]) -> (Vec<usize>, [Vec<isize>; N]) {
     let mut sizes: Vec<usize> = Vec::new();
     let mut steps: [Vec<isize>; N] = std::array::from_fn(|_| Vec::new());
     for (at, &size) in shape.iter().enumerate().filter(|&(_, &size)| size != 1) {
         let is_even = steps
             .iter()
-            .zip(&strides)
+            .zip(strides)
             .all(|(steps, strides)| steps.last().is_some_and(|&step| step == strides[at] * size as isize));
         if is_even {
             if let Some(last) = sizes.last_mut() {
@@ -115,7 +115,7 @@ fn merged<const N: usize>(shape: &[usize], strides: [Vec<isize>; N]) -> (Vec<usi
         } else {
             sizes.push(size);
         }
-        for (steps, strides) in steps.iter_mut().zip(&strides) {
+        for (steps, strides) in steps.iter_mut().zip(strides) {
             if is_even {
                 steps.pop();
             }
